@@ -1,5 +1,5 @@
-//! A whole life of an instance as a careful program leads it: every step can be repeated, in the
-//! same process or in one that was started after it died.
+//! The whole lifecycle of an instance under a careful program: every step can be repeated, in the same
+//! process or in one that was started after the first one died.
 
 use std::{fmt, future::Future, time::Duration};
 
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::{Context, Failure, require};
 
-/// What is done, in order.
+/// The steps, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Launch,
@@ -36,15 +36,15 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Launch => "launching it and waiting until it runs",
-            Self::Count => "counting what was launched",
-            Self::Stop => "stopping it and waiting for that",
+            Self::Count => "counting its instances",
+            Self::Stop => "stopping it and waiting until it is stopped",
             Self::Start => "starting it and waiting until it runs",
-            Self::Terminate => "terminating it and waiting for that",
+            Self::Terminate => "terminating it and waiting until it is terminated",
         })
     }
 }
 
-/// A life, with what its program has written down: the token before anything, the id once known.
+/// A lifecycle, with what its program has stored: the token before everything else, the id once known.
 pub(crate) struct Life<'a> {
     cx: &'a Context,
     config: InstanceConfig,
@@ -52,8 +52,8 @@ pub(crate) struct Life<'a> {
 }
 
 impl<'a> Life<'a> {
-    /// A life that is told from others of the same clause by a tag of its own. A backend need not
-    /// hold every tag, so the name is of letters, digits and hyphens.
+    /// Creates a lifecycle with a tag that distinguishes it from others of the same clause. A backend need
+    /// not support every tag, so the name consists of letters, digits and hyphens.
     pub(crate) fn new(cx: &'a Context, name: &str) -> Result<Self, Failure> {
         let mut config = cx.config_with_token();
         let tagged = config.tags.insert("kit-life", name);
@@ -62,7 +62,7 @@ impl<'a> Life<'a> {
         Ok(Self { cx, config, id })
     }
 
-    /// Takes a step, or takes it again.
+    /// Carries out a step, or repeats it.
     pub(crate) async fn step(
         &mut self,
         step: Step,
@@ -77,7 +77,7 @@ impl<'a> Life<'a> {
             })?;
         }
         let id = self.id.clone();
-        let id = id.ok_or_else(|| Failure::KitError("a life without a launch".to_owned()))?;
+        let id = id.ok_or_else(|| Failure::KitError("a lifecycle without a launch".to_owned()))?;
         let cx = self.cx;
         match step {
             Step::Launch => self.wait(handle, &id, CloudInstanceState::Running).await,
@@ -89,16 +89,16 @@ impl<'a> Life<'a> {
             Step::Start => {
                 let info = insist(cx, "start", || handle.start_instance(&id)).await?;
                 require(info.id == id, || {
-                    format!("a start of {id} answered {}", info.id)
+                    format!("a start of {id} returned {}", info.id)
                 })?;
                 self.wait(handle, &id, CloudInstanceState::Running).await
             }
             Step::Terminate => {
                 let call = || async {
                     match handle.terminate_instance(&id).await {
-                        // A repetition, where no record is kept.
+                        // A retry, if the cloud keeps no record.
                         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-                        answer => answer,
+                        result => result,
                     }
                 };
                 insist(cx, "terminate", call).await?;
@@ -109,7 +109,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// Waits as programs do, through every read that fails and may be repeated.
+    /// Waits as programs do, and retries every read that fails and may be retried.
     async fn wait(
         &self,
         handle: &dyn InstanceProvisioner,
@@ -125,11 +125,11 @@ impl<'a> Life<'a> {
             .delays(tick * 10, tick * 100)
             .jitter_seed(1);
         let waited = wait::for_state(handle, std::slice::from_ref(id), goal, &policy);
-        let broken = |error| Failure::violated(format!("{id} must get to {goal}, but {error}"));
+        let broken = |error| Failure::violated(format!("{id} must become {goal}, but {error}"));
         waited.await.map(drop).map_err(broken)
     }
 
-    /// Demands that exactly `wanted` exists of this life, by its tags and by the truth.
+    /// Requires that exactly `wanted` exists of this lifecycle, by its tags and by the oracle.
     async fn holds(
         &self,
         handle: &dyn InstanceProvisioner,
@@ -141,7 +141,7 @@ impl<'a> Life<'a> {
         let list = insist(self.cx, "list", || handle.list_instances(&filter)).await?;
         let listed: Vec<_> = list.iter().map(|info| &info.id).collect();
         require(listed == wanted, || {
-            format!("{wanted:?} must exist of this launch, and {listed:?} is listed")
+            format!("{wanted:?} must exist for this launch, but {listed:?} is listed")
         })?;
         let Some(oracle) = self.cx.harness().oracle() else {
             return Ok(());
@@ -150,13 +150,13 @@ impl<'a> Life<'a> {
         let live = truth.iter().filter(|truth| !truth.info.state.is_final());
         let live: Vec<_> = live.map(|truth| &truth.info.id).collect();
         require(live == wanted, || {
-            format!("{wanted:?} must exist of this launch, and the cloud has {live:?}")
+            format!("{wanted:?} must exist for this launch, but the cloud has {live:?}")
         })
     }
 }
 
-/// Makes a call until it succeeds, as its errors advise: never sooner, and not at all where they
-/// advise against it.
+/// Retries a call until it succeeds, as its errors advise: never sooner, and not at all if they advise
+/// against it.
 async fn insist<T, F: Future<Output = Result<T>>>(
     cx: &Context,
     what: &str,
@@ -169,12 +169,12 @@ async fn insist<T, F: Future<Output = Result<T>>>(
             Err(error) => error,
         };
         let Some(delay) = error.retry().delay() else {
-            let text = format!("a {what} must succeed when it is repeated, but: {error}");
+            let text = format!("a {what} must succeed when it is retried, but failed: {error}");
             return Err(Failure::violated(text));
         };
         if began.elapsed() > cx.harness().budget() {
             return Err(Failure::call_failed(
-                &format!("a {what}, however often"),
+                &format!("a {what}, despite all retries"),
                 &error,
             ));
         }

@@ -310,8 +310,8 @@ impl InstanceProvisioner for Recorder {
         let call = || self.inner.find_launch(token);
         let show = |record: &LaunchRecord| match record {
             LaunchRecord::Found(found) => format!("found {}", found.len()),
-            LaunchRecord::Terminated(gone) => format!("gone {}", gone.len()),
-            LaunchRecord::NotFound => "not seen".to_owned(),
+            LaunchRecord::Terminated(gone) => format!("terminated {}", gone.len()),
+            LaunchRecord::NotFound => "not found".to_owned(),
         };
         self.one(Operation::FindLaunch, token.as_str(), call, show)
             .await

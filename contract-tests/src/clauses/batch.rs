@@ -1,4 +1,4 @@
-//! Batches: a result for each item, and nothing launched that is not told.
+//! Batches: one result for each item, and every launched instance is reported.
 
 use std::{collections::BTreeSet, num::NonZeroU32};
 
@@ -13,18 +13,22 @@ use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, context::names, 
 /// How many a batch of these clauses launches.
 const COUNT: NonZeroU32 = NonZeroU32::new(3).unwrap();
 
+/// BATCH-01: a backend must launch exactly the requested number of instances, all different, all
+/// with their tags.
+///
+/// One call for a batch keeps a fleet below its rate limits.
 pub(crate) async fn batch_01_launches_requested_number(cx: &Context) -> Outcome {
     let config = cx.config_with_tags(&[("kit-one", "1")])?;
     let launched = launch(cx, &config, COUNT).await?;
     for info in &launched {
         require(matches!(info.state, Pending | Running), || {
-            format!("a batch launch answered {} as {}", info.id, info.state)
+            format!("a batch launch returned {} as {}", info.id, info.state)
         })?;
     }
     let list = cx.require_count(launched.len()).await?;
     require(ids(&list) == ids(&launched), || {
-        let (answered, listed) = (names(&launched), names(&list));
-        format!("a batch launch answered {answered}, and {listed} are listed")
+        let (returned, listed) = (names(&launched), names(&list));
+        format!("a batch launch returned {returned}, but {listed} are listed")
     })?;
     for info in &list {
         require(info.tags.contains_all(&config.tags), || {
@@ -34,6 +38,10 @@ pub(crate) async fn batch_01_launches_requested_number(cx: &Context) -> Outcome 
     Ok(Pass::Held)
 }
 
+/// BATCH-02: a backend must return the same instances for a replay of a batch, and launch nothing
+/// more.
+///
+/// The response to a batch can be lost like any other.
 pub(crate) async fn batch_02_token_covers_the_whole_batch(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = launch(cx, &config, COUNT).await?;
@@ -45,20 +53,23 @@ pub(crate) async fn batch_02_token_covers_the_whole_batch(cx: &Context) -> Outco
         let same = again.len() == first.len() && ids(&again) == ids(&first);
         require(same, || {
             let (first, again) = (names(&first), names(&again));
-            format!("a batch launched {first}, and its replay answers {again}")
+            format!("a batch launched {first}, but its replay returned {again}")
         })?;
     }
     cx.require_count(first.len()).await?;
     Ok(Pass::Held)
 }
 
+/// BATCH-03: a backend must refuse the token of a batch with another count as a token conflict.
+///
+/// Another count is another request.
 pub(crate) async fn batch_03_other_count_is_a_conflict(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = launch(cx, &config, COUNT).await?;
     for count in [COUNT.saturating_add(1), NonZeroU32::MIN] {
-        let answer = cx.provisioner().launch_instances(&config, count).await;
+        let result = cx.provisioner().launch_instances(&config, count).await;
         let call = format!("a launch of {count} with the token of a batch of {COUNT}");
-        let error = cx.require_refused(&call, answer, ErrorKind::TokenConflict)?;
+        let error = cx.require_refused(&call, result, ErrorKind::TokenConflict)?;
         require(error.effect() == Effect::None, || {
             format!("{call} must fail without effect, but: {error}")
         })?;
@@ -71,6 +82,10 @@ pub(crate) async fn batch_03_other_count_is_a_conflict(cx: &Context) -> Outcome 
     Ok(Pass::Held)
 }
 
+/// BATCH-04: a backend must launch nothing of a batch that it cannot launch completely, or return
+/// the surviving instances in the error, as declared.
+///
+/// Survivors that are not reported are leaks. Needs: external actor or fault: capacity.
 pub(crate) async fn batch_04_partial_launch_is_reported_or_undone(cx: &Context) -> Outcome {
     let (config, error) = launch_short_of_machines(cx).await?;
     let (survivors, declared) = (error.survivors(), cx.capabilities().batch_launch);
@@ -86,8 +101,8 @@ pub(crate) async fn batch_04_partial_launch_is_reported_or_undone(cx: &Context) 
             cx.settle_reads().await;
             let list = cx.list(&cx.filter()).await?;
             require(ids(&list) == ids(survivors), || {
-                let (told, there) = (names(survivors), names(&list));
-                format!("a batch failed and told of [{told}], and there are [{there}]")
+                let (reported, there) = (names(survivors), names(&list));
+                format!("a batch failed and reported [{reported}], but [{there}] exist")
             })?;
             let effect = survivors.is_empty() || error.effect() == Effect::Done;
             require(effect, || {
@@ -98,26 +113,26 @@ pub(crate) async fn batch_04_partial_launch_is_reported_or_undone(cx: &Context) 
     let whole = launch(cx, &config, COUNT).await?;
     require(ids(&whole).is_superset(&ids(survivors)), || {
         let (now, before) = (names(&whole), names(survivors));
-        format!("a batch left {before}, and its replay answers {now} without them")
+        format!("a batch left {before}, but its replay returned {now} without them")
     })?;
     cx.require_count(whole.len()).await?;
     Ok(Pass::Held)
 }
 
-/// A batch launch when there are machines for less than all of it: what was asked for, and how it
+/// A batch launch when there are machines for less than all of it: what was requested for, and how it
 /// failed. Afterwards there is room again.
 async fn launch_short_of_machines(
     cx: &Context,
 ) -> Result<(InstanceConfig, ProvisionError), Failure> {
     let failed =
-        |answer| cx.require_refused("a batch beyond capacity", answer, ErrorKind::Capacity);
+        |result| cx.require_refused("a batch beyond capacity", result, ErrorKind::Capacity);
     let whole = u64::from(COUNT.get());
     if let Some(external_actor) = cx.harness().external_actor() {
         if external_actor.limit_capacity(whole - 1).await {
             let config = cx.config_with_token();
-            let answer = cx.provisioner().launch_instances(&config, COUNT).await;
+            let result = cx.provisioner().launch_instances(&config, COUNT).await;
             external_actor.reconnect().await;
-            return Ok((config, failed(answer)?));
+            return Ok((config, failed(result)?));
         }
     }
     // Where a batch is several calls, the last of them meets the fault; else the only one does.
@@ -127,11 +142,11 @@ async fn launch_short_of_machines(
             .inject(WireOp::Launch, nth, WireFault::Capacity)
             .await;
         let config = cx.config_with_token();
-        let answer = cx.provisioner().launch_instances(&config, COUNT).await;
+        let result = cx.provisioner().launch_instances(&config, COUNT).await;
         if faults.clear().await {
-            return Ok((config, failed(answer)?));
+            return Ok((config, failed(result)?));
         }
-        for info in answer.map_err(|error| Failure::call_failed("launch_instances", &error))? {
+        for info in result.map_err(|error| Failure::call_failed("launch_instances", &error))? {
             cx.terminate(&info.id).await?;
             cx.wait_until_terminated(&info.id).await?;
         }
@@ -140,32 +155,39 @@ async fn launch_short_of_machines(
     Err(Failure::NotRun(why.to_owned()))
 }
 
+/// BATCH-05: a backend must return a batch of descriptions item by item in the requested order,
+/// including missing and repeated ids.
+///
+/// One missing instance must not hide five hundred others.
 pub(crate) async fn batch_05_describes_item_by_item(cx: &Context) -> Outcome {
-    let mut asked = cx.launch_many(3).await?;
+    let mut requested = cx.launch_many(3).await?;
     cx.settle_reads().await;
-    // Neither in the order of launch nor in that of the ids, one unknown, one asked for twice.
-    asked.sort();
-    asked.reverse();
-    asked.insert(1, cx.harness().unknown_id());
-    asked.push(asked[0].clone());
-    let answers = cx.provisioner().describe_instances(&asked).await;
-    each_answered(cx, "describe_instances", &asked, &answers)?;
-    for (id, answer) in asked.iter().zip(&answers) {
-        let described = answer.as_ref().map(|status| &status.id);
+    // Neither in the order of launch nor in that of the ids, one unknown, one repeated.
+    requested.sort();
+    requested.reverse();
+    requested.insert(1, cx.harness().unknown_id());
+    requested.push(requested[0].clone());
+    let results = cx.provisioner().describe_instances(&requested).await;
+    require_result_for_each(cx, "describe_instances", &requested, &results)?;
+    for (id, result) in requested.iter().zip(&results) {
+        let described = result.as_ref().map(|status| &status.id);
         require(described.is_err() || described.ok() == Some(id), || {
-            format!("{id} was asked for, and answered is {answer:?}")
+            format!("{id} was requested, but the result is {result:?}")
         })?;
     }
     Ok(Pass::Held)
 }
 
+/// BATCH-06: a backend must terminate the valid items of a batch although others fail.
+///
+/// One bad id must not keep a fleet running.
 pub(crate) async fn batch_06_terminates_item_by_item(cx: &Context) -> Outcome {
-    let asked = with_unknown(cx, cx.launch_many(2).await?);
+    let requested = with_unknown(cx, cx.launch_many(2).await?);
     let bystander = cx.launch().await?.id;
-    let answers = cx.provisioner().terminate_instances(&asked).await;
-    each_answered(cx, "terminate_instances", &asked, &answers)?;
-    for (id, answer) in asked.iter().zip(&answers) {
-        if answer.is_ok() {
+    let results = cx.provisioner().terminate_instances(&requested).await;
+    require_result_for_each(cx, "terminate_instances", &requested, &results)?;
+    for (id, result) in requested.iter().zip(&results) {
+        if result.is_ok() {
             cx.wait_until_terminated(id).await?;
         }
     }
@@ -177,23 +199,26 @@ pub(crate) async fn batch_06_terminates_item_by_item(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// BATCH-07: a backend must stop and start the valid items of a batch although others fail.
+///
+/// The same holds as for terminating.
 pub(crate) async fn batch_07_stops_and_starts_item_by_item(cx: &Context) -> Outcome {
     let good = cx.launch_many(2).await?;
     for id in &good {
         cx.wait_for_state(id, Running).await?;
     }
-    let asked = with_unknown(cx, good.clone());
-    let answers = cx.provisioner().stop_instances(&asked).await;
-    each_answered(cx, "stop_instances", &asked, &answers)?;
+    let requested = with_unknown(cx, good.clone());
+    let results = cx.provisioner().stop_instances(&requested).await;
+    require_result_for_each(cx, "stop_instances", &requested, &results)?;
     for id in &good {
         cx.wait_for_state(id, Stopped).await?;
     }
-    let answers = cx.provisioner().start_instances(&asked).await;
-    each_answered(cx, "start_instances", &asked, &answers)?;
-    for (id, answer) in asked.iter().zip(&answers) {
-        let started = answer.as_ref().map(|info| &info.id);
+    let results = cx.provisioner().start_instances(&requested).await;
+    require_result_for_each(cx, "start_instances", &requested, &results)?;
+    for (id, result) in requested.iter().zip(&results) {
+        let started = result.as_ref().map(|info| &info.id);
         require(started.is_err() || started.ok() == Some(id), || {
-            format!("{id} was to be started, and answered is {answer:?}")
+            format!("the start of {id} returned {result:?}")
         })?;
     }
     for id in &good {
@@ -202,6 +227,9 @@ pub(crate) async fn batch_07_stops_and_starts_item_by_item(cx: &Context) -> Outc
     Ok(Pass::Held)
 }
 
+/// BATCH-08: a backend must accept batches that are larger than the cloud's own.
+///
+/// Callers do not know a cloud's batch size.
 pub(crate) async fn batch_08_more_than_one_native_batch(cx: &Context) -> Outcome {
     let native = cx.capabilities().batch_size.get();
     // A backend without a batch size of its own declares a huge one; no caller asks for that many.
@@ -214,39 +242,44 @@ pub(crate) async fn batch_08_more_than_one_native_batch(cx: &Context) -> Outcome
     } else {
         cx.launch_many(2).await?
     };
-    // Where so many are not to be had, some are asked for again and again.
-    let asked: Vec<_> = launched.iter().cycle().take(most).cloned().collect();
+    // If a clause may not launch that many, some ids are repeated.
+    let requested: Vec<_> = launched.iter().cycle().take(most).cloned().collect();
     cx.settle_reads().await;
-    let answers = cx.provisioner().describe_instances(&asked).await;
-    each_answered(cx, "describe_instances", &asked, &answers)?;
-    for (id, answer) in asked.iter().zip(&answers) {
-        let described = answer.as_ref().map(|status| &status.id);
+    let results = cx.provisioner().describe_instances(&requested).await;
+    require_result_for_each(cx, "describe_instances", &requested, &results)?;
+    for (id, result) in requested.iter().zip(&results) {
+        let described = result.as_ref().map(|status| &status.id);
         require(described.ok() == Some(id), || {
-            format!("{id} was asked for, and answered is {answer:?}")
+            format!("{id} was requested, but the result is {result:?}")
         })?;
     }
-    let answers = cx.provisioner().terminate_instances(&asked).await;
-    each_answered(cx, "terminate_instances", &asked, &answers)?;
+    let results = cx.provisioner().terminate_instances(&requested).await;
+    require_result_for_each(cx, "terminate_instances", &requested, &results)?;
     for id in &launched {
         cx.wait_until_terminated(id).await?;
     }
     Ok(Pass::Held)
 }
 
-/// Launches a batch that must succeed: as many as asked for, all different.
+/// Launches a batch that must succeed: as many as requested for, all different.
 async fn launch(
     cx: &Context,
     config: &InstanceConfig,
     count: NonZeroU32,
 ) -> Result<Vec<InstanceInfo>, Failure> {
-    let answer = cx.provisioner().launch_instances(config, count).await;
-    let launched = answer.map_err(|error| Failure::call_failed("launch_instances", &error))?;
-    let asked = usize::try_from(count.get()).unwrap_or(usize::MAX);
+    let result = cx.provisioner().launch_instances(config, count).await;
+    let launched = result.map_err(|error| Failure::call_failed("launch_instances", &error))?;
+    let requested = usize::try_from(count.get()).unwrap_or(usize::MAX);
     let different = ids(&launched).len();
-    require(launched.len() == asked && different == asked, || {
-        let answered = launched.len();
-        format!("{count} were to be launched; {answered} are answered, {different} different ones")
-    })?;
+    require(
+        launched.len() == requested && different == requested,
+        || {
+            let returned = launched.len();
+            format!(
+                "{count} instances were requested; {returned} were returned, {different} of them different"
+            )
+        },
+    )?;
     Ok(launched)
 }
 
@@ -260,24 +293,24 @@ fn with_unknown(cx: &Context, mut ids: Vec<InstanceId>) -> Vec<InstanceId> {
     ids
 }
 
-/// Demands a result for each item in order: not found for the unknown one, success for the others.
-fn each_answered<T: std::fmt::Debug>(
+/// Requires a result for each item in order: not found for the unknown one, success for the others.
+fn require_result_for_each<T: std::fmt::Debug>(
     cx: &Context,
     call: &str,
-    asked: &[InstanceId],
-    answers: &[Result<T>],
+    requested: &[InstanceId],
+    results: &[Result<T>],
 ) -> Result<(), Failure> {
-    require(answers.len() == asked.len(), || {
-        let (asked, answered) = (asked.len(), answers.len());
-        format!("{call} of {asked} items has {answered} answers")
+    require(results.len() == requested.len(), || {
+        let (requested, returned) = (requested.len(), results.len());
+        format!("{call} of {requested} items returned {returned} results")
     })?;
     let unknown = cx.harness().unknown_id();
-    for (id, answer) in asked.iter().zip(answers) {
+    for (id, result) in requested.iter().zip(results) {
         let wanted = (*id == unknown).then_some(ErrorKind::NotFound);
-        let failed = answer.as_ref().err().map(ProvisionError::kind);
+        let failed = result.as_ref().err().map(ProvisionError::kind);
         require(failed == wanted, || {
             let wanted = wanted.map_or("success".to_owned(), |kind| kind.to_string());
-            format!("{call} must answer {wanted} for {id}, but: {answer:?}")
+            format!("{call} must return {wanted} for {id}, but returned {result:?}")
         })?;
     }
     Ok(())

@@ -41,7 +41,7 @@ impl Subjects {
         })
     }
 
-    /// Makes one of [`CALLS`], and answers what a launch launched, with its token.
+    /// Makes one of [`CALLS`]. Returns the instance of a launch, with its token.
     pub(super) async fn call(
         &self,
         cx: &Context,
@@ -66,7 +66,7 @@ impl Subjects {
         changed.map(|()| None)
     }
 
-    /// Demands that the calls changed nothing.
+    /// Requires that the calls changed nothing.
     pub(super) async fn are_untouched(&self, cx: &Context) -> Result<(), Failure> {
         cx.require_count(2).await?;
         let wanted = [
@@ -74,9 +74,9 @@ impl Subjects {
             (&self.stopped, CloudInstanceState::Stopped),
         ];
         for (id, state) in wanted {
-            let seen = cx.describe(id).await?.state;
-            require(seen == state, || {
-                format!("{id} was {state} and is {seen} after calls that failed without effect")
+            let observed = cx.describe(id).await?.state;
+            require(observed == state, || {
+                format!("{id} was {state} and is {observed} after calls that failed without effect")
             })?;
         }
         Ok(())

@@ -12,6 +12,10 @@ use crate::{Context, Failure, Outcome, Pass, dropped::drop_after, require};
 /// The most polls that a call is followed through. A call over sockets rarely needs a dozen.
 const MOST_POLLS: usize = 64;
 
+/// CANCELLATION-01: a backend must leave at most one instance of a launch that is dropped at any
+/// point, and find it again by its token.
+///
+/// Timeouts drop futures, and a dropped launch is a common leak.
 pub(crate) async fn cancellation_01_dropped_launch_can_be_found(cx: &Context) -> Outcome {
     for polls in 0..MOST_POLLS {
         let mut config = cx.config_with_token();
@@ -20,7 +24,7 @@ pub(crate) async fn cancellation_01_dropped_launch_can_be_found(cx: &Context) ->
             .insert("kit-polls", polls.to_string())
             .map_err(|error| Failure::KitError(error.to_string()))?;
         let launch = cx.provisioner().launch_instance(&config);
-        let answered = drop_after(polls, launch).await;
+        let returned = drop_after(polls, launch).await;
         cx.note(format!("a launch was dropped after {polls} polls"));
         cx.settle_reads().await;
         let token = config
@@ -32,7 +36,7 @@ pub(crate) async fn cancellation_01_dropped_launch_can_be_found(cx: &Context) ->
         let info = cx.launch_config(&config).await?;
         require(found.is_empty() || found == [info.id.clone()], || {
             format!(
-                "the dropped launch made {found:?}, and its replay answered {}",
+                "the dropped launch created {found:?}, but its replay returned {}",
                 info.id
             )
         })?;
@@ -53,7 +57,7 @@ pub(crate) async fn cancellation_01_dropped_launch_can_be_found(cx: &Context) ->
         })?;
         cx.terminate(&info.id).await?;
         cx.wait_until_terminated(&info.id).await?;
-        if answered.is_some() {
+        if returned.is_some() {
             break;
         }
     }
@@ -61,6 +65,10 @@ pub(crate) async fn cancellation_01_dropped_launch_can_be_found(cx: &Context) ->
     Ok(Pass::Held)
 }
 
+/// CANCELLATION-02: a backend must let a stop, start or terminate that was dropped at any point be
+/// retried, with its full effect.
+///
+/// The same holds as for launches.
 pub(crate) async fn cancellation_02_dropped_change_can_be_retried(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     for polls in 0..MOST_POLLS {
@@ -107,6 +115,9 @@ enum Twins {
     Stops,
 }
 
+/// CANCELLATION-03: a backend must not affect a call because another one was dropped.
+///
+/// In other systems, a shared call ends with its first caller.
 pub(crate) async fn cancellation_03_dropped_call_affects_no_other(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     cx.settle_reads().await;
@@ -127,7 +138,7 @@ pub(crate) async fn cancellation_03_dropped_call_affects_no_other(cx: &Context) 
             };
             let (dropped, kept) = join(drop_after(polls, make()), make()).await;
             let kept = match (twins, kept) {
-                // It may be told to come back while its token is under way, which it is no more.
+                // A retry delay is allowed while a launch with its token is in progress, and none is any more.
                 (Twins::Launches, Err(error)) if is_in_the_way(&error) => make().await,
                 (_, kept) => kept,
             };
@@ -162,12 +173,12 @@ fn repeated<T>(
     id: &InstanceId,
     verb: &str,
     polls: usize,
-    answer: Result<T, ProvisionError>,
+    result: Result<T, ProvisionError>,
 ) -> Result<(), Failure> {
     let broken = |error: ProvisionError| {
         Failure::violated(format!(
             "a {verb} of {id} was dropped after {polls} polls, and its repetition failed: {error}"
         ))
     };
-    answer.map(drop).map_err(broken)
+    result.map(drop).map_err(broken)
 }

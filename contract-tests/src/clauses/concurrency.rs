@@ -17,6 +17,9 @@ const CALLERS: usize = 4;
 /// The most polls after which a caller beside them is dropped.
 const MOST_POLLS: usize = 12;
 
+/// CONCURRENCY-01: a backend must serve calls on one instance while a call on another one hangs.
+///
+/// One dead connection must not block a fleet. Needs: fault: hang.
 pub(crate) async fn concurrency_01_hanging_call_blocks_no_other(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::Hang])?;
     let calls = [
@@ -36,23 +39,26 @@ pub(crate) async fn concurrency_01_hanging_call_blocks_no_other(cx: &Context) ->
             }
             Ok::<(), ProvisionError>(())
         });
-        let answer = match select(pin!(make(cx, call, &hung)), pin!(served)).await {
-            Either::Right((answer, _)) => answer,
-            Either::Left((answer, served)) => {
-                cx.note(format!("the {call:?} of {hung} ended: {answer:?}"));
+        let result = match select(pin!(make(cx, call, &hung)), pin!(served)).await {
+            Either::Right((result, _)) => result,
+            Either::Left((result, served)) => {
+                cx.note(format!("the {call:?} of {hung} returned: {result:?}"));
                 served.await
             }
         };
         cx.clear_faults(&faults).await?;
-        let Ok(answer) = answer else {
+        let Ok(result) = result else {
             let text = format!("calls on {other} are not served while a {call:?} of {hung} hangs");
             return Err(Failure::violated(text));
         };
-        answer.map_err(|error| Failure::call_failed("a call beside one that hangs", &error))?;
+        result.map_err(|error| Failure::call_failed("a call beside one that hangs", &error))?;
     }
     Ok(Pass::Held)
 }
 
+/// CONCURRENCY-02: a backend must launch one instance for each of many concurrent launches.
+///
+/// Managers launch concurrently.
 pub(crate) async fn concurrency_02_concurrent_launches(cx: &Context) -> Outcome {
     let handles = [
         cx.shared_provisioner(),
@@ -67,11 +73,11 @@ pub(crate) async fn concurrency_02_concurrent_launches(cx: &Context) -> Outcome 
         .iter()
         .flat_map(|handle| configs().map(async |config| handle.launch_instance(&config).await));
     let mut ids = BTreeSet::new();
-    for answer in join_all(launches).await {
+    for result in join_all(launches).await {
         let info =
-            answer.map_err(|error| Failure::call_failed("a launch beside others", &error))?;
+            result.map_err(|error| Failure::call_failed("a launch beside others", &error))?;
         require(ids.insert(info.id.clone()), || {
-            format!("two launches under way at once answered {}", info.id)
+            format!("two concurrent launches both returned {}", info.id)
         })?;
     }
     let list = cx.require_count(ids.len()).await?;
@@ -82,6 +88,10 @@ pub(crate) async fn concurrency_02_concurrent_launches(cx: &Context) -> Outcome 
     Ok(Pass::Held)
 }
 
+/// CONCURRENCY-03: a backend must end with a terminated instance, whatever stops and starts are
+/// concurrent with the terminate.
+///
+/// A terminated instance must not come back.
 pub(crate) async fn concurrency_03_terminate_races(cx: &Context) -> Outcome {
     let mut race = [WireOp::Stop, WireOp::Terminate, WireOp::Start, WireOp::Stop];
     for stopped in [false, true] {
@@ -97,8 +107,8 @@ pub(crate) async fn concurrency_03_terminate_races(cx: &Context) -> Outcome {
                 let id = &id;
                 async move { (call, make(cx, call, id).await) }
             });
-            for (call, answer) in join_all(calls).await {
-                may_lose(&id, call, answer)?;
+            for (call, result) in join_all(calls).await {
+                may_lose(&id, call, result)?;
             }
             cx.wait_until_terminated(&id).await?;
             cx.settle_reads().await;
@@ -118,10 +128,18 @@ pub(crate) async fn concurrency_03_terminate_races(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// CONCURRENCY-04: a backend must return from concurrent launches, stops and terminates what some
+/// sequential order of them would return.
+///
+/// A caller cannot act on any other result.
 pub(crate) fn concurrency_04_histories_are_linearizable(factory: &Factory) -> Outcome {
     history::run(factory)
 }
 
+/// CONCURRENCY-05: a backend must return to each of many concurrent calls its own instance,
+/// whichever of the others fail or are dropped.
+///
+/// A backend that combines calls must return each result to the right caller.
 pub(crate) async fn concurrency_05_each_caller_gets_its_own_result(cx: &Context) -> Outcome {
     let mut ids = Vec::new();
     for _ in 0..CALLERS {
@@ -136,21 +154,21 @@ pub(crate) async fn concurrency_05_each_caller_gets_its_own_result(cx: &Context)
                 .map(|id| drop_after(polls, handle.describe_instance(id))),
         );
         let failing = join_all(ids.iter().map(|_| handle.describe_instance(&unknown)));
-        let asked = join_all(ids.iter().map(|id| handle.describe_instance(id)));
-        let (dropped, failing, answers) = join3(dropped, failing, asked).await;
-        for (id, answer) in ids.iter().zip(answers) {
-            let status = answer.map_err(|error| beside(id, "describe", &error))?;
+        let requested = join_all(ids.iter().map(|id| handle.describe_instance(id)));
+        let (dropped, failing, results) = join3(dropped, failing, requested).await;
+        for (id, result) in ids.iter().zip(results) {
+            let status = result.map_err(|error| beside(id, "describe", &error))?;
             require(status.id == *id, || {
                 format!(
-                    "one of {CALLERS} callers asked for {id} and was told of {}",
+                    "one of {CALLERS} callers requested {id} and received {}",
                     status.id
                 )
             })?;
         }
-        for answer in failing {
+        for result in failing {
             cx.require_refused(
                 "describe_instance of an unknown id",
-                answer,
+                result,
                 ErrorKind::NotFound,
             )?;
         }
@@ -165,8 +183,8 @@ pub(crate) async fn concurrency_05_each_caller_gets_its_own_result(cx: &Context)
         unknown_stop,
         ErrorKind::NotFound,
     )?;
-    for (id, answer) in ids.iter().zip(stops) {
-        answer.map_err(|error| beside(id, "stop", &error))?;
+    for (id, result) in ids.iter().zip(stops) {
+        result.map_err(|error| beside(id, "stop", &error))?;
     }
     for id in &ids {
         cx.wait_for_state(id, CloudInstanceState::Stopped).await?;
@@ -179,10 +197,10 @@ pub(crate) async fn concurrency_05_each_caller_gets_its_own_result(cx: &Context)
         unknown_start,
         ErrorKind::NotFound,
     )?;
-    for (id, answer) in ids.iter().zip(starts) {
-        let info = answer.map_err(|error| beside(id, "start", &error))?;
+    for (id, result) in ids.iter().zip(starts) {
+        let info = result.map_err(|error| beside(id, "start", &error))?;
         require(info.id == *id, || {
-            format!("a start of {id} beside others answered {}", info.id)
+            format!("a concurrent start of {id} returned {}", info.id)
         })?;
     }
     // One of them is left alone, and must be left alone.
@@ -194,8 +212,8 @@ pub(crate) async fn concurrency_05_each_caller_gets_its_own_result(cx: &Context)
         unknown_end,
         ErrorKind::NotFound,
     )?;
-    for (id, answer) in given_up.iter().zip(ends) {
-        answer.map_err(|error| beside(id, "terminate", &error))?;
+    for (id, result) in given_up.iter().zip(ends) {
+        result.map_err(|error| beside(id, "terminate", &error))?;
     }
     for id in given_up {
         cx.wait_until_terminated(id).await?;
@@ -224,8 +242,8 @@ async fn make(cx: &Context, call: WireOp, id: &InstanceId) -> Result<()> {
 }
 
 /// A terminate succeeds; a stop or a start beside it may come too late or into the middle.
-fn may_lose(id: &InstanceId, call: WireOp, answer: Result<()>) -> Result<(), Failure> {
-    let Err(error) = answer else { return Ok(()) };
+fn may_lose(id: &InstanceId, call: WireOp, result: Result<()>) -> Result<(), Failure> {
+    let Err(error) = result else { return Ok(()) };
     let late = matches!(
         error.kind(),
         ErrorKind::WrongState | ErrorKind::Conflict | ErrorKind::NotFound

@@ -1,4 +1,4 @@
-//! Crashes and lost messages: whatever the caller did not hear, the token and the tags can tell.
+//! Crashes and lost messages: token and tags reveal the outcome that the caller did not receive.
 
 use std::collections::BTreeSet;
 
@@ -19,13 +19,17 @@ use crate::{
 /// The most calls of a life into which a fault is injected; a life makes about twenty.
 const MOST_CALLS: u64 = 80;
 
+/// CRASH-01: a backend must find the instance of a launch whose response was lost, by token and by
+/// tags, and launch no second one on a replay.
+///
+/// This is the common double launch. Needs: fault: response lost.
 pub(crate) async fn crash_01_lost_response_is_settled(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::ResponseLost])?;
     let config = cx.config_with_token();
     faults
         .inject(WireOp::Launch, 1, WireFault::ResponseLost)
         .await;
-    let answer = cx.provisioner().launch_instance(&config).await;
+    let result = cx.provisioner().launch_instance(&config).await;
     cx.clear_faults(&faults).await?;
     cx.settle_reads().await;
     // By tags and by token, before anything is sent again.
@@ -42,7 +46,7 @@ pub(crate) async fn crash_01_lost_response_is_settled(cx: &Context) -> Outcome {
             format!("the launch of {id}, whose reply was lost, is found as {found:?}")
         })?;
     }
-    if let Ok(info) = answer {
+    if let Ok(info) = result {
         same(&id, &info.id)?;
     }
     for handle in [&*restarted, cx.provisioner()] {
@@ -54,17 +58,21 @@ pub(crate) async fn crash_01_lost_response_is_settled(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// CRASH-02: a backend must launch exactly one instance when a launch whose request was lost is
+/// retried.
+///
+/// This is the launch that never happened. Needs: fault: request lost.
 pub(crate) async fn crash_02_lost_request_is_settled(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::RequestLost])?;
     let config = cx.config_with_token();
     faults
         .inject(WireOp::Launch, 1, WireFault::RequestLost)
         .await;
-    let answer = cx.provisioner().launch_instance(&config).await;
+    let result = cx.provisioner().launch_instance(&config).await;
     cx.clear_faults(&faults).await?;
     cx.settle_reads().await;
     let restarted = cx.open_handle().await;
-    if answer.is_err() {
+    if result.is_err() {
         cx.require_count(0).await?;
         for handle in [&*restarted, cx.provisioner()] {
             let found = find(handle, config.launch_token.as_ref()).await?;
@@ -74,7 +82,7 @@ pub(crate) async fn crash_02_lost_request_is_settled(cx: &Context) -> Outcome {
         }
     }
     let replay = cx.launch_config(&config).await?;
-    if let Ok(info) = answer {
+    if let Ok(info) = result {
         same(&replay.id, &info.id)?;
     }
     let again = restarted.launch_instance(&config).await;
@@ -84,6 +92,10 @@ pub(crate) async fn crash_02_lost_request_is_settled(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// CRASH-03: a backend must end with exactly one instance, then none, whatever fault occurs at
+/// whichever call of a lifecycle.
+///
+/// An example proves one case; a sweep proves all of them. Needs: faults.
 pub(crate) async fn crash_03_every_fault_at_every_call_converges(cx: &Context) -> Outcome {
     let faults = cx.faults(&[])?;
     let mut offered: Vec<_> = WireFault::AMBIGUOUS.to_vec();
@@ -100,8 +112,8 @@ pub(crate) async fn crash_03_every_fault_at_every_call_converges(cx: &Context) -
             let handle = cx.open_handle().await;
             faults.inject(WireOp::Any, nth, fault.clone()).await;
             for step in Step::ALL {
-                let told = |stop| after(stop, &format!("{fault:?} at call {nth}, {step}"));
-                life.step(step, &*handle).await.map_err(told)?;
+                let reported = |stop| after(stop, &format!("{fault:?} at call {nth}, {step}"));
+                life.step(step, &*handle).await.map_err(reported)?;
             }
             if !faults.clear().await {
                 break;
@@ -112,6 +124,10 @@ pub(crate) async fn crash_03_every_fault_at_every_call_converges(cx: &Context) -
     Ok(Pass::Held)
 }
 
+/// CRASH-04: a backend must end with exactly one instance, then none, wherever in a lifecycle the
+/// process dies and is restarted.
+///
+/// The same holds as for faults. Needs: fault: crash.
 pub(crate) async fn crash_04_crash_at_every_call_converges(cx: &Context) -> Outcome {
     let crashes = [WireFault::CrashBefore, WireFault::CrashAfter];
     let faults = cx.faults(&crashes)?;
@@ -121,7 +137,7 @@ pub(crate) async fn crash_04_crash_at_every_call_converges(cx: &Context) -> Outc
             let mut handle = cx.open_handle().await;
             faults.inject(WireOp::Any, nth, fault.clone()).await;
             for step in Step::ALL {
-                let told = |stop| after(stop, &format!("{fault:?} at call {nth}, {step}"));
+                let reported = |stop| after(stop, &format!("{fault:?} at call {nth}, {step}"));
                 let taken = timeout(cx.harness().budget().saturating_mul(2), async {
                     loop {
                         let done = timeout(cx.call_timeout(), life.step(step, &*handle)).await;
@@ -133,7 +149,7 @@ pub(crate) async fn crash_04_crash_at_every_call_converges(cx: &Context) -> Outc
                     }
                 });
                 let endless = |_| Err(Failure::violated("it does not end"));
-                taken.await.unwrap_or_else(endless).map_err(told)?;
+                taken.await.unwrap_or_else(endless).map_err(reported)?;
             }
             if !faults.clear().await {
                 break;
@@ -144,6 +160,10 @@ pub(crate) async fn crash_04_crash_at_every_call_converges(cx: &Context) -> Outc
     Ok(Pass::Held)
 }
 
+/// CRASH-05: a backend must list through a new handle, by tags alone, everything that a dead
+/// process launched.
+///
+/// Ids are lost with the process, tags are not.
 pub(crate) async fn crash_05_everything_is_found_by_tags(cx: &Context) -> Outcome {
     let lost = cx.open_handle().await;
     let mut ids = Vec::new();
@@ -154,7 +174,7 @@ pub(crate) async fn crash_05_everything_is_found_by_tags(cx: &Context) -> Outcom
                 .id,
         );
     }
-    // What is not running yet may refuse to be stopped.
+    // An instance that does not run yet may refuse to be stopped.
     cx.eventually(&format!("{} is running", ids[0]), async || {
         let status = lost.describe_instance(&ids[0]).await;
         let status = status.map_err(|error| Failure::call_failed("describe_instance", &error))?;
@@ -197,24 +217,33 @@ pub(crate) async fn crash_05_everything_is_found_by_tags(cx: &Context) -> Outcom
         },
     )?;
     require(faults.is_none() || list.len() == ids.len() + 1, || {
-        let seen = names(&list);
-        format!("the launch that was under way when the process died is not among {seen}")
+        let observed = names(&list);
+        format!("the launch that was in progress when the process died is not among {observed}")
     })?;
     Ok(Pass::Held)
 }
 
+/// CRASH-06: a backend must behave as the model allows in any sequence of calls, faults, dropped
+/// calls and restarts.
+///
+/// No author thinks of every order.
 pub(crate) fn crash_06_any_sequence_matches_the_model(factory: &Factory) -> Outcome {
     model::run(factory)
 }
 
+/// CRASH-07: a backend must not resend a launch without a token, or a reboot, while its outcome is
+/// unknown.
+///
+/// A blind retry inside a backend is a double launch that no caller can prevent. Needs: oracle,
+/// fault: response lost.
 pub(crate) async fn crash_07_unsafe_calls_are_sent_once(cx: &Context) -> Outcome {
     let (oracle, lost) = (cx.oracle()?, WireFault::ResponseLost);
     let faults = cx.faults(std::slice::from_ref(&lost))?;
     faults.inject(WireOp::Launch, 1, lost.clone()).await;
-    let answer = cx.provisioner().launch_instance(&cx.config()).await;
+    let result = cx.provisioner().launch_instance(&cx.config()).await;
     cx.clear_faults(&faults).await?;
     cx.note(format!(
-        "a launch without a token lost its reply: {answer:?}"
+        "a launch without a token whose response was lost: {result:?}"
     ));
     cx.require_count(1).await?;
     if !cx.capabilities().supports(OptionalVerb::RebootInstance) {
@@ -231,13 +260,13 @@ pub(crate) async fn crash_07_unsafe_calls_are_sent_once(cx: &Context) -> Outcome
     for nth in 1..=2 {
         let before = boots().await;
         faults.inject(WireOp::Any, nth, lost.clone()).await;
-        let answer = cx.provisioner().reboot_instance(&id, Reboot::Hard).await;
+        let result = cx.provisioner().reboot_instance(&id, Reboot::Hard).await;
         if nth == 1 {
             cx.clear_faults(&faults).await?;
         } else {
             faults.clear().await;
         }
-        cx.note(format!("a reboot lost a reply: {answer:?}"));
+        cx.note(format!("a reboot whose response was lost: {result:?}"));
         let after = boots().await;
         require(after <= before + 1, || {
             format!(
@@ -266,7 +295,7 @@ fn same(id: &InstanceId, other: &InstanceId) -> Result<(), Failure> {
 /// Says in a violation what went on before it.
 fn after(stop: Failure, what: &str) -> Failure {
     match stop {
-        Failure::Violated(seen) => Failure::Violated(format!("with {what}: {seen}")),
+        Failure::Violated(observed) => Failure::Violated(format!("with {what}: {observed}")),
         other @ (Failure::NotRun(_) | Failure::KitError(_)) => other,
     }
 }

@@ -10,6 +10,10 @@ use tokio::time::Instant;
 
 use crate::{Context, Failure, Faults, Outcome, Pass, WireFault, WireOp, require};
 
+/// DESCRIBE-01: a backend must describe an instance right after its launch through the launching
+/// handle, with its id and one of the six states.
+///
+/// A manager reads an instance right after it launches it.
 pub(crate) async fn describe_01_after_launch(cx: &Context) -> Outcome {
     for _ in 0..2 {
         let info = cx.launch().await?;
@@ -29,24 +33,31 @@ pub(crate) async fn describe_01_after_launch(cx: &Context) -> Outcome {
 
 async fn described_at_once(cx: &Context, id: &InstanceId) -> Result<(), Failure> {
     let status = cx.describe(id).await?;
-    // That it is one of the six states, the type says.
+    // The type guarantees that it is one of the six states.
     require(status.id == *id, || {
         format!("{id} is described under the id {}", status.id)
     })
 }
 
+/// DESCRIBE-02: a backend must return not found for an id that no instance has.
+///
+/// An empty result looks like an instance.
 pub(crate) async fn describe_02_unknown_id_is_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
     // With and without neighbours: neither the first nor the only instance is meant.
     for neighbours in 0..2 {
-        let answer = cx.provisioner().describe_instance(&id).await;
+        let result = cx.provisioner().describe_instance(&id).await;
         let call = format!("describing {id}, which no instance has, beside {neighbours} others");
-        cx.require_refused(&call, answer, ErrorKind::NotFound)?;
+        cx.require_refused(&call, result, ErrorKind::NotFound)?;
         cx.launch_running().await?;
     }
     Ok(Pass::Held)
 }
 
+/// DESCRIBE-03: a backend must report a change that somebody else made once the consistency window
+/// has passed.
+///
+/// People and clouds make changes; a cache that never expires hides them. Needs: external actor.
 pub(crate) async fn describe_03_external_changes_are_reported(cx: &Context) -> Outcome {
     let external_actor = cx.external_actor()?;
     let info = cx.launch_running().await?;
@@ -67,6 +78,10 @@ pub(crate) async fn describe_03_external_changes_are_reported(cx: &Context) -> O
     Ok(Pass::Held)
 }
 
+/// DESCRIBE-04: a backend must describe a terminated instance as terminated for as long as
+/// declared.
+///
+/// A poller must be able to observe the state that it waits for.
 pub(crate) async fn describe_04_terminated_instance_can_be_described(cx: &Context) -> Outcome {
     let visible = cx.capabilities().terminated_visible;
     let info = cx.launch_running().await?;
@@ -99,18 +114,18 @@ pub(crate) async fn describe_04_terminated_instance_can_be_described(cx: &Contex
     Ok(Pass::Held)
 }
 
-/// Whether an instance is seen as terminated. Not found breaks the promise before its time.
+/// Returns whether an instance is reported as terminated. Not found is a violation while its record must be kept.
 async fn terminated_by_now(
     cx: &Context,
     handle: &dyn InstanceProvisioner,
     id: &InstanceId,
     began: Instant,
 ) -> Result<Option<()>, Failure> {
-    let answer = handle.describe_instance(id).await;
-    if cx.is_forgotten(answer.as_ref().err(), began) {
+    let result = handle.describe_instance(id).await;
+    if cx.is_forgotten(result.as_ref().err(), began) {
         return Ok(Some(()));
     }
-    let status = answer.map_err(|error| {
+    let status = result.map_err(|error| {
         let (since, visible) = (began.elapsed(), cx.capabilities().terminated_visible);
         let call = format!("describing {id} {since:?} after its terminate, within {visible:?},");
         Failure::call_failed(&call, &error)
@@ -118,6 +133,10 @@ async fn terminated_by_now(
     Ok((status.state == Terminated).then_some(()))
 }
 
+/// DESCRIBE-05: a backend must return not found for a recent launch through another handle only
+/// with a delay to retry after, and not at all once the consistency window has passed.
+///
+/// Not found right after a launch does not prove absence, and the caller must know that.
 pub(crate) async fn describe_05_other_handle_gets_a_retry_delay(cx: &Context) -> Outcome {
     let other = cx.open_handle().await;
     let info = cx.launch().await?;
@@ -137,7 +156,7 @@ pub(crate) async fn describe_05_other_handle_gets_a_retry_delay(cx: &Context) ->
     Ok(Pass::Held)
 }
 
-/// What another handle may say about a launch within the consistency window.
+/// Checks what another handle returns for a launch within the consistency window.
 async fn told_to_wait_or_shown(
     cx: &Context,
     other: &dyn InstanceProvisioner,
@@ -150,9 +169,9 @@ async fn told_to_wait_or_shown(
             require(!window.is_zero(), || {
                 format!("reads are declared not to lag, and another handle has no {id}")
             })?;
-            let told = matches!(error.retry(), RetryAdvice::After(time) if !time.is_zero());
-            require(told, || {
-                format!("{id} is launched, and another handle is not told to wait: {error}")
+            let reported = matches!(error.retry(), RetryAdvice::After(time) if !time.is_zero());
+            require(reported, || {
+                format!("{id} is launched, but another handle gets no retry delay: {error}")
             })
         }
         Err(error) => Err(Failure::call_failed(
@@ -166,13 +185,17 @@ async fn shown_under_its_id(
     handle: &dyn InstanceProvisioner,
     id: &InstanceId,
 ) -> Result<(), Failure> {
-    let answer = handle.describe_instance(id).await;
+    let result = handle.describe_instance(id).await;
     let call = "describe_instance of another handle, past the consistency window,";
-    answer
+    result
         .map(drop)
         .map_err(|error| Failure::call_failed(&format!("{call} of {id}"), &error))
 }
 
+/// DESCRIBE-06: a backend must report every change once the declared consistency window has passed
+/// since it was made.
+///
+/// If a declared window does not hold, every wait is a guess. Needs: fault: stale read.
 pub(crate) async fn describe_06_reads_lag_no_longer_than_declared(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::StaleRead])?;
     lag_as_far_as_allowed(&faults).await;
@@ -209,7 +232,7 @@ async fn lag_as_far_as_allowed(faults: &Arc<dyn Faults>) {
     }
 }
 
-/// Demands that past the consistency window both handles and the list show a change.
+/// Requires that past the consistency window both handles and the list show a change.
 async fn seen_everywhere(
     cx: &Context,
     other: &dyn InstanceProvisioner,
@@ -228,7 +251,7 @@ async fn seen_everywhere(
     })
 }
 
-/// Demands that an instance is described in one of `states`.
+/// Requires that an instance is described in one of `states`.
 async fn shows(
     handle: &dyn InstanceProvisioner,
     id: &InstanceId,
@@ -245,7 +268,7 @@ async fn shows(
     })
 }
 
-/// Demands that an instance is terminating, terminated or forgotten.
+/// Requires that an instance is terminating, terminated or forgotten.
 async fn is_ending(
     handle: &dyn InstanceProvisioner,
     id: &InstanceId,

@@ -12,9 +12,13 @@ use tokio::time::{Instant, timeout};
 use super::calls::{CALLS, Subjects};
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
+/// ERRORS-01: a backend must report the account's limit as quota, without effect, and not as
+/// something to retry at once.
+///
+/// Quota needs a person or a smaller fleet, not a retry. Needs: fault: quota.
 pub(crate) async fn errors_01_quota_is_quota(cx: &Context) -> Outcome {
     for error in refused_launches(cx, &WireFault::Quota).await? {
-        told(&error, ErrorKind::Quota, Effect::None)?;
+        reported(&error, ErrorKind::Quota, Effect::None)?;
         require(error.retry() != RetryAdvice::SameToken, || {
             format!("a limit does not go away by asking again at once, but: {error}")
         })?;
@@ -23,9 +27,12 @@ pub(crate) async fn errors_01_quota_is_quota(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// ERRORS-02: a backend must report missing capacity as capacity, without effect, with a scope.
+///
+/// The remedy is another offering, and the scope says which one to avoid. Needs: fault: capacity.
 pub(crate) async fn errors_02_capacity_is_capacity(cx: &Context) -> Outcome {
     for error in refused_launches(cx, &WireFault::Capacity).await? {
-        told(&error, ErrorKind::Capacity, Effect::None)?;
+        reported(&error, ErrorKind::Capacity, Effect::None)?;
         require(!error.scopes().is_empty(), || {
             format!("the error does not say where no machine is free: {error}")
         })?;
@@ -34,11 +41,15 @@ pub(crate) async fn errors_02_capacity_is_capacity(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// ERRORS-03: a backend must report throttling as throttled, without effect, with the delay that
+/// the cloud demands.
+///
+/// Retrying early prolongs throttling. Needs: fault: throttled.
 pub(crate) async fn errors_03_throttling_has_a_retry_delay(cx: &Context) -> Outcome {
     let wait = cx.throttle_delay();
     let fault = WireFault::Throttled(wait);
     let subjects = strike_each(cx, &fault, |error| {
-        told(error, ErrorKind::Throttled, Effect::None)?;
+        reported(error, ErrorKind::Throttled, Effect::None)?;
         let kept =
             matches!(error.retry(), RetryAdvice::After(time) if time >= wait && time <= wait * 2);
         require(kept, || {
@@ -50,20 +61,31 @@ pub(crate) async fn errors_03_throttling_has_a_retry_delay(cx: &Context) -> Outc
     Ok(Pass::Held)
 }
 
+/// ERRORS-04: a backend must report expired credentials as unauthenticated, never as not found.
+///
+/// After not found, a manager would launch its whole fleet again. Needs: fault: bad credentials.
 pub(crate) async fn errors_04_bad_credentials_are_unauthenticated(cx: &Context) -> Outcome {
-    let judge = |error: &_| told(error, ErrorKind::Unauthenticated, Effect::None);
+    let judge = |error: &_| reported(error, ErrorKind::Unauthenticated, Effect::None);
     let subjects = strike_each(cx, &WireFault::BadCredentials, judge).await?;
     subjects.are_untouched(cx).await?;
     Ok(Pass::Held)
 }
 
+/// ERRORS-05: a backend must report missing permissions as forbidden.
+///
+/// A person must grant permissions; a retry does not help. Needs: fault: forbidden.
 pub(crate) async fn errors_05_missing_permissions_are_forbidden(cx: &Context) -> Outcome {
-    let judge = |error: &_| told(error, ErrorKind::Forbidden, Effect::None);
+    let judge = |error: &_| reported(error, ErrorKind::Forbidden, Effect::None);
     let subjects = strike_each(cx, &WireFault::Forbidden, judge).await?;
     subjects.are_untouched(cx).await?;
     Ok(Pass::Held)
 }
 
+/// ERRORS-06: a backend must report an internal error of the cloud as unavailable and retryable,
+/// never as not found, and a launch's effect as unknown unless it looks the token up and returns
+/// what it finds.
+///
+/// Mistaking an outage for absence doubles a fleet. Needs: fault: server error.
 pub(crate) async fn errors_06_server_error_is_never_not_found(cx: &Context) -> Outcome {
     cx.faults(&[WireFault::ServerErrorBefore, WireFault::ServerErrorAfter])?;
     for fault in [WireFault::ServerErrorBefore, WireFault::ServerErrorAfter] {
@@ -79,10 +101,15 @@ pub(crate) async fn errors_06_server_error_is_never_not_found(cx: &Context) -> O
     Ok(Pass::Held)
 }
 
+/// ERRORS-07: a backend must report a response that it cannot parse as unexpected, with the effect
+/// unknown if there may be one, or look a launch's token up and return what it finds, and never
+/// panic.
+///
+/// Proxies return pages of HTML. Needs: fault: malformed.
 pub(crate) async fn errors_07_malformed_response_is_an_error(cx: &Context) -> Outcome {
     strike_each_unheard(cx, &WireFault::Malformed, |error| {
         require(error.kind() == ErrorKind::Unexpected, || {
-            format!("an answer that cannot be read must be unexpected, but: {error}")
+            format!("a response that cannot be parsed must fail as unexpected, but: {error}")
         })?;
         effect_is_not_known(error)
     })
@@ -90,20 +117,24 @@ pub(crate) async fn errors_07_malformed_response_is_an_error(cx: &Context) -> Ou
     Ok(Pass::Held)
 }
 
+/// ERRORS-08: a backend must report a launch without a response as of unknown effect, unless it
+/// looks the token up and returns what it finds.
+///
+/// "No effect" would be false and would cost an instance. Needs: fault: response lost.
 pub(crate) async fn errors_08_lost_response_has_unknown_effect(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::ResponseLost])?;
     let config = cx.config_with_token();
     faults
         .inject_always(WireOp::Launch, WireFault::ResponseLost)
         .await;
-    let answer = cx.provisioner().launch_instance(&config).await;
+    let result = cx.provisioner().launch_instance(&config).await;
     cx.clear_faults(&faults).await?;
-    match answer {
+    match result {
         // It has looked the token up by itself: then there must be what it found.
         Ok(info) => {
             let list = cx.require_count(1).await?;
             require(list.iter().all(|one| one.id == info.id), || {
-                format!("{} was answered, but {} exists", info.id, list[0].id)
+                format!("{} was returned, but {} exists", info.id, list[0].id)
             })?;
         }
         Err(error) => unheard_of(&error)?,
@@ -112,16 +143,19 @@ pub(crate) async fn errors_08_lost_response_has_unknown_effect(cx: &Context) -> 
         faults.inject_always(WireOp::Launch, WireFault::Hang).await;
         let config = cx.config_with_token();
         let launch = cx.provisioner().launch_instance(&config);
-        let answer = timeout(cx.call_timeout(), launch).await;
+        let result = timeout(cx.call_timeout(), launch).await;
         faults.clear().await;
         // A backend may leave it to its caller to lose patience.
-        if let Ok(Err(error)) = answer {
+        if let Ok(Err(error)) = result {
             unheard_of(&error)?;
         }
     }
     Ok(Pass::Held)
 }
 
+/// ERRORS-09: a backend must name provider and operation in every error, on one line.
+///
+/// During an incident, the error line is often all there is.
 pub(crate) async fn errors_09_error_names_provider_and_operation(cx: &Context) -> Outcome {
     for (operation, error) in errors_without_faults(cx).await? {
         names_itself(cx, operation, &error)?;
@@ -134,15 +168,18 @@ pub(crate) async fn errors_09_error_names_provider_and_operation(cx: &Context) -
     let subjects = Subjects::launch(cx).await?;
     for (operation, wire) in CALLS {
         faults.inject_always(wire, fault.clone()).await;
-        let answer = subjects.call(cx, wire).await;
+        let result = subjects.call(cx, wire).await;
         cx.clear_faults(&faults).await?;
-        if let Err(error) = answer {
+        if let Err(error) = result {
             names_itself(cx, operation, &error)?;
         }
     }
     Ok(Pass::Held)
 }
 
+/// ERRORS-10: a backend must show user data in no error and no debug output.
+///
+/// Scripts contain credentials, and many people read logs.
 pub(crate) async fn errors_10_user_data_is_never_shown(cx: &Context) -> Outcome {
     // Of a length that base64 maps without a rest, so that its code stays recognisable.
     let secret = "hunter2-hunter2-hunter2-hunter2-hunter2";
@@ -152,20 +189,20 @@ pub(crate) async fn errors_10_user_data_is_never_shown(cx: &Context) -> Outcome 
     let coded = coded.map_err(|error| Failure::KitError(error.to_string()))?;
     let hides = |what: &str, shown: String| {
         let found = shown.contains("hunter2") || shown.contains(coded.trim_matches('"'));
-        require(!found, || format!("{what} shows the user data"))
+        require(!found, || format!("{what} contains the user data"))
     };
     let mut config = cx.config_with_token();
     config.user_data = Some(data(secret.as_bytes())?);
-    let mut answers = vec![cx.provisioner().launch_instance(&config).await];
+    let mut results = vec![cx.provisioner().launch_instance(&config).await];
     let mut other = config.clone();
     other.disk_size_gb = std::num::NonZeroU32::new(44);
-    answers.push(cx.provisioner().launch_instance(&other).await);
+    results.push(cx.provisioner().launch_instance(&other).await);
     let most = cx.capabilities().max_user_data_bytes;
     let mut oversized = cx.config();
     let mut bytes = secret.as_bytes().to_vec();
     bytes.resize(most + 1, b'x');
     oversized.user_data = Some(data(&bytes)?);
-    answers.push(cx.provisioner().launch_instance(&oversized).await);
+    results.push(cx.provisioner().launch_instance(&oversized).await);
     for fault in WireFault::AMBIGUOUS {
         if let Some(faults) = cx
             .harness()
@@ -174,13 +211,13 @@ pub(crate) async fn errors_10_user_data_is_never_shown(cx: &Context) -> Outcome 
         {
             config.launch_token = Some(cx.new_token());
             faults.inject(WireOp::Launch, 1, fault).await;
-            answers.push(cx.provisioner().launch_instance(&config).await);
+            results.push(cx.provisioner().launch_instance(&config).await);
             faults.clear().await;
         }
     }
-    for answer in &answers {
-        hides("an answer's debug output", format!("{answer:?}"))?;
-        if let Err(error) = answer {
+    for result in &results {
+        hides("the debug output of a result", format!("{result:?}"))?;
+        if let Err(error) = result {
             hides("an error", error.to_string())?;
         }
     }
@@ -191,6 +228,9 @@ pub(crate) async fn errors_10_user_data_is_never_shown(cx: &Context) -> Outcome 
     Ok(Pass::Held)
 }
 
+/// ERRORS-11: a backend must report a failed read as without effect.
+///
+/// A loop may retry it without further thought. Needs: fault: server error.
 pub(crate) async fn errors_11_failed_read_has_no_effect(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::ServerErrorBefore])?;
     let subjects = Subjects::launch(cx).await?;
@@ -203,21 +243,21 @@ pub(crate) async fn errors_11_failed_read_has_no_effect(cx: &Context) -> Outcome
     for fault in kinds.into_iter().filter(|fault| faults.supports(fault)) {
         for wire in [WireOp::Describe, WireOp::List, WireOp::FindLaunch] {
             faults.inject_always(wire, fault.clone()).await;
-            let mut answers = vec![subjects.call(cx, wire).await.map(drop)];
+            let mut results = vec![subjects.call(cx, wire).await.map(drop)];
             if wire == WireOp::Describe {
                 let batch = cx.provisioner().describe_instances(ids).await;
-                answers.extend(batch.into_iter().map(|answer| answer.map(drop)));
+                results.extend(batch.into_iter().map(|result| result.map(drop)));
             }
             if wire == WireOp::List {
                 let filter = cx.filter();
                 let mut stream = cx.provisioner().stream_instances(&filter);
                 while let Some(item) = stream.next().await {
-                    answers.extend(item.is_err().then(|| item.map(drop)));
+                    results.extend(item.is_err().then(|| item.map(drop)));
                 }
             }
             cx.clear_faults(&faults).await?;
             // Whether they fail as they should is another clause's question.
-            for error in answers.into_iter().filter_map(Result::err) {
+            for error in results.into_iter().filter_map(Result::err) {
                 require(error.effect() == Effect::None, || {
                     format!("a read changes nothing, but: {error}")
                 })?;
@@ -228,6 +268,11 @@ pub(crate) async fn errors_11_failed_read_has_no_effect(cx: &Context) -> Outcome
     Ok(Pass::Held)
 }
 
+/// ERRORS-12: a backend must respect the delay that the cloud demands when it retries a throttled
+/// call by itself.
+///
+/// Retries against a cloud that demands a pause get the whole account throttled. Needs: oracle,
+/// fault: throttled.
 pub(crate) async fn errors_12_throttled_call_is_not_retried_early(cx: &Context) -> Outcome {
     let wait = cx.throttle_delay();
     let (oracle, fault) = (cx.oracle()?, WireFault::Throttled(wait));
@@ -251,7 +296,7 @@ pub(crate) async fn errors_12_throttled_call_is_not_retried_early(cx: &Context) 
     Ok(Pass::Held)
 }
 
-/// Strikes every launch with `fault`, and answers the errors of a launch of one and of several.
+/// Injects `fault` into every launch, and returns the errors of a launch of one and of several.
 async fn refused_launches(cx: &Context, fault: &WireFault) -> Result<Vec<ProvisionError>, Failure> {
     let faults = cx.faults(slice::from_ref(fault))?;
     faults.inject_always(WireOp::Launch, fault.clone()).await;
@@ -275,15 +320,15 @@ async fn strike_each(
     let subjects = Subjects::launch(cx).await?;
     for (operation, wire) in CALLS {
         faults.inject_always(wire, fault.clone()).await;
-        let answer = subjects.call(cx, wire).await;
+        let result = subjects.call(cx, wire).await;
         cx.clear_faults(&faults).await?;
-        judge(&failed(operation, answer)?)?;
+        judge(&failed(operation, result)?)?;
     }
     Ok(subjects)
 }
 
 /// The same with a fault after which the call may have been carried out: a launch may then also
-/// have looked its token up, and must have answered what that finds.
+/// have looked its token up, and must have returned what that finds.
 async fn strike_each_unheard(
     cx: &Context,
     fault: &WireFault,
@@ -293,11 +338,11 @@ async fn strike_each_unheard(
     let subjects = Subjects::launch(cx).await?;
     for (operation, wire) in CALLS {
         faults.inject_always(wire, fault.clone()).await;
-        let answer = subjects.call(cx, wire).await;
+        let result = subjects.call(cx, wire).await;
         cx.clear_faults(&faults).await?;
-        match answer {
+        match result {
             Ok(Some((token, id))) => is_what_the_token_finds(cx, &token, &id).await?,
-            answer => judge(&failed(operation, answer)?)?,
+            result => judge(&failed(operation, result)?)?,
         }
     }
     Ok(())
@@ -313,7 +358,7 @@ async fn is_what_the_token_finds(
     let found = found.map_err(|error| Failure::call_failed("find_launch", &error))?;
     let same = matches!(&found, LaunchRecord::Found(list) if list.len() == 1 && list[0].id == *id);
     require(same, || {
-        format!("a launch whose answer was lost answered {id}, but its token finds {found:?}")
+        format!("a launch whose response was lost returned {id}, but its token finds {found:?}")
     })
 }
 
@@ -321,18 +366,18 @@ async fn is_what_the_token_finds(
 async fn errors_without_faults(cx: &Context) -> Result<Vec<(Operation, ProvisionError)>, Failure> {
     let (provisioner, unknown) = (cx.provisioner(), cx.harness().unknown_id());
     let mut errors = Vec::new();
-    let mut add = |operation, answer| {
-        errors.push((operation, failed(operation, answer)?));
+    let mut add = |operation, result| {
+        errors.push((operation, failed(operation, result)?));
         Ok::<(), Failure>(())
     };
-    let answer = provisioner.describe_instance(&unknown).await.map(drop);
-    add(Operation::DescribeInstance, answer)?;
+    let result = provisioner.describe_instance(&unknown).await.map(drop);
+    add(Operation::DescribeInstance, result)?;
     add(
         Operation::StopInstance,
         provisioner.stop_instance(&unknown).await,
     )?;
-    let answer = provisioner.start_instance(&unknown).await.map(drop);
-    add(Operation::StartInstance, answer)?;
+    let result = provisioner.start_instance(&unknown).await.map(drop);
+    add(Operation::StartInstance, result)?;
     add(
         Operation::TerminateInstance,
         provisioner.terminate_instance(&unknown).await,
@@ -341,8 +386,8 @@ async fn errors_without_faults(cx: &Context) -> Result<Vec<(Operation, Provision
     let bytes = vec![b'x'; cx.capabilities().max_user_data_bytes + 1];
     let data = UserData::new(bytes).map_err(|error| Failure::KitError(error.to_string()))?;
     oversized.user_data = Some(data);
-    let answer = provisioner.launch_instance(&oversized).await.map(drop);
-    add(Operation::LaunchInstance, answer)?;
+    let result = provisioner.launch_instance(&oversized).await.map(drop);
+    add(Operation::LaunchInstance, result)?;
     let reboot = provisioner.reboot_instance(&unknown, fleetwright::Reboot::Soft);
     add(OptionalVerb::RebootInstance.into(), reboot.await)?;
     let console = provisioner.console_output(&unknown).await.map(drop);
@@ -353,29 +398,29 @@ async fn errors_without_faults(cx: &Context) -> Result<Vec<(Operation, Provision
 /// The error of a call that must fail.
 fn failed<T: std::fmt::Debug>(
     operation: Operation,
-    answer: Result<T>,
+    result: Result<T>,
 ) -> Result<ProvisionError, Failure> {
-    match answer {
+    match result {
         Err(error) => Ok(error),
         Ok(value) => Err(Failure::violated(format!(
-            "{operation} cannot have succeeded, but answered {value:?}"
+            "{operation} cannot have succeeded, but returned {value:?}"
         ))),
     }
 }
 
 /// The kind, and for what is no read the effect: a read has none in any case.
-fn told(error: &ProvisionError, kind: ErrorKind, effect: Effect) -> Result<(), Failure> {
+fn reported(error: &ProvisionError, kind: ErrorKind, effect: Effect) -> Result<(), Failure> {
     let right = error.kind() == kind && (error.operation().is_read() || error.effect() == effect);
     require(right, || {
         format!("must be {kind} with {effect}, but: {error}")
     })
 }
 
-/// A launch without an answer.
+/// A launch without a response.
 fn unheard_of(error: &ProvisionError) -> Result<(), Failure> {
     let silent = matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unavailable);
     require(silent, || {
-        format!("no answer came, which is a timeout or unavailable, but: {error}")
+        format!("without a response, the error must be timeout or unavailable, but: {error}")
     })?;
     require(error.effect() == Effect::Unknown, || {
         format!("nobody knows what became of the launch, but: {error}")
@@ -393,17 +438,17 @@ fn may_be_repeated(error: &ProvisionError) -> Result<(), Failure> {
 /// without one.
 fn effect_is_not_known(error: &ProvisionError) -> Result<(), Failure> {
     let (operation, effect) = (error.operation(), error.effect());
-    let told = if operation == Operation::LaunchInstance {
+    let reported = if operation == Operation::LaunchInstance {
         effect == Effect::Unknown
     } else {
         operation.is_read() || effect != Effect::None
     };
-    require(told, || {
+    require(reported, || {
         format!("nobody knows what became of the call, but: {error}")
     })
 }
 
-/// Demands that an error names its provider and its operation and says something. That its text
+/// Requires that an error names its provider and its operation and says something. That its text
 /// shows all of it on one line is the core's doing.
 fn names_itself(cx: &Context, operation: Operation, error: &ProvisionError) -> Result<(), Failure> {
     let text = error.to_string();

@@ -1,4 +1,4 @@
-//! Launching: what is asked for is what is made, or nothing is.
+//! Launches: a launch creates what was requested, or nothing.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +9,10 @@ use fleetwright::{
 
 use crate::{Context, Failure, Outcome, Pass, Truth, require};
 
+/// LAUNCH-01: a backend must return from a launch at once, with an instance that has an id and is
+/// pending or running.
+///
+/// A control loop must not block while an instance boots; it polls.
 pub(crate) async fn launch_01_returns_valid_info(cx: &Context) -> Outcome {
     let info = cx.launch().await?;
     let fresh = matches!(
@@ -16,16 +20,20 @@ pub(crate) async fn launch_01_returns_valid_info(cx: &Context) -> Outcome {
         CloudInstanceState::Pending | CloudInstanceState::Running
     );
     require(fresh, || {
-        format!("a launch answered {} as {}", info.id, info.state)
+        format!("a launch returned {} as {}", info.id, info.state)
     })?;
     Ok(Pass::Held)
 }
 
+/// LAUNCH-02: a backend must give every instance an id that no other instance has or had, even
+/// after others were terminated.
+///
+/// With a reused id, an old reference terminates a new instance.
 pub(crate) async fn launch_02_ids_are_never_reused(cx: &Context) -> Outcome {
-    let mut seen = BTreeSet::new();
+    let mut observed = BTreeSet::new();
     for _ in 0..6 {
         let info = cx.launch().await?;
-        require(seen.insert(info.id.clone()), || {
+        require(observed.insert(info.id.clone()), || {
             format!("{} was given out twice", info.id)
         })?;
         cx.terminate(&info.id).await?;
@@ -34,6 +42,10 @@ pub(crate) async fn launch_02_ids_are_never_reused(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// LAUNCH-03: a backend must return a launched instance from describe and from list, with and
+/// without a filter, once the consistency window has passed.
+///
+/// An instance that is not visible cannot be terminated.
 pub(crate) async fn launch_03_becomes_visible(cx: &Context) -> Outcome {
     let info = cx.launch().await?;
     cx.settle_reads().await;
@@ -50,6 +62,9 @@ pub(crate) async fn launch_03_becomes_visible(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// LAUNCH-04: a backend must launch the requested image and instance type, and report both.
+///
+/// Otherwise the wrong size or image is only noticed in production.
 pub(crate) async fn launch_04_launches_requested_image_and_type(cx: &Context) -> Outcome {
     let mut config = cx.config();
     if let Some(other) = cx.harness().other_type() {
@@ -58,13 +73,13 @@ pub(crate) async fn launch_04_launches_requested_image_and_type(cx: &Context) ->
     let info = cx.launch_config(&config).await?;
     let listed = cx.wait_until_listed(&info.id).await?;
     require(listed.image.as_ref() == Some(&config.image), || {
-        format!("asked for image {}, got {:?}", config.image, listed.image)
+        format!("requested image {}, got {:?}", config.image, listed.image)
     })?;
     require(
         listed.instance_type.as_ref() == Some(&config.instance_type),
         || {
             format!(
-                "asked for type {}, got {:?}",
+                "requested type {}, got {:?}",
                 config.instance_type, listed.instance_type
             )
         },
@@ -72,6 +87,10 @@ pub(crate) async fn launch_04_launches_requested_image_and_type(cx: &Context) ->
     Ok(Pass::Held)
 }
 
+/// LAUNCH-05: a backend must pass the user data to the instance unchanged to the byte, whatever the
+/// bytes are.
+///
+/// One byte of a script decides whether an instance joins its fleet. Needs: oracle.
 pub(crate) async fn launch_05_user_data_is_unchanged(cx: &Context) -> Outcome {
     cx.oracle()?;
     let most = cx.capabilities().max_user_data_bytes;
@@ -98,6 +117,9 @@ pub(crate) async fn launch_05_user_data_is_unchanged(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// LAUNCH-06: a backend must give the root disk the requested size.
+///
+/// A disk that is too small fails under load, not at launch. Needs: oracle.
 pub(crate) async fn launch_06_disk_has_requested_size(cx: &Context) -> Outcome {
     cx.oracle()?;
     let mut config = cx.config();
@@ -105,24 +127,28 @@ pub(crate) async fn launch_06_disk_has_requested_size(cx: &Context) -> Outcome {
     let truth = launched(cx, &config).await?;
     let size = truth.disk_size_gb;
     require(size == Some(33), || {
-        format!("asked for a disk of 33 GB, got {size:?}")
+        format!("requested a disk of 33 GB, got {size:?}")
     })?;
     Ok(Pass::Held)
 }
 
+/// LAUNCH-07: a backend must refuse a launch of an image that does not exist as invalid or not
+/// found, and create nothing.
+///
+/// A check after the creation leaves instances behind. Needs: an unknown image.
 pub(crate) async fn launch_07_empty_or_unknown_config_is_refused(cx: &Context) -> Outcome {
     for (image, instance_type) in [("", ""), ("", "x"), ("x", "")] {
-        // No backend ever sees these: a config without image or type cannot be made.
+        // No backend receives these: a config without image or type cannot be created.
         let made = InstanceConfig::builder(image, instance_type).build();
         require(made.is_err(), || {
-            format!("{made:?} was made without an image or a type")
+            format!("{made:?} was created without an image or a type")
         })?;
     }
     let none = || Failure::NotRun("the harness knows no image that does not exist".to_owned());
     let mut config = cx.config();
     config.image = cx.harness().unknown_image().ok_or_else(none)?;
-    let answer = cx.provisioner().launch_instance(&config).await;
-    match answer {
+    let result = cx.provisioner().launch_instance(&config).await;
+    match result {
         Err(error) if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::NotFound) => {}
         Err(error) => {
             return Err(Failure::violated(format!(
@@ -138,6 +164,10 @@ pub(crate) async fn launch_07_empty_or_unknown_config_is_refused(cx: &Context) -
     Ok(Pass::Held)
 }
 
+/// LAUNCH-08: a backend must accept user data up to the declared limit, refuse longer user data as
+/// invalid, and create nothing.
+///
+/// Truncated user data boots half a machine.
 pub(crate) async fn launch_08_oversized_user_data_is_refused(cx: &Context) -> Outcome {
     let most = cx.capabilities().max_user_data_bytes;
     let mut config = cx.config();
@@ -145,15 +175,19 @@ pub(crate) async fn launch_08_oversized_user_data_is_refused(cx: &Context) -> Ou
         UserData::new(vec![b'x'; size]).map_err(|error| Failure::KitError(error.to_string()))
     };
     config.user_data = Some(sized(most + 1)?);
-    let answer = cx.provisioner().launch_instance(&config).await;
+    let result = cx.provisioner().launch_instance(&config).await;
     let call = "a launch with too much user data";
-    cx.require_refused_without_effect(call, answer, ErrorKind::Invalid)
+    cx.require_refused_without_effect(call, result, ErrorKind::Invalid)
         .await?;
     config.user_data = Some(sized(most)?);
     cx.launch_config(&config).await?;
     Ok(Pass::Held)
 }
 
+/// LAUNCH-09: a backend must launch an instance in the requested zone and report it, and refuse
+/// every placement field that is not declared as invalid.
+///
+/// A launch that moves to another zone by itself defeats every placement policy. Needs: a zone.
 pub(crate) async fn launch_09_placement_is_applied_or_refused(cx: &Context) -> Outcome {
     let offered = &cx.capabilities().placement;
     for field in PlacementField::ALL {
@@ -162,9 +196,9 @@ pub(crate) async fn launch_09_placement_is_applied_or_refused(cx: &Context) -> O
         }
         let mut config = cx.config();
         place(&mut config.placement, field)?;
-        let answer = cx.provisioner().launch_instance(&config).await;
+        let result = cx.provisioner().launch_instance(&config).await;
         let call = format!("a launch with {}, which is not declared,", field.path());
-        cx.require_refused_without_effect(&call, answer, ErrorKind::Invalid)
+        cx.require_refused_without_effect(&call, result, ErrorKind::Invalid)
             .await?;
     }
     if !offered.contains(&PlacementField::Zone) {
@@ -177,7 +211,7 @@ pub(crate) async fn launch_09_placement_is_applied_or_refused(cx: &Context) -> O
     let info = cx.launch_config(&config).await?;
     let listed = cx.wait_until_listed(&info.id).await?;
     require(listed.placement.zone.as_ref() == Some(&zone), || {
-        format!("asked for zone {zone}, got {:?}", listed.placement.zone)
+        format!("requested zone {zone}, got {:?}", listed.placement.zone)
     })?;
     Ok(Pass::Held)
 }
@@ -202,6 +236,10 @@ fn place(placement: &mut Placement, field: PlacementField) -> Result<(), Failure
     Ok(())
 }
 
+/// LAUNCH-10: a backend must not return running from a launch while reads return pending once the
+/// consistency window has passed.
+///
+/// A caller that trusts the result connects to an instance that does not run yet.
 pub(crate) async fn launch_10_result_is_not_ahead_of_reads(cx: &Context) -> Outcome {
     let info = cx.launch().await?;
     cx.settle_reads().await;
@@ -209,7 +247,7 @@ pub(crate) async fn launch_10_result_is_not_ahead_of_reads(cx: &Context) -> Outc
     let ahead =
         info.state == CloudInstanceState::Running && status.state == CloudInstanceState::Pending;
     require(!ahead, || {
-        format!("{} was answered as running and is pending", info.id)
+        format!("{} was returned as running and is pending", info.id)
     })?;
     Ok(Pass::Held)
 }

@@ -1,12 +1,16 @@
 //! Leaks: what costs money goes with the instance it belongs to.
 //!
 //! Every clause ends with a look for leftovers, after what it launched was terminated through
-//! another handle. These look earlier: through the one handle that there is, with nobody tidying up.
+//! another handle. These check earlier: through the clause's only handle, before any cleanup.
 
 use fleetwright::{PlacementField, PublicAddress, UserData};
 
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
+/// LEAKS-01: a backend must delete the disk, the network interface and the address with the
+/// instance.
+///
+/// Disks and addresses are billed without an instance. Needs: oracle.
 pub(crate) async fn leaks_01_terminate_leaves_nothing(cx: &Context) -> Outcome {
     let oracle = cx.oracle()?;
     let mut config = cx.config();
@@ -28,6 +32,10 @@ pub(crate) async fn leaks_01_terminate_leaves_nothing(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// LEAKS-02: a backend must leave nothing of a launch that was refused.
+///
+/// A failed creation that keeps its network interface is a common leak. Needs: oracle, fault:
+/// capacity.
 pub(crate) async fn leaks_02_refused_launch_leaves_nothing(cx: &Context) -> Outcome {
     cx.oracle()?;
     let faults = cx.faults(&[WireFault::Capacity])?;
@@ -35,29 +43,29 @@ pub(crate) async fn leaks_02_refused_launch_leaves_nothing(cx: &Context) -> Outc
         .inject_always(WireOp::Launch, WireFault::Capacity)
         .await;
     let config = cx.config_with_token();
-    let answer = cx.provisioner().launch_instance(&config).await;
+    let result = cx.provisioner().launch_instance(&config).await;
     cx.clear_faults(&faults).await?;
-    was_refused("without capacity", answer)?;
+    was_refused("without capacity", result)?;
     nothing_left(cx, "a launch was refused without capacity").await?;
     let mut config = cx.config();
     let too_much = vec![b'x'; cx.capabilities().max_user_data_bytes + 1];
     let too_much = UserData::new(too_much).map_err(|error| Failure::KitError(error.to_string()))?;
     config.user_data = Some(too_much);
-    let answer = cx.provisioner().launch_instance(&config).await;
-    was_refused("with too much user data", answer)?;
+    let result = cx.provisioner().launch_instance(&config).await;
+    was_refused("with too much user data", result)?;
     nothing_left(cx, "a launch was refused with too much user data").await?;
     cx.require_count(0).await?;
     Ok(Pass::Held)
 }
 
-/// Demands that a launch was refused.
+/// Requires that a launch was refused.
 fn was_refused(
     how: &str,
-    answer: fleetwright::Result<fleetwright::InstanceInfo>,
+    result: fleetwright::Result<fleetwright::InstanceInfo>,
 ) -> Result<(), Failure> {
-    match answer {
+    match result {
         Ok(info) => Err(Failure::violated(format!(
-            "a launch {how} must be refused, but answered {} as {}",
+            "a launch {how} must be refused, but returned {} as {}",
             info.id, info.state
         ))),
         Err(error) => require(error.survivors().is_empty(), || {
@@ -66,15 +74,19 @@ fn was_refused(
     }
 }
 
+/// LEAKS-03: a backend must leave nothing of a launch that failed after it was accepted.
+///
+/// The same holds as for refused launches, and nothing reports it. Needs: oracle, fault: fails
+/// late.
 pub(crate) async fn leaks_03_late_failure_leaves_nothing(cx: &Context) -> Outcome {
     cx.oracle()?;
     let fault = WireFault::FailsLate("NoMachine".to_owned());
     let faults = cx.faults(std::slice::from_ref(&fault))?;
     faults.inject(WireOp::Launch, 1, fault).await;
-    let answer = cx.provisioner().launch_instance(&cx.config()).await;
+    let result = cx.provisioner().launch_instance(&cx.config()).await;
     cx.clear_faults(&faults).await?;
     // A backend that waits for the end of the launch may refuse it at once.
-    if let Ok(info) = answer {
+    if let Ok(info) = result {
         cx.wait_until_terminated(&info.id).await?;
     }
     nothing_left(cx, "a launch failed after it was accepted").await?;
@@ -82,17 +94,25 @@ pub(crate) async fn leaks_03_late_failure_leaves_nothing(cx: &Context) -> Outcom
     Ok(Pass::Held)
 }
 
+/// LEAKS-04: a backend must delete everything of an instance that is terminated while it is
+/// stopped.
+///
+/// Resources that were detached while it was stopped are easily forgotten. Needs: oracle.
 pub(crate) async fn leaks_04_terminating_a_stopped_instance_leaves_nothing(
     cx: &Context,
 ) -> Outcome {
     cx.oracle()?;
     let ids = [cx.launch_stopped().await?.id, cx.launch_stopped().await?.id];
-    let answers = cx.provisioner().terminate_instances(&ids).await;
-    require(answers.len() == ids.len(), || {
-        format!("{} terminates got {} answers", ids.len(), answers.len())
+    let results = cx.provisioner().terminate_instances(&ids).await;
+    require(results.len() == ids.len(), || {
+        format!(
+            "{} terminates returned {} results",
+            ids.len(),
+            results.len()
+        )
     })?;
-    for answer in answers {
-        answer.map_err(|error| Failure::call_failed("terminate_instances", &error))?;
+    for result in results {
+        result.map_err(|error| Failure::call_failed("terminate_instances", &error))?;
     }
     for id in &ids {
         cx.wait_until_terminated(id).await?;
@@ -103,7 +123,7 @@ pub(crate) async fn leaks_04_terminating_a_stopped_instance_leaves_nothing(
     Ok(Pass::Held)
 }
 
-/// Demands that nothing of this scope is left in the end; clouds may take a while to tidy up.
+/// Requires that nothing of this scope is left in the end; clouds may need some time to clean up.
 async fn nothing_left(cx: &Context, what: &str) -> Result<(), Failure> {
     let oracle = cx.oracle()?;
     let left = cx.eventually("nothing is left", async || {

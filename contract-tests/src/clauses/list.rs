@@ -17,6 +17,9 @@ pub(crate) use self::pages::{
 };
 use crate::{Context, Failure, Outcome, Pass, SCOPE_TAG, context::names, require};
 
+/// LIST-01: a backend must list an instance by the tags it was launched with.
+///
+/// After a crash, instances are found again by their tags.
 pub(crate) async fn list_01_finds_instance_by_its_tags(cx: &Context) -> Outcome {
     let config = cx.config_with_tags(&[
         ("kit-one", "1"),
@@ -35,6 +38,9 @@ pub(crate) async fn list_01_finds_instance_by_its_tags(cx: &Context) -> Outcome 
     Ok(Pass::Held)
 }
 
+/// LIST-02: a backend must list nothing for tags that no instance has.
+///
+/// If a filter returns other instances, they get terminated.
 pub(crate) async fn list_02_unknown_tags_match_nothing(cx: &Context) -> Outcome {
     cx.launch().await?;
     cx.settle_reads().await;
@@ -49,12 +55,15 @@ pub(crate) async fn list_02_unknown_tags_match_nothing(cx: &Context) -> Outcome 
         let list = cx.list(&filter).await?;
         require(list.is_empty(), || {
             let found = names(&list);
-            format!("a list by {key}={value:?}, which no instance has, shows {found}")
+            format!("a list by {key}={value:?}, which no instance has, returned {found}")
         })?;
     }
     Ok(Pass::Held)
 }
 
+/// LIST-04: a backend must list only instances that have all of the filter's tags.
+///
+/// If tags are combined with OR, fleets get mixed.
 pub(crate) async fn list_04_tags_are_anded(cx: &Context) -> Outcome {
     let mut ids = Vec::new();
     for tags in [
@@ -75,6 +84,9 @@ pub(crate) async fn list_04_tags_are_anded(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// LIST-05: a backend must compare tags exactly: no prefix, no other case, no pattern.
+///
+/// `blue` must not match `blue-2`.
 pub(crate) async fn list_05_tags_are_compared_exactly(cx: &Context) -> Outcome {
     let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
     let values = ["-blue", "-blue-sky", "-Blue", "-blu", "-bl*", "-b?ue", ""];
@@ -113,6 +125,10 @@ pub(crate) async fn list_05_tags_are_compared_exactly(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// LIST-06: a backend must list the instances that are in any one of the filter's states, and no
+/// others.
+///
+/// Warm pools list stopped instances only.
 pub(crate) async fn list_06_states_are_ored(cx: &Context) -> Outcome {
     let running = cx.launch_running().await?.id;
     let stopped = cx.launch_stopped().await?.id;
@@ -133,6 +149,9 @@ pub(crate) async fn list_06_states_are_ored(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// LIST-07: a backend must leave terminated instances out of a list unless the filter selects them.
+///
+/// A terminated instance must not count as capacity.
 pub(crate) async fn list_07_terminated_are_excluded_by_default(cx: &Context) -> Outcome {
     let live = cx.launch().await?.id;
     let began = Instant::now();
@@ -143,7 +162,10 @@ pub(crate) async fn list_07_terminated_are_excluded_by_default(cx: &Context) -> 
     // It was terminated after `began`, so this list had to show it unless more time has passed.
     let may_be_forgotten = cx.may_be_forgotten(began);
     require(list.iter().all(|info| info.state == Terminated), || {
-        format!("a list of the terminated shows others: {}", names(&list))
+        format!(
+            "a list of terminated instances returned others: {}",
+            names(&list)
+        )
     })?;
     let any = cx.list(&cx.filter().in_any_state()).await?;
     require(any.iter().any(|info| info.id == live), || {
@@ -153,11 +175,16 @@ pub(crate) async fn list_07_terminated_are_excluded_by_default(cx: &Context) -> 
         return Ok(Pass::Weaker);
     }
     require(list.iter().any(|info| info.id == gone), || {
-        format!("{gone} is terminated and not listed although terminated ones were asked for")
+        format!(
+            "{gone} is terminated and not listed, although the filter selects terminated instances"
+        )
     })?;
     Ok(Pass::Held)
 }
 
+/// LIST-08: a backend must list stopped instances like running ones.
+///
+/// A stopped instance that is not listed is paid for and forgotten.
 pub(crate) async fn list_08_stopped_instances_are_listed(cx: &Context) -> Outcome {
     let running = cx.launch_running().await?.id;
     let stopped = cx.launch_stopped().await?.id;
@@ -175,6 +202,10 @@ pub(crate) async fn list_08_stopped_instances_are_listed(cx: &Context) -> Outcom
     Ok(Pass::Held)
 }
 
+/// LIST-11: a backend must leave instances with other tags out of a list by tags, and not touch
+/// them.
+///
+/// Accounts are shared. Needs: external actor.
 pub(crate) async fn list_11_foreign_instances_are_excluded(cx: &Context) -> Outcome {
     let external_actor = cx.external_actor()?;
     let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
@@ -213,6 +244,10 @@ async fn apart_from(cx: &Context, foreign: &[InstanceId]) -> Result<(), Failure>
     Ok(())
 }
 
+/// LIST-12: a backend must include in a list everything that is known of an instance: tags, type,
+/// image, addresses, launch time.
+///
+/// A monitor makes one list for each pass, not one call for each instance.
 pub(crate) async fn list_12_entries_are_complete(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     cx.settle_reads().await;
@@ -224,7 +259,9 @@ pub(crate) async fn list_12_entries_are_complete(cx: &Context) -> Outcome {
         (info.private_ip.is_some(), "private address"),
         (info.launch_time.is_some(), "launch time"),
     ] {
-        require(known, || format!("the list shows {id} without its {what}"))?;
+        require(known, || {
+            format!("the list returns {id} without its {what}")
+        })?;
     }
     if let Some(oracle) = cx.harness().oracle() {
         let truth = oracle.instances(cx.scope()).await.into_iter();
@@ -233,12 +270,12 @@ pub(crate) async fn list_12_entries_are_complete(cx: &Context) -> Outcome {
         let public = truth.public_ip.is_none() || info.public_ip == truth.public_ip;
         require(public, || {
             let (listed, has) = (info.public_ip, truth.public_ip);
-            format!("the list shows {id} with the public address {listed:?}, it has {has:?}")
+            format!("the list returns {id} with the public address {listed:?}, it has {has:?}")
         })?;
         let mac = truth.mac_address.is_none() || info.mac_address == truth.mac_address;
         require(mac, || {
             let (listed, has) = (info.mac_address, truth.mac_address);
-            format!("the list shows {id} with the hardware address {listed:?}, it has {has:?}")
+            format!("the list returns {id} with the hardware address {listed:?}, it has {has:?}")
         })?;
     }
     Ok(Pass::Held)
@@ -261,7 +298,7 @@ fn with(tags: &Tags, more: &[(&str, &str)]) -> Result<Tags, Failure> {
     Ok(tags)
 }
 
-/// Launches `config`, or answers nothing where its tags are refused as invalid, as they may be.
+/// Launches `config`, or returns `None` if its tags are refused as invalid, which is allowed.
 async fn taken(cx: &Context, config: &InstanceConfig) -> Result<Option<InstanceInfo>, Failure> {
     match cx.provisioner().launch_instance(config).await {
         Ok(info) => Ok(Some(info)),
@@ -277,7 +314,7 @@ async fn contains(cx: &Context, filter: &InstanceFilter, id: &InstanceId) -> Res
     })
 }
 
-/// Demands that `filter` selects these, each once, and no others.
+/// Requires that `filter` selects these, each once, and no others.
 async fn selects_exactly(
     cx: &Context,
     filter: &InstanceFilter,
@@ -289,7 +326,7 @@ async fn selects_exactly(
     require(exact, || {
         let (listed, states) = (names(&list), &filter.states);
         let tags = &filter.tags;
-        format!("a list by {tags:?} in {states:?} must show {wanted:?}, but shows: {listed}")
+        format!("a list by {tags:?} in {states:?} must return {wanted:?}, but returned: {listed}")
     })?;
     Ok(list)
 }

@@ -9,24 +9,30 @@ use tokio::time::Instant;
 
 use crate::{Context, Failure, Outcome, Pass, require, steady::differences};
 
+/// START-01: a backend must start a stopped instance under the same id, and bring it to running.
+///
+/// Everything refers to the id.
 pub(crate) async fn start_01_same_id_after_stop_and_start(cx: &Context) -> Outcome {
     let id = cx.launch_stopped().await?.id;
-    let answer = cx.start(&id).await?;
-    require(answer.id == id, || {
-        format!("a start of {id} answered {}", answer.id)
+    let result = cx.start(&id).await?;
+    require(result.id == id, || {
+        format!("a start of {id} returned {}", result.id)
     })?;
     let on_its_way = matches!(
-        answer.state,
+        result.state,
         CloudInstanceState::Pending | CloudInstanceState::Running
     );
     require(on_its_way, || {
-        format!("a start of {id} answered it as {}", answer.state)
+        format!("a start of {id} returned it as {}", result.state)
     })?;
     running_again(cx, &id).await?;
     cx.require_count(1).await?;
     Ok(Pass::Held)
 }
 
+/// START-02: a backend must accept a start of a pending or running instance and change nothing.
+///
+/// Retries repeat starts.
 pub(crate) async fn start_02_starting_again_changes_nothing(cx: &Context) -> Outcome {
     let id = cx.launch().await?.id;
     again(cx, &id, "launched just now").await?;
@@ -40,22 +46,26 @@ pub(crate) async fn start_02_starting_again_changes_nothing(cx: &Context) -> Out
 
 /// Starts an instance that is on its way or there already.
 async fn again(cx: &Context, id: &InstanceId, state: &str) -> Result<InstanceInfo, Failure> {
-    let answer = cx.provisioner().start_instance(id).await;
-    answer.map_err(|error| {
+    let result = cx.provisioner().start_instance(id).await;
+    result.map_err(|error| {
         Failure::violated(format!(
             "a start of {id}, which is {state}, must succeed, but: {error}"
         ))
     })
 }
 
+/// START-03: a backend must return from a start the addresses that the instance has from now on,
+/// and never report its former ones.
+///
+/// Stale addresses lead to instances of somebody else.
 pub(crate) async fn start_03_addresses_are_current(cx: &Context) -> Outcome {
     let id = cx.launch().await?.id;
     let before = cx.wait_for_state(&id, CloudInstanceState::Running).await?;
     cx.stop(&id).await?;
     cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
-    let answer = InstanceStatus::from(cx.start(&id).await?);
+    let result = InstanceStatus::from(cx.start(&id).await?);
     cx.settle_reads().await;
-    let on_the_way = RefCell::new(vec![("the start", answer)]);
+    let on_the_way = RefCell::new(vec![("the start", result)]);
     cx.eventually(&format!("{id} is running again"), async || {
         let status = cx.describe(&id).await?;
         let state = status.state;
@@ -76,7 +86,7 @@ pub(crate) async fn start_03_addresses_are_current(cx: &Context) -> Outcome {
     for (who, shown) in on_the_way.take() {
         for (shown, has) in [(shown.public_ip, public), (shown.private_ip, private)] {
             require(shown.is_none() || shown == has, || {
-                format!("{who} of {id} shows {shown:?}, but it has {has:?} since its start")
+                format!("{who} of {id} returns {shown:?}, but it has {has:?} since its start")
             })?;
         }
     }
@@ -85,21 +95,25 @@ pub(crate) async fn start_03_addresses_are_current(cx: &Context) -> Outcome {
         let truth = all.into_iter().find(|truth| truth.info.id == id);
         let true_one: Option<IpAddr> = truth.and_then(|truth| truth.info.public_ip);
         require(public == true_one, || {
-            format!("{id} is shown with the public address {public:?}, but has {true_one:?}")
+            format!("{id} is reported with the public address {public:?}, but has {true_one:?}")
         })?;
     }
     Ok(Pass::Held)
 }
 
+/// START-04: a backend must refuse to start a terminating or terminated instance as wrong state, or
+/// as not found if no record is kept, and leave it terminated.
+///
+/// A success would promise an instance that never runs.
 pub(crate) async fn start_04_terminated_instance_cannot_be_started(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     let since = Instant::now();
     cx.terminate(&id).await?;
     let mut arm = Pass::Held;
     for state in ["terminating", "terminated"] {
-        let answer = cx.provisioner().start_instance(&id).await;
+        let result = cx.provisioner().start_instance(&id).await;
         let call = format!("a start of {id}, which is {state},");
-        arm = arm.weaker(cx.require_refused_after_terminate(&call, answer, since)?);
+        arm = arm.weaker(cx.require_refused_after_terminate(&call, result, since)?);
         cx.wait_until_terminated(&id).await?;
     }
     arm = arm.weaker(cx.require_ending(&id, since).await?);
@@ -107,14 +121,21 @@ pub(crate) async fn start_04_terminated_instance_cannot_be_started(cx: &Context)
     Ok(arm)
 }
 
+/// START-05: a backend must return not found for a start of an id that no instance has.
+///
+/// A success would hide a wrong id.
 pub(crate) async fn start_05_unknown_id_is_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
-    let answer = cx.provisioner().start_instance(&id).await;
+    let result = cx.provisioner().start_instance(&id).await;
     let call = format!("a start of {id}, which never existed,");
-    cx.require_refused(&call, answer, ErrorKind::NotFound)?;
+    cx.require_refused(&call, result, ErrorKind::NotFound)?;
     Ok(Pass::Held)
 }
 
+/// START-06: a backend must return from a start the instance's unchanged tags, image and type, and
+/// a launch time.
+///
+/// Managers overwrite what they know with the result.
 pub(crate) async fn start_06_result_is_complete(cx: &Context) -> Outcome {
     let mut config = cx.config();
     let named = config.tags.insert("kept", "through a start");
@@ -124,29 +145,33 @@ pub(crate) async fn start_06_result_is_complete(cx: &Context) -> Outcome {
     let before = cx.settled_info(&id).await?;
     cx.stop(&id).await?;
     cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
-    let answer = cx.start(&id).await?;
+    let result = cx.start(&id).await?;
     let mut expected = before;
-    // Id and addresses are what START-01 and START-03 are about, and a placement may tell of them.
-    expected.id = answer.id.clone();
-    expected.state = answer.state;
-    expected.private_ip = answer.private_ip;
-    expected.public_ip = answer.public_ip;
-    expected.mac_address = answer.mac_address;
-    expected.placement = answer.placement.clone();
+    // Id and addresses are what START-01 and START-03 are about, and a placement may contain them.
+    expected.id = result.id.clone();
+    expected.state = result.state;
+    expected.private_ip = result.private_ip;
+    expected.public_ip = result.public_ip;
+    expected.mac_address = result.mac_address;
+    expected.placement = result.placement.clone();
     // Some clouds tell when it was last started; what they know at all they must still tell.
-    if answer.launch_time.is_some() {
-        expected.launch_time = answer.launch_time;
+    if result.launch_time.is_some() {
+        expected.launch_time = result.launch_time;
     }
-    let changed = differences(&expected, &answer);
+    let changed = differences(&expected, &result);
     require(changed.is_empty(), || {
         format!(
-            "a start of {id} answered something else: {}",
+            "a start of {id} returned something else: {}",
             changed.join("; ")
         )
     })?;
     Ok(Pass::Held)
 }
 
+/// START-07: a backend must refuse to start a stopping instance as a conflict with a delay to retry
+/// after, or start it once it has stopped.
+///
+/// A start that is silently lost leaves the instance stopped.
 pub(crate) async fn start_07_stopping_instance_is_refused_or_started(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     cx.stop(&id).await?;

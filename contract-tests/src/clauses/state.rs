@@ -10,6 +10,10 @@ use tokio::time::Instant;
 
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
+/// STATE-01: a backend must report states only in an order that the state machine allows, from
+/// launch through stop and start to terminated.
+///
+/// Controllers rely on the order.
 pub(crate) async fn state_01_states_follow_the_allowed_order(cx: &Context) -> Outcome {
     let info = cx.launch().await?;
     let id = &info.id;
@@ -64,6 +68,9 @@ async fn follow(
     Ok(())
 }
 
+/// STATE-02: a backend must never report a terminated instance in another state again.
+///
+/// A terminated instance is not billed and must not be counted.
 pub(crate) async fn state_02_terminated_is_final(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let info = cx.launch_config(&config).await?;
@@ -72,7 +79,7 @@ pub(crate) async fn state_02_terminated_is_final(cx: &Context) -> Outcome {
     cx.terminate(id).await?;
     cx.wait_until_terminated(id).await?;
     stays_terminated(cx, id, "by itself").await?;
-    // What these answer is for other clauses; here nothing may bring the instance back.
+    // Other clauses check the results of these calls; here none of them may bring the instance back.
     let _ = cx.provisioner().stop_instance(id).await;
     stays_terminated(cx, id, "after a stop").await?;
     let _ = cx.provisioner().start_instance(id).await;
@@ -84,7 +91,7 @@ pub(crate) async fn state_02_terminated_is_final(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-/// Demands for a while that an instance is terminated or no longer known, by describe and by list.
+/// Requires for a while that an instance is terminated or no longer known, by describe and by list.
 async fn stays_terminated(cx: &Context, id: &InstanceId, how: &str) -> Result<(), Failure> {
     cx.settle_reads().await;
     let every_state = cx.filter().in_any_state();
@@ -108,6 +115,11 @@ async fn stays_terminated(cx: &Context, id: &InstanceId, how: &str) -> Result<()
     .await
 }
 
+/// STATE-03: a backend must report a native state that it does not know as pending with its native
+/// name, never as running or terminated.
+///
+/// Clouds add states; a new one must look neither ready nor terminated. Needs: fault: unknown
+/// state.
 pub(crate) async fn state_03_unknown_native_state_is_pending(cx: &Context) -> Outcome {
     let words = ["DEFROSTING", "RUNNING_SOON", "TERMINATED_SOON"];
     let needed = words.map(|word| WireFault::UnknownState(word.to_owned()));
@@ -138,14 +150,18 @@ pub(crate) async fn state_03_unknown_native_state_is_pending(cx: &Context) -> Ou
 fn is_pending_as(word: &str, read: &str, status: InstanceStatus) -> Result<(), Failure> {
     let InstanceStatus { id, state, .. } = status;
     require(state == Pending, || {
-        format!("{read} shows {id}, which is {word}, as {state}")
+        format!("{read} returns {id}, which is {word}, as {state}")
     })?;
     let native = status.native_state.unwrap_or_default();
     require(native.contains(word), || {
-        format!("{read} shows {id}, which is {word}, with the native state {native:?}")
+        format!("{read} returns {id}, which is {word}, with the native state {native:?}")
     })
 }
 
+/// STATE-04: a backend must report a launch that fails after it was accepted as terminated, with
+/// the cloud's reason, or, if it waits for the outcome, refuse it with that reason.
+///
+/// Without the reason, missing capacity and a bad image look the same. Needs: fault: fails late.
 pub(crate) async fn state_04_late_failure_has_a_reason(cx: &Context) -> Outcome {
     let code = "ContractFailsLate";
     let fault = WireFault::FailsLate(code.to_owned());
@@ -168,15 +184,15 @@ pub(crate) async fn state_04_late_failure_has_a_reason(cx: &Context) -> Outcome 
     let alive = RefCell::new(Instant::now());
     let what = format!("{id}, whose launch failed, is terminated");
     let ended = cx.eventually(&what, async || {
-        let asked = Instant::now();
-        let answer = cx.provisioner().describe_instance(id).await;
+        let requested = Instant::now();
+        let result = cx.provisioner().describe_instance(id).await;
         let not_found = |error: &ProvisionError| error.kind() == ErrorKind::NotFound;
         // It may be forgotten before anybody looks, if the backend says so.
         let late = alive.borrow().elapsed() + window >= visible;
-        if late && answer.as_ref().is_err_and(not_found) {
+        if late && result.as_ref().is_err_and(not_found) {
             return Ok(Some(None));
         }
-        let status = answer.map_err(|error| {
+        let status = result.map_err(|error| {
             Failure::violated(format!("the launch of {id} failed, and then: {error}"))
         })?;
         if status.state == Terminated {
@@ -185,7 +201,7 @@ pub(crate) async fn state_04_late_failure_has_a_reason(cx: &Context) -> Outcome 
         require(status.state != Running, || {
             format!("the launch of {id} failed, and it is running")
         })?;
-        *alive.borrow_mut() = asked;
+        *alive.borrow_mut() = requested;
         Ok(None)
     });
     let Some(status) = ended.await? else {
@@ -203,7 +219,7 @@ pub(crate) async fn state_04_late_failure_has_a_reason(cx: &Context) -> Outcome 
 fn says(code: &str, read: &str, status: &InstanceStatus) -> Result<(), Failure> {
     let InstanceStatus { id, state, .. } = status;
     require(*state == Terminated, || {
-        format!("the launch of {id} failed, and {read} shows it as {state}")
+        format!("the launch of {id} failed, but {read} returns it as {state}")
     })?;
     let reason = status.state_reason.as_deref().unwrap_or_default();
     require(reason.contains(code), || {
@@ -211,6 +227,9 @@ fn says(code: &str, read: &str, status: &InstanceStatus) -> Result<(), Failure> 
     })
 }
 
+/// STATE-05: a backend must report the private address of a running instance.
+///
+/// A manager needs the address to use the instance.
 pub(crate) async fn state_05_running_instance_has_an_address(cx: &Context) -> Outcome {
     let info = cx.launch_running().await?;
     let id = &info.id;
@@ -218,11 +237,11 @@ pub(crate) async fn state_05_running_instance_has_an_address(cx: &Context) -> Ou
         cx.settle_reads().await;
         let described = cx.describe(id).await?.private_ip;
         require(described.is_some(), || {
-            format!("{id} runs {when}, and describe shows no private address")
+            format!("{id} runs {when}, but describe returns no private address")
         })?;
         let listed = cx.wait_until_listed(id).await?.private_ip;
         require(listed.is_some(), || {
-            format!("{id} runs {when}, and a list shows no private address")
+            format!("{id} runs {when}, but a list returns no private address")
         })
     };
     has_address("for the first time").await?;
@@ -235,6 +254,10 @@ pub(crate) async fn state_05_running_instance_has_an_address(cx: &Context) -> Ou
     Ok(Pass::Held)
 }
 
+/// STATE-06: a backend must report the same state and addresses in a list and in a description of
+/// an instance that does not change.
+///
+/// Managers use both reads.
 pub(crate) async fn state_06_list_and_describe_agree(cx: &Context) -> Outcome {
     let stopped = cx.launch_stopped().await?.id;
     let running = cx.launch_running().await?.id;
@@ -245,7 +268,7 @@ pub(crate) async fn state_06_list_and_describe_agree(cx: &Context) -> Outcome {
         let listed = list.iter().find(|info| info.id == id).cloned();
         let missing = || Failure::violated(format!("{id} is {} and not listed", described.state));
         let listed = InstanceStatus::from(listed.ok_or_else(missing)?);
-        let seen = |status: &InstanceStatus| {
+        let observed = |status: &InstanceStatus| {
             (
                 status.state,
                 status.private_ip,
@@ -253,9 +276,9 @@ pub(crate) async fn state_06_list_and_describe_agree(cx: &Context) -> Outcome {
                 status.mac_address,
             )
         };
-        let (one, other) = (seen(&described), seen(&listed));
+        let (one, other) = (observed(&described), observed(&listed));
         require(one == other, || {
-            format!("describe shows {id} as {one:?}, a list as {other:?}")
+            format!("describe returns {id} as {one:?}, a list as {other:?}")
         })?;
     }
     Ok(Pass::Held)

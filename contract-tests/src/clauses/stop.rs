@@ -8,6 +8,9 @@ use crate::{
     steady::{differences, when_stopped},
 };
 
+/// STOP-01: a backend must stop an instance: it becomes stopping, then stopped.
+///
+/// Stopping only saves money if it happens.
 pub(crate) async fn stop_01_reaches_stopped(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     cx.stop(&id).await?;
@@ -17,7 +20,7 @@ pub(crate) async fn stop_01_reaches_stopped(cx: &Context) -> Outcome {
         let state = cx.describe(&id).await?.state;
         let on_the_way = match state {
             CloudInstanceState::Running => may_lag,
-            // Also what nobody knows is pending.
+            // An unknown native state is pending, too.
             CloudInstanceState::Pending
             | CloudInstanceState::Stopping
             | CloudInstanceState::Stopped => true,
@@ -36,6 +39,9 @@ pub(crate) async fn stop_01_reaches_stopped(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// STOP-02: a backend must accept a stop of a stopping or stopped instance and change nothing.
+///
+/// Retries repeat stops.
 pub(crate) async fn stop_02_stopping_again_changes_nothing(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     cx.stop(&id).await?;
@@ -49,14 +55,17 @@ pub(crate) async fn stop_02_stopping_again_changes_nothing(cx: &Context) -> Outc
 
 /// Stops an instance that is on its way or there already.
 async fn again(cx: &Context, id: &InstanceId, state: &str) -> Result<(), Failure> {
-    let answer = cx.provisioner().stop_instance(id).await;
-    answer.map_err(|error| {
+    let result = cx.provisioner().stop_instance(id).await;
+    result.map_err(|error| {
         Failure::violated(format!(
             "a stop of {id}, which is {state}, must succeed, but: {error}"
         ))
     })
 }
 
+/// STOP-03: a backend must not report the public address that a stopped instance had.
+///
+/// The old address may belong to somebody else by now.
 pub(crate) async fn stop_03_no_public_address_while_stopped(cx: &Context) -> Outcome {
     let mut config = cx.config();
     let offered = &cx.capabilities().placement;
@@ -74,12 +83,15 @@ pub(crate) async fn stop_03_no_public_address_while_stopped(cx: &Context) -> Out
     let described = cx.describe(&id).await?.public_ip;
     for (call, shown) in [("list_instances", listed), ("describe_instance", described)] {
         require(shown.is_none(), || {
-            format!("{call} shows {shown:?} for {id}, which is stopped and had {had:?}")
+            format!("{call} returns {shown:?} for {id}, which is stopped and had {had:?}")
         })?;
     }
     Ok(Pass::Held)
 }
 
+/// STOP-04: a backend must keep the id, the tags and the disk of an instance when it is stopped.
+///
+/// A stop is not a replacement.
 pub(crate) async fn stop_04_id_tags_and_disk_are_kept(cx: &Context) -> Outcome {
     let mut config = cx.config();
     config.disk_size_gb = std::num::NonZeroU32::new(33);
@@ -105,6 +117,10 @@ pub(crate) async fn stop_04_id_tags_and_disk_are_kept(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// STOP-05: a backend must release the machine of a stopped instance, even if it was powered off
+/// before it was stopped.
+///
+/// Some clouds bill a machine that is only powered off. Needs: oracle.
 pub(crate) async fn stop_05_compute_is_released(cx: &Context) -> Outcome {
     let oracle = cx.oracle()?;
     let id = cx.launch_running().await?.id;
@@ -121,7 +137,7 @@ pub(crate) async fn stop_05_compute_is_released(cx: &Context) -> Outcome {
     let Some(external_actor) = cx.harness().external_actor() else {
         return Ok(Pass::Held);
     };
-    // Who switches a machine off from inside or at the console may leave it allocated and billed.
+    // A machine that is powered off from inside or at the console may stay allocated and billed.
     let id = cx.launch_running().await?.id;
     external_actor.stop(&id).await;
     cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
@@ -135,29 +151,36 @@ pub(crate) async fn stop_05_compute_is_released(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// STOP-06: a backend must refuse to stop a terminating or terminated instance as wrong state, or
+/// as not found if no record is kept.
+///
+/// A success would promise an instance that can be started again.
 pub(crate) async fn stop_06_terminated_instance_cannot_be_stopped(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     let since = Instant::now();
     cx.terminate(&id).await?;
     let mut arm = Pass::Held;
     for state in ["terminating", "terminated"] {
-        let answer = cx.provisioner().stop_instance(&id).await;
+        let result = cx.provisioner().stop_instance(&id).await;
         let call = format!("a stop of {id}, which is {state},");
-        arm = arm.weaker(cx.require_refused_after_terminate(&call, answer, since)?);
+        arm = arm.weaker(cx.require_refused_after_terminate(&call, result, since)?);
         cx.wait_until_terminated(&id).await?;
     }
     Ok(arm.weaker(cx.require_ending(&id, since).await?))
 }
 
+/// STOP-07: a backend must return not found for a stop of an id that no instance has.
+///
+/// A success would hide a wrong id.
 pub(crate) async fn stop_07_unknown_id_is_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
-    let answer = cx.provisioner().stop_instance(&id).await;
+    let result = cx.provisioner().stop_instance(&id).await;
     let call = format!("a stop of {id}, which never existed,");
-    cx.require_refused(&call, answer, ErrorKind::NotFound)?;
+    cx.require_refused(&call, result, ErrorKind::NotFound)?;
     Ok(Pass::Held)
 }
 
-/// What the cloud itself knows of an instance.
+/// Returns the truth about an instance.
 async fn truth(cx: &Context, oracle: &dyn Oracle, id: &InstanceId) -> Result<Truth, Failure> {
     let all = oracle.instances(cx.scope()).await;
     let found = all.into_iter().find(|truth| truth.info.id == *id);

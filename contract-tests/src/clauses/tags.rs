@@ -8,6 +8,10 @@ use fleetwright::{
 
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
+/// TAGS-01: a backend must store tags with capitals, spaces, Unicode and empty values exactly, or
+/// refuse them as invalid; never alter them.
+///
+/// Instances are found again by an exact comparison of tags.
 pub(crate) async fn tags_01_unusual_values_round_trip(cx: &Context) -> Outcome {
     let odd = [
         ("ManagedBy", "My Fleet"),
@@ -32,7 +36,7 @@ pub(crate) async fn tags_01_unusual_values_round_trip(cx: &Context) -> Outcome {
         KeyCase::Folded => {
             let launched = exact_or_refused(cx, &twins).await?;
             require(launched.is_none(), || {
-                format!("{twins:?} were taken on a cloud that cannot tell them apart")
+                format!("{twins:?} were accepted by a cloud that cannot distinguish them")
             })?;
         }
     }
@@ -76,6 +80,11 @@ async fn exact_or_refused(
     Ok(Some(info.id))
 }
 
+/// TAGS-02: a backend must set tags in the call that creates the instance, so that a lost response
+/// leaves no instance without tags.
+///
+/// If a second call sets the tags and is lost, the instance cannot be found again. Needs: fault:
+/// response lost.
 pub(crate) async fn tags_02_are_part_of_the_launch(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::ResponseLost])?;
     let mut config = cx.config_with_tags(&[("kit-one", "1"), ("kit-two", "2")])?;
@@ -84,9 +93,9 @@ pub(crate) async fn tags_02_are_part_of_the_launch(cx: &Context) -> Outcome {
         .inject(WireOp::Launch, 1, WireFault::ResponseLost)
         .await;
     // A backend may send the launch again by itself; what counts is what is there afterwards.
-    let answer = cx.provisioner().launch_instance(&config).await;
+    let result = cx.provisioner().launch_instance(&config).await;
     cx.clear_faults(&faults).await?;
-    cx.note(format!("the launch whose reply was lost: {answer:?}"));
+    cx.note(format!("the launch whose response was lost: {result:?}"));
     for info in cx.require_count(1).await? {
         require(info.tags.contains_all(&config.tags), || {
             format!(
@@ -98,6 +107,9 @@ pub(crate) async fn tags_02_are_part_of_the_launch(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// TAGS-03: a backend must accept as many and as long tags as declared.
+///
+/// A declared limit that does not hold breaks callers late.
 pub(crate) async fn tags_03_within_the_limits_are_accepted(cx: &Context) -> Outcome {
     let limits = &cx.capabilities().tags;
     // With a token, because a backend's own tags are not to be paid from the declared number.
@@ -112,7 +124,7 @@ pub(crate) async fn tags_03_within_the_limits_are_accepted(cx: &Context) -> Outc
     let listed = cx.wait_until_listed(&info.id).await?;
     require(listed.tags.contains_all(&config.tags), || {
         format!(
-            "{} was launched with {} tags within the limits, and {} others are shown",
+            "{} was launched with {} tags within the limits, but {} others are reported",
             info.id,
             config.tags.len(),
             listed.tags.len()
@@ -121,6 +133,10 @@ pub(crate) async fn tags_03_within_the_limits_are_accepted(cx: &Context) -> Outc
     Ok(Pass::Held)
 }
 
+/// TAGS-04: a backend must refuse more or longer tags than declared as invalid, name the limit, and
+/// create nothing.
+///
+/// Truncated tags match nothing.
 pub(crate) async fn tags_04_beyond_the_limits_are_refused(cx: &Context) -> Outcome {
     let limits = cx.capabilities().tags.clone();
     let long = |limit: usize| limit <= MOST_CHARS;
@@ -150,11 +166,15 @@ pub(crate) async fn tags_04_beyond_the_limits_are_refused(cx: &Context) -> Outco
     Ok(Pass::Held)
 }
 
+/// TAGS-05: a backend must refuse tags under the cloud's reserved prefixes as invalid, and create
+/// nothing.
+///
+/// The cloud refuses them anyway, after half of the work. Needs: reserved prefixes.
 pub(crate) async fn tags_05_reserved_prefixes_are_refused(cx: &Context) -> Outcome {
-    // No backend ever sees the library's own prefix: a config with it cannot be made.
+    // No backend receives the library's own prefix: a config with it cannot be created.
     let own = Tags::new().with(format!("{RESERVED_PREFIX}x"), "");
     require(own.is_err(), || {
-        format!("a tag under the prefix {RESERVED_PREFIX} can be made")
+        format!("a tag with the prefix {RESERVED_PREFIX} can be created")
     })?;
     for prefix in &cx.capabilities().tags.reserved_prefixes {
         for prefix in [prefix.clone(), prefix.to_uppercase()] {
@@ -167,6 +187,9 @@ pub(crate) async fn tags_05_reserved_prefixes_are_refused(cx: &Context) -> Outco
     Ok(Pass::Held)
 }
 
+/// TAGS-06: a backend must not report tags that the backend sets for itself.
+///
+/// Callers would copy them, and their calls would fail.
 pub(crate) async fn tags_06_own_tags_are_hidden(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let info = cx.launch_config(&config).await?;
@@ -196,6 +219,9 @@ pub(crate) async fn tags_06_own_tags_are_hidden(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// TAGS-07: a backend must report the same tags after stop, start and terminate.
+///
+/// A stopped instance without tags is lost.
 pub(crate) async fn tags_07_survive_a_lifecycle(cx: &Context) -> Outcome {
     let config = cx.config_with_tags(&[("ManagedBy", "the kit"), ("kit-colour", "blue")])?;
     let id = cx.launch_config(&config).await?.id;
@@ -231,7 +257,7 @@ async fn still_tagged(
 fn same_tags(what: &str, info: &InstanceInfo, given: &Tags) -> Result<(), Failure> {
     require(info.tags == *given, || {
         let (id, shown) = (&info.id, &info.tags);
-        format!("{id} was given the tags {given:?}, and {what} shows {shown:?}")
+        format!("{id} was launched with the tags {given:?}, but {what} returns {shown:?}")
     })
 }
 
@@ -240,13 +266,13 @@ async fn refused(
     what: &str,
     config: &InstanceConfig,
 ) -> Result<ProvisionError, Failure> {
-    let answer = cx.provisioner().launch_instance(config).await;
+    let result = cx.provisioner().launch_instance(config).await;
     let what = format!("a launch with {what}");
-    cx.require_refused_without_effect(&what, answer, ErrorKind::Invalid)
+    cx.require_refused_without_effect(&what, result, ErrorKind::Invalid)
         .await
 }
 
-/// Demands that a refusal carries the limit that was passed.
+/// Requires that a refusal names the limit that was exceeded.
 fn names_limit(error: &ProvisionError, declared: usize) -> Result<(), Failure> {
     let named = match error.invalid_value().map(|value| value.problem()) {
         Some(Problem::TooMany { limit, .. } | Problem::TooLong { limit, .. }) => Some(*limit),

@@ -10,6 +10,10 @@ use tokio::time::Instant;
 
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
+/// TERMINATE-01: a backend must describe a terminated instance as terminating, then terminated,
+/// without an error for as long as declared.
+///
+/// A manager observes the termination that it requested.
 pub(crate) async fn terminate_01_can_be_described_afterwards(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     let since = Instant::now();
@@ -17,11 +21,11 @@ pub(crate) async fn terminate_01_can_be_described_afterwards(cx: &Context) -> Ou
     let (accepted, window) = (Instant::now(), cx.capabilities().consistency_window);
     cx.eventually(&format!("{id} is terminated"), async || {
         let may_lag = accepted.elapsed() <= window;
-        let answer = cx.provisioner().describe_instance(&id).await;
-        if cx.is_forgotten(answer.as_ref().err(), since) {
+        let result = cx.provisioner().describe_instance(&id).await;
+        if cx.is_forgotten(result.as_ref().err(), since) {
             return Ok(Some(Pass::Weaker));
         }
-        let status = answer.map_err(|error| {
+        let status = result.map_err(|error| {
             Failure::violated(format!(
                 "{id} must be described as terminating or terminated, but: {error}"
             ))
@@ -35,6 +39,10 @@ pub(crate) async fn terminate_01_can_be_described_afterwards(cx: &Context) -> Ou
     .await
 }
 
+/// TERMINATE-02: a backend must accept a second terminate of the same instance, while it is
+/// terminating and while its record is kept.
+///
+/// Retries repeat terminates.
 pub(crate) async fn terminate_02_can_be_repeated(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     let since = Instant::now();
@@ -43,12 +51,12 @@ pub(crate) async fn terminate_02_can_be_repeated(cx: &Context) -> Outcome {
     let mut arm = Pass::Held;
     for state in ["terminating", "terminated"] {
         for handle in [cx.provisioner(), &*other] {
-            let answer = handle.terminate_instance(&id).await;
-            if cx.is_forgotten(answer.as_ref().err(), since) {
+            let result = handle.terminate_instance(&id).await;
+            if cx.is_forgotten(result.as_ref().err(), since) {
                 arm = Pass::Weaker;
                 continue;
             }
-            answer.map_err(|error| {
+            result.map_err(|error| {
                 Failure::violated(format!(
                     "a terminate of {id}, which is {state}, must succeed, but: {error}"
                 ))
@@ -59,14 +67,22 @@ pub(crate) async fn terminate_02_can_be_repeated(cx: &Context) -> Outcome {
     Ok(arm.weaker(cx.require_ending(&id, since).await?))
 }
 
+/// TERMINATE-03: a backend must return not found for a terminate of an id that no instance ever
+/// had.
+///
+/// A success would hide a wrong id, and with it an instance that keeps running.
 pub(crate) async fn terminate_03_unknown_id_is_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
-    let answer = cx.provisioner().terminate_instance(&id).await;
+    let result = cx.provisioner().terminate_instance(&id).await;
     let call = format!("a terminate of {id}, which never existed,");
-    cx.require_refused(&call, answer, ErrorKind::NotFound)?;
+    cx.require_refused(&call, result, ErrorKind::NotFound)?;
     Ok(Pass::Held)
 }
 
+/// TERMINATE-04: a backend must terminate the named instance and no other, not even one of the same
+/// batch or of a longer token.
+///
+/// Terminating another instance is the worst fault of a backend.
 pub(crate) async fn terminate_04_affects_only_its_target(cx: &Context) -> Outcome {
     let (mut short, mut long) = (cx.config(), cx.config());
     let token = cx.new_token();
@@ -83,7 +99,7 @@ pub(crate) async fn terminate_04_affects_only_its_target(cx: &Context) -> Outcom
     let pair = pair.map_err(|error| Failure::call_failed("launch_instances", &error))?;
     let [one, other] = pair.as_slice() else {
         return Err(Failure::violated(format!(
-            "2 were asked for, {} came",
+            "2 were requested, {} were returned",
             pair.len()
         )));
     };
@@ -107,6 +123,9 @@ pub(crate) async fn terminate_04_affects_only_its_target(cx: &Context) -> Outcom
     Ok(Pass::Held)
 }
 
+/// TERMINATE-05: a backend must terminate a pending, running, stopping or stopped instance.
+///
+/// An instance must be removable in every state.
 pub(crate) async fn terminate_05_works_from_every_state(cx: &Context) -> Outcome {
     let pending = cx.launch().await?.id;
     end(cx, &pending, "pending").await?;
@@ -123,8 +142,8 @@ pub(crate) async fn terminate_05_works_from_every_state(cx: &Context) -> Outcome
 
 /// Terminates an instance to the end.
 async fn end(cx: &Context, id: &InstanceId, state: &str) -> Result<(), Failure> {
-    let answer = cx.provisioner().terminate_instance(id).await;
-    answer.map_err(|error| {
+    let result = cx.provisioner().terminate_instance(id).await;
+    result.map_err(|error| {
         Failure::violated(format!(
             "a terminate of {id}, which is {state}, must succeed, but: {error}"
         ))
@@ -132,7 +151,7 @@ async fn end(cx: &Context, id: &InstanceId, state: &str) -> Result<(), Failure> 
     cx.wait_until_terminated(id).await
 }
 
-/// What a terminate meets.
+/// The call that runs concurrently with a terminate.
 #[derive(Clone, Copy, Debug)]
 enum Rival {
     Stop,
@@ -148,29 +167,33 @@ impl Rival {
     }
 }
 
+/// TERMINATE-06: a backend must accept a terminate that is concurrent with a stop or a start, and
+/// end with a terminated instance.
+///
+/// A terminated instance must not come back.
 pub(crate) async fn terminate_06_wins_over_stop_and_start(cx: &Context) -> Outcome {
     let mut arm = Pass::Held;
     for rival in [Rival::Stop, Rival::Start] {
         // One after the other, while the rival's transition is under way.
         let id = rivals_prey(cx, rival).await?;
-        let answer = rival.call(cx.provisioner(), &id).await;
-        answer.map_err(|error| Failure::call_failed(&format!("the {rival:?} of {id}"), &error))?;
+        let result = rival.call(cx.provisioner(), &id).await;
+        result.map_err(|error| Failure::call_failed(&format!("the {rival:?} of {id}"), &error))?;
         let since = Instant::now();
         let terminated = cx.provisioner().terminate_instance(&id).await;
         arm = arm.weaker(won(cx, &id, rival, terminated, since).await?);
-        // At the same time, and in both orders: which one comes first is nobody's to say.
+        // At the same time, and in both orders: the order of arrival is not defined.
         for terminate_first in [true, false] {
             let id = rivals_prey(cx, rival).await?;
             let since = Instant::now();
             let rivalry = rival.call(cx.provisioner(), &id);
             let terminate = cx.provisioner().terminate_instance(&id);
-            let (terminated, answer) = if terminate_first {
+            let (terminated, result) = if terminate_first {
                 join(terminate, rivalry).await
             } else {
-                let (answer, terminated) = join(rivalry, terminate).await;
-                (terminated, answer)
+                let (result, terminated) = join(rivalry, terminate).await;
+                (terminated, result)
             };
-            lost(cx, &id, rival, answer, since)?;
+            lost(cx, &id, rival, result, since)?;
             arm = arm.weaker(won(cx, &id, rival, terminated, since).await?);
         }
     }
@@ -186,15 +209,15 @@ async fn rivals_prey(cx: &Context, rival: Rival) -> Result<InstanceId, Failure> 
     Ok(info.id)
 }
 
-/// Demands that a terminate was accepted, and that the instance ends and stays ended.
+/// Requires that a terminate was accepted, and that the instance ends and stays ended.
 async fn won(
     cx: &Context,
     id: &InstanceId,
     rival: Rival,
-    answer: Result<()>,
+    result: Result<()>,
     since: Instant,
 ) -> Result<Pass, Failure> {
-    answer.map_err(|error| {
+    result.map_err(|error| {
         Failure::violated(format!(
             "a terminate of {id} must win against a {rival:?} under way, but: {error}"
         ))
@@ -203,32 +226,36 @@ async fn won(
     cx.require_ending(id, since).await
 }
 
-/// Demands that the call beside a terminate succeeded, or says what came between.
+/// Requires that the call concurrent with a terminate succeeded, or failed because of the terminate.
 fn lost(
     cx: &Context,
     id: &InstanceId,
     rival: Rival,
-    answer: Result<()>,
+    result: Result<()>,
     since: Instant,
 ) -> Result<(), Failure> {
-    let Err(error) = answer else { return Ok(()) };
-    let told = matches!(error.kind(), ErrorKind::WrongState | ErrorKind::Conflict);
-    require(told || cx.is_forgotten(Some(&error), since), || {
+    let Err(error) = result else { return Ok(()) };
+    let reported = matches!(error.kind(), ErrorKind::WrongState | ErrorKind::Conflict);
+    require(reported || cx.is_forgotten(Some(&error), since), || {
         format!(
             "a {rival:?} of {id} beside a terminate must succeed or be in its way, but: {error}"
         )
     })
 }
 
+/// TERMINATE-07: a backend must report that a terminate failed, and not claim success for an
+/// instance that continues to run.
+///
+/// A failure that is not reported is a leak. Needs: fault: server error.
 pub(crate) async fn terminate_07_failures_are_reported(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::ServerErrorBefore])?;
     let also = Some(WireFault::Forbidden).filter(|fault| faults.supports(fault));
     for fault in [WireFault::ServerErrorBefore].into_iter().chain(also) {
         let id = cx.launch_running().await?.id;
         faults.inject_always(WireOp::Terminate, fault.clone()).await;
-        let answer = cx.provisioner().terminate_instance(&id).await;
+        let result = cx.provisioner().terminate_instance(&id).await;
         cx.clear_faults(&faults).await?;
-        match answer {
+        match result {
             Ok(()) => {
                 let text = format!("a terminate of {id} met {fault:?} and claimed success");
                 return Err(Failure::violated(text));

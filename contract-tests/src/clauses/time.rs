@@ -10,6 +10,10 @@ use tokio::time::Instant;
 
 use crate::{Context, Failure, Outcome, Pass, Time, WireFault, WireOp, require};
 
+/// TIME-01: a backend must let a wait fail at its deadline, and never return success for a goal
+/// that was not reached.
+///
+/// A wait that returns a false success sends work to an instance that is not there.
 pub(crate) async fn time_01_waiting_ends_at_its_deadline(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     let deadline = cx.capabilities().poll_interval.saturating_mul(3);
@@ -28,6 +32,9 @@ pub(crate) async fn time_01_waiting_ends_at_its_deadline(cx: &Context) -> Outcom
     Ok(Pass::Held)
 }
 
+/// TIME-02: a backend must let a wait fail as soon as its goal can no longer be reached.
+///
+/// Ten minutes of waiting for a terminated instance are ten minutes of outage.
 pub(crate) async fn time_02_waiting_ends_when_goal_is_unreachable(cx: &Context) -> Outcome {
     let deadline = cx.harness().budget();
     let running = cx.launch_running().await?.id;
@@ -42,6 +49,10 @@ pub(crate) async fn time_02_waiting_ends_when_goal_is_unreachable(cx: &Context) 
     Ok(Pass::Held)
 }
 
+/// TIME-03: a backend must let a wait for many instances poll no faster than the declared interval,
+/// with one call for all.
+///
+/// Calls count against the account's rate limits. Needs: oracle.
 pub(crate) async fn time_03_waiting_makes_few_calls(cx: &Context) -> Outcome {
     let oracle = cx.oracle()?;
     let mut ids = Vec::new();
@@ -75,7 +86,7 @@ pub(crate) async fn time_03_waiting_makes_few_calls(cx: &Context) -> Outcome {
     let (made, most) = (oracle.calls().await - before, polls * for_each_poll);
     require(u128::from(made) <= most, || {
         format!(
-            "a wait of {:?} for {} instances made {made} calls, where a tick of {tick:?} allows {most}",
+            "a wait of {:?} for {} instances made {made} calls, but a poll interval of {tick:?} allows {most}",
             began.elapsed(),
             ids.len(),
         )
@@ -83,6 +94,10 @@ pub(crate) async fn time_03_waiting_makes_few_calls(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// TIME-04: a backend must declare the same capabilities during the lifetime of a handle, with a
+/// poll interval above zero and a batch and page size of at least one.
+///
+/// Callers read them once and rely on them.
 pub(crate) async fn time_04_capabilities_never_change(cx: &Context) -> Outcome {
     let declared = cx.capabilities().clone();
     require(!declared.poll_interval.is_zero(), || {
@@ -114,6 +129,10 @@ pub(crate) async fn time_04_capabilities_never_change(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// TIME-05: a backend must complete transitions by the clock that it was given, however rarely they
+/// are observed, and sleep on no other clock.
+///
+/// A test that waits in real time is a test that nobody runs.
 pub(crate) async fn time_05_transitions_follow_the_clock(cx: &Context) -> Outcome {
     nobody_needs_to_look(cx).await?;
     if cx.harness().time() == Time::Real {
@@ -130,7 +149,7 @@ pub(crate) async fn time_05_transitions_follow_the_clock(cx: &Context) -> Outcom
     Ok(Pass::Held)
 }
 
-/// Also where time cannot be moved: what nobody looks at gets as far as what was launched after it.
+/// For real time, too: an instance that is not observed gets as far as one that was launched after it.
 async fn nobody_needs_to_look(cx: &Context) -> Result<(), Failure> {
     let [unwatched, watched] = [cx.launch().await?.id, cx.launch().await?.id];
     cx.wait_for_state(&watched, CloudInstanceState::Running)
@@ -157,15 +176,15 @@ async fn wait(
     waiter.for_state(cx.provisioner(), ids, goal, &policy).await
 }
 
-/// Demands that a wait for what never comes fails when its time is up, neither earlier nor later.
+/// Requires that a wait for an unreachable state fails at its deadline, neither earlier nor later.
 async fn ends_in_time(cx: &Context, id: &InstanceId, deadline: Duration) -> Result<(), Failure> {
     let began = Instant::now();
     let waited = wait(cx, id, CloudInstanceState::Stopped, deadline).await;
     let took = began.elapsed();
     let error = match waited {
         Ok(statuses) => {
-            let seen: Vec<_> = statuses.iter().map(|status| status.state).collect();
-            let text = format!("a wait until {id} is stopped succeeded, with {seen:?}");
+            let observed: Vec<_> = statuses.iter().map(|status| status.state).collect();
+            let text = format!("a wait until {id} is stopped succeeded, with {observed:?}");
             return Err(Failure::violated(text));
         }
         Err(error) => error,
@@ -183,7 +202,7 @@ async fn ends_in_time(cx: &Context, id: &InstanceId, deadline: Duration) -> Resu
     })
 }
 
-/// Demands that a wait ended because its goal was lost, not because its time was up.
+/// Requires that a wait ended because its goal became unreachable, not because of its deadline.
 fn gave_up(
     id: &InstanceId,
     goal: CloudInstanceState,

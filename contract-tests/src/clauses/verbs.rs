@@ -16,6 +16,10 @@ async fn running(cx: &Context) -> Result<InstanceInfo, Failure> {
     Ok(info)
 }
 
+/// VERBS-01: a backend must change tags as requested, all or nothing, within the limits, and list
+/// by the new ones.
+///
+/// Tags identify fleets while they run. Needs: verb update_tags.
 pub(crate) async fn verbs_01_update_tags(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::UpdateTags) {
         return is_not_offered(cx, OptionalVerb::UpdateTags).await;
@@ -34,8 +38,8 @@ pub(crate) async fn verbs_01_update_tags(cx: &Context) -> Outcome {
     let mut expected = cx.settled_info(&id).await?;
     expected.tags = change.apply(&config.tags).map_err(unfit)?;
     for _ in 0..2 {
-        let answer = cx.provisioner().update_tags(&id, &change).await;
-        answer.map_err(|error| Failure::call_failed(&format!("update_tags of {id}"), &error))?;
+        let result = cx.provisioner().update_tags(&id, &change).await;
+        result.map_err(|error| Failure::call_failed(&format!("update_tags of {id}"), &error))?;
         cx.require_unchanged("a change of tags", &expected).await?;
     }
     for (value, found) in [("new", true), ("old", false)] {
@@ -46,9 +50,9 @@ pub(crate) async fn verbs_01_update_tags(cx: &Context) -> Outcome {
         })?;
     }
     for (what, change) in changes_beyond(&cx.capabilities().tags)? {
-        let answer = cx.provisioner().update_tags(&id, &change).await;
+        let result = cx.provisioner().update_tags(&id, &change).await;
         let call = format!("a change of {id} to {what}");
-        cx.require_refused(&call, answer, ErrorKind::Invalid)?;
+        cx.require_refused(&call, result, ErrorKind::Invalid)?;
         cx.require_unchanged(&format!("a refused change to {what}"), &expected)
             .await?;
     }
@@ -83,6 +87,10 @@ fn changes_beyond(limits: &TagLimits) -> Result<Vec<(&'static str, TagChange)>, 
     Ok(changes)
 }
 
+/// VERBS-02: a backend must reboot a running instance and keep its id, tags and addresses, and
+/// refuse to reboot a stopped one as wrong state.
+///
+/// A reboot is not a replacement. Needs: verb reboot_instance.
 pub(crate) async fn verbs_02_reboot(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::RebootInstance) {
         return is_not_offered(cx, OptionalVerb::RebootInstance).await;
@@ -91,8 +99,8 @@ pub(crate) async fn verbs_02_reboot(cx: &Context) -> Outcome {
     let mut expected = cx.settled_info(&id).await?;
     for how in [Reboot::Soft, Reboot::Hard] {
         let boots = boots(cx, &id).await;
-        let answer = cx.provisioner().reboot_instance(&id, how).await;
-        answer
+        let result = cx.provisioner().reboot_instance(&id, how).await;
+        result
             .map_err(|error| Failure::call_failed(&format!("a {how:?} reboot of {id}"), &error))?;
         booted_again(cx, &id, boots, &format!("a {how:?} reboot")).await?;
         expected.state = cx.settled_info(&id).await?.state;
@@ -104,9 +112,9 @@ pub(crate) async fn verbs_02_reboot(cx: &Context) -> Outcome {
     cx.stop(&id).await?;
     cx.wait_until_settled(&id, CloudInstanceState::Stopped)
         .await?;
-    let answer = cx.provisioner().reboot_instance(&id, Reboot::Hard).await;
+    let result = cx.provisioner().reboot_instance(&id, Reboot::Hard).await;
     let call = format!("a reboot of {id}, which is stopped,");
-    cx.require_refused(&call, answer, ErrorKind::WrongState)?;
+    cx.require_refused(&call, result, ErrorKind::WrongState)?;
     Ok(Pass::Held)
 }
 
@@ -136,6 +144,10 @@ async fn booted_again(
     Ok(())
 }
 
+/// VERBS-03: a backend must change the type of a stopped instance and keep its id and tags, and
+/// refuse it while the instance runs as wrong state.
+///
+/// Resizing must not cost the disk. Needs: verb resize_instance, another type.
 pub(crate) async fn verbs_03_resize(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ResizeInstance) {
         return is_not_offered(cx, OptionalVerb::ResizeInstance).await;
@@ -144,16 +156,16 @@ pub(crate) async fn verbs_03_resize(cx: &Context) -> Outcome {
     let to = cx.harness().other_type().ok_or_else(none)?;
     let id = running(cx).await?.id;
     let running = cx.settled_info(&id).await?;
-    let answer = cx.provisioner().resize_instance(&id, &to).await;
+    let result = cx.provisioner().resize_instance(&id, &to).await;
     let call = format!("a resize of {id}, which runs,");
-    cx.require_refused(&call, answer, ErrorKind::WrongState)?;
+    cx.require_refused(&call, result, ErrorKind::WrongState)?;
     cx.require_unchanged("a refused resize", &running).await?;
     cx.stop(&id).await?;
     cx.wait_until_settled(&id, CloudInstanceState::Stopped)
         .await?;
     let mut expected = cx.settled_info(&id).await?;
-    let answer = cx.provisioner().resize_instance(&id, &to).await;
-    answer.map_err(|error| Failure::call_failed(&format!("a resize of {id}"), &error))?;
+    let result = cx.provisioner().resize_instance(&id, &to).await;
+    result.map_err(|error| Failure::call_failed(&format!("a resize of {id}"), &error))?;
     expected.instance_type = Some(to.clone());
     cx.require_unchanged(&format!("a resize to {to}"), &expected)
         .await?;
@@ -168,6 +180,10 @@ pub(crate) async fn verbs_03_resize(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// VERBS-04: a backend must put a new image on a running or stopped instance and keep its id, tags
+/// and addresses.
+///
+/// Reimaging must not cost the address. Needs: verb reimage_instance.
 pub(crate) async fn verbs_04_reimage(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ReimageInstance) {
         return is_not_offered(cx, OptionalVerb::ReimageInstance).await;
@@ -177,19 +193,19 @@ pub(crate) async fn verbs_04_reimage(cx: &Context) -> Outcome {
     let id = running(cx).await?.id;
     let mut expected = cx.settled_info(&id).await?;
     let boots = boots(cx, &id).await;
-    let answer = cx.provisioner().reimage_instance(&id, &other).await;
-    answer.map_err(|error| Failure::call_failed(&format!("a reimage of {id}"), &error))?;
+    let result = cx.provisioner().reimage_instance(&id, &other).await;
+    result.map_err(|error| Failure::call_failed(&format!("a reimage of {id}"), &error))?;
     booted_again(cx, &id, boots, "a reimage").await?;
     expected.image = Some(other.clone());
     cx.require_unchanged(&format!("a reimage to {other}"), &expected)
         .await?;
     if let Some(unknown) = cx.harness().unknown_image() {
-        let answer = cx.provisioner().reimage_instance(&id, &unknown).await;
-        let refused = answer
+        let result = cx.provisioner().reimage_instance(&id, &unknown).await;
+        let refused = result
             .as_ref()
             .is_err_and(|error| matches!(error.kind(), ErrorKind::Invalid | ErrorKind::NotFound));
         require(refused, || {
-            format!("a reimage of {id} to the unknown {unknown} must be invalid, but: {answer:?}")
+            format!("a reimage of {id} to the unknown {unknown} must be invalid, but: {result:?}")
         })?;
         cx.require_unchanged("a refused reimage", &expected).await?;
     }
@@ -197,8 +213,8 @@ pub(crate) async fn verbs_04_reimage(cx: &Context) -> Outcome {
     cx.wait_until_settled(&id, CloudInstanceState::Stopped)
         .await?;
     let mut expected = cx.settled_info(&id).await?;
-    let answer = cx.provisioner().reimage_instance(&id, &first).await;
-    answer
+    let result = cx.provisioner().reimage_instance(&id, &first).await;
+    result
         .map_err(|error| Failure::call_failed(&format!("a reimage of {id}, stopped,"), &error))?;
     expected.image = Some(first);
     cx.require_unchanged("a reimage while stopped", &expected)
@@ -206,12 +222,15 @@ pub(crate) async fn verbs_04_reimage(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// VERBS-05: a backend must return the console output of an instance, and hide it in debug output.
+///
+/// It is the only evidence of a boot that failed. Needs: verb console_output.
 pub(crate) async fn verbs_05_console_output(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ConsoleOutput) {
         return is_not_offered(cx, OptionalVerb::ConsoleOutput).await;
     }
     let id = running(cx).await?.id;
-    let what = format!("the console of {id}, which runs, shows something");
+    let what = format!("the console of {id}, which runs, returns output");
     let output = cx.eventually(&what, async || {
         let output = cx.provisioner().console_output(&id).await;
         let output = output.map_err(|error| Failure::call_failed("console_output", &error))?;
@@ -221,11 +240,15 @@ pub(crate) async fn verbs_05_console_output(cx: &Context) -> Outcome {
     // A few characters may stand in any text by chance.
     let tells = output.text.len() >= 16 && format!("{output:?}").contains(&output.text);
     require(!tells, || {
-        format!("the debug output of {id}'s console shows what it holds")
+        format!("the debug output of {id}'s console contains its output")
     })?;
     Ok(Pass::Held)
 }
 
+/// VERBS-06: a backend must open a console of a running instance and of no other, with its address
+/// hidden in debug output.
+///
+/// The address alone gives access. Needs: verb console_session.
 pub(crate) async fn verbs_06_console_session(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ConsoleSession) {
         return is_not_offered(cx, OptionalVerb::ConsoleSession).await;
@@ -240,7 +263,7 @@ pub(crate) async fn verbs_06_console_session(cx: &Context) -> Outcome {
             format!("the console of {id} has no address")
         })?;
         require(!format!("{session:?}").contains(&session.url), || {
-            format!("the debug output of {id}'s console session shows its address")
+            format!("the debug output of {id}'s console session contains its address")
         })?;
         let times = session.expires_at.zip(info.launch_time);
         let over = times.filter(|(end, launch)| end <= launch);
@@ -258,12 +281,16 @@ pub(crate) async fn verbs_06_console_session(cx: &Context) -> Outcome {
     cx.stop(one).await?;
     cx.wait_until_settled(one, CloudInstanceState::Stopped)
         .await?;
-    let answer = cx.provisioner().console_session(one).await;
+    let result = cx.provisioner().console_session(one).await;
     let call = format!("a console session of {one}, which is stopped,");
-    cx.require_refused(&call, answer, ErrorKind::WrongState)?;
+    cx.require_refused(&call, result, ErrorKind::WrongState)?;
     Ok(Pass::Held)
 }
 
+/// VERBS-07: a backend must create a launchable image of an instance, return the same image for the
+/// same name again, and create none under a name that another instance's image has.
+///
+/// A lost response must not cost a second image. Needs: verb snapshot_image.
 pub(crate) async fn verbs_07_snapshot_image(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::SnapshotImage) {
         return is_not_offered(cx, OptionalVerb::SnapshotImage).await;
@@ -283,12 +310,12 @@ pub(crate) async fn verbs_07_snapshot_image(cx: &Context) -> Outcome {
     require(second != image, || {
         format!("two names of images of {one} are one image, {image}")
     })?;
-    let answer = cx.provisioner().snapshot_image(&other, &request).await;
+    let result = cx.provisioner().snapshot_image(&other, &request).await;
     let call = format!("an image of {other} under the name of one of {one}");
-    cx.require_refused(&call, answer, ErrorKind::Conflict)?;
+    cx.require_refused(&call, result, ErrorKind::Conflict)?;
     let mut config = cx.config();
     config.image = image.clone();
-    let what = format!("{image}, made of {one}, can be launched");
+    let what = format!("{image}, created from {one}, can be launched");
     let launched = cx.eventually(&what, async || {
         match cx.provisioner().launch_instance(&config).await {
             Ok(info) => Ok(Some(info)),
@@ -301,7 +328,7 @@ pub(crate) async fn verbs_07_snapshot_image(cx: &Context) -> Outcome {
     let shown = cx.wait_until_listed(&launched.id).await?.image;
     require(shown.as_ref() == Some(&image), || {
         format!(
-            "{} was launched from {image} and shows {shown:?}",
+            "{} was launched from {image}, but is reported with {shown:?}",
             launched.id
         )
     })?;
@@ -318,20 +345,27 @@ fn snapshot_of(cx: &Context, which: &str) -> Result<SnapshotRequest, Failure> {
     SnapshotRequest::new(format!("kit-{scope}-{which}")).map_err(unfit)
 }
 
+/// VERBS-08: a backend must return not found for an optional verb on an id that no instance has.
+///
+/// A success would hide a wrong id. Needs: any verb.
 pub(crate) async fn verbs_08_unknown_ids_are_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
     for verb in OptionalVerb::ALL {
-        let answer = call(cx, verb, &id).await?;
+        let result = call(cx, verb, &id).await?;
         let call = format!("{} of {id}, which never existed,", Operation::from(verb));
         cx.require_refused(
             &call,
-            answer,
+            result,
             kind_if_declared(cx, verb, ErrorKind::NotFound),
         )?;
     }
     Ok(arm_of_declared(cx))
 }
 
+/// VERBS-09: a backend must refuse optional verbs on a terminated instance as wrong state, or as
+/// not found if no record is kept.
+///
+/// A success would promise the impossible. Needs: any verb.
 pub(crate) async fn verbs_09_terminated_instance_is_in_wrong_state(cx: &Context) -> Outcome {
     let id = running(cx).await?.id;
     let since = Instant::now();
@@ -339,12 +373,12 @@ pub(crate) async fn verbs_09_terminated_instance_is_in_wrong_state(cx: &Context)
     cx.wait_until_terminated(&id).await?;
     let mut arm = arm_of_declared(cx);
     for verb in OptionalVerb::ALL {
-        let answer = call(cx, verb, &id).await?;
+        let result = call(cx, verb, &id).await?;
         let call = format!("{} of {id}, which is terminated,", Operation::from(verb));
         if cx.capabilities().supports(verb) {
-            arm = arm.weaker(cx.require_refused_after_terminate(&call, answer, since)?);
+            arm = arm.weaker(cx.require_refused_after_terminate(&call, result, since)?);
         } else {
-            cx.require_refused(&call, answer, ErrorKind::Unsupported)?;
+            cx.require_refused(&call, result, ErrorKind::Unsupported)?;
         }
     }
     cx.require_ending(&id, since).await?;
@@ -360,7 +394,7 @@ fn kind_if_declared(cx: &Context, verb: OptionalVerb, kind: ErrorKind) -> ErrorK
     }
 }
 
-/// What is tested by going through all verbs.
+/// All optional verbs, for the clauses that test each of them.
 fn arm_of_declared(cx: &Context) -> Pass {
     if cx.capabilities().verbs.is_empty() {
         Pass::Refused
@@ -369,13 +403,13 @@ fn arm_of_declared(cx: &Context) -> Pass {
     }
 }
 
-/// Demands that a verb that is not declared is refused, and that nothing happens.
+/// Requires that a verb that is not declared is refused, and that nothing happens.
 async fn is_not_offered(cx: &Context, verb: OptionalVerb) -> Outcome {
     let id = running(cx).await?.id;
     let before = cx.settled_info(&id).await?;
-    let answer = call(cx, verb, &id).await?;
+    let result = call(cx, verb, &id).await?;
     let call = format!("{} of {id}, not declared,", Operation::from(verb));
-    cx.require_refused(&call, answer, ErrorKind::Unsupported)?;
+    cx.require_refused(&call, result, ErrorKind::Unsupported)?;
     cx.require_unchanged("a verb that is not declared", &before)
         .await?;
     Ok(Pass::Refused)

@@ -4,28 +4,28 @@ use std::{collections::HashSet, fmt};
 
 use fleetwright::InstanceId;
 
-/// A call with its answer, and when it began and ended among all others.
+/// A call with its result, and when it began and ended relative to all others.
 #[derive(Clone, Debug)]
 pub(super) struct Event {
-    pub(super) asked: Asked,
-    pub(super) answer: Answer,
+    pub(super) requested: Request,
+    pub(super) result: CallResult,
     pub(super) began: u64,
     pub(super) ended: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum Request {
     /// With this one of the token's configs.
     Launch(u8),
     Stop(InstanceId),
     Start(InstanceId),
     Terminate(InstanceId),
-    /// What there is, when everything is over.
+    /// The instances that exist at the end.
     Look,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum CallResult {
     Instance(InstanceId),
     Done,
     TokenConflict,
@@ -36,18 +36,18 @@ pub(super) enum Answer {
     Refused,
     /// Nobody knows what became of it.
     Unheard,
-    /// What is neither terminated nor going.
+    /// Instances that are neither terminating nor terminated.
     Live(Option<InstanceId>),
 }
 
-/// What the backend declares to forget.
+/// What the backend declares that it forgets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) tokens_may_be_forgotten: bool,
     pub(super) records_may_be_forgotten: bool,
 }
 
-/// What a token stands for, in a cloud that does one thing at a time.
+/// The state of a token in a cloud that does one thing at a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Token {
     bound: Option<Bound>,
@@ -62,7 +62,7 @@ struct Bound {
     ending: bool,
 }
 
-/// Whether some order of `events` that respects time explains every answer.
+/// Returns whether some order of `events` that respects time explains every result.
 pub(super) fn is_linearizable(events: &[Event], rules: Rules) -> bool {
     let mut dead_ends = HashSet::new();
     let all: Vec<usize> = (0..events.len()).collect();
@@ -96,45 +96,46 @@ fn search(
 }
 
 impl Token {
-    /// What the token stands for after a call, if the call can have been answered so.
+    /// Returns the state of the token after a call, if the call can have had this result.
     fn after(&self, event: &Event, rules: Rules) -> Option<Self> {
-        match &event.asked {
-            Asked::Launch(config) => self.launched(*config, &event.answer, rules),
-            Asked::Look => {
+        match &event.requested {
+            Request::Launch(config) => self.launched(*config, &event.result, rules),
+            Request::Look => {
                 let live = self.bound.as_ref().filter(|bound| !bound.ending);
                 let live = live.map(|bound| bound.id.clone());
-                (event.answer == Answer::Live(live)).then(|| self.clone())
+                (event.result == CallResult::Live(live)).then(|| self.clone())
             }
-            Asked::Stop(id) | Asked::Start(id) => {
+            Request::Stop(id) | Request::Start(id) => {
                 let expected = match self.is_ending(id)? {
-                    false => event.answer == Answer::Done,
+                    false => event.result == CallResult::Done,
                     true => {
-                        event.answer == Answer::WrongState
-                            || (event.answer == Answer::NotFound && rules.records_may_be_forgotten)
+                        event.result == CallResult::WrongState
+                            || (event.result == CallResult::NotFound
+                                && rules.records_may_be_forgotten)
                     }
                 };
                 expected.then(|| self.clone())
             }
-            Asked::Terminate(id) => {
+            Request::Terminate(id) => {
                 let ending = self.is_ending(id)?;
                 let forgotten = ending && rules.records_may_be_forgotten;
-                let expected =
-                    event.answer == Answer::Done || (event.answer == Answer::NotFound && forgotten);
+                let expected = event.result == CallResult::Done
+                    || (event.result == CallResult::NotFound && forgotten);
                 expected.then(|| self.with_ended(id))
             }
         }
     }
 
-    fn launched(&self, config: u8, answer: &Answer, rules: Rules) -> Option<Self> {
+    fn launched(&self, config: u8, result: &CallResult, rules: Rules) -> Option<Self> {
         let may_launch = match &self.bound {
             None => true,
             Some(bound) => bound.ending && rules.tokens_may_be_forgotten,
         };
-        match (answer, &self.bound) {
-            (Answer::Instance(id), Some(bound)) if !bound.ending => {
+        match (result, &self.bound) {
+            (CallResult::Instance(id), Some(bound)) if !bound.ending => {
                 (bound.id == *id && bound.config == config).then(|| self.clone())
             }
-            (Answer::Instance(id), bound) => {
+            (CallResult::Instance(id), bound) => {
                 let mut former = self.former.clone();
                 former.extend(bound.iter().map(|bound| bound.id.clone()));
                 let fresh = may_launch && !former.contains(id);
@@ -148,8 +149,10 @@ impl Token {
                     former,
                 })
             }
-            (Answer::TokenConflict, Some(bound)) => (bound.config != config).then(|| self.clone()),
-            (Answer::TokenSpent, Some(bound)) => bound.ending.then(|| self.clone()),
+            (CallResult::TokenConflict, Some(bound)) => {
+                (bound.config != config).then(|| self.clone())
+            }
+            (CallResult::TokenSpent, Some(bound)) => bound.ending.then(|| self.clone()),
             _ => None,
         }
     }
@@ -174,27 +177,27 @@ impl Token {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}..{} ", self.began, self.ended)?;
-        match &self.asked {
-            Asked::Launch(config) => write!(f, "launch with config {config}"),
-            Asked::Stop(id) => write!(f, "stop {id}"),
-            Asked::Start(id) => write!(f, "start {id}"),
-            Asked::Terminate(id) => write!(f, "terminate {id}"),
-            Asked::Look => f.write_str("list"),
+        match &self.requested {
+            Request::Launch(config) => write!(f, "launch with config {config}"),
+            Request::Stop(id) => write!(f, "stop {id}"),
+            Request::Start(id) => write!(f, "start {id}"),
+            Request::Terminate(id) => write!(f, "terminate {id}"),
+            Request::Look => f.write_str("list"),
         }?;
-        match &self.answer {
-            Answer::Instance(id) => write!(f, " -> {id}"),
-            Answer::Live(id) => write!(
+        match &self.result {
+            CallResult::Instance(id) => write!(f, " -> {id}"),
+            CallResult::Live(id) => write!(
                 f,
                 " -> {}",
                 id.as_ref().map_or("nothing", InstanceId::as_str)
             ),
-            other @ (Answer::Done
-            | Answer::TokenConflict
-            | Answer::TokenSpent
-            | Answer::WrongState
-            | Answer::NotFound
-            | Answer::Refused
-            | Answer::Unheard) => write!(f, " -> {other:?}"),
+            other @ (CallResult::Done
+            | CallResult::TokenConflict
+            | CallResult::TokenSpent
+            | CallResult::WrongState
+            | CallResult::NotFound
+            | CallResult::Refused
+            | CallResult::Unheard) => write!(f, " -> {other:?}"),
         }
     }
 }
@@ -212,18 +215,18 @@ mod tests {
         InstanceId::new(name).unwrap()
     }
 
-    fn event(began: u64, ended: u64, asked: Asked, answer: Answer) -> Event {
+    fn event(began: u64, ended: u64, requested: Request, result: CallResult) -> Event {
         Event {
-            asked,
-            answer,
+            requested,
+            result,
             began,
             ended,
         }
     }
 
     fn launch(began: u64, ended: u64, config: u8, name: &str) -> Event {
-        let answer = Answer::Instance(id(name));
-        event(began, ended, Asked::Launch(config), answer)
+        let result = CallResult::Instance(id(name));
+        event(began, ended, Request::Launch(config), result)
     }
 
     #[test]
@@ -238,8 +241,8 @@ mod tests {
 
     #[test]
     fn time_is_respected() {
-        let spent = event(5, 6, Asked::Launch(0), Answer::TokenSpent);
-        let end = |began, ended| event(began, ended, Asked::Terminate(id("a")), Answer::Done);
+        let spent = event(5, 6, Request::Launch(0), CallResult::TokenSpent);
+        let end = |began, ended| event(began, ended, Request::Terminate(id("a")), CallResult::Done);
         let launched = launch(1, 2, 0, "a");
         assert!(is_linearizable(
             &[launched.clone(), end(3, 4), spent.clone()],
@@ -253,12 +256,12 @@ mod tests {
             &[launched.clone(), spent, end(7, 8)],
             STRICT
         ));
-        let late_stop = event(5, 6, Asked::Stop(id("a")), Answer::Done);
+        let late_stop = event(5, 6, Request::Stop(id("a")), CallResult::Done);
         assert!(!is_linearizable(
             &[launched.clone(), end(3, 4), late_stop],
             STRICT
         ));
-        let racing_stop = event(3, 6, Asked::Stop(id("a")), Answer::Done);
+        let racing_stop = event(3, 6, Request::Stop(id("a")), CallResult::Done);
         assert!(is_linearizable(&[launched, end(4, 5), racing_stop], STRICT));
     }
 
@@ -268,7 +271,7 @@ mod tests {
             tokens_may_be_forgotten: true,
             records_may_be_forgotten: true,
         };
-        let end = event(3, 4, Asked::Terminate(id("a")), Answer::Done);
+        let end = event(3, 4, Request::Terminate(id("a")), CallResult::Done);
         let anew = [launch(1, 2, 0, "a"), end.clone(), launch(5, 6, 1, "b")];
         assert!(is_linearizable(&anew, forgetful) && !is_linearizable(&anew, STRICT));
         let back = [launch(1, 2, 0, "a"), end, launch(5, 6, 0, "a")];
@@ -277,14 +280,14 @@ mod tests {
 
     #[test]
     fn what_is_left_is_what_the_calls_left() {
-        let look = |live: Option<&str>| event(7, 8, Asked::Look, Answer::Live(live.map(id)));
+        let look = |live: Option<&str>| event(7, 8, Request::Look, CallResult::Live(live.map(id)));
         let launched = launch(1, 2, 0, "a");
         assert!(is_linearizable(
             &[launched.clone(), look(Some("a"))],
             STRICT
         ));
         assert!(!is_linearizable(&[launched.clone(), look(None)], STRICT));
-        let end = event(3, 4, Asked::Terminate(id("a")), Answer::Done);
+        let end = event(3, 4, Request::Terminate(id("a")), CallResult::Done);
         assert!(!is_linearizable(&[launched, end, look(Some("a"))], STRICT));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A few callers act on a few tokens at the same time, through two handles. For each token there must
 //! be some order of the calls that respects which ended before which began, and in which a cloud that
-//! does one thing at a time would have given the same answers.
+//! does one thing at a time would have returned the same results.
 
 mod check;
 
@@ -20,7 +20,7 @@ use futures_util::future::join_all;
 use proptest::prelude::*;
 use tokio::time::Instant;
 
-use check::{Answer, Asked, Event, Rules, is_linearizable};
+use check::{CallResult, Event, Request, Rules, is_linearizable};
 
 use crate::{
     Context, Factory, Failure, Outcome, Pass, Time, context::names, require, seed, suite::run_case,
@@ -29,7 +29,7 @@ use crate::{
 /// How many tokens the callers share.
 const TOKENS: usize = 2;
 
-/// What one caller does next.
+/// The next call of one caller.
 #[derive(Clone, Copy, Debug)]
 struct Move {
     token: usize,
@@ -75,7 +75,7 @@ fn moves() -> impl Strategy<Value = Move> {
     })
 }
 
-/// What the callers of a case share: the tokens, what they are known to have launched, and the record.
+/// What the callers of a case share: the tokens, the instances that they launched, and the history.
 struct Board {
     configs: Vec<[InstanceConfig; 2]>,
     known: RefCell<BTreeMap<usize, InstanceId>>,
@@ -89,11 +89,11 @@ impl Board {
         self.clock.get()
     }
 
-    fn add(&self, token: usize, asked: Asked, answer: Answer, began: u64) {
+    fn add(&self, token: usize, requested: Request, result: CallResult, began: u64) {
         let ended = self.tick();
         let event = Event {
-            asked,
-            answer,
+            requested,
+            result,
             began,
             ended,
         };
@@ -134,7 +134,7 @@ async fn case(cx: &Context, callers: &[Vec<Move>]) -> Outcome {
     Ok(Pass::Held)
 }
 
-/// Two configs for one token, told from those of other tokens by a tag.
+/// Two configs for one token. A tag distinguishes them from those of other tokens.
 fn configs(cx: &Context, token: usize) -> Result<[InstanceConfig; 2], Failure> {
     let mut config = cx.config_with_token();
     let tagged = config.tags.insert("kit-token", token.to_string());
@@ -150,32 +150,32 @@ async fn call(handle: &dyn InstanceProvisioner, board: &Board, one: &Move) {
     let known = board.known.borrow().get(&one.token).cloned();
     let began = board.tick();
     if let Verb::Launch(config) = one.verb {
-        let answer = handle
+        let result = handle
             .launch_instance(&board.configs[one.token][usize::from(config)])
             .await;
-        if let Ok(info) = &answer {
+        if let Ok(info) = &result {
             board.known.borrow_mut().insert(one.token, info.id.clone());
         }
-        let answer = heard(answer.map(|info| Answer::Instance(info.id)));
-        board.add(one.token, Asked::Launch(config), answer, began);
+        let result = heard(result.map(|info| CallResult::Instance(info.id)));
+        board.add(one.token, Request::Launch(config), result, began);
         return;
     }
     let Some(id) = known else { return };
-    let (asked, answer) = match one.verb {
-        Verb::Stop => (Asked::Stop(id.clone()), handle.stop_instance(&id).await),
+    let (requested, result) = match one.verb {
+        Verb::Stop => (Request::Stop(id.clone()), handle.stop_instance(&id).await),
         Verb::Start => {
-            let answer = handle.start_instance(&id).await.map(drop);
-            (Asked::Start(id), answer)
+            let result = handle.start_instance(&id).await.map(drop);
+            (Request::Start(id), result)
         }
         Verb::Terminate | Verb::Launch(_) => {
-            let answer = handle.terminate_instance(&id).await;
-            (Asked::Terminate(id), answer)
+            let result = handle.terminate_instance(&id).await;
+            (Request::Terminate(id), result)
         }
     };
     board.add(
         one.token,
-        asked,
-        heard(answer.map(|()| Answer::Done)),
+        requested,
+        heard(result.map(|()| CallResult::Done)),
         began,
     );
 }
@@ -193,27 +193,27 @@ async fn look(cx: &Context, board: &Board, token: usize) -> Result<(), Failure> 
     require(list.len() <= 1, || {
         format!("one token has {} at the same time", names(&list))
     })?;
-    let seen = Answer::Live(list.pop().map(|info| info.id));
-    board.add(token, Asked::Look, seen, began);
+    let observed = CallResult::Live(list.pop().map(|info| info.id));
+    board.add(token, Request::Look, observed, began);
     Ok(())
 }
 
-fn heard(answer: Result<Answer, ProvisionError>) -> Answer {
+fn heard(result: Result<CallResult, ProvisionError>) -> CallResult {
     let telling = [
-        (ErrorKind::TokenConflict, Answer::TokenConflict),
-        (ErrorKind::TokenSpent, Answer::TokenSpent),
-        (ErrorKind::WrongState, Answer::WrongState),
-        (ErrorKind::NotFound, Answer::NotFound),
+        (ErrorKind::TokenConflict, CallResult::TokenConflict),
+        (ErrorKind::TokenSpent, CallResult::TokenSpent),
+        (ErrorKind::WrongState, CallResult::WrongState),
+        (ErrorKind::NotFound, CallResult::NotFound),
     ];
-    answer.unwrap_or_else(|error| {
-        // Who is told to come back about a fresh instance has been told nothing about it.
+    result.unwrap_or_else(|error| {
+        // Not found with a retry delay says nothing about a recent instance.
         let hidden = error.kind() == ErrorKind::NotFound && error.retry().delay().is_some();
-        let told = telling.into_iter().find(|(kind, _)| *kind == error.kind());
-        let told = told.filter(|_| !hidden);
-        match (told, error.effect()) {
-            (Some((_, answer)), _) => answer,
-            (None, Effect::None) => Answer::Refused,
-            (None, Effect::Done | Effect::Unknown) => Answer::Unheard,
+        let reported = telling.into_iter().find(|(kind, _)| *kind == error.kind());
+        let reported = reported.filter(|_| !hidden);
+        match (reported, error.effect()) {
+            (Some((_, result)), _) => result,
+            (None, Effect::None) => CallResult::Refused,
+            (None, Effect::Done | Effect::Unknown) => CallResult::Unheard,
         }
     })
 }
@@ -222,26 +222,28 @@ fn judge(board: &Board, rules: Rules) -> Result<(), Failure> {
     let all = board.events.borrow();
     let mut owners: BTreeMap<&InstanceId, usize> = BTreeMap::new();
     for (token, event) in all.iter() {
-        if let Answer::Instance(id) = &event.answer {
+        if let CallResult::Instance(id) = &event.result {
             let owner = *owners.entry(id).or_insert(*token);
             require(owner == *token, || {
-                format!("{id} was answered to launches with different tokens")
+                format!("{id} was returned to launches with different tokens")
             })?;
         }
     }
     for token in 0..TOKENS {
         let ours = all.iter().filter(|(of, _)| *of == token);
         let mut events: Vec<_> = ours.map(|(_, event)| event.clone()).collect();
-        events.retain(|event| event.answer != Answer::Refused);
-        // A call of which nobody knows what became of it may belong anywhere.
-        let settled = events.iter().all(|event| event.answer != Answer::Unheard);
+        events.retain(|event| event.result != CallResult::Refused);
+        // A call with an unknown outcome may be anywhere in the order.
+        let settled = events
+            .iter()
+            .all(|event| event.result != CallResult::Unheard);
         require(!settled || is_linearizable(&events, rules), || {
             let lines: Vec<_> = events
                 .iter()
                 .map(|event| format!("\n    {event}"))
                 .collect();
             format!(
-                "no order of these calls on one token explains their answers (from..to):{}",
+                "no order of these calls on one token explains their results (from..to):{}",
                 lines.concat()
             )
         })?;

@@ -3,9 +3,9 @@
 //!
 //! | file | what it owns |
 //! | --- | --- |
-//! | `mode` | what may be the case, and the answers a legal cloud gives then |
+//! | `mode` | the possible states, and the results of a correct cloud in each |
 //! | `step` | the alphabet, and which sequences make sense |
-//! | `slot` | what is known of one token, narrowed by every answer |
+//! | `slot` | the possible states of one token, narrowed by every result |
 //! | `play` | a sequence played on an account |
 
 mod mode;
@@ -28,13 +28,13 @@ pub(crate) fn run(factory: &Factory) -> Outcome {
         Time::Real => 8,
     };
     let strategy = Machine::sequential_strategy(4..24);
-    seed::for_all("CRASH-06", cases, &strategy, |(_, steps, seen)| {
+    seed::for_all("CRASH-06", cases, &strategy, |(_, steps, observed)| {
         let played = run_case(factory, "CRASH-06", async |cx| {
             let mut play = Play::new(cx).await?;
             for step in &steps {
-                // Without the count of what was seen, a failure shrinks to nothing.
-                if let Some(seen) = &seen {
-                    seen.fetch_add(1, Ordering::SeqCst);
+                // Without the count of steps, a failure would shrink to an empty sequence.
+                if let Some(observed) = &observed {
+                    observed.fetch_add(1, Ordering::SeqCst);
                 }
                 play.take(step).await?;
             }

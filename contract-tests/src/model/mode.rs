@@ -1,10 +1,10 @@
 //! The reference model: what may be the case, as a set, and what each call does to it.
 //!
-//! Owns the table of answers that a legal cloud gives. It never calls anything and knows no ids.
+//! Owns the table of results that a correct cloud returns. It never makes a call and knows no ids.
 
 use std::{collections::BTreeSet, fmt};
 
-/// What a launch token stands for.
+/// The state of a launch token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mode {
     /// Nothing was launched with it.
@@ -21,7 +21,7 @@ pub(super) struct Instance {
     pub(super) known: bool,
 }
 
-/// The parts of a life that calls tell apart; time alone leads to the end of each.
+/// The phases of a lifecycle that calls distinguish; each ends by the passing of time alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
     /// Pending or running.
@@ -47,10 +47,10 @@ pub(super) enum Verb {
     Terminate,
 }
 
-/// What the caller hears.
+/// What the caller receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// An instance that nobody has heard of before.
+pub(super) enum CallResult {
+    /// An instance that was not known before.
     New,
     /// The instance that the token is known for.
     Known,
@@ -63,7 +63,7 @@ pub(super) enum Answer {
     Busy,
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for CallResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::New => "an instance that was not known",
@@ -78,7 +78,7 @@ impl fmt::Display for Answer {
     }
 }
 
-/// What the cloud may have forgotten by now, as it declares.
+/// What the cloud may have forgotten by now, according to its declaration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Forgotten {
     pub(super) token: bool,
@@ -93,10 +93,10 @@ impl Forgotten {
     };
 }
 
-/// Every answer that `verb` may have in `mode`, with what is the case then.
-pub(super) fn outcomes(mode: Mode, verb: Verb, gone: Forgotten) -> Vec<(Answer, Mode)> {
+/// Returns every result that `verb` may have in `mode`, with the state after it.
+pub(super) fn outcomes(mode: Mode, verb: Verb, gone: Forgotten) -> Vec<(CallResult, Mode)> {
     match (verb, mode) {
-        (Verb::Launch(config), Mode::Free) => vec![(Answer::New, launched(config))],
+        (Verb::Launch(config), Mode::Free) => vec![(CallResult::New, launched(config))],
         (Verb::Launch(config), Mode::Is(it)) => relaunched(config, it, gone),
         (Verb::Stop | Verb::Start | Verb::Terminate, Mode::Free) => Vec::new(),
         (Verb::Stop, Mode::Is(it)) => powered(it, Phase::Down, gone),
@@ -105,13 +105,13 @@ pub(super) fn outcomes(mode: Mode, verb: Verb, gone: Forgotten) -> Vec<(Answer, 
     }
 }
 
-/// What may be the case after a call whose answer was not heard.
+/// Returns the possible states after a call whose result was lost.
 pub(super) fn unheard(mode: Mode, verb: Verb, gone: Forgotten) -> BTreeSet<Mode> {
     let done = outcomes(mode, verb, gone)
         .into_iter()
         .map(|next| match next {
             // The id of what was launched is not heard of either.
-            (Answer::New, Mode::Is(it)) => Mode::Is(Instance { known: false, ..it }),
+            (CallResult::New, Mode::Is(it)) => Mode::Is(Instance { known: false, ..it }),
             (_, mode) => mode,
         });
     done.chain([mode]).collect()
@@ -125,20 +125,24 @@ fn launched(config: Shape) -> Mode {
     })
 }
 
-fn relaunched(config: Shape, it: Instance, gone: Forgotten) -> Vec<(Answer, Mode)> {
+fn relaunched(config: Shape, it: Instance, gone: Forgotten) -> Vec<(CallResult, Mode)> {
     let mut may = Vec::new();
     if it.config != config {
-        may.push((Answer::TokenConflict, Mode::Is(it)));
+        may.push((CallResult::TokenConflict, Mode::Is(it)));
     }
     match it.phase {
         Phase::Ending => {
-            may.push((Answer::TokenSpent, Mode::Is(it)));
+            may.push((CallResult::TokenSpent, Mode::Is(it)));
             if gone.token {
-                may.push((Answer::New, launched(config)));
+                may.push((CallResult::New, launched(config)));
             }
         }
         Phase::Up | Phase::Down if it.config == config => {
-            let heard = if it.known { Answer::Known } else { Answer::New };
+            let heard = if it.known {
+                CallResult::Known
+            } else {
+                CallResult::New
+            };
             may.push((heard, Mode::Is(Instance { known: true, ..it })));
         }
         Phase::Up | Phase::Down => {}
@@ -146,22 +150,22 @@ fn relaunched(config: Shape, it: Instance, gone: Forgotten) -> Vec<(Answer, Mode
     may
 }
 
-/// Stop and start. What is not known is not called; then the id is of an older one that has ended.
-fn powered(it: Instance, phase: Phase, gone: Forgotten) -> Vec<(Answer, Mode)> {
+/// Stop and start. They are only called with a known id; in other modes it belongs to an older instance that has ended.
+fn powered(it: Instance, phase: Phase, gone: Forgotten) -> Vec<(CallResult, Mode)> {
     if !it.known || it.phase == Phase::Ending {
-        let mut may = vec![(Answer::WrongState, Mode::Is(it))];
-        may.extend(gone.record.then_some((Answer::NotFound, Mode::Is(it))));
+        let mut may = vec![(CallResult::WrongState, Mode::Is(it))];
+        may.extend(gone.record.then_some((CallResult::NotFound, Mode::Is(it))));
         return may;
     }
-    let done = (Answer::Done, Mode::Is(Instance { phase, ..it }));
-    vec![done, (Answer::Busy, Mode::Is(it))]
+    let done = (CallResult::Done, Mode::Is(Instance { phase, ..it }));
+    vec![done, (CallResult::Busy, Mode::Is(it))]
 }
 
-fn terminated(it: Instance, gone: Forgotten) -> Vec<(Answer, Mode)> {
+fn terminated(it: Instance, gone: Forgotten) -> Vec<(CallResult, Mode)> {
     let over = !it.known || it.phase == Phase::Ending;
     let phase = if it.known { Phase::Ending } else { it.phase };
-    let mut may = vec![(Answer::Done, Mode::Is(Instance { phase, ..it }))];
-    may.extend((over && gone.record).then_some((Answer::NotFound, Mode::Is(it))));
+    let mut may = vec![(CallResult::Done, Mode::Is(Instance { phase, ..it }))];
+    may.extend((over && gone.record).then_some((CallResult::NotFound, Mode::Is(it))));
     may
 }
 
@@ -182,39 +186,42 @@ mod tests {
         })
     }
 
-    fn answers(mode: Mode, verb: Verb, gone: Forgotten) -> Vec<Answer> {
+    fn results(mode: Mode, verb: Verb, gone: Forgotten) -> Vec<CallResult> {
         outcomes(mode, verb, gone)
             .into_iter()
-            .map(|(answer, _)| answer)
+            .map(|(result, _)| result)
             .collect()
     }
 
     #[test]
     fn a_token_is_bound_then_spent_then_forgotten() {
         let launch = Verb::Launch(Shape::Usual);
-        assert_eq!(answers(Mode::Free, launch, NOTHING), [Answer::New]);
-        assert_eq!(answers(is(Phase::Down), launch, NOTHING), [Answer::Known]);
+        assert_eq!(results(Mode::Free, launch, NOTHING), [CallResult::New]);
         assert_eq!(
-            answers(is(Phase::Ending), launch, NOTHING),
-            [Answer::TokenSpent]
+            results(is(Phase::Down), launch, NOTHING),
+            [CallResult::Known]
         );
-        let forgotten = answers(is(Phase::Ending), launch, Forgotten::ALL);
-        assert_eq!(forgotten, [Answer::TokenSpent, Answer::New]);
-        let other = answers(is(Phase::Up), Verb::Launch(Shape::Other), NOTHING);
-        assert_eq!(other, [Answer::TokenConflict]);
+        assert_eq!(
+            results(is(Phase::Ending), launch, NOTHING),
+            [CallResult::TokenSpent]
+        );
+        let forgotten = results(is(Phase::Ending), launch, Forgotten::ALL);
+        assert_eq!(forgotten, [CallResult::TokenSpent, CallResult::New]);
+        let other = results(is(Phase::Up), Verb::Launch(Shape::Other), NOTHING);
+        assert_eq!(other, [CallResult::TokenConflict]);
     }
 
     #[test]
     fn nothing_is_done_to_what_has_ended() {
         for verb in [Verb::Stop, Verb::Start] {
             assert_eq!(
-                answers(is(Phase::Ending), verb, NOTHING),
-                [Answer::WrongState]
+                results(is(Phase::Ending), verb, NOTHING),
+                [CallResult::WrongState]
             );
         }
         assert_eq!(
-            answers(is(Phase::Ending), Verb::Terminate, NOTHING),
-            [Answer::Done]
+            results(is(Phase::Ending), Verb::Terminate, NOTHING),
+            [CallResult::Done]
         );
     }
 

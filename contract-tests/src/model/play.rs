@@ -1,4 +1,4 @@
-//! A sequence played on an account: every step is made, and its answer compared with the model.
+//! Runs a sequence on an account: every step is carried out, and its result compared with the model.
 
 use std::sync::Arc;
 
@@ -9,23 +9,23 @@ use fleetwright::{
 use tokio::time::timeout;
 
 use super::{
-    mode::{Answer, Shape, Verb},
+    mode::{CallResult, Shape, Verb},
     slot::Slot,
     step::{Mishap, SLOTS, Step},
 };
 use crate::{Context, Failure, WireFault, WireOp, dropped::drop_after};
 
-/// The tag that tells the tokens apart in a list.
+/// The tag that distinguishes the tokens in a list.
 const SLOT_TAG: &str = "kit-slot";
 
 pub(super) struct Play<'a> {
     cx: &'a Context,
     handle: Arc<dyn InstanceProvisioner>,
     slots: Vec<Slot>,
-    told: Vec<String>,
+    reported: Vec<String>,
 }
 
-/// What a call answered: an instance, or that it is done.
+/// The result of a call: an instance, or done.
 type Said = Result<Option<InstanceId>, ProvisionError>;
 
 impl<'a> Play<'a> {
@@ -35,13 +35,13 @@ impl<'a> Play<'a> {
             cx,
             handle: cx.open_handle().await,
             slots: slots.collect::<Result<_, Failure>>()?,
-            told: Vec::new(),
+            reported: Vec::new(),
         })
     }
 
     /// Takes a step.
     pub(super) async fn take(&mut self, step: &Step) -> Result<(), Failure> {
-        self.told.push(step.to_string());
+        self.reported.push(step.to_string());
         self.slots.iter_mut().for_each(Slot::begin);
         match step {
             Step::Call(slot, verb, mishap) => self.call(*slot, *verb, mishap).await,
@@ -60,7 +60,8 @@ impl<'a> Play<'a> {
 
     /// In the end everything is as the model says.
     pub(super) async fn finish(&mut self) -> Result<(), Failure> {
-        self.told.push("look at everything in the end".to_owned());
+        self.reported
+            .push("look at everything in the end".to_owned());
         self.slots.iter_mut().for_each(Slot::begin);
         self.look().await
     }
@@ -73,7 +74,7 @@ impl<'a> Play<'a> {
         let said = self.make(slot, verb, mishap).await;
         let quiet = matches!(mishap, Mishap::None);
         let Some(said) = said else {
-            self.add(" -> no answer");
+            self.add(" -> no response");
             self.slots[slot].not_hear(verb);
             return Ok(());
         };
@@ -87,12 +88,12 @@ impl<'a> Play<'a> {
                 self.slots[slot].hear_instance(verb, &id)
             }
             Ok(Some(id)) if self.slots[slot].id.as_ref() != Some(&id) => {
-                Err(format!("a {verb} answered another instance, {id}"))
+                Err(format!("a {verb} returned another instance, {id}"))
             }
-            Ok(_) => self.slots[slot].hear(verb, Answer::Done),
+            Ok(_) => self.slots[slot].hear(verb, CallResult::Done),
             Err(error) => self.refused(slot, verb, &error, quiet),
         };
-        judged.map_err(|seen| self.broken(&seen))
+        judged.map_err(|observed| self.broken(&observed))
     }
 
     fn refused(
@@ -103,15 +104,15 @@ impl<'a> Play<'a> {
         quiet: bool,
     ) -> Result<(), String> {
         let telling = [
-            (ErrorKind::TokenConflict, Answer::TokenConflict),
-            (ErrorKind::TokenSpent, Answer::TokenSpent),
-            (ErrorKind::WrongState, Answer::WrongState),
-            (ErrorKind::NotFound, Answer::NotFound),
-            (ErrorKind::Conflict, Answer::Busy),
+            (ErrorKind::TokenConflict, CallResult::TokenConflict),
+            (ErrorKind::TokenSpent, CallResult::TokenSpent),
+            (ErrorKind::WrongState, CallResult::WrongState),
+            (ErrorKind::NotFound, CallResult::NotFound),
+            (ErrorKind::Conflict, CallResult::Busy),
         ];
-        let told = telling.into_iter().find(|(kind, _)| *kind == error.kind());
-        if let Some((_, answer)) = told {
-            return self.slots[slot].hear(verb, answer);
+        let reported = telling.into_iter().find(|(kind, _)| *kind == error.kind());
+        if let Some((_, result)) = reported {
+            return self.slots[slot].hear(verb, result);
         }
         if quiet && error.kind() != ErrorKind::Throttled {
             return Err(format!("nothing was wrong with the call, but: {error}"));
@@ -123,14 +124,14 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// Makes a call with its mishap; nothing if no answer came.
+    /// Makes a call with its fault. Returns `None` if it did not return.
     async fn make(&mut self, slot: usize, verb: Verb, mishap: &Mishap) -> Option<Said> {
         match mishap {
             Mishap::None => {
                 let said = self.plainly(slot, verb).await;
                 let window = self.cx.capabilities().consistency_window;
                 match said {
-                    // Within the window that proves nothing, so it is asked again past it.
+                    // Within the window that proves nothing, so the call is repeated after it.
                     Err(error) if error.kind() == ErrorKind::NotFound && !window.is_zero() => {
                         self.cx.settle_reads().await;
                         Some(self.plainly(slot, verb).await)
@@ -209,7 +210,7 @@ impl<'a> Play<'a> {
             Verb::Terminate => external_actor.terminate(&id).await,
             Verb::Launch(_) | Verb::Start => return,
         }
-        // Nobody tells an external_actor what came of it.
+        // The result is observed by the next read.
         self.slots[slot].not_hear(verb);
     }
 
@@ -224,22 +225,22 @@ impl<'a> Play<'a> {
                 .iter()
                 .filter(|info| info.tags.get(SLOT_TAG) == Some(&*number));
             let ours: Vec<_> = ours.cloned().collect();
-            let seen = self.slots[slot].see_list(&ours);
-            seen.map_err(|seen| self.broken(&format!("#{slot}: {seen}")))?;
+            let observed = self.slots[slot].see_list(&ours);
+            observed.map_err(|observed| self.broken(&format!("#{slot}: {observed}")))?;
             if let Some(id) = self.slots[slot].id.clone() {
                 let state = match self.handle.describe_instance(&id).await {
                     Ok(status) => Some(status.state),
                     Err(error) if error.kind() == ErrorKind::NotFound => None,
                     Err(error) => return Err(self.failed(&error)),
                 };
-                let seen = self.slots[slot].see(state);
-                seen.map_err(|seen| self.broken(&format!("#{slot}: {seen}")))?;
+                let observed = self.slots[slot].see(state);
+                observed.map_err(|observed| self.broken(&format!("#{slot}: {observed}")))?;
             }
             if let Some(token) = &self.slots[slot].config(Shape::Usual).launch_token {
                 let record = self.handle.find_launch(token).await;
                 let record = record.map_err(|error| self.failed(&error))?;
-                let seen = self.slots[slot].see_record(&record);
-                seen.map_err(|seen| self.broken(&format!("#{slot}: {seen}")))?;
+                let observed = self.slots[slot].see_record(&record);
+                observed.map_err(|observed| self.broken(&format!("#{slot}: {observed}")))?;
             }
         }
         Ok(())
@@ -268,7 +269,7 @@ impl<'a> Play<'a> {
     }
 
     fn add(&mut self, more: &str) {
-        if let Some(last) = self.told.last_mut() {
+        if let Some(last) = self.reported.last_mut() {
             last.push_str(more);
         }
     }
@@ -278,16 +279,16 @@ impl<'a> Play<'a> {
     }
 
     /// The violation, with the whole sequence that led to it.
-    fn broken(&self, seen: &str) -> Failure {
-        let lines = self.told.iter().enumerate();
+    fn broken(&self, observed: &str) -> Failure {
+        let lines = self.reported.iter().enumerate();
         let lines: Vec<_> = lines
-            .map(|(at, told)| format!("\n    {}. {told}", at + 1))
+            .map(|(at, reported)| format!("\n    {}. {reported}", at + 1))
             .collect();
-        Failure::Violated(format!("{seen}; the sequence was:{}", lines.concat()))
+        Failure::Violated(format!("{observed}; the sequence was:{}", lines.concat()))
     }
 }
 
-/// Two configs for one token, told from those of the other tokens by a tag.
+/// Two configs for one token. A tag distinguishes them from those of other tokens.
 fn configs(cx: &Context, slot: usize) -> Result<[InstanceConfig; 2], Failure> {
     let mut usual = cx.config_with_token();
     let tagged = usual.tags.insert(SLOT_TAG, slot.to_string());

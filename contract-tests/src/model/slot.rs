@@ -1,4 +1,4 @@
-//! What is known of one token, narrowed by every answer and every look.
+//! The possible states of one token, narrowed by every result and every read.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -7,7 +7,7 @@ use fleetwright::{
 };
 use tokio::time::Instant;
 
-use super::mode::{Answer, Forgotten, Instance, Mode, Phase, Shape, Verb, outcomes, unheard};
+use super::mode::{CallResult, Forgotten, Instance, Mode, Phase, Shape, Verb, outcomes, unheard};
 
 /// A token with its two configs, and everything that may be the case with it.
 pub(super) struct Slot {
@@ -36,7 +36,7 @@ impl Slot {
         }
     }
 
-    /// Begins a step. It may take long before its answer comes, or nobody hears it.
+    /// Begins a step. Its result may come late, or be lost.
     pub(super) fn begin(&mut self) {
         self.began = Instant::now();
     }
@@ -48,31 +48,31 @@ impl Slot {
         }
     }
 
-    /// Takes the answer of a call.
-    pub(super) fn hear(&mut self, verb: Verb, answer: Answer) -> Result<(), String> {
+    /// Applies the result of a call.
+    pub(super) fn hear(&mut self, verb: Verb, result: CallResult) -> Result<(), String> {
         let gone = self.gone();
         let next = self
             .modes
             .iter()
             .flat_map(|mode| outcomes(*mode, verb, gone));
-        let next = next.filter(|(one, _)| *one == answer);
-        self.become_one_of(next.map(|(_, mode)| mode).collect(), &answer.to_string())
+        let next = next.filter(|(one, _)| *one == result);
+        self.become_one_of(next.map(|(_, mode)| mode).collect(), &result.to_string())
     }
 
-    /// Takes an instance that a launch answered.
+    /// Applies the instance that a launch returned.
     pub(super) fn hear_instance(&mut self, verb: Verb, id: &InstanceId) -> Result<(), String> {
         if self.id.as_ref() == Some(id) {
-            return self.hear(verb, Answer::Known);
+            return self.hear(verb, CallResult::Known);
         }
         if self.former.contains(id) {
-            return Err(format!("the answer is {id}, which was terminated before"));
+            return Err(format!("the result is {id}, which was terminated before"));
         }
-        self.hear(verb, Answer::New)?;
+        self.hear(verb, CallResult::New)?;
         self.learn(id);
         Ok(())
     }
 
-    /// Takes that a call was not answered, or that nobody knows what became of it.
+    /// Applies a call that did not return, or whose outcome is unknown.
     pub(super) fn not_hear(&mut self, verb: Verb) {
         let gone = self.gone();
         let next = self
@@ -95,8 +95,8 @@ impl Slot {
             (Mode::Free, live) => live.is_none(),
             (Mode::Is(it), None) => it.phase == Phase::Ending,
             (Mode::Is(it), Some(info)) => {
-                let told = known.as_ref() == Some(&info.id);
-                told == it.known && phase_of(info.state) == it.phase
+                let reported = known.as_ref() == Some(&info.id);
+                reported == it.known && phase_of(info.state) == it.phase
             }
         };
         let next = self.modes.iter().copied().filter(fits).collect();
@@ -161,7 +161,7 @@ impl Slot {
             let id = self.id.as_ref().map_or("nothing yet", InstanceId::as_str);
             let modes: Vec<_> = self.modes.iter().map(in_words).collect();
             return Err(format!(
-                "{shown} is not legal; the token is known for {id}, which can only be: {}",
+                "{shown} is not allowed; the token belongs to {id}, which can only be: {}",
                 modes.join("; or ")
             ));
         }

@@ -97,7 +97,7 @@ impl ReferenceStateMachine for Machine {
         state
     }
 
-    /// What is done to an instance comes after a launch that may have made one.
+    /// Requires that a call on an instance comes after a launch that may have created one.
     fn preconditions(state: &Self::State, step: &Step) -> bool {
         match step {
             Step::Call(_, Verb::Launch(_), _) | Step::Look | Step::Rest | Step::Restart => true,
@@ -113,7 +113,7 @@ fn after(mode: Mode, verb: Verb, mishap: &Mishap) -> BTreeSet<Mode> {
         Mishap::None => {
             let after = outcomes(mode, verb, Forgotten::ALL).into_iter();
             let after: BTreeSet<_> = after.map(|(_, next)| next).collect();
-            // A call about an id that nobody has heard of is not made.
+            // A call with an unknown id is not made.
             if after.is_empty() {
                 BTreeSet::from([mode])
             } else {

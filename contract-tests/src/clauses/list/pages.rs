@@ -10,6 +10,10 @@ use futures_util::{StreamExt as _, future::join};
 
 use crate::{Context, Failure, Outcome, Pass, SCOPE_TAG, WireFault, WireOp, require};
 
+/// LIST-03: a backend must list every instance exactly once, however many pages that takes, even if
+/// no item of a page matches.
+///
+/// A lost page is a leak, a duplicated item a wrong count.
 pub(crate) async fn list_03_complete_across_pages(cx: &Context) -> Outcome {
     let page = cx.capabilities().page_size.get();
     affordable(cx, page, 3)?;
@@ -41,6 +45,10 @@ pub(crate) async fn list_03_complete_across_pages(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// LIST-09: a backend must fail the whole list if any page of it fails, and never return a part of
+/// it as the whole.
+///
+/// If a part is taken for the whole, the rest is launched again. Needs: fault: server error.
 pub(crate) async fn list_09_failing_page_fails_the_list(cx: &Context) -> Outcome {
     let fault = WireFault::ServerErrorBefore;
     let faults = cx.faults(std::slice::from_ref(&fault))?;
@@ -68,7 +76,7 @@ pub(crate) async fn list_09_failing_page_fails_the_list(cx: &Context) -> Outcome
     let streamed = stream(cx, &filter).await;
     cx.clear_faults(&faults).await?;
     require(listed.is_err(), || {
-        "a list whose every page failed was answered as a success".to_owned()
+        "a list succeeded although every page failed".to_owned()
     })?;
     require(streamed.is_err(), || {
         "a stream whose every page failed ended without an error".to_owned()
@@ -76,6 +84,10 @@ pub(crate) async fn list_09_failing_page_fails_the_list(cx: &Context) -> Outcome
     Ok(Pass::Held)
 }
 
+/// LIST-10: a backend must refuse a list as incomplete and name the part that it could not read,
+/// and return the rest with a gap in the stream.
+///
+/// An instance in a part that could not be read is not deleted. Needs: external actor, parts.
 pub(crate) async fn list_10_unreachable_part_is_named(cx: &Context) -> Outcome {
     let external_actor = cx.external_actor()?;
     let hidden = cx.launch().await?.id;
@@ -97,20 +109,26 @@ pub(crate) async fn list_10_unreachable_part_is_named(cx: &Context) -> Outcome {
     require(error.scopes().contains(&scope), || {
         format!("the list could not see {scope} and does not name it: {error}")
     })?;
-    let seen = stream(cx, &filter).await;
-    let seen =
-        seen.map_err(|error| Failure::call_failed("stream_instances around a gap", &error))?;
-    require(seen.gaps.contains(&scope), || {
-        format!("the stream has no gap for {scope}, but for {:?}", seen.gaps)
+    let observed = stream(cx, &filter).await;
+    let observed =
+        observed.map_err(|error| Failure::call_failed("stream_instances around a gap", &error))?;
+    require(observed.gaps.contains(&scope), || {
+        format!(
+            "the stream has no gap for {scope}, but for {:?}",
+            observed.gaps
+        )
     })?;
     let rest = all.iter().filter(|info| !covers(&scope, info));
     let rest: Vec<_> = rest.map(|info| info.id.clone()).collect();
-    each_once("the stream around the gap", &rest, &seen.instances)?;
+    each_once("the stream around the gap", &rest, &observed.instances)?;
     external_actor.reconnect().await;
     cx.require_count(all.len()).await?;
     Ok(Pass::Held)
 }
 
+/// LIST-13: a backend must return from the stream exactly what the list returns.
+///
+/// Two different results are worth as much as none.
 pub(crate) async fn list_13_stream_equals_list(cx: &Context) -> Outcome {
     let ids = cx.launch_many(pages_if_possible(cx)).await?;
     for id in &ids {
@@ -125,11 +143,15 @@ pub(crate) async fn list_13_stream_equals_list(cx: &Context) -> Outcome {
         cx.filter().in_state(Stopped),
     ] {
         let mut listed = cx.list(&filter).await?;
-        let seen = stream(cx, &filter).await;
-        let seen = seen.map_err(|error| Failure::call_failed("stream_instances", &error))?;
-        let (mut streamed, states) = (seen.instances, &filter.states);
-        require(seen.gaps.is_empty(), || {
-            format!("the stream has gaps, the list has none: {:?}", seen.gaps)
+        let observed = stream(cx, &filter).await;
+        let observed =
+            observed.map_err(|error| Failure::call_failed("stream_instances", &error))?;
+        let (mut streamed, states) = (observed.instances, &filter.states);
+        require(observed.gaps.is_empty(), || {
+            format!(
+                "the stream has gaps, the list has none: {:?}",
+                observed.gaps
+            )
         })?;
         listed.sort_by(|a, b| a.id.cmp(&b.id));
         streamed.sort_by(|a, b| a.id.cmp(&b.id));
@@ -137,7 +159,7 @@ pub(crate) async fn list_13_stream_equals_list(cx: &Context) -> Outcome {
         only_each_once(&format!("the stream in {states:?}"), &ids, &streamed)?;
         for (listed, streamed) in listed.iter().zip(&streamed) {
             require(listed == streamed, || {
-                format!("the list shows {listed:?}, the stream {streamed:?}")
+                format!("the list returned {listed:?}, the stream {streamed:?}")
             })?;
         }
     }
@@ -145,6 +167,10 @@ pub(crate) async fn list_13_stream_equals_list(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// LIST-14: a backend must neither lose nor duplicate an instance that exists during a whole list
+/// while others are created and terminated.
+///
+/// Fleets change while they are listed.
 pub(crate) async fn list_14_concurrent_changes_lose_nothing(cx: &Context) -> Outcome {
     // Those that go are among the first, so that what follows them moves up.
     let (mut stable, mut first, mut second) = (Vec::new(), Vec::new(), Vec::new());
@@ -174,8 +200,8 @@ pub(crate) async fn list_14_concurrent_changes_lose_nothing(cx: &Context) -> Out
     let mut streamed = Vec::new();
     let mut items = cx.provisioner().stream_instances(&filter);
     let mut leaving = second.iter();
-    while let Some(seen) = items.next().await {
-        match seen.map_err(|error| Failure::call_failed("stream_instances", &error))? {
+    while let Some(observed) = items.next().await {
+        match observed.map_err(|error| Failure::call_failed("stream_instances", &error))? {
             ListItem::Instance(info) => streamed.push(*info),
             ListItem::Gap { scope, .. } => {
                 return Err(Failure::violated(format!("the stream has a gap: {scope}")));
@@ -240,7 +266,7 @@ async fn launch_elsewhere(cx: &Context) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether an instance lives in a part, as far as its zone tells.
+/// Whether an instance lives in a part, as far as its zone shows.
 fn covers(part: &Scope, info: &InstanceInfo) -> bool {
     let Scope::Offering {
         zone: Some(zone), ..
@@ -251,7 +277,7 @@ fn covers(part: &Scope, info: &InstanceInfo) -> bool {
     info.placement.zone.as_ref() == Some(zone)
 }
 
-/// What a stream showed.
+/// The items of a stream.
 struct Streamed {
     instances: Vec<InstanceInfo>,
     gaps: Vec<Scope>,
@@ -260,8 +286,8 @@ struct Streamed {
 async fn stream(cx: &Context, filter: &InstanceFilter) -> Result<Streamed> {
     let (mut instances, mut gaps) = (Vec::new(), Vec::new());
     let mut items = cx.provisioner().stream_instances(filter);
-    while let Some(seen) = items.next().await {
-        match seen? {
+    while let Some(observed) = items.next().await {
+        match observed? {
             ListItem::Instance(info) => instances.push(*info),
             ListItem::Gap { scope, .. } => gaps.push(scope),
         }
@@ -269,27 +295,27 @@ async fn stream(cx: &Context, filter: &InstanceFilter) -> Result<Streamed> {
     Ok(Streamed { instances, gaps })
 }
 
-/// Demands that `list` shows each of `ids` exactly once.
+/// Requires that `list` shows each of `ids` exactly once.
 fn each_once(what: &str, ids: &[InstanceId], list: &[InstanceInfo]) -> Result<(), Failure> {
-    let mut seen = BTreeSet::new();
+    let mut observed = BTreeSet::new();
     for info in list {
-        require(seen.insert(&info.id) || !ids.contains(&info.id), || {
-            format!("{what} shows {} twice", info.id)
+        require(observed.insert(&info.id) || !ids.contains(&info.id), || {
+            format!("{what} returns {} twice", info.id)
         })?;
     }
     for id in ids {
-        require(seen.contains(id), || {
+        require(observed.contains(id), || {
             format!("{what} lacks {id}, which exists throughout")
         })?;
     }
     Ok(())
 }
 
-/// Demands that `list` shows each of `ids` exactly once, and nothing else.
+/// Requires that `list` shows each of `ids` exactly once, and nothing else.
 fn only_each_once(what: &str, ids: &[InstanceId], list: &[InstanceInfo]) -> Result<(), Failure> {
     each_once(what, ids, list)?;
     require(list.len() == ids.len(), || {
         let (launched, listed) = (ids.len(), list.len());
-        format!("{launched} instances fit, and {what} shows {listed}")
+        format!("{launched} instances match, but {what} returns {listed}")
     })
 }

@@ -6,6 +6,10 @@ use fleetwright::{
 
 use crate::{Context, Failure, Outcome, Pass, require};
 
+/// TOKEN-09: a backend must find the instances of a token from any handle, once the consistency
+/// window has passed.
+///
+/// An unknown outcome is settled by a read, not by another launch.
 pub(crate) async fn token_09_find_launch_finds_the_instance(cx: &Context) -> Outcome {
     let second = cx.open_handle().await;
     let mut config = cx.config();
@@ -27,6 +31,9 @@ pub(crate) async fn token_09_find_launch_finds_the_instance(cx: &Context) -> Out
     Ok(Pass::Held)
 }
 
+/// TOKEN-10: a backend must report an unknown token as not found, and launch nothing by the lookup.
+///
+/// A lookup must have no effect, or it is not safe to use.
 pub(crate) async fn token_10_find_launch_launches_nothing(cx: &Context) -> Outcome {
     let neighbour = cx.launch_config(&cx.config_with_token()).await?;
     cx.wait_for_state(&neighbour.id, CloudInstanceState::Running)
@@ -37,7 +44,7 @@ pub(crate) async fn token_10_find_launch_launches_nothing(cx: &Context) -> Outco
     for handle in [cx.provisioner(), &*second] {
         let record = looked_up(handle, &token).await?;
         require(record == LaunchRecord::NotFound, || {
-            format!("a token that launched nothing shows {record:?}")
+            format!("a token that launched nothing is reported as {record:?}")
         })?;
     }
     cx.require_count(1).await?;
@@ -45,11 +52,18 @@ pub(crate) async fn token_10_find_launch_launches_nothing(cx: &Context) -> Outco
     config.launch_token = Some(token);
     let launched = cx.launch_config(&config).await?;
     require(launched.id != neighbour.id, || {
-        format!("a new token answered {}, another token's", launched.id)
+        format!(
+            "a new token returned {}, the instance of another token",
+            launched.id
+        )
     })?;
     Ok(Pass::Held)
 }
 
+/// TOKEN-11: a backend must report a launch as terminated once its instance is terminating, for as
+/// long as its token is remembered, and never as found.
+///
+/// A manager would adopt an instance that is being terminated.
 pub(crate) async fn token_11_find_launch_reports_terminated(cx: &Context) -> Outcome {
     let mut config = cx.config();
     let token = cx.new_token();
@@ -76,7 +90,7 @@ pub(crate) async fn token_11_find_launch_reports_terminated(cx: &Context) -> Out
     Ok(Pass::Held)
 }
 
-/// Demands that a launch is shown as gone while its token is remembered, and never as found.
+/// Requires that a launch is reported as terminated while its token is remembered, and never as found.
 async fn is_gone(
     cx: &Context,
     token: &LaunchToken,
@@ -93,11 +107,11 @@ async fn is_gone(
                 .iter()
                 .find(|one| one.id != *id || !one.state.is_ending());
             require(wrong.is_none(), || {
-                format!("the launch of {id} is gone {when}, and shows {wrong:?}")
+                format!("the launch of {id} is terminated {when}, but is reported as {wrong:?}")
             })
         }
         LaunchRecord::NotFound => require(may_be_forgotten, || {
-            format!("the launch of {id} is not seen {when}, though its token is remembered")
+            format!("the launch of {id} is not found {when}, although its token is remembered")
         }),
         LaunchRecord::Found(_) => Err(Failure::violated(format!(
             "the launch of {id} is found {when}"
@@ -105,7 +119,7 @@ async fn is_gone(
     }
 }
 
-/// Demands that the launch of `token` is found with exactly the instance `id`.
+/// Requires that the launch of `token` is found with exactly the instance `id`.
 pub(super) async fn found(
     handle: &dyn InstanceProvisioner,
     token: &LaunchToken,
@@ -116,7 +130,7 @@ pub(super) async fn found(
     let right =
         matches!(&record, LaunchRecord::Found(list) if list.len() == 1 && list[0].id == *id);
     require(right, || {
-        format!("the token of {id}, looked up {how}, shows {record:?}")
+        format!("the token of {id}, looked up {how}, is reported as {record:?}")
     })
 }
 

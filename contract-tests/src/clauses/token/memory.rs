@@ -12,6 +12,10 @@ use tokio::time::Instant;
 use super::{FLAVOUR, conflicts, flavoured, other, replayed};
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
+/// TOKEN-04: a backend must return the current state of the instance from a replay, not its state
+/// at launch.
+///
+/// An old snapshot has addresses and states that are no longer true.
 pub(crate) async fn token_04_replay_returns_current_state(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = cx.launch_config(&config).await?;
@@ -31,7 +35,7 @@ pub(crate) async fn token_04_replay_returns_current_state(cx: &Context) -> Outco
         let shown = replayed(cx.provisioner(), &config, id, "after new tags").await?;
         require(shown.tags.get(FLAVOUR) == Some("new"), || {
             format!(
-                "the replay shows {id} without the tag it got: {:?}",
+                "the replay returned {id} without the tag that it got: {:?}",
                 shown.tags
             )
         })?;
@@ -43,7 +47,7 @@ pub(crate) async fn token_04_replay_returns_current_state(cx: &Context) -> Outco
     Ok(Pass::Held)
 }
 
-/// Demands that a replay shows an instance at rest in `state`, with the addresses it has.
+/// Requires that a replay shows an instance at rest in `state`, with the addresses it has.
 async fn shown_as_it_is(
     cx: &Context,
     config: &InstanceConfig,
@@ -54,17 +58,23 @@ async fn shown_as_it_is(
     let truth = cx.describe(id).await?;
     let shown = replayed(cx.provisioner(), config, id, "of a launch long ago").await?;
     require(shown.state == state, || {
-        format!("{id} is {state}, and the replay shows it {}", shown.state)
+        format!(
+            "{id} is {state}, but the replay returned it as {}",
+            shown.state
+        )
     })?;
     let addresses = (truth.private_ip, truth.public_ip);
     require((shown.private_ip, shown.public_ip) == addresses, || {
         format!(
-            "{id} has the addresses {addresses:?}, and the replay shows {:?}",
+            "{id} has the addresses {addresses:?}, but the replay returned {:?}",
             (shown.private_ip, shown.public_ip)
         )
     })
 }
 
+/// TOKEN-05: a backend must accept a token again after a launch with it was refused without effect.
+///
+/// Otherwise a token that was spent on a typing error needs a person.
 pub(crate) async fn token_05_refused_launch_frees_its_token(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let mut too_much = config.clone();
@@ -72,10 +82,10 @@ pub(crate) async fn token_05_refused_launch_frees_its_token(cx: &Context) -> Out
     let data =
         UserData::new(vec![b'x'; size]).map_err(|error| Failure::KitError(error.to_string()))?;
     too_much.user_data = Some(data);
-    let answer = cx.provisioner().launch_instance(&too_much).await;
+    let result = cx.provisioner().launch_instance(&too_much).await;
     cx.require_refused(
         "a launch with too much user data",
-        answer,
+        result,
         ErrorKind::Invalid,
     )?;
     is_free(cx, &config, "a launch that was invalid").await?;
@@ -86,24 +96,24 @@ pub(crate) async fn token_05_refused_launch_frees_its_token(cx: &Context) -> Out
         };
         let config = cx.config_with_token();
         faults.inject(WireOp::Launch, 1, fault.clone()).await;
-        let answer = cx.provisioner().launch_instance(&config).await;
+        let result = cx.provisioner().launch_instance(&config).await;
         cx.clear_faults(&faults).await?;
-        // What the refusal is called is another clause's; that it had no effect is said by it.
-        if answer.is_err_and(|error| error.effect() == Effect::None) {
+        // Other clauses check the kind of the refusal; its effect must be none.
+        if result.is_err_and(|error| error.effect() == Effect::None) {
             is_free(cx, &config, &format!("a launch refused by {fault:?}")).await?;
         }
     }
     Ok(Pass::Held)
 }
 
-/// Demands that the token of `config` shows no launch and launches one.
+/// Requires that the token of `config` shows no launch and launches one.
 async fn is_free(cx: &Context, config: &InstanceConfig, after: &str) -> Result<(), Failure> {
     if let Some(token) = &config.launch_token {
         cx.settle_reads().await;
         let record = cx.provisioner().find_launch(token).await;
         let record = record.map_err(|error| Failure::call_failed("find_launch", &error))?;
         require(record == LaunchRecord::NotFound, || {
-            format!("after {after} without effect, its token shows {record:?}")
+            format!("after {after} without effect, its token is reported as {record:?}")
         })?;
     }
     let launched = cx.provisioner().launch_instance(config).await;
@@ -113,6 +123,10 @@ async fn is_free(cx: &Context, config: &InstanceConfig, after: &str) -> Result<(
         .map_err(|error| Failure::call_failed(&call, &error))
 }
 
+/// TOKEN-06: a backend must refuse a replay as spent once its instance is terminating, for as long
+/// as declared; after that, have at most one live instance for the token, with a new id.
+///
+/// A manager that only retries must not bring a terminated instance back.
 pub(crate) async fn token_06_spent_token_launches_nothing(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = cx.launch_config(&config).await?;
@@ -149,8 +163,8 @@ pub(crate) async fn token_06_spent_token_launches_nothing(cx: &Context) -> Outco
     Ok(Pass::Held)
 }
 
-/// Demands that a replay is refused as spent, and answers the refusal; or nothing where the token's
-/// time is over when it is answered.
+/// Requires that a replay is refused as spent, and returns the refusal, or `None` if
+/// the token may be forgotten by the time it returns.
 async fn is_spent(
     cx: &Context,
     config: &InstanceConfig,
@@ -160,20 +174,20 @@ async fn is_spent(
     if Instant::now() >= until {
         return Ok(None);
     }
-    let answer = cx.provisioner().launch_instance(config).await;
+    let result = cx.provisioner().launch_instance(config).await;
     if Instant::now() >= until {
         return Ok(None);
     }
     let call = format!("a replay of a token {when}");
-    let error = cx.require_refused(&call, answer, ErrorKind::TokenSpent)?;
+    let error = cx.require_refused(&call, result, ErrorKind::TokenSpent)?;
     require(error.effect() == Effect::None, || {
         format!("{call} is refused with an effect: {error}")
     })?;
     Ok(Some(error))
 }
 
-/// Demands that a token which may be forgotten is refused as spent, or launches one instance with
-/// a new id and no second one; answers how many that are.
+/// Requires that a token which may be forgotten is refused as spent, or launches one instance with
+/// a new id and no second one. Returns how many instances that are.
 async fn launches_at_most_one(
     cx: &Context,
     config: &InstanceConfig,
@@ -182,7 +196,7 @@ async fn launches_at_most_one(
     match cx.provisioner().launch_instance(config).await {
         Ok(info) => {
             require(info.id != *old, || {
-                format!("the token of the terminated {old} answered it again")
+                format!("the token of the terminated {old} returned it again")
             })?;
             replayed(cx.provisioner(), config, &info.id, "of a used token").await?;
             Ok(1)
@@ -192,6 +206,10 @@ async fn launches_at_most_one(
     }
 }
 
+/// TOKEN-07: a backend must recognize a token in every handle on the account, not only in the one
+/// that launched.
+///
+/// Two replicas of a manager share an account and no memory.
 pub(crate) async fn token_07_second_handle_recognizes_token(cx: &Context) -> Outcome {
     let second = cx.open_handle().await;
     let config = cx.config_with_token();
@@ -220,6 +238,10 @@ pub(crate) async fn token_07_second_handle_recognizes_token(cx: &Context) -> Out
     Ok(Pass::Held)
 }
 
+/// TOKEN-08: a backend must recognize a token after every handle was dropped and a new one was
+/// opened.
+///
+/// Tokens exist because processes crash.
 pub(crate) async fn token_08_restarted_process_recognizes_token(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = {
@@ -235,6 +257,10 @@ pub(crate) async fn token_08_restarted_process_recognizes_token(cx: &Context) ->
     Ok(Pass::Held)
 }
 
+/// TOKEN-14: a backend must launch one instance for all concurrent launches with one token, through
+/// one handle or several.
+///
+/// Retries overlap with the calls that they repeat.
 pub(crate) async fn token_14_concurrent_launches_with_one_token(cx: &Context) -> Outcome {
     let own = cx.shared_provisioner();
     race(cx, &[Arc::clone(&own)]).await?;
@@ -245,14 +271,14 @@ pub(crate) async fn token_14_concurrent_launches_with_one_token(cx: &Context) ->
 }
 
 /// Launches six times at once with one token, and demands one instance. A loser of the race may be
-/// told to come back, and then gets it.
+/// given a retry delay, and then gets it.
 async fn race(cx: &Context, handles: &[Arc<dyn InstanceProvisioner>]) -> Result<(), Failure> {
     let config = cx.config_with_token();
     let racers: Vec<_> = handles.iter().cycle().take(6).collect();
     let calls = racers.iter().map(|handle| handle.launch_instance(&config));
     let (mut winner, mut told_to_return) = (None::<InstanceId>, Vec::new());
-    for (handle, answer) in racers.iter().zip(join_all(calls).await) {
-        let id = match answer {
+    for (handle, result) in racers.iter().zip(join_all(calls).await) {
+        let id = match result {
             Ok(info) => info.id,
             Err(error)
                 if error.kind() == ErrorKind::Conflict && error.retry() != RetryAdvice::Never =>
@@ -270,7 +296,7 @@ async fn race(cx: &Context, handles: &[Arc<dyn InstanceProvisioner>]) -> Result<
         let one = winner.get_or_insert_with(|| id.clone());
         require(*one == id, || {
             format!(
-                "a race on one token through {} handles made {one} and {id}",
+                "a race on one token through {} handles launched {one} and {id}",
                 handles.len()
             )
         })?;

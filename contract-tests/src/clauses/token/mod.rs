@@ -1,4 +1,4 @@
-//! Launch tokens: the same token is the same launch, whoever repeats it and whenever.
+//! Launch tokens: the same token is the same launch, from any handle and at any time.
 //!
 //! This file has what a token is compared by; [`memory`] has for how long and by whom it is known,
 //! [`find`] how a launch is looked up.
@@ -30,6 +30,10 @@ use crate::{Context, Failure, Outcome, Pass, require};
 /// A tag besides the scope's, for configs that differ in nothing else.
 const FLAVOUR: &str = "contract-flavour";
 
+/// TOKEN-01: a backend must return the same instance for the same token with the same config, and
+/// launch nothing more.
+///
+/// A retry must not cost a second instance.
 pub(crate) async fn token_01_same_token_same_instance(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = cx.launch_config(&config).await?;
@@ -42,6 +46,10 @@ pub(crate) async fn token_01_same_token_same_instance(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// TOKEN-02: a backend must refuse the same token with another config as a token conflict, and
+/// launch nothing.
+///
+/// Returning another instance than the requested one hides a mistake.
 pub(crate) async fn token_02_other_config_is_a_conflict(cx: &Context) -> Outcome {
     let plain = cx.config_with_token();
     let mut config = flavoured(cx, &plain, "vanilla")?.unwrap_or(plain);
@@ -55,6 +63,10 @@ pub(crate) async fn token_02_other_config_is_a_conflict(cx: &Context) -> Outcome
     Ok(Pass::Held)
 }
 
+/// TOKEN-03: a backend must compare configs by their content, not by the order in which they were
+/// built or their place in memory.
+///
+/// A restarted process builds an equal config, never the same memory.
 pub(crate) async fn token_03_equal_configs_are_equal(cx: &Context) -> Outcome {
     let mut config = cx.config_with_token();
     config.user_data = small_user_data(cx, b"the same bytes")?;
@@ -73,6 +85,9 @@ pub(crate) async fn token_03_equal_configs_are_equal(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// TOKEN-12: a backend must launch a new instance for every launch without a token.
+///
+/// A caller that gives no token requests a new instance each time.
 pub(crate) async fn token_12_launches_without_token_are_never_merged(cx: &Context) -> Outcome {
     let mut config = cx.config();
     config.user_data = small_user_data(cx, b"the same bytes")?;
@@ -81,16 +96,20 @@ pub(crate) async fn token_12_launches_without_token_are_never_merged(cx: &Contex
         ids.insert(cx.launch_config(&config).await?.id);
     }
     let together = (0..2).map(|_| cx.launch_config(&config));
-    for answer in join_all(together).await {
-        ids.insert(answer?.id);
+    for result in join_all(together).await {
+        ids.insert(result?.id);
     }
     require(ids.len() == 4, || {
-        format!("4 launches without a token answered only {ids:?}")
+        format!("4 launches without a token returned only {ids:?}")
     })?;
     cx.require_count(4).await?;
     Ok(Pass::Held)
 }
 
+/// TOKEN-13: a backend must distinguish tokens by every character, including their case and at full
+/// length.
+///
+/// Truncated or case-folded tokens merge unrelated launches.
 pub(crate) async fn token_13_tokens_are_compared_exactly(cx: &Context) -> Outcome {
     let root = format!("t{}", cx.new_token());
     let filled = format!("{root:x<width$}", width = MAX_TOKEN_BYTES - 1);
@@ -109,7 +128,7 @@ pub(crate) async fn token_13_tokens_are_compared_exactly(cx: &Context) -> Outcom
         config.launch_token = Some(token.clone());
         let info = cx.launch_config(&config).await?;
         if let Some((twin, _)) = launched.iter().find(|(_, id)| *id == info.id) {
-            let text = format!("the tokens {twin} and {token} both answered {}", info.id);
+            let text = format!("the tokens {twin} and {token} both returned {}", info.id);
             return Err(Failure::violated(text));
         }
         launched.push((token, info.id));
@@ -121,6 +140,11 @@ pub(crate) async fn token_13_tokens_are_compared_exactly(cx: &Context) -> Outcom
     Ok(Pass::Held)
 }
 
+/// TOKEN-15: a backend must refuse the same token for another zone as a token conflict instead of
+/// launching a second instance.
+///
+/// If a cloud's own tokens are zonal, the same token in another zone would launch twice. Needs: a
+/// zone.
 pub(crate) async fn token_15_zone_is_part_of_the_config(cx: &Context) -> Outcome {
     let none = || Failure::NotRun("the harness names no zone".to_owned());
     let zone = cx.harness().zone().ok_or_else(none)?;
@@ -129,11 +153,11 @@ pub(crate) async fn token_15_zone_is_part_of_the_config(cx: &Context) -> Outcome
     let first = cx.launch_config(&anywhere).await?;
     let there = in_zone(&anywhere, &zone);
     if !cx.capabilities().placement.contains(&PlacementField::Zone) {
-        let answer = cx.provisioner().launch_instance(&there).await;
-        let told = |kind| matches!(kind, ErrorKind::Invalid | ErrorKind::TokenConflict);
-        let refused = answer.as_ref().is_err_and(|error| told(error.kind()));
+        let result = cx.provisioner().launch_instance(&there).await;
+        let reported = |kind| matches!(kind, ErrorKind::Invalid | ErrorKind::TokenConflict);
+        let refused = result.as_ref().is_err_and(|error| reported(error.kind()));
         require(refused, || {
-            format!("zones are not declared, and a launch into {zone} answered {answer:?}")
+            format!("zones are not declared, but a launch into {zone} returned {result:?}")
         })?;
         cx.require_count(1).await?;
         return Ok(Pass::Refused);
@@ -152,19 +176,19 @@ pub(crate) async fn token_15_zone_is_part_of_the_config(cx: &Context) -> Outcome
     Ok(Pass::Held)
 }
 
-/// Repeats a launch and demands that it answers `first`.
+/// Replays a launch and requires that it returns `first`.
 async fn replayed(
     handle: &dyn InstanceProvisioner,
     config: &InstanceConfig,
     first: &InstanceId,
     how: &str,
 ) -> Result<InstanceInfo, Failure> {
-    let answer = handle.launch_instance(config).await;
+    let result = handle.launch_instance(config).await;
     let info =
-        answer.map_err(|error| Failure::call_failed(&format!("the replay {how}"), &error))?;
+        result.map_err(|error| Failure::call_failed(&format!("the replay {how}"), &error))?;
     require(info.id == *first, || {
         format!(
-            "the replay {how} answered {} where the token launched {first}",
+            "the replay {how} returned {}, but the token launched {first}",
             info.id
         )
     })?;
@@ -178,9 +202,9 @@ async fn conflicts(
     other: &InstanceConfig,
     what: &str,
 ) -> Result<(), Failure> {
-    let answer = handle.launch_instance(other).await;
+    let result = handle.launch_instance(other).await;
     let call = format!("the same token with {what}");
-    let error = cx.require_refused(&call, answer, ErrorKind::TokenConflict)?;
+    let error = cx.require_refused(&call, result, ErrorKind::TokenConflict)?;
     require(error.effect() == Effect::None, || {
         format!("{call} is a conflict of {}: {error}", error.effect())
     })

@@ -39,6 +39,9 @@ enum Guess {
     Unclaimed(&'static str, &'static str, Option<Key>),
 }
 
+/// MODEL-01: a store must return from any sequence of calls what the model returns.
+///
+/// Every clause is about one thing; programs combine them in any order.
 pub(crate) fn model_01_random_histories(environment: &Environment) -> Outcome {
     let factory = &environment.factory;
     let config = Config {

@@ -16,6 +16,10 @@ use crate::{
 /// How often a call is polled before it is dropped, at the most.
 const POLLS: u64 = 12;
 
+/// DROP-01: a store must commit all of a transaction or nothing when its call is dropped at any
+/// moment, and continue to work.
+///
+/// A client that disconnects must not leave half an instance.
 pub(crate) async fn drop_01_dropped_commit_is_all_or_nothing(cx: &Context) -> Outcome {
     let mut ended = 0;
     for polls in 0..POLLS {

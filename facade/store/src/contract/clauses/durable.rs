@@ -17,6 +17,10 @@ use crate::{
 
 const KILLS: u64 = 100;
 
+/// CRASH-01: a store must have every acknowledged commit, no partial one, and a watch without gaps
+/// after a writing process is killed, a hundred times.
+///
+/// An acknowledged commit has been acted on: a machine runs because of it.
 pub(crate) fn crash_01_killed_a_hundred_times(environment: &Environment) -> Outcome {
     let harness = (environment.factory)();
     let Some(location) = harness.location() else {
@@ -137,6 +141,10 @@ async fn watch_is_unbroken(
     })
 }
 
+/// CRASH-02: a store must have all records, indexes and changes after every handle was dropped and
+/// a new one was opened.
+///
+/// Restarts are normal operation.
 pub(crate) fn crash_02_survives_reopening(environment: &Environment) -> Outcome {
     let harness = (environment.factory)();
     // A runtime each, as a process has.
@@ -178,6 +186,11 @@ async fn is_as_before(cx: &Context, made: &[Revision]) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// FULL-01: a store must refuse a write for which there is no room as full, without a trace, keep
+/// everything that was acknowledged readable, and continue once there is room.
+///
+/// Disks fill up at night; the fleet must be readable in the morning, and nothing may be half
+/// written.
 pub(crate) async fn full_01_full_store_loses_nothing(cx: &Context) -> Outcome {
     let opened = cx
         .harness()

@@ -11,6 +11,10 @@ use crate::{
     },
 };
 
+/// INDEX-01: a store must find by an index exactly the records that have the value, in the order of
+/// their keys.
+///
+/// A list of one tenant's records must not contain another's.
 pub(crate) async fn index_01_finds_exact_matches(cx: &Context) -> Outcome {
     let groups = [
         ("c", json!("g")),
@@ -38,6 +42,10 @@ pub(crate) async fn index_01_finds_exact_matches(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// INDEX-02: a store must show every change of a record in its indexes at once: another value, no
+/// value, deleted.
+///
+/// A controller that reads a lagging index creates a second record.
 pub(crate) async fn index_02_follows_every_write(cx: &Context) -> Outcome {
     let query = by("group", "g")?;
     same_keys("at first", &cx.keys(&query).await?, &[])?;
@@ -62,6 +70,9 @@ pub(crate) async fn index_02_follows_every_write(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// INDEX-03: a store must find a record with an array under an index by each of its items, once.
+///
+/// Security groups and tags are lists, and are looked up one by one.
 pub(crate) async fn index_03_array_is_indexed_by_item(cx: &Context) -> Outcome {
     cx.put("a", json!({"tags": ["x", "y", "x", null]})).await?;
     cx.put("b", json!({"tags": ["y"]})).await?;
@@ -78,6 +89,10 @@ pub(crate) async fn index_03_array_is_indexed_by_item(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// INDEX-04: a store must find by the first parts of a value all records that begin with them, in
+/// the order of the other parts.
+///
+/// Organization, then project: the same index serves both.
 pub(crate) async fn index_04_finds_by_prefix_of_parts(cx: &Context) -> Outcome {
     let places = [
         ("a", "acme", json!("web")),
@@ -105,6 +120,10 @@ pub(crate) async fn index_04_finds_by_prefix_of_parts(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// INDEX-05: a store must refuse as invalid a list by an index that does not exist, or by more
+/// parts than it has.
+///
+/// An empty result for a misspelt index looks like an empty fleet.
 pub(crate) async fn index_05_unknown_index_is_refused(cx: &Context) -> Outcome {
     let foreign = Query::by(kind("other")?, index("place")?, "acme");
     let parts: Vec<Scalar> = Vec::new();

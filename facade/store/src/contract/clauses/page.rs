@@ -32,6 +32,10 @@ fn cursor_of(page: &Page) -> Result<Cursor, Failure> {
     })
 }
 
+/// PAGE-01: a store must list every record exactly once in the order of keys, whatever the page
+/// size.
+///
+/// The page size affects speed, not meaning.
 pub(crate) async fn page_01_every_record_once_in_order(cx: &Context) -> Outcome {
     let keys = ["A", "B", "a", "a ", "a/", "aa", "b", "ä", "\u{1f980}"];
     let mut mixed = keys;
@@ -56,6 +60,10 @@ pub(crate) async fn page_01_every_record_once_in_order(cx: &Context) -> Outcome 
     Ok(Pass::Held)
 }
 
+/// PAGE-02: a store must neither lose nor duplicate a record that exists during a whole list while
+/// others are created and deleted.
+///
+/// A monitor that misses a server takes it for lost.
 pub(crate) async fn page_02_concurrent_writes_lose_nothing(cx: &Context) -> Outcome {
     for query in [all_things()?.limit(2), by("group", "g")?.limit(2)] {
         let stable = ["b", "d", "f", "h", "j", "l"];
@@ -92,6 +100,10 @@ pub(crate) async fn page_02_concurrent_writes_lose_nothing(cx: &Context) -> Outc
     Ok(Pass::Held)
 }
 
+/// PAGE-03: a store must continue from a cursor whose record was deleted, also through another
+/// handle.
+///
+/// A caller behind a load balancer requests the next page from another replica.
 pub(crate) async fn page_03_cursor_outlives_its_record(cx: &Context) -> Outcome {
     fill(cx, &["a", "b", "c", "d"]).await?;
     for (query, gone) in [
@@ -118,6 +130,9 @@ pub(crate) async fn page_03_cursor_outlives_its_record(cx: &Context) -> Outcome 
     Ok(Pass::Held)
 }
 
+/// PAGE-04: a store must refuse as invalid a cursor of another query, and text that is no cursor.
+///
+/// Continuing at another place loses records silently.
 pub(crate) async fn page_04_foreign_cursor_is_refused(cx: &Context) -> Outcome {
     fill(cx, &["a", "b"]).await?;
     let of_all = cursor_of(&cx.page(&all_things()?.limit(1)).await?)?;
@@ -139,6 +154,11 @@ pub(crate) async fn page_04_foreign_cursor_is_refused(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// PAGE-05: a store must give each page its revision, so that a watch from there shows all later
+/// commits and no earlier ones.
+///
+/// Every controller starts with a list and then a watch; a gap between the two is a change that is
+/// never seen.
 pub(crate) async fn page_05_page_has_its_revision(cx: &Context) -> Outcome {
     let empty = cx.page(&all_things()?).await?.revision;
     let head = cx.head().await?;
@@ -164,6 +184,10 @@ pub(crate) async fn page_05_page_has_its_revision(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// PAGE-06: a store must return at most the requested number of records, a cursor only if there are
+/// more, and refuse a page of zero.
+///
+/// A caller with little memory must not get more, and must know when to stop.
 pub(crate) async fn page_06_page_size_is_respected(cx: &Context) -> Outcome {
     fill(cx, &["a", "b", "c"]).await?;
     for query in [all_things()?, by("group", "g")?] {

@@ -22,6 +22,10 @@ async fn handles(cx: &Context) -> Result<Vec<Arc<dyn Store>>, Failure> {
     Ok(pair.into_iter().cycle().take(RACERS).collect())
 }
 
+/// RACE-01: a store must lose no increment of a counter that many writers increase by
+/// compare-and-set through several handles.
+///
+/// A lost increment is a quota that does not hold.
 pub(crate) async fn race_01_no_increment_is_lost(cx: &Context) -> Outcome {
     const EACH: u64 = 8;
     let id = thing("counter")?;
@@ -57,6 +61,10 @@ async fn increment(store: Arc<dyn Store>, id: RecordId, times: u64) -> Result<()
     Ok(())
 }
 
+/// RACE-02: a store must let exactly one of many concurrent writers get a unique value that all of
+/// them claim.
+///
+/// Two winners are two servers for one owner.
 pub(crate) async fn race_02_one_writer_gets_a_unique_value(cx: &Context) -> Outcome {
     for round in 0..4 {
         let name = format!("name-{round}");
@@ -93,6 +101,10 @@ pub(crate) async fn race_02_one_writer_gets_a_unique_value(cx: &Context) -> Outc
     Ok(Pass::Held)
 }
 
+/// RACE-03: a store must show an acknowledged commit to every read that begins afterwards, through
+/// any handle.
+///
+/// If a second handle does not see a stored launch token, it launches again.
 pub(crate) async fn race_03_acknowledged_commit_is_visible(cx: &Context) -> Outcome {
     let handles = handles(cx).await?;
     let pairs = handles.iter().zip(handles.iter().skip(1));

@@ -12,6 +12,10 @@ use crate::{
     limits::{MAX_OPERATIONS, MAX_VALUE_BYTES, MAX_VALUE_DEPTH},
 };
 
+/// RECORD-01: a store must return nothing for a record that does not exist, whatever other records
+/// exist.
+///
+/// If a neighbour is taken for the record, it is changed in its place.
 pub(crate) async fn record_01_absent_record_is_none(cx: &Context) -> Outcome {
     cx.put("ab", json!({})).await?;
     for id in [thing("a")?, thing("abc")?, thing("aB")?, other("ab")?] {
@@ -23,6 +27,10 @@ pub(crate) async fn record_01_absent_record_is_none(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// RECORD-02: a store must store every value exactly: numbers to the last digit, text to the byte,
+/// nulls and empty values.
+///
+/// A controller compares what it reads with what it wrote; a rounded number looks like a change.
 pub(crate) async fn record_02_values_are_kept_exactly(cx: &Context) -> Outcome {
     let odd = [
         json!(null),
@@ -71,6 +79,10 @@ fn nested(depth: usize) -> Value {
     (0..depth).fold(json!(1), |inner, _| json!([inner]))
 }
 
+/// RECORD-03: a store must distinguish keys by every byte, including their case and at full length,
+/// and the same key in two kinds.
+///
+/// Two tenants' names that differ in case are two names.
 pub(crate) async fn record_03_keys_are_compared_exactly(cx: &Context) -> Outcome {
     let long = "k".repeat(511);
     let (long_1, long_2) = (format!("{long}1"), format!("{long}2"));
@@ -108,6 +120,10 @@ pub(crate) async fn record_03_keys_are_compared_exactly(cx: &Context) -> Outcome
     Ok(Pass::Held)
 }
 
+/// RECORD-04: a store must give each record the revision of the commit that last wrote it, which is
+/// larger than all earlier ones, even if the record was deleted and created again.
+///
+/// Compare-and-set compares revisions: if one occurs twice, a stale write succeeds.
 pub(crate) async fn record_04_revisions_grow(cx: &Context) -> Outcome {
     let mut before = cx.head().await?;
     let mut grown = |what: &str, revision: Revision| {
@@ -150,6 +166,10 @@ async fn record_is_at(cx: &Context, key: &str, wanted: Revision) -> Result<(), F
     })
 }
 
+/// RECORD-05: a store must remove a deleted record from every list, and treat the deletion of a
+/// record that does not exist as no change.
+///
+/// A deletion is retried after a crash, and must not wake every watcher each time.
 pub(crate) async fn record_05_deleted_record_is_not_listed(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n", "group": "g"})).await?;
     cx.put("b", json!({"group": "g"})).await?;
@@ -177,6 +197,11 @@ pub(crate) async fn record_05_deleted_record_is_not_listed(cx: &Context) -> Outc
     Ok(Pass::Held)
 }
 
+/// RECORD-06: a store must refuse as invalid what no store can keep: an undeclared kind, a value
+/// that is too large, too deep or cannot be indexed, too many writes.
+///
+/// A value that is accepted and cannot be read back is lost; a write that can never succeed must
+/// not be retried.
 pub(crate) async fn record_06_invalid_writes_are_refused(cx: &Context) -> Outcome {
     let put = |value| Ok::<_, Failure>(Transaction::new().put(thing("a")?, value));
     let unknown = wrong(RecordId::new("unknown", "a"))?;

@@ -30,6 +30,9 @@ async fn must_fail(cx: &Context, check: Check, found: Found) -> Result<(), Failu
     })
 }
 
+/// TXN-01: a store must commit a transaction that requires a record to be absent only if it is.
+///
+/// A record that is created twice is how one request becomes two servers.
 pub(crate) async fn txn_01_absent_is_checked(cx: &Context) -> Outcome {
     let check = Check::Absent(thing("a")?);
     must_pass(cx, check.clone()).await?;
@@ -40,6 +43,10 @@ pub(crate) async fn txn_01_absent_is_checked(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// TXN-02: a store must commit a transaction that requires a record at a revision only if it was
+/// not written since.
+///
+/// The second of two writers would undo the first without noticing.
 pub(crate) async fn txn_02_a_revision_is_checked(cx: &Context) -> Outcome {
     let at = |revision| Ok::<_, Failure>(Check::At(thing("a")?, revision));
     must_fail(cx, at(Revision(1))?, Found::Absent).await?;
@@ -61,6 +68,9 @@ pub(crate) async fn txn_02_a_revision_is_checked(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// TXN-03: a store must commit a transaction that requires a record to exist only if it does.
+///
+/// A child must not be created for a parent that was deleted.
 pub(crate) async fn txn_03_existence_is_checked(cx: &Context) -> Outcome {
     let check = Check::Exists(thing("a")?);
     must_fail(cx, check.clone(), Found::Absent).await?;
@@ -71,6 +81,10 @@ pub(crate) async fn txn_03_existence_is_checked(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// TXN-04: a store must commit a transaction that requires a value to be unclaimed only if no
+/// record but the excepted one has it under the index.
+///
+/// A network is deleted only if nothing uses it, and a read beforehand is a race.
 pub(crate) async fn txn_04_claims_are_checked(cx: &Context) -> Outcome {
     let claim =
         |name: &str, value: &str| Ok::<_, Failure>(Claim::new(kind("thing")?, index(name)?, value));
@@ -104,6 +118,10 @@ pub(crate) async fn txn_04_claims_are_checked(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// TXN-05: a store must leave no trace of a transaction that was refused: no record, no revision,
+/// nothing in a watch.
+///
+/// An allocation without its instance is paid for, an instance without its allocation is not.
 pub(crate) async fn txn_05_all_or_nothing(cx: &Context) -> Outcome {
     cx.put("holder", json!({"name": "taken"})).await?;
     let before = cx.head().await?;
@@ -131,6 +149,10 @@ pub(crate) async fn txn_05_all_or_nothing(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// TXN-06: a store must name in a conflict the first part of the transaction that does not hold,
+/// and what was found.
+///
+/// A caller returns 409 for one reason and retries for another.
 pub(crate) async fn txn_06_conflict_names_the_failed_check(cx: &Context) -> Outcome {
     let made = cx.put("a", json!({"name": "n"})).await?;
     let checks = Transaction::new()
@@ -157,6 +179,10 @@ pub(crate) async fn txn_06_conflict_names_the_failed_check(cx: &Context) -> Outc
     Ok(Pass::Held)
 }
 
+/// TXN-07: a store must give everything that one transaction writes one revision, and show it as
+/// one commit in the order of its writes.
+///
+/// A watcher that sees half of a change acts on a state that never existed.
 pub(crate) async fn txn_07_one_revision_for_all_writes(cx: &Context) -> Outcome {
     cx.put("z", json!(0)).await?;
     let before = cx.head().await?;
@@ -189,6 +215,9 @@ pub(crate) async fn txn_07_one_revision_for_all_writes(cx: &Context) -> Outcome 
     Ok(Pass::Held)
 }
 
+/// TXN-08: a store must evaluate the checks of a transaction against the state before its writes.
+///
+/// Otherwise a transaction could make its own conditions true.
 pub(crate) async fn txn_08_checks_see_the_state_before(cx: &Context) -> Outcome {
     cx.commit(Transaction::new().create(thing("a")?, json!({"name": "n"})))
         .await?;
@@ -210,6 +239,10 @@ pub(crate) async fn txn_08_checks_see_the_state_before(cx: &Context) -> Outcome 
     Ok(Pass::Held)
 }
 
+/// TXN-09: a store must refuse as invalid a transaction that writes a record twice or claims a
+/// unique value twice, and treat an empty one as no change.
+///
+/// It is undefined which of the two would win, and every store would decide differently.
 pub(crate) async fn txn_09_contradicting_transaction_is_refused(cx: &Context) -> Outcome {
     cx.put("a", json!(1)).await?;
     let before = cx.head().await?;

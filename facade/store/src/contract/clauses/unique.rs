@@ -21,6 +21,10 @@ async fn must_be_taken(cx: &Context, key: &str, value: Value, holder: &str) -> R
     })
 }
 
+/// UNIQUE-01: a store must refuse a second record with the same value under a unique index, and
+/// name the record that has it.
+///
+/// The index guarantees one server for an owner, not a read before the write.
 pub(crate) async fn unique_01_second_record_is_refused(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n"})).await?;
     must_be_taken(cx, "b", json!({"name": "n"}), "a").await?;
@@ -37,6 +41,9 @@ pub(crate) async fn unique_01_second_record_is_refused(cx: &Context) -> Outcome 
     Ok(Pass::Held)
 }
 
+/// UNIQUE-02: a store must free a unique value when its record is deleted or gets another value.
+///
+/// A name that never becomes free again needs a person.
 pub(crate) async fn unique_02_value_becomes_free(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n"})).await?;
     cx.delete("a").await?;
@@ -49,6 +56,10 @@ pub(crate) async fn unique_02_value_becomes_free(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// UNIQUE-03: a store must let a unique value move to another record within one transaction, and
+/// let two records swap theirs.
+///
+/// A replacement takes over its owner in one step; otherwise there is a moment with none or two.
 pub(crate) async fn unique_03_value_moves_between_records(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n"})).await?;
     let given = Transaction::new()
@@ -67,6 +78,9 @@ pub(crate) async fn unique_03_value_moves_between_records(cx: &Context) -> Outco
     Ok(Pass::Held)
 }
 
+/// UNIQUE-04: a store must let any number of records have no value, or null, under a unique index.
+///
+/// Most records do not have most fields.
 pub(crate) async fn unique_04_missing_values_do_not_collide(cx: &Context) -> Outcome {
     let empty = [
         json!({}),
@@ -85,6 +99,9 @@ pub(crate) async fn unique_04_missing_values_do_not_collide(cx: &Context) -> Out
     Ok(Pass::Held)
 }
 
+/// UNIQUE-05: a store must distinguish values under an index by type and by where their parts end.
+///
+/// If parts are joined, one tenant's name can equal another's.
 pub(crate) async fn unique_05_values_are_compared_exactly(cx: &Context) -> Outcome {
     let pairs = [
         (json!("a"), json!("bc")),

@@ -14,6 +14,10 @@ use crate::{
     },
 };
 
+/// WATCH-01: a store must show every commit after a revision in order, with the new value of each
+/// record and the last value of a deleted one.
+///
+/// Controllers act on changes in the order in which they were made.
 pub(crate) async fn watch_01_every_commit_in_order(cx: &Context) -> Outcome {
     let after = cx.put("before", json!(0)).await?;
     let made = cx.put("a", json!({"n": 1})).await?;
@@ -58,6 +62,9 @@ pub(crate) async fn watch_01_every_commit_in_order(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// WATCH-02: a store must wait for the next commit and return when it is made.
+///
+/// A change that wakes nobody is only found by the next full list, hours later.
 pub(crate) async fn watch_02_waits_for_the_next(cx: &Context) -> Outcome {
     let mut watch = cx.watch(cx.head().await?).await?;
     for round in 0..3 {
@@ -77,6 +84,9 @@ pub(crate) async fn watch_02_waits_for_the_next(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// WATCH-03: a store must continue from any revision with exactly the commits after it.
+///
+/// A restarted process has stored its position and nothing else.
 pub(crate) async fn watch_03_continues_from_any_revision(cx: &Context) -> Outcome {
     let made = put_each(cx, 6).await?;
     let all = cx.shown_after(Revision::ZERO).await?;
@@ -112,6 +122,10 @@ async fn put_each(cx: &Context, count: usize) -> Result<Vec<Revision>, Failure> 
     Ok(made)
 }
 
+/// WATCH-04: a store must show only changes of the requested kinds, advance past the others, and
+/// refuse kinds that are not declared.
+///
+/// A watch of a quiet kind would fall behind in a busy store and be restarted for nothing.
 pub(crate) async fn watch_04_shows_requested_kinds_only(cx: &Context) -> Outcome {
     let interest = Interest::kinds([kind("thing")?]);
     let opened = cx.store().watch(Revision::ZERO, interest).await;
@@ -159,6 +173,10 @@ async fn moved_past(watch: &mut Watch, revision: Revision) -> Result<(), Failure
     Ok(())
 }
 
+/// WATCH-05: a store must refuse a watch from before the compacted revision and name the oldest
+/// possible one, and keep the records.
+///
+/// A store that forgets commits must say so, or its watchers believe that nothing happened.
 pub(crate) async fn watch_05_compacted_revision_is_refused(cx: &Context) -> Outcome {
     let made = put_each(cx, 5).await?;
     let oldest = made[2];
@@ -204,6 +222,9 @@ fn is_compacted(answer: &Result<(), StoreError>, wanted: Revision) -> Result<(),
     })
 }
 
+/// WATCH-06: a store must refuse a watch from a revision that it has not reached.
+///
+/// A store that was restored from a copy has lost commits that the watcher has seen.
 pub(crate) async fn watch_06_future_revision_is_refused(cx: &Context) -> Outcome {
     let now = cx.put("a", json!(1)).await?;
     for ahead in [now.next(), Revision(u64::MAX)] {
@@ -216,6 +237,9 @@ pub(crate) async fn watch_06_future_revision_is_refused(cx: &Context) -> Outcome
     Ok(Pass::Held)
 }
 
+/// WATCH-07: a store must show the commits of every handle.
+///
+/// Replicas write, too.
 pub(crate) async fn watch_07_shows_commits_of_all_handles(cx: &Context) -> Outcome {
     let another = cx.another().await?;
     let mut here = cx.watch(Revision::ZERO).await?;
@@ -241,6 +265,9 @@ pub(crate) async fn watch_07_shows_commits_of_all_handles(cx: &Context) -> Outco
     Ok(Pass::Held)
 }
 
+/// WATCH-08: a store must lose nothing when a call for the next commit is dropped.
+///
+/// Timeouts and `select!` drop calls often.
 pub(crate) async fn watch_08_dropped_call_loses_nothing(cx: &Context) -> Outcome {
     let mut watch = cx.watch(Revision::ZERO).await?;
     let (mut made, mut shown) = (Vec::new(), Vec::new());
@@ -273,6 +300,9 @@ async fn first_poll(watch: &mut Watch) -> Option<Result<Commit, StoreError>> {
     .await
 }
 
+/// WATCH-09: a store must show every commit of many concurrent writers once and in order.
+///
+/// A gap under load is a bug that no test without load finds.
 pub(crate) async fn watch_09_no_gap_and_no_duplicate_under_load(cx: &Context) -> Outcome {
     const WRITERS: usize = 4;
     let handles = [Arc::clone(cx.store()), cx.another().await?];
@@ -334,6 +364,10 @@ async fn write_some(store: Arc<dyn Store>, id: RecordId) -> Result<Vec<Revision>
     Ok(made)
 }
 
+/// WATCH-10: a store must report to a watch that has fallen behind that its commits are compacted,
+/// and never leave a gap.
+///
+/// Slow watchers are the ones that would miss commits.
 pub(crate) async fn watch_10_slow_watch_gets_an_error(cx: &Context) -> Outcome {
     let mut watch = cx.watch(Revision::ZERO).await?;
     cx.put("a", json!(1)).await?;
