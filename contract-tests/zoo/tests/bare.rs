@@ -1,4 +1,4 @@
-//! What a harness does not offer is not run, and never counts as passed.
+//! Clauses that need what a harness does not offer are not run, and never count as passed.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{num::NonZeroUsize, sync::Arc};
@@ -9,7 +9,7 @@ use fleetwright_contract_tests::{
 };
 use fleetwright_contract_zoo::MemoryHarness;
 
-/// The least that a backend's author gives: no truth, no faults, nobody outside.
+/// The smallest harness: no oracle, no faults, no external actor.
 struct Bare(MemoryHarness);
 
 impl Bare {
@@ -38,12 +38,12 @@ impl Harness for Bare {
 }
 
 #[test]
-fn what_a_bare_harness_lacks_is_not_run_and_the_rest_holds() {
+fn clauses_with_missing_needs_are_not_run() {
     let factory: Factory = Arc::new(|| Arc::new(Bare::new()));
     let mut wrong = String::new();
     for clause in CLAUSES {
         let verdict = run_clause(clause, &factory);
-        let lacking = [
+        let missing = [
             "oracle",
             "fault",
             "external actor",
@@ -52,7 +52,7 @@ fn what_a_bare_harness_lacks_is_not_run_and_the_rest_holds() {
             "two zones",
             "an unknown image",
         ];
-        let lacks = lacking.iter().any(|need| clause.needs.contains(need));
+        let lacks = missing.iter().any(|need| clause.needs.contains(need));
         let expected = if lacks { Status::NotRun } else { Status::Pass };
         if verdict.status != expected {
             wrong += &format!("{expected:?} was expected:\n{}", CONTRACT.message(&verdict));
@@ -63,12 +63,12 @@ fn what_a_bare_harness_lacks_is_not_run_and_the_rest_holds() {
 
 #[test]
 #[should_panic(expected = "the harness has no oracle")]
-fn a_test_that_was_not_run_fails_unless_the_harness_says_that_it_may_stay_so() {
+fn clause_that_is_not_run_fails_by_default() {
     test_clause(clause("LEAKS-01").unwrap().id, Bare::new);
 }
 
 #[test]
-fn a_clause_that_would_have_to_launch_thousands_is_not_run() {
+fn clause_that_needs_too_many_instances_is_not_run() {
     let huge = NonZeroUsize::new(1_000).unwrap();
     let factory: Factory =
         Arc::new(move || Arc::new(MemoryHarness::with(|cloud| cloud.page_size(huge))));

@@ -1,4 +1,4 @@
-//! The runner for real clouds, run against the memory cloud: what a backend's `tests/live.rs` is.
+//! The runner for real clouds, run against the memory cloud: an example of a backend's `tests/live.rs`.
 
 use std::{process::ExitCode, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What the author of a backend reads when a clause fails: kept good by comparing all of it.
+//! The messages of failing clauses, compared with kept texts.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{fs, path::Path};
@@ -6,8 +6,8 @@ use std::{fs, path::Path};
 use fleetwright_contract_tests::{CONTRACT, clause, run_clause};
 use fleetwright_contract_zoo::mutants;
 
-/// The message of the named mutant's death, with what differs from run to run masked.
-fn death_of(name: &str) -> String {
+/// Returns the message of the clause that the named mutant fails, with the parts that change masked.
+fn message_of(name: &str) -> String {
     let mutant = *mutants::all()
         .iter()
         .find(|mutant| mutant.name == name)
@@ -17,7 +17,7 @@ fn death_of(name: &str) -> String {
     masked(&message)
 }
 
-/// Scopes and tokens differ from run to run: runs of 32 or 36 hexadecimal digits and hyphens.
+/// Masks scopes and tokens, which differ in every run: 32 or 36 hexadecimal digits and hyphens.
 fn masked(text: &str) -> String {
     let part = |c: char| c.is_ascii_hexdigit() || c == '-';
     let mut out = String::new();
@@ -35,14 +35,14 @@ fn masked(text: &str) -> String {
     out + rest
 }
 
-/// Compares the death of a mutant with the text that is kept of it. Whoever changes a message on
-/// purpose writes it anew with `FLEETWRIGHT_UPDATE_MESSAGES=1`, and reads it.
-fn assert_reads_as_kept(name: &str) {
+/// Compares the message about a mutant with the kept text. After a deliberate change of a message,
+/// rewrite the texts with `FLEETWRIGHT_UPDATE_MESSAGES=1` and read them.
+fn assert_matches_kept_message(name: &str) {
     let file = format!("{}.txt", name.replace(' ', "-"));
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/messages")
         .join(file);
-    let message = death_of(name);
+    let message = message_of(name);
     if std::env::var_os("FLEETWRIGHT_UPDATE_MESSAGES").is_some() {
         fs::write(&path, &message).unwrap();
     }
@@ -51,31 +51,31 @@ fn assert_reads_as_kept(name: &str) {
 }
 
 #[test]
-fn a_replay_that_launches_again_is_told_with_its_sequence() {
-    assert_reads_as_kept("token ignored");
+fn repeated_launch_is_reported_with_its_calls() {
+    assert_matches_kept_message("token ignored");
 }
 
 #[test]
-fn an_answer_where_an_error_was_promised_is_shown() {
-    assert_reads_as_kept("unknown id describes as empty");
+fn unexpected_success_is_reported() {
+    assert_matches_kept_message("unknown id describes as empty");
 }
 
 #[test]
-fn a_panic_is_told_as_one() {
-    assert_reads_as_kept("malformed body panics");
+fn panic_is_reported() {
+    assert_matches_kept_message("malformed body panics");
 }
 
 #[test]
-fn a_leak_is_told_by_name() {
-    assert_reads_as_kept("disk left behind");
+fn leak_is_reported_by_name() {
+    assert_matches_kept_message("disk left behind");
 }
 
 #[test]
-fn a_sequence_of_the_model_is_told_step_by_step() {
+fn model_sequence_is_reported_step_by_step() {
     let mutants = mutants::all();
     let of_the_model = mutants
         .iter()
         .find(|mutant| mutant.violates == "CRASH-06")
         .unwrap();
-    assert_reads_as_kept(of_the_model.name);
+    assert_matches_kept_message(of_the_model.name);
 }

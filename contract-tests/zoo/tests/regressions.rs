@@ -1,4 +1,4 @@
-//! A sequence that broke a promise once is kept where the backend's author finds it.
+//! A sequence that broke a promise is stored and tried first in later runs.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{env, fs, process};
@@ -7,7 +7,7 @@ use fleetwright_contract_tests::{Status, clause, keep_regressions_in, run_clause
 use fleetwright_contract_zoo::mutants;
 
 #[test]
-fn a_broken_sequence_is_written_down_and_tried_again() {
+fn failing_sequence_is_stored_and_retried() {
     let folder = env::temp_dir().join(format!("fleetwright-regressions-{}", process::id()));
     keep_regressions_in(folder.to_str().unwrap().to_owned().leak());
     let model = clause("CRASH-06").unwrap();
@@ -25,7 +25,7 @@ fn a_broken_sequence_is_written_down_and_tried_again() {
     let again = run_clause(model, &(broken.make)());
     assert_eq!(
         again.reason, first.reason,
-        "the kept sequence is tried first"
+        "the stored sequence is tried first"
     );
     fs::remove_dir_all(folder).unwrap();
 }
