@@ -146,7 +146,7 @@ impl AzureProvisioner {
         targets: &[(&InstanceId, &Option<Address>)],
         sent: Vec<Result<Option<StartedOperation>>>,
     ) -> Vec<Result<()>> {
-        let (tick, timeout) = (self.options.poll_interval, self.options.launch_wait);
+        let (interval, timeout) = (self.options.poll_interval, self.options.launch_wait);
         let open = sent.iter().filter(|sent| matches!(sent, Ok(Some(_))));
         let many = open.count() > FEW;
         if many {
@@ -164,7 +164,7 @@ impl AzureProvisioner {
                 } else if many {
                     lro::poll_once(&self.client, &operation).await
                 } else {
-                    lro::await_operation(&self.client, &operation, tick, timeout).await
+                    lro::await_operation(&self.client, &operation, interval, timeout).await
                 };
                 match end {
                     Outcome::Failed(failure) if !failure.is_overtaken() => {

@@ -39,15 +39,15 @@ use crate::{
 /// How long a creation is tracked after it was sent. Azure gives up sooner.
 const TRACKED_FOR: Duration = Duration::from_secs(2 * 60 * 60);
 
-/// Poll ticks between two passes. No caller waits for the cleanup, so it can be slow.
-const TICKS_PER_PASS: u32 = 5;
+/// Poll intervals between two passes. No caller waits for the cleanup, so it can be slow.
+const INTERVALS_PER_PASS: u32 = 5;
 
 /// Controls the background cleanup of one [`AzureProvisioner`](crate::AzureProvisioner).
 ///
 /// A creation can fail after its launch has returned, or after the caller has dropped the launch.
 /// The failed machine then keeps its name, disk, network interface and address. The cleanup is a
 /// task that starts with the first creation, reads one list of states per pass (every five poll
-/// ticks, 15 seconds by default) for all tracked creations, deletes the failed ones and ends when
+/// intervals, 15 seconds by default) for all tracked creations, deletes the failed ones and ends when
 /// none is left to track.
 ///
 /// The provisioner owns the task: dropping the provisioner stops it, as does
@@ -357,11 +357,11 @@ impl Task {
         tracing::debug!(idle, tracked = handle.tracked(), "cleanup ended");
     }
 
-    /// Runs a pass every few ticks, and returns when nothing is tracked.
+    /// Runs a pass every few intervals, and returns when nothing is tracked.
     async fn run_passes(&self) {
         let handle = &self.ended.handle;
         loop {
-            sleep(self.remover.tick().saturating_mul(TICKS_PER_PASS)).await;
+            sleep(self.remover.interval().saturating_mul(INTERVALS_PER_PASS)).await;
             sleep_until(handle.quiet_until()).await;
             if !handle.continue_running() {
                 return;

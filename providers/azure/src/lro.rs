@@ -32,11 +32,11 @@ pub(crate) enum Outcome {
 /// Polls an operation until it ends, and retries polls that fail.
 ///
 /// Azure asks for at least ten seconds between polls; other clients poll faster without being
-/// throttled, so `tick` is the longest delay. A link to another host is not followed.
+/// throttled, so `interval` is the longest delay. A link to another host is not followed.
 pub(crate) async fn await_operation(
     client: &AzureClient,
     operation: &StartedOperation,
-    tick: Duration,
+    interval: Duration,
     timeout: Duration,
 ) -> Outcome {
     let Some(url) = &operation.url else {
@@ -44,13 +44,13 @@ pub(crate) async fn await_operation(
     };
     let deadline = deadline_after(timeout);
     let mut retry_after = operation.retry_after.unwrap_or_default();
-    for pause in poll_delays(tick) {
+    for pause in poll_delays(interval) {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Outcome::Unknown;
         }
-        sleep(pause.max(retry_after.min(tick)).min(left)).await;
-        match timeout_at(deadline + tick, client.progress(url)).await {
+        sleep(pause.max(retry_after.min(interval)).min(left)).await;
+        match timeout_at(deadline + interval, client.progress(url)).await {
             Ok(Ok(Progress::Done)) => return Outcome::Succeeded,
             Ok(Ok(Progress::Failed(failure))) => return Outcome::Failed(Box::new(failure)),
             Ok(Ok(Progress::Running(after))) => retry_after = after.unwrap_or_default(),

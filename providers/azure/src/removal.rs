@@ -167,7 +167,7 @@ pub(crate) struct Remover {
     /// The native calls.
     client: AzureClient,
     /// The longest delay between two reads.
-    tick: Duration,
+    interval: Duration,
     /// The timeout of one removal.
     timeout: Duration,
     /// How long reads may be stale.
@@ -178,13 +178,13 @@ impl Remover {
     /// Creates a remover. Sends nothing.
     pub(crate) fn new(
         client: AzureClient,
-        tick: Duration,
+        interval: Duration,
         timeout: Duration,
         window: Duration,
     ) -> Self {
         Self {
             client,
-            tick,
+            interval,
             timeout,
             window,
         }
@@ -196,8 +196,8 @@ impl Remover {
     }
 
     /// The longest delay between two reads.
-    pub(crate) fn tick(&self) -> Duration {
-        self.tick
+    pub(crate) fn interval(&self) -> Duration {
+        self.interval
     }
 
     /// How long reads may be stale.
@@ -225,7 +225,7 @@ impl Remover {
     async fn remove(&self, machine: &Machine, proof: Duration, deadline: Instant) -> Removal {
         let started = Instant::now();
         let mut never_created_since = None;
-        for delay in poll_delays(self.tick) {
+        for delay in poll_delays(self.interval) {
             let mut wait = Duration::ZERO;
             match self.observe(machine).await {
                 Observation::Absent if started.elapsed() >= self.window => return Removal::Gone,
@@ -259,7 +259,7 @@ impl Remover {
     /// deletion could hit another machine that has the name by now.
     async fn wait_until_gone(&self, machine: &Machine, deadline: Instant) -> bool {
         let started = Instant::now();
-        for delay in poll_delays(self.tick) {
+        for delay in poll_delays(self.interval) {
             let certain = started.elapsed() >= self.window;
             let mut wait = Duration::ZERO;
             match self.observe(machine).await {

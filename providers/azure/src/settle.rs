@@ -131,8 +131,8 @@ impl AzureLaunch<'_> {
             match attempt {
                 Attempt::Existing { .. } => Outcome::Succeeded,
                 Attempt::Accepted { creation, .. } => {
-                    let (tick, timeout) = (options.poll_interval, options.launch_wait);
-                    lro::await_operation(&self.azure.client, &creation.operation, tick, timeout)
+                    let (interval, timeout) = (options.poll_interval, options.launch_wait);
+                    lro::await_operation(&self.azure.client, &creation.operation, interval, timeout)
                         .await
                 }
             }
@@ -143,15 +143,15 @@ impl AzureLaunch<'_> {
     /// Reads lists of states until every outcome is known, for `launch_wait` at most. Respects
     /// retry delays.
     async fn await_by_lists(&self, attempts: &[MachineAttempt]) -> Vec<Outcome> {
-        let tick = self.azure.options.poll_interval;
+        let interval = self.azure.options.poll_interval;
         let mut outcomes: Vec<_> = attempts.iter().map(|_| Outcome::Unknown).collect();
         let deadline = deadline_after(self.azure.options.launch_wait);
         let mut retry_after = Duration::ZERO;
-        for delay in poll_delays(tick) {
+        for delay in poll_delays(interval) {
             if !sleep_before(deadline, delay, retry_after).await {
                 break;
             }
-            match timeout_at(deadline + tick, self.azure.client.statuses()).await {
+            match timeout_at(deadline + interval, self.azure.client.statuses()).await {
                 Ok(Ok(statuses)) => {
                     retry_after = Duration::ZERO;
                     for (attempt, outcome) in attempts.iter().zip(&mut outcomes) {

@@ -86,9 +86,9 @@ impl AzureProvisioner {
         let (call, at) = ready.await?;
         let to_error = |failure: Failure| failure.into_error(&call, self.about(id));
         let started = self.client.restart(&at.name).await.map_err(to_error)?;
-        let tick = self.options.poll_interval;
+        let interval = self.options.poll_interval;
         let timeout = self.options.launch_wait;
-        match lro::await_operation(&self.client, &started, tick, timeout).await {
+        match lro::await_operation(&self.client, &started, interval, timeout).await {
             Outcome::Failed(failure) if !failure.is_overtaken() => Err(to_error(*failure)),
             Outcome::Failed(_) | Outcome::Succeeded | Outcome::Unknown => Ok(()),
         }
@@ -120,11 +120,11 @@ impl AzureProvisioner {
 
     /// Waits until a change is done. A change whose end cannot be read fails with a timeout.
     async fn await_change(&self, started: StartedOperation) -> std::result::Result<(), Failure> {
-        let (tick, timeout) = (self.options.poll_interval, self.options.call_timeout);
+        let (interval, timeout) = (self.options.poll_interval, self.options.call_timeout);
         if started.url.is_none() {
             return Ok(());
         }
-        match lro::await_operation(&self.client, &started, tick, timeout).await {
+        match lro::await_operation(&self.client, &started, interval, timeout).await {
             Outcome::Succeeded => Ok(()),
             Outcome::Failed(failure) => Err(*failure),
             Outcome::Unknown => Err(Failure::new(
@@ -207,8 +207,8 @@ impl AzureProvisioner {
         let tags = given.chain([source]).collect();
         let sent = self.client.put_image(&request.name, &machine, &disk, &tags);
         let started = sent.await.map_err(to_error)?;
-        let (tick, timeout) = (self.options.poll_interval, self.options.launch_wait);
-        match lro::await_operation(&self.client, &started, tick, timeout).await {
+        let (interval, timeout) = (self.options.poll_interval, self.options.launch_wait);
+        match lro::await_operation(&self.client, &started, interval, timeout).await {
             Outcome::Failed(failure) => Err(to_error(*failure)),
             Outcome::Succeeded | Outcome::Unknown => Ok(()),
         }

@@ -13,8 +13,8 @@ const FIRST_DELAY: Duration = Duration::from_millis(500);
 /// The longest timeout. A longer one would overflow the clock.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// Returns the delays between polls, without end: half a second or `tick`, whichever is shorter,
-/// then twice as long each time, up to `tick`.
+/// Returns the delays between polls, without end: half a second or `interval`, whichever is shorter,
+/// then twice as long each time, up to `interval`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -23,10 +23,10 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// let delays: Vec<_> = poll_delays(Duration::from_secs(3)).take(5).collect();
 /// assert_eq!(delays, [500, 1000, 2000, 3000, 3000].map(Duration::from_millis));
 /// ```
-pub fn poll_delays(tick: Duration) -> impl Iterator<Item = Duration> + use<> {
+pub fn poll_delays(interval: Duration) -> impl Iterator<Item = Duration> + use<> {
     backon::ExponentialBuilder::new()
-        .with_min_delay(tick.min(FIRST_DELAY))
-        .with_max_delay(tick)
+        .with_min_delay(interval.min(FIRST_DELAY))
+        .with_max_delay(interval)
         .without_max_times()
         .build()
 }

@@ -12,7 +12,7 @@ use crate::{
     there, until, until_nothing, with_token,
 };
 
-/// Many passes of the cleanup, with the harness's poll tick.
+/// Many passes of the cleanup, with the harness's poll interval.
 const PASSES: Duration = Duration::from_millis(300);
 
 #[tokio::test]
