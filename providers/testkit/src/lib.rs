@@ -1,12 +1,16 @@
 //! What the tests of all providers share.
 //!
-//! [`Struck`] makes the kit's faults happen on any emulator; [`canned`] answers what no emulator does;
-//! [`kills`] kills a process at every request it sends. The kit
-//! and the emulators know nothing of each other, so that a misunderstanding of one is not the other's too:
-//! this is where they meet.
+//! The contract kit and the emulators do not depend on each other, so that both do not share one mistake. They meet
+//! here:
+//!
+//! - [`EmulatorFaults`] injects the kit's faults into any emulator.
+//! - [`broken_responses`] checks that responses which cannot be understood become typed errors.
+//! - [`kill_sweep`] kills a process at every request that it sends.
+//! - [`canned_responses`] serves responses that no emulator sends.
 
-pub mod canned;
-pub mod kills;
-mod struck;
+pub mod broken_responses;
+pub mod canned_responses;
+mod fault_injection;
+pub mod kill_sweep;
 
-pub use struck::{Struck, native};
+pub use fault_injection::{EmulatorFaults, emulator_fault};

@@ -22,7 +22,7 @@ use fleetwright_emulators::azure::{
     AzureEmulator, CallRecord, Capacity, ExternalAction, Knobs, Market as NativeMarket, Operation,
     OracleVm, Timing,
 };
-use fleetwright_provider_testkit::Struck;
+use fleetwright_provider_testkit::{EmulatorFaults, broken_responses::EmulatedHarness};
 use uuid::Uuid;
 
 /// How long the emulator takes for what Azure takes seconds for.
@@ -206,7 +206,7 @@ impl Harness for AzureHarness {
     }
 
     fn faults(&self) -> Option<Arc<dyn Faults>> {
-        Some(Arc::new(Struck::new(
+        Some(Arc::new(EmulatorFaults::new(
             Arc::clone(&self.emulator),
             operations,
         )))
@@ -214,6 +214,14 @@ impl Harness for AzureHarness {
 
     fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
         Some(Arc::new(Group(Arc::clone(&self.emulator))))
+    }
+}
+
+impl EmulatedHarness for AzureHarness {
+    type Cloud = fleetwright_emulators::azure::Azure;
+
+    fn emulator(&self) -> &fleetwright_emulators::Emulator<Self::Cloud> {
+        &self.emulator
     }
 }
 

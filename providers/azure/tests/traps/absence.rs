@@ -7,11 +7,12 @@ use fleetwright_azure::fleetwright::{
 };
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{Fault, FaultRule, Operation};
-use fleetwright_provider_testkit::canned::{self, Reply, Request};
+use fleetwright_provider_testkit::canned_responses::{self, Reply, Request};
 
 use crate::{
+    config_with_token,
     emulated::{AzureHarness, GROUP, SUBSCRIPTION, launching_at},
-    running, with_token,
+    running,
 };
 
 fn refused(status: u16, code: &str) -> Fault {
@@ -42,7 +43,7 @@ async fn foreign_not_found_response_does_not_terminate_a_machine() {
             azure.stop_instance(&id).await.unwrap_err(),
             azure.find_launch(&token).await.unwrap_err(),
             azure
-                .launch_instance(&with_token(&harness, "t-1"))
+                .launch_instance(&config_with_token(&harness, "t-1"))
                 .await
                 .unwrap_err(),
         ];
@@ -88,7 +89,7 @@ async fn missing_public_address_does_not_hide_the_private_one() {
         Reply::ok(r#"{"value":[]}"#)
     };
     let harness = AzureHarness::with(|_| {});
-    let azure = launching_at(&canned::serve(answer).unwrap(), harness.options());
+    let azure = launching_at(&canned_responses::serve(answer).unwrap(), harness.options());
     let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
     let status = azure.describe_instance(&listed[0].id).await.unwrap();
     assert_eq!(status.private_ip.unwrap().to_string(), "10.0.0.4");
@@ -111,7 +112,7 @@ async fn looping_pages_are_an_error() {
         Reply::ok(format!(r#"{{"value":[],"nextLink":"{link}"}}"#))
     };
     let harness = AzureHarness::with(|_| {});
-    let azure = launching_at(&canned::serve(answer).unwrap(), harness.options());
+    let azure = launching_at(&canned_responses::serve(answer).unwrap(), harness.options());
     let filter = InstanceFilter::new();
     let listed = azure.list_instances(&filter);
     let listed = tokio::time::timeout(Duration::from_secs(60), listed).await;
@@ -137,7 +138,7 @@ async fn launch_returns_the_same_id_as_later_reads() {
         }
     };
     let harness = AzureHarness::with(|_| {});
-    let azure = launching_at(&canned::serve(answer).unwrap(), harness.options());
+    let azure = launching_at(&canned_responses::serve(answer).unwrap(), harness.options());
     let launched = azure.launch_instance(&harness.config()).await.unwrap();
     let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
     assert_eq!(listed[0].id, launched.id);

@@ -9,9 +9,9 @@ use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{ExternalAction, Failure, Fault, FaultRule, Operation};
 
 use crate::{
-    HOUR,
+    HOUR, config_with_token,
     emulated::{AzureHarness, path_of},
-    until, until_nothing, with_token,
+    until_nothing, wait_for_state,
 };
 
 /// Launches that many running machines.
@@ -20,12 +20,12 @@ async fn fleet(
     azure: &dyn InstanceProvisioner,
     count: u32,
 ) -> Vec<InstanceId> {
-    let config = with_token(harness, "fleet-1");
+    let config = config_with_token(harness, "fleet-1");
     let count = NonZeroU32::new(count).unwrap();
     let launched = azure.launch_instances(&config, count).await.unwrap();
     let ids: Vec<_> = launched.into_iter().map(|info| info.id).collect();
     for id in &ids {
-        until(azure, id, CloudInstanceState::Running).await;
+        wait_for_state(azure, id, CloudInstanceState::Running).await;
     }
     ids
 }
@@ -42,9 +42,9 @@ async fn failed_read_of_one_machine_does_not_affect_others() {
             id: path_of(&ids[1]),
         })
         .unwrap();
-    until(&*azure, &ids[1], CloudInstanceState::Terminated).await;
+    wait_for_state(&*azure, &ids[1], CloudInstanceState::Terminated).await;
     let azure = harness.open().await;
-    let config = with_token(&harness, "fleet-1");
+    let config = config_with_token(&harness, "fleet-1");
     let five = NonZeroU32::new(5).unwrap();
     azure.launch_instances(&config, five).await.unwrap();
     let get = Operation::VirtualMachinesGet;
@@ -124,7 +124,7 @@ async fn find_launch_of_a_batch_needs_no_call_per_machine() {
     let ids = fleet(&harness, &*azure, 8).await;
     let azure = harness.open().await;
     let before = harness.calls_of("NetworkInterfaces_Get");
-    let config = with_token(&harness, "fleet-1");
+    let config = config_with_token(&harness, "fleet-1");
     let eight = NonZeroU32::new(8).unwrap();
     let again = azure.launch_instances(&config, eight).await.unwrap();
     let found = azure
@@ -152,7 +152,7 @@ async fn batch_start_needs_few_calls_and_reports_missing_capacity() {
         answer.unwrap();
     }
     for id in &ids {
-        until(&azure, id, CloudInstanceState::Stopped).await;
+        wait_for_state(&azure, id, CloudInstanceState::Stopped).await;
     }
     let failing = Fault::OperationError {
         errors: vec![Failure::new("AllocationFailed", "no")],

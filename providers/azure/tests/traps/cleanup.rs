@@ -6,10 +6,10 @@ use fleetwright_azure::fleetwright::{CloudInstanceState, InstanceProvisioner as 
 use fleetwright_contract_tests::Harness as _;
 
 use crate::{
-    HOUR,
+    HOUR, config_with_token,
     emulated::AzureHarness,
     failures::{failing, until_calls},
-    there, until, until_nothing, with_token,
+    there, until_nothing, wait_for_state,
 };
 
 /// Many passes of the cleanup, with the harness's poll interval.
@@ -39,7 +39,7 @@ async fn cleanup_sends_nothing_after_shutdown() {
     let harness = failing();
     let azure = harness.launching(AzureHarness::launch_config());
     let cleanup = azure.cleanup();
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let id = azure.launch_instance(&config).await.unwrap().id;
     until_calls(&harness, "VirtualMachines_ListAll", 2).await;
     assert_eq!(cleanup.shutdown().await, 1);
@@ -84,7 +84,7 @@ async fn cleanup_does_not_run_when_it_is_switched_off() {
     options.background_cleanup = false;
     let azure = harness.behaving(AzureHarness::launch_config(), options);
     let cleanup = azure.cleanup();
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     azure.launch_instance(&config).await.unwrap();
     assert_eq!((cleanup.tracked(), cleanup.is_running()), (0, false));
     cleanup.wait_idle().await;
@@ -98,6 +98,6 @@ async fn cleanup_does_not_run_when_it_is_switched_off() {
     knobs.timing.boot = Duration::from_millis(5);
     harness.emulator().set_knobs(knobs);
     let id = azure.launch_instance(&config).await.unwrap().id;
-    until(&azure, &id, CloudInstanceState::Running).await;
+    wait_for_state(&azure, &id, CloudInstanceState::Running).await;
     assert_eq!(there(&harness)[0], 1);
 }

@@ -11,12 +11,12 @@ use fleetwright_azure::fleetwright::{
 };
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{ExternalAction, Fault, FaultRule, LateFailure, Operation};
-use fleetwright_provider_testkit::canned::{self, Reply, Request};
+use fleetwright_provider_testkit::canned_responses::{self, Reply, Request};
 
 use crate::{
-    HOUR,
+    HOUR, config_with_token,
     emulated::{AzureHarness, GROUP, SUBSCRIPTION, launching_at},
-    there, until, until_nothing, with_token,
+    there, until_nothing, wait_for_state,
 };
 
 /// A group whose creations fail when a test advances the clock by an hour.
@@ -119,7 +119,7 @@ async fn batch_launch_respects_the_retry_delay_of_state_lists() {
         harness.emulator().add_fault(rule);
     }
     let ten = NonZeroU32::new(10).unwrap();
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let launched = azure.launch_instances(&config, ten).await.unwrap();
     assert_eq!(launched.len(), 10);
     let lists = harness.calls_of("VirtualMachines_ListAll");
@@ -164,7 +164,7 @@ async fn running_machine_is_kept_if_its_power_state_is_missing_briefly() {
     let harness = AzureHarness::with(|_| {});
     let mut options = harness.options();
     options.consistency_window = HOUR;
-    let azure = launching_at(&canned::serve(answer).unwrap(), options);
+    let azure = launching_at(&canned_responses::serve(answer).unwrap(), options);
     azure.launch_instance(&harness.config()).await.unwrap();
     while seen.lock().unwrap().0 < 5 {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -176,7 +176,7 @@ async fn running_machine_is_kept_if_its_power_state_is_missing_briefly() {
 #[tokio::test]
 async fn replay_deletes_the_remains_of_a_batch_concurrently() {
     let harness = Arc::new(failing());
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&*harness, "t-1");
     launch_and_crash(&harness, &config, 6);
     harness.emulator().advance(HOUR);
     let mut knobs = harness.emulator().knobs();
@@ -202,7 +202,7 @@ async fn replay_deletes_the_remains_of_a_batch_concurrently() {
 #[tokio::test]
 async fn remains_deleted_by_another_actor_leave_the_token_free() {
     let harness = Arc::new(failing());
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&*harness, "t-1");
     launch_and_crash(&harness, &config, 1);
     harness.emulator().advance(HOUR);
     let mut knobs = harness.emulator().knobs();
@@ -236,7 +236,7 @@ async fn stale_read_does_not_cause_a_second_delete() {
         knobs.timing.boot = HOUR;
         knobs.lag.reads = lag;
     }));
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&*harness, "t-1");
     launch_and_crash(&harness, &config, 1);
     harness.emulator().advance(HOUR);
     harness.emulator().advance(HOUR);
@@ -252,7 +252,7 @@ async fn stale_read_does_not_cause_a_second_delete() {
     let azure = harness.behaving(AzureHarness::launch_config(), options);
     let id = azure.launch_instance(&config).await.unwrap().id;
     assert_eq!(harness.calls_of("VirtualMachines_Delete"), 1);
-    until(&azure, &id, CloudInstanceState::Running).await;
+    wait_for_state(&azure, &id, CloudInstanceState::Running).await;
 }
 
 #[tokio::test]
@@ -277,10 +277,10 @@ async fn remains_are_deleted_although_the_first_read_misses_them() {
 #[tokio::test]
 async fn machine_being_deleted_is_not_adopted_when_it_shows_late() {
     let harness = AzureHarness::with(|knobs| knobs.timing.delete = HOUR);
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let azure = harness.open().await;
     let id = azure.launch_instance(&config).await.unwrap().id;
-    until(&*azure, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*azure, &id, CloudInstanceState::Running).await;
     let delete = ExternalAction::Delete {
         id: harness.only_vm().id,
     };

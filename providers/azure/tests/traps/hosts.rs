@@ -10,11 +10,12 @@ use fleetwright_azure::{
     },
 };
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_provider_testkit::canned::{self, Reply, Request};
+use fleetwright_provider_testkit::canned_responses::{self, Reply, Request};
 
 use crate::{
+    config_with_token,
     emulated::{AzureHarness, TOKEN, launching_at},
-    until, with_token,
+    wait_for_state,
 };
 
 type Requests = Arc<Mutex<Vec<Request>>>;
@@ -23,7 +24,7 @@ type Requests = Arc<Mutex<Vec<Request>>>;
 fn stranger() -> (String, Requests) {
     let seen = Requests::default();
     let kept = Arc::clone(&seen);
-    let endpoint = canned::serve(move |request| {
+    let endpoint = canned_responses::serve(move |request| {
         kept.lock().unwrap().push(request.clone());
         Reply::ok(r#"{"status":"Succeeded","value":[]}"#)
     });
@@ -36,9 +37,9 @@ async fn operation_link_to_another_host_is_not_followed() {
     let harness = AzureHarness::with(|knobs| knobs.polling_origin = Some(foreign)).patient();
     let azure = harness.open().await;
     let id = azure.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*azure, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*azure, &id, CloudInstanceState::Running).await;
     azure.stop_instance(&id).await.unwrap();
-    until(&*azure, &id, CloudInstanceState::Stopped).await;
+    wait_for_state(&*azure, &id, CloudInstanceState::Stopped).await;
     azure.start_instance(&id).await.unwrap();
     azure.terminate_instance(&id).await.unwrap();
     assert!(
@@ -54,7 +55,7 @@ async fn page_link_to_another_host_is_an_error() {
     let five = std::num::NonZeroU32::new(5).unwrap();
     let harness = AzureHarness::with(|knobs| knobs.page_size = five);
     let azure = harness.open().await;
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let twelve = std::num::NonZeroU32::new(12).unwrap();
     azure.launch_instances(&config, twelve).await.unwrap();
     let mut knobs = harness.emulator().knobs();
@@ -78,7 +79,7 @@ async fn redirect_to_another_host_is_not_followed() {
     let moved =
         move |_: &Request| Reply::new("307 Temporary Redirect", "").header("location", &foreign);
     let harness = AzureHarness::with(|_| {});
-    let azure = launching_at(&canned::serve(moved).unwrap(), harness.options());
+    let azure = launching_at(&canned_responses::serve(moved).unwrap(), harness.options());
     let error = azure
         .list_instances(&InstanceFilter::new())
         .await
@@ -91,7 +92,7 @@ async fn redirect_to_another_host_is_not_followed() {
 async fn token_is_requested_once_and_again_after_a_refusal() {
     let asked = Arc::new(Mutex::new(0));
     let count = Arc::clone(&asked);
-    let authority = canned::serve(move |request| {
+    let authority = canned_responses::serve(move |request| {
         assert!(request.path.contains("/tenant/oauth2"), "{}", request.path);
         let body = String::from_utf8_lossy(&request.body).into_owned();
         assert!(
@@ -104,7 +105,7 @@ async fn token_is_requested_once_and_again_after_a_refusal() {
             r#"{{"token_type":"Bearer","expires_in":3600,"ext_expires_in":3600,"access_token":"t-{count}"}}"#
         ))
     });
-    let arm = canned::serve(|request| {
+    let arm = canned_responses::serve(|request| {
         let carries = |token: &str| {
             let line = format!("authorization: Bearer {token}");
             request.headers.contains(&line)
@@ -145,7 +146,7 @@ async fn token_is_requested_once_and_again_after_a_refusal() {
 
 #[tokio::test]
 async fn missing_credentials_are_an_error_without_effect() {
-    let authority = canned::serve(|_| {
+    let authority = canned_responses::serve(|_| {
         Reply::new(
             "400 Bad Request",
             r#"{"error":"invalid_client","error_description":"hush"}"#,
@@ -181,7 +182,7 @@ impl TokenSource for Silent {
 
 #[tokio::test]
 async fn unreachable_token_service_is_not_a_refusal() {
-    let busy = canned::serve(|_| Reply::new("503 Service Unavailable", "busy")).unwrap();
+    let busy = canned_responses::serve(|_| Reply::new("503 Service Unavailable", "busy")).unwrap();
     let nobody = "http://127.0.0.1:1".to_owned();
     let of = |authority| AzureCredentials::client_secret_at(authority, "tenant", "client", "hush");
     for credentials in [of(busy), of(nobody), AzureCredentials::of(Silent)] {

@@ -9,8 +9,9 @@ use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{ExternalAction, Fault, FaultRule, Operation};
 
 use crate::{
+    config_with_token,
     emulated::{AzureHarness, SUBSCRIPTION, path_of},
-    running, with_token,
+    running,
 };
 
 #[tokio::test]
@@ -55,12 +56,12 @@ async fn trap_40_lists_are_filtered_by_tag_and_ids_match_in_any_case() {
 async fn trap_41_tag_change_keeps_other_tags_and_marks() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
-    let mut config = with_token(&harness, "t-1");
+    let mut config = config_with_token(&harness, "t-1");
     for (key, value) in [("Team", "Blue"), ("gone", "soon"), ("Größe", "")] {
         config.tags.insert(key, value).unwrap();
     }
     let id = azure.launch_instance(&config).await.unwrap().id;
-    crate::until(
+    crate::wait_for_state(
         &*azure,
         &id,
         fleetwright_azure::fleetwright::CloudInstanceState::Running,
@@ -103,7 +104,7 @@ async fn trap_41_tag_change_keeps_other_tags_and_marks() {
 async fn trap_46_addresses_need_no_call_per_machine() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let thirty = NonZeroU32::new(30).unwrap();
     azure.launch_instances(&config, thirty).await.unwrap();
     let alone = running(&harness, &*azure).await;
@@ -140,7 +141,7 @@ async fn tags_can_be_replaced_at_the_tag_limit() {
     }
     let id = azure.launch_instance(&config).await.unwrap().id;
     let running = fleetwright_azure::fleetwright::CloudInstanceState::Running;
-    crate::until(&azure, &id, running).await;
+    crate::wait_for_state(&azure, &id, running).await;
     let change = TagChange::new().set("k-0", "changed").unwrap();
     azure.update_tags(&id, &change).await.unwrap();
     assert_eq!(harness.only_vm().tags["k-0"], "changed");

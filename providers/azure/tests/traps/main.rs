@@ -20,42 +20,20 @@ mod tokens;
 
 use std::time::Duration;
 
-use fleetwright_azure::fleetwright::{
-    CloudInstanceState, InstanceConfig, InstanceId, InstanceProvisioner, InstanceStatus,
-    wait::{self, WaitPolicy},
-};
+use fleetwright_azure::fleetwright::{CloudInstanceState, InstanceId, InstanceProvisioner};
 
 use emulated::AzureHarness;
 use fleetwright_contract_tests::{Harness as _, check_traps};
+use fleetwright_provider_testkit::broken_responses::{config_with_token, wait_for_state};
 
 /// Longer than any test. A test advances the emulator's clock by it.
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Waits until an instance is in a state.
-async fn until(
-    azure: &dyn InstanceProvisioner,
-    id: &InstanceId,
-    state: CloudInstanceState,
-) -> InstanceStatus {
-    let tick = Duration::from_millis(10);
-    let policy = WaitPolicy::within(Duration::from_secs(60)).delays(tick, tick * 4);
-    let ids = std::slice::from_ref(id);
-    let reached = wait::for_state(azure, ids, state, &policy).await;
-    reached.unwrap().remove(0)
-}
-
 /// Launches a machine and waits until it runs.
 async fn running(harness: &AzureHarness, azure: &dyn InstanceProvisioner) -> InstanceId {
     let launched = azure.launch_instance(&harness.config()).await.unwrap();
-    until(azure, &launched.id, CloudInstanceState::Running).await;
+    wait_for_state(azure, &launched.id, CloudInstanceState::Running).await;
     launched.id
-}
-
-/// Returns the harness's config with a token.
-fn with_token(harness: &AzureHarness, token: &str) -> InstanceConfig {
-    let mut config = harness.config();
-    config.launch_token = Some(token.parse().unwrap());
-    config
 }
 
 /// Counts machines, interfaces, disks and public addresses.

@@ -11,7 +11,9 @@ use fleetwright_emulators::azure::{
     Capacity, Failure, Fault, FaultRule, LateFailure, LimitCheck, Operation,
 };
 
-use crate::{HOUR, emulated::AzureHarness, running, there, until, until_nothing, with_token};
+use crate::{
+    HOUR, config_with_token, emulated::AzureHarness, running, there, until_nothing, wait_for_state,
+};
 
 #[tokio::test]
 async fn trap_18_delete_of_an_unknown_machine_differs_from_a_gone_one() {
@@ -95,7 +97,7 @@ async fn trap_25_expired_operation_is_not_a_failure() {
     harness.emulator().add_fault(expired);
     let azure = harness.open().await;
     let id = azure.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*azure, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*azure, &id, CloudInstanceState::Running).await;
 }
 
 #[tokio::test]
@@ -108,7 +110,7 @@ async fn operation_failure_is_returned_with_its_code() {
         .emulator()
         .add_fault(FaultRule::nth(create, 1, fault));
     let azure = harness.open().await;
-    let mut config = with_token(&harness, "t-1");
+    let mut config = config_with_token(&harness, "t-1");
     config.placement.zone = Some("2".parse().unwrap());
     let error = azure.launch_instance(&config).await.unwrap_err();
     assert_eq!(error.native_code(), Some("ZonalAllocationFailed"));
@@ -123,7 +125,7 @@ async fn start_without_capacity_fails() {
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
     azure.stop_instance(&id).await.unwrap();
-    until(&*azure, &id, CloudInstanceState::Stopped).await;
+    wait_for_state(&*azure, &id, CloudInstanceState::Stopped).await;
     let mut knobs = harness.emulator().knobs();
     knobs.capacity = vec![Capacity::of(0)];
     harness.emulator().set_knobs(knobs);
@@ -133,7 +135,7 @@ async fn start_without_capacity_fails() {
         (ErrorKind::Capacity, Effect::None),
         "{error}"
     );
-    until(&*azure, &id, CloudInstanceState::Stopped).await;
+    wait_for_state(&*azure, &id, CloudInstanceState::Stopped).await;
     assert_eq!(
         there(&harness)[0],
         1,
@@ -156,6 +158,6 @@ async fn stop_during_a_launch_is_not_a_failure() {
     };
     let (answer, ()) = tokio::join!(azure.launch_instance(&config), later);
     let id = answer.unwrap().id;
-    until(&*azure, &id, CloudInstanceState::Stopped).await;
+    wait_for_state(&*azure, &id, CloudInstanceState::Stopped).await;
     assert_eq!(harness.calls_of("VirtualMachines_Delete"), 0);
 }

@@ -7,16 +7,16 @@ use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{Capacity, ExternalAction, LateFailure};
 
 use crate::{
-    HOUR,
+    HOUR, config_with_token,
     emulated::{AzureHarness, path_of},
-    running, there, until, until_nothing, with_token,
+    running, there, until_nothing, wait_for_state,
 };
 
 #[tokio::test]
 async fn trap_06_remains_of_a_failed_creation_are_deleted() {
     let harness = AzureHarness::with(|knobs| knobs.capacity = vec![Capacity::of(0)]).patient();
     let azure = harness.open().await;
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let error = azure.launch_instance(&config).await.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect()),
@@ -29,7 +29,7 @@ async fn trap_06_remains_of_a_failed_creation_are_deleted() {
     options.launch_wait = std::time::Duration::ZERO;
     let hasty = harness.behaving(AzureHarness::launch_config(), options);
     let id = hasty.launch_instance(&config).await.unwrap().id;
-    let ended = until(&hasty, &id, CloudInstanceState::Terminated).await;
+    let ended = wait_for_state(&hasty, &id, CloudInstanceState::Terminated).await;
     let reason = ended.state_reason.unwrap();
     assert!(reason.starts_with("AllocationFailed"), "{reason}");
     until_nothing(&harness).await;
@@ -42,7 +42,7 @@ async fn remains_of_a_failed_creation_are_deleted_by_terminate_and_replay() {
         knobs.timing.boot = HOUR;
     });
     let harness = std::sync::Arc::new(harness);
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&*harness, "t-1");
     for how in ["terminate", "replay"] {
         // The launching process ends before the creation fails.
         let (elsewhere, wanted) = (std::sync::Arc::clone(&harness), config.clone());
@@ -61,7 +61,7 @@ async fn remains_of_a_failed_creation_are_deleted_by_terminate_and_replay() {
         if how == "terminate" {
             azure.terminate_instance(&id).await.unwrap();
             until_nothing(&harness).await;
-            let gone = until(&*azure, &id, CloudInstanceState::Terminated).await;
+            let gone = wait_for_state(&*azure, &id, CloudInstanceState::Terminated).await;
             assert!(gone.state_reason.is_some());
             continue;
         }
@@ -71,7 +71,7 @@ async fn remains_of_a_failed_creation_are_deleted_by_terminate_and_replay() {
         harness.emulator().set_knobs(knobs);
         let again = azure.launch_instance(&config).await.unwrap().id;
         assert_ne!(again, id);
-        until(&*azure, &again, CloudInstanceState::Running).await;
+        wait_for_state(&*azure, &again, CloudInstanceState::Running).await;
         assert_eq!(there(&harness), [1, 1, 1, 1]);
     }
 }
@@ -84,7 +84,7 @@ async fn trap_08_parts_are_deleted_with_their_machine() {
     assert_eq!(there(&harness), [1, 1, 1, 1]);
     azure.terminate_instance(&id).await.unwrap();
     until_nothing(&harness).await;
-    let gone = until(&*azure, &id, CloudInstanceState::Terminated).await;
+    let gone = wait_for_state(&*azure, &id, CloudInstanceState::Terminated).await;
     assert_eq!(gone.state_reason.as_deref(), Some("gone: no record kept"));
 }
 
@@ -108,7 +108,7 @@ async fn trap_09_every_part_has_the_delete_option() {
 async fn trap_11_launch_after_a_failed_one_does_not_wait_for_its_interface() {
     let harness = AzureHarness::with(|knobs| knobs.capacity = vec![Capacity::of(0)]).patient();
     let azure = harness.open().await;
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     azure.launch_instance(&config).await.unwrap_err();
     until_nothing(&harness).await;
     let mut knobs = harness.emulator().knobs();
@@ -121,7 +121,7 @@ async fn trap_11_launch_after_a_failed_one_does_not_wait_for_its_interface() {
         LaunchRecord::NotFound
     );
     let id = azure.launch_instance(&config).await.unwrap().id;
-    until(&*azure, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*azure, &id, CloudInstanceState::Running).await;
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn machine_deleted_by_another_actor_is_terminated() {
     let id = running(&harness, &*azure).await;
     let delete = ExternalAction::Delete { id: path_of(&id) };
     harness.emulator().perform_external(delete).unwrap();
-    until(&*azure, &id, CloudInstanceState::Terminated).await;
+    wait_for_state(&*azure, &id, CloudInstanceState::Terminated).await;
     azure.terminate_instance(&id).await.unwrap();
     let error = azure.start_instance(&id).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::WrongState, "{error}");

@@ -5,11 +5,11 @@ use fleetwright_azure::fleetwright::{
 };
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{ExternalAction, LateFailure};
-use fleetwright_provider_testkit::canned::{self, Reply};
+use fleetwright_provider_testkit::canned_responses::{self, Reply};
 
 use crate::{
     emulated::{AzureHarness, GROUP, SUBSCRIPTION, launching_at, path_of},
-    running, until,
+    running, wait_for_state,
 };
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn trap_02_stop_deallocates_a_powered_off_machine() {
     let id = running(&harness, &*azure).await;
     let shutdown = ExternalAction::GuestShutdown { id: path_of(&id) };
     harness.emulator().perform_external(shutdown).unwrap();
-    let off = until(&*azure, &id, CloudInstanceState::Stopped).await;
+    let off = wait_for_state(&*azure, &id, CloudInstanceState::Stopped).await;
     assert!(off.state_reason.unwrap().contains("still allocated"));
     assert!(harness.only_vm().allocated, "it is off, and costs");
     azure.stop_instance(&id).await.unwrap();
@@ -65,7 +65,7 @@ fn document(view: &str) -> String {
 
 /// Returns the states of a machine with an instance view, by each kind of read.
 async fn shown(view: &'static str) -> Vec<CloudInstanceState> {
-    let answer = move |request: &canned::Request| {
+    let answer = move |request: &canned_responses::Request| {
         let path = &request.path;
         if path.contains("/virtualMachines?") {
             return Reply::ok(format!("{{\"value\":[{}]}}", document(view)));
@@ -76,7 +76,7 @@ async fn shown(view: &'static str) -> Vec<CloudInstanceState> {
         Reply::ok(r#"{"value":[]}"#)
     };
     let harness = AzureHarness::with(|_| {});
-    let azure = launching_at(&canned::serve(answer).unwrap(), harness.options());
+    let azure = launching_at(&canned_responses::serve(answer).unwrap(), harness.options());
     let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
     let id = &listed[0].id;
     let status = azure.describe_instance(id).await.unwrap();
@@ -109,7 +109,7 @@ async fn trap_05_machine_with_silent_guest_is_running() {
     .patient();
     let azure = harness.open().await;
     let launched = azure.launch_instance(&harness.config()).await.unwrap();
-    let status = until(&*azure, &launched.id, CloudInstanceState::Running).await;
+    let status = wait_for_state(&*azure, &launched.id, CloudInstanceState::Running).await;
     assert!(
         status
             .state_reason
@@ -134,10 +134,10 @@ async fn trap_07_public_address_is_kept_and_hidden_during_a_stop() {
             .is_some()
     );
     azure.stop_instance(&id).await.unwrap();
-    let stopped = until(&*azure, &id, CloudInstanceState::Stopped).await;
+    let stopped = wait_for_state(&*azure, &id, CloudInstanceState::Stopped).await;
     assert_eq!(stopped.public_ip, None);
     azure.start_instance(&id).await.unwrap();
-    let again = until(&*azure, &id, CloudInstanceState::Running).await;
+    let again = wait_for_state(&*azure, &id, CloudInstanceState::Running).await;
     let truth = harness.only_vm();
     assert_eq!(again.public_ip, truth.public_ip.map(Into::into));
     assert!(again.public_ip.is_some());
@@ -157,9 +157,9 @@ async fn evicted_spot_machine_ends_as_configured() {
         let mut config = harness.config();
         config.placement.market = Some(Market::Spot);
         let id = azure.launch_instance(&config).await.unwrap().id;
-        until(&azure, &id, CloudInstanceState::Running).await;
+        wait_for_state(&azure, &id, CloudInstanceState::Running).await;
         let evict = ExternalAction::Evict { id: path_of(&id) };
         harness.emulator().perform_external(evict).unwrap();
-        until(&azure, &id, state).await;
+        wait_for_state(&azure, &id, state).await;
     }
 }

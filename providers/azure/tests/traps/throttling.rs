@@ -8,7 +8,7 @@ use fleetwright_azure::fleetwright::{
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{Fault, FaultRule, Operation, RetryAfter};
 
-use crate::{emulated::AzureHarness, until, with_token};
+use crate::{config_with_token, emulated::AzureHarness, wait_for_state};
 
 #[tokio::test]
 async fn trap_37_retry_delay_is_read_as_seconds_and_as_date() {
@@ -36,12 +36,12 @@ async fn trap_37_retry_delay_is_read_as_seconds_and_as_date() {
 async fn trap_38_many_machines_are_described_by_lists() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let twenty = NonZeroU32::new(20).unwrap();
     let launched = azure.launch_instances(&config, twenty).await.unwrap();
     let ids: Vec<_> = launched.into_iter().map(|info| info.id).collect();
     for id in &ids {
-        until(&*azure, id, CloudInstanceState::Running).await;
+        wait_for_state(&*azure, id, CloudInstanceState::Running).await;
     }
     // A handle with an empty cache of addresses.
     let azure = harness.open().await;

@@ -9,15 +9,16 @@ use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{ExternalAction, Fault, FaultRule, Operation, Phase};
 
 use crate::{
+    config_with_token,
     emulated::{AzureHarness, path_of},
-    there, until, until_nothing, with_token,
+    there, until_nothing, wait_for_state,
 };
 
 #[tokio::test]
 async fn trap_20_token_with_another_config_changes_nothing() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let id = azure.launch_instance(&config).await.unwrap().id;
     let before = harness.only_vm();
     let mut other = config.clone();
@@ -50,7 +51,7 @@ async fn trap_20_token_with_another_config_changes_nothing() {
 async fn trap_21_machine_of_another_owner_is_not_adopted() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let id = azure.launch_instance(&config).await.unwrap().id;
     let tags = [("owner".to_owned(), "somebody else".to_owned())].into();
     let take = ExternalAction::SetTags {
@@ -74,13 +75,13 @@ async fn trap_21_machine_of_another_owner_is_not_adopted() {
 async fn old_id_does_not_affect_the_new_machine_of_that_name() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let old = azure.launch_instance(&config).await.unwrap().id;
-    until(&*azure, &old, CloudInstanceState::Running).await;
+    wait_for_state(&*azure, &old, CloudInstanceState::Running).await;
     azure.terminate_instance(&old).await.unwrap();
     until_nothing(&harness).await;
     let new = azure.launch_instance(&config).await.unwrap().id;
-    until(&*azure, &new, CloudInstanceState::Running).await;
+    wait_for_state(&*azure, &new, CloudInstanceState::Running).await;
     assert_eq!(path_of(&old), path_of(&new));
     assert_ne!(old, new);
     let status = azure.describe_instance(&old).await.unwrap();
@@ -88,14 +89,14 @@ async fn old_id_does_not_affect_the_new_machine_of_that_name() {
     azure.terminate_instance(&old).await.unwrap();
     let error = azure.stop_instance(&old).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::WrongState, "{error}");
-    until(&*azure, &new, CloudInstanceState::Running).await;
+    wait_for_state(&*azure, &new, CloudInstanceState::Running).await;
 }
 
 #[tokio::test]
 async fn batch_stops_if_its_first_machine_is_refused() {
     let harness = AzureHarness::with(|_| {});
     let azure = harness.open().await;
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let create = Operation::VirtualMachinesCreateOrUpdate;
     harness
         .emulator()
@@ -118,7 +119,7 @@ async fn batch_stops_if_its_first_machine_is_refused() {
 async fn launch_is_found_after_a_crash() {
     for phase in [Phase::Before, Phase::After] {
         let harness = AzureHarness::with(|_| {});
-        let config = with_token(&harness, "t-1");
+        let config = config_with_token(&harness, "t-1");
         let create = Operation::VirtualMachinesCreateOrUpdate;
         let lost = Fault::Lost { phase };
         harness

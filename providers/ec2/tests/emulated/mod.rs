@@ -22,7 +22,7 @@ use fleetwright_ec2::{
 use fleetwright_emulators::ec2::{
     Action, Capacity, Ec2Emulator, ExternalAction, Knobs, OracleInstance,
 };
-use fleetwright_provider_testkit::Struck;
+use fleetwright_provider_testkit::{EmulatorFaults, broken_responses::EmulatedHarness};
 
 /// How long the emulator takes for what EC2 takes seconds for.
 const TRANSITION: Duration = Duration::from_millis(30);
@@ -145,11 +145,22 @@ impl Harness for Ec2Harness {
     }
 
     fn faults(&self) -> Option<Arc<dyn Faults>> {
-        Some(Arc::new(Struck::new(Arc::clone(&self.emulator), actions)))
+        Some(Arc::new(EmulatorFaults::new(
+            Arc::clone(&self.emulator),
+            actions,
+        )))
     }
 
     fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
         Some(Arc::new(Account(Arc::clone(&self.emulator))))
+    }
+}
+
+impl EmulatedHarness for Ec2Harness {
+    type Cloud = fleetwright_emulators::ec2::Ec2;
+
+    fn emulator(&self) -> &fleetwright_emulators::Emulator<Self::Cloud> {
+        &self.emulator
     }
 }
 

@@ -8,7 +8,7 @@ use fleetwright_ec2::fleetwright::{
 };
 use fleetwright_emulators::ec2::Capacity;
 
-use crate::{alive, emulated::Ec2Harness, until};
+use crate::{alive, emulated::Ec2Harness, wait_for_state};
 
 fn count(count: u32) -> NonZeroU32 {
     NonZeroU32::new(count).unwrap()
@@ -32,7 +32,7 @@ async fn trap_14_a_bad_id_keeps_no_other_alive() {
         }
     }
     for id in ids.iter().filter(|id| **id != harness.unknown_id()) {
-        until(&*ec2, id, CloudInstanceState::Terminated).await;
+        wait_for_state(&*ec2, id, CloudInstanceState::Terminated).await;
     }
     assert_eq!(alive(&harness), 0);
 }

@@ -10,7 +10,7 @@ use fleetwright_ec2::{
     },
 };
 
-use crate::{alive, emulated::Ec2Harness, until};
+use crate::{alive, emulated::Ec2Harness, wait_for_state};
 
 #[tokio::test]
 async fn trap_35_user_data_is_measured_before_it_is_encoded_and_encoded_once() {
@@ -104,7 +104,7 @@ async fn trap_38_extra_volumes_go_with_their_instance() {
     let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
     assert_eq!(harness.emulator().oracle().volumes.len(), 2);
     ec2.terminate_instance(&id).await.unwrap();
-    until(&ec2, &id, CloudInstanceState::Terminated).await;
+    wait_for_state(&ec2, &id, CloudInstanceState::Terminated).await;
     let oracle = harness.emulator().oracle();
     assert!(
         oracle.volumes.is_empty() && oracle.network_interfaces.is_empty(),
@@ -119,7 +119,7 @@ async fn trap_39_a_launch_without_a_public_address_says_so_on_one_card() {
     config.placement.public_address = Some(PublicAddress::Absent);
     let id = ec2.launch_instance(&config).await.unwrap().id;
     assert_eq!(
-        until(&*ec2, &id, CloudInstanceState::Running)
+        wait_for_state(&*ec2, &id, CloudInstanceState::Running)
             .await
             .public_ip,
         None

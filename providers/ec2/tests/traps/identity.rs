@@ -8,7 +8,7 @@ use fleetwright_ec2::fleetwright::{
 };
 use fleetwright_emulators::ec2::LateFailure;
 
-use crate::{alive, emulated::Ec2Harness, until, with_token};
+use crate::{alive, config_with_token, emulated::Ec2Harness, wait_for_state};
 
 const LAG: Duration = Duration::from_millis(40);
 
@@ -33,7 +33,7 @@ async fn trap_02_a_terminate_soon_after_a_launch_is_not_lost() {
     for _ in 0..5 {
         let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
         ec2.terminate_instance(&id).await.unwrap();
-        until(&*ec2, &id, CloudInstanceState::Terminated).await;
+        wait_for_state(&*ec2, &id, CloudInstanceState::Terminated).await;
     }
     assert_eq!(alive(&harness), 0);
 }
@@ -46,7 +46,7 @@ async fn trap_03_what_is_terminated_is_listed_only_if_it_is_asked_for() {
     config.tags.insert("fleet-id", "blue").unwrap();
     let id = ec2.launch_instance(&config).await.unwrap().id;
     ec2.terminate_instance(&id).await.unwrap();
-    until(&*ec2, &id, CloudInstanceState::Terminated).await;
+    wait_for_state(&*ec2, &id, CloudInstanceState::Terminated).await;
     let filter = InstanceFilter::tagged("fleet-id", "blue").unwrap();
     assert_eq!(ec2.list_instances(&filter).await.unwrap(), []);
     let all = ec2.list_instances(&filter.in_any_state()).await.unwrap();
@@ -56,7 +56,7 @@ async fn trap_03_what_is_terminated_is_listed_only_if_it_is_asked_for() {
 #[tokio::test]
 async fn trap_04_a_list_that_lags_launches_nothing_twice() {
     let harness = Ec2Harness::with(|knobs| knobs.lag.reads = LAG);
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let first = harness.open().await.launch_instance(&config).await.unwrap();
     for _ in 0..5 {
         let again = harness.open().await.launch_instance(&config).await.unwrap();
@@ -84,7 +84,7 @@ async fn trap_07_a_launch_that_fails_late_tells_why() {
     });
     let ec2 = harness.open().await;
     let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
-    let status = until(&*ec2, &id, CloudInstanceState::Terminated).await;
+    let status = wait_for_state(&*ec2, &id, CloudInstanceState::Terminated).await;
     let reason = status.state_reason.unwrap();
     assert!(
         reason.contains(code) && reason.contains("no more volumes"),

@@ -9,7 +9,7 @@ use fleetwright_ec2::{
 };
 use fleetwright_emulators::ec2::ExternalAction;
 
-use crate::{emulated::Ec2Harness, until};
+use crate::{emulated::Ec2Harness, wait_for_state};
 
 #[tokio::test]
 async fn trap_41_spot_is_asked_for_once_and_cannot_be_stopped() {
@@ -22,7 +22,7 @@ async fn trap_41_spot_is_asked_for_once_and_cannot_be_stopped() {
         sent["InstanceMarketOptions.SpotOptions.SpotInstanceType"],
         "one-time"
     );
-    until(&*ec2, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*ec2, &id, CloudInstanceState::Running).await;
     let error = ec2.stop_instance(&id).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     assert_eq!(
@@ -43,12 +43,12 @@ async fn trap_42_a_shutdown_from_inside_does_what_was_asked_for() {
         launch.guest_shutdown = asked;
         let ec2 = harness.launching(launch);
         let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
-        until(&ec2, &id, CloudInstanceState::Running).await;
+        wait_for_state(&ec2, &id, CloudInstanceState::Running).await;
         harness
             .emulator()
             .perform_external(ExternalAction::GuestShutdown { id: id.to_string() })
             .unwrap();
-        until(&ec2, &id, ends).await;
+        wait_for_state(&ec2, &id, ends).await;
     }
 }
 
@@ -57,14 +57,14 @@ async fn trap_43_a_start_while_it_stops_is_told_to_come_back() {
     let harness = Ec2Harness::with(|knobs| knobs.timing.stop = Duration::from_millis(400));
     let ec2 = harness.open().await;
     let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*ec2, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*ec2, &id, CloudInstanceState::Running).await;
     ec2.stop_instance(&id).await.unwrap();
     let error = ec2.start_instance(&id).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
     assert!(matches!(error.retry(), RetryAdvice::After(_)), "{error}");
-    until(&*ec2, &id, CloudInstanceState::Stopped).await;
+    wait_for_state(&*ec2, &id, CloudInstanceState::Stopped).await;
     ec2.start_instance(&id).await.unwrap();
-    until(&*ec2, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*ec2, &id, CloudInstanceState::Running).await;
 }
 
 #[tokio::test]
@@ -72,16 +72,16 @@ async fn trap_44_a_stop_costs_the_public_address_and_not_the_private_one() {
     let harness = Ec2Harness::with(|_| {});
     let ec2 = harness.open().await;
     let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
-    let before = until(&*ec2, &id, CloudInstanceState::Running).await;
+    let before = wait_for_state(&*ec2, &id, CloudInstanceState::Running).await;
     ec2.stop_instance(&id).await.unwrap();
     assert_eq!(
-        until(&*ec2, &id, CloudInstanceState::Stopped)
+        wait_for_state(&*ec2, &id, CloudInstanceState::Stopped)
             .await
             .public_ip,
         None
     );
     ec2.start_instance(&id).await.unwrap();
-    let after = until(&*ec2, &id, CloudInstanceState::Running).await;
+    let after = wait_for_state(&*ec2, &id, CloudInstanceState::Running).await;
     assert!(after.public_ip.is_some() && after.public_ip != before.public_ip);
     assert_eq!(after.private_ip, before.private_ip);
 }

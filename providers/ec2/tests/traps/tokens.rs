@@ -6,12 +6,12 @@ use fleetwright_ec2::fleetwright::{
 };
 use fleetwright_emulators::ec2::{Action, Fault, FaultRule, Phase};
 
-use crate::{alive, emulated::Ec2Harness, until, with_token};
+use crate::{alive, config_with_token, emulated::Ec2Harness, wait_for_state};
 
 #[tokio::test]
 async fn trap_08_a_token_fits_and_other_parameters_are_a_conflict() {
     let harness = Ec2Harness::with(|_| {});
-    let mut config = with_token(&harness, &"long-".repeat(25));
+    let mut config = config_with_token(&harness, &"long-".repeat(25));
     config.user_data = Some(UserData::new("one").unwrap());
     harness.open().await.launch_instance(&config).await.unwrap();
     let sent = &harness.latest("RunInstances")["ClientToken"];
@@ -30,7 +30,7 @@ async fn trap_08_a_token_fits_and_other_parameters_are_a_conflict() {
 #[tokio::test]
 async fn trap_09_the_same_token_in_another_zone_launches_nothing() {
     let harness = Ec2Harness::with(|_| {});
-    let mut config = with_token(&harness, "t-1");
+    let mut config = config_with_token(&harness, "t-1");
     config.placement.zone = Some(Zone::new("us-east-1a").unwrap());
     harness.open().await.launch_instance(&config).await.unwrap();
     for zone in ["us-east-1b", "us-east-1c"] {
@@ -49,10 +49,10 @@ async fn trap_09_the_same_token_in_another_zone_launches_nothing() {
 #[tokio::test]
 async fn trap_10_the_token_of_what_is_terminated_is_spent() {
     let harness = Ec2Harness::with(|_| {});
-    let (ec2, config) = (harness.open().await, with_token(&harness, "t-1"));
+    let (ec2, config) = (harness.open().await, config_with_token(&harness, "t-1"));
     let id = ec2.launch_instance(&config).await.unwrap().id;
     ec2.terminate_instance(&id).await.unwrap();
-    until(&*ec2, &id, CloudInstanceState::Terminated).await;
+    wait_for_state(&*ec2, &id, CloudInstanceState::Terminated).await;
     let error = harness
         .open()
         .await
@@ -72,7 +72,7 @@ async fn trap_11_every_attempt_of_a_launch_has_the_same_client_token() {
     harness
         .emulator()
         .add_fault(FaultRule::nth(Action::RunInstances, 1, lost));
-    let (ec2, config) = (harness.open().await, with_token(&harness, "t-1"));
+    let (ec2, config) = (harness.open().await, config_with_token(&harness, "t-1"));
     ec2.launch_instance(&config).await.unwrap_err();
     let first = harness.latest("RunInstances")["ClientToken"].clone();
     // A new process, which knows nothing but the caller's token.
@@ -93,7 +93,7 @@ async fn trap_12_terminating_again_succeeds() {
     for _ in 0..2 {
         ec2.terminate_instance(&id).await.unwrap();
     }
-    until(&*ec2, &id, CloudInstanceState::Terminated).await;
+    wait_for_state(&*ec2, &id, CloudInstanceState::Terminated).await;
     ec2.terminate_instance(&id).await.unwrap();
 }
 

@@ -22,7 +22,7 @@ use fleetwright_gcp::{
     },
     google_cloud_auth::credentials::anonymous,
 };
-use fleetwright_provider_testkit::Struck;
+use fleetwright_provider_testkit::{EmulatorFaults, broken_responses::EmulatedHarness};
 use uuid::Uuid;
 
 /// How long the emulator takes for what Compute Engine takes seconds for.
@@ -186,11 +186,22 @@ impl Harness for GcpHarness {
     }
 
     fn faults(&self) -> Option<Arc<dyn Faults>> {
-        Some(Arc::new(Struck::new(Arc::clone(&self.emulator), methods)))
+        Some(Arc::new(EmulatorFaults::new(
+            Arc::clone(&self.emulator),
+            methods,
+        )))
     }
 
     fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
         Some(Arc::new(Project(Arc::clone(&self.emulator))))
+    }
+}
+
+impl EmulatedHarness for GcpHarness {
+    type Cloud = fleetwright_emulators::gcp::Gcp;
+
+    fn emulator(&self) -> &fleetwright_emulators::Emulator<Self::Cloud> {
+        &self.emulator
     }
 }
 

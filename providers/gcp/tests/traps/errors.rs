@@ -10,7 +10,7 @@ use fleetwright_gcp::fleetwright::{
 use crate::{
     alive,
     emulated::{GcpHarness, ZONES},
-    until,
+    wait_for_state,
 };
 
 /// Returns the error of a launch that is refused with this status and reason.
@@ -102,7 +102,7 @@ async fn trap_37_empty_pages_are_skipped_and_unreachable_zones_are_gaps() {
         config.placement.zone = Some(Zone::new(zone).unwrap());
         for _ in 0..4 {
             let id = gcp.launch_instance(&config).await.unwrap().id;
-            until(&*gcp, &id, CloudInstanceState::Running).await;
+            wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
         }
     }
     let list = Method::InstancesAggregatedList;

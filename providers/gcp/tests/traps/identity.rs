@@ -9,15 +9,15 @@ use fleetwright_gcp::fleetwright::{
 };
 
 use crate::{
-    HOUR, alive,
+    HOUR, alive, config_with_token,
     emulated::{GcpHarness, PROJECT, ZONES},
-    until, with_token,
+    wait_for_state,
 };
 
 #[tokio::test]
 async fn trap_27_replay_finds_the_launch_after_its_request_id_is_forgotten() {
     let harness = GcpHarness::with(|knobs| knobs.timing.request_retention = Duration::ZERO);
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let first = harness.open().await.launch_instance(&config).await.unwrap();
     let sent = harness.latest("instances.insert").parameters["requestId"].clone();
     assert_eq!(sent.len(), 36, "a UUID: {sent}");
@@ -41,12 +41,12 @@ async fn trap_27_replay_finds_the_launch_after_its_request_id_is_forgotten() {
 #[tokio::test]
 async fn trap_28_instance_of_another_owner_is_not_adopted() {
     let harness = GcpHarness::with(|_| {});
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&config).await.unwrap().id;
     let name = harness.only_instance().name;
     gcp.terminate_instance(&id).await.unwrap();
-    until(&*gcp, &id, CloudInstanceState::Terminated).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Terminated).await;
     harness.emulator().reset(None);
     let foreign = ExternalAction::LaunchForeign {
         project: PROJECT.to_owned(),
@@ -88,7 +88,7 @@ async fn trap_29_launch_without_response_is_found_by_its_token() {
         harness
             .emulator()
             .add_fault(FaultRule::nth(Method::InstancesInsert, 1, fault));
-        let config = with_token(&harness, "t-1");
+        let config = config_with_token(&harness, "t-1");
         let gcp = harness.open().await;
         let error = gcp.launch_instance(&config).await.unwrap_err();
         assert_eq!(error.effect(), Effect::Unknown, "{error}");
@@ -106,7 +106,7 @@ async fn trap_31_delete_is_not_repeated_while_one_is_running() {
     });
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     for _ in 0..4 {
         gcp.terminate_instance(&id).await.unwrap();
         harness.open().await.terminate_instance(&id).await.unwrap();
@@ -115,7 +115,7 @@ async fn trap_31_delete_is_not_repeated_while_one_is_running() {
     let status = gcp.describe_instance(&id).await.unwrap();
     assert_eq!(status.state, CloudInstanceState::Terminating);
     harness.emulator().advance(HOUR);
-    until(&*gcp, &id, CloudInstanceState::Terminated).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Terminated).await;
     gcp.terminate_instance(&id).await.unwrap();
     assert_eq!(harness.calls_of("instances.delete"), 1);
 }

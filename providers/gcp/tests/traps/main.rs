@@ -15,41 +15,19 @@ mod zones;
 
 use std::time::Duration;
 
-use fleetwright_gcp::fleetwright::{
-    CloudInstanceState, InstanceConfig, InstanceId, InstanceProvisioner, InstanceStatus,
-    wait::{self, WaitPolicy},
-};
+use fleetwright_gcp::fleetwright::InstanceId;
 
 use emulated::GcpHarness;
-use fleetwright_contract_tests::{Harness as _, check_traps};
-use fleetwright_provider_testkit::canned::{self, Reply};
+use fleetwright_contract_tests::check_traps;
+use fleetwright_provider_testkit::broken_responses::{config_with_token, wait_for_state};
+use fleetwright_provider_testkit::canned_responses::{self, Reply};
 
 /// Longer than any test: what takes this long is over when a test lets it pass.
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// Answers every request by its path, for what the emulator never does.
 fn serve(answer: impl Fn(&str) -> Reply + Send + 'static) -> String {
-    canned::serve(move |request| answer(&request.path)).unwrap()
-}
-
-/// Waits until an instance is in a state.
-async fn until(
-    gcp: &dyn InstanceProvisioner,
-    id: &InstanceId,
-    state: CloudInstanceState,
-) -> InstanceStatus {
-    let tick = Duration::from_millis(10);
-    let policy = WaitPolicy::within(Duration::from_secs(60)).delays(tick, tick * 4);
-    let ids = std::slice::from_ref(id);
-    let reached = wait::for_state(gcp, ids, state, &policy).await;
-    reached.unwrap().remove(0)
-}
-
-/// The harness's config with a token.
-fn with_token(harness: &GcpHarness, token: &str) -> InstanceConfig {
-    let mut config = harness.config();
-    config.launch_token = Some(token.parse().unwrap());
-    config
+    canned_responses::serve(move |request| answer(&request.path)).unwrap()
 }
 
 /// How many instances there are.

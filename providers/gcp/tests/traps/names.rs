@@ -13,9 +13,9 @@ use fleetwright_gcp::{
 };
 
 use crate::{
-    alive,
+    alive, config_with_token,
     emulated::{GcpHarness, PROJECT, ZONES},
-    path, until, with_token,
+    path, wait_for_state,
 };
 
 #[tokio::test]
@@ -23,7 +23,7 @@ async fn trap_10_names_are_lowercase_and_short_for_any_token() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     for token in ["CAPITALS&(symbols)", &"long-".repeat(25), "9"] {
-        gcp.launch_instance(&with_token(&harness, token))
+        gcp.launch_instance(&config_with_token(&harness, token))
             .await
             .unwrap();
     }
@@ -40,7 +40,7 @@ async fn trap_10_names_are_lowercase_and_short_for_any_token() {
 #[tokio::test]
 async fn trap_11_names_are_searched_in_every_zone() {
     let harness = GcpHarness::with(|_| {});
-    let mut config = with_token(&harness, "t-1");
+    let mut config = config_with_token(&harness, "t-1");
     config.placement.zone = Some(Zone::new(ZONES[1]).unwrap());
     let launched = harness.open().await.launch_instance(&config).await.unwrap();
     // Another process, which does not know the zone.
@@ -75,7 +75,7 @@ async fn trap_12_id_contains_everything_that_a_call_needs() {
     let expected = format!("gce://{PROJECT}/{}/{}/{}", ZONES[1], truth.name, truth.id);
     assert_eq!(id.as_str(), expected);
     harness.open().await.terminate_instance(&id).await.unwrap();
-    until(&*harness.open().await, &id, CloudInstanceState::Terminated).await;
+    wait_for_state(&*harness.open().await, &id, CloudInstanceState::Terminated).await;
     // Calls use the number: another instance of the same name is not affected.
     let foreign = ExternalAction::LaunchForeign {
         project: PROJECT.to_owned(),
@@ -103,7 +103,7 @@ async fn trap_13_zones_and_types_are_converted_from_urls_to_names() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     let listed = gcp
         .list_instances(&InstanceFilter::new())
         .await
@@ -171,7 +171,7 @@ async fn trap_16_replacing_labels_keeps_those_of_others() {
     let mut config = harness.config();
     config.tags.insert("a", "1").unwrap();
     let id = gcp.launch_instance(&config).await.unwrap().id;
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     let mut labels = harness.only_instance().labels;
     labels.insert("by-hand".to_owned(), "yes".to_owned());
     let instance = path(&id);
@@ -267,6 +267,6 @@ async fn trap_40_disks_are_deleted_with_their_instance() {
     );
     assert!(!oracle.instances[0].deletion_protection);
     gcp.terminate_instance(&id).await.unwrap();
-    until(&gcp, &id, CloudInstanceState::Terminated).await;
+    wait_for_state(&gcp, &id, CloudInstanceState::Terminated).await;
     assert!(harness.emulator().oracle().disks.is_empty());
 }

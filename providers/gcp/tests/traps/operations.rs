@@ -11,7 +11,7 @@ use fleetwright_gcp::fleetwright::{
     Scope,
 };
 
-use crate::{HOUR, alive, emulated::GcpHarness, path, until, with_token};
+use crate::{HOUR, alive, config_with_token, emulated::GcpHarness, path, wait_for_state};
 
 fn fails(codes: &[&str]) -> FaultRule {
     let errors = codes.iter().map(|code| Failure::new(*code, "no")).collect();
@@ -42,7 +42,7 @@ async fn trap_20_failed_operation_fails_the_launch_with_all_its_errors() {
     harness.emulator().add_fault(fails(&codes));
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    let ended = until(&*gcp, &id, CloudInstanceState::Terminated).await;
+    let ended = wait_for_state(&*gcp, &id, CloudInstanceState::Terminated).await;
     assert_eq!(
         ended.state_reason.as_deref(),
         Some("QUOTA_EXCEEDED: no; no")
@@ -57,7 +57,7 @@ async fn trap_21_capacity_and_quota_errors_are_returned_at_once_and_later() {
             knobs.stockout_check = refused;
         })
         .patient();
-        let config = with_token(&harness, "t-1");
+        let config = config_with_token(&harness, "t-1");
         let gcp = harness.open().await;
         let error = gcp.launch_instance(&config).await.unwrap_err();
         assert_eq!(
@@ -111,7 +111,7 @@ async fn trap_22_visible_instance_disappears_if_its_creation_fails() {
         (1, CloudInstanceState::Pending)
     );
     harness.emulator().advance(HOUR);
-    let ended = until(&*gcp, &id, CloudInstanceState::Terminated).await;
+    let ended = wait_for_state(&*gcp, &id, CloudInstanceState::Terminated).await;
     let reason = ended.state_reason.unwrap();
     assert!(
         reason.starts_with("ZONE_RESOURCE_POOL_EXHAUSTED"),
@@ -154,7 +154,7 @@ async fn trap_24_expired_operation_is_not_a_failure() {
     harness.emulator().add_fault(expired);
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
 }
 
 #[tokio::test]
@@ -162,9 +162,9 @@ async fn start_without_capacity_fails() {
     let harness = GcpHarness::with(|_| {}).patient();
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     gcp.stop_instance(&id).await.unwrap();
-    until(&*gcp, &id, CloudInstanceState::Stopped).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Stopped).await;
     let mut knobs = harness.emulator().knobs();
     knobs.capacity = vec![Capacity::of(0)];
     harness.emulator().set_knobs(knobs);
@@ -174,7 +174,7 @@ async fn start_without_capacity_fails() {
         (ErrorKind::Capacity, Effect::None),
         "{error}"
     );
-    until(&*gcp, &id, CloudInstanceState::Stopped).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Stopped).await;
 }
 
 #[tokio::test]
@@ -182,9 +182,9 @@ async fn start_that_races_with_a_delete_reports_a_terminated_instance() {
     let harness = GcpHarness::with(|_| {}).patient();
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     gcp.stop_instance(&id).await.unwrap();
-    until(&*gcp, &id, CloudInstanceState::Stopped).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Stopped).await;
     let mut knobs = harness.emulator().knobs();
     knobs.timing.provision = HOUR;
     harness.emulator().set_knobs(knobs);

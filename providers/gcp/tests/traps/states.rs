@@ -11,16 +11,16 @@ use fleetwright_gcp::{
     },
 };
 
-use crate::{HOUR, alive, emulated::GcpHarness, path, until};
+use crate::{HOUR, alive, emulated::GcpHarness, path, wait_for_state};
 
 #[tokio::test]
 async fn trap_01_terminated_means_stopped_and_deleted_means_terminated() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     gcp.stop_instance(&id).await.unwrap();
-    let stopped = until(&*gcp, &id, CloudInstanceState::Stopped).await;
+    let stopped = wait_for_state(&*gcp, &id, CloudInstanceState::Stopped).await;
     assert_eq!(stopped.native_state.as_deref(), Some("TERMINATED"));
     let listed = gcp.list_instances(&InstanceFilter::new()).await.unwrap();
     assert_eq!(listed[0].state, CloudInstanceState::Stopped);
@@ -30,7 +30,7 @@ async fn trap_01_terminated_means_stopped_and_deleted_means_terminated() {
         "its disk is paid for"
     );
     gcp.terminate_instance(&id).await.unwrap();
-    let gone = until(&*gcp, &id, CloudInstanceState::Terminated).await;
+    let gone = wait_for_state(&*gcp, &id, CloudInstanceState::Terminated).await;
     assert_eq!(gone.state_reason.as_deref(), Some("deleted"));
     assert_eq!(
         (alive(&harness), harness.emulator().oracle().disks.len()),
@@ -46,7 +46,7 @@ async fn trap_03_unknown_state_is_not_terminated() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     let state = "DEFROSTING".to_owned();
     let rule = FaultRule::always_any(Fault::UnknownState { state });
     harness.emulator().add_fault(rule);
@@ -80,14 +80,14 @@ async fn trap_04_preempted_spot_instance_is_deleted_unless_configured() {
         let mut config = harness.config();
         config.placement.market = Some(Market::Spot);
         let id = gcp.launch_instance(&config).await.unwrap().id;
-        until(&gcp, &id, CloudInstanceState::Running).await;
+        wait_for_state(&gcp, &id, CloudInstanceState::Running).await;
         harness
             .emulator()
             .perform_external(ExternalAction::Preempt {
                 instance: path(&id),
             })
             .unwrap();
-        let ended = until(&gcp, &id, state).await;
+        let ended = wait_for_state(&gcp, &id, state).await;
         let left = usize::from(end == SpotEnd::Stopped);
         assert_eq!(
             (alive(&harness), harness.emulator().oracle().disks.len()),
@@ -108,7 +108,7 @@ async fn trap_05_stop_ends_with_the_instance_state_not_its_operation() {
     });
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     gcp.stop_instance(&id).await.unwrap();
     let done = || {
         let operations = harness.emulator().oracle().operations;
@@ -121,7 +121,7 @@ async fn trap_05_stop_ends_with_the_instance_state_not_its_operation() {
     let status = gcp.describe_instance(&id).await.unwrap();
     assert_eq!(status.state, CloudInstanceState::Stopping);
     harness.emulator().advance(HOUR);
-    until(&*gcp, &id, CloudInstanceState::Stopped).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Stopped).await;
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn trap_06_stop_discards_local_ssds_only_if_allowed() {
     let mut config = harness.config();
     config.instance_type = "n2-standard-2".parse().unwrap();
     let id = careful.launch_instance(&config).await.unwrap().id;
-    until(&careful, &id, CloudInstanceState::Running).await;
+    wait_for_state(&careful, &id, CloudInstanceState::Running).await;
     let error = careful.stop_instance(&id).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     assert!(
@@ -144,7 +144,7 @@ async fn trap_06_stop_discards_local_ssds_only_if_allowed() {
     options.discard_local_ssds = true;
     let careless = harness.behaving(launch, options).await;
     careless.stop_instance(&id).await.unwrap();
-    until(&careless, &id, CloudInstanceState::Stopped).await;
+    wait_for_state(&careless, &id, CloudInstanceState::Stopped).await;
 }
 
 #[tokio::test]
@@ -152,15 +152,15 @@ async fn trap_07_stopping_instance_cannot_be_started() {
     let harness = GcpHarness::with(|knobs| knobs.timing.stop = HOUR);
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     gcp.stop_instance(&id).await.unwrap();
     let error = gcp.start_instance(&id).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
     assert!(error.retry().delay().is_some(), "{error}");
     harness.emulator().advance(HOUR);
-    until(&*gcp, &id, CloudInstanceState::Stopped).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Stopped).await;
     gcp.start_instance(&id).await.unwrap();
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
 }
 
 #[tokio::test]
@@ -168,12 +168,12 @@ async fn trap_08_stop_changes_the_external_address_only() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    let before = until(&*gcp, &id, CloudInstanceState::Running).await;
+    let before = wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     gcp.stop_instance(&id).await.unwrap();
-    let stopped = until(&*gcp, &id, CloudInstanceState::Stopped).await;
+    let stopped = wait_for_state(&*gcp, &id, CloudInstanceState::Stopped).await;
     assert_eq!(stopped.public_ip, None);
     gcp.start_instance(&id).await.unwrap();
-    let after = until(&*gcp, &id, CloudInstanceState::Running).await;
+    let after = wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     assert!(before.public_ip.is_some() && after.public_ip.is_some());
     assert_ne!(before.public_ip, after.public_ip);
     assert_eq!(before.private_ip, after.private_ip);
@@ -184,17 +184,17 @@ async fn suspended_instance_is_started_by_a_resume() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     harness
         .emulator()
         .perform_external(ExternalAction::Suspend {
             instance: path(&id),
         })
         .unwrap();
-    let off = until(&*gcp, &id, CloudInstanceState::Stopped).await;
+    let off = wait_for_state(&*gcp, &id, CloudInstanceState::Stopped).await;
     assert_eq!(off.native_state.as_deref(), Some("SUSPENDED"));
     gcp.start_instance(&id).await.unwrap();
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     assert_eq!(harness.calls_of(Method::InstancesResume.name()), 1);
 }
 
@@ -207,7 +207,7 @@ async fn terminated_instance_is_reported_despite_a_stale_read() {
     let open = || harness.behaving(GcpHarness::launch_config(), options.clone());
     let gcp = open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    until(&gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&gcp, &id, CloudInstanceState::Running).await;
     harness.emulator().advance(HOUR);
     // Another handle, which did not launch it.
     let other = open().await;

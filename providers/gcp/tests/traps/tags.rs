@@ -6,7 +6,7 @@ use fleetwright_gcp::fleetwright::{
     CloudInstanceState, Effect, ErrorKind, InstanceFilter, InstanceProvisioner, Reboot, TagChange,
 };
 
-use crate::{emulated::GcpHarness, until};
+use crate::{emulated::GcpHarness, wait_for_state};
 
 fn ends_with(method: Method, code: &str) -> FaultRule {
     let errors = vec![Failure::new(code, "no")];
@@ -18,7 +18,7 @@ async fn tag_change_is_repeated_after_a_late_conflict() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     let late = ends_with(Method::InstancesSetLabels, "CONDITION_NOT_MET");
     harness.emulator().add_fault(late);
     let change = TagChange::new().set("b", "2").unwrap();
@@ -31,7 +31,7 @@ async fn tag_change_with_unknown_end_is_not_a_success() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     let change = TagChange::new().set("b", "2").unwrap();
     let emulator = harness.emulator();
     emulator.add_fault(ends_with(Method::InstancesSetLabels, "INTERNAL_ERROR"));
@@ -54,7 +54,7 @@ async fn tag_change_that_fails_halfway_has_unknown_effect() {
     let harness = GcpHarness::with(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     let refused = FaultRule::always(Method::InstancesSetMetadata, Fault::Forbidden);
     harness.emulator().add_fault(refused);
     let change = TagChange::new().set("b", "2").unwrap();
@@ -92,7 +92,7 @@ async fn all_tags_can_be_changed_at_the_label_limit() {
         change = change.set(format!("Key {at}"), "New").unwrap();
     }
     let id = gcp.launch_instance(&config).await.unwrap().id;
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     gcp.update_tags(&id, &change).await.unwrap();
     let filter = InstanceFilter::tagged("Key 7", "New").unwrap();
     let found = gcp.list_instances(&filter).await.unwrap();
@@ -104,7 +104,7 @@ async fn reboot_fails_with_its_operation() {
     let harness = GcpHarness::with(|_| {}).patient();
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     let late = ends_with(Method::InstancesReset, "INTERNAL_ERROR");
     harness.emulator().add_fault(late);
     gcp.reboot_instance(&id, Reboot::Hard).await.unwrap_err();

@@ -7,18 +7,18 @@ use fleetwright_emulators::gcp::{Capacity, ExternalAction, Fault, FaultRule, Met
 use fleetwright_gcp::fleetwright::{
     Effect, ErrorKind, InstanceProvisioner as _, LaunchRecord, RetryAdvice, UserData,
 };
-use fleetwright_provider_testkit::canned::Reply;
+use fleetwright_provider_testkit::canned_responses::Reply;
 
 use crate::{
-    alive,
+    alive, config_with_token,
     emulated::{GcpHarness, PROJECT, ZONES, launching_at},
-    serve, with_token,
+    serve,
 };
 
 #[tokio::test]
 async fn token_is_free_after_any_number_of_failed_attempts() {
     let harness = GcpHarness::with(|knobs| knobs.capacity = vec![Capacity::of(0)]).patient();
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let gcp = harness.open().await;
     for _ in 0..8 {
         let error = gcp.launch_instance(&config).await.unwrap_err();
@@ -128,7 +128,7 @@ async fn name_conflict_in_the_operation_is_handled_like_a_refusal() {
         Reply::ok("{}")
     };
     let gcp = launching_at(&serve(answer), harness.options()).await;
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let error = gcp.launch_instance(&config).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
     assert_eq!(
@@ -195,7 +195,7 @@ async fn launch_without_target_in_its_operation_is_read_by_name() {
 #[tokio::test]
 async fn find_launch_returns_concurrent_launches_in_two_zones() {
     let harness = GcpHarness::with(|_| {});
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&config).await.unwrap().id;
     let first = harness.only_instance();

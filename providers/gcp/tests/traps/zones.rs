@@ -9,22 +9,22 @@ use fleetwright_contract_tests::Harness as _;
 use fleetwright_gcp::fleetwright::{
     CloudInstanceState, ErrorKind, InstanceFilter, InstanceId, InstanceProvisioner, LaunchRecord,
 };
-use fleetwright_provider_testkit::canned::Reply;
+use fleetwright_provider_testkit::canned_responses::Reply;
 
 use crate::{
-    HOUR, alive,
+    HOUR, alive, config_with_token,
     emulated::{GcpHarness, ZONES, launching_at},
-    serve, until, with_token,
+    serve, wait_for_state,
 };
 
 /// Launches one running instance in each configured zone.
 async fn one_in_each(harness: &GcpHarness, gcp: &dyn InstanceProvisioner) -> Vec<InstanceId> {
     let mut ids = Vec::new();
     for zone in ZONES {
-        let mut config = with_token(harness, zone);
+        let mut config = config_with_token(harness, zone);
         config.placement.zone = Some(zone.parse().unwrap());
         let id = gcp.launch_instance(&config).await.unwrap().id;
-        until(gcp, &id, CloudInstanceState::Running).await;
+        wait_for_state(gcp, &id, CloudInstanceState::Running).await;
         ids.push(id);
     }
     ids
@@ -45,7 +45,7 @@ async fn unconfigured_zone_affects_nothing() {
     for answer in gcp.describe_instances(&ids).await {
         assert_eq!(answer.unwrap().state, CloudInstanceState::Running);
     }
-    let config = with_token(&harness, "t-1");
+    let config = config_with_token(&harness, "t-1");
     let token = config.launch_token.as_ref().unwrap();
     assert_eq!(
         gcp.find_launch(token).await.unwrap(),
@@ -57,7 +57,7 @@ async fn unconfigured_zone_affects_nothing() {
         answer.unwrap();
     }
     for id in &ids {
-        until(&*gcp, id, CloudInstanceState::Terminated).await;
+        wait_for_state(&*gcp, id, CloudInstanceState::Terminated).await;
     }
     assert_eq!(alive(&harness), 1);
 }
@@ -77,7 +77,7 @@ async fn unreachable_zone_does_not_affect_other_zones() {
     let error = stopped[1].as_ref().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     // Whether the zone has an instance of a token is unknown.
-    let config = with_token(&harness, ZONES[1]);
+    let config = config_with_token(&harness, ZONES[1]);
     let token = config.launch_token.as_ref().unwrap();
     let error = gcp.find_launch(token).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
@@ -105,7 +105,7 @@ async fn repeated_id_is_changed_once() {
     });
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    until(&*gcp, &id, CloudInstanceState::Running).await;
+    wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     let twice = gcp.terminate_instances(&[id.clone(), id]).await;
     assert!(
         twice.len() == 2 && twice.iter().all(Result::is_ok),

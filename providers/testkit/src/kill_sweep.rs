@@ -1,8 +1,8 @@
-//! Processes that are killed while they speak to a cloud which goes on without them.
+//! A sweep that kills a process at every request that it sends.
 //!
-//! A test program runs itself again as a child with [orders](Orders); the emulator, in the parent, lets one request of the child hang,
-//! and there the child is killed. A future that is dropped leaves its runtime behind, with tasks that go on; a process that is killed
-//! leaves nothing.
+//! A test program starts itself again as a child with a [task](ChildTask). The emulator, in the parent, lets one
+//! request of the child hang, and there the child is killed. A dropped future leaves a runtime with running tasks
+//! behind; a killed process leaves nothing, so this is the honest test of a crash.
 
 use std::{
     env, io,
@@ -17,19 +17,19 @@ use fleetwright::{
 use fleetwright_contract_tests::{Harness, WireFault, WireOp};
 use tokio::time::sleep;
 
-const ENDPOINT: &str = "FLEETWRIGHT_KILLS_ENDPOINT";
-const LAUNCH: &str = "FLEETWRIGHT_KILLS_LAUNCH";
-const TERMINATE: &str = "FLEETWRIGHT_KILLS_TERMINATE";
+const ENDPOINT: &str = "FLEETWRIGHT_KILL_SWEEP_ENDPOINT";
+const LAUNCH: &str = "FLEETWRIGHT_KILL_SWEEP_LAUNCH";
+const TERMINATE: &str = "FLEETWRIGHT_KILL_SWEEP_TERMINATE";
 
-/// How often it is looked whether a child has come to where it is killed.
-const LOOK: Duration = Duration::from_millis(2);
-/// A call of a trait that sends more requests than this is lost in a loop.
+/// How often the parent checks whether the child has sent the request at which it is killed.
+const CHECK_INTERVAL: Duration = Duration::from_millis(2);
+/// A call that sends more requests than this is in an endless loop.
 const MOST_REQUESTS: u64 = 200;
 
-/// What a child is to do.
+/// The task of a child process.
 #[derive(Clone, Debug)]
-pub struct Orders {
-    /// The emulator that it speaks to.
+pub struct ChildTask {
+    /// The URL of the emulator.
     pub endpoint: String,
     work: Work,
 }
@@ -40,9 +40,9 @@ enum Work {
     Terminate(InstanceId),
 }
 
-impl Orders {
-    /// The orders of this process, if it is a child.
-    pub fn of_this_process() -> Option<Self> {
+impl ChildTask {
+    /// Returns the task of this process, if it is a child.
+    pub fn from_env() -> Option<Self> {
         let endpoint = env::var(ENDPOINT).ok()?;
         let launch = env::var(LAUNCH).ok();
         let launch = launch.and_then(|text| serde_json::from_str(&text).ok());
@@ -54,8 +54,8 @@ impl Orders {
         Some(Self { endpoint, work })
     }
 
-    /// Does what is ordered, in a child.
-    pub async fn obey(&self, handle: &dyn InstanceProvisioner) -> Result<(), ProvisionError> {
+    /// Runs the task, in a child.
+    pub async fn run(&self, handle: &dyn InstanceProvisioner) -> Result<(), ProvisionError> {
         match &self.work {
             Work::Launch(config) => handle.launch_instance(config).await.map(drop),
             Work::Terminate(id) => handle.terminate_instance(id).await,
@@ -74,83 +74,104 @@ impl Orders {
     }
 }
 
-/// A sweep over every request of a launch, and of a termination.
+/// Runs a sweep, and checks that it killed at least one launch and one termination before and after the effect.
+#[allow(clippy::panic, reason = "tests may panic")]
+pub async fn check_kill_sweep<H: Harness>(harness: &H, endpoint: String, child: &'static str) {
+    let sweep = KillSweep {
+        harness,
+        endpoint,
+        child,
+    };
+    match sweep.sweep().await {
+        Ok(counts) => assert!(
+            counts.launching >= 2 && counts.terminating >= 2,
+            "too few processes were killed: {counts:?}"
+        ),
+        Err(found) => panic!("{found}"),
+    }
+}
+
+/// A sweep over every request of a launch and of a termination.
 #[derive(Debug)]
-pub struct Kills<'a, H> {
+pub struct KillSweep<'a, H> {
     /// The backend and its cloud.
     pub harness: &'a H,
-    /// Where the cloud is.
+    /// The URL of the emulator.
     pub endpoint: String,
-    /// The test of this program that [obeys](Orders::obey).
+    /// The name of the test in this program that [runs](ChildTask::run) the task.
     pub child: &'static str,
 }
 
-/// How many processes were killed, and in what.
+/// How many processes were killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Killed {
-    /// In launches.
+pub struct KillCounts {
+    /// During a launch.
     pub launching: u64,
-    /// In terminations.
+    /// During a termination.
     pub terminating: u64,
 }
 
-/// What became of a child.
+/// How a child ended.
 #[derive(PartialEq, Eq)]
-enum Fate {
+enum ChildEnd {
     Killed,
-    CameThrough,
+    Finished,
 }
 
-impl<H: Harness> Kills<'_, H> {
-    /// Kills a child at each of its requests, before it has an effect and after it, and looks each time at what is left: at most one
-    /// machine, which its launch's token finds, and nothing at all once that is terminated. An error says what was found instead.
-    pub async fn sweep(&self) -> Result<Killed, String> {
-        let mut killed = Killed {
+impl<H: Harness> KillSweep<'_, H> {
+    /// Kills a child at each of its requests, before and after the effect, and checks what is left each time: at most
+    /// one instance, which its launch token finds, and nothing once that is terminated.
+    ///
+    /// # Errors
+    ///
+    /// What was found instead.
+    pub async fn sweep(&self) -> Result<KillCounts, String> {
+        let mut counts = KillCounts {
             launching: 0,
             terminating: 0,
         };
         for fault in [WireFault::CrashBefore, WireFault::CrashAfter] {
             let mut nth = 1;
-            while self.launching(nth, &fault).await? == Fate::Killed {
-                (nth, killed.launching) = (nth + 1, killed.launching + 1);
+            while self.kill_launch(nth, &fault).await? == ChildEnd::Killed {
+                (nth, counts.launching) = (nth + 1, counts.launching + 1);
             }
             nth = 1;
-            while self.terminating(nth, &fault).await? == Fate::Killed {
-                (nth, killed.terminating) = (nth + 1, killed.terminating + 1);
+            while self.kill_termination(nth, &fault).await? == ChildEnd::Killed {
+                (nth, counts.terminating) = (nth + 1, counts.terminating + 1);
             }
         }
-        Ok(killed)
+        Ok(counts)
     }
 
-    async fn launching(&self, nth: u64, fault: &WireFault) -> Result<Fate, String> {
-        let at = format!("killed in a launch by {fault:?} at request {nth}");
+    async fn kill_launch(&self, nth: u64, fault: &WireFault) -> Result<ChildEnd, String> {
+        let at = format!("killed during a launch by {fault:?} at request {nth}");
         let wanted = self.config(&format!("launch-{nth}-{fault:?}"))?;
-        let fate = self
+        let end = self
             .kill(Work::Launch(Box::new(wanted.clone())), nth, fault)
             .await?;
-        self.one_that_is_found(&wanted)
+        self.check_single_instance(&wanted)
             .await
             .map_err(|found| format!("{at}: {found}"))?;
-        Ok(fate)
+        Ok(end)
     }
 
-    async fn terminating(&self, nth: u64, fault: &WireFault) -> Result<Fate, String> {
-        let at = format!("killed in a termination by {fault:?} at request {nth}");
+    async fn kill_termination(&self, nth: u64, fault: &WireFault) -> Result<ChildEnd, String> {
+        let at = format!("killed during a termination by {fault:?} at request {nth}");
         let wanted = self.config(&format!("terminate-{nth}-{fault:?}"))?;
         let handle = self.harness.open().await;
         let launched = handle
             .launch_instance(&wanted)
             .await
-            .map_err(|error| words(&at, &error))?;
-        // A process that comes right after it may not be shown it yet.
+            .map_err(|error| describe_error(&at, &error))?;
+        // Another process cannot read the launch before the consistency window is over.
         sleep(handle.capabilities().consistency_window).await;
-        let fate = self
+        let end = self
             .kill(Work::Terminate(launched.id.clone()), nth, fault)
             .await?;
-        self.gone(&launched.id, &wanted.tags)
+        self.check_nothing_left(&launched.id, &wanted.tags)
             .await
             .map_err(|found| format!("{at}: {found}"))?;
-        Ok(fate)
+        Ok(end)
     }
 
     fn config(&self, purpose: &str) -> Result<InstanceConfig, String> {
@@ -162,7 +183,7 @@ impl<H: Harness> Kills<'_, H> {
         Ok(config)
     }
 
-    async fn kill(&self, work: Work, nth: u64, fault: &WireFault) -> Result<Fate, String> {
+    async fn kill(&self, work: Work, nth: u64, fault: &WireFault) -> Result<ChildEnd, String> {
         if nth > MOST_REQUESTS {
             return Err(format!("{work:?} sends more than {MOST_REQUESTS} requests"));
         }
@@ -172,37 +193,37 @@ impl<H: Harness> Kills<'_, H> {
         let before = oracle.calls().await;
         faults.inject(WireOp::Any, nth, fault.clone()).await;
         let endpoint = self.endpoint.clone();
-        let child = Orders { endpoint, work }.child(self.child);
+        let child = ChildTask { endpoint, work }.child(self.child);
         let mut child = child.map_err(|error| error.to_string())?;
-        let fate = loop {
-            // Nobody else speaks to this cloud now.
+        let end = loop {
+            // Only the child sends requests at the moment.
             if oracle.calls().await >= before + nth {
-                break Fate::Killed;
+                break ChildEnd::Killed;
             }
             if child
                 .try_wait()
                 .map_err(|error| error.to_string())?
                 .is_some()
             {
-                break Fate::CameThrough;
+                break ChildEnd::Finished;
             }
-            sleep(LOOK).await;
+            sleep(CHECK_INTERVAL).await;
         };
-        // One that has ended is not there to be killed.
+        // Fails if the child has ended already.
         let _ = child.kill();
         child.wait().map_err(|error| error.to_string())?;
         faults.clear().await;
-        Ok(fate)
+        Ok(end)
     }
 
-    async fn one_that_is_found(&self, wanted: &InstanceConfig) -> Result<(), String> {
+    async fn check_single_instance(&self, wanted: &InstanceConfig) -> Result<(), String> {
         let handle = self.harness.open().await;
         let token = wanted
             .launch_token
             .as_ref()
             .ok_or("a launch without a token")?;
-        let again = handle.launch_instance(wanted).await;
-        let again = again.map_err(|error| words("the same launch again", &error))?;
+        let replayed = handle.launch_instance(wanted).await;
+        let replayed = replayed.map_err(|error| describe_error("the replay", &error))?;
         let oracle = self.harness.oracle().ok_or("the harness has no oracle")?;
         let truth = oracle.instances(&wanted.tags).await;
         let alive: Vec<_> = truth
@@ -210,39 +231,39 @@ impl<H: Harness> Kills<'_, H> {
             .filter(|truth| !truth.info.state.is_ending())
             .collect();
         if alive.len() != 1 {
-            return Err(format!("{} machines of one launch", alive.len()));
+            return Err(format!("the launch has {} instances", alive.len()));
         }
         sleep(handle.capabilities().consistency_window).await;
         match handle.find_launch(token).await {
-            Ok(LaunchRecord::Found(found)) if found.iter().all(|info| info.id == again.id) => {}
+            Ok(LaunchRecord::Found(found)) if found.iter().all(|info| info.id == replayed.id) => {}
             other => {
                 return Err(format!(
-                    "{} is not what its token finds: {other:?}",
-                    again.id
+                    "the token does not find {}: {other:?}",
+                    replayed.id
                 ));
             }
         }
-        self.gone(&again.id, &wanted.tags).await
+        self.check_nothing_left(&replayed.id, &wanted.tags).await
     }
 
-    async fn gone(&self, id: &InstanceId, tags: &Tags) -> Result<(), String> {
+    async fn check_nothing_left(&self, id: &InstanceId, tags: &Tags) -> Result<(), String> {
         let handle = self.harness.open().await;
-        let ended = handle.terminate_instance(id).await;
-        ended.map_err(|error| words("a termination", &error))?;
+        let terminated = handle.terminate_instance(id).await;
+        terminated.map_err(|error| describe_error("the termination", &error))?;
         let oracle = self.harness.oracle().ok_or("the harness has no oracle")?;
-        let looks = self.harness.budget().as_millis() / LOOK.as_millis();
+        let checks = self.harness.budget().as_millis() / CHECK_INTERVAL.as_millis();
         let mut left = Vec::new();
-        for _ in 0..looks {
+        for _ in 0..checks {
             left = oracle.leftovers(tags).await;
             if left.is_empty() {
                 return Ok(());
             }
-            sleep(LOOK).await;
+            sleep(CHECK_INTERVAL).await;
         }
-        Err(format!("left after a termination: {left:?}"))
+        Err(format!("the termination left: {left:?}"))
     }
 }
 
-fn words(what: &str, error: &ProvisionError) -> String {
+fn describe_error(what: &str, error: &ProvisionError) -> String {
     format!("{what} failed: {error}")
 }

@@ -1,4 +1,6 @@
 //! The kit's faults on an emulator.
+//!
+//! Owns the translation of a fault of the kit into a fault rule of an emulator.
 
 use std::{fmt, sync::Arc};
 
@@ -6,18 +8,19 @@ use fleetwright::async_trait;
 use fleetwright_contract_tests::{Faults, WireFault, WireOp};
 use fleetwright_emulators::{Cloud, Emulator, Fault, FaultRule, Phase};
 
-/// Makes faults happen on an emulator.
-pub struct Struck<C: Cloud> {
+/// Injects the kit's faults into an emulator.
+pub struct EmulatorFaults<C: Cloud> {
     emulator: Arc<Emulator<C>>,
     operations: Operations<C>,
 }
 
-/// The operations of a cloud that a call of the kit's is made of and that a fault strikes; none, any of them.
-/// Where there are several, only the first strikes at a certain call.
+/// Returns the native operations that a fault affects for an operation of the kit. An empty list means any
+/// operation. A fault at the nth call affects only the first operation of the list.
 type Operations<C> = fn(WireOp, &WireFault) -> Vec<<C as Cloud>::Operation>;
 
-impl<C: Cloud> Struck<C> {
-    /// Makes faults happen where `operations` says that a call of the kit's is struck.
+impl<C: Cloud> EmulatorFaults<C> {
+    /// Creates the faults of an emulator. `operations` returns the native operations for an operation of the
+    /// kit.
     pub fn new(emulator: Arc<Emulator<C>>, operations: Operations<C>) -> Self {
         Self {
             emulator,
@@ -25,7 +28,7 @@ impl<C: Cloud> Struck<C> {
         }
     }
 
-    /// Some calls of the kit's are one operation of the cloud's, so that one rule serves them all.
+    /// Adds a rule once: several operations of the kit may be the same native operation.
     fn add(&self, rule: FaultRule<C::Operation>) {
         if !self.emulator.unused_faults().contains(&rule) {
             self.emulator.add_fault(rule);
@@ -33,49 +36,49 @@ impl<C: Cloud> Struck<C> {
     }
 }
 
-impl<C: Cloud> fmt::Debug for Struck<C> {
+impl<C: Cloud> fmt::Debug for EmulatorFaults<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Struck")
+        f.debug_struct("EmulatorFaults")
             .field("emulator", &self.emulator)
             .finish_non_exhaustive()
     }
 }
 
 #[async_trait]
-impl<C: Cloud> Faults for Struck<C> {
+impl<C: Cloud> Faults for EmulatorFaults<C> {
     fn supports(&self, _: &WireFault) -> bool {
         true
     }
 
     async fn inject(&self, operation: WireOp, nth: u64, fault: WireFault) {
-        let struck = (self.operations)(operation, &fault);
-        let fault = native(&fault);
-        self.add(match struck.into_iter().next() {
+        let operations = (self.operations)(operation, &fault);
+        let fault = emulator_fault(&fault);
+        self.add(match operations.into_iter().next() {
             Some(operation) => FaultRule::nth(operation, nth, fault),
             None => FaultRule::nth_of_any(nth, fault),
         });
     }
 
     async fn inject_always(&self, operation: WireOp, fault: WireFault) {
-        let struck = (self.operations)(operation, &fault);
-        let fault = native(&fault);
-        if struck.is_empty() {
+        let operations = (self.operations)(operation, &fault);
+        let fault = emulator_fault(&fault);
+        if operations.is_empty() {
             self.add(FaultRule::always_any(fault.clone()));
         }
-        for operation in struck {
+        for operation in operations {
             self.add(FaultRule::always(operation, fault.clone()));
         }
     }
 
     async fn clear(&self) -> bool {
-        let struck = self.emulator.unused_faults().is_empty();
+        let all_used = self.emulator.unused_faults().is_empty();
         self.emulator.clear_faults();
-        struck
+        all_used
     }
 }
 
-/// A fault of the kit's, as emulators have it.
-pub fn native(fault: &WireFault) -> Fault {
+/// Converts a fault of the kit to the fault of an emulator.
+pub fn emulator_fault(fault: &WireFault) -> Fault {
     let (before, after) = (Phase::Before, Phase::After);
     match fault {
         WireFault::Throttled(wait) => Fault::Throttled {
@@ -96,10 +99,9 @@ pub fn native(fault: &WireFault) -> Fault {
         },
         WireFault::FailsLate(code) => Fault::LateFailure {
             code: code.clone(),
-            message: "it failed".to_owned(),
+            message: "the operation failed".to_owned(),
         },
-        // A process that has died neither sends nor hears anything, which to the cloud is a call that
-        // never ends.
+        // To the cloud, a process that has died looks like a call that never ends.
         WireFault::Hang | WireFault::CrashBefore => Fault::Hang { phase: before },
         WireFault::CrashAfter => Fault::Hang { phase: after },
     }

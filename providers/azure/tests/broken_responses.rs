@@ -1,4 +1,4 @@
-//! Answers that cannot be understood: typed errors, and never a panic or a hang.
+//! Responses that cannot be understood: typed errors, and never a panic or an endless loop.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "tests may panic")]
 
 mod emulated;
@@ -9,97 +9,30 @@ use emulated::AzureHarness;
 use fleetwright_azure::{
     AzureCredentials, AzureOptions, AzureProvisioner,
     fleetwright::{
-        CloudInstanceState, Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _,
+        CloudInstanceState, ErrorKind, InstanceFilter, InstanceProvisioner as _,
         wait::{self, WaitPolicy},
     },
 };
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::azure::{Fault, FaultRule, Operation, Phase};
+use fleetwright_emulators::azure::{Fault, FaultRule, Operation};
+use fleetwright_provider_testkit::broken_responses::{ChangeOperations, check_broken_responses};
 
 const TICK: Duration = Duration::from_millis(10);
 
-const TYPED: [ErrorKind; 3] = [
-    ErrorKind::Unexpected,
-    ErrorKind::Unavailable,
-    ErrorKind::Timeout,
-];
-
 #[tokio::test]
-async fn broken_answers_are_errors_of_unknown_effect() {
-    let broken = [
-        Fault::Truncated,
-        Fault::Malformed,
-        Fault::Reset,
-        Fault::Lost {
-            phase: Phase::After,
-        },
-    ];
-    for fault in broken {
-        let harness = AzureHarness::with(|_| {});
-        let azure = harness.open().await;
-        let mut config = harness.config();
-        let id = azure.launch_instance(&config).await.unwrap().id;
-        let policy = WaitPolicy::within(Duration::from_secs(60)).delays(TICK, TICK);
-        let ids = std::slice::from_ref(&id);
-        let running = wait::for_state(&*azure, ids, CloudInstanceState::Running, &policy);
-        running.await.unwrap();
-        config.launch_token = Some("t-1".parse().unwrap());
-        let token = config.launch_token.clone().unwrap();
-        harness
-            .emulator()
-            .add_fault(FaultRule::always_any(fault.clone()));
-        let reads = [
-            azure.describe_instance(&id).await.map(drop),
-            azure.list_instances(&InstanceFilter::new()).await.map(drop),
-            azure.find_launch(&token).await.map(drop),
-            azure.console_output(&id).await.map(drop),
-            // What a change looks at first has no effect either.
-            azure.stop_instance(&id).await,
-        ];
-        for (at, answer) in reads.into_iter().enumerate() {
-            let Err(error) = answer else {
-                panic!("{fault:?}: read {at} was answered")
-            };
-            assert!(TYPED.contains(&error.kind()), "{fault:?}: {error}");
-            assert_eq!(error.effect(), Effect::None, "{fault:?}: {error}");
-        }
-        harness.emulator().clear_faults();
-        config.launch_token = None;
-        harness.emulator().add_fault(FaultRule::always(
-            Operation::VirtualMachinesCreateOrUpdate,
-            fault.clone(),
-        ));
-        let error = azure.launch_instance(&config).await.unwrap_err();
-        assert!(TYPED.contains(&error.kind()), "{fault:?}: {error}");
-        assert_eq!(error.effect(), Effect::Unknown, "{fault:?}: {error}");
-        // The answers to these have no body that could break.
-        if matches!(fault, Fault::Truncated) {
-            continue;
-        }
-        for operation in [
-            Operation::VirtualMachinesDeallocate,
-            Operation::VirtualMachinesDelete,
-        ] {
-            harness
-                .emulator()
-                .add_fault(FaultRule::always(operation, fault.clone()));
-        }
-        let changes = [
-            azure.stop_instance(&id).await,
-            azure.terminate_instance(&id).await,
-        ];
-        for (at, answer) in changes.into_iter().enumerate() {
-            let Err(error) = answer else {
-                panic!("{fault:?}: change {at} was answered")
-            };
-            assert!(TYPED.contains(&error.kind()), "{fault:?}: {error}");
-            assert_eq!(error.effect(), Effect::Unknown, "{fault:?}: {error}");
-        }
-    }
+async fn broken_responses_are_typed_errors() {
+    let operations = ChangeOperations {
+        launch: Operation::VirtualMachinesCreateOrUpdate,
+        stop: Operation::VirtualMachinesDeallocate,
+        terminate: Operation::VirtualMachinesDelete,
+        stop_reads_first: true,
+        has_body: false,
+    };
+    check_broken_responses(|| AzureHarness::with(|_| {}), operations).await;
 }
 
 #[tokio::test]
-async fn a_page_that_leads_to_itself_is_an_error_and_no_circle() {
+async fn repeated_page_token_is_an_error() {
     for operation in [
         Operation::VirtualMachinesList,
         Operation::VirtualMachinesListAll,
@@ -144,7 +77,7 @@ async fn twelve_running() -> AzureHarness {
 }
 
 #[tokio::test]
-async fn a_provisioner_with_a_mistake_is_not_made() {
+async fn invalid_settings_create_no_provisioner() {
     let made = |endpoint: &str, group: &str| {
         let mut launch = AzureHarness::launch_config();
         group.clone_into(&mut launch.resource_group);

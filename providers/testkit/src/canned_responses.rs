@@ -1,4 +1,4 @@
-//! A server that answers what a test says, for what an emulator never does.
+//! A server whose responses a test chooses, for responses that no emulator sends.
 
 use std::{
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
@@ -6,33 +6,33 @@ use std::{
     thread,
 };
 
-/// A request as it came.
+/// A request as it was received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Request {
-    /// Such as `GET`.
+    /// The HTTP method, such as `GET`.
     pub method: String,
     /// The path with its query.
     pub path: String,
-    /// Lines such as `authorization: …`, names in small letters.
+    /// Lines such as `authorization: …`, with lower-case names.
     pub headers: Vec<String>,
-    /// What came after them.
+    /// The body.
     pub body: Vec<u8>,
 }
 
-/// An answer.
+/// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// The end of the status line, such as `200 OK`.
     pub status: &'static str,
-    /// Lines, each with its end.
+    /// Header lines, each with its line end.
     pub headers: String,
-    /// A document of JSON.
+    /// A JSON document.
     pub body: String,
 }
 
 impl Reply {
-    /// An answer with another status.
+    /// Creates a response with this status line.
     pub fn new(status: &'static str, body: impl Into<String>) -> Self {
         Self {
             status,
@@ -41,12 +41,12 @@ impl Reply {
         }
     }
 
-    /// A document, status 200.
+    /// Creates a response with status 200.
     pub fn ok(body: impl Into<String>) -> Self {
         Self::new("200 OK", body)
     }
 
-    /// The same with one header more.
+    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push_str(&format!("{name}: {value}\r\n"));
@@ -54,20 +54,20 @@ impl Reply {
     }
 }
 
-/// Answers every request, until the test's process ends; gives the URL to send them to.
-pub fn serve(answer: impl Fn(&Request) -> Reply + Send + 'static) -> io::Result<String> {
+/// Starts a server that responds to every request until the test process ends. Returns its URL.
+pub fn serve(respond_to: impl Fn(&Request) -> Reply + Send + 'static) -> io::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let endpoint = format!("http://{}", listener.local_addr()?);
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // Whoever hangs up has no answer.
-            let _ = respond(stream, &answer);
+            // A client that hangs up gets no response.
+            let _ = respond(stream, &respond_to);
         }
     });
     Ok(endpoint)
 }
 
-fn respond(mut stream: TcpStream, answer: impl Fn(&Request) -> Reply) -> io::Result<()> {
+fn respond(mut stream: TcpStream, respond_to: impl Fn(&Request) -> Reply) -> io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut first = String::new();
     reader.read_line(&mut first)?;
@@ -96,7 +96,7 @@ fn respond(mut stream: TcpStream, answer: impl Fn(&Request) -> Reply) -> io::Res
         status,
         headers,
         body,
-    } = answer(&request);
+    } = respond_to(&request);
     write!(
         stream,
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n{headers}content-length: {}\r\n\r\n{body}",

@@ -1,0 +1,43 @@
+//! Responses that cannot be understood: typed errors, and never a panic or an endless loop.
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
+
+mod emulated;
+
+use emulated::Ec2Harness;
+use fleetwright_contract_tests::Harness as _;
+use fleetwright_ec2::fleetwright::{CloudInstanceState, InstanceProvisioner as _};
+use fleetwright_emulators::ec2::{Action, Fault, FaultRule};
+use fleetwright_provider_testkit::broken_responses::{
+    ChangeOperations, check_broken_responses, check_repeated_page_token,
+};
+
+#[tokio::test]
+async fn broken_responses_are_typed_errors() {
+    let operations = ChangeOperations {
+        launch: Action::RunInstances,
+        stop: Action::StopInstances,
+        terminate: Action::TerminateInstances,
+        stop_reads_first: false,
+        has_body: true,
+    };
+    check_broken_responses(|| Ec2Harness::with(|_| {}), operations).await;
+}
+
+#[tokio::test]
+async fn repeated_page_token_is_an_error() {
+    check_repeated_page_token(&Ec2Harness::with(|_| {}), Action::DescribeInstances).await;
+}
+
+#[tokio::test]
+async fn unknown_state_is_pending() {
+    let harness = Ec2Harness::with(|_| {});
+    let ec2 = harness.open().await;
+    let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
+    let state = "hibernated".to_owned();
+    harness
+        .emulator()
+        .add_fault(FaultRule::always_any(Fault::UnknownState { state }));
+    let status = ec2.describe_instance(&id).await.unwrap();
+    assert_eq!(status.state, CloudInstanceState::Pending);
+    assert_eq!(status.native_state.as_deref(), Some("hibernated"));
+}
