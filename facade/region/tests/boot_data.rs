@@ -107,11 +107,11 @@ async fn without_its_authority_a_machine_is_refused_in_words_and_not_launched() 
     let damaged = Transaction::new().put(record(mine), json!({ "organization": 7 }));
     let absent = |id| {
         format!(
-            "cannot be launched: there is no SSH certificate authority {id} in its project: have the server trust one that is there, or none"
+            "cannot be launched: there is no SSH certificate authority {id} in its project: let the server trust an existing authority, or none"
         )
     };
     let unread = format!(
-        "cannot be launched: SSH certificate authority {mine} cannot be read: mend its record, or have the server trust another one"
+        "cannot be launched: SSH certificate authority {mine} cannot be read: repair its record, or let the server trust another authority"
     );
     let story = async {
         for (authority, meddling, words) in [
@@ -157,7 +157,7 @@ fn why(error: &ServerError) -> UserDataError {
     let ServerError::UserData { id, source } = error else {
         panic!("{error:?}");
     };
-    let said = format!("the user data of server {id} are not taken");
+    let said = format!("the user data of server {id} is refused");
     assert_eq!(error.to_string(), said);
     assert_eq!(error.source().unwrap().to_string(), source.to_string());
     *source

@@ -112,7 +112,7 @@ async fn its_groups_are_on_its_network_and_its_authority_is_of_its_project() {
         many.security_groups.insert(group);
     }
     let words = refusal(&facade, &alice, &many).await;
-    assert!(words.contains("at most 32 are taken"), "{words}");
+    assert!(words.contains("at most 32 are allowed"), "{words}");
 }
 
 #[tokio::test]

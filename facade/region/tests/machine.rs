@@ -262,7 +262,10 @@ async fn what_cannot_be_asked_now_is_told_with_what_it_takes_in_every_phase() {
     // The record still says that it runs: the cloud has the last word.
     let [output, session, ..] = answers(&facade).await;
     for answer in [output, session] {
-        assert_eq!(answer, "no longer as it was last seen, not seen again");
+        assert_eq!(
+            answer,
+            "in another state than last observed, not observed again"
+        );
     }
     facade.during_region(facade.until_server(Phase::Lost)).await;
     let [output, session, key, _] = answers(&facade).await;
@@ -333,7 +336,10 @@ async fn what_a_region_does_not_have_is_told_as_such() {
         let error = error.unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("the cloud of region north does not offer {}", verb.as_str())
+            format!(
+                "the cloud of region north does not support {}",
+                verb.as_str()
+            )
         );
     }
     assert_eq!(cloud.oracle().total_calls(), before, "nobody was asked");

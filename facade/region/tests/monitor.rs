@@ -170,7 +170,7 @@ async fn more_absent_machines_than_are_believed_freeze_the_monitor() {
     let why = findings.frozen.unwrap();
     assert_eq!(
         why,
-        "3 machines are absent at once, more than the 2 that are believed"
+        "3 machines are absent at once, more than the limit of 2"
     );
     assert_eq!(cloud.oracle().calls_of(WireCall::Describe), calls);
     assert!(findings.drift.is_empty());

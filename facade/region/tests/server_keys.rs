@@ -211,7 +211,7 @@ async fn no_server_is_made_without_the_key_it_should_have() {
     let id = server_id(1);
     assert_eq!(
         error.to_string(),
-        format!("the key pair of server {id} could not be made: nothing was; ask again")
+        format!("the key pair of server {id} could not be created; nothing was written: retry")
     );
     assert!(error.source().unwrap().to_string().contains("run dry"));
     assert_eq!(

@@ -229,7 +229,7 @@ async fn a_machine_that_went_before_it_was_copied_is_a_failure_in_words() {
     assert_eq!(failed.state, ImageState::Failed);
     let words = trouble(&failed);
     assert!(
-        words.starts_with("its machine is gone") && words.contains("fleetwright-"),
+        words.starts_with("its machine no longer exists") && words.contains("fleetwright-"),
         "{words}"
     );
     assert_eq!(
@@ -306,7 +306,7 @@ async fn a_cloud_in_trouble_is_asked_again_until_it_does_it_or_patience_ends() {
         () = facade.region().snapshots.run() => panic!("it works until it is dropped"),
     };
     assert_eq!(failed.state, ImageState::Failed);
-    assert!(trouble(&failed).starts_with("given up: "), "{failed:#?}");
+    assert!(trouble(&failed).starts_with("gave up: "), "{failed:#?}");
     let calls = cloud.oracle().calls_of(WireCall::Snapshot);
     assert!((50..200).contains(&calls), "{calls} calls in six hours");
 }
@@ -348,7 +348,7 @@ async fn an_image_settles_before_it_is_ready_and_is_not_made_once_it_is_retired(
         (failed.state, cloud.oracle().images().len()),
         (ImageState::Failed, 1)
     );
-    assert_eq!(trouble(&failed), "it was retired before it was made");
+    assert_eq!(trouble(&failed), "it was retired before it was created");
 }
 
 #[tokio::test(start_paused = true)]

@@ -50,7 +50,7 @@ pub enum ImageError {
     #[error("not permitted")]
     Refused(#[from] Refused),
     /// Another image has the id.
-    #[error("there is an image {0} already, and it is another one: choose another id")]
+    #[error("another image has the id {0}: choose another id")]
     Taken(ImageId),
     /// It is of the catalog's file.
     #[error("image {0} is in the catalog's file: change it there")]

@@ -57,7 +57,7 @@ impl Controller {
         let now = self.clock.now();
         let answered = |server: &mut Server| match &answer {
             Ok(info) => {
-                let words = format!("machine {} is launched", info.id);
+                let words = format!("machine {} was launched", info.id);
                 record::record_machine(server, info, now, EventKind::Launched, words);
             }
             Err(error) => self.launch_failed(server, error, now),
@@ -98,7 +98,7 @@ impl Controller {
         let alive = machines.iter().find(|info| !info.state.is_ending());
         if let Some(info) = alive.or(machines.first()) {
             let adopted = |server: &mut Server| {
-                let words = format!("machine {} is found by its launch token", info.id);
+                let words = format!("machine {} was found by its launch token", info.id);
                 record::record_machine(server, info, now, EventKind::Adopted, words);
             };
             return self.finish(read, adopted).await;
@@ -180,7 +180,7 @@ impl Controller {
         let found = match self.authorities.get(&Key::new(id.to_string())?).await {
             Ok(found) => found.map(|found| found.value),
             Err(StoreError::Corrupt { .. }) => {
-                let do_this = "mend its record, or have the server trust another one";
+                let do_this = "repair its record, or let the server trust another authority";
                 return Ok(Err(format!("{what} cannot be read: {do_this}")));
             }
             Err(error) => return Err(error),
@@ -188,7 +188,7 @@ impl Controller {
         let tenant = (server.organization, server.project);
         let own =
             |found: &SshAuthority| (found.organization, found.project) == tenant && found.id == id;
-        let do_this = "have the server trust one that is there, or none";
+        let do_this = "let the server trust an existing authority, or none";
         let refusal = || format!("there is no {what} in its project: {do_this}");
         Ok(found.filter(own).ok_or_else(refusal))
     }

@@ -14,7 +14,7 @@ use crate::server::{
 /// A launch is decided: the record names it before it is sent, and no machine until it is answered.
 pub(super) fn start_launch(server: &mut Server, launch: Launch, now: DateTime<Utc>) {
     let words = format!(
-        "launch {} is sent (attempt {})",
+        "launch {} was sent (attempt {})",
         launch.incarnation, launch.attempt
     );
     server.machine = None;
@@ -79,7 +79,11 @@ pub(super) fn mark_for_termination(
         reason: why,
         accepted_at: None,
     });
-    let words = format!("machine {} goes: {}", machine.id, describe_reason(why));
+    let words = format!(
+        "machine {} is being terminated: {}",
+        machine.id,
+        describe_reason(why)
+    );
     add_event(server, now, EventKind::Terminating, words);
 }
 
@@ -95,9 +99,9 @@ pub(super) fn record_termination_accepted(server: &mut Server, now: DateTime<Utc
 fn describe_reason(why: TerminationReason) -> &'static str {
     match why {
         TerminationReason::Delete => "the server is deleted",
-        TerminationReason::Replace => "another one was asked for",
+        TerminationReason::Replace => "a replacement was requested",
         TerminationReason::Failed => "it did not boot in time",
-        TerminationReason::Missing => "the cloud does not show it any more",
+        TerminationReason::Missing => "the cloud no longer lists it",
     }
 }
 
@@ -155,28 +159,28 @@ pub(super) fn record_change(
         // Whatever boots it anew is as good as a reboot.
         MachineAction::Start => {
             machine.reboots = reboots;
-            "is started"
+            "was started"
         }
         MachineAction::Stop => {
             machine.reboots = reboots;
-            "is stopped"
+            "was stopped"
         }
         MachineAction::Reboot => {
             machine.reboots = reboots;
-            "is rebooted"
+            "was rebooted"
         }
         MachineAction::Resize => {
             machine.applied.flavor = wanted.flavor.clone();
-            "has another size"
+            "was resized"
         }
         MachineAction::Reimage => {
             machine.applied.image = wanted.image.clone();
-            "has another image; what was on its root disk is lost"
+            "was reimaged; the content of its root disk is lost"
         }
         MachineAction::Retag => {
             machine.applied.tags = wanted.tags.clone();
             machine.unconfirmed.tag_keys.clear();
-            "has other tags"
+            "was retagged"
         }
     };
     let words = format!("machine {} {words}", machine.id);
@@ -190,7 +194,7 @@ pub(super) fn record_reboot_unsupported(server: &mut Server, now: DateTime<Utc>)
     if let Some(machine) = &mut server.machine {
         machine.reboots = reboots;
     }
-    let words = "this cloud offers no reboot: stop it and start it";
+    let words = "this cloud does not support reboots: stop the server and start it again";
     server.set_condition(now, ConditionKind::Unsupported, words.to_owned());
     add_event(server, now, EventKind::Failed, words.to_owned());
 }
@@ -260,13 +264,13 @@ pub(super) fn record_final_failure(
         FailureReason::AttemptsExhausted => (
             ConditionKind::AttemptsExhausted,
             format!(
-                "no machine booted in {attempts} attempts{reason}: mend the cause and ask for a replacement"
+                "no machine booted in {attempts} attempts{reason}: fix the cause, then request a replacement"
             ),
         ),
         FailureReason::Lost => (
             ConditionKind::Lost,
             format!(
-                "the machine was destroyed from outside{reason}; its disk is lost: ask for a replacement"
+                "the machine was terminated outside fleetwright{reason}; its disk and addresses are lost: request a replacement"
             ),
         ),
     };
@@ -295,7 +299,7 @@ pub(super) fn record_done(server: &mut Server, verbs: &BTreeSet<OptionalVerb>, n
     let machine = server.machine.as_ref();
     let plan = machine.map(|machine| machine.plan_to(&server.spec, verbs));
     if plan.is_some_and(|plan| plan.has(ChangeMethod::NextLaunch)) {
-        let words = "a change of user data or tags takes effect when it is next launched";
+        let words = "the change of user data or tags takes effect at the next launch";
         server.set_condition(now, ConditionKind::NextLaunch, words.to_owned());
     } else {
         server.keep_conditions(&[ConditionKind::Unsupported]);

@@ -22,9 +22,9 @@ pub(super) fn translate_error(server: &Server, verb: Verb, error: ProvisionError
         retry_after: asked.max(RETRY_AFTER),
     };
     match error.kind() {
-        ErrorKind::NotFound => not_ready("not shown by its cloud", "shown"),
-        ErrorKind::Conflict => not_ready("being changed", "left alone"),
-        ErrorKind::WrongState => not_ready("no longer as it was last seen", "seen again"),
+        ErrorKind::NotFound => not_ready("not listed by its cloud", "listed"),
+        ErrorKind::Conflict => not_ready("being changed", "unchanged"),
+        ErrorKind::WrongState => not_ready("in another state than last observed", "observed again"),
         ErrorKind::Unsupported => MachineError::Unsupported {
             region: server.region.clone(),
             verb,

@@ -26,7 +26,7 @@ pub enum MachineError {
     #[error("not permitted")]
     Refused(#[source] Refused),
     /// Its machine is not there yet, or not in a state in which this can be asked: worth asking again.
-    #[error("server {id} is {found}: it must be {wanted}; ask again in {retry_after:?}")]
+    #[error("server {id} is {found}: it must be {wanted}; retry in {retry_after:?}")]
     NotReady {
         /// Which server.
         id: ServerId,
@@ -38,7 +38,7 @@ pub enum MachineError {
         retry_after: Duration,
     },
     /// It has no machine, and will not have one unless somebody asks for it.
-    #[error("server {id} {found}: ask for another machine, or delete it")]
+    #[error("server {id} {found}: request a replacement, or delete it")]
     NoMachine {
         /// Which server.
         id: ServerId,
@@ -46,10 +46,10 @@ pub enum MachineError {
         found: &'static str,
     },
     /// It is being deleted.
-    #[error("server {0} is being deleted: nothing can be asked of its machine")]
+    #[error("server {0} is being deleted: its machine cannot be accessed")]
     Deleting(ServerId),
     /// The region's cloud does not offer this.
-    #[error("the cloud of region {region} does not offer {}", .verb.as_str())]
+    #[error("the cloud of region {region} does not support {}", .verb.as_str())]
     Unsupported {
         /// Where.
         region: RegionId,
@@ -57,7 +57,7 @@ pub enum MachineError {
         verb: Verb,
     },
     /// The cloud cannot be used now: throttled, not reached in time, credentials.
-    #[error("the cloud cannot do {} of server {id} now: ask again in {retry_after:?}", .verb.as_str())]
+    #[error("the cloud cannot perform {} for server {id} now: retry in {retry_after:?}", .verb.as_str())]
     Unavailable {
         /// Which server.
         id: ServerId,
@@ -69,7 +69,7 @@ pub enum MachineError {
         source: ProvisionError,
     },
     /// The cloud will not do it, however often it is asked.
-    #[error("the cloud declines {} of server {id}", .verb.as_str())]
+    #[error("the cloud refuses {} for server {id}", .verb.as_str())]
     Declined {
         /// Which server.
         id: ServerId,
@@ -79,16 +79,16 @@ pub enum MachineError {
         source: ProvisionError,
     },
     /// Nobody said what the cloud of this region is.
-    #[error("the cloud of region {0} is not known here: ask where that region is served")]
+    #[error("region {0} is not served here: send the request to the service that serves it")]
     NoRegion(RegionId),
     /// It has no key pair of its own.
     #[error("server {0} has no key pair")]
     NoKey(ServerId),
     /// It has a key pair that nobody here can open.
-    #[error("the key of server {0} cannot be opened: this program was given no keyring")]
+    #[error("the key of server {0} cannot be decrypted: this program has no keyring")]
     NoKeyring(ServerId),
     /// Its key pair cannot be shown.
-    #[error("the key of server {id} cannot be shown: its operator must look at the keyring")]
+    #[error("the key of server {id} cannot be decrypted: the operator must check the keyring")]
     Key {
         /// Which server.
         id: ServerId,
@@ -96,18 +96,18 @@ pub enum MachineError {
         source: KeyError,
     },
     /// A tag is refused, by its key or by what the cloud can hold.
-    #[error("the image cannot be tagged like that")]
+    #[error("the tags of the image are refused")]
     Tags(#[source] InvalidValue),
     /// The description is too long.
     #[error(
-        "a description of {actual} characters is too long: at most {MAX_DESCRIPTION_CHARS} are taken"
+        "a description of {actual} characters is too long: at most {MAX_DESCRIPTION_CHARS} are allowed"
     )]
     DescriptionTooLong {
         /// How long it is.
         actual: usize,
     },
     /// Another image has the id.
-    #[error("there is an image {0} already, and it is another one: choose another id")]
+    #[error("another image has the id {0}: choose another id")]
     ImageTaken(ImageId),
     /// The catalog does not have what the machine was booted from.
     #[error("server {id} was booted from image {image}, which the catalog does not have")]
@@ -118,7 +118,7 @@ pub enum MachineError {
         image: ImageId,
     },
     /// The image could not be written down.
-    #[error("image {id} was not written down: ask again")]
+    #[error("image {id} was not recorded: retry")]
     Image {
         /// Which image.
         id: ImageId,

@@ -140,10 +140,10 @@ impl MachineAccess {
                 MachineError::Unavailable { source, .. } | MachineError::Declined { source, .. },
             ) => {
                 let verb = verb.as_str();
-                tracing::warn!(server = %id, verb, outcome, error = %source, "a machine's call failed");
+                tracing::warn!(server = %id, verb, outcome, error = %source, "a machine call failed");
             }
             Ok(_) | Err(_) => {
-                tracing::debug!(server = %id, verb = verb.as_str(), outcome, "a machine's call ended");
+                tracing::debug!(server = %id, verb = verb.as_str(), outcome, "a machine call finished");
             }
         }
         answer

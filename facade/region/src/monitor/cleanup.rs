@@ -35,7 +35,7 @@ impl Monitor {
         if count(old.len()) > limit && report.frozen.is_none() {
             let orphans = old.len();
             report.frozen = Some(format!(
-                "{orphans} machines are unclaimed, more than the {limit} that are believed"
+                "{orphans} machines belong to no server, more than the limit of {limit}"
             ));
         }
         for info in old {
@@ -50,7 +50,7 @@ impl Monitor {
             } else {
                 OrphanOutcome::Reported
             };
-            tracing::warn!(region = %self.region, instance = %info.id, ?outcome, "an orphan");
+            tracing::warn!(region = %self.region, instance = %info.id, ?outcome, "found an orphan");
             report.orphans.push(Orphan {
                 machine: info.id.clone(),
                 server: info.tags.get(tags::SERVER).map(str::to_owned),
@@ -70,7 +70,7 @@ impl Monitor {
             }
             Err(error) if error.kind() == ErrorKind::NotFound => OrphanOutcome::Terminated,
             Err(error) => {
-                tracing::warn!(instance = %id, %error, "an orphan could not be swept");
+                tracing::warn!(instance = %id, %error, "an orphan could not be terminated");
                 OrphanOutcome::TerminationFailed
             }
         }

@@ -96,9 +96,7 @@ pub enum ScanError {
     #[error("the store failed")]
     Store(#[from] StoreError),
     /// Others wrote the same records again and again.
-    #[error(
-        "{0} servers were changed by others while they were looked at: the next look will see them"
-    )]
+    #[error("{0} servers were changed by others during the scan: the next scan includes them")]
     Busy(u64),
 }
 
@@ -149,7 +147,7 @@ impl Monitor {
                 Ok(_) => "ok",
                 Err(error) => {
                     let source = std::error::Error::source(&error).map(ToString::to_string);
-                    tracing::warn!(region = %self.region, %error, ?source, "a look failed");
+                    tracing::warn!(region = %self.region, %error, ?source, "a scan failed");
                     "failed"
                 }
             };

@@ -178,11 +178,11 @@ fn tell(
     let new: Vec<_> = drift.difference(&server.drift).copied().collect();
     for sort in new {
         let words = match sort {
-            Drift::Missing => "the cloud has no such machine any more",
-            Drift::Destroyed => "the machine was destroyed, and not from here",
-            Drift::Power => "the machine was started or stopped, and not from here",
-            Drift::Tags => "the machine's tags were changed, and not from here",
-            Drift::Stuck => "the machine has been in a passing state for too long",
+            Drift::Missing => "the machine no longer exists at the cloud",
+            Drift::Destroyed => "the machine was terminated outside fleetwright",
+            Drift::Power => "the machine was started or stopped outside fleetwright",
+            Drift::Tags => "the machine's tags were changed outside fleetwright",
+            Drift::Stuck => "the machine has been in a transitional state for too long",
         };
         server.note(at, Writer::Monitor, EventKind::Drifted, words);
     }

@@ -147,7 +147,7 @@ impl Monitor {
         } else if count(strange.len()) > limit {
             let absent = strange.len();
             report.frozen = Some(format!(
-                "{absent} machines are absent at once, more than the {limit} that are believed"
+                "{absent} machines are absent at once, more than the limit of {limit}"
             ));
         }
         if report.frozen.is_none() {

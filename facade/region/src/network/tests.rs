@@ -255,7 +255,7 @@ async fn what_cannot_be_a_network_is_told_why() {
     let error = dry.create(&user(), &new_network("blue")).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the system gives no random bytes: it has run dry"
+        "no random bytes are available: it has run dry"
     );
 }
 
@@ -391,11 +391,13 @@ async fn a_server_has_groups_of_its_network_each_once_and_an_authority_of_its_pr
 }
 
 #[test]
-fn a_schema_without_the_uses_is_refused() {
+fn schema_without_a_reference_index_is_refused() {
     use fleetwright_store::{MemoryStore, Schema};
     let schema = Schema::builder()
         .kind("ssh-authority")
         .kind("server")
+        .index("network", ["/spec/network"])
+        .index("security-group", ["/spec/security_groups"])
         .build();
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(schema.unwrap()));
     let error = SshAuthorities::new(

@@ -103,7 +103,7 @@ fn a_secret_opens_in_its_place_with_its_key_and_nowhere_else() {
         may.seal(&record("a"), "x", &secret, &Dry)
             .unwrap_err()
             .to_string(),
-        "the system gives no random bytes: it has run dry"
+        "no random bytes are available: it has run dry"
     );
 }
 
@@ -216,7 +216,7 @@ fn keys_that_are_none_are_refused_without_being_shown() {
 fn a_key_pair_needs_randomness_and_one_line() {
     assert_eq!(
         SshKeyPair::generate("c", &Dry).unwrap_err().to_string(),
-        "the system gives no random bytes: it has run dry"
+        "no random bytes are available: it has run dry"
     );
     assert_eq!(
         SshKeyPair::generate("a\nssh-rsa", &Dry).unwrap_err(),

@@ -1,4 +1,4 @@
-//! What an owner asks of its server, all at once: how a level is made of wishes.
+//! Applying the complete desired state of an owner to its server.
 
 use fleetwright_identity::{Principal, Verb};
 use fleetwright_store::Check;
@@ -9,9 +9,8 @@ use super::{
 };
 
 impl Servers {
-    /// Makes all that is asked of a server what its owner asks of it, in one write, and answers what it takes. What differs in
-    /// the spec is as for [`set_spec`](Self::set_spec): what it destroys needs consent, and without it nothing is written at
-    /// all. Who may change what a server is may do this, whichever wishes are among it; deleting is not among them.
+    /// Replaces the desired state of a server in one transaction, and returns the plan. As for [`set_spec`](Self::set_spec), a destructive
+    /// change needs consent; without it nothing is written. Requires the permission to update servers, and cannot delete one.
     pub async fn apply(
         &self,
         who: &Principal,
@@ -22,8 +21,8 @@ impl Servers {
         self.apply_if(who, id, wish, consent, &[]).await
     }
 
-    /// The same while everything of `guards` holds in the transaction that writes it, such as that the owner still asks for this;
-    /// what does not is handed back as the store's conflict.
+    /// Like [`apply`](Self::apply), with further checks in the transaction, such as that the owner's record is unchanged. A check that
+    /// fails is returned as the store's conflict.
     pub async fn apply_if(
         &self,
         who: &Principal,
@@ -36,8 +35,8 @@ impl Servers {
         if wish.intent.power == Power::Deleted {
             return Err(ServerError::NotReady {
                 id,
-                found: "asked to be what is deleted",
-                wanted: "asked to run or to be stopped, or deleted by that call",
+                found: "requested with the power state deleted",
+                wanted: "requested to run or to stop; use delete to delete it",
             });
         }
         let mut plan = Plan::default();
@@ -64,13 +63,13 @@ impl Servers {
 }
 
 impl DesiredState {
-    /// Whether the server was asked for just this: applying it would change nothing.
+    /// Returns whether the server has this desired state: applying it would change nothing.
     pub fn holds_for(&self, server: &Server) -> bool {
         server.spec == self.spec && server.intent == raised(&server.intent, &self.intent)
     }
 }
 
-/// What is asked for, with counts that never fall: a wish that comes late takes nothing back.
+/// Merges intents with counts that never fall, so that a late request takes nothing back.
 fn raised(before: &Intent, asked: &Intent) -> Intent {
     let reboot_how = if asked.reboots > before.reboots {
         asked.reboot_how
@@ -87,16 +86,16 @@ fn raised(before: &Intent, asked: &Intent) -> Intent {
 
 fn words(server: &Server, intent: &Intent) -> &'static str {
     if intent.replaces > server.intent.replaces {
-        "asks for another machine"
+        "requested a replacement"
     } else if intent.power != server.intent.power {
         match intent.power {
-            Power::Running => "wants it to run",
-            Power::Stopped => "wants it stopped",
-            Power::Deleted => "wants it deleted",
+            Power::Running => "requested it to run",
+            Power::Stopped => "requested it to stop",
+            Power::Deleted => "requested its deletion",
         }
     } else if intent.reboots > server.intent.reboots {
-        "asks for a reboot"
+        "requested a reboot"
     } else {
-        "asks for another spec"
+        "requested another spec"
     }
 }

@@ -1,4 +1,4 @@
-//! What goes into the transaction that makes a server: what must hold of its ground, its key pair, and its first record.
+//! The transaction that creates a server: dependency checks, the key pair and the first record.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::{
 use crate::secret::SshKeys;
 
 impl Servers {
-    /// What must hold of the ground of a server when it is written. Where nothing changed, nothing is asked.
+    /// Returns the checks of the dependencies of a server. If nothing changed, nothing is checked.
     pub(super) async fn dependency_checks(
         &self,
         who: &Principal,
@@ -27,7 +27,7 @@ impl Servers {
         Ok(self.dependencies.check(who, site).await?)
     }
 
-    /// Adds the key pair of a new server, if servers have them. Answers the public half.
+    /// Adds the key pair of a new server to the transaction, if servers have key pairs. Returns the public key.
     pub(super) fn add_key_pair(
         &self,
         transaction: Transaction,
@@ -46,7 +46,7 @@ impl Servers {
     }
 }
 
-/// That a spec fits into a record.
+/// Checks that a spec fits into a record.
 pub(super) fn check_size(id: ServerId, spec: &ServerSpec) -> Result<(), ServerError> {
     let actual = spec.security_groups.len();
     if actual > MAX_SECURITY_GROUPS {
@@ -59,7 +59,7 @@ pub(super) fn check_size(id: ServerId, spec: &ServerSpec) -> Result<(), ServerEr
     }
 }
 
-/// That a machine of a spec can boot with its user data, beside what is added to them: the server's key, if it has one, and its authority.
+/// Checks that a machine can boot with the user data of a spec, together with what is added: the server's key and its authority.
 pub(super) fn check_boot_data(
     id: ServerId,
     spec: &ServerSpec,
@@ -72,7 +72,7 @@ pub(super) fn check_boot_data(
     Ok(())
 }
 
-/// Whether something is added to the user data of a spec.
+/// Returns whether something is added to the user data of a spec.
 pub(super) fn user_data_mode(key: KeyPair, spec: &ServerSpec) -> Mode {
     match (key, spec.ssh_authority) {
         (KeyPair::Without, None) => Mode::Alone,
@@ -80,7 +80,7 @@ pub(super) fn user_data_mode(key: KeyPair, spec: &ServerSpec) -> Mode {
     }
 }
 
-/// [`boots`], asked of a server that is to change, if what it boots with does.
+/// [`boots`], for a changed spec, if the user data or the authority changed.
 pub(super) fn check_changed_boot_data(
     server: &Server,
     spec: &ServerSpec,
@@ -105,7 +105,7 @@ impl KeyPair {
     }
 }
 
-/// The record of a server of which nothing has happened yet.
+/// Returns the first record of a server.
 pub(crate) fn new_record(new: &NewServer, now: DateTime<Utc>) -> Server {
     let mut server = Server {
         id: new.id,
@@ -128,7 +128,7 @@ pub(crate) fn new_record(new: &NewServer, now: DateTime<Utc>) -> Server {
         public_key: None,
         events: Vec::new(),
     };
-    let words = format!("made for {}", new.owner);
+    let words = format!("created for {}", new.owner);
     server.note(now, Writer::Service, EventKind::Created, words);
     server
 }

@@ -1,4 +1,5 @@
-//! What a server stands on, and whether it may: asked by the service before it writes a server, answered as data.
+//! The dependencies of a server: region, network, security groups, authority, flavor and image. Checked by the service before it writes
+//! a server; the result is data for the transaction.
 
 use std::{
     collections::BTreeSet,
@@ -17,24 +18,24 @@ use crate::{
     network::{Networks, RecordError, SecurityGroups, SshAuthorities},
 };
 
-/// Where a server is to stand, and what of it is new. What is not new was checked when it was.
+/// The dependencies of a server to check, and which of them are new. The others were checked when they were new.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerPlacement<'a> {
-    /// In which region.
+    /// The region.
     pub region: &'a RegionId,
     /// The tenant.
     pub organization: OrganizationId,
     /// The tenant's project.
     pub project: ProjectId,
-    /// What the server is to be.
+    /// The desired spec.
     pub spec: &'a ServerSpec,
-    /// The fields that are new, or differ from what was asked for before.
+    /// The fields that are new or changed.
     pub changed: BTreeSet<Field>,
 }
 
 impl<'a> ServerPlacement<'a> {
-    /// The site of a server that is to be made: everything is new.
+    /// For a new server: every field is new.
     pub fn new(
         region: &'a RegionId,
         tenant: (OrganizationId, ProjectId),
@@ -49,7 +50,7 @@ impl<'a> ServerPlacement<'a> {
         }
     }
 
-    /// The same for a server that was asked to be something else before.
+    /// For a server that had another spec: only the changed fields are new.
     #[must_use]
     pub fn changed_from(mut self, before: &ServerSpec) -> Self {
         self.changed = before.changed(self.spec);
@@ -61,16 +62,20 @@ impl<'a> ServerPlacement<'a> {
     }
 }
 
-/// Says whether a server may stand where it is asked to.
+/// Checks the dependencies of a server.
 ///
 /// # Contract
 ///
-/// The answer is what must still hold when the server is written, and goes into that very transaction: what is deleted between
-/// the look and the write is not stood on. Asking has no effect. Of what a field refers to nothing is asked unless the field
-/// [changed](ServerPlacement::changed), so that what a server has never keeps it from an edit of something else.
+/// The result is the list of checks that must hold when the server is written, and becomes part of that transaction: a dependency that
+/// is deleted between check and write fails the transaction. A check has no effect. A field that has not
+/// [changed](ServerPlacement::changed) is not checked, so that a dependency which is no longer offered does not prevent other changes.
 #[async_trait]
 pub trait DependencyChecker: Debug + Send + Sync {
-    /// The checks for the transaction that writes the server, or why it may not stand there.
+    /// Returns the checks for the transaction that writes the server.
+    ///
+    /// # Errors
+    ///
+    /// A dependency is missing, not visible to the caller, or does not fit.
     async fn check(
         &self,
         who: &Principal,
@@ -78,55 +83,54 @@ pub trait DependencyChecker: Debug + Send + Sync {
     ) -> Result<Vec<Check>, DependencyError>;
 }
 
-/// Why a server may not stand where it was asked to. What the caller may not see is told as what does not exist.
+/// Why the dependencies of a server are refused. A record that is not visible to the caller is reported as missing.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DependencyError {
-    /// The network, a security group or the SSH certificate authority will not do.
+    /// The network, a security group or the SSH certificate authority is refused.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// There is no such flavor, or the caller may not know of it.
+    /// The flavor does not exist, or is not visible to the caller.
     #[error("there is no flavor {0}: choose one that is offered")]
     NoFlavor(FlavorId),
-    /// There is no such image, or the caller or the server's organization may not know of it.
+    /// The image does not exist, or is not visible to the caller or to the server's organization.
     #[error("there is no image {0}: choose one that is offered")]
     NoImage(ImageId),
-    /// The flavor or the image is there and may not be chosen anew.
+    /// The flavor or the image is no longer offered.
     #[error(transparent)]
     NotOffered(#[from] NotOffered),
     /// The image does not boot on the flavor.
-    #[error("image {image} does not boot on flavor {flavor}: choose another of either")]
+    #[error("image {image} does not boot on flavor {flavor}: choose another image or flavor")]
     Unfit {
-        /// Which flavor.
+        /// The flavor.
         flavor: FlavorId,
-        /// Which image.
+        /// The image.
         image: ImageId,
         /// Every reason.
         source: Unfit,
     },
-    /// The image was made of a server of another region.
-    #[error("image {image} was made in region {made_in}: choose one that is in region {region}")]
+    /// The image was created from a server of another region.
+    #[error("image {image} was created in region {made_in}: choose an image of region {region}")]
     ImageElsewhere {
-        /// Which image.
+        /// The image.
         image: ImageId,
-        /// Where it is.
+        /// The region of the image.
         made_in: RegionId,
-        /// Where it would have to be.
+        /// The region of the server.
         region: RegionId,
     },
 }
 
-/// The ground of tenants: what they made themselves, and the catalog.
+/// The dependency checker for tenants: checks networks, groups, authorities and the catalog.
 ///
-/// A network must be there, open, and of the server's region, organization and project; security groups must be on it; an SSH
-/// certificate authority must be of the same project. A flavor and an image must be offered and fit each other, and the image
-/// must be everybody's or the organization's. All of it must be seen by the caller. A service that asks in a tenant's
-/// stead sees more than the tenant: it first asks here in the tenant's name.
+/// The network must exist, must not be deleted, and must belong to the server's region, organization and project; security groups must be
+/// on that network; the SSH certificate authority must belong to the same project. Flavor and image must be offered and fit each other,
+/// and the image must be global or the organization's. All of them must be visible to the caller. A service that acts for a tenant sees
+/// more than the tenant, so it checks here with the tenant's principal first.
 ///
-/// Networks, groups and authorities are claimed by the record that is written, and each has its check in the same
-/// transaction: whichever of a server and a deletion is first, the other one is refused. The catalog needs no check there,
-/// since nothing in it is ever destroyed. Whether a region has a mapping for what the catalog offers is its planner's
-/// to say, when the server is launched.
+/// The record that is written refers to its network, groups and authority, and each has a check in the same transaction: of a server and
+/// a concurrent deletion, the second one is refused. The catalog needs no such check, because its entries are never deleted. Whether
+/// a region has a mapping for a flavor or an image is decided by its planner at launch.
 pub struct TenantDependencies {
     networks: Arc<Networks>,
     groups: Arc<SecurityGroups>,
@@ -135,7 +139,7 @@ pub struct TenantDependencies {
 }
 
 impl TenantDependencies {
-    /// Of the services that keep each part of it, over the store that the servers are in.
+    /// Creates the checker from the services of the dependencies, on the store of the servers.
     pub fn new(
         networks: Arc<Networks>,
         groups: Arc<SecurityGroups>,
@@ -216,7 +220,7 @@ impl TenantDependencies {
             return Ok(image);
         }
         self.catalog.image(who, id).ok_or_else(absent)?;
-        // Whatever the caller sees: the server is a tenant's.
+        // The server belongs to a tenant, whatever the caller may see.
         let tenant = Scope::Project(site.organization, site.project);
         if !image.visibility.scope().contains(&tenant) {
             return Err(absent());
@@ -270,11 +274,10 @@ impl Debug for TenantDependencies {
     }
 }
 
-/// No ground at all: servers stand wherever they are asked to.
+/// A dependency checker that accepts everything.
 ///
-/// **It checks nothing.** Neither that a network, a group, an authority, a flavor or an image exists, nor whose it is, nor that
-/// it is open, offered or fits. For simulations and tests of what comes after a wish, and for programs whose servers stand
-/// on nothing that is kept here; never for tenants.
+/// **It checks nothing**: neither that a network, group, authority, flavor or image exists, nor whom it belongs to, nor that it is offered
+/// or fits. For simulations, tests, and programs whose servers have no dependencies in this store. Never use it for tenants.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoDependencyCheck;
 

@@ -1,4 +1,4 @@
-//! Why a server was not changed or shown.
+//! Errors of the server service.
 
 use fleetwright_cloud_init::UserDataError;
 use fleetwright_identity::Refused;
@@ -10,96 +10,96 @@ use super::{
 };
 use crate::{ids::RegionId, secret::KeyError};
 
-/// Why a call of [`Servers`](super::Servers) failed. Nothing was changed, unless the store says that it does not know.
+/// Why a call of [`Servers`](super::Servers) failed. Nothing was changed, unless the store reports that the outcome is unknown.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// There is no such server, or the caller may not know of it.
+    /// The server does not exist, or is not visible to the caller.
     #[error("there is no server {0}")]
     NotFound(ServerId),
-    /// There is no server of this owner, or the caller may not know of it.
+    /// The owner has no server, or it is not visible to the caller.
     #[error("there is no server of {0}")]
     NoServerOwnedBy(Owner),
-    /// The caller may know of it and may not do this.
+    /// The caller may see the server and lacks the permission for this call.
     #[error("not permitted")]
     Refused(#[source] Refused),
-    /// Nobody said what this region's cloud can do.
-    #[error("there is no region {0} here: ask for a server in one that is")]
+    /// The region is not one that the service was built with.
+    #[error("region {0} is unknown: choose a region that this service serves")]
     NoRegion(RegionId),
-    /// The user data does not fit into a record.
+    /// The user data is too large.
     #[error(
-        "user data of {actual} bytes is too large for server {id}: at most {MAX_USER_DATA_BYTES} are taken"
+        "user data of {actual} bytes is too large for server {id}: at most {MAX_USER_DATA_BYTES} are allowed"
     )]
     UserDataTooLarge {
-        /// Which server.
+        /// The server.
         id: ServerId,
-        /// How large it is.
+        /// Its size in bytes.
         actual: usize,
     },
-    /// A machine would not boot with the user data as they are meant.
-    #[error("the user data of server {id} are not taken")]
+    /// cloud-init would not run the user data as intended.
+    #[error("the user data of server {id} is refused")]
     UserData {
-        /// Which server.
+        /// The server.
         id: ServerId,
-        /// Why. It never shows them.
+        /// Why. It never shows the user data.
         source: UserDataError,
     },
-    /// There are more security groups than a server takes.
+    /// There are too many security groups.
     #[error(
-        "server {id} cannot have {actual} security groups: at most {MAX_SECURITY_GROUPS} are taken; put their rules into fewer"
+        "server {id} cannot have {actual} security groups: at most {MAX_SECURITY_GROUPS} are allowed; merge their rules into fewer groups"
     )]
     TooManySecurityGroups {
-        /// Which server.
+        /// The server.
         id: ServerId,
-        /// How many they are.
+        /// How many there are.
         actual: usize,
     },
-    /// It may not stand where it was asked to.
+    /// A dependency of the server is missing or does not fit.
     #[error(transparent)]
     Dependency(#[from] DependencyError),
-    /// Its key pair could not be made.
-    #[error("the key pair of server {id} could not be made: nothing was; ask again")]
+    /// The key pair of the server could not be created.
+    #[error("the key pair of server {id} could not be created; nothing was written: retry")]
     Key {
-        /// Which server.
+        /// The server.
         id: ServerId,
-        /// Why. It never holds a part of the key.
+        /// Why. It contains no part of the key.
         source: KeyError,
     },
-    /// The owner's server is another one, or the id is another owner's.
-    #[error("server {id} of {owner} cannot be made: {reason}")]
+    /// The owner has another server, or the id belongs to another owner.
+    #[error("server {id} of {owner} cannot be created: {reason}")]
     Taken {
-        /// The server that was asked for.
+        /// The requested server.
         id: ServerId,
         /// Its owner.
         owner: Owner,
-        /// What is in the way.
+        /// The obstacle.
         reason: &'static str,
     },
-    /// It is being deleted, and takes no other wish.
-    #[error("server {0} is being deleted: wait until it is gone, then make it anew")]
+    /// The server is being deleted and accepts no other request.
+    #[error("server {0} is being deleted: wait until it is deleted, then create it again")]
     Deleting(ServerId),
-    /// The change would destroy something, and the caller did not consent.
-    #[error("the change of server {id} is destructive ({}): consent to it, or leave it", words(.plan))]
+    /// The change is destructive, and the caller did not consent.
+    #[error("the change of server {id} is destructive ({}): consent to it, or do not make it", words(.plan))]
     NeedsConsent {
-        /// Which server.
+        /// The server.
         id: ServerId,
-        /// What would happen.
+        /// The plan of the change.
         plan: Plan,
     },
-    /// It is not in a state in which that can be asked for.
+    /// The server is not in a state that allows this request.
     #[error("server {id} is {found}: it must be {wanted}")]
     NotReady {
-        /// Which server.
+        /// The server.
         id: ServerId,
-        /// What it is.
+        /// The state it is in.
         found: &'static str,
-        /// What it would have to be.
+        /// The state that the request needs.
         wanted: &'static str,
     },
-    /// Others wrote the record again and again.
-    #[error("server {0} is being changed by others: ask again")]
+    /// Other writers changed the record on every attempt.
+    #[error("server {0} is being changed by others: retry")]
     Busy(ServerId),
-    /// The store did not do it.
+    /// The store failed.
     #[error("the store failed")]
     Store(#[from] StoreError),
 }
@@ -114,7 +114,7 @@ fn words(plan: &Plan) -> String {
     let words = plan.destructive().map(|(field, way)| {
         let lost = match way {
             ChangeMethod::Replace => "its disk and addresses would be lost",
-            ChangeMethod::Reimage => "what is on its root disk would be lost",
+            ChangeMethod::Reimage => "the content of its root disk would be lost",
             ChangeMethod::Retag | ChangeMethod::NextLaunch | ChangeMethod::Resize => {
                 "nothing would be lost"
             }

@@ -1,55 +1,55 @@
-//! What a record tells people: conditions that hold, and events that happened. No secret goes in here.
+//! Conditions and events of a record, for tenants and operators. They must never contain secrets.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-/// Something that holds now and that somebody may want to know, in words.
+/// A problem or a pending step that holds now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
-    /// What.
+    /// The kind of condition.
     pub kind: ConditionKind,
-    /// In one line.
+    /// A message in one line.
     pub message: String,
-    /// Since when.
+    /// Since when it holds.
     pub since: DateTime<Utc>,
 }
 
-/// A sort of condition. At most one of each holds.
+/// The kinds of conditions. A record has at most one of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConditionKind {
-    /// The cloud has no machine of this kind now. It is tried again.
+    /// The cloud has no capacity for the machine. The launch is retried.
     NoCapacity,
-    /// The account's limit is reached. It is tried again.
+    /// The quota of the cloud account is reached. The launch is retried.
     QuotaReached,
-    /// What is asked for is refused, and will be until it is changed.
+    /// The desired state is refused, and will be until it is changed.
     Refused,
-    /// The cloud cannot be used now: throttled, unreachable, credentials. It is tried again.
+    /// The cloud cannot be used now: throttled, unreachable, or bad credentials. The call is retried.
     CloudError,
-    /// No machine booted in all the attempts there are. Ask for a replacement.
+    /// No machine booted in any attempt. Nothing more is launched until a replacement is requested.
     AttemptsExhausted,
-    /// The machine had booted and is gone. Its disk is lost. Ask for a replacement.
+    /// The machine had booted and no longer exists. Its disk is lost. Nothing is launched until a replacement is requested.
     Lost,
-    /// A change that takes effect with the next launch.
+    /// A change takes effect at the next launch.
     NextLaunch,
-    /// Something asked for is not offered by this cloud.
+    /// A request is not supported by this cloud.
     Unsupported,
 }
 
 /// Something that happened to a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// When it was written down.
+    /// When it was recorded.
     pub at: DateTime<Utc>,
-    /// By whom.
+    /// Who recorded it.
     pub by: Writer,
-    /// What.
+    /// The kind of event.
     pub kind: EventKind,
-    /// In one line.
+    /// A message in one line.
     pub message: String,
 }
 
-/// Who writes records of servers.
+/// The writers of server records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names are self-explanatory")]
@@ -59,17 +59,17 @@ pub enum Writer {
     Monitor,
 }
 
-/// A sort of event.
+/// The kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
-    /// The record was made.
+    /// The record was created.
     Created,
-    /// Something else is asked for.
+    /// The desired state was changed.
     Requested,
-    /// A launch is sent.
+    /// A launch was sent.
     Launching,
-    /// A launch was answered with a machine.
+    /// A launch returned a machine.
     Launched,
     /// A machine that an earlier process launched was found by its token.
     Adopted,
@@ -77,12 +77,12 @@ pub enum EventKind {
     Failed,
     /// The machine was changed in place.
     Changed,
-    /// The machine is being destroyed.
+    /// The machine is being terminated.
     Terminating,
-    /// There is nothing more to do without somebody's word.
+    /// The controller does nothing more until the desired state changes.
     GaveUp,
-    /// The machine was seen in another state.
+    /// The monitor observed the machine in another state.
     StateObserved,
-    /// The machine differs from what it should be, by somebody else's doing.
+    /// The machine was changed outside fleetwright.
     Drifted,
 }

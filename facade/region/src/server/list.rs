@@ -1,4 +1,4 @@
-//! Which servers there are, as far as their reader may see them.
+//! Listing the servers that are visible to a caller.
 
 use std::collections::BTreeMap;
 
@@ -23,17 +23,17 @@ pub struct ListServers {
     pub after: Option<Cursor>,
 }
 
-/// Some servers. There may be more although a page has few: it shows only what its reader may see.
+/// A page of servers. A page with few servers need not be the last one: it contains only those that are visible to the caller.
 #[derive(Clone, Debug)]
 pub struct ServerPage {
     /// The servers, in the order of the index they were found by.
     pub servers: Vec<ServerView>,
-    /// Where to go on.
+    /// Where the next page starts; `None` after the last one.
     pub next: Option<Cursor>,
 }
 
 impl Servers {
-    /// A page of the servers that the caller may see.
+    /// Returns a page of the servers that are visible to the caller.
     pub async fn list(
         &self,
         who: &Principal,
@@ -63,7 +63,7 @@ impl Servers {
         Ok(ServerPage { servers, next })
     }
 
-    /// The narrowest index that has everything that is wanted and may be seen.
+    /// Returns the query of the narrowest index that contains everything requested and visible.
     fn query(&self, wanted: &ListServers, reach: &GrantedScopes) -> Result<Query, ServerError> {
         if let Some(network) = &wanted.network {
             let (_, index) = Reference::SERVER_NETWORK.names()?;

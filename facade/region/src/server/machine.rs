@@ -1,4 +1,4 @@
-//! The machine of a server: how it is launched, what was done to it, and what was seen of it.
+//! The machine of a server: its launch, the changes made to it, and what was observed of it.
 
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -11,71 +11,70 @@ use serde::{Deserialize, Serialize};
 
 use super::{Field, Plan, ServerSpec};
 
-/// A launch, written down before it is sent.
+/// A launch. It is stored before it is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Launch {
-    /// Which machine of the server it makes, counted from 1 and never reused.
+    /// The number of the machine that it launches, counted from 1 and never reused.
     pub incarnation: u64,
-    /// The name of the launch: [`Server::token`](super::Server::token) of the incarnation.
+    /// The launch token: [`Server::token`](super::Server::token) of the incarnation.
     pub token: LaunchToken,
-    /// Which launch of its life it is, counted from 1. A life begins when the server is made or replaced on request.
+    /// The number of the launch in its life, counted from 1. A life starts when the server is created or replaced on request.
     pub attempt: u32,
     /// The first incarnation of its life.
     pub life: u64,
-    /// The number of requests to replace the server that it serves.
+    /// The number of replacement requests that this launch satisfies.
     pub replaces: u64,
-    /// The number of requests to reboot that it makes needless.
+    /// The number of reboot requests that this launch makes unnecessary.
     pub reboots: u64,
-    /// What was asked for.
+    /// The desired spec when it was launched.
     pub spec: ServerSpec,
-    /// The same as it was sent to the cloud, so that every repetition is the same launch.
+    /// The config that was sent to the cloud. Every retry sends the same.
     pub config: InstanceConfig,
-    /// When it was last sent, as long as nobody knows what became of it.
+    /// When it was last sent, while its outcome is unknown.
     pub sent_at: Option<DateTime<Utc>>,
-    /// Whether the cloud refuses the token for good, and shows no machine of it.
+    /// Whether the token is spent, and the cloud lists no machine for it.
     #[serde(default)]
     pub spent: bool,
 }
 
-/// The machine of a server.
+/// The cloud instance that a server has now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Machine {
-    /// What the cloud calls it.
+    /// Its id at the cloud.
     pub id: InstanceId,
-    /// Which machine of the server it is.
+    /// Its number among the machines of the server.
     pub incarnation: u64,
-    /// When its id was written down.
+    /// When its id was recorded.
     pub recorded_at: DateTime<Utc>,
-    /// The spec that it has, changed with every change in place.
+    /// The spec that was last applied to it.
     pub applied: ServerSpec,
-    /// What may have been applied beside that: written before a change in place is sent, and taken back once it is
-    /// answered.
+    /// Changes that may have been applied in addition: stored before a change is sent, and removed when its result is known.
     #[serde(default)]
     pub unconfirmed: UnconfirmedChange,
-    /// How many requests to reboot were carried out or are needless.
+    /// How many reboot requests are done or no longer necessary.
     #[serde(default)]
     pub reboots: u64,
-    /// The last change that the cloud accepted. What was seen before it says nothing about it.
+    /// The last change that the cloud accepted. An earlier observation does not show it.
     #[serde(default)]
     pub last_action: Option<LastAction>,
-    /// That it is to be destroyed, and why.
+    /// Set once the machine is to be terminated.
     #[serde(default)]
     pub termination: Option<Termination>,
 }
 
-/// What nobody knows of a machine, because a change was sent and not answered.
+/// Changes that were sent and whose results are unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnconfirmedChange {
-    /// The fields of the spec that the machine may have otherwise than it is recorded.
+    /// The fields in which the machine may differ from the recorded spec.
     pub fields: BTreeSet<Field>,
-    /// Keys of tags that it may have.
+    /// The keys of tags that it may have.
     pub tag_keys: BTreeSet<String>,
 }
 
 impl Machine {
-    /// What it takes to give it this spec. A field in unconfirmed is changed even if it is recorded to be as wanted.
+    /// Returns the plan that gives the machine this spec. An unconfirmed field is changed even if the recorded value is the desired one.
     pub fn plan_to(&self, wanted: &ServerSpec, verbs: &BTreeSet<OptionalVerb>) -> Plan {
         let mut plan = Plan::between(&self.applied, wanted, verbs);
         let doubtful = self.unconfirmed.fields.iter();
@@ -85,16 +84,16 @@ impl Machine {
     }
 }
 
-/// A call that the cloud accepted.
+/// The last call that the cloud accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastAction {
-    /// Which.
+    /// The call.
     pub action: MachineAction,
-    /// When.
+    /// When it was accepted.
     pub at: DateTime<Utc>,
 }
 
-/// A change of a machine that stays the same one.
+/// A change that keeps the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names are self-explanatory")]
@@ -107,43 +106,43 @@ pub enum MachineAction {
     Retag,
 }
 
-/// That a machine is to be destroyed: written down before the cloud is asked, and never taken back.
+/// The mark that a machine is to be terminated: stored before the call, and never removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Termination {
-    /// What for.
+    /// Why it is terminated.
     pub reason: TerminationReason,
-    /// When the cloud accepted it last, if it did.
+    /// When the cloud last accepted the call.
     pub accepted_at: Option<DateTime<Utc>>,
 }
 
-/// Why a machine is destroyed.
+/// Why a machine is terminated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TerminationReason {
     /// The server is deleted.
     Delete,
-    /// Another machine was asked for.
+    /// A replacement was requested.
     Replace,
-    /// It never booted.
+    /// It did not boot in time.
     Failed,
-    /// It is not shown any more: so that it does not come back beside its successor.
+    /// The cloud no longer lists it. It is terminated so that it cannot reappear beside its successor.
     Missing,
 }
 
-/// What a monitor saw of a machine.
+/// What the monitor last observed of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Observed {
-    /// Of which machine.
+    /// The machine.
     pub machine: InstanceId,
     /// When the look began that saw this first. Looks that saw no change are in the region's
     /// [scan](crate::monitor::RegionScan).
     pub at: DateTime<Utc>,
     /// Its state.
     pub state: CloudInstanceState,
-    /// Since when it was seen in this state.
+    /// Since when it was observed in this state.
     pub since: DateTime<Utc>,
-    /// Its state in the cloud's own word.
+    /// Its state in the cloud's own term.
     pub native_state: Option<String>,
     /// Why it is in that state, in the cloud's words.
     pub state_reason: Option<String>,
@@ -153,12 +152,12 @@ pub struct Observed {
     pub public_ip: Option<IpAddr>,
     /// Its hardware address.
     pub mac_address: Option<MacAddress>,
-    /// Whether it was shown at all.
+    /// Whether the cloud listed it.
     pub presence: Presence,
 }
 
 impl Observed {
-    /// What a status that was asked for at `at` shows, after what was seen before.
+    /// Creates an observation from a status that was requested at `at`, with the one before.
     pub fn of(status: InstanceStatus, at: DateTime<Utc>, before: Option<&Self>) -> Self {
         let same = before.filter(|seen| seen.machine == status.id && seen.state == status.state);
         Self {
@@ -185,46 +184,46 @@ impl Observed {
     }
 }
 
-/// Whether the last look showed a machine.
+/// Whether the last scan found a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Presence {
-    /// It did.
+    /// The cloud listed it.
     Shown,
-    /// It did not, which proves nothing yet. The other fields are of the last one that did.
+    /// The cloud did not list it, which is no proof yet. The other fields are from the last scan that found it.
     Absent(DateTime<Utc>),
-    /// The cloud has no such machine: a complete list without it, and a question for it by name that was answered
-    /// "not found", both past the consistency window.
+    /// The machine does not exist: a complete list did not contain it and a describe call returned "not found", both after the
+    /// consistency window.
     Missing(DateTime<Utc>),
 }
 
-/// That a machine was seen running.
+/// The record that a machine was observed running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Booted {
-    /// Which machine of the server.
+    /// The incarnation.
     pub incarnation: u64,
-    /// When that was first seen.
+    /// When that was first observed.
     pub at: DateTime<Utc>,
 }
 
-/// A difference between what a machine is and what it should be, that nobody here made.
+/// A difference between machine and desired state that fleetwright did not cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Drift {
-    /// The cloud has no such machine.
+    /// The machine does not exist.
     Missing,
-    /// It was destroyed, and not from here.
+    /// It was terminated outside fleetwright.
     Destroyed,
-    /// It was started or stopped, and not from here.
+    /// It was started or stopped outside fleetwright.
     Power,
-    /// Its tags were changed.
+    /// Its tags were changed outside fleetwright.
     Tags,
-    /// It has been in a passing state for too long.
+    /// It has been in a transitional state for too long.
     Stuck,
 }
 
 impl Drift {
-    /// Every sort.
+    /// Every kind of drift.
     pub const ALL: [Self; 5] = [
         Self::Missing,
         Self::Destroyed,
@@ -233,7 +232,7 @@ impl Drift {
         Self::Stuck,
     ];
 
-    /// As metrics and events have it.
+    /// Returns the name in metrics and events.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Missing => "missing",

@@ -1,8 +1,7 @@
-//! The hidden server: what an owner's machine is asked to be, and what became of it.
+//! Servers: the desired and the observed state of the machine behind an owner.
 //!
-//! Owns the record, the service through which it is asked for and read, and the projection that others see. It never calls a
-//! cloud: the [controller](crate::controller) makes true what is asked for, the [monitor](crate::monitor) writes what is
-//! seen.
+//! Owns the record, the service that reads and changes it, and the summary that readers get. It never calls a cloud: the
+//! [controller](crate::controller) applies the desired state, and the [monitor](crate::monitor) records the observed state.
 
 mod apply;
 mod create;

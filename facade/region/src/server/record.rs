@@ -1,17 +1,16 @@
-//! The record of a server: what it is asked to be, how it is being made so, and what was seen of it.
+//! The record of a server: its desired state, the progress of applying it, and the observed state.
 //!
 //! # One writer for each field
 //!
 //! | writer | fields |
 //! | --- | --- |
-//! | nobody, after it is made | `id`, `owner`, `region`, `organization`, `project`, `created_at` |
+//! | nobody, after creation | `id`, `owner`, `region`, `organization`, `project`, `created_at` |
 //! | [`Servers`](super::Servers), the service | `spec`, `intent`, `generation` |
 //! | [`Controller`](crate::controller::Controller) | `launch`, `instance`, `retry`, `conditions`, `observed_generation` |
 //! | [`Monitor`](crate::monitor::Monitor) | `observed`, `booted`, `drift` |
 //! | all three, each at the end | `events` |
 //!
-//! A writer reads the record, changes its own fields and replaces the record as it was read; if another one was faster, it
-//! reads again.
+//! A writer reads the record, changes its own fields and replaces the revision that it read. On a conflict it reads again.
 
 use std::collections::BTreeSet;
 
@@ -28,57 +27,57 @@ use super::{
 };
 use crate::{ids::RegionId, schema::SERVER_KIND};
 
-/// A server, hidden behind its owner.
+/// A server. Tenants see its owner instead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Server {
-    /// Which one.
+    /// The id.
     pub id: ServerId,
-    /// Whose. No other server has the same owner.
+    /// The owner. No other server has the same owner.
     pub owner: Owner,
-    /// Where it runs.
+    /// The region it runs in.
     pub region: RegionId,
     /// The tenant.
     pub organization: OrganizationId,
     /// The tenant's project.
     pub project: ProjectId,
-    /// When the record was made.
+    /// When the record was created.
     pub created_at: DateTime<Utc>,
-    /// What it is asked to be.
+    /// The desired spec.
     pub spec: ServerSpec,
-    /// What is asked to be done with it.
+    /// The desired power state, reboots and replacements.
     pub intent: Intent,
-    /// Raised with every change of spec or intent.
+    /// Grows with every change of spec or intent.
     pub generation: u64,
-    /// The generation that the controller has made true.
+    /// The last generation that the controller has fully applied.
     #[serde(default)]
     pub observed_generation: u64,
-    /// The launch that made its machine, or is to make it. Stored before it is sent.
+    /// The launch of its machine. Stored before it is sent.
     #[serde(default)]
     pub launch: Option<Launch>,
-    /// Its machine, once the cloud has named it.
+    /// Its machine, once the cloud has returned an id.
     #[serde(default)]
     pub machine: Option<Machine>,
-    /// That the cloud refused or failed a call, and when the next one may be made.
+    /// Set after a failed call: when the next call may be made.
     #[serde(default)]
     pub retry: Option<Retry>,
-    /// What is wrong or pending, in words.
+    /// Problems and pending steps.
     #[serde(default)]
     pub conditions: Vec<Condition>,
-    /// What the cloud showed of its machine.
+    /// The last observation of its machine.
     #[serde(default)]
     pub observed: Option<Observed>,
-    /// The last machine that was seen running. Never taken back.
+    /// The last machine that was observed running. Never removed.
     #[serde(default)]
     pub booted: Option<Booted>,
-    /// In what the machine differs from what it should be, by somebody else's doing.
+    /// How the machine differs from the desired state without fleetwright having caused it.
     #[serde(default)]
     pub drift: BTreeSet<Drift>,
     /// The public half of its key pair, if it has one: the line for `authorized_keys`, which each of its machines is launched
     /// with. The private half is [sealed](crate::secret::ServerKeys), in a record of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub public_key: Option<String>,
-    /// The last things that happened, oldest first.
+    /// The last events, oldest first.
     #[serde(default)]
     pub events: Vec<Event>,
 }
@@ -87,24 +86,24 @@ impl Document for Server {
     const KIND: &'static str = SERVER_KIND;
 }
 
-/// What is asked to be done with a server: wishes that hold until they are changed.
+/// The desired power state, and how many reboots and replacements were requested. It holds until it is changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Intent {
-    /// Whether it is to run.
+    /// The desired power state.
     pub power: Power,
-    /// How often a reboot was asked for.
+    /// How many reboots were requested.
     #[serde(default)]
     pub reboots: u64,
-    /// How the last of them is to be done.
+    /// How the last requested reboot is done.
     pub reboot_how: Reboot,
-    /// How often another machine was asked for.
+    /// How many replacements were requested.
     #[serde(default)]
     pub replaces: u64,
 }
 
 impl Intent {
-    /// Nothing was asked for but this.
+    /// Creates an intent without reboots and replacements.
     pub fn new(power: Power) -> Self {
         Self {
             power,
@@ -115,26 +114,26 @@ impl Intent {
     }
 }
 
-/// Whether a server is to run.
+/// The desired power state of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Power {
-    /// It is to run.
+    /// Running.
     Running,
-    /// It is to be stopped, and to stay so also when it is replaced.
+    /// Stopped, also after a replacement.
     Stopped,
-    /// It is to go, with everything. Final.
+    /// Deleted, with its machine. Final.
     Deleted,
 }
 
-/// That a call failed, and when the next one may be made.
+/// When the next call may be made after a failed one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retry {
-    /// Not before this, unless something else is asked of the server.
+    /// The earliest time of the next call. A change of the desired state overrides it.
     pub not_before: DateTime<Utc>,
     /// How many calls failed in a row.
     pub failures: u32,
-    /// What was asked when it failed.
+    /// The generation at the time of the failure.
     pub generation: u64,
 }
 
@@ -142,33 +141,33 @@ pub struct Retry {
 pub const EVENTS_KEPT: usize = 32;
 
 impl Server {
-    /// Where it is, as permissions see it.
+    /// Returns its scope for permission checks.
     pub fn scope(&self) -> Scope {
         Scope::Project(self.organization, self.project)
     }
 
-    /// What its `incarnation`th machine is called. A server that is deleted and made anew under the same id is another one,
-    /// and so are its machines.
+    /// Returns the name of a machine by its incarnation. A server that is deleted and created again under the same id gets other machine
+    /// names.
     ///
     /// Frozen, as is [`token`](Self::token): another derivation would forget the launches that are under way.
     pub fn machine_name(&self, incarnation: u64) -> String {
         format!("{}-{incarnation}", self.created_at.timestamp_micros())
     }
 
-    /// The name of the launch that makes its `incarnation`th machine, the same in every process.
+    /// Returns the launch token of an incarnation, the same in every process.
     pub fn token(&self, incarnation: u64) -> LaunchToken {
         let name = self.machine_name(incarnation);
         Uuid::new_v5(&self.id.as_uuid(), name.as_bytes()).into()
     }
 
-    /// What was seen of the machine it has now.
+    /// Returns the last observation of the machine that it has now.
     pub fn current_observation(&self) -> Option<&Observed> {
         let instance = self.machine.as_ref()?;
         let observed = self.observed.as_ref();
         observed.filter(|seen| seen.machine == instance.id)
     }
 
-    /// Whether a machine of its present life was ever seen running.
+    /// Returns whether a machine of its current life was ever observed running.
     pub fn has_booted(&self) -> bool {
         match (&self.launch, &self.booted) {
             (Some(launch), Some(booted)) => booted.incarnation >= launch.life,
@@ -176,8 +175,7 @@ impl Server {
         }
     }
 
-    /// Puts an event at the end, and forgets the oldest beyond [`EVENTS_KEPT`]. One that says the same as the last one is
-    /// not repeated.
+    /// Adds an event, and drops the oldest beyond [`EVENTS_KEPT`]. An event that repeats the last one is not added.
     pub fn note(
         &mut self,
         at: DateTime<Utc>,
@@ -200,14 +198,14 @@ impl Server {
         self.events.drain(..surplus);
     }
 
-    /// The condition of this kind, if it is in force.
+    /// Returns the condition of this kind, if it holds.
     pub fn condition(&self, kind: ConditionKind) -> Option<&Condition> {
         self.conditions
             .iter()
             .find(|condition| condition.kind == kind)
     }
 
-    /// Puts a condition in force. One that is keeps its date.
+    /// Sets a condition. One that holds already keeps its date.
     pub fn set_condition(&mut self, at: DateTime<Utc>, kind: ConditionKind, message: String) {
         match self.conditions.iter_mut().find(|found| found.kind == kind) {
             Some(found) => found.message = message,
@@ -219,7 +217,7 @@ impl Server {
         }
     }
 
-    /// Ends all conditions but those to be kept.
+    /// Removes all conditions except these kinds.
     pub fn keep_conditions(&mut self, keep: &[ConditionKind]) {
         self.conditions
             .retain(|condition| keep.contains(&condition.kind));

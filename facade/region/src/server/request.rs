@@ -1,4 +1,4 @@
-//! What is asked for: a server to be made, and what may be lost for a change.
+//! The parameters of requests: a new server, a desired state, and consent.
 
 use fleetwright_identity::{OrganizationId, ProjectId};
 use fleetwright_store::Check;
@@ -11,34 +11,34 @@ use crate::ids::RegionId;
 /// requested, as sent and as applied, and has a size limit of its own.
 pub const MAX_USER_DATA_BYTES: usize = fleetwright_cloud_init::MAX_BYTES;
 
-/// How many security groups a server takes: each is a check of its transaction and an entry of its record's index.
+/// How many security groups a server may have. Each is a check of the transaction and an entry of the record's index.
 pub const MAX_SECURITY_GROUPS: usize = 32;
 
-/// A server to be made.
+/// A server to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NewServer {
-    /// Which one. Its owner derives it, so that asking again is asking for the same.
+    /// The id of the server. The owner derives it, so that a repeated request is for the same server.
     pub id: ServerId,
-    /// Whose.
+    /// The owner.
     pub owner: Owner,
-    /// Where.
+    /// The region it runs in.
     pub region: RegionId,
     /// The tenant.
     pub organization: OrganizationId,
     /// The tenant's project.
     pub project: ProjectId,
-    /// What it is to be.
+    /// The desired spec.
     pub spec: ServerSpec,
-    /// What is asked to be done with it. What was asked before it was made counts as done with its first machine.
+    /// The desired power state. Reboots and replacements that are counted here are done once the first machine is launched.
     pub intent: Intent,
-    /// What else must hold in the transaction that makes it: that its owner is still as it was when it asked. A check of these that
-    /// fails is handed back as the store's conflict. Where the server is there already, nothing is checked.
+    /// Further checks of the transaction that creates it, such as that the owner is unchanged. A check that fails is returned as the
+    /// store's conflict. If the server exists already, nothing is checked.
     pub guards: Vec<Check>,
 }
 
 impl NewServer {
-    /// A server that is to run.
+    /// Creates the parameters of a server that runs, without guards.
     pub fn new(
         id: ServerId,
         owner: Owner,
@@ -59,22 +59,22 @@ impl NewServer {
     }
 }
 
-/// All that is asked of a server, by an owner who keeps it in a record of its own: not what is to change, but what is to be.
-/// Asking for the same again changes nothing, so that an owner who does not know whether it was heard asks again.
+/// The complete desired state of a server, kept by the owner in a record of its own. Applying the same state again changes nothing, so
+/// an owner that does not know whether it was applied applies it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DesiredState {
-    /// What it is to be.
+    /// The desired spec.
     pub spec: ServerSpec,
-    /// What is to be done with it. Its counts are the owner's, and are never lower than before.
+    /// The desired power state, and the owner's counts of reboots and replacements, which never fall.
     pub intent: Intent,
 }
 
-/// What a caller agrees to.
+/// What a caller agrees to lose by a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Consent {
-    /// Nothing may be lost.
+    /// Nothing: a destructive change is refused.
     KeepEverything,
-    /// The root disk, and addresses, may be lost.
+    /// The root disk and the addresses.
     Destroy,
 }

@@ -1,6 +1,6 @@
-//! How servers are asked for and read. Every call takes the caller's principal; there is no other way in.
+//! The server service: creates, changes and reads servers. Every call takes the caller's principal.
 //!
-//! Nothing here waits for a cloud: a wish is one transaction, and the store's watch wakes whoever carries it out.
+//! No call waits for a cloud: a request is one transaction, and the store's watch wakes the controller.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,10 +21,10 @@ use super::{
 };
 use crate::{ids::RegionId, monitor::RegionScan, secret::SshKeys};
 
-/// How often a wish is tried when others write the same record.
+/// How often a request is tried when others write the same record.
 const TRIES: usize = 16;
 
-/// The service of servers. Clones are the same.
+/// The server service. Clones share everything.
 #[derive(Clone, Debug)]
 pub struct Servers {
     store: Arc<dyn Store>,
@@ -37,8 +37,8 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// The servers of a store with [its kinds](crate::schema::add_kinds), on a ground: that of
-    /// [tenants](super::TenantDependencies), or [none](super::NoDependencyCheck).
+    /// Creates the service on a store with [the region's kinds](crate::schema::add_kinds), with a dependency checker:
+    /// [`TenantDependencies`](super::TenantDependencies) for tenants, or [`NoDependencyCheck`](super::NoDependencyCheck).
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -56,17 +56,16 @@ impl Servers {
         })
     }
 
-    /// Adds a region, with what its provisioner declares. Servers are made in such regions only.
+    /// Adds a region with the optional verbs of its provisioner. Servers can be created in these regions only.
     #[must_use]
     pub fn with_region(mut self, region: RegionId, verbs: BTreeSet<OptionalVerb>) -> Self {
         self.regions.insert(region, verbs);
         self
     }
 
-    /// Makes the server of an owner, or answers the one there is. One that is there is not changed, and not asked whether it
-    /// could be made today.
+    /// Creates the owner's server or returns the existing one. An existing server is not changed, and its dependencies are not checked.
     ///
-    /// What it stands on is looked at in the caller's name, and checked in the transaction that makes it, as is its key pair made.
+    /// The dependencies are checked with the caller's permissions, and again in the transaction that creates the server and its key pair.
     pub async fn ensure(
         &self,
         who: &Principal,
@@ -110,9 +109,8 @@ impl Servers {
         Err(ServerError::Busy(new.id))
     }
 
-    /// Asks for another spec. What that takes is in the answer; what it destroys needs consent. Of what it stands on, what
-    /// changes is checked as by [`ensure`](Self::ensure), and what stays is not: a flavor or an image that was retired meanwhile
-    /// is no obstacle to a change of something else.
+    /// Changes the spec, and returns the plan. A destructive change needs consent. Changed dependencies are checked as by
+    /// [`ensure`](Self::ensure); unchanged ones are not, so a retired flavor or image does not prevent a change of another field.
     pub async fn set_spec(
         &self,
         who: &Principal,
@@ -134,13 +132,14 @@ impl Servers {
                     return Ok(None);
                 }
                 server.spec = spec.clone();
-                Ok(Some("asks for another spec"))
+                Ok(Some("requested another spec"))
             })
             .await?;
         Ok((view, plan))
     }
 
-    /// What [`set_spec`](Self::set_spec) would do, or why it would refuse, without doing it. Who may read a server may ask.
+    /// Returns the plan or the error that [`set_spec`](Self::set_spec) would return, without changing anything. Requires the permission to
+    /// read the server.
     pub async fn plan_spec(
         &self,
         who: &Principal,
@@ -159,8 +158,8 @@ impl Servers {
         self.plan(&server, spec)
     }
 
-    /// Asks for it to run or to be stopped. It stays asked for, also when the server is replaced. Asking for
-    /// [`Power::Deleted`] is [deleting](Self::delete).
+    /// Sets the desired power state, which also holds after a replacement. [`Power::Deleted`] is the same as
+    /// [`delete`](Self::delete).
     pub async fn set_power(
         &self,
         who: &Principal,
@@ -168,8 +167,8 @@ impl Servers {
         power: Power,
     ) -> Result<ServerView, ServerError> {
         let (verb, words) = match power {
-            Power::Running => (Verb::Start, "wants it to run"),
-            Power::Stopped => (Verb::Stop, "wants it stopped"),
+            Power::Running => (Verb::Start, "requested it to run"),
+            Power::Stopped => (Verb::Stop, "requested it to stop"),
             Power::Deleted => return self.delete(who, id).await,
         };
         let wish = |server: &mut Server| {
@@ -180,7 +179,7 @@ impl Servers {
         self.change(who, verb, id, wish).await
     }
 
-    /// Asks for a reboot. Requests that are not carried out yet are carried out as one.
+    /// Requests a reboot. Pending requests are carried out as one.
     pub async fn request_reboot(
         &self,
         who: &Principal,
@@ -191,18 +190,18 @@ impl Servers {
             match server.intent.power {
                 Power::Running => {}
                 Power::Stopped | Power::Deleted => {
-                    let (found, wanted) = ("asked to be stopped", "asked to run");
+                    let (found, wanted) = ("requested to be stopped", "requested to run");
                     return Err(ServerError::NotReady { id, found, wanted });
                 }
             }
             server.intent.reboots = server.intent.reboots.saturating_add(1);
             server.intent.reboot_how = how;
-            Ok(Some("asks for a reboot"))
+            Ok(Some("requested a reboot"))
         };
         self.change(who, Verb::Reboot, id, wish).await
     }
 
-    /// Asks for another machine in place of the one there is. **Its disk and addresses are lost.**
+    /// Requests a replacement of the machine. **Its disk and addresses are lost.**
     pub async fn request_replace(
         &self,
         who: &Principal,
@@ -210,19 +209,19 @@ impl Servers {
     ) -> Result<ServerView, ServerError> {
         let wish = |server: &mut Server| {
             server.intent.replaces = server.intent.replaces.saturating_add(1);
-            Ok(Some("asks for another machine"))
+            Ok(Some("requested a replacement"))
         };
         self.change(who, Verb::Update, id, wish).await
     }
 
-    /// Asks for it to go, with everything. The record goes once the cloud has confirmed that. Asking again is no
+    /// Deletes the server with its machine. The record is deleted once the cloud has confirmed the termination. Repeating the call is no
     /// error.
     pub async fn delete(&self, who: &Principal, id: ServerId) -> Result<ServerView, ServerError> {
         self.delete_if(who, id, &[]).await
     }
 
-    /// The same while everything of `guards` holds in the transaction that asks for it; what does not is handed back as the store's
-    /// conflict. So nobody who has read an owner that is no more ends the server of another one of the same id.
+    /// Like [`delete`](Self::delete), with further checks in the transaction; a check that fails is returned as the store's conflict. It
+    /// keeps a caller with an outdated copy of the owner from deleting the server of a new owner with the same id.
     pub async fn delete_if(
         &self,
         who: &Principal,
@@ -234,18 +233,18 @@ impl Servers {
                 return Ok(None);
             }
             server.intent.power = Power::Deleted;
-            Ok(Some("wants it deleted"))
+            Ok(Some("requested its deletion"))
         })
         .await
     }
 
-    /// A server as it is now.
+    /// Returns a server.
     pub async fn read(&self, who: &Principal, id: ServerId) -> Result<ServerView, ServerError> {
         let found = self.permitted(who, Verb::Read, id).await?;
         self.view(found).await
     }
 
-    /// The one server of an owner.
+    /// Returns the server of an owner.
     pub async fn read_by_owner(
         &self,
         who: &Principal,
@@ -259,12 +258,12 @@ impl Servers {
         }
     }
 
-    /// What it takes to give a server another spec, with what its region's cloud can do. Nothing is read for it.
+    /// Returns the plan that gives a server another spec, with the verbs of its region's cloud. Reads nothing.
     pub fn plan(&self, server: &Server, spec: &ServerSpec) -> Result<Plan, ServerError> {
         let verbs = self.regions.get(&server.region);
         let verbs = verbs.ok_or_else(|| ServerError::NoRegion(server.region.clone()))?;
-        // A launch of which nobody knows what became may have made a machine, which boots with what it was launched with. What has
-        // neither has nothing to lose.
+        // A launch with an unknown outcome may have created a machine with the spec it was launched with. A server with neither machine
+        // nor launch has nothing to lose.
         let launch = server.launch.as_ref();
         let launch = launch.filter(|launch| launch.sent_at.is_some());
         Ok(match (&server.machine, launch) {
@@ -274,7 +273,7 @@ impl Servers {
         })
     }
 
-    /// A wish that a server takes which is not being deleted.
+    /// Changes a server that is not being deleted.
     pub(super) async fn change(
         &self,
         who: &Principal,
@@ -285,7 +284,7 @@ impl Servers {
         self.change_if(who, verb, id, &[], wish).await
     }
 
-    /// The same while everything of `guards` holds.
+    /// Like `change`, with further checks in the transaction.
     pub(super) async fn change_if(
         &self,
         who: &Principal,
@@ -381,13 +380,16 @@ impl Servers {
             && server.region == new.region
             && (server.organization, server.project) == (new.organization, new.project);
         match (same, server.intent.power) {
-            (false, _) => Err(taken(new, "the id is another owner's, or of another place")),
+            (false, _) => Err(taken(
+                new,
+                "the id belongs to another owner, region or project",
+            )),
             (true, Power::Deleted) => Err(ServerError::Deleting(new.id)),
             (true, Power::Running | Power::Stopped) => self.view(found).await,
         }
     }
 
-    /// Nothing if it may be tried again.
+    /// `Ok(())` means retry.
     async fn explain_conflict(
         &self,
         error: StoreError,
@@ -404,7 +406,7 @@ impl Servers {
         }
     }
 
-    /// What the last look at a region came to, which says how old is what is known of its servers.
+    /// Returns the last scan of a region. Its date tells how old the observations of its servers are.
     pub async fn region_scan(&self, region: &RegionId) -> Result<Option<RegionScan>, ServerError> {
         let scan = self.scans.get(&RegionScan::key(region)?).await?;
         Ok(scan.map(|scan| scan.value))
@@ -416,7 +418,7 @@ impl Servers {
     }
 }
 
-/// Whether a commit failed by one of the caller's own checks, which the caller has to judge.
+/// Returns whether a commit failed by one of the caller's own checks.
 fn is_guard_conflict(error: &StoreError, guards: &[Check]) -> bool {
     let conflict = error.conflict();
     conflict.is_some_and(|conflict| guards.contains(&conflict.check))

@@ -1,7 +1,7 @@
-//! What a server is asked to be, and what it takes to get from one spec to another.
+//! The spec of a server, and the plan of a change from one spec to another.
 //!
-//! Owns the one total match that classifies a changed field. It compares with what was last applied to the machine, never
-//! with what was asked before.
+//! Owns the one total match that maps a changed field to its change method. It compares with what was last applied to the machine,
+//! never with what was requested before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{FlavorId, ImageId, NetworkId, SecurityGroupId, SshAuthorityId};
 
-/// The asked shape of a server.
+/// The desired spec of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ServerSpec {
@@ -18,26 +18,26 @@ pub struct ServerSpec {
     pub flavor: FlavorId,
     /// What it boots from.
     pub image: ImageId,
-    /// Where it stands.
+    /// The network it is in.
     pub network: NetworkId,
-    /// The security groups around it.
+    /// Its security groups.
     #[serde(default)]
     pub security_groups: BTreeSet<SecurityGroupId>,
     /// Whether it gets a public address.
     pub public_ip: PublicAddress,
-    /// The authority whose certificates it trusts; what makes it so comes with each launch, beside the user data.
+    /// The authority whose certificates it trusts. Each launch configures that, in addition to the user data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ssh_authority: Option<SshAuthorityId>,
-    /// What it runs at its first boot. Never shown by `Debug`.
+    /// The user data of its first boot. Never shown by `Debug`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_data: Option<UserData>,
-    /// Tags for the cloud, beside those that the region sets.
+    /// Tags for the cloud, in addition to those of the region.
     #[serde(default)]
     pub tags: Tags,
 }
 
 impl ServerSpec {
-    /// The least there is to a server; the other fields are public.
+    /// Creates a spec with the required fields; set the others directly.
     pub fn new(flavor: FlavorId, image: ImageId, network: NetworkId) -> Self {
         Self {
             flavor,
@@ -51,7 +51,7 @@ impl ServerSpec {
         }
     }
 
-    /// The fields in which another spec differs.
+    /// Returns the fields in which another spec differs.
     pub fn changed(&self, other: &Self) -> BTreeSet<Field> {
         let differs = |field: &Field| match field {
             Field::Flavor => self.flavor != other.flavor,
@@ -95,7 +95,7 @@ impl Field {
         Self::Tags,
     ];
 
-    /// The least that makes a change of this field true, with what a provider can do.
+    /// Returns the least destructive change method for this field that a provider supports.
     pub fn needs(self, verbs: &BTreeSet<OptionalVerb>) -> ChangeMethod {
         let offered = |verb, method, otherwise| {
             if verbs.contains(&verb) {
@@ -128,24 +128,24 @@ impl Field {
     }
 }
 
-/// How a change becomes true, from the least to the most destructive.
+/// How a changed field is applied, from the least to the most destructive method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeMethod {
-    /// Tags are changed on the machine. Nothing is lost.
+    /// The tags of the machine are changed. Nothing is lost.
     Retag,
-    /// It takes effect when the server is next launched anew. Nothing is lost, and nothing happens now.
+    /// The change takes effect at the next launch. Nothing is lost, and nothing happens now.
     NextLaunch,
     /// The machine is stopped, gets another size and is started: disk and id stay, a public address may change.
     Resize,
     /// The machine gets another image: addresses stay, **what was on the root disk is lost**.
     Reimage,
-    /// The machine is terminated and another one launched: **disk and addresses are lost**.
+    /// The machine is terminated and another one is launched: **disk and addresses are lost**.
     Replace,
 }
 
 impl ChangeMethod {
-    /// Whether something of the tenant's is lost.
+    /// Returns whether the tenant loses data or addresses.
     pub fn is_destructive(self) -> bool {
         match self {
             Self::Retag | Self::NextLaunch | Self::Resize => false,
@@ -154,16 +154,16 @@ impl ChangeMethod {
     }
 }
 
-/// What it takes to make a spec true: for each changed field, how.
+/// The plan of a change: the change method of each changed field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Plan {
-    /// The changed fields.
+    /// The changed fields with their methods.
     pub methods: BTreeMap<Field, ChangeMethod>,
 }
 
 impl Plan {
-    /// From what was applied to what is wanted.
+    /// Returns the plan from the applied spec to the desired one.
     pub fn between(
         applied: &ServerSpec,
         wanted: &ServerSpec,
@@ -175,12 +175,12 @@ impl Plan {
         }
     }
 
-    /// Whether a field is to be changed in this method.
+    /// Returns whether some field is changed by this method.
     pub fn has(&self, method: ChangeMethod) -> bool {
         self.methods.values().any(|needed| *needed == method)
     }
 
-    /// The fields whose change destroys something.
+    /// Returns the fields whose change is destructive.
     pub fn destructive(&self) -> impl Iterator<Item = (Field, ChangeMethod)> {
         let methods = self.methods.iter().map(|(field, method)| (*field, *method));
         methods.filter(|(_, method)| method.is_destructive())

@@ -1,4 +1,4 @@
-//! What a server is to those who look at it: a pure projection of its record, the region's scan and the date.
+//! Phase and health of a server: a pure summary of its record, the last region scan and the date.
 
 use chrono::{DateTime, Utc};
 use fleetwright::CloudInstanceState;
@@ -8,62 +8,62 @@ use serde::{Deserialize, Serialize};
 use super::{ConditionKind, Drift, Power, Presence, Server, TerminationReason};
 use crate::monitor::RegionScan;
 
-/// Where a server is in its life.
+/// The phase of a server's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Nothing was launched yet.
+    /// No machine was launched yet.
     Pending,
     /// A machine is being launched or booting.
     Building,
-    /// It runs.
+    /// Its machine runs.
     Running,
     /// It is shutting down.
     Stopping,
     /// It is stopped.
     Stopped,
-    /// Its machine is being exchanged for another.
+    /// Its machine is being replaced.
     Replacing,
     /// It is being deleted.
     Deleting,
-    /// It cannot be made as it is asked for.
+    /// It cannot be launched as requested.
     Failed,
-    /// It had booted, and its machine is gone.
+    /// Its machine had booted and no longer exists.
     Lost,
 }
 
-/// How a server fares.
+/// The health of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Health {
-    /// Nobody knows now: it was not looked at lately, or there is nothing to look at yet.
+    /// Unknown: there was no recent scan, or there is no machine yet.
     Unknown,
-    /// It is as it is asked to be. A server that is stopped on purpose is.
+    /// In the desired state. A server that was stopped on request is healthy.
     Healthy,
-    /// It is there, and not as it is asked to be.
+    /// The machine exists and is not in the desired state.
     Degraded,
-    /// It does not work and will not by itself.
+    /// It does not work, and the controller will not repair it.
     Error,
 }
 
-/// A server as it is read.
+/// A server with its summary, as the service returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerView {
     /// The record.
     pub server: Server,
-    /// The commit that wrote it last.
+    /// The revision of the record.
     pub revision: fleetwright_store::Revision,
-    /// Where it is in its life.
+    /// The phase.
     pub phase: Phase,
-    /// How it fares.
+    /// The health.
     pub health: Health,
-    /// When its machine was last looked at.
+    /// When its machine was last observed.
     pub observed_at: Option<DateTime<Utc>>,
 }
 
 impl Server {
-    /// Where it is in its life, by what is recorded.
+    /// Returns the phase, by the record alone.
     pub fn phase(&self) -> Phase {
         if self.intent.power == Power::Deleted {
             return Phase::Deleting;
@@ -95,7 +95,7 @@ impl Server {
             Some(CloudInstanceState::Running) => Phase::Running,
             Some(CloudInstanceState::Stopping) => Phase::Stopping,
             Some(CloudInstanceState::Stopped) => Phase::Stopped,
-            // Until the controller says what follows from it.
+            // Until the controller has decided what follows.
             Some(CloudInstanceState::Terminating | CloudInstanceState::Terminated) => {
                 if self.has_booted() {
                     Phase::Lost
@@ -106,7 +106,7 @@ impl Server {
         }
     }
 
-    /// When its machine was last looked at: by the look that saw a change, or by a later one that saw none.
+    /// Returns when its machine was last observed: by the scan that found a change, or a later one that found none.
     pub fn observed_at(&self, scan: Option<&RegionScan>) -> Option<DateTime<Utc>> {
         let seen = self.current_observation()?;
         let later = scan
@@ -115,7 +115,7 @@ impl Server {
         Some(later.unwrap_or(seen.at))
     }
 
-    /// How it fares at `now`. What was not looked at within two ticks of the monitor is unknown.
+    /// Returns the health at `now`. A machine that was not observed within two ticks of the monitor has unknown health.
     pub fn health(&self, scan: Option<&RegionScan>, now: DateTime<Utc>) -> Health {
         let seen = match self.phase() {
             Phase::Running | Phase::Stopping | Phase::Stopped => true,
@@ -136,7 +136,7 @@ impl Server {
         self.last_observed_health()
     }
 
-    /// How it fared when it was last seen, however long ago that is: for those who keep it, and judge its age when they are asked.
+    /// Returns the health at the last observation, however old that is: for callers that store it and check its age themselves.
     pub fn last_observed_health(&self) -> Health {
         match self.phase() {
             Phase::Failed | Phase::Lost => Health::Error,
@@ -150,7 +150,7 @@ impl Server {
     fn health_of_machine(&self) -> Health {
         let drifted = |drift: &Drift| match drift {
             Drift::Missing | Drift::Destroyed | Drift::Power | Drift::Stuck => true,
-            // Nothing that its user would notice.
+            // The tenant does not notice it.
             Drift::Tags => false,
         };
         if self.drift.iter().any(drifted) {
@@ -162,7 +162,7 @@ impl Server {
 }
 
 impl ServerView {
-    /// A record as it is seen at `now`.
+    /// Summarizes a record at `now`.
     pub fn new(
         read: fleetwright_store::Versioned<Server>,
         scan: Option<&RegionScan>,

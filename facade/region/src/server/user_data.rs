@@ -1,4 +1,4 @@
-//! What an owner wants to know of a spec before it asks for it.
+//! Checking user data before a server is created or changed.
 
 use fleetwright_cloud_init::UserDataError;
 
@@ -9,8 +9,8 @@ use super::{
 use crate::secret::SshKeys;
 
 impl Servers {
-    /// Whether a machine of a server that is made now could boot with a spec's user data, beside the key that it gets and the
-    /// authority that it is to trust.
+    /// Checks the user data of a spec for a new server, together with the key pair that the server gets and the authority that it
+    /// trusts.
     pub fn check_user_data(&self, spec: &ServerSpec) -> Result<(), UserDataError> {
         let Some(data) = &spec.user_data else {
             return Ok(());

@@ -56,7 +56,7 @@ pub fn decide(
     };
     match image.state {
         ImageState::Ready | ImageState::Failed => Step::Nothing,
-        ImageState::Pending if image.retired => Step::Fail("it was retired before it was made"),
+        ImageState::Pending if image.retired => Step::Fail("it was retired before it was created"),
         ImageState::Pending => match snapshot.not_before {
             Some(date) if date > now => Step::Wait(date),
             Some(_) | None => Step::Ask,

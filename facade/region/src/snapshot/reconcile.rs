@@ -83,7 +83,7 @@ impl Snapshots {
     }
 
     async fn fail(&self, id: &ImageId, why: String) -> Result<Action, ImageError> {
-        tracing::warn!(image = %id, why, "an image cannot be made");
+        tracing::warn!(image = %id, why, "an image cannot be created");
         self.write(id, "failed", |image, snapshot| {
             snapshot.trouble = Some(why.clone());
             snapshot.not_before = None;
@@ -105,16 +105,16 @@ impl Snapshots {
         let is_over = between(snapshot.asked_at, now) >= self.policy.timeout;
         let left = || {
             let name = native_name(&image.id);
-            format!("if it was made all the same, the cloud has it as {name}")
+            format!("if the cloud created it nevertheless, its name there is {name}")
         };
         match verdict(error.kind()) {
             Verdict::Never => return self.fail(&image.id, said).await,
             Verdict::AskRecord if self.is_gone(snapshot).await? => {
-                let why = format!("its machine is gone; {}", left());
+                let why = format!("its machine no longer exists; {}", left());
                 return self.fail(&image.id, why).await;
             }
             Verdict::Again | Verdict::AskRecord if is_over => {
-                let why = format!("given up: {said}; {}", left());
+                let why = format!("gave up: {said}; {}", left());
                 return self.fail(&image.id, why).await;
             }
             Verdict::Again | Verdict::AskRecord => {}

@@ -87,7 +87,7 @@ async fn an_image_is_made_step_by_step_and_asking_again_makes_no_other() {
     let taken = keeper.add_image(&boss(), &other).await.unwrap_err();
     assert_eq!(
         taken.to_string(),
-        "there is an image snap-1 already, and it is another one: choose another id"
+        "another image has the id snap-1: choose another id"
     );
     other.source = image_id("never-was");
     let none = keeper.add_image(&boss(), &other).await.unwrap_err();
