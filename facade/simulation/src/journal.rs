@@ -50,9 +50,9 @@ pub struct Facts {
     pub list: Option<(DateTime<Utc>, Complete)>,
     /// Whether the current scan has no list.
     pub list_failed: bool,
-    /// MachineAccess that the monitor may terminate.
+    /// Machines that the monitor may terminate.
     pub orphans: BTreeSet<InstanceId>,
-    /// MachineAccess that no part of the façade may touch.
+    /// Machines that no part of the façade may touch.
     pub foreign: BTreeSet<InstanceId>,
     /// How many of the next launches fail before they boot.
     pub failing_boots: usize,

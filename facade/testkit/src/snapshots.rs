@@ -31,7 +31,7 @@ pub fn new_snapshot() -> NewSnapshot {
 }
 
 impl TestFacade {
-    /// MachineAccess and snapshots as another process has them, over its own view of the store and its own handle of the cloud.
+    /// The machine access and the snapshots of another process, over its own view of the store and its own handle of the cloud.
     pub async fn machines_over(
         &self,
         store: Arc<dyn Store>,

@@ -1,7 +1,6 @@
-//! Carrying out a step: at most one call of the cloud, with what must be stored before it and after it.
+//! Carrying out a step: at most one call to the cloud, with the writes before and after it.
 //!
-//! Whatever is dropped or dies between two calls leaves a record from which the next pass goes on: see the
-//! [module](super)'s table.
+//! A process that dies between two calls leaves a record from which the next reconcile continues: see the table of the [module](super).
 
 use chrono::{DateTime, Utc};
 use fleetwright::{
@@ -20,14 +19,14 @@ use crate::{
     server::{Machine, MachineAction, Server, TerminationReason},
 };
 
-/// How often an answer is written down that others are in the way of.
+/// How often the result of a call is written when others write the same record.
 const TRIES: usize = 8;
 
 pub(super) type Answer = Result<Action, StoreError>;
 pub(super) type Read = Versioned<Server>;
 
 impl Controller {
-    /// Carries out a step that was decided on this very record.
+    /// Carries out a step that was decided for this revision of the record.
     pub(super) async fn act(&self, read: Read, step: Step) -> Answer {
         match step {
             Step::Launch(why) => self.begin(read, why).await,
@@ -47,7 +46,7 @@ impl Controller {
         }
     }
 
-    /// Destroys the machine, after writing down that it is to be.
+    /// Terminates the machine, after marking it in the record.
     async fn terminate(&self, mut read: Read, why: TerminationReason) -> Answer {
         let Some(machine) = read.value.machine.clone() else {
             return Ok(Action::Requeue);
@@ -76,7 +75,7 @@ impl Controller {
         }
     }
 
-    /// Changes the machine in place: writes down what will be in unconfirmed, makes the call, writes down its answer.
+    /// Changes the machine in place: stores the unconfirmed change, makes the call, stores its result.
     async fn change(&self, mut read: Read, act: MachineAction) -> Answer {
         if act == MachineAction::Reboot && !self.supports(OptionalVerb::RebootInstance) {
             record::record_reboot_unsupported(&mut read.value, self.clock.now());
@@ -94,7 +93,7 @@ impl Controller {
                 record::record_refusal(&mut read.value, self.refusal_ends(now), now, message);
                 return self.commit(read, Action::AwaitChange).await;
             }
-            // What is no longer offered can still be started and stopped.
+            // A machine whose flavor or image is no longer mapped can still be started and stopped.
             Err(_) => None,
         };
         let before = record::add_unconfirmed(&mut read.value, act);
@@ -142,14 +141,14 @@ impl Controller {
                 let change = tags::change(server, machine);
                 self.cloud.update_tags(id, &change).await
             }
-            // Without a config neither is called.
+            // `change` returns before this without a config.
             (MachineAction::Resize | MachineAction::Reimage, None) => Ok(()),
         }
     }
 
     async fn forget(&self, read: Read) -> Answer {
         let transaction = self.servers.remove(Transaction::new(), &read);
-        // The key goes with its server, whether or not this process could open it.
+        // The key is deleted with its server, whether or not this process could decrypt it.
         let transaction = ServerKeys::delete(transaction, read.value.id.as_uuid())?;
         self.store.commit(&transaction).await?;
         counter!("fleetwright_region_servers_deleted_total", "region" => self.label()).increment(1);
@@ -180,7 +179,7 @@ impl Controller {
         self.commit(read, Action::AwaitChange).await
     }
 
-    /// Writes down that a call failed, why, and when the next one may be made.
+    /// Records that a call failed, why, and when the next one may be made.
     pub(super) fn failed(&self, server: &mut Server, error: &ProvisionError, now: DateTime<Utc>) {
         let failures = server.retry.as_ref().map_or(0, |retry| retry.failures);
         let failures = failures.saturating_add(1);
@@ -200,7 +199,7 @@ impl Controller {
         counter!("fleetwright_region_call_failures_total", &labels).increment(1);
     }
 
-    /// When it is worth asking again for what was refused in words.
+    /// Returns when a refused request is retried.
     pub(super) fn refusal_ends(&self, now: DateTime<Utc>) -> DateTime<Utc> {
         later(now, self.policy.refused_backoff)
     }
@@ -209,8 +208,8 @@ impl Controller {
         self.cloud.capabilities().supports(verb)
     }
 
-    /// Writes down the answer of a call, also when others have written the record meanwhile: their fields are others. Not
-    /// if it is about another launch or another machine now.
+    /// Stores the result of a call, also when others have written the record meanwhile, because they write other fields. Fails if the
+    /// record has another launch or another machine now.
     pub(super) async fn finish(&self, mut read: Read, edit: impl Fn(&mut Server) + Send) -> Answer {
         let about = about(&read.value);
         let mut tries = 0;
@@ -231,12 +230,12 @@ impl Controller {
         }
     }
 
-    /// Replaces the record as it was read, and answers what comes next.
+    /// Replaces the record, and returns the next action.
     pub(super) async fn commit(&self, read: Read, next: Action) -> Answer {
         self.written(read).await.map(|_| next)
     }
 
-    /// Replaces the record as it was read, and answers it as it is now.
+    /// Replaces the record, and returns it with its new revision.
     pub(super) async fn written(&self, read: Read) -> Result<Read, StoreError> {
         let transaction = self
             .servers
@@ -246,7 +245,7 @@ impl Controller {
     }
 }
 
-/// Which launch and which machine a record is about.
+/// Returns the launch and the machine of a record.
 fn about(server: &Server) -> (Option<LaunchToken>, Option<InstanceId>) {
     let launch = server.launch.as_ref().map(|launch| launch.token.clone());
     let machine = server.machine.as_ref().map(|machine| machine.id.clone());

@@ -1,4 +1,4 @@
-//! The one decision: what to do next for a server, by its record, what was seen, and the date. Pure.
+//! The decision of the controller: the next step for a server, by its record, the last scan and the date. Pure.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -15,34 +15,34 @@ use crate::{
     },
 };
 
-/// What a decision needs to know beside the record.
+/// The input of a decision in addition to the record.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// What the provider can do.
+    /// The optional verbs that the provider supports.
     pub verbs: &'a BTreeSet<OptionalVerb>,
-    /// For how long its reads may lag.
+    /// The consistency window of the provider.
     pub window: Duration,
-    /// The monitor's last look at the region.
+    /// The last scan of the region.
     pub scan: Option<&'a RegionScan>,
-    /// How persistent to be.
+    /// The policy of the controller.
     pub policy: &'a ControllerPolicy,
 }
 
 impl Facts<'_> {
-    /// How long the monitor takes to look again.
+    /// The time until the next scan.
     fn tick(&self) -> Duration {
         const UNTIL_IT_BEGINS: Duration = Duration::from_secs(10);
         self.scan.map_or(UNTIL_IT_BEGINS, |scan| scan.tick)
     }
 }
 
-/// The next step for a server.
+/// Returns the next step for a server.
 ///
-/// Never launches while the record names a machine that is not known to be gone; answers for every record; the same for
-/// the same record, facts and date.
+/// Never launches while the record has a machine that is not known to be terminated. Total and deterministic: the same record, facts and
+/// date give the same step.
 pub fn decide(server: &Server, facts: &Facts<'_>, now: DateTime<Utc>) -> Step {
     if let Some(retry) = &server.retry {
-        // What is newly asked for does not wait for the failures of what was asked before.
+        // A changed desired state does not wait for the failures of the previous one.
         let holds = retry.generation == server.generation && retry.not_before > now;
         if holds {
             return Step::Wait(Wait::Backoff, Some(retry.not_before));
@@ -51,7 +51,7 @@ pub fn decide(server: &Server, facts: &Facts<'_>, now: DateTime<Utc>) -> Step {
     match (&server.launch, &server.machine) {
         (None, None) if server.intent.power == Power::Deleted => Step::DeleteRecord,
         (None, None) => Step::Launch(LaunchReason::First),
-        // Nobody here writes such a record: a machine without a launch is left to those who can tell whose it is.
+        // No writer creates such a record: a machine without a launch is left to the operator.
         (None, Some(_)) => Step::Wait(Wait::Observation, None),
         (Some(launch), None) => without_machine(server, launch, facts),
         (Some(launch), Some(machine)) => with_machine(server, launch, machine, facts, now),
@@ -120,7 +120,7 @@ fn with_machine(
         return Step::Wait(Wait::Observation, None);
     };
     if !server.has_booted() && seen.state == CloudInstanceState::Pending {
-        // Only a look after the time is up shows that it has not booted in time.
+        // Only a scan after the timeout shows that it has not booted in time.
         let looked = server
             .observed_at(facts.scan)
             .is_some_and(|at| at > too_late);
@@ -133,7 +133,7 @@ fn with_machine(
     }
     if let Some(last_action) = machine.last_action {
         let shows_it = later(last_action.at, facts.window);
-        // What was seen before the change could show says nothing about it.
+        // An observation from before the change could be visible proves nothing.
         if server
             .observed_at(facts.scan)
             .is_none_or(|at| at <= shows_it)
@@ -145,13 +145,13 @@ fn with_machine(
     in_place(server, machine, seen, &plan, facts)
 }
 
-/// Whether a machine is known to be gone.
+/// Whether a machine is known to be terminated.
 enum End {
-    /// It may be there.
+    /// It may exist.
     NotYet,
-    /// It is not shown, and could come back.
+    /// It is not listed, and could reappear.
     Unsure,
-    /// It is gone for good.
+    /// It is terminated for good.
     Sure,
 }
 
@@ -199,7 +199,7 @@ fn after_the_end(
     attempt_again(server, launch, facts)
 }
 
-/// What is done to a machine that stays the same one.
+/// Decides on a change that keeps the machine.
 fn in_place(
     server: &Server,
     machine: &Machine,

@@ -1,4 +1,4 @@
-//! Launching: what is stored before the call, what after it, and how a launch is found again whose answer nobody has.
+//! Launching: what is stored before and after the call, and how a launch with an unknown outcome is settled.
 
 use chrono::{DateTime, Utc};
 use fleetwright::{
@@ -24,7 +24,7 @@ use crate::{
 };
 
 impl Controller {
-    /// Writes down a new launch with an incarnation of its own, and sends it.
+    /// Stores a new launch with its own incarnation, and sends it.
     pub(super) async fn begin(&self, mut read: Read, why: LaunchReason) -> Answer {
         let user_data = self.user_data(&read.value).await?;
         let now = self.clock.now();
@@ -42,7 +42,7 @@ impl Controller {
         self.send(read).await
     }
 
-    /// Sends the launch that is written down once more, after writing down that it is.
+    /// Sends the stored launch again, after recording the time.
     pub(super) async fn resend(&self, mut read: Read) -> Answer {
         record::mark_sent(&mut read.value, self.clock.now());
         let read = self.written(read).await?;
@@ -68,7 +68,7 @@ impl Controller {
     fn launch_failed(&self, server: &mut Server, error: &ProvisionError, now: DateTime<Utc>) {
         if let Some(launch) = &mut server.launch {
             match (error.kind(), error.effect()) {
-                // It may have made a machine all the same, in an earlier process or long ago: that is looked up first.
+                // An earlier send may have created a machine: it is looked up first.
                 (ErrorKind::TokenSpent | ErrorKind::TokenConflict, _) => launch.spent = true,
                 (_, Effect::None) => launch.sent_at = None,
                 (_, Effect::Done | Effect::Unknown) => {}
@@ -77,7 +77,7 @@ impl Controller {
         self.failed(server, error, now);
     }
 
-    /// Looks up a launch whose answer nobody has.
+    /// Looks up a launch with an unknown outcome.
     pub(super) async fn settle(&self, read: Read) -> Answer {
         let Some(launch) = read.value.launch.clone() else {
             return Ok(Action::Requeue);
@@ -104,7 +104,7 @@ impl Controller {
             return self.finish(read, adopted).await;
         }
         let sent_at = launch.sent_at.unwrap_or(now);
-        // Only past the window does its absence prove that there is no such machine.
+        // Only after the window does its absence prove that the machine does not exist.
         let proof = later(sent_at, self.cloud.capabilities().consistency_window);
         if now <= proof {
             return Ok(Action::RequeueAt(later(proof, MIN_DELAY)));
@@ -112,7 +112,7 @@ impl Controller {
         self.finish(read, record::record_no_effect).await
     }
 
-    /// The spec of a server as one of its machines is launched with it, or why that cannot be, in words.
+    /// Returns the config of a machine of a server, or why there is none.
     pub(super) fn config_of(
         &self,
         server: &Server,
@@ -135,7 +135,7 @@ impl Controller {
             .planner
             .plan(&spec)
             .map_err(|refusal| words(&refusal))?;
-        // The link of the record to the launch does not depend on what a planner makes of them.
+        // The link between record and launch does not depend on the planner.
         config.launch_token = Some(token);
         for (key, value) in &spec.tags {
             let set = config.tags.insert(key, value);
@@ -144,8 +144,8 @@ impl Controller {
         Ok(config)
     }
 
-    /// What a machine runs at its first boot: what is asked for, and what lets in the server's key and those whom its authority
-    /// vouches for. Or why there is no such thing, in words: no machine is launched without what it should trust.
+    /// Returns the user data of a machine: the requested user data, and the config that lets in the server's key and the certificates of
+    /// its authority. Or why there is none: no machine is launched without the authority it should trust.
     async fn user_data(
         &self,
         server: &Server,
@@ -170,7 +170,7 @@ impl Controller {
         Ok(assembled.map_err(|error| error.to_string()))
     }
 
-    /// The authority that a server trusts. It does not change, and is not deleted while the server claims it.
+    /// Reads the authority that a server trusts. It never changes, and is not deleted while the server refers to it.
     async fn authority(
         &self,
         server: &Server,
@@ -229,7 +229,7 @@ impl Controller {
     }
 }
 
-/// An error with those below it, in one line.
+/// Returns an error with its sources in one line.
 fn words(error: &dyn std::error::Error) -> String {
     let sources = std::iter::successors(Some(error), |error| error.source());
     let words: Vec<_> = sources.map(ToString::to_string).collect();

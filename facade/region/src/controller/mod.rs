@@ -1,15 +1,14 @@
-//! The server controller: makes of each server in a region what its record asks for.
+//! The server controller: brings each server of a region to its desired state.
 //!
-//! Owns the order of calls to the cloud for a server and nothing else: what is asked for is the
-//! [service](crate::server::Servers)'s, what is seen is the [monitor](crate::monitor)'s. It is woken by the store's watch with
-//! a key and no data, reads that server and the region's scan, [decides](decide()) and carries out one [step](Step).
-//! Nothing in a pass grows with the fleet.
+//! Owns the order of calls to the cloud for a server and nothing else: the desired state belongs to the
+//! [service](crate::server::Servers), the observed state to the [monitor](crate::monitor). A reconcile reads the server and the last scan
+//! of its region, [decides](decide()) and carries out one [step](Step). Its cost does not grow with the fleet.
 //!
-//! # Drawing
+//! # Diagram
 //!
-//! A server's [stage](Stage) follows from its record. Each line is a stage, a step that may be decided there, and the stages
-//! that the record is in once the step has succeeded; a test compares all of it with the code. What the monitor sees moves a
-//! server on, too: from `unseen` to `booting`, from there to `running`, and so on as the cloud's own state machine has it.
+//! The [stage](Stage) of a server follows from its record. Each line has a stage, a step that may be decided there, and the stages of the
+//! record after the step has succeeded; a test compares all of it with the code. Observations of the monitor move a server on as well:
+//! from `unobserved` to `booting`, from there to `running`, and so on along the cloud's own states.
 //!
 //! ```text
 //! new         --launch-->          unsettled
@@ -46,21 +45,21 @@
 //! stopped     --done-->            stopped
 //! ```
 //!
-//! In every stage there may also be a reason to wait.
+//! In every stage the controller may also wait.
 //!
-//! # What a crash leaves
+//! # After a crash
 //!
-//! | it dies | the record says | the next process |
+//! | the process dies | the record contains | the next process |
 //! | --- | --- | --- |
-//! | before a launch is stored | nothing of it | decides anew |
-//! | after that, whether the cloud got it or not | `unsettled`, with its token | looks the token up; past the consistency window it sends the same launch again |
+//! | before a launch is stored | nothing about it | decides again |
+//! | after that, whether or not the cloud received it | the launch with its token, `unsettled` | looks the token up; after the consistency window it sends the same launch again |
 //! | before the machine's id is stored | the same | finds the machine by the token |
-//! | before or after any other call | what was true before it | makes the call again, which is idempotent; only a reboot may happen twice |
-//! | before the record is deleted | that the machine is gone | deletes it |
+//! | before or after any other call | the state before the call | repeats the call, which is idempotent; only a reboot may happen twice |
+//! | before the record is deleted | that the machine is terminated | deletes it |
 //!
-//! The incarnation is raised in the transaction that decides to launch anew, and that transaction takes the old machine out of
-//! the record; it happens only once the old machine is known to be gone. So there is at most one machine for each server, and a
-//! token whose machine was recorded is never sent again.
+//! The transaction that decides on a new launch raises the incarnation and removes the old machine from the record; it happens only once
+//! the old machine is known to be terminated. So a server has at most one machine, and the token of a recorded machine is never sent
+//! again.
 
 mod act;
 #[cfg(test)]
@@ -98,20 +97,19 @@ pub use policy::ControllerPolicy;
 pub use stage::Stage;
 pub use step::{FailureReason, LaunchReason, Step, Wait};
 
-/// Makes of each server in a region what its record asks for.
+/// Brings each server of a region to its desired state.
 ///
 /// # Guarantees
 ///
 /// - At most one machine for each server, whatever is dropped, dies, fails or is lost, and whenever.
-/// - Every server comes to what its record asks for, once the cloud and the store let it.
+/// - Every server reaches its desired state once cloud and store work.
 /// - Dropping [`run`](Self::run) at any point is as safe as killing the process.
 ///
 /// # Assumptions
 ///
-/// A [monitor](crate::monitor::Monitor) looks at the same region: without it machines are launched and never seen. One controller
-/// works on a region at a time; two do the same work twice, and are held apart by the records' revisions and the launch
-/// tokens for as long as the cloud remembers those. The clocks of the processes differ by much less than the consistency
-/// window of the cloud.
+/// A [monitor](crate::monitor::Monitor) scans the same region: without it machines are launched and never observed. One controller works on
+/// a region at a time; two repeat each other's work, and are kept consistent by the records' revisions and by the launch tokens for as
+/// long as the cloud remembers those. The clocks of the processes differ by much less than the cloud's consistency window.
 #[derive(Clone)]
 pub struct Controller {
     region: RegionId,
@@ -147,14 +145,14 @@ impl Controller {
         })
     }
 
-    /// With other policy.
+    /// Sets the policy.
     #[must_use]
     pub fn with_policy(mut self, policy: ControllerPolicy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// One pass over one server: reads it, decides, carries out one step.
+    /// Reconciles one server: reads it, decides, and carries out one step.
     pub async fn reconcile(&self, id: ServerId) -> Result<Action, StoreError> {
         let Some(read) = self.servers.get(&id.key()?).await? else {
             return Ok(Action::AwaitChange);

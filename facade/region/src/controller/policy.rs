@@ -1,4 +1,4 @@
-//! What an operator may set about a controller.
+//! The settings of the server controller.
 
 use std::{num::NonZeroUsize, time::Duration};
 
@@ -6,28 +6,28 @@ use fleetwright_runtime::Backoff;
 
 use crate::server::ServerId;
 
-/// How persistent a controller is.
+/// Attempts, timeouts, delays and concurrency of a server controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ControllerPolicy {
-    /// How many machines are launched for a server that has not booted in its present life.
+    /// How many machines are launched for a server until one boots. Default: 3.
     pub max_attempts: u32,
-    /// How long a machine may take to its first boot before it counts as failed.
+    /// How long a machine may take to boot before it counts as failed. Default: 15 minutes.
     pub boot_timeout: Duration,
-    /// How long the end of a machine is waited for before it is asked for again.
+    /// How long the controller waits for a termination before it repeats the call. Default: 5 minutes.
     pub termination_timeout: Duration,
-    /// The delay after the first failure of a server's calls. It doubles with every further one.
+    /// The delay after the first failed call of a server. It doubles with every further failure. Default: 2 seconds.
     pub first_backoff: Duration,
-    /// The longest delay, before the random part. What a cloud asks for is kept even if it is longer.
+    /// The longest delay, without the random part. A longer delay that the cloud requests is kept. Default: 5 minutes.
     pub max_backoff: Duration,
-    /// How long what is refused for good waits for a catalog or a cloud that was changed.
+    /// The delay after a permanent refusal, in case the catalog or the cloud changes. Default: 10 minutes.
     pub refused_backoff: Duration,
-    /// How many servers are worked on at once.
+    /// How many servers are reconciled at once. Default: 32.
     pub concurrency: NonZeroUsize,
 }
 
 impl Default for ControllerPolicy {
-    /// Three attempts of a quarter of an hour each; delays from two seconds to five minutes.
+    /// Three attempts of 15 minutes each, and delays from 2 seconds to 5 minutes.
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self {
@@ -43,8 +43,8 @@ impl Default for ControllerPolicy {
 }
 
 impl ControllerPolicy {
-    /// How long to wait after the `failures`th failure in a row, counted from 1: each server in its own step, and the
-    /// same in every process.
+    /// Returns the delay after the given number of failures in a row, counted from 1: different for each server, and the same in every
+    /// process.
     pub fn backoff(&self, server: ServerId, failures: u32) -> Duration {
         let backoff = Backoff {
             first: self.first_backoff,

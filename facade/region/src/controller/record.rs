@@ -1,4 +1,4 @@
-//! What a step leaves in the record: pure changes of the controller's own fields.
+//! The changes of a record by a step: pure functions on the controller's own fields.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::server::{
     Power, Retry, Server, ServerSpec, Termination, TerminationReason, UnconfirmedChange, Writer,
 };
 
-/// A launch is decided: the record names it before it is sent, and no machine until it is answered.
+/// Stores a launch before it is sent. The record has no machine until the launch returns one.
 pub(super) fn start_launch(server: &mut Server, launch: Launch, now: DateTime<Utc>) {
     let words = format!(
         "launch {} was sent (attempt {})",
@@ -23,14 +23,14 @@ pub(super) fn start_launch(server: &mut Server, launch: Launch, now: DateTime<Ut
     add_event(server, now, EventKind::Launching, words);
 }
 
-/// The launch is about to be sent again.
+/// Records that the launch is sent again.
 pub(super) fn mark_sent(server: &mut Server, now: DateTime<Utc>) {
     if let Some(launch) = &mut server.launch {
         launch.sent_at = Some(now);
     }
 }
 
-/// The cloud has named the machine of the launch.
+/// Records the machine that a launch returned.
 pub(super) fn record_machine(
     server: &mut Server,
     info: &InstanceInfo,
@@ -56,14 +56,14 @@ pub(super) fn record_machine(
     add_event(server, now, kind, words);
 }
 
-/// The launch is known to have made nothing.
+/// Records that the launch had no effect.
 pub(super) fn record_no_effect(server: &mut Server) {
     if let Some(launch) = &mut server.launch {
         launch.sent_at = None;
     }
 }
 
-/// The machine is to be destroyed: from here on it is, whatever is asked for until then.
+/// Marks the machine for termination. The mark is never removed, whatever is requested later.
 pub(super) fn mark_for_termination(
     server: &mut Server,
     why: TerminationReason,
@@ -87,7 +87,7 @@ pub(super) fn mark_for_termination(
     add_event(server, now, EventKind::Terminating, words);
 }
 
-/// The cloud destroys the machine.
+/// Records that the cloud accepted the termination.
 pub(super) fn record_termination_accepted(server: &mut Server, now: DateTime<Utc>) {
     let machine = server.machine.as_mut();
     if let Some(termination) = machine.and_then(|machine| machine.termination.as_mut()) {
@@ -105,7 +105,7 @@ fn describe_reason(why: TerminationReason) -> &'static str {
     }
 }
 
-/// The field that a change in place is about.
+/// Returns the field that a change in place applies.
 fn field_of(act: MachineAction) -> Option<Field> {
     match act {
         MachineAction::Start | MachineAction::Stop | MachineAction::Reboot => None,
@@ -115,8 +115,7 @@ fn field_of(act: MachineAction) -> Option<Field> {
     }
 }
 
-/// A change of a field is about to be sent: until it is answered nobody knows what the machine has. Answers the unconfirmed there
-/// was before.
+/// Records a change that is about to be sent as unconfirmed. Returns the unconfirmed changes before that.
 pub(super) fn add_unconfirmed(server: &mut Server, act: MachineAction) -> UnconfirmedChange {
     let Some(machine) = &mut server.machine else {
         return UnconfirmedChange::default();
@@ -130,14 +129,14 @@ pub(super) fn add_unconfirmed(server: &mut Server, act: MachineAction) -> Unconf
     before
 }
 
-/// A change was refused without effect: the unconfirmed is what it was before.
+/// Restores the unconfirmed changes after a call without effect.
 pub(super) fn restore_unconfirmed(server: &mut Server, before: UnconfirmedChange) {
     if let Some(machine) = &mut server.machine {
         machine.unconfirmed = before;
     }
 }
 
-/// The cloud accepted a change in place.
+/// Records that the cloud accepted a change in place.
 pub(super) fn record_change(
     server: &mut Server,
     act: MachineAction,
@@ -156,7 +155,7 @@ pub(super) fn record_change(
         machine.unconfirmed.fields.remove(&field);
     }
     let words = match act {
-        // Whatever boots it anew is as good as a reboot.
+        // A start or a stop makes a pending reboot unnecessary.
         MachineAction::Start => {
             machine.reboots = reboots;
             "was started"
@@ -188,7 +187,7 @@ pub(super) fn record_change(
     add_event(server, now, EventKind::Changed, words);
 }
 
-/// The provider has no reboot: the request is answered by that, and not repeated.
+/// Records that the provider does not support reboots. The request is not repeated.
 pub(super) fn record_reboot_unsupported(server: &mut Server, now: DateTime<Utc>) {
     let reboots = server.intent.reboots;
     if let Some(machine) = &mut server.machine {
@@ -199,7 +198,7 @@ pub(super) fn record_reboot_unsupported(server: &mut Server, now: DateTime<Utc>)
     add_event(server, now, EventKind::Failed, words.to_owned());
 }
 
-/// What is asked for cannot be put to the cloud.
+/// Records that the desired state cannot be sent to the cloud.
 pub(super) fn record_refusal(
     server: &mut Server,
     until: DateTime<Utc>,
@@ -216,12 +215,12 @@ pub(super) fn record_refusal(
     add_event(server, now, EventKind::Failed, message);
 }
 
-/// Whether an error of this kind stays until somebody changes what is asked for.
+/// Returns whether an error of this kind lasts until the desired state changes.
 pub(super) fn is_refusal(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Invalid | ErrorKind::Unsupported)
 }
 
-/// A call failed.
+/// Records a failed call.
 pub(super) fn record_failure(
     server: &mut Server,
     error: &ProvisionError,
@@ -236,7 +235,7 @@ pub(super) fn record_failure(
     } else if is_refusal(error.kind()) {
         ConditionKind::Refused
     } else {
-        // What is left is the cloud's, the account's or the network's, and passes.
+        // The other kinds are temporary problems of the cloud, the account or the network.
         ConditionKind::CloudError
     };
     let message = format!("{} failed: {}", error.operation(), error.message());
@@ -249,7 +248,7 @@ pub(super) fn record_failure(
     add_event(server, now, EventKind::Failed, message);
 }
 
-/// Nothing more is done without somebody's word.
+/// Records that the controller does nothing more until the desired state changes.
 pub(super) fn record_final_failure(
     server: &mut Server,
     why: FailureReason,
@@ -286,14 +285,14 @@ pub(super) fn record_final_failure(
     }
 }
 
-/// Everything is as it is asked for.
+/// Records that the desired state is reached.
 pub(super) fn record_done(server: &mut Server, verbs: &BTreeSet<OptionalVerb>, now: DateTime<Utc>) {
     server.retry = None;
     server.observed_generation = server.generation;
     server.keep_conditions(&[ConditionKind::NextLaunch, ConditionKind::Unsupported]);
     let (power, reboots) = (server.intent.power, server.intent.reboots);
     if let (Power::Stopped, Some(machine)) = (power, &mut server.machine) {
-        // What does not run needs no reboot, however it came to be stopped.
+        // A stopped machine needs no reboot.
         machine.reboots = reboots;
     }
     let machine = server.machine.as_ref();
@@ -306,7 +305,7 @@ pub(super) fn record_done(server: &mut Server, verbs: &BTreeSet<OptionalVerb>, n
     }
 }
 
-/// A call was answered: what was wrong is over.
+/// Clears the failure state after a successful call.
 fn clear_failure(server: &mut Server) {
     server.retry = None;
     server.keep_conditions(&[ConditionKind::NextLaunch, ConditionKind::Unsupported]);

@@ -1,19 +1,19 @@
-//! Where a server is on its way, as the drawing of the [module](super) names it.
+//! The stages of a server, as in the diagram of the [module](super).
 
 use fleetwright::CloudInstanceState;
 
 use crate::server::{Presence, Server};
 
-/// A place in the drawing. It follows from the record alone and is stored nowhere.
+/// A stage in the diagram. It follows from the record alone and is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
     /// Nothing was ever launched.
     New,
-    /// A launch was sent, or is about to be, and nobody knows what became of it.
+    /// A launch was sent, or is about to be, and its outcome is unknown.
     Unsettled,
-    /// The last launch made nothing.
+    /// The last launch had no effect.
     Unlaunched,
-    /// There is a machine, and nobody has seen it yet.
+    /// There is a machine that was not observed yet.
     Unobserved,
     /// The machine has not booted in this life.
     Booting,
@@ -25,11 +25,11 @@ pub enum Stage {
     Stopping,
     /// The machine is stopped.
     Stopped,
-    /// The machine was not shown in the last look.
+    /// The last scan did not find the machine.
     Absent,
-    /// The machine is being destroyed.
+    /// The machine is being terminated.
     Terminating,
-    /// The machine is not there any more.
+    /// The machine no longer exists.
     Terminated,
 }
 
@@ -50,7 +50,7 @@ impl Stage {
         Self::Terminated,
     ];
 
-    /// The stage of a server.
+    /// Returns the stage of a server.
     pub fn of(server: &Server) -> Self {
         let Some(machine) = &server.machine else {
             return match &server.launch {
@@ -84,7 +84,7 @@ impl Stage {
         }
     }
 
-    /// Its name in the drawing.
+    /// Returns the name in the diagram.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::New => "new",

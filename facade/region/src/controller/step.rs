@@ -1,4 +1,4 @@
-//! What a controller does next: plain values, decided in one place and carried out in another.
+//! The steps of the controller: plain values, decided in one place and carried out in another.
 
 use chrono::{DateTime, Utc};
 use fleetwright::Reboot;
@@ -8,11 +8,11 @@ use crate::server::TerminationReason;
 /// The next step for a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Write down a new launch, and send it.
+    /// Store a new launch and send it.
     Launch(LaunchReason),
-    /// Send the launch that is written down, once more.
+    /// Send the stored launch again.
     Resend,
-    /// Find out what became of a launch that was sent.
+    /// Find out the outcome of a launch that was sent.
     Settle,
     /// Start the machine.
     Start,
@@ -20,61 +20,61 @@ pub enum Step {
     Stop,
     /// Reboot the machine.
     Reboot(Reboot),
-    /// Give the stopped machine another size.
+    /// Resize the stopped machine.
     Resize,
-    /// Put another image on the machine.
+    /// Reimage the machine.
     Reimage,
-    /// Change the machine's tags to what they should be.
+    /// Set the machine's tags.
     Retag,
-    /// Destroy the machine.
+    /// Terminate the machine.
     Terminate(TerminationReason),
-    /// Delete the record: nothing of the server is left in the cloud.
+    /// Delete the record: the server has no machine any more.
     DeleteRecord,
-    /// Say that nothing more is done without somebody's word.
+    /// Record that the controller does nothing more until the desired state changes.
     Fail(FailureReason),
-    /// Nothing until the record changes, or until then.
+    /// Wait until the record changes, or until this date.
     Wait(Wait, Option<DateTime<Utc>>),
-    /// Everything is as it is asked for.
+    /// The desired state is reached.
     Done,
 }
 
-/// Why a launch begins.
+/// Why a machine is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaunchReason {
-    /// It is the first.
+    /// It is the first machine.
     First,
-    /// The one before made nothing, and something else is asked for since.
+    /// The previous launch had no effect, and the spec has changed since.
     Changed,
-    /// The one before did not come to a boot.
+    /// The previous machine did not boot.
     Retry,
-    /// Another machine is asked for.
+    /// A replacement was requested.
     Replace,
 }
 
-/// Why nothing more is done.
+/// Why the controller does nothing more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureReason {
     /// No attempt is left.
     AttemptsExhausted,
-    /// The machine had booted and is gone.
+    /// The machine had booted and no longer exists.
     Lost,
 }
 
-/// What is waited for.
+/// What the controller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// The time for the next call, after one that failed.
+    /// The delay after a failed call.
     Backoff,
-    /// The monitor's first observation of the machine, or its next observation after a change.
+    /// The first observation of the machine, or the next one after a change.
     Observation,
-    /// The cloud, which is bringing the machine into another state.
+    /// The cloud, which is changing the state of the machine.
     Cloud,
-    /// The end of the machine.
+    /// The termination of the machine.
     Termination,
 }
 
 impl Step {
-    /// Its name in the drawing.
+    /// Returns the name in the diagram and in metrics.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Launch(LaunchReason::First) => "launch",

@@ -1,23 +1,23 @@
-//! The tags by which people, and a monitor that finds a machine nobody claims, can tell whose it is. They are never the only
-//! link: records name machines by id, and launches by token.
+//! The tags that name the region, the server and the machine, for people and for the monitor's search for orphans. They are never the
+//! only link: records refer to machines by id and to launches by token.
 
 use fleetwright::{TagChange, Tags};
 
 use crate::server::{Machine, Server};
 
-/// Which region's machine it is: the owner in the account.
+/// The region of the machine.
 pub const REGION: &str = "fleetwright-region";
-/// Which server's.
+/// The server of the machine.
 pub const SERVER: &str = "fleetwright-server";
-/// Which machine of that server: [`Server::machine_name`].
+/// The name of the machine: [`Server::machine_name`].
 pub const MACHINE: &str = "fleetwright-machine";
 
-/// What a machine of a server is tagged with: what is asked for, and the region's own tags, which win.
+/// Returns the desired tags of a machine: those of the spec, and the region's own, which take precedence.
 pub fn of(server: &Server, incarnation: u64) -> Tags {
     tagged(server, &server.spec.tags, incarnation)
 }
 
-/// What the machine should be tagged with as long as nothing else is applied.
+/// Returns the tags of the spec that was last applied, with the region's own.
 pub fn applied(server: &Server, machine: &Machine) -> Tags {
     tagged(server, &machine.applied.tags, machine.incarnation)
 }
@@ -30,13 +30,13 @@ fn tagged(server: &Server, asked: &Tags, incarnation: u64) -> Tags {
     ];
     let mut tags = asked.clone();
     for (key, value) in own {
-        // The keys are neither empty nor reserved: there is nothing to refuse.
+        // The keys are valid, so this cannot fail.
         let _ = tags.insert(key, value);
     }
     tags
 }
 
-/// From what the machine has, or may have, to what it should have.
+/// Returns the change from the tags that the machine has or may have to the desired ones.
 pub fn change(server: &Server, machine: &Machine) -> TagChange {
     let wanted = of(server, machine.incarnation);
     let mut change = TagChange::new();

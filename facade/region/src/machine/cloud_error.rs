@@ -1,4 +1,4 @@
-//! What a cloud's error means to whoever asked a machine. Pure.
+//! Translating the errors of a cloud for the caller. Pure.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use fleetwright_identity::Verb;
 use super::{MachineError, readiness::RETRY_AFTER};
 use crate::server::Server;
 
-/// When to ask again of a cloud that cannot be used and does not say when it can.
+/// The retry delay of an unavailable cloud that states none.
 const UNAVAILABLE: Duration = Duration::from_secs(15);
 
-/// What to tell of a verb that the cloud did not do.
+/// Returns the error for the caller of a verb that failed at the cloud.
 pub(super) fn translate_error(server: &Server, verb: Verb, error: ProvisionError) -> MachineError {
     let id = server.id;
     let asked = error.retry().delay().unwrap_or_default();
@@ -45,7 +45,7 @@ pub(super) fn translate_error(server: &Server, verb: Verb, error: ProvisionError
         | ErrorKind::Timeout
         | ErrorKind::Unavailable
         | ErrorKind::Unexpected
-        // Every kind there is is named above; one that comes later is the cloud's trouble until somebody says otherwise.
+        // All present kinds are named above. A future kind counts as unavailable.
         | _ => MachineError::Unavailable {
             id,
             verb,

@@ -1,4 +1,4 @@
-//! The console of a machine: what it printed, and a seat in front of it.
+//! The console of a machine: its output, and interactive sessions.
 
 use std::num::NonZeroUsize;
 
@@ -11,8 +11,8 @@ use super::{
 use crate::server::{Server, ServerId};
 
 impl MachineAccess {
-    /// What the machine of a server has printed: all that the cloud still has, or the last lines of it. It may be read
-    /// as soon as there is a machine, also while that does not boot.
+    /// Returns the console output of a server's machine: all that the cloud still has, or its last lines. Available as soon as there is a
+    /// machine, also if that does not boot.
     pub async fn console_output(
         &self,
         who: &Principal,
@@ -25,7 +25,7 @@ impl MachineAccess {
         Self::ended(verb, id, Some(&server.region), answer)
     }
 
-    /// A session on the console of a server that runs. Whoever has its address is in.
+    /// Opens a console session on a running server. Anyone with its URL has access: treat it as a secret.
     pub async fn console_session(
         &self,
         who: &Principal,
@@ -63,7 +63,7 @@ impl MachineAccess {
     }
 }
 
-/// Where the last lines of a text begin. A line break at the end ends the last line, and begins none.
+/// Returns the start of the last lines of a text. A line break at the end does not start another line.
 fn last_lines(text: &str, lines: NonZeroUsize) -> usize {
     let body = text.strip_suffix('\n').unwrap_or(text);
     let breaks = body.rmatch_indices('\n');

@@ -1,4 +1,4 @@
-//! Why a machine was not asked, or did not answer.
+//! Errors of the access to machines.
 
 use std::time::Duration;
 
@@ -14,88 +14,88 @@ use crate::{
     snapshot::MAX_DESCRIPTION_CHARS,
 };
 
-/// Why a call of [`MachineAccess`](super::MachineAccess) failed. Each sort says who can do something about it; none is a riddle. None
-/// holds what a machine printed, a key, or the address of a console.
+/// Why a call of [`MachineAccess`](super::MachineAccess) failed, and what to do. No error contains console output, a key, or the URL of a
+/// console.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MachineError {
-    /// There is no such server, or the caller may not know of it.
+    /// The server does not exist, or is not visible to the caller.
     #[error("there is no server {0}")]
     NotFound(ServerId),
-    /// The caller may know of it and may not do this.
+    /// The caller may see the server and lacks the permission for this call.
     #[error("not permitted")]
     Refused(#[source] Refused),
-    /// Its machine is not there yet, or not in a state in which this can be asked: worth asking again.
+    /// The machine is not ready for this call. Retry.
     #[error("server {id} is {found}: it must be {wanted}; retry in {retry_after:?}")]
     NotReady {
-        /// Which server.
+        /// The server.
         id: ServerId,
-        /// What it is.
+        /// The state it is in.
         found: &'static str,
-        /// What it would have to be.
+        /// The state that the call needs.
         wanted: &'static str,
-        /// When to ask again.
+        /// When to retry.
         retry_after: Duration,
     },
-    /// It has no machine, and will not have one unless somebody asks for it.
+    /// The server has no machine, and gets none until a replacement is requested.
     #[error("server {id} {found}: request a replacement, or delete it")]
     NoMachine {
-        /// Which server.
+        /// The server.
         id: ServerId,
-        /// What became of its machine.
+        /// Why it has no machine.
         found: &'static str,
     },
-    /// It is being deleted.
+    /// The server is being deleted.
     #[error("server {0} is being deleted: its machine cannot be accessed")]
     Deleting(ServerId),
-    /// The region's cloud does not offer this.
+    /// The region's cloud does not support this call.
     #[error("the cloud of region {region} does not support {}", .verb.as_str())]
     Unsupported {
-        /// Where.
+        /// The region.
         region: RegionId,
-        /// What.
+        /// The call.
         verb: Verb,
     },
-    /// The cloud cannot be used now: throttled, not reached in time, credentials.
+    /// The cloud cannot be used now: throttled, unreachable, or bad credentials.
     #[error("the cloud cannot perform {} for server {id} now: retry in {retry_after:?}", .verb.as_str())]
     Unavailable {
-        /// Which server.
+        /// The server.
         id: ServerId,
-        /// What was asked.
+        /// The call.
         verb: Verb,
-        /// When to ask again.
+        /// When to retry.
         retry_after: Duration,
-        /// What the cloud said.
+        /// The error of the cloud.
         source: ProvisionError,
     },
-    /// The cloud will not do it, however often it is asked.
+    /// The cloud refuses the call permanently.
     #[error("the cloud refuses {} for server {id}", .verb.as_str())]
     Declined {
-        /// Which server.
+        /// The server.
         id: ServerId,
-        /// What was asked.
+        /// The call.
         verb: Verb,
-        /// What the cloud said.
+        /// The error of the cloud.
         source: ProvisionError,
     },
-    /// Nobody said what the cloud of this region is.
+    /// The region is not one that this service was built with.
     #[error("region {0} is not served here: send the request to the service that serves it")]
     NoRegion(RegionId),
-    /// It has no key pair of its own.
+    /// The server has no key pair.
     #[error("server {0} has no key pair")]
     NoKey(ServerId),
-    /// It has a key pair that nobody here can open.
+    /// The server has a key pair, and this program has no keyring to decrypt it.
     #[error("the key of server {0} cannot be decrypted: this program has no keyring")]
     NoKeyring(ServerId),
-    /// Its key pair cannot be shown.
+    /// The key pair cannot be decrypted.
     #[error("the key of server {id} cannot be decrypted: the operator must check the keyring")]
     Key {
-        /// Which server.
+        /// The server.
         id: ServerId,
-        /// Why. It never holds a part of the key.
+        /// Why. It contains no part of the key.
         source: KeyError,
     },
-    /// A tag is refused, by its key or by what the cloud can hold.
+    /// A tag is invalid, or exceeds the limits of the cloud.
     #[error("the tags of the image are refused")]
     Tags(#[source] InvalidValue),
     /// The description is too long.
@@ -103,35 +103,35 @@ pub enum MachineError {
         "a description of {actual} characters is too long: at most {MAX_DESCRIPTION_CHARS} are allowed"
     )]
     DescriptionTooLong {
-        /// How long it is.
+        /// Its length in characters.
         actual: usize,
     },
     /// Another image has the id.
     #[error("another image has the id {0}: choose another id")]
     ImageTaken(ImageId),
-    /// The catalog does not have what the machine was booted from.
+    /// The image that the machine was booted from is not in the catalog.
     #[error("server {id} was booted from image {image}, which the catalog does not have")]
     NoSource {
-        /// Which server.
+        /// The server.
         id: ServerId,
-        /// What it was booted from.
+        /// That image.
         image: ImageId,
     },
-    /// The image could not be written down.
+    /// The image could not be recorded.
     #[error("image {id} was not recorded: retry")]
     Image {
-        /// Which image.
+        /// The image.
         id: ImageId,
         /// Why.
         source: ImageError,
     },
-    /// The store did not do it.
+    /// The store failed.
     #[error("the store failed")]
     Store(#[from] StoreError),
 }
 
 impl MachineError {
-    /// How long to wait before asking again, if that is what to do.
+    /// Returns the delay before a retry, if a retry can succeed.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::NotReady { retry_after, .. } | Self::Unavailable { retry_after, .. } => {
@@ -156,7 +156,7 @@ impl MachineError {
         }
     }
 
-    /// As metrics have it.
+    /// Returns the name in metrics.
     pub(crate) fn outcome(&self) -> &'static str {
         match self {
             Self::NotFound(_) => "not-found",

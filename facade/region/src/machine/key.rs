@@ -9,8 +9,8 @@ use crate::{
 };
 
 impl MachineAccess {
-    /// The private half of a server's key pair. It is the server's own, so that it opens no other machine, and it is there
-    /// from the first moment, whether or not there is a machine.
+    /// Returns the private key of a server. No other server has the same key, and it exists from the creation of the server on, with or
+    /// without a machine.
     pub async fn ssh_key(&self, who: &Principal, id: ServerId) -> Result<Secret, MachineError> {
         let verb = Verb::SshKey;
         let server = self.permitted(who, verb, id).await?;

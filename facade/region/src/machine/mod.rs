@@ -1,11 +1,10 @@
-//! What is asked of a server's machine and cannot wait: its console, its key, an image of it.
+//! Direct access to the machine of a server: its console, its private key, an image of it.
 //!
-//! Owns those calls, who may make them, and what is answered while there is no machine to ask. A wish that can wait is the
-//! [service](crate::server::Servers)'s, which calls no cloud; here at most one call is made, to the one machine that the server's
-//! record names. It never searches for a machine, and never writes to a server.
+//! Owns these calls, their permissions, and the errors while there is no machine. Changes of the desired state belong to the
+//! [service](crate::server::Servers), which calls no cloud; here a call makes at most one request, to the machine that the server's record
+//! names. This module never searches for a machine, and never writes to a server.
 //!
-//! [`MachineAccess::snapshot`] calls no cloud either: it writes down that an image is to be made, and
-//! [`Snapshots`](crate::snapshot::Snapshots) makes it.
+//! [`MachineAccess::snapshot`] makes no request either: it records the image, and [`Snapshots`](crate::snapshot::Snapshots) creates it.
 
 mod cloud_error;
 mod console;
@@ -31,10 +30,10 @@ use crate::{
     server::{Server, ServerId},
 };
 
-/// The machines behind servers. Clones are the same.
+/// Access to the machines of servers. Clones share everything.
 ///
-/// Every call takes the caller's principal, and asks for the permission of its own verb on servers. What the caller may not
-/// know of looks like what does not exist.
+/// Every call takes the caller's principal and requires the permission of its own verb on servers. A server that is not visible to the
+/// caller is reported as missing.
 #[derive(Clone)]
 pub struct MachineAccess {
     servers: Table<Server>,
@@ -42,13 +41,13 @@ pub struct MachineAccess {
     pub(crate) clock: Arc<dyn Clock>,
     keys: SshKeys,
     clouds: BTreeMap<RegionId, Arc<dyn InstanceProvisioner>>,
-    /// In whose name the region does what the caller may have done.
+    /// The principal of the region, for what it does after it has checked the caller's permission.
     pub(crate) own: Principal,
 }
 
 impl MachineAccess {
-    /// The machines of the servers in a store with [its kinds](crate::schema::add_kinds). The keys are those that
-    /// [`Servers`](crate::server::Servers) was given.
+    /// Creates the service on a store with [the region's kinds](crate::schema::add_kinds). The keys must be those of
+    /// [`Servers`](crate::server::Servers).
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -65,14 +64,14 @@ impl MachineAccess {
         })
     }
 
-    /// Adds a region with its cloud: the handle that its controller and monitor have, too.
+    /// Adds a region with its cloud: the handle of its controller and monitor.
     #[must_use]
     pub fn with_region(mut self, region: RegionId, cloud: Arc<dyn InstanceProvisioner>) -> Self {
         self.clouds.insert(region, cloud);
         self
     }
 
-    /// The server, if there is one to which the caller may do that; if not, that is counted.
+    /// Returns the server if the caller has the permission; otherwise the error is counted.
     pub(crate) async fn permitted(
         &self,
         who: &Principal,
@@ -100,13 +99,13 @@ impl MachineAccess {
         }
     }
 
-    /// The cloud of a server's region.
+    /// Returns the cloud of a server's region.
     fn cloud(&self, server: &Server) -> Result<&Arc<dyn InstanceProvisioner>, MachineError> {
         let cloud = self.clouds.get(&server.region);
         cloud.ok_or_else(|| MachineError::NoRegion(server.region.clone()))
     }
 
-    /// The same, if it declares that it does this.
+    /// Returns the cloud of a server's region if it supports the verb.
     pub(crate) fn offering(
         &self,
         server: &Server,
@@ -121,7 +120,7 @@ impl MachineAccess {
         Ok(cloud)
     }
 
-    /// Counts and tells how a call ended. Neither holds anything that was read.
+    /// Records the outcome of a call in metrics and the log, without any content.
     pub(crate) fn ended<T>(
         verb: Verb,
         id: ServerId,
@@ -150,7 +149,7 @@ impl MachineAccess {
     }
 }
 
-/// The region itself: it makes images that callers may have made, and opens keys that they may see.
+/// Returns the principal of the region, which creates images and decrypts keys for permitted callers.
 pub(crate) fn own() -> Result<Principal, Invalid> {
     let unfit = |error: &dyn fmt::Display| Invalid::new(error.to_string());
     let name = ActorName::new("region").map_err(|error| unfit(&error))?;

@@ -1,4 +1,4 @@
-//! Whether a server has a machine of which something can be asked. Pure.
+//! Whether the machine of a server can serve a call now. Pure.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use fleetwright::CloudInstanceState;
 use super::MachineError;
 use crate::server::{ConditionKind, Field, Machine, Power, Presence, Server, TerminationReason};
 
-/// When to ask again for what is not there yet: about as long as a monitor takes to see a change.
+/// The retry delay while a machine is not ready: about one scan of the monitor.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// In which state a machine must be.
+/// The state that a call requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequiredState {
-    /// In any in which it exists: a console is the only witness of a boot that fails.
+    /// Any in which it exists: the console is the only trace of a boot that fails.
     Machine,
     /// Running.
     Running,
-    /// Running or stopped, with what is on its disk known.
+    /// Running or stopped, without an unconfirmed reimage.
     AtRest,
 }
 
@@ -31,7 +31,7 @@ impl RequiredState {
     }
 }
 
-/// The machine of a server, by what is recorded. That may be old; the cloud has the last word.
+/// Returns the machine of a server if it is ready, by the record. The record may be outdated; the cloud decides.
 pub(crate) fn ready_machine(
     server: &Server,
     needs: RequiredState,
@@ -84,7 +84,7 @@ fn not_ready(server: &Server, needs: RequiredState, found: &'static str) -> Mach
     }
 }
 
-/// There is none yet.
+/// The error of a server without a machine.
 fn not_launched(server: &Server, needs: RequiredState) -> MachineError {
     let holds = |kind| server.condition(kind).is_some();
     if holds(ConditionKind::AttemptsExhausted) || holds(ConditionKind::Refused) {
@@ -102,7 +102,7 @@ fn not_launched(server: &Server, needs: RequiredState) -> MachineError {
     not_ready(server, needs, found)
 }
 
-/// It had one, which is gone or going, and nobody asked for that.
+/// The error of a server whose machine was terminated without a request.
 fn gone(server: &Server, needs: RequiredState) -> MachineError {
     let id = server.id;
     if server.condition(ConditionKind::AttemptsExhausted).is_some() {

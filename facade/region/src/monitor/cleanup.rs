@@ -1,4 +1,4 @@
-//! Finding orphans, and sweeping them where that is allowed.
+//! Finding orphans, and terminating them if the policy allows that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::{
 };
 
 impl Monitor {
-    /// Finds the machines of the region that no server claims, and sweeps them if the look can be believed.
+    /// Finds the orphans of the region, and terminates them if the policy allows it and the scan is trusted.
     pub(super) async fn orphans(
         &self,
         listed: &BTreeMap<InstanceId, InstanceInfo>,
@@ -39,7 +39,7 @@ impl Monitor {
             ));
         }
         for info in old {
-            // As the record is now, which may be younger than the list.
+            // The current record, which may be newer than the list.
             let server = self.server_of(info).await?;
             if !orphan::is_unclaimed(info, server.as_ref()) {
                 continue;
@@ -76,7 +76,7 @@ impl Monitor {
         }
     }
 
-    /// The server that a machine's tags name, if there is one.
+    /// Returns the server that the tags of a machine name, if it exists.
     async fn server_of(&self, info: &InstanceInfo) -> Result<Option<Server>, ScanError> {
         let named = info.tags.get(tags::SERVER);
         let Some(id) = named.and_then(|text| text.parse::<ServerId>().ok()) else {

@@ -1,22 +1,21 @@
-//! The monitor: looks at a region once per tick, with one list for any number of servers, and writes what it saw.
+//! The monitor: scans a region once per tick, with one list for any number of servers, and records what it observes.
 //!
-//! Owns what is observed, and never acts on a server's machine. It is the only one that destroys what no record names, and only
-//! where its operator allows that.
+//! Owns the observed state, and never changes the machine of a server. It is the only part that terminates orphans, and only if the
+//! operator allows that.
 //!
-//! # A look
+//! # A scan
 //!
-//! 1. Everything in the account is listed, once. MachineAccess are told by their ids, so that one whose tags were taken away is
-//!    not missing.
-//! 2. Then the records of the region are read: a machine that was launched after the list began is too young to be missed.
-//! 3. MachineAccess that were not listed are asked for by their ids, in one batch: those that are on their way out, and, if the
-//!    list was complete and not too many are absent, the others. "Not found" past the consistency window is missing.
-//! 4. What has changed is written to the servers' records; then the scan, which says that all others are as they were.
+//! 1. It lists every machine of the account once. Machines are identified by id, so one that lost its tags is not missing.
+//! 2. Then it reads the records of the region. A machine that was launched after the list started is too young to be missing.
+//! 3. It describes the machines that were not listed in one batch: those that are being terminated, and, if the list was complete and
+//!    not too many are absent, the others. "Not found" after the consistency window means missing.
+//! 4. It writes the changes to the records of the servers, and then the [scan record](RegionScan), which covers all unchanged servers.
 //!
-//! # When it is not believed
+//! # When a scan is not trusted
 //!
-//! A list with gaps, and a count of absent or unclaimed machines above the [limit](Limit), freeze it: nothing is declared
-//! missing and nothing swept, and the [scan](RegionScan) and the metrics say why. A look that fails, or whose report cannot be
-//! written, leaves the scan as it was: what was not looked at within two ticks has unknown health.
+//! A list with gaps, or more absent machines or orphans than the [limit](Limit), freezes the monitor: nothing is declared missing and
+//! nothing is terminated; the scan record and the metrics say why. A scan that fails, or whose results cannot be written, leaves the
+//! scan record unchanged: a server that was not observed within two ticks has unknown health.
 //!
 //! # Metrics
 //!
@@ -24,15 +23,15 @@
 //!
 //! | name | kind | what |
 //! | --- | --- | --- |
-//! | `fleetwright_region_scans_total` | counter | looks, by `outcome`: `ok`, `frozen`, `failed` |
+//! | `fleetwright_region_scans_total` | counter | scans, by `outcome`: `ok`, `frozen`, `failed` |
 //! | `fleetwright_region_machines` | gauge | machines listed |
 //! | `fleetwright_region_servers` | gauge | servers with a machine |
 //! | `fleetwright_region_machines_absent` | gauge | machines of servers that were not listed |
 //! | `fleetwright_region_drift` | gauge | servers that have drifted, by `kind` |
-//! | `fleetwright_region_orphans` | gauge | machines of the region that no server claims |
-//! | `fleetwright_region_orphans_terminated_total` | counter | orphans destroyed |
-//! | `fleetwright_region_frozen` | gauge | 1 while nothing is declared missing or swept |
-//! | `fleetwright_region_scan_seconds` | histogram | how long a look took |
+//! | `fleetwright_region_orphans` | gauge | orphans found |
+//! | `fleetwright_region_orphans_terminated_total` | counter | orphans terminated |
+//! | `fleetwright_region_frozen` | gauge | 1 while nothing is declared missing or terminated |
+//! | `fleetwright_region_scan_seconds` | histogram | duration of a scan |
 //! | `fleetwright_region_unreadable_total` | counter | records of servers that cannot be read |
 //!
 //! The controller adds `fleetwright_region_steps_total` by `step`, `fleetwright_region_call_failures_total` by `operation` and
@@ -66,13 +65,13 @@ pub use scan::ScanReport;
 
 use orphan::FirstSeen;
 
-/// Looks at a region once per tick. See the [module](self).
+/// Scans a region once per tick. See the [module](self).
 ///
 /// # Guarantees
 ///
-/// - One list for each look, whatever the number of servers.
-/// - A machine that exists past the consistency window is never declared missing, and one that a record names, or a launch
-///   under way may have made, is never swept.
+/// - One list per scan, whatever the number of servers.
+/// - A machine that exists after the consistency window is never declared missing. A machine that belongs to a record, or that a
+///   pending launch may have created, is never terminated.
 /// - Dropping [`run`](Self::run) at any point is as safe as killing the process.
 pub struct Monitor {
     region: RegionId,
@@ -85,17 +84,17 @@ pub struct Monitor {
     unclaimed: Mutex<FirstSeen>,
 }
 
-/// Why a look came to nothing. What it saw until then may be written; the scan is as it was.
+/// Why a scan failed. Some of its results may be written; the scan record is unchanged.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScanError {
-    /// The cloud did not show what there is.
+    /// The cloud could not be listed.
     #[error("the region cannot be listed")]
     Cloud(#[from] ProvisionError),
-    /// The store did not take what was seen.
+    /// The results could not be stored.
     #[error("the store failed")]
     Store(#[from] StoreError),
-    /// Others wrote the same records again and again.
+    /// Other writers changed the same records on every attempt.
     #[error("{0} servers were changed by others during the scan: the next scan includes them")]
     Busy(u64),
 }
@@ -107,7 +106,7 @@ impl From<Invalid> for ScanError {
 }
 
 impl Monitor {
-    /// The monitor of a region, on a store whose schema has [its kinds](crate::schema::add_kinds).
+    /// Creates the monitor of a region, on a store with [the region's kinds](crate::schema::add_kinds).
     pub fn new(
         region: RegionId,
         store: Arc<dyn Store>,
@@ -126,19 +125,19 @@ impl Monitor {
         })
     }
 
-    /// With another policy.
+    /// Sets the policy.
     #[must_use]
     pub fn with_policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// How often it looks.
+    /// Returns the time between two scans.
     pub fn tick(&self) -> Duration {
         self.policy.tick_with(self.cloud.capabilities())
     }
 
-    /// Looks, tick by tick, until it is dropped.
+    /// Scans once per tick until the future is dropped.
     pub async fn run(&self) {
         loop {
             let began = Instant::now();
@@ -155,14 +154,14 @@ impl Monitor {
             counter!("fleetwright_region_scans_total", &labels).increment(1);
             histogram!("fleetwright_region_scan_seconds", "region" => self.label())
                 .record(began.elapsed());
-            // From the beginning, so that a slow list does not make the looks rarer; and never without a pause.
+            // Counted from the start, so that a slow list does not make scans rarer; and never without a pause.
             let next = began + self.tick();
             sleep_until(next.max(Instant::now() + self.tick() / 4)).await;
         }
     }
 
     fn first_seen(&self) -> std::sync::MutexGuard<'_, FirstSeen> {
-        // What is in it is replaced as a whole: a panic elsewhere leaves it whole.
+        // The content is replaced as a whole, so a panic elsewhere leaves it consistent.
         self.unclaimed
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

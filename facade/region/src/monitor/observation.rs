@@ -1,4 +1,4 @@
-//! What a observation means for a server's record. Pure.
+//! Applying an observation to the record of a server. Pure.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -13,18 +13,18 @@ use crate::{
     },
 };
 
-/// What one look showed of one machine.
+/// What one scan found out about one machine.
 #[derive(Clone, Debug)]
 pub(super) enum Observation {
-    /// It is there, or its end is still told. The tags, where they were shown.
+    /// The cloud reported it, with its tags if it was listed.
     Shown(Box<InstanceStatus>, Option<Tags>),
-    /// It was not shown, which proves nothing.
+    /// It was not listed, which is no proof.
     Absent,
-    /// There is no such machine.
+    /// The machine does not exist.
     Missing,
 }
 
-/// When a look was, and what it goes by.
+/// The start and the settings of a scan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScanContext {
     pub(super) began: DateTime<Utc>,
@@ -32,7 +32,7 @@ pub(super) struct ScanContext {
     pub(super) stuck_after: Duration,
 }
 
-/// Writes a observation of the machine that the record names into the monitor's fields.
+/// Applies an observation of the server's machine to the monitor's fields.
 pub(super) fn apply(server: &mut Server, observation: &Observation, look: &ScanContext) {
     let Some(machine) = server.machine.clone() else {
         return;
@@ -44,7 +44,7 @@ pub(super) fn apply(server: &mut Server, observation: &Observation, look: &ScanC
     };
     let drift = drift(server, &machine, &now_seen, observation, look);
     tell(server, before.as_ref(), &now_seen, &drift, look.began);
-    // One that is being destroyed from here has had its chance: its successor is launched whatever it does until then.
+    // A machine that is being terminated is replaced anyway, whatever its state is until then.
     let running = now_seen.state == CloudInstanceState::Running && machine.termination.is_none();
     let known = |booted: &Booted| booted.incarnation >= machine.incarnation;
     if running && !server.booted.as_ref().is_some_and(known) {
@@ -54,13 +54,13 @@ pub(super) fn apply(server: &mut Server, observation: &Observation, look: &ScanC
         });
     }
     server.drift = drift;
-    // A look that saw the same is told by the scan.
+    // The scan record covers a scan without changes.
     if !before.is_some_and(|before| before.same_observation(&now_seen)) {
         server.observed = Some(now_seen);
     }
 }
 
-/// What is known of the machine after a observation; nothing if it was never seen.
+/// Returns what is known of the machine after an observation, or `None` if it was never observed.
 fn observed(
     machine: &Machine,
     before: Option<&Observed>,
@@ -77,7 +77,7 @@ fn observed(
         Observation::Shown(status, _) => {
             let possible = |seen: &&Observed| status.state.can_be_observed_after(seen.state);
             match before {
-                // The list is older than what is known: nothing comes back from the end.
+                // The list is older than the known state: a terminated machine does not come back.
                 Some(seen) if !possible(&seen) => Some(seen.clone()),
                 Some(_) | None => Some(Observed::of((**status).clone(), began, before)),
             }
@@ -128,7 +128,7 @@ fn drift(
         }
         Running | Stopped | Terminated => {}
     }
-    // What was done from here may not show yet.
+    // Our own change may not be visible yet.
     let settled = |at: DateTime<Utc>| look.began > later(at, look.window);
     let act = machine.last_action.map(|last_action| last_action.action);
     let quiet = machine

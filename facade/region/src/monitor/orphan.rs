@@ -1,4 +1,4 @@
-//! MachineAccess that carry the region's tag and that no server claims.
+//! Orphans: machines with the region's tag that belong to no server.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use fleetwright::{InstanceId, InstanceInfo};
 
 use crate::{controller::tags, ids::RegionId, server::Server};
 
-/// The region's machines among those listed that no record names, with the date since which each is known.
+/// Returns the listed machines of the region that no record names.
 pub(super) fn candidates<'a>(
     region: &RegionId,
     listed: &'a BTreeMap<InstanceId, InstanceInfo>,
@@ -18,7 +18,7 @@ pub(super) fn candidates<'a>(
     listed.values().filter(ours).filter(unclaimed).collect()
 }
 
-/// Whether the server that a machine's tags name does not claim it, by the record as it is now.
+/// Returns whether the server that a machine's tags name does not own it, by its current record.
 pub(super) fn is_unclaimed(info: &InstanceInfo, server: Option<&Server>) -> bool {
     let Some(server) = server else {
         return true;
@@ -26,19 +26,19 @@ pub(super) fn is_unclaimed(info: &InstanceInfo, server: Option<&Server>) -> bool
     if let Some(machine) = &server.machine {
         return machine.id != info.id;
     }
-    // Its launch may be the one whose answer nobody has yet.
+    // It may come from the launch whose outcome is still unknown.
     let machine = info.tags.get(tags::MACHINE);
     let launch = server.launch.as_ref();
     let launching = launch.map(|launch| server.machine_name(launch.incarnation));
     launching.is_none() || launching.as_deref() != machine
 }
 
-/// Since when each unclaimed machine is known to be so.
+/// When each machine without a server was first observed.
 #[derive(Debug, Default)]
 pub(super) struct FirstSeen(BTreeMap<InstanceId, DateTime<Utc>>);
 
 impl FirstSeen {
-    /// Remembers these, and no others.
+    /// Keeps these machines and forgets all others.
     pub(super) fn remember(&mut self, unclaimed: &[&InstanceInfo], now: DateTime<Utc>) {
         let since = |info: &&InstanceInfo| {
             let seen = self.0.get(&info.id).copied();
@@ -47,8 +47,8 @@ impl FirstSeen {
         self.0 = unclaimed.iter().map(since).collect();
     }
 
-    /// Since when a machine is there without a server that claims it, as far as is known here. Clocks and clouds differ in
-    /// what a launch time is, so that it can make a machine younger and never older.
+    /// Returns since when a machine has been without a server, as far as this process knows. Clocks and clouds differ in the meaning of a
+    /// launch time, so it can make a machine younger, and never older.
     pub(super) fn since(&self, info: &InstanceInfo, now: DateTime<Utc>) -> DateTime<Utc> {
         let seen = self.0.get(&info.id).copied().unwrap_or(now);
         info.launch_time.map_or(seen, |launched| launched.max(seen))

@@ -1,52 +1,51 @@
-//! What an operator may set about a monitor.
+//! The settings of the monitor.
 
 use std::time::Duration;
 
 use fleetwright::Capabilities;
 
-/// How often a monitor looks, and what it may do about what it sees.
+/// How often a monitor scans, and what it does about orphans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
-    /// How often it looks; never more often than the provider declares.
+    /// The time between two scans, and at least the provider's poll tick. Default: 15 seconds.
     pub tick: Duration,
-    /// How long a machine may be in a passing state before it counts as stuck.
+    /// How long a machine may be in a transitional state before it counts as stuck. Default: 15 minutes.
     pub stuck_after: Duration,
-    /// How old a machine must be before it can be an orphan: older than any launch that is under way.
+    /// How old a machine must be to count as an orphan: older than any pending launch. Default: 1 hour.
     pub orphan_age: Duration,
-    /// What is done about orphans.
+    /// What is done about orphans. Default: they are reported.
     pub sweep: Sweep,
-    /// How many machines may be found absent, and how many to be orphans, in one look before it is believed less than the
-    /// records.
+    /// How many absent machines and how many orphans one scan may find and still be trusted. Default: 5, or 10 percent of the servers.
     pub limit: Limit,
 }
 
 /// What is done about orphans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sweep {
-    /// They are reported.
+    /// Report them.
     Report,
-    /// They are reported and destroyed.
+    /// Report and terminate them.
     Destroy,
 }
 
-/// A count that is too high to be true: above `least`, and above `percent` of the region's servers.
+/// The highest plausible count: `least`, or `percent` of the region's servers if that is more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limit {
-    /// Up to here any count is believed.
+    /// A count up to this is always plausible.
     pub least: u64,
-    /// Up to this part of the region's servers a count is believed.
+    /// A count up to this percentage of the servers is plausible.
     pub percent: u64,
 }
 
 impl Limit {
-    /// Believes `least` in any case, and `percent` of the servers.
+    /// Creates a limit.
     pub const fn new(least: u64, percent: u64) -> Self {
         Self { least, percent }
     }
 
-    /// The highest count that is believed among `servers`.
+    /// Returns the highest plausible count for this number of servers.
     pub fn among(&self, servers: u64) -> u64 {
         let part = servers.saturating_mul(self.percent) / 100;
         self.least.max(part)
@@ -54,7 +53,7 @@ impl Limit {
 }
 
 impl Default for Policy {
-    /// Looks every fifteen seconds; reports orphans of an hour; freezes above five and a tenth of the servers.
+    /// Scans every 15 seconds, reports orphans older than an hour, and freezes above 5 and 10 percent of the servers.
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self {
@@ -68,7 +67,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// How often it is looked with a provider.
+    /// Returns the time between two scans with a provider.
     pub fn tick_with(&self, capabilities: &Capabilities) -> Duration {
         self.tick.max(capabilities.poll_interval)
     }

@@ -1,5 +1,5 @@
-//! The region's scan: one record for each region, written once per look, so that a look that sees no change writes one record
-//! and not one for each server.
+//! The scan record: one for each region, written once per scan, so that a scan without changes writes one record instead of one for each
+//! server.
 
 use std::time::Duration;
 
@@ -10,40 +10,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::RegionId;
 
-/// How many orphans a scan names.
+/// How many orphans a scan record lists.
 pub const MAX_LISTED_ORPHANS: usize = 50;
 
-/// What the last look at a region came to. Written by its [monitor](super::Monitor) alone, after everything that the look saw
-/// is in the records of the servers.
+/// The result of the last scan of a region. Written only by its [monitor](super::Monitor), after all changes are in the records of the
+/// servers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RegionScan {
-    /// Which region.
+    /// The region.
     pub region: RegionId,
-    /// When the look began.
+    /// When the scan started.
     pub at: DateTime<Utc>,
-    /// How often it is looked.
+    /// The time between two scans.
     pub tick: Duration,
-    /// How many machines were shown in all, other people's too.
+    /// How many machines were listed, including those of others in the account.
     pub machines: u64,
-    /// How many servers have one.
+    /// How many servers have a machine.
     pub servers: u64,
-    /// What could not be seen.
+    /// The parts of the account that could not be listed.
     pub gaps: Vec<String>,
-    /// Why nothing is declared missing and nothing swept, if that is so.
+    /// Why nothing is declared missing and no orphan is terminated, if the scan is not trusted.
     pub frozen: Option<String>,
-    /// MachineAccess of this region that no server claims, the first [`MAX_LISTED_ORPHANS`] of them.
+    /// The first [`MAX_LISTED_ORPHANS`] orphans.
     pub orphans: Vec<Orphan>,
 }
 
-/// A machine of a region that no server claims.
+/// A machine of a region that belongs to no server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Orphan {
-    /// Which machine.
+    /// The machine.
     pub machine: InstanceId,
     /// The server that its tags name.
     pub server: Option<String>,
-    /// Since when it was there.
+    /// Since when it is known.
     pub since: DateTime<Utc>,
     /// What was done about it.
     pub outcome: OrphanOutcome,
@@ -55,9 +55,9 @@ pub struct Orphan {
 pub enum OrphanOutcome {
     /// It was reported.
     Reported,
-    /// The cloud accepted to destroy it.
+    /// The cloud accepted its termination.
     Terminated,
-    /// The cloud did not; it is tried again with the next look.
+    /// The termination failed; the next scan retries it.
     TerminationFailed,
 }
 
@@ -66,7 +66,7 @@ impl Document for RegionScan {
 }
 
 impl RegionScan {
-    /// The key of a region's scan.
+    /// Returns the key of a region's scan record.
     pub fn key(region: &RegionId) -> Result<Key, Invalid> {
         Key::new(region.as_str())
     }

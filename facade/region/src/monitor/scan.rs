@@ -1,4 +1,4 @@
-//! One look: the order of its reads and writes.
+//! One scan: the order of its reads and writes.
 
 use std::collections::BTreeMap;
 
@@ -19,33 +19,33 @@ use crate::server::{Drift, Presence, REGION_INDEX, Server};
 
 /// How many records are written at once.
 const CONCURRENT_WRITES: usize = 16;
-/// How often a record is tried that others write, too.
+/// How often a write is tried when others write the same record.
 const TRIES: usize = 8;
 
-/// What a look came to.
+/// The result of a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScanReport {
-    /// MachineAccess listed, other people's too.
+    /// Listed machines, including those of others in the account.
     pub machines: u64,
     /// Servers that have a machine.
     pub servers: u64,
     /// How many of those machines were not listed.
     pub absent: u64,
-    /// Servers by the sort of their drift.
+    /// The number of servers by kind of drift.
     pub drift: BTreeMap<Drift, u64>,
-    /// What could not be seen.
+    /// The parts of the account that could not be listed.
     pub gaps: Vec<String>,
-    /// Why nothing was declared missing and nothing swept, if that is so.
+    /// Why nothing was declared missing and no orphan was terminated, if the scan is not trusted.
     pub frozen: Option<String>,
-    /// MachineAccess that no server claims, with what was done about each.
+    /// The orphans, with what was done about each.
     pub orphans: Vec<Orphan>,
     /// How many records were written.
     pub written: u64,
 }
 
 impl Monitor {
-    /// Looks once.
+    /// Scans the region once.
     pub async fn scan(&self) -> Result<ScanReport, ScanError> {
         let began = self.clock.now();
         let (listed, gaps) = self.list().await?;
@@ -75,7 +75,7 @@ impl Monitor {
         Ok(report)
     }
 
-    /// Every machine in the account that is not terminated, and what could not be seen.
+    /// Lists every machine in the account that is not terminated, with the gaps of the list.
     async fn list(
         &self,
     ) -> Result<(BTreeMap<InstanceId, InstanceInfo>, Vec<String>), ProvisionError> {
@@ -93,7 +93,7 @@ impl Monitor {
         Ok((listed, gaps))
     }
 
-    /// The region's servers that have a machine.
+    /// Reads the region's servers that have a machine.
     async fn records(&self) -> Result<Vec<Versioned<Server>>, ScanError> {
         let by_region = IndexName::new(REGION_INDEX)?;
         let query = self.servers.by(&by_region, self.region.as_str());
@@ -105,7 +105,7 @@ impl Monitor {
         Ok(page.items.into_iter().filter(has_machine).collect())
     }
 
-    /// What the look shows of each machine that a record names.
+    /// Returns the observation of each machine that a record names.
     async fn observations(
         &self,
         servers: &[Versioned<Server>],
@@ -157,7 +157,7 @@ impl Monitor {
         observations
     }
 
-    /// Asks for machines by name.
+    /// Describes machines by id.
     async fn ask(&self, ids: &[InstanceId]) -> Vec<(InstanceId, Observation)> {
         if ids.is_empty() {
             return Vec::new();
@@ -172,7 +172,7 @@ impl Monitor {
         ids.iter().cloned().zip(answers).collect()
     }
 
-    /// Writes every record that a observation changes, and answers how many could not be.
+    /// Writes every record that an observation changes, and returns how many could not be written.
     async fn write_all(
         &self,
         servers: Vec<Versioned<Server>>,
@@ -198,7 +198,7 @@ impl Monitor {
         Ok(unwritten)
     }
 
-    /// Writes what was seen of one server; nothing if others were faster all the time.
+    /// Writes the observation of one server. Returns `None` if every attempt conflicted with another writer.
     async fn write(
         &self,
         mut read: Versioned<Server>,
@@ -241,7 +241,7 @@ impl Monitor {
         Ok(None)
     }
 
-    /// Says that everything which the look saw is written.
+    /// Writes the scan record, after all changes are written.
     async fn beat(&self, began: DateTime<Utc>, report: &ScanReport) -> Result<(), ScanError> {
         let key = RegionScan::key(&self.region)?;
         let mut orphans = report.orphans.clone();
@@ -257,7 +257,7 @@ impl Monitor {
             orphans,
         };
         let transaction = match self.scans.get(&key).await? {
-            // Another monitor looked later.
+            // Another monitor has written a later scan.
             Some(newer) if newer.value.at > began => return Ok(()),
             Some(older) => self.scans.replace(Transaction::new(), &older, &scan)?,
             None => self.scans.create(Transaction::new(), &key, &scan)?,
@@ -287,7 +287,7 @@ impl Monitor {
     }
 }
 
-/// What became of the record of a server.
+/// The result of writing the record of a server.
 struct Written {
     drift: Vec<Drift>,
     changed: bool,

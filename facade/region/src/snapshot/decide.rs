@@ -1,4 +1,4 @@
-//! What is to be done next for an image. Pure.
+//! The decision of the image controller. Pure.
 
 use chrono::{DateTime, Utc};
 use fleetwright_runtime::clock::later;
@@ -9,24 +9,24 @@ use crate::{
     ids::RegionId,
 };
 
-/// What is to be done next for an image.
+/// The next step for an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
-    /// Ask the cloud for it.
+    /// Call the cloud.
     Ask,
-    /// Say that it is ready.
+    /// Mark it as ready.
     Finish,
-    /// Say that there will be none, and why.
+    /// Mark it as failed, with the reason.
     Fail(&'static str),
-    /// ScanContext again then.
+    /// Reconcile again at this date.
     Wait(DateTime<Utc>),
-    /// Nothing: it is at its end, or somebody else's.
+    /// Nothing: it is finished, or belongs to another region.
     Nothing,
 }
 
 impl Step {
-    /// As metrics have it.
+    /// Returns the name in metrics.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Ask => "ask",
@@ -38,7 +38,7 @@ impl Step {
     }
 }
 
-/// What is to be done next for an image in a region.
+/// Returns the next step for an image in a region.
 pub fn decide(
     image: &Image,
     region: &RegionId,

@@ -1,33 +1,32 @@
-//! Images of servers: asked for in one transaction, made by a controller.
+//! Images of servers: requested in one transaction, created by a controller.
 //!
-//! Owns what is written of an image from the wish to the end, and the one call that makes it. What is asked of a machine
-//! otherwise is in [`machine`](crate::machine); who sees an image, and what it is launched as, in the [catalog](crate::catalog).
+//! Owns the record of an image from the request to the end, and the one call that creates it. Other calls to a machine are in
+//! [`machine`](crate::machine); visibility and mapping of images are in the [catalog](crate::catalog).
 //!
 //! # Flow
 //!
-//! 1. [`MachineAccess::snapshot`](crate::machine::MachineAccess::snapshot) writes the image down: pending, with the machine it is of, its tags and the id that
-//!    the caller chose.
-//! 2. [`Snapshots`] is woken by that, asks the cloud under a [name](native_name) that follows from the id, and writes down what
-//!    the cloud calls the image.
+//! 1. [`MachineAccess::snapshot`](crate::machine::MachineAccess::snapshot) records the image as pending, with its machine, its tags and
+//!    the id that the caller chose.
+//! 2. [`Snapshots`] is woken by that record, calls the cloud with a [name](native_name) derived from the id, and records the native id.
 //! 3. The image is ready.
 //!
-//! # What a crash leaves
+//! # After a crash
 //!
-//! | it dies | the record says | the next process |
+//! | the process dies | the record contains | the next process |
 //! | --- | --- | --- |
-//! | before the image is written down | nothing of it | does nothing; whoever asks again with the same id makes it |
-//! | after that, whether the cloud was asked or not | pending | asks under the same name, which answers the image that there is |
-//! | after the cloud's name is written down | creating | says that it is ready |
+//! | before the image is recorded | nothing | does nothing; a repeated request with the same id creates it |
+//! | after that, whether or not the cloud was called | pending | calls the cloud with the same name, which returns the existing image |
+//! | after the native id is recorded | creating | marks it as ready |
 //!
-//! A name at the cloud holds one image, of one machine, and the name follows from the id; so there is at most one for each wish.
+//! A name at the cloud identifies one image of one machine, and is derived from the id; so there is at most one image for each request.
 //!
-//! # What is not known
+//! # Limits
 //!
-//! A provisioner has no call that tells how far an image is. The contract promises that what it answers can be launched in the end, and
-//! that a launch that comes too early has no effect; so an image counts as ready when the cloud has named it, or
-//! [`SnapshotPolicy::settling`] after that, and the server controller repeats a launch that came too early. Nor has it a call that finds an
-//! image without its machine, or deletes one: what a cloud made of a machine that went before anybody heard of it stays
-//! there under its name, and the image that failed says so.
+//! A provisioner has no call that reports the progress of an image. The contract promises that the image can be launched eventually, and
+//! that a launch that is too early has no effect. So an image counts as ready when the cloud has returned its id, or
+//! [`SnapshotPolicy::settling`] after that, and the server controller repeats a launch that was too early. A provisioner also has no call
+//! to find an image without its machine, or to delete one: an image whose machine was terminated before its id was recorded stays at the
+//! cloud under its name, and the failed record says so.
 
 mod decide;
 mod policy;
@@ -56,26 +55,26 @@ use crate::{
     server::Server,
 };
 
-/// Where the names of images at a cloud are derived. Frozen: another one would forget the images that are being made.
+/// The namespace of image names at a cloud. Frozen: another one would lose the images that are being created.
 const NAMES: Uuid = Uuid::from_u128(0x3f1d_29a6_5b0e_4c7a_9d52_8e61_c04b_7a13);
 
-/// What a cloud is asked to call an image: a name that every cloud takes, the same in every process.
+/// Returns the name of an image at the cloud: valid at every cloud, and the same in every process.
 pub fn native_name(image: &ImageId) -> String {
     let name = Uuid::new_v5(&NAMES, image.as_str().as_bytes());
     format!("fleetwright-{name}")
 }
 
-/// Makes the images that were asked for in a region.
+/// The controller that creates the images of a region.
 ///
 /// # Guarantees
 ///
-/// - At most one image at the cloud for each that was asked for, whatever is dropped, dies, fails or is lost, and whenever.
-/// - Each comes to an end, ready or failed with the reason in words, once the store lets it.
+/// - At most one image at the cloud for each request, whatever is dropped, fails or is lost, and whenever.
+/// - Every image becomes ready, or failed with the reason, once the store works.
 /// - Dropping [`run`](Self::run) at any point is as safe as killing the process.
 ///
 /// # Assumptions
 ///
-/// As of the [server controller](crate::controller::Controller): one works on a region at a time, and two do the same work twice.
+/// As for the [server controller](crate::controller::Controller): one works on a region at a time, and two repeat each other's work.
 #[derive(Clone)]
 pub struct Snapshots {
     region: RegionId,
@@ -90,8 +89,8 @@ pub struct Snapshots {
 }
 
 impl Snapshots {
-    /// Of a region, on a store whose schema has [its kinds](crate::schema::add_kinds). The keeper is the one that
-    /// launches are planned with, so that what is ready can be launched at once.
+    /// Creates the controller of a region, on a store with [the region's kinds](crate::schema::add_kinds). The catalog must be the one that
+    /// launches are planned with, so that a ready image can be launched at once.
     pub fn new(
         region: RegionId,
         store: Arc<dyn Store>,
@@ -112,7 +111,7 @@ impl Snapshots {
         })
     }
 
-    /// With other policy.
+    /// Sets the policy.
     #[must_use]
     pub fn with_policy(mut self, policy: SnapshotPolicy) -> Self {
         self.policy = policy;

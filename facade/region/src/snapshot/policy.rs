@@ -1,4 +1,4 @@
-//! What an operator may set about the making of images.
+//! The settings of the image controller.
 
 use std::{num::NonZeroUsize, time::Duration};
 
@@ -8,25 +8,25 @@ use uuid::Uuid;
 use super::NAMES;
 use crate::ids::ImageId;
 
-/// How persistent the making of images is.
+/// Timeout, delays and concurrency of the image controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SnapshotPolicy {
-    /// How long after the cloud has named an image it counts as ready. A provisioner cannot be asked: where images take a while
-    /// until they can be launched, this keeps tenants from launches that are refused at first.
+    /// How long after the cloud has returned its id an image counts as ready. A provisioner does not report progress: where images take a
+    /// while until they can be launched, this avoids launches that fail at first. Default: zero.
     pub settling: Duration,
-    /// For how long it is tried, from when it was asked for. It is tried once at least.
+    /// How long after the request calls are retried. At least one call is made. Default: 6 hours.
     pub timeout: Duration,
-    /// The delay after the first failure. It doubles with every further one.
+    /// The delay after the first failure. It doubles with every further one. Default: 2 seconds.
     pub first_backoff: Duration,
-    /// The longest delay, before the random part. What a cloud asks for is kept even if it is longer.
+    /// The longest delay, without the random part. A longer delay that the cloud requests is kept. Default: 5 minutes.
     pub max_backoff: Duration,
-    /// How many images are worked on at once.
+    /// How many images are reconciled at once. Default: 8.
     pub concurrency: NonZeroUsize,
 }
 
 impl Default for SnapshotPolicy {
-    /// Ready when the cloud has named it; six hours, with delays from two seconds to five minutes.
+    /// Ready when the cloud has returned its id; 6 hours of retries, with delays from 2 seconds to 5 minutes.
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self {
@@ -40,7 +40,7 @@ impl Default for SnapshotPolicy {
 }
 
 impl SnapshotPolicy {
-    /// How long to wait after the `failures`th failure in a row, counted from 1.
+    /// Returns the delay after the given number of failures in a row, counted from 1.
     pub fn backoff(&self, image: &ImageId, failures: u32) -> Duration {
         let key = Uuid::new_v5(&NAMES, image.as_str().as_bytes());
         let backoff = Backoff {

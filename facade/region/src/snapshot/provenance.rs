@@ -1,4 +1,4 @@
-//! Where an image comes from, as it is written on the image itself. Pure.
+//! The provenance tags of an image. Pure.
 
 use fleetwright::Tags;
 
@@ -9,27 +9,27 @@ use crate::{
     tags::strip_reserved,
 };
 
-/// Which image of the catalog it is.
+/// The image of the catalog.
 pub const IMAGE: &str = "fleetwright-image";
-/// What the machine was booted from of which it was made.
+/// The image that the source machine was booted from.
 pub const SOURCE_IMAGE: &str = "fleetwright-source-image";
 
 /// Where an image comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Provenance {
-    /// The region that had it made.
+    /// The region that created it.
     pub region: RegionId,
-    /// The server of which it was made.
+    /// The server it was created from.
     pub server: ServerId,
     /// The image itself.
     pub image: ImageId,
-    /// What that server's machine was booted from.
+    /// The image that the server's machine was booted from.
     pub source: ImageId,
 }
 
 impl Provenance {
-    /// Of an image of a server.
+    /// Creates the provenance of an image of a server.
     pub fn new(server: &Server, image: &ImageId, source: &ImageId) -> Self {
         Self {
             region: server.region.clone(),
@@ -39,11 +39,11 @@ impl Provenance {
         }
     }
 
-    /// What an image is tagged with: what is asked for without anything [reserved](crate::tags), and where it comes from.
-    /// Nobody who asks can forge, change or hide that.
+    /// Returns the tags of an image: the requested ones without the [reserved](crate::tags) ones, and the provenance. A caller can neither
+    /// forge nor change nor hide the provenance.
     #[must_use]
     pub fn added_to(&self, asked: &Tags) -> Tags {
-        // No key of tags is empty, and the keys below are neither empty nor the providers': there is nothing to refuse.
+        // All keys are valid, so this cannot fail.
         let mut tags = strip_reserved(asked).unwrap_or_default();
         for (key, value) in self.tags() {
             let _ = tags.insert(key, value);

@@ -1,4 +1,4 @@
-//! Carrying out a step: at most one call of the cloud, and what is written down of its answer.
+//! Carrying out a step: at most one call to the cloud, and the write of its result.
 
 use chrono::{DateTime, Utc};
 use fleetwright::{ErrorKind, InvalidValue, ProvisionError, SnapshotRequest};
@@ -20,16 +20,16 @@ use crate::{
 /// What a failed call means for an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// It may be done later.
+    /// Retry.
     Again,
-    /// It depends on whether there still is such a machine.
+    /// Retry if the machine still exists by its record.
     AskRecord,
-    /// It will never be done.
+    /// Fail: a retry cannot succeed.
     Never,
 }
 
 impl Snapshots {
-    /// One pass over one image: reads it, decides, carries out one step.
+    /// Reconciles one image: reads it, decides, and carries out one step.
     pub async fn reconcile(&self, id: &ImageId) -> Result<Action, ImageError> {
         let Some(read) = self.images.get(&Key::new(id.as_str())?).await? else {
             return Ok(Action::AwaitChange);
@@ -93,7 +93,7 @@ impl Snapshots {
         Ok(Action::AwaitChange)
     }
 
-    /// The cloud did not do it: later, or never.
+    /// Records a failed call: schedules a retry, or fails the image.
     async fn unmade(
         &self,
         image: &Image,
@@ -133,7 +133,7 @@ impl Snapshots {
         Ok(Action::RequeueAt(not_before))
     }
 
-    /// Whether the machine is, by its server's record, no longer there or about to go.
+    /// Returns whether the machine is terminated or being terminated, by its server's record.
     async fn is_gone(&self, snapshot: &Snapshot) -> Result<bool, ImageError> {
         let found = self.servers.get(&snapshot.server.key()?).await?;
         let machine = found
@@ -142,7 +142,7 @@ impl Snapshots {
         Ok(machine.is_none_or(|machine| machine.id != snapshot.machine))
     }
 
-    /// Changes an image that is still being made; one that came to its end meanwhile is left as it is.
+    /// Changes an image that is unfinished. One that was finished meanwhile is not changed.
     async fn write(
         &self,
         id: &ImageId,
@@ -166,7 +166,7 @@ impl Snapshots {
     }
 }
 
-/// What the cloud is asked for: the same in every process, as often as it is asked.
+/// Returns the request to the cloud, the same in every process.
 fn request(image: &Image) -> Result<SnapshotRequest, InvalidValue> {
     let mut request = SnapshotRequest::new(native_name(&image.id))?;
     request.tags = image.tags.clone();
@@ -189,7 +189,7 @@ fn verdict(kind: ErrorKind) -> Verdict {
         | ErrorKind::Timeout
         | ErrorKind::Unavailable
         | ErrorKind::Unexpected
-        // Every kind there is is named above; of one that comes later nobody knows that it is final.
+        // All present kinds are named above. A future kind is retried.
         | _ => Verdict::Again,
     }
 }

@@ -1,4 +1,4 @@
-//! The wish for an image of a server.
+//! Requesting an image of a server.
 
 use std::collections::BTreeMap;
 
@@ -15,26 +15,26 @@ use crate::{
     tags::strip_reserved,
 };
 
-/// The longest description of an image.
+/// The longest description of an image, in characters.
 pub const MAX_DESCRIPTION_CHARS: usize = 1000;
 
-/// An image of a server that is asked for.
+/// An image to create from a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NewSnapshot {
-    /// What it is to be found by: chosen by the caller, so that asking again makes no second one. Ids are everybody's:
-    /// choose a UUID that nobody guesses.
+    /// The id, chosen by the caller, so that a repeated request creates no second image. Ids are shared by all tenants: choose a random
+    /// UUID.
     pub image: ImageId,
-    /// What it is to be called.
+    /// The name.
     pub name: Name,
-    /// What is to be said of it.
+    /// A description of at most [`MAX_DESCRIPTION_CHARS`] characters.
     pub description: Option<String>,
-    /// What it is to be tagged with. [Reserved](crate::tags) tags are left out, whatever they are.
+    /// The tags. [Reserved](crate::tags) tags are dropped.
     pub tags: BTreeMap<String, String>,
 }
 
 impl NewSnapshot {
-    /// Without a description or tags.
+    /// Creates a request without description and tags.
     pub fn new(image: ImageId, name: Name) -> Self {
         Self {
             image,
@@ -46,12 +46,11 @@ impl NewSnapshot {
 }
 
 impl MachineAccess {
-    /// Writes down that an image of a server's machine is to be made, and answers it: pending, seen by all of the server's
-    /// organization. The server runs or is stopped, and stays so. The same again answers the image that there is, however
-    /// far it is and whatever has become of the server's machine.
+    /// Records an image of a server's machine, and returns it: pending, and visible to the server's organization. The server must be running
+    /// or stopped, and stays so. A repeated request returns the existing image, whatever its state and that of the machine.
     ///
-    /// The image has the processors, the sort of machine and the system of what the machine was booted from, and takes a disk
-    /// as large as the machine was launched with.
+    /// The image has the architecture, the kind of machine and the operating system of the image that the machine was booted from, and
+    /// needs a disk as large as the machine was launched with.
     pub async fn snapshot(
         &self,
         who: &Principal,
@@ -112,7 +111,7 @@ impl MachineAccess {
         made.map_err(unmade)
     }
 
-    /// How large the machine's disk is: that of the flavor it was launched with, unless it is a machine of its own.
+    /// Returns the size of the machine's disk: that of the flavor it was launched with, unless that is bare metal.
     fn disk(&self, server: &Server, machine: &Machine) -> Option<ByteSize> {
         let launch = server.launch.as_ref();
         let launch = launch.filter(|launch| launch.incarnation == machine.incarnation)?;

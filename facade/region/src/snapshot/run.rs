@@ -1,4 +1,4 @@
-//! Who is woken when: by the store's watch with a key and no data, and by the clock.
+//! The loop of the image controller.
 
 use std::{sync::Arc, time::Duration};
 
@@ -36,8 +36,8 @@ impl Snapshots {
             .await;
     }
 
-    /// One pass over every image of the region that is not at its end, each as far as it goes now. The others are done
-    /// even if one fails; the first failure is answered.
+    /// Reconciles every unfinished image of the region once, as far as possible now. A failure does not stop the others; the first error
+    /// is returned.
     pub async fn pass(&self) -> Result<(), ImageError> {
         let (ids, _) = self.unfinished().await?;
         let mut failed = None;
@@ -74,7 +74,7 @@ impl Snapshots {
         self.policy.backoff(id, failures)
     }
 
-    /// The images of the region that are not at their end, and a watch from there. What is at its end costs nothing.
+    /// Lists the unfinished images of the region, and watches from there. Finished images cost nothing.
     async fn unfinished(&self) -> Result<(Vec<ImageId>, Watch), StoreError> {
         let index = IndexName::new(BY_MAKING)?;
         let mut ids = Vec::new();
@@ -88,7 +88,7 @@ impl Snapshots {
                     .increment(1);
                 tracing::warn!(record = %damaged.id, reason = %damaged.reason, "an image cannot be read");
             }
-            // The first list's: what changes between the two is shown by the watch.
+            // From the first list on: the watch shows changes between the two lists.
             from.get_or_insert(page.revision);
             ids.extend(page.items.into_iter().map(|found| found.value.id));
         }
