@@ -179,7 +179,7 @@ async fn its_flavor_and_image_are_seen_offered_and_fit() {
         ),
         (
             with("arm", "debian"),
-            "image debian does not boot on flavor arm: choose another of either: \
+            "image debian does not boot on flavor arm: choose another image or flavor: \
              the image is for x86_64 processors and the flavor has aarch64 ones",
         ),
         (
@@ -188,7 +188,7 @@ async fn its_flavor_and_image_are_seen_offered_and_fit() {
         ),
         (
             with("small", "far"),
-            "image far was made in region south: choose one that is in region north",
+            "image far was created in region south: choose an image of region north",
         ),
     ];
     for (spec, words) in table {

@@ -51,16 +51,16 @@ async fn everything_that_an_operator_should_see_is_counted() {
         tokio::time::sleep(Duration::from_secs(5)).await;
     };
     region.during(story).await;
-    assert_eq!(metric("swept_total"), 1.0);
+    assert_eq!(metric("orphans_terminated_total"), 1.0);
     assert_eq!(metric("call_failures_total launch_instance throttled"), 1.0);
-    assert_eq!(metric("servers_forgotten_total"), 1.0);
-    assert_eq!(metric("looks_total failed"), 1.0);
-    assert!(metric("looks_total ok") > 5.0 && metric("look_seconds") > 5.0);
-    assert!(metric("steps_total begin") >= 1.0 && metric("steps_total done") >= 1.0);
+    assert_eq!(metric("servers_deleted_total"), 1.0);
+    assert_eq!(metric("scans_total failed"), 1.0);
+    assert!(metric("scans_total ok") > 5.0 && metric("scan_seconds") > 5.0);
+    assert!(metric("steps_total launch") >= 1.0 && metric("steps_total done") >= 1.0);
     for quiet in [
         "orphans",
         "frozen",
-        "absent",
+        "machines_absent",
         "servers",
         "servers_queued",
         "drift missing",
