@@ -1,11 +1,11 @@
-//! What a subscription offers before anybody makes anything: locations, sizes, images, networks.
+//! The catalog of a subscription: locations, sizes, images, networks.
 //!
 //! Owns plain values and their defaults. The engine owns what clients create.
 
 use ipnet::Ipv4Net;
 use serde::{Deserialize, Serialize};
 
-/// A place, such as `eastus`.
+/// A location, for example `eastus`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -18,7 +18,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// A place with these zones.
+    /// Creates a location with these zones.
     pub fn new(name: &str, zones: &[&str]) -> Self {
         Self {
             name: name.to_owned(),
@@ -85,7 +85,7 @@ fn x64() -> String {
 }
 
 impl SizeSpec {
-    /// A size that every zone offers.
+    /// Creates a size that every zone offers.
     pub fn new(name: &str, family: &str, cores: u32, memory_mib: u64) -> Self {
         Self {
             name: name.to_owned(),
@@ -98,7 +98,7 @@ impl SizeSpec {
         }
     }
 
-    /// A small choice of Azure's.
+    /// A small selection of Azure's sizes.
     pub(crate) fn standard() -> Vec<Self> {
         let mut arm = Self::new("Standard_D2ps_v5", "standardDPSv5Family", 2, 8192);
         arm.architecture = "Arm64".to_owned();
@@ -120,7 +120,7 @@ impl SizeSpec {
     }
 }
 
-/// An image that somebody publishes.
+/// An image of the marketplace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -138,12 +138,12 @@ pub struct MarketplaceImage {
     /// `x64` or `Arm64`.
     #[serde(default = "x64")]
     pub architecture: String,
-    /// How large its disk is at least.
+    /// The minimum size of its disk in GiB.
     pub gib: u32,
 }
 
 impl MarketplaceImage {
-    /// An image of Linux for x64.
+    /// Creates a Linux image for x64.
     pub fn linux(publisher: &str, offer: &str, sku: &str, version: &str) -> Self {
         Self {
             publisher: publisher.to_owned(),
@@ -192,7 +192,7 @@ pub struct VirtualNetwork {
     pub subnets: Vec<Subnet>,
 }
 
-/// A part of a virtual network.
+/// A subnet of a virtual network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -204,7 +204,7 @@ pub struct Subnet {
 }
 
 impl VirtualNetwork {
-    /// A network of one subnet, `default`.
+    /// Creates a network with one subnet, `default`.
     pub fn new(resource_group: &str, name: &str, location: &str, cidr: Ipv4Net) -> Self {
         Self {
             resource_group: resource_group.to_owned(),
@@ -218,7 +218,7 @@ impl VirtualNetwork {
     }
 }
 
-/// A network security group. It has no rules to speak of.
+/// A network security group. It has no rules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

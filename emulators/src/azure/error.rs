@@ -1,4 +1,4 @@
-//! Azure Resource Manager's refusals: status, code, words.
+//! Azure Resource Manager's refusals: status, code, message.
 //!
 //! Owns the constructors of refusals that more than one place returns. It decides nothing: the
 //! caller says why. Codes are Azure's; the words are those that clients are known to look at,
@@ -14,7 +14,7 @@ use super::engine::quota_text;
 pub struct Refusal {
     /// The HTTP status.
     pub status: u16,
-    /// Azure's code, such as `ResourceNotFound`.
+    /// Azure's code, for example `ResourceNotFound`.
     pub code: Cow<'static, str>,
     /// The message for humans.
     pub message: String,

@@ -15,17 +15,17 @@ use super::{
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Oracle {
-    /// Every virtual machine, in the order of creation.
+    /// All virtual machines, in the order of creation.
     pub vms: Vec<OracleVm>,
     /// All network interfaces.
     pub nics: Vec<OracleNic>,
-    /// Every public address.
+    /// All public addresses.
     pub public_ips: Vec<OraclePublicIp>,
     /// All disks.
     pub disks: Vec<OracleDisk>,
-    /// Every image that was made here.
+    /// All images that were created here.
     pub images: Vec<OracleImage>,
-    /// How many operations go on.
+    /// The number of operations in progress.
     pub operations_in_progress: usize,
     /// The number of calls by operation.
     pub calls: BTreeMap<String, u64>,
@@ -50,7 +50,7 @@ pub struct OracleVm {
     pub provisioning_state: String,
     /// Its power state, such as `running`; none before it first boots.
     pub power_state: Option<String>,
-    /// The code of why its latest operation failed.
+    /// The error code of its latest operation, if that failed.
     pub failure: Option<String>,
     /// When it was made, in milliseconds since 1970.
     pub created_millis: i64,
@@ -78,7 +78,7 @@ pub struct OracleVm {
     pub disks: Vec<String>,
     /// Whether it holds a machine, which is what costs.
     pub allocated: bool,
-    /// How often it booted.
+    /// How often it has booted.
     pub boots: u64,
     /// Whether it is generalized.
     pub generalized: bool,
@@ -112,7 +112,7 @@ pub struct OraclePublicIp {
     pub id: String,
     /// The address, while it has one.
     pub address: Option<Ipv4Addr>,
-    /// The address of an interface that it stands for.
+    /// The interface configuration that it is attached to.
     pub attached_to: Option<String>,
     /// Its tags.
     pub tags: BTreeMap<String, String>,

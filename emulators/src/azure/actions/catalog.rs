@@ -1,10 +1,10 @@
-//! What there is before anybody makes anything: groups, places, sizes, quotas, networks.
+//! The catalog: groups, locations, sizes, quotas, networks.
 
 use serde_json::Value;
 
 use super::{
     Context,
-    list::{Reach, unknown_filter},
+    list::{ListScope, unknown_filter},
 };
 use crate::azure::{
     catalog::{ResourceGroup, plain_location, same},
@@ -105,11 +105,15 @@ fn known_network(context: &Context<'_>) -> Result<Value, Refusal> {
     Ok(shapes::network(context.request.subscription(), known))
 }
 
-pub(super) fn networks(context: &mut Context<'_>, reach: Reach) -> Result<ApiResponse, Refusal> {
+pub(super) fn networks(
+    context: &mut Context<'_>,
+    reach: ListScope,
+) -> Result<ApiResponse, Refusal> {
     context.scope(reach)?;
     let group = context.request.name(1);
     let known = context.engine.core.knobs.virtual_networks.iter();
-    let known = known.filter(|it| reach == Reach::Subscription || same(&it.resource_group, group));
+    let known =
+        known.filter(|it| reach == ListScope::Subscription || same(&it.resource_group, group));
     let items = known.map(|it| shapes::network(context.request.subscription(), it));
     let items = items.collect();
     context.whole(items)
@@ -139,7 +143,7 @@ fn subnets_of(mut network: Value) -> Vec<Value> {
 }
 
 pub(super) fn security_groups(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
-    context.scope(Reach::Group)?;
+    context.scope(ListScope::Group)?;
     let known = context.engine.core.knobs.network_security_groups.iter();
     let known = known.filter(|it| same(&it.resource_group, context.request.name(1)));
     let items = known.map(|it| shapes::security_group(context.request.subscription(), it));

@@ -1,4 +1,4 @@
-//! The console of a machine: where it can be read, and what it says.
+//! The console of a machine: its URL and its content.
 
 use serde_json::json;
 

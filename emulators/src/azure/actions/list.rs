@@ -14,7 +14,7 @@ use crate::{
 
 /// How far a list reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum ListScope {
     Group,
     Subscription,
 }
@@ -46,11 +46,11 @@ impl Context<'_> {
     }
 
     /// What a list is of; a group must be there.
-    pub(super) fn scope(&self, reach: Reach) -> Result<Scope, Refusal> {
+    pub(super) fn scope(&self, reach: ListScope) -> Result<Scope, Refusal> {
         let subscription = self.request.subscription();
         match reach {
-            Reach::Subscription => Ok(Scope::subscription(subscription)),
-            Reach::Group => {
+            ListScope::Subscription => Ok(Scope::subscription(subscription)),
+            ListScope::Group => {
                 self.engine.check_group(self.request.name(1))?;
                 Ok(Scope::group(subscription, self.request.name(1)))
             }

@@ -1,16 +1,16 @@
-//! From a request to the engine and back to a document, operation by operation.
+//! The operations: each parses a request, calls the engine, and returns a document.
 //!
 //! Owns no state and no rule of the cloud: it reads parameters and documents, calls the engine, and
 //! has `shapes` write what came of it.
 //!
 //! | file | purpose |
 //! | --- | --- |
-//! | `vms` | virtual machines, their power and their views |
+//! | `vms` | virtual machines, their power and their instance views |
 //! | `parts` | disks, images, interfaces, public addresses |
-//! | `catalog` | what there is before anybody makes anything |
-//! | `tasks` | operations that take time: how a call begins one, and how it is asked after |
+//! | `catalog` | the catalog |
+//! | `tasks` | long-running operations: how a call starts one, and how a client polls it |
 //! | `diagnostics` | the console of a machine |
-//! | `list` | pages and what leads on |
+//! | `list` | pages and their links |
 
 mod catalog;
 mod diagnostics;
@@ -34,7 +34,7 @@ struct Context<'a> {
     context: &'a CallContext,
 }
 
-/// Carries a request out.
+/// Executes a request.
 pub(crate) fn execute(
     request: &Request,
     engine: &mut Engine,
@@ -69,24 +69,26 @@ pub(crate) fn execute(
         O::DisksCreateOrUpdate => parts::put_disk(context),
         O::DisksGet => parts::get(context, Kind::Disk),
         O::DisksDelete => parts::delete(context, Kind::Disk, Engine::delete_disk),
-        O::DisksList => parts::list(context, Kind::Disk, list::Reach::Subscription),
-        O::DisksListByResourceGroup => parts::list(context, Kind::Disk, list::Reach::Group),
+        O::DisksList => parts::list(context, Kind::Disk, list::ListScope::Subscription),
+        O::DisksListByResourceGroup => parts::list(context, Kind::Disk, list::ListScope::Group),
         O::ImagesCreateOrUpdate => parts::put_image(context),
         O::ImagesGet => parts::get(context, Kind::Image),
         O::ImagesDelete => parts::delete(context, Kind::Image, Engine::delete_image),
-        O::ImagesList => parts::list(context, Kind::Image, list::Reach::Subscription),
-        O::ImagesListByResourceGroup => parts::list(context, Kind::Image, list::Reach::Group),
+        O::ImagesList => parts::list(context, Kind::Image, list::ListScope::Subscription),
+        O::ImagesListByResourceGroup => parts::list(context, Kind::Image, list::ListScope::Group),
         O::NetworkInterfacesCreateOrUpdate => parts::put_nic(context),
         O::NetworkInterfacesGet => parts::get(context, Kind::Nic),
         O::NetworkInterfacesDelete => parts::delete(context, Kind::Nic, Engine::delete_nic),
-        O::NetworkInterfacesList => parts::list(context, Kind::Nic, list::Reach::Group),
-        O::NetworkInterfacesListAll => parts::list(context, Kind::Nic, list::Reach::Subscription),
+        O::NetworkInterfacesList => parts::list(context, Kind::Nic, list::ListScope::Group),
+        O::NetworkInterfacesListAll => {
+            parts::list(context, Kind::Nic, list::ListScope::Subscription)
+        }
         O::PublicIPAddressesCreateOrUpdate => parts::put_ip(context),
         O::PublicIPAddressesGet => parts::get(context, Kind::PublicIp),
         O::PublicIPAddressesDelete => parts::delete(context, Kind::PublicIp, Engine::delete_ip),
-        O::PublicIPAddressesList => parts::list(context, Kind::PublicIp, list::Reach::Group),
+        O::PublicIPAddressesList => parts::list(context, Kind::PublicIp, list::ListScope::Group),
         O::PublicIPAddressesListAll => {
-            parts::list(context, Kind::PublicIp, list::Reach::Subscription)
+            parts::list(context, Kind::PublicIp, list::ListScope::Subscription)
         }
         O::OperationsGet => tasks::get(context),
         O::ResourceGroupsCheckExistence => catalog::group_exists(context),
@@ -102,7 +104,7 @@ pub(crate) fn execute(
         O::UsageList => catalog::usages(context),
         O::VirtualMachineSizesList => catalog::sizes(context),
         O::VirtualNetworksGet => catalog::network(context),
-        O::VirtualNetworksList => catalog::networks(context, list::Reach::Group),
-        O::VirtualNetworksListAll => catalog::networks(context, list::Reach::Subscription),
+        O::VirtualNetworksList => catalog::networks(context, list::ListScope::Group),
+        O::VirtualNetworksListAll => catalog::networks(context, list::ListScope::Subscription),
     }
 }

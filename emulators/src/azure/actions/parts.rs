@@ -1,10 +1,10 @@
-//! Disks, images, interfaces and public addresses: made, shown, listed and deleted, all alike.
+//! Disks, images, interfaces and public addresses: create, get, list and delete.
 
 use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
 
-use super::{Context, list::Reach, tasks::Begun};
+use super::{Context, list::ListScope, tasks::StartedOperation};
 use crate::{
     azure::{
         engine::{
@@ -60,7 +60,7 @@ fn made(context: &mut Context<'_>, id: &Id, (task, new): (u64, bool)) -> ApiResp
         (_, true) => 201,
         (_, false) => 200,
     };
-    context.begun(task, Begun::Document(status), &document)
+    context.begun(task, StartedOperation::Document(status), &document)
 }
 
 /// What is shown of what something refers to.
@@ -117,7 +117,7 @@ pub(super) fn delete(
     context.engine.core.records_read += 1;
     Ok(match begin(context.engine, &id)? {
         None => ApiResponse::bare(204),
-        Some(task) => context.begun(task, Begun::Accepted, &Value::Null),
+        Some(task) => context.begun(task, StartedOperation::Accepted, &Value::Null),
     })
 }
 
@@ -125,7 +125,7 @@ pub(super) fn delete(
 pub(super) fn list(
     context: &mut Context<'_>,
     kind: Kind,
-    reach: Reach,
+    reach: ListScope,
 ) -> Result<ApiResponse, Refusal> {
     let (scope, paging) = (context.scope(reach)?, context.paging()?);
     let moment = context.engine.moment(context.context.read_lag);

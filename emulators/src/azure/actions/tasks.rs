@@ -1,4 +1,4 @@
-//! Operations that take time: how a call begins one, and how it is asked after.
+//! Long-running operations: how a call starts one, and how a client polls it.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::azure::{engine::task::Task, error::Refusal, wire::response::ApiRespon
 
 /// How a call that begins an operation is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Begun {
+pub(super) enum StartedOperation {
     /// With a document, and where to see how far it is.
     Document(u16),
     /// With nothing but where to look.
@@ -16,21 +16,26 @@ pub(super) enum Begun {
 
 impl Context<'_> {
     /// The answer to a call that begins an operation, which a fault may have fail in the end.
-    pub(super) fn begun(&mut self, task: u64, how: Begun, document: &Value) -> ApiResponse {
+    pub(super) fn begun(
+        &mut self,
+        task: u64,
+        how: StartedOperation,
+        document: &Value,
+    ) -> ApiResponse {
         if let Some(failure) = self.context.planned_failures.first() {
             self.engine.planned_failures(task, failure.clone());
         }
         let answer = match how {
-            Begun::Document(status) => ApiResponse::document(document).status(status),
-            Begun::Accepted => ApiResponse::bare(202),
+            StartedOperation::Document(status) => ApiResponse::document(document).status(status),
+            StartedOperation::Accepted => ApiResponse::bare(202),
         };
         let Some(task) = self.engine.tasks.get(&task) else {
             return answer;
         };
         let answer = answer.header("azure-asyncoperation", self.url(task, false));
         let answer = match how {
-            Begun::Document(_) => answer,
-            Begun::Accepted => answer.header("location", self.url(task, true)),
+            StartedOperation::Document(_) => answer,
+            StartedOperation::Accepted => answer.header("location", self.url(task, true)),
         };
         self.come_back(answer)
     }

@@ -1,8 +1,8 @@
-//! Virtual machines: made, changed, shown, listed, switched and deleted.
+//! Virtual machines: create, change, get, list, power, delete.
 
 use serde_json::Value;
 
-use super::{Context, list::Reach, tasks::Begun};
+use super::{Context, list::ListScope, tasks::StartedOperation};
 use crate::{
     azure::{
         catalog::plain_location,
@@ -55,7 +55,7 @@ impl Context<'_> {
     }
 }
 
-/// Makes a virtual machine, or changes the one of that name.
+/// Creates a virtual machine, or changes the existing one.
 pub(super) fn put(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.vm_id();
     let order: VmBody = body::read(context.request)?;
@@ -69,7 +69,7 @@ pub(super) fn put(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     };
     let seq = context.engine.vms.seq(&id).unwrap_or_default();
     let document = context.show_now(seq);
-    Ok(context.begun(task, Begun::Document(status), &document))
+    Ok(context.begun(task, StartedOperation::Document(status), &document))
 }
 
 /// `If-None-Match: *` wants nothing to be there, and `If-Match` a certain version.
@@ -101,7 +101,7 @@ pub(super) fn patch(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     check_preconditions(context, Some(seq))?;
     let task = context.engine.update_vm(seq, &change)?;
     let document = context.show_now(seq);
-    Ok(context.begun(task, Begun::Document(200), &document))
+    Ok(context.begun(task, StartedOperation::Document(200), &document))
 }
 
 /// A virtual machine as a read sees it.
@@ -137,7 +137,7 @@ pub(super) fn delete(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> 
     let id = context.vm_id();
     Ok(match context.engine.delete_vm(&id)? {
         None => ApiResponse::bare(204),
-        Some(task) => context.begun(task, Begun::Accepted, &Value::Null),
+        Some(task) => context.begun(task, StartedOperation::Accepted, &Value::Null),
     })
 }
 
@@ -154,7 +154,7 @@ pub(super) fn power(
     }
     let id = context.vm_id();
     let task = begin(context.engine, &id)?;
-    Ok(context.begun(task, Begun::Accepted, &Value::Null))
+    Ok(context.begun(task, StartedOperation::Accepted, &Value::Null))
 }
 
 /// Marks as generalized, at once.
@@ -186,7 +186,7 @@ fn check_flag(context: &Context<'_>, name: &str) -> Result<(), Refusal> {
 /// The virtual machines of a resource group.
 pub(super) fn list_group(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let detail = context.detail()?;
-    list(context, Reach::Group, detail, None)
+    list(context, ListScope::Group, detail, None)
 }
 
 /// The virtual machines of a subscription, or only how they are.
@@ -197,18 +197,23 @@ pub(super) fn list_all(context: &mut Context<'_>) -> Result<ApiResponse, Refusal
         Some(flag) if flag.eq_ignore_ascii_case("true") => Detail::StatusOnly,
         Some(_) | None => context.detail()?,
     };
-    list(context, Reach::Subscription, detail, None)
+    list(context, ListScope::Subscription, detail, None)
 }
 
 /// The virtual machines of a subscription in one location.
 pub(super) fn list_by_location(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let location = plain_location(context.request.name(1));
-    list(context, Reach::Subscription, Detail::Plain, Some(&location))
+    list(
+        context,
+        ListScope::Subscription,
+        Detail::Plain,
+        Some(&location),
+    )
 }
 
 fn list(
     context: &mut Context<'_>,
-    reach: Reach,
+    reach: ListScope,
     detail: Detail,
     location: Option<&str>,
 ) -> Result<ApiResponse, Refusal> {

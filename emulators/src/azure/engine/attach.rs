@@ -1,10 +1,10 @@
-//! The interfaces of a virtual machine: those that are there, and those that are made with it.
+//! The interfaces of a virtual machine: existing ones, and those created with it.
 
 use std::collections::BTreeMap;
 
 use super::{
     Engine,
-    nic::{NicAddress, NicOrder, full, in_use},
+    nic::{NicAddress, NicSpec, full, in_use},
     plan::NicPlan,
     public_ip::is_fixed,
     vm::{Attached, check_staying},
@@ -194,7 +194,7 @@ impl Engine {
         for (place, address) in properties.ip_configurations.iter().enumerate() {
             addresses.push(self.address_of(vm, address, place, location)?);
         }
-        Ok(self.make_nic(NicOrder {
+        Ok(self.make_nic(NicSpec {
             id: vm.beside(Kind::Nic, &name),
             location: location.to_owned(),
             tags: configuration.tags.clone().unwrap_or_default(),

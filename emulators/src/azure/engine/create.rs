@@ -1,10 +1,10 @@
-//! Making a virtual machine: from an order to a machine with its disks and interfaces.
+//! Creates a virtual machine with its disks and interfaces.
 
 use std::sync::Arc;
 
 use super::{
     Engine,
-    limits::Wanted,
+    limits::RequestedVm,
     plan::{NicPlan, Plan},
     task::Work,
     vm::{Provisioning, Vm},
@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl Engine {
-    /// Begins to make a virtual machine, and answers the operation of it.
+    /// Begins to create a virtual machine, and returns its operation.
     pub(crate) fn create_vm(
         &mut self,
         id: &Id,
@@ -29,7 +29,7 @@ impl Engine {
         self.check_tags(body.tags.as_ref())?;
         let plan = self.plan(id, body)?;
         self.check_room(&plan.nics)?;
-        let wanted = Wanted {
+        let wanted = RequestedVm {
             size: &plan.size,
             location: &plan.location,
             zone: plan.zone.as_deref(),
@@ -59,7 +59,7 @@ impl Engine {
         ))
     }
 
-    /// Begins anew to make what failed, and answers the operation of it.
+    /// Retries a failed creation, and returns its operation.
     pub(super) fn try_again(&mut self, seq: Seq, vm: &Vm, tags: Tags) -> u64 {
         let zone = vm.zone.as_deref().unwrap_or_default();
         let late = self.late_failure(&vm.size, zone);

@@ -1,4 +1,4 @@
-//! Managed disks: made with a virtual machine or alone, attached, left behind, deleted.
+//! Managed disks: created with a virtual machine or alone, attached, left behind, deleted.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(crate) struct Disk {
 }
 
 impl Engine {
-    /// Makes or attaches the disks of a virtual machine.
+    /// Creates or attaches the disks of a virtual machine.
     pub(super) fn take_disks(
         &mut self,
         vm: &Id,
@@ -90,7 +90,7 @@ impl Engine {
         seq
     }
 
-    /// Makes or changes a disk by itself, and answers the operation of it.
+    /// Creates or changes a separate disk, and returns the operation.
     pub(crate) fn put_disk(&mut self, id: &Id, body: &DiskBody) -> Result<(u64, bool), Refusal> {
         self.check_group(&id.group)?;
         let location = self.location(body.location.as_deref())?;
@@ -131,7 +131,7 @@ impl Engine {
         ))
     }
 
-    /// Begins to delete a disk; nothing, if it is not there.
+    /// Begins to delete a disk; `None` if it does not exist.
     pub(crate) fn delete_disk(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
         self.check_group(&id.group)?;
         let Some((seq, disk)) = self.disks.find(id) else {

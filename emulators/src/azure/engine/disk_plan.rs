@@ -1,4 +1,4 @@
-//! The disks of a virtual machine: what is asked for, looked up and checked before any is made.
+//! The disks of a new virtual machine, looked up and checked before any is created.
 
 use std::collections::BTreeSet;
 

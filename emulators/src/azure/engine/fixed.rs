@@ -1,4 +1,4 @@
-//! What of a virtual machine never changes.
+//! The properties of a virtual machine that never change.
 //!
 //! A document that would change it is refused; what a document leaves out stays, and what it
 //! repeats is no change.

@@ -1,4 +1,4 @@
-//! Images: made of a generalized virtual machine, or of a disk as it is.
+//! Images: created from a generalized virtual machine, or from a disk.
 
 use super::{
     Engine,
@@ -48,7 +48,7 @@ impl Image {
 }
 
 impl Engine {
-    /// Makes an image, or changes the tags of one, and answers the operation of it.
+    /// Creates an image, or changes the tags of an existing one, and returns the operation.
     pub(crate) fn put_image(&mut self, id: &Id, body: &ImageBody) -> Result<(u64, bool), Refusal> {
         self.check_group(&id.group)?;
         let location = self.location(body.location.as_deref())?;
@@ -148,7 +148,7 @@ impl Engine {
         })
     }
 
-    /// Begins to delete an image; nothing, if it is not there.
+    /// Begins to delete an image; `None` if it does not exist.
     pub(crate) fn delete_image(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
         self.check_group(&id.group)?;
         let Some((seq, image)) = self.images.find(id) else {

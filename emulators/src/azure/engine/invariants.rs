@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Engine, vm::Power};
 
 impl Engine {
-    /// Panics where the subscriptions contradict themselves.
+    /// Panics if the state of the subscriptions is inconsistent.
     pub(crate) fn check_invariants(&self) {
         self.check_machines();
         self.check_attachments();

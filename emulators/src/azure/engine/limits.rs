@@ -1,4 +1,4 @@
-//! Capacity and quota: how many machines there are, and how many this subscription may have.
+//! Capacity and quota: how many machines there are, and how many a subscription may use.
 
 use super::Engine;
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 
 /// What a new or a larger machine is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted<'a> {
+pub(super) struct RequestedVm<'a> {
     pub(super) size: &'a SizeSpec,
     pub(super) location: &'a str,
     pub(super) zone: Option<&'a str>,
@@ -21,7 +21,7 @@ pub(super) struct Wanted<'a> {
 
 impl Engine {
     /// Why a machine can not be had: refused at once, or going to fail in its operation.
-    pub(super) fn limits(&self, wanted: Wanted<'_>) -> Result<Option<Failure>, Refusal> {
+    pub(super) fn limits(&self, wanted: RequestedVm<'_>) -> Result<Option<Failure>, Refusal> {
         if let Some(message) = self.over_quota(wanted) {
             match self.core.knobs.quota_check {
                 LimitCheck::Immediate => return Err(Refusal::not_allowed(message)),
@@ -40,20 +40,20 @@ impl Engine {
     }
 
     /// Refuses what a quota does not allow, whenever that is found.
-    pub(super) fn quota(&self, wanted: Wanted<'_>) -> Result<(), Refusal> {
+    pub(super) fn quota(&self, wanted: RequestedVm<'_>) -> Result<(), Refusal> {
         self.over_quota(wanted)
             .map_or(Ok(()), |message| Err(Refusal::not_allowed(message)))
     }
 
     /// Whether there is a machine left.
-    pub(super) fn has_machine(&self, wanted: Wanted<'_>) -> bool {
+    pub(super) fn has_machine(&self, wanted: RequestedVm<'_>) -> bool {
         let zone = wanted.zone.unwrap_or_default().to_owned();
         let kind = (wanted.size.name.clone(), zone, wanted.market);
         self.core.usage.free(&self.core.knobs.capacity, &kind) > 0
     }
 
     /// The words about the first quota that a machine would exceed.
-    fn over_quota(&self, wanted: Wanted<'_>) -> Option<String> {
+    fn over_quota(&self, wanted: RequestedVm<'_>) -> Option<String> {
         let more = u64::from(wanted.size.cores);
         let place = wanted.location;
         if let Some(limit) = self.core.knobs.vm_quota {
@@ -73,7 +73,7 @@ impl Engine {
         }
     }
 
-    fn over_regular_quota(&self, wanted: Wanted<'_>, more: u64) -> Option<String> {
+    fn over_regular_quota(&self, wanted: RequestedVm<'_>, more: u64) -> Option<String> {
         let (place, family) = (wanted.location, &wanted.size.family);
         if let Some(limit) = self.core.knobs.family_quota.get(family).copied() {
             let used = self.cores_of_family(place, family);
@@ -116,7 +116,7 @@ impl Engine {
 }
 
 /// The words for a machine that is missing, by how narrow the wish is.
-pub(super) fn no_machine(wanted: Wanted<'_>) -> Failure {
+pub(super) fn no_machine(wanted: RequestedVm<'_>) -> Failure {
     let code = match (wanted.zone, wanted.market) {
         (None, Market::OnDemand) => "AllocationFailed",
         (Some(_), Market::OnDemand) => "ZonalAllocationFailed",

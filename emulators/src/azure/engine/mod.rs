@@ -1,4 +1,4 @@
-//! The emulated subscriptions themselves: virtual machines, what belongs to them, operations, time.
+//! The engine of the emulated subscriptions: virtual machines, their resources, operations, time.
 //!
 //! Owns the true state. Everything here is synchronous; the wire handles requests, faults and lost
 //! responses. Operations end as events in a queue. The next call processes those that are due, so
@@ -6,13 +6,13 @@
 //!
 //! | file | purpose |
 //! | --- | --- |
-//! | `resource_table` | resources of one kind, and the versions of them that a lagging read may still see |
-//! | `vm`, `order`, `plan`, `disk_plan` | a virtual machine, what its creation asks for, what that needs |
-//! | `create`, `update`, `fixed`, `power` | making and changing virtual machines, what never changes, and their power |
-//! | `task`, `settle` | operations: how one begins, and what happens when time ends it |
-//! | `nic`, `nic_put`, `attach`, `public_ip` | interfaces, by themselves and of virtual machines; public addresses |
+//! | `resource_table` | resources of one kind, and the versions that a lagging read may still return |
+//! | `vm`, `order`, `plan`, `disk_plan` | a virtual machine, the checks of its document, the plan of its creation |
+//! | `create`, `update`, `fixed`, `power` | creating and changing virtual machines, immutable properties, power |
+//! | `task`, `settle` | operations: how one begins, and what happens at its end |
+//! | `nic`, `nic_put`, `attach`, `public_ip` | interfaces, separate and of virtual machines; public addresses |
 //! | `disk`, `image` | disks, images |
-//! | `limits`, `tags` | capacity and quota; what tags may be |
+//! | `limits`, `tags` | capacity and quota; the rules of tags |
 //! | `operator` | external actions, past the wire |
 
 mod attach;
@@ -64,7 +64,7 @@ use crate::cloud::{
     index::Seq, lag::ReadLag,
 };
 
-/// Everything there is.
+/// The state of all subscriptions.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) core: EngineCore<Knobs, Event>,
@@ -162,7 +162,7 @@ impl Engine {
             .read_time(now, read_lag, &mut self.core.rng)
     }
 
-    /// Refuses a resource group that is not there.
+    /// Refuses a resource group that does not exist.
     pub(crate) fn check_group(&self, group: &str) -> Result<(), Refusal> {
         let known = self.core.knobs.resource_groups.iter();
         if known.map(|known| &known.name).any(|name| same(name, group)) {
@@ -171,7 +171,7 @@ impl Engine {
         Err(Refusal::no_group(group))
     }
 
-    /// A virtual machine that a call names, which may not be found yet soon after its creation.
+    /// Finds the virtual machine that a call names; a lagging call does not find a new one yet.
     pub(crate) fn named_vm(&mut self, id: &Id) -> Result<Seq, Refusal> {
         self.check_group(&id.group)?;
         self.core.records_read += 1;
@@ -195,7 +195,7 @@ impl Engine {
         }
     }
 
-    /// Changes a virtual machine as of now.
+    /// Changes a virtual machine.
     fn edit_vm(&mut self, seq: Seq, change: impl FnOnce(&mut Vm)) {
         let (now, window) = (self.now(), self.core.knobs.lag.reads);
         self.vms.edit(seq, now, window, |vm| {
@@ -211,7 +211,7 @@ impl Engine {
         self.edit_vm(seq, |vm| Arc::make_mut(&mut vm.console).push(line));
     }
 
-    /// A virtual machine takes a machine.
+    /// Reserves a machine for a virtual machine.
     fn allocate(&mut self, seq: Seq) {
         let Some(vm) = self.vms.get(seq).filter(|vm| !vm.allocated) else {
             return;
@@ -220,7 +220,7 @@ impl Engine {
         self.edit_vm(seq, |vm| vm.allocated = true);
     }
 
-    /// A virtual machine gives its machine back.
+    /// Releases the machine of a virtual machine.
     fn release(&mut self, seq: Seq) {
         let Some(vm) = self.vms.get(seq).filter(|vm| vm.allocated) else {
             return;

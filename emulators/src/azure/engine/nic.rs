@@ -1,4 +1,4 @@
-//! Network interfaces: what they are, their addresses, whom they are reserved for, and their end.
+//! Network interfaces: properties, addresses, reservations, and deletion.
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -60,7 +60,7 @@ impl Nic {
 }
 
 /// An interface that is asked for, alone or with a virtual machine.
-pub(super) struct NicOrder {
+pub(super) struct NicSpec {
     pub(super) id: Id,
     pub(super) location: String,
     pub(super) tags: Tags,
@@ -124,7 +124,7 @@ impl Engine {
         Err(Refusal::no_reference(id))
     }
 
-    pub(super) fn make_nic(&mut self, order: NicOrder) -> Seq {
+    pub(super) fn make_nic(&mut self, order: NicSpec) -> Seq {
         let (seq, now) = (self.next_seq(), self.now());
         let bits = self.names.number().to_be_bytes();
         let nic = Nic {

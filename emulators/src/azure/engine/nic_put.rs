@@ -1,10 +1,10 @@
-//! Network interfaces by themselves: made, changed as far as that goes, and deleted.
+//! Separate network interfaces: created, changed where Azure allows it, and deleted.
 
 use std::collections::BTreeMap;
 
 use super::{
     Engine,
-    nic::{Nic, NicAddress, NicOrder, full, in_use},
+    nic::{Nic, NicAddress, NicSpec, full, in_use},
     task::Work,
     vm::{Provisioning, check_staying},
 };
@@ -18,7 +18,7 @@ use crate::azure::{
 };
 
 impl Engine {
-    /// Makes or changes an interface by itself, and answers the operation of it.
+    /// Creates or changes a separate interface, and returns the operation.
     pub(crate) fn put_nic(&mut self, id: &Id, body: &NicBody) -> Result<(u64, bool), Refusal> {
         self.check_group(&id.group)?;
         let location = self.location(body.location.as_deref())?;
@@ -41,7 +41,7 @@ impl Engine {
             }
             None => {
                 let addresses = self.own_addresses(&properties, &location)?;
-                let order = NicOrder {
+                let order = NicSpec {
                     id: id.clone(),
                     location: location.clone(),
                     tags,
@@ -131,7 +131,7 @@ impl Engine {
         Ok(Some(ip.id.clone()))
     }
 
-    /// Begins to delete an interface; nothing, if it is not there.
+    /// Begins to delete an interface; `None` if it does not exist.
     pub(crate) fn delete_nic(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
         self.check_group(&id.group)?;
         let Some((seq, nic)) = self.nics.find(id) else {

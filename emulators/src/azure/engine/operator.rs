@@ -1,4 +1,4 @@
-//! What others do to a subscription, past the wire: no token, no throttling, no fault.
+//! External actions on a subscription, past the wire: no token, no throttling, no fault.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -23,12 +23,12 @@ use crate::{
 /// The most that one act makes.
 const MOST: u32 = 100_000;
 
-/// Something that somebody else does. An `id` is a resource id.
+/// Something that an external actor does to a subscription, past the API. An `id` is a resource id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum ExternalAction {
-    /// Somebody else makes virtual machines, each with an interface that goes with it.
+    /// Creates virtual machines, each with an interface that is deleted with it.
     CreateForeign {
         /// Their names are this and a number.
         #[serde(default)]
@@ -48,7 +48,7 @@ pub enum ExternalAction {
         #[serde(default)]
         size: Option<String>,
     },
-    /// Somebody else makes a disk that is attached to nothing.
+    /// Creates a disk that is not attached.
     CreateForeignDisk {
         /// Its id.
         id: String,

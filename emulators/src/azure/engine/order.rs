@@ -1,4 +1,4 @@
-//! What the document of a virtual machine must say, before anything is looked up.
+//! Checks the document of a virtual machine, before anything is looked up.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! What a virtual machine needs, looked up and checked before anything is made.
+//! The plan of a virtual machine: everything it needs, looked up and checked before anything is
+//! created.
 
 use std::sync::Arc;
 
@@ -46,7 +47,7 @@ pub(super) enum NicPlan {
 }
 
 impl Engine {
-    /// Looks up all that an order names.
+    /// Looks up everything that the document names.
     pub(super) fn plan(&mut self, id: &Id, body: &VmBody) -> Result<Plan, Refusal> {
         order::check_name(&id.name)?;
         order::check_kept(body)?;
@@ -97,7 +98,7 @@ impl Engine {
         })
     }
 
-    /// A location by any of its names.
+    /// Returns a location by any of its names.
     pub(crate) fn location(&self, name: Option<&str>) -> Result<String, Refusal> {
         let Some(name) = name else {
             let message = "The location property is required for this definition.";

@@ -1,8 +1,8 @@
-//! Start, stop, restart, deallocate, delete, generalize: what they ask of a virtual machine.
+//! Start, stop, restart, deallocate, delete, generalize: the checks of the machine's state.
 
 use super::{
     Engine,
-    limits::{Wanted, no_machine},
+    limits::{RequestedVm, no_machine},
     task::Work,
     vm::{Power, Provisioning, Vm},
 };
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Engine {
-    /// Begins to start what does not run, and answers the operation of it.
+    /// Begins to start a machine that does not run, and returns the operation.
     pub(crate) fn start_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
         let (seq, vm) = self.vm_to_change(id, "start")?;
         if vm.generalized {
@@ -47,7 +47,7 @@ impl Engine {
             return None;
         }
         let size = self.size(&vm.size).ok()?;
-        let wanted = Wanted {
+        let wanted = RequestedVm {
             size,
             location: &vm.location,
             zone: vm.zone.as_deref(),
@@ -91,7 +91,7 @@ impl Engine {
         Ok(self.begin_power(seq, &vm, Power::Starting, Work::Restart(seq)))
     }
 
-    /// Begins to delete a virtual machine; nothing, if it is not there.
+    /// Begins to delete a virtual machine; `None` if it does not exist.
     pub(crate) fn delete_vm(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
         self.check_group(&id.group)?;
         let Ok(seq) = self.named_vm(id) else {
@@ -129,7 +129,7 @@ impl Engine {
         }
     }
 
-    /// Azure wants a spot machine back.
+    /// Azure evicts a spot machine.
     pub(crate) fn evict_vm(&mut self, id: &Id) -> Result<(), Refusal> {
         let (seq, vm) = self.vm_to_change(id, "simulateEviction")?;
         if vm.market != Market::Spot {

@@ -1,4 +1,4 @@
-//! Public addresses: made alone or with a virtual machine, given an address while it runs, deleted.
+//! Public addresses: created alone or with a virtual machine, allocated while it runs, deleted.
 
 use std::net::Ipv4Addr;
 
@@ -31,13 +31,13 @@ pub(crate) struct PublicIp {
     pub(crate) fixed: bool,
     pub(crate) idle_minutes: u32,
     pub(crate) address: Option<Ipv4Addr>,
-    /// The address of an interface that it stands for.
+    /// The interface configuration that it is attached to.
     pub(crate) attached: Option<String>,
     pub(crate) provisioning: Provisioning,
 }
 
 impl Engine {
-    /// Makes or changes a public address by itself, and answers the operation of it.
+    /// Creates or changes a separate public address, and returns the operation.
     pub(crate) fn put_ip(&mut self, id: &Id, body: &IpBody) -> Result<(u64, bool), Refusal> {
         self.check_group(&id.group)?;
         let location = self.location(body.location.as_deref())?;
@@ -103,7 +103,7 @@ impl Engine {
         Ok(seq)
     }
 
-    /// Begins to delete a public address; nothing, if it is not there.
+    /// Begins to delete a public address; `None` if it does not exist.
     pub(crate) fn delete_ip(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
         self.check_group(&id.group)?;
         let Some((seq, ip)) = self.ips.find(id) else {

@@ -1,4 +1,4 @@
-//! What happens when time ends an operation.
+//! What happens at the end of an operation.
 //!
 //! ```text
 //! Creating ──► Succeeded, running          powerOff   ──► stopped, still allocated
@@ -17,7 +17,7 @@ use crate::{
 };
 
 impl Engine {
-    /// An operation ends, unless another one has overtaken it.
+    /// Ends an operation, unless another one has preempted it.
     pub(super) fn end(&mut self, number: u64) {
         let Some(task) = self.tasks.get(&number).filter(|task| task.ended.is_none()) else {
             return;

@@ -1,4 +1,4 @@
-//! What tags may be: so many, so long, without some characters, and told apart by more than case.
+//! The rules of tags: their number, length and characters; names must differ not only in case.
 
 use super::Engine;
 use crate::azure::{error::Refusal, wire::body::Tags};

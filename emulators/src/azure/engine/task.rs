@@ -1,4 +1,4 @@
-//! Operations that take time: how one begins, is overtaken, and is forgotten.
+//! Long-running operations: how one begins, is preempted, and expires.
 
 use std::time::Duration;
 

@@ -1,12 +1,12 @@
-//! Changing a virtual machine: what may change, what never does, and what only while it is put
-//! away.
+//! Changes of a virtual machine: which properties can change, and which only while it is
+//! deallocated.
 
 use std::sync::Arc;
 
 use super::{
     Engine,
     disk_plan::check_distinct,
-    limits::Wanted,
+    limits::RequestedVm,
     order,
     task::Work,
     vm::{Power, Provisioning, Vm},
@@ -51,7 +51,7 @@ impl Engine {
         self.update_vm(seq, &patch)
     }
 
-    /// Changes what a document says of a virtual machine, and answers the operation of it.
+    /// Changes a virtual machine to match a document, and returns the operation.
     pub(crate) fn update_vm(&mut self, seq: Seq, body: &VmBody) -> Result<u64, Refusal> {
         let Some(vm) = self.vms.get(seq) else {
             return Err(Refusal::internal());
@@ -140,7 +140,7 @@ impl Engine {
         let vm = vm.clone();
         // What it is does not count against what it is to be.
         self.recount(&vm.location, Some(&vm.kind()), None);
-        let allowed = self.quota(Wanted {
+        let allowed = self.quota(RequestedVm {
             size: &size,
             location: &vm.location,
             zone: vm.zone.as_deref(),

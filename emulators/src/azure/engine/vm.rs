@@ -58,7 +58,7 @@ pub(crate) enum Power {
     Starting,
     Running,
     Stopping,
-    /// Off, and still allocated: it costs as if it ran.
+    /// Off, but still allocated and billed.
     Stopped,
     Deallocating,
     Deallocated,

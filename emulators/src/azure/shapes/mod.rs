@@ -1,10 +1,10 @@
 //! Documents, as Azure writes them. They decide nothing.
 //!
-//! | file | what it writes |
+//! | file | documents |
 //! | --- | --- |
-//! | `vm`, `view` | virtual machines, and how they are |
+//! | `vm`, `view` | virtual machines and their instance views |
 //! | `parts` | disks, images, interfaces, public addresses |
-//! | `catalog` | groups, places, sizes, quotas, networks |
+//! | `catalog` | groups, locations, sizes, quotas, networks |
 
 pub(crate) mod catalog;
 pub(crate) mod parts;

@@ -1,4 +1,4 @@
-//! How a virtual machine is: the codes of its states.
+//! The instance view of a virtual machine: the codes of its states.
 
 use serde_json::{Value, json};
 

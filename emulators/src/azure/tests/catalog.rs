@@ -1,4 +1,4 @@
-//! What there is before anybody makes anything.
+//! The catalog.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The same seed and the same calls give the same answers.
+//! The same seed and the same calls give the same responses.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Reads and calls that trail behind the truth.
+//! Reads and calls that lag behind.
 
 use super::*;
 use crate::cloud::lag::ReadLag;

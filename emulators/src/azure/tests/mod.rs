@@ -1,4 +1,4 @@
-//! What the engine does, operation by operation, on a clock that stands still.
+//! Tests of the engine, operation by operation, on a manual clock.
 
 mod catalog;
 mod create;

@@ -1,4 +1,4 @@
-//! Operations that take time, and the URLs that lead to them.
+//! Long-running operations, and their URLs.
 
 use super::*;
 

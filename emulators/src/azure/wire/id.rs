@@ -1,4 +1,4 @@
-//! Resource ids: where something is, whatever the case of its letters.
+//! Resource ids, which are not case-sensitive.
 
 use crate::azure::error::Refusal;
 

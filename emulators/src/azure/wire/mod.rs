@@ -1,12 +1,12 @@
-//! What Azure Resource Manager speaks: paths, queries, JSON documents, and headers that lead on.
+//! The protocol of Azure Resource Manager: paths, queries, JSON documents, and headers.
 //!
 //! | file | purpose |
 //! | --- | --- |
 //! | `operation` | the operations, with their methods and paths |
 //! | `id` | resource ids |
-//! | `request` | a request that was understood, or refused before it counts |
+//! | `request` | a parsed request |
 //! | `body`, `vm_body` | the documents that requests carry |
-//! | `answer` | what a call that succeeds is answered with |
+//! | `response` | the response of a successful call |
 
 pub(crate) mod body;
 pub(crate) mod id;

@@ -1,4 +1,4 @@
-//! The operations that are spoken, each with its name, its method and its path.
+//! The operations that the emulator supports, with their names, methods and paths.
 //!
 //! One table says it all: names are Azure's operation ids, and requests are routed by it. A `{}` in
 //! a path takes any segment; letters of the others may be of either case, as Azure has it.
@@ -96,7 +96,7 @@ type Route = (Operation, &'static str, &'static str, Scope, &'static str);
 
 use Operation as O;
 
-/// Every operation, in the order of their names.
+/// All operations, sorted by name.
 #[rustfmt::skip]
 const ROUTES: [Route; 52] = [
     (O::BlobGet, "Blob_Get", "GET", Root, "bootdiagnostics/{}/{}"),
@@ -166,7 +166,7 @@ pub(crate) enum Found {
 }
 
 impl Operation {
-    /// Every operation.
+    /// All operations.
     pub fn all() -> impl Iterator<Item = Self> {
         ROUTES.iter().map(|(operation, ..)| *operation)
     }

@@ -1,4 +1,4 @@
-//! What a call that succeeds is answered with: a status, a document, and headers that lead on.
+//! The response of a successful call: a status, a document, and headers.
 
 use serde_json::Value;
 

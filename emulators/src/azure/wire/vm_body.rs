@@ -1,4 +1,4 @@
-//! The documents that make and change virtual machines.
+//! The documents that create and change virtual machines.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use super::{
     Engine,
     operation::{About, Work},
-    order::Order,
+    order::InstanceSpec,
 };
 use crate::{
     cloud::{fault::Failure, index::Seq},
@@ -12,9 +12,9 @@ use crate::{
 
 /// The parameters of a bulkInsert.
 #[derive(Debug)]
-pub(crate) struct BulkOrder {
+pub(crate) struct BulkSpec {
     /// What they have in common.
-    pub(crate) each: Order,
+    pub(crate) each: InstanceSpec,
     pub(crate) names: BulkNames,
     pub(crate) count: usize,
     pub(crate) least: usize,
@@ -32,7 +32,7 @@ impl Engine {
     /// Begins to create many instances, and returns their common operation.
     pub(crate) fn bulk_insert(
         &mut self,
-        order: &BulkOrder,
+        order: &BulkSpec,
         planned_failures: &[Failure],
     ) -> Result<Seq, Refusal> {
         let group = self.core.request_id();
@@ -75,9 +75,9 @@ impl Engine {
     /// Which of the orders can be carried out together, and why the others can not.
     fn valid_disk_names(
         &mut self,
-        order: &BulkOrder,
+        order: &BulkSpec,
         names: &[String],
-    ) -> Result<(Vec<Order>, Vec<Failure>), Refusal> {
+    ) -> Result<(Vec<InstanceSpec>, Vec<Failure>), Refusal> {
         let (mut fitting, mut errors) = (Vec::new(), Vec::new());
         let least = order.least;
         for name in names {
@@ -99,11 +99,11 @@ impl Engine {
         Ok((fitting, errors))
     }
 
-    fn bulk_names(&self, order: &BulkOrder) -> Vec<String> {
+    fn bulk_names(&self, order: &BulkSpec) -> Vec<String> {
         match &order.names {
             BulkNames::Given(names) => names.clone(),
             BulkNames::Pattern(before, digits) => {
-                let Order { project, zone, .. } = &order.each;
+                let InstanceSpec { project, zone, .. } = &order.each;
                 let names = (1_u64..).map(|number| format!("{before}{number:0digits$}"));
                 let free = |name: &String| {
                     let address = (project.clone(), zone.clone(), name.clone());
@@ -115,7 +115,7 @@ impl Engine {
     }
 }
 
-fn min_count_not_reached(order: &BulkOrder, fits: usize) -> Failure {
+fn min_count_not_reached(order: &BulkSpec, fits: usize) -> Failure {
     let message = format!(
         "Requested minimum count of {} VMs could not be created: only {fits} would fit.",
         order.least

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{
     Engine,
     operation::{About, Work},
-    order::{DiskOrder, Order, Source},
+    order::{DiskSpec, InstanceSpec, Source},
     record::Labels,
 };
 use crate::{
@@ -71,8 +71,8 @@ impl Engine {
     }
 
     /// Refuses a disk that does not exist or that another instance uses.
-    pub(super) fn check_attachable(&self, order: &Order, name: &str) -> Result<(), Refusal> {
-        let Order { project, zone, .. } = order;
+    pub(super) fn check_attachable(&self, order: &InstanceSpec, name: &str) -> Result<(), Refusal> {
+        let InstanceSpec { project, zone, .. } = order;
         let Some((_, disk)) = self.disk(project, zone, name) else {
             let path = format!("projects/{project}/zones/{zone}/disks/{name}");
             return Err(Refusal::not_found(&path));
@@ -86,8 +86,8 @@ impl Engine {
     /// Creates a disk for an instance.
     pub(super) fn make_disk(
         &mut self,
-        order: &Order,
-        disk: &DiskOrder,
+        order: &InstanceSpec,
+        disk: &DiskSpec,
         name: &str,
         user: Seq,
     ) -> Seq {
@@ -126,7 +126,7 @@ impl Engine {
     /// Attaches an existing disk, and returns its size.
     pub(super) fn attach_disk(
         &mut self,
-        order: &Order,
+        order: &InstanceSpec,
         name: &str,
         user: Seq,
     ) -> (Option<Seq>, u32) {

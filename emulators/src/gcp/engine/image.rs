@@ -42,7 +42,7 @@ impl ImageRecord {
 
 /// The requested properties of an image.
 #[derive(Debug)]
-pub(crate) struct ImageOrder {
+pub(crate) struct ImageSpec {
     pub(crate) project: String,
     pub(crate) name: String,
     pub(crate) family: Option<String>,
@@ -97,7 +97,7 @@ impl Engine {
     }
 
     /// Begins to create an image of a disk.
-    pub(crate) fn insert_image(&mut self, order: &ImageOrder) -> Result<Seq, Refusal> {
+    pub(crate) fn insert_image(&mut self, order: &ImageSpec) -> Result<Seq, Refusal> {
         if let Some((_, image)) = self.image(&order.project, &order.name) {
             return Err(Refusal::already_exists(&image.path()));
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{
     Engine, Event,
     operation::About,
-    order::{Order, Source},
-    record::{Attached, Doing, Fixed, Instance, Status, Version},
+    order::{InstanceSpec, Source},
+    record::{Attached, CurrentStep, Fixed, Instance, Status, Version},
 };
 use crate::{
     cloud::{fault::Failure, history::History, index::Seq},
@@ -17,7 +17,7 @@ impl Engine {
     /// Begins to create an instance, and returns the operation. With `planned_failures` it fails.
     pub(crate) fn insert(
         &mut self,
-        order: &Order,
+        order: &InstanceSpec,
         planned_failures: &[Failure],
     ) -> Result<Seq, Refusal> {
         self.check_names(order)?;
@@ -31,7 +31,7 @@ impl Engine {
     }
 
     /// Refuses names that are taken, of the instance and of its disks.
-    pub(super) fn check_names(&self, order: &Order) -> Result<(), Refusal> {
+    pub(super) fn check_names(&self, order: &InstanceSpec) -> Result<(), Refusal> {
         let address = (
             order.project.clone(),
             order.zone.clone(),
@@ -54,7 +54,7 @@ impl Engine {
     }
 
     /// Creates an instance in PROVISIONING.
-    pub(super) fn make(&mut self, order: &Order, planned_failures: Vec<Failure>) -> Seq {
+    pub(super) fn make(&mut self, order: &InstanceSpec, planned_failures: Vec<Failure>) -> Seq {
         let (seq, id, now) = (self.next_seq(), self.next_id(), self.now());
         let disks = self.make_disks(order, seq);
         let image = order.disks.iter().find_map(|disk| match &disk.source {
@@ -109,7 +109,7 @@ impl Engine {
             planned_failures,
             console: String::new(),
             step: 0,
-            doing: Doing::Insert,
+            current_step: CurrentStep::Insert,
             operation: Some(operation),
             repeated_deletes: 0,
             versions: History::new(now, version),
@@ -119,11 +119,11 @@ impl Engine {
         if !doomed {
             self.take_machine(seq);
         }
-        self.after(self.core.knobs.timing.provision, Event::Settle(seq, 0));
+        self.after(self.core.knobs.timing.provision, Event::FinishStep(seq, 0));
         operation
     }
 
-    fn make_disks(&mut self, order: &Order, instance: Seq) -> Vec<Attached> {
+    fn make_disks(&mut self, order: &InstanceSpec, instance: Seq) -> Vec<Attached> {
         let mut attached = Vec::new();
         for (number, disk) in order.disks.iter().enumerate() {
             let (seq, gib) = match &disk.source {
@@ -153,7 +153,7 @@ impl Engine {
 }
 
 /// What a new disk is called.
-fn disk_name(order: &Order, number: usize) -> String {
+fn disk_name(order: &InstanceSpec, number: usize) -> String {
     let given = order.disks.get(number).and_then(|disk| disk.name.clone());
     given.unwrap_or_else(|| match number {
         0 => order.name.clone(),

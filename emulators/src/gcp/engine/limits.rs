@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use super::{Engine, order::Order, record::Instance};
+use super::{Engine, order::InstanceSpec, record::Instance};
 use crate::{
     cloud::{address_pool::AddressPool, fault::Failure, index::Seq, knobs::Market},
     gcp::{
@@ -16,7 +16,7 @@ use crate::{
 const KEPT: (u32, u32) = (2, 2);
 
 /// An exhausted limit.
-struct Reached {
+struct ExhaustedLimit {
     refused: LimitCheck,
     code: String,
     refusal: Refusal,
@@ -24,14 +24,14 @@ struct Reached {
 
 impl Engine {
     /// Refuses an insert beyond a limit, or returns why its operation fails.
-    pub(super) fn check_limits(&mut self, order: &Order) -> Result<Vec<Failure>, Refusal> {
+    pub(super) fn check_limits(&mut self, order: &InstanceSpec) -> Result<Vec<Failure>, Refusal> {
         self.check_more_limits(order, 0)
     }
 
     /// The same, with so many more like it already on their way.
     pub(super) fn check_more_limits(
         &mut self,
-        order: &Order,
+        order: &InstanceSpec,
         more: u64,
     ) -> Result<Vec<Failure>, Refusal> {
         let kind = (
@@ -79,7 +79,7 @@ impl Engine {
         Some(Failure::new(&rule.code, &rule.message))
     }
 
-    fn instance_quota_reached(&self, region: &str, more: u64) -> Option<Reached> {
+    fn instance_quota_reached(&self, region: &str, more: u64) -> Option<ExhaustedLimit> {
         let limit = self.core.knobs.instance_quota?;
         let count = self.instances_in(region);
         (count + more >= limit).then(|| self.quota("INSTANCES", limit, region))
@@ -121,7 +121,7 @@ impl Engine {
         region: &str,
         market: Market,
         more: u64,
-    ) -> Option<Reached> {
+    ) -> Option<ExhaustedLimit> {
         let (limit, metric) = match market {
             Market::OnDemand => (self.core.knobs.cpu_quota?, "CPUS"),
             Market::Spot => (self.core.knobs.spot_cpu_quota?, "PREEMPTIBLE_CPUS"),
@@ -131,8 +131,8 @@ impl Engine {
         (used + wanted > limit).then(|| self.quota(metric, limit, region))
     }
 
-    fn quota(&self, metric: &str, limit: u64, region: &str) -> Reached {
-        Reached {
+    fn quota(&self, metric: &str, limit: u64, region: &str) -> ExhaustedLimit {
+        ExhaustedLimit {
             refused: self.core.knobs.quota_check,
             code: "QUOTA_EXCEEDED".to_owned(),
             refusal: Refusal::quota(metric, limit, region),
@@ -144,10 +144,10 @@ impl Engine {
         kind: &(String, String, Market),
         project: &str,
         more: u64,
-    ) -> Option<Reached> {
+    ) -> Option<ExhaustedLimit> {
         (self.core.usage.free(&self.core.knobs.capacity, kind) <= more).then(|| {
             let zone = format!("projects/{project}/zones/{}", kind.1);
-            Reached {
+            ExhaustedLimit {
                 refused: self.core.knobs.stockout_check,
                 code: self.core.knobs.stockout_code.clone(),
                 refusal: Refusal::stockout(&zone),
@@ -197,7 +197,7 @@ impl Engine {
     }
 }
 
-fn answer(reached: Reached) -> Result<Vec<Failure>, Refusal> {
+fn answer(reached: ExhaustedLimit) -> Result<Vec<Failure>, Refusal> {
     match reached.refused {
         LimitCheck::Immediate => Err(reached.refusal),
         LimitCheck::InOperation => Ok(vec![Failure::new(reached.code, reached.refusal.message)]),

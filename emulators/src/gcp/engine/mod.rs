@@ -86,7 +86,7 @@ pub(crate) enum Event {
     Finish(Seq),
     /// The end of an instance's step. It is ignored if another step, with a higher number, has
     /// begun since.
-    Settle(Seq, u64),
+    FinishStep(Seq, u64),
     /// No lagging read can return an old version of an instance any longer.
     Prune(Seq),
     /// No lagging read can return a deleted instance any longer.
@@ -145,7 +145,7 @@ impl Engine {
         match event {
             Event::Begin(seq) => self.begin_operation(seq),
             Event::Finish(seq) => self.finish_work(seq),
-            Event::Settle(seq, step) => self.settle(seq, step),
+            Event::FinishStep(seq, step) => self.finish_step(seq, step),
             Event::Prune(seq) => self.prune(seq),
             Event::Remove(seq) => self.remove_expired(seq),
             Event::Forget(seq) => self.forget_operation(seq),

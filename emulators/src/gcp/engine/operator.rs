@@ -9,8 +9,8 @@ use super::{
     Engine,
     disk::Disk,
     operation::About,
-    order::{DiskOrder, Order, Source},
-    record::{Access, Doing, Labels, Scheduling, Status, TerminationAction},
+    order::{DiskSpec, InstanceSpec, Source},
+    record::{Access, CurrentStep, Labels, Scheduling, Status, TerminationAction},
     rules::{self, Metadata},
 };
 use crate::{
@@ -121,7 +121,7 @@ pub enum ExternalAction {
 }
 
 /// The states in which something can be done to an instance.
-const ANY: &[Status] = &Status::SEEN;
+const ANY: &[Status] = &Status::VISIBLE;
 const RUNNING: &[Status] = &[Status::Running];
 /// With a machine, or on the way to one.
 const ALIVE: &[Status] = &[Status::Provisioning, Status::Staging, Status::Running];
@@ -256,7 +256,7 @@ impl Engine {
             return;
         };
         let deletes = instance.fixed.scheduling.termination == Some(TerminationAction::Delete);
-        let creating = instance.doing == Doing::Insert;
+        let creating = instance.current_step == CurrentStep::Insert;
         let operation = if creating {
             instance.operation.take()
         } else {
@@ -317,7 +317,7 @@ impl Engine {
 
     fn launch_foreign(
         &mut self,
-        order: &Order,
+        order: &InstanceSpec,
         name: &str,
         count: u32,
     ) -> Result<Vec<String>, Refusal> {
@@ -345,7 +345,7 @@ impl Engine {
         machine_type: Option<String>,
         labels: Labels,
         metadata: BTreeMap<String, String>,
-    ) -> Result<Order, Refusal> {
+    ) -> Result<InstanceSpec, Refusal> {
         let zone = zone.or_else(|| self.core.knobs.zones.first().cloned());
         let zone = zone.ok_or_else(|| Refusal::required("zone"))?;
         let first = || Some(self.core.knobs.machine_types.first()?.name.clone());
@@ -353,7 +353,7 @@ impl Engine {
         rules::check_labels("labels", &labels)?;
         let image = self.images.values().next().cloned();
         let gib = image.as_ref().map_or(10, |image| image.gib);
-        let boot = DiskOrder {
+        let boot = DiskSpec {
             name: None,
             device: None,
             boot: true,
@@ -366,7 +366,7 @@ impl Engine {
             mode: "READ_WRITE".to_owned(),
             source: image.map_or(Source::Blank, Source::Image),
         };
-        Ok(Order {
+        Ok(InstanceSpec {
             project,
             zone,
             name: String::new(),

@@ -11,13 +11,13 @@ use super::{
 
 /// The requested properties of an instance.
 #[derive(Clone, Debug)]
-pub(crate) struct Order {
+pub(crate) struct InstanceSpec {
     pub(crate) project: String,
     pub(crate) zone: String,
     pub(crate) name: String,
     pub(crate) machine_type: String,
     /// The boot disk first.
-    pub(crate) disks: Vec<DiskOrder>,
+    pub(crate) disks: Vec<DiskSpec>,
     pub(crate) network: String,
     pub(crate) subnetwork: String,
     pub(crate) access: Option<Access>,
@@ -35,7 +35,7 @@ pub(crate) struct Order {
 
 /// The requested properties of a disk.
 #[derive(Clone, Debug)]
-pub(crate) struct DiskOrder {
+pub(crate) struct DiskSpec {
     /// Its name; the first is called like its instance unless given.
     pub(crate) name: Option<String>,
     pub(crate) device: Option<String>,
@@ -61,7 +61,7 @@ pub(crate) enum Source {
     Local,
 }
 
-impl Order {
+impl InstanceSpec {
     /// The path of the instance.
     pub(crate) fn path(&self) -> String {
         let Self {

@@ -3,7 +3,7 @@
 use super::{
     Engine, Event,
     operation::{About, Work},
-    record::{Attached, Doing, Status},
+    record::{Attached, CurrentStep, Status},
 };
 use crate::{
     cloud::{fault::Failure, index::Seq},
@@ -11,15 +11,15 @@ use crate::{
 };
 
 /// The state of an instance that a call changes.
-struct Standing {
+struct PowerCheck {
     seq: Seq,
     status: Status,
-    doing: Doing,
+    current_step: CurrentStep,
     has_local_ssd: bool,
     path: String,
 }
 
-impl Standing {
+impl PowerCheck {
     fn not_ready(&self) -> Refusal {
         Refusal::not_ready(&self.path)
     }
@@ -35,14 +35,14 @@ impl Standing {
 }
 
 impl Engine {
-    fn standing(&mut self, target: &Target) -> Result<Standing, Refusal> {
+    fn standing(&mut self, target: &Target) -> Result<PowerCheck, Refusal> {
         let seq = self.find(target)?;
         let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
         let local = |disk: &Attached| disk.disk.is_none();
-        Ok(Standing {
+        Ok(PowerCheck {
             seq,
             status: instance.current().status,
-            doing: instance.doing,
+            current_step: instance.current_step,
             has_local_ssd: instance.disks.iter().any(local),
             path: instance.fixed.path(),
         })
@@ -53,7 +53,9 @@ impl Engine {
         let found = self.standing(target)?;
         match found.status {
             Status::Terminated => Ok(self.go_along(found.seq, "stop")),
-            Status::Stopping if found.doing == Doing::Stop => Ok(self.go_along(found.seq, "stop")),
+            Status::Stopping if found.current_step == CurrentStep::Stop => {
+                Ok(self.go_along(found.seq, "stop"))
+            }
             Status::Running | Status::Suspended | Status::Repairing => {
                 found.check_local_ssd(discard)?;
                 let operation = self.open_on(found.seq, "stop");
@@ -83,7 +85,9 @@ impl Engine {
             Status::Running | Status::Provisioning | Status::Staging | Status::Repairing => {
                 Ok(self.go_along(found.seq, "start"))
             }
-            Status::Terminated => self.boot(found.seq, "start", Doing::Start, planned_failures),
+            Status::Terminated => {
+                self.boot(found.seq, "start", CurrentStep::Start, planned_failures)
+            }
             Status::Suspended => {
                 let why = "The instance is suspended: it can be resumed, and not started.";
                 Err(Refusal::invalid("instance", &target.name, why))
@@ -103,7 +107,9 @@ impl Engine {
             Status::Running | Status::Provisioning | Status::Staging => {
                 Ok(self.go_along(found.seq, "resume"))
             }
-            Status::Suspended => self.boot(found.seq, "resume", Doing::Resume, planned_failures),
+            Status::Suspended => {
+                self.boot(found.seq, "resume", CurrentStep::Resume, planned_failures)
+            }
             Status::Terminated => {
                 let why = "The instance is not suspended.";
                 Err(Refusal::invalid("instance", &target.name, why))
@@ -118,7 +124,7 @@ impl Engine {
         &mut self,
         seq: Seq,
         kind: &'static str,
-        doing: Doing,
+        current_step: CurrentStep,
         planned_failures: &[Failure],
     ) -> Result<Seq, Refusal> {
         let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
@@ -129,7 +135,7 @@ impl Engine {
             planned_failures.to_vec()
         };
         let operation = self.open_on(seq, kind);
-        self.begin_boot(seq, operation, doing, planned_failures);
+        self.begin_boot(seq, operation, current_step, planned_failures);
         Ok(operation)
     }
 
@@ -183,7 +189,7 @@ impl Engine {
             let message = "Invalid resource usage: 'Resource cannot be deleted if it's protected against deletion.'.";
             return Err(Refusal::new(400, "invalidResourceUsage", message));
         }
-        if instance.doing == Doing::Delete {
+        if instance.current_step == CurrentStep::Delete {
             instance.repeated_deletes = instance.repeated_deletes.saturating_add(1);
             if instance.repeated_deletes > allowed {
                 return Err(Refusal::throttled(403));
@@ -235,15 +241,19 @@ impl Engine {
     fn go_along(&mut self, seq: Seq, kind: &'static str) -> Seq {
         let operation = self.open_on(seq, kind);
         let timing = &self.core.knobs.timing;
-        let takes = match self.instances.get(&seq).map(|instance| instance.doing) {
-            Some(Doing::Insert | Doing::Start | Doing::Resume) => {
+        let takes = match self
+            .instances
+            .get(&seq)
+            .map(|instance| instance.current_step)
+        {
+            Some(CurrentStep::Insert | CurrentStep::Start | CurrentStep::Resume) => {
                 timing.provision.saturating_add(timing.stage)
             }
-            Some(Doing::Stop) => timing.stop,
-            Some(Doing::Suspend) => timing.suspend,
-            Some(Doing::Delete) => timing.delete,
-            Some(Doing::Repair) => timing.repair,
-            Some(Doing::Nothing) | None => timing.change,
+            Some(CurrentStep::Stop) => timing.stop,
+            Some(CurrentStep::Suspend) => timing.suspend,
+            Some(CurrentStep::Delete) => timing.delete,
+            Some(CurrentStep::Repair) => timing.repair,
+            Some(CurrentStep::Nothing) | None => timing.change,
         };
         self.after(takes, Event::Finish(operation));
         operation

@@ -22,7 +22,7 @@ use crate::{
 
 /// An instance as a read returns it.
 #[derive(Debug)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct ReadInstance<'a> {
     pub(crate) instance: &'a Instance,
     pub(crate) version: &'a Version,
 }
@@ -85,14 +85,18 @@ impl Engine {
     }
 
     /// An instance as a read returns it.
-    pub(crate) fn see(&mut self, target: &Target, read_lag: ReadLag) -> Result<Seen<'_>, Refusal> {
+    pub(crate) fn see(
+        &mut self,
+        target: &Target,
+        read_lag: ReadLag,
+    ) -> Result<ReadInstance<'_>, Refusal> {
         self.core.records_read += 1;
         let moment = self.moment(read_lag);
         let seqs = self.called(target);
         let seen = seqs.iter().find_map(|seq| {
             let instance = self.instances.get(seq)?;
             let version = instance.version_at(moment)?;
-            Some(Seen { instance, version })
+            Some(ReadInstance { instance, version })
         });
         seen.ok_or_else(|| Refusal::not_found(&target.path("instances")))
     }
@@ -104,7 +108,7 @@ impl Engine {
         keys: &[Key],
         paging: &PageRequest,
         read_lag: ReadLag,
-        show: impl Fn(&Self, Seen<'_>) -> Option<T>,
+        show: impl Fn(&Self, ReadInstance<'_>) -> Option<T>,
     ) -> Page<T> {
         let moment = self.moment(read_lag);
         let engine = &*self;
@@ -114,7 +118,7 @@ impl Engine {
             .map(|seq| {
                 let shown = engine.instances.get(&seq).and_then(|instance| {
                     let version = instance.version_at(moment)?;
-                    show(engine, Seen { instance, version })
+                    show(engine, ReadInstance { instance, version })
                 });
                 (seq, shown)
             });

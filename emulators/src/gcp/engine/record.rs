@@ -44,7 +44,7 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    pub(crate) const SEEN: [Self; 8] = [
+    pub(crate) const VISIBLE: [Self; 8] = [
         Self::Provisioning,
         Self::Staging,
         Self::Running,
@@ -201,7 +201,7 @@ pub(crate) struct Instance {
     /// The number of the current step; the end of an earlier one is ignored.
     pub(crate) step: u64,
     /// What is going on.
-    pub(crate) doing: Doing,
+    pub(crate) current_step: CurrentStep,
     /// The operation that it is done by.
     pub(crate) operation: Option<Seq>,
     /// How many deletes came during its deletion.
@@ -211,7 +211,7 @@ pub(crate) struct Instance {
 
 /// What is going on with an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Doing {
+pub(crate) enum CurrentStep {
     Nothing,
     Insert,
     Start,

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::{
     Engine, Event,
-    record::{Doing, Status},
+    record::{CurrentStep, Status},
 };
 use crate::{
     cloud::{fault::Failure, index::Seq},
@@ -28,17 +28,23 @@ impl Engine {
     pub(super) fn begin_stop(&mut self, seq: Seq, operation: Option<Seq>) {
         self.release_nat(seq);
         let takes = self.core.knobs.timing.stop;
-        self.begin(seq, Doing::Stop, Status::Stopping, operation, takes);
+        self.begin(seq, CurrentStep::Stop, Status::Stopping, operation, takes);
     }
 
     pub(super) fn begin_suspend(&mut self, seq: Seq, operation: Option<Seq>) {
         let takes = self.core.knobs.timing.suspend;
-        self.begin(seq, Doing::Suspend, Status::Suspending, operation, takes);
+        self.begin(
+            seq,
+            CurrentStep::Suspend,
+            Status::Suspending,
+            operation,
+            takes,
+        );
     }
 
     pub(super) fn begin_repair(&mut self, seq: Seq) {
         let takes = self.core.knobs.timing.repair;
-        self.begin(seq, Doing::Repair, Status::Repairing, None, takes);
+        self.begin(seq, CurrentStep::Repair, Status::Repairing, None, takes);
     }
 
     /// Begins to start or resume an instance; it gets a machine unless it is going to fail.
@@ -46,7 +52,7 @@ impl Engine {
         &mut self,
         seq: Seq,
         operation: Seq,
-        doing: Doing,
+        current_step: CurrentStep,
         planned_failures: Vec<Failure>,
     ) {
         if planned_failures.is_empty() {
@@ -56,20 +62,26 @@ impl Engine {
             instance.planned_failures = planned_failures;
         }
         let takes = self.core.knobs.timing.provision;
-        self.begin(seq, doing, Status::Provisioning, Some(operation), takes);
+        self.begin(
+            seq,
+            current_step,
+            Status::Provisioning,
+            Some(operation),
+            takes,
+        );
     }
 
     /// Begins to delete an instance. This ends its current step.
     pub(super) fn begin_delete(&mut self, seq: Seq, operation: Option<Seq>) {
         self.release_nat(seq);
         let takes = self.core.knobs.timing.delete;
-        self.begin(seq, Doing::Delete, Status::Stopping, operation, takes);
+        self.begin(seq, CurrentStep::Delete, Status::Stopping, operation, takes);
     }
 
     fn begin(
         &mut self,
         seq: Seq,
-        doing: Doing,
+        current_step: CurrentStep,
         status: Status,
         operation: Option<Seq>,
         takes: Duration,
@@ -80,9 +92,9 @@ impl Engine {
             return;
         };
         instance.step += 1;
-        (instance.doing, instance.operation) = (doing, operation);
+        (instance.current_step, instance.operation) = (current_step, operation);
         let step = instance.step;
-        self.after(takes, Event::Settle(seq, step));
+        self.after(takes, Event::FinishStep(seq, step));
     }
 
     /// Ends the operation of the current step, which a later one preempts.
@@ -90,40 +102,42 @@ impl Engine {
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
         };
-        let (path, doing) = (instance.fixed.path(), instance.doing);
+        let (path, current_step) = (instance.fixed.path(), instance.current_step);
         let Some(operation) = instance.operation.take() else {
             return;
         };
-        let errors = match doing {
-            Doing::Insert | Doing::Start | Doing::Resume => {
+        let errors = match current_step {
+            CurrentStep::Insert | CurrentStep::Start | CurrentStep::Resume => {
                 let message = format!("The resource '{path}' was not found");
                 vec![Failure::new("RESOURCE_NOT_FOUND", message)]
             }
-            Doing::Nothing | Doing::Stop | Doing::Suspend | Doing::Delete | Doing::Repair => {
-                Vec::new()
-            }
+            CurrentStep::Nothing
+            | CurrentStep::Stop
+            | CurrentStep::Suspend
+            | CurrentStep::Delete
+            | CurrentStep::Repair => Vec::new(),
         };
         self.finish(operation, errors);
     }
 
     /// Ends a step.
-    pub(super) fn settle(&mut self, seq: Seq, step: u64) {
+    pub(super) fn finish_step(&mut self, seq: Seq, step: u64) {
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
         };
         if instance.step != step {
             return;
         }
-        let (doing, status) = (instance.doing, instance.current().status);
+        let (current_step, status) = (instance.current_step, instance.current().status);
         let planned_failures = std::mem::take(&mut instance.planned_failures);
-        match (status, doing) {
+        match (status, current_step) {
             (Status::Provisioning, _) if !planned_failures.is_empty() => {
-                self.fail(seq, doing, planned_failures);
+                self.fail(seq, current_step, planned_failures);
             }
             (Status::Provisioning, _) => self.stage(seq),
-            (Status::Staging, _) => self.run(seq, doing != Doing::Resume),
+            (Status::Staging, _) => self.run(seq, current_step != CurrentStep::Resume),
             (Status::Repairing, _) => self.run(seq, true),
-            (Status::Stopping, Doing::Delete) => self.end(seq, false),
+            (Status::Stopping, CurrentStep::Delete) => self.end(seq, false),
             (Status::Stopping, _) => {
                 let now = self.now();
                 self.rest(seq, |version| {
@@ -149,7 +163,7 @@ impl Engine {
         if let Some(instance) = self.instances.get_mut(&seq) {
             instance.step += 1;
             let step = instance.step;
-            self.after(self.core.knobs.timing.stage, Event::Settle(seq, step));
+            self.after(self.core.knobs.timing.stage, Event::FinishStep(seq, step));
         }
     }
 
@@ -195,7 +209,7 @@ impl Engine {
     /// What was going on is over.
     fn done(&mut self, seq: Seq) {
         let operation = self.instances.get_mut(&seq).and_then(|instance| {
-            instance.doing = Doing::Nothing;
+            instance.current_step = CurrentStep::Nothing;
             instance.operation.take()
         });
         if let Some(operation) = operation {
@@ -204,7 +218,7 @@ impl Engine {
     }
 
     /// What was begun fails: a new instance is gone, an old one is as it was.
-    fn fail(&mut self, seq: Seq, doing: Doing, errors: Vec<Failure>) {
+    fn fail(&mut self, seq: Seq, current_step: CurrentStep, errors: Vec<Failure>) {
         let operation = self
             .instances
             .get_mut(&seq)
@@ -212,15 +226,15 @@ impl Engine {
         if let Some(operation) = operation {
             self.finish(operation, errors);
         }
-        match doing {
-            Doing::Start => self.rest(seq, |version| version.status = Status::Terminated),
-            Doing::Resume => self.rest(seq, |version| version.status = Status::Suspended),
-            Doing::Nothing
-            | Doing::Insert
-            | Doing::Stop
-            | Doing::Suspend
-            | Doing::Delete
-            | Doing::Repair => self.end(seq, true),
+        match current_step {
+            CurrentStep::Start => self.rest(seq, |version| version.status = Status::Terminated),
+            CurrentStep::Resume => self.rest(seq, |version| version.status = Status::Suspended),
+            CurrentStep::Nothing
+            | CurrentStep::Insert
+            | CurrentStep::Stop
+            | CurrentStep::Suspend
+            | CurrentStep::Delete
+            | CurrentStep::Repair => self.end(seq, true),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::{
     gcp::{
         engine::{
             Engine,
-            bulk::{BulkNames, BulkOrder},
+            bulk::{BulkNames, BulkSpec},
         },
         error::Refusal,
         wire::{body::Fields as _, route::is_name, schema},
@@ -33,7 +33,7 @@ pub(super) fn insert(
     })
 }
 
-fn read(call: &Call, body: &Map<String, Value>, engine: &Engine) -> Result<BulkOrder, Refusal> {
+fn read(call: &Call, body: &Map<String, Value>, engine: &Engine) -> Result<BulkSpec, Refusal> {
     let properties = body.object("instanceProperties");
     let properties = properties.ok_or_else(|| Refusal::required("resource.instanceProperties"))?;
     let count = body
@@ -46,7 +46,7 @@ fn read(call: &Call, body: &Map<String, Value>, engine: &Engine) -> Result<BulkO
     };
     let at = "resource.instanceProperties";
     let each = order::read_properties(call, properties, engine, (at, Naming::Bare))?;
-    Ok(BulkOrder {
+    Ok(BulkSpec {
         each,
         names: names(body, count)?,
         count,

@@ -87,7 +87,7 @@ fn page(call: &Call, engine: &mut Engine, listing: &Listing) -> Page<Item> {
         let here = disk.project == target.project && here && !list::is_silent(engine, &scope);
         here.then(|| (*seq, (scope, views::disk(engine, disk))))
     };
-    let (page, records_read) = if listing.order == Order::Made {
+    let (page, records_read) = if listing.order == Order::Creation {
         let after = listing.paging.position.after.saturating_add(1);
         listing.take(engine.disks.range(after..).filter_map(shown))
     } else {

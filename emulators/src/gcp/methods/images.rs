@@ -9,7 +9,7 @@ use super::{
 use crate::{
     cloud::inject::CallContext,
     gcp::{
-        engine::{Engine, image::ImageOrder, rules},
+        engine::{Engine, image::ImageSpec, rules},
         error::Refusal,
         views,
         wire::{
@@ -64,7 +64,7 @@ pub(super) fn insert(
     };
     let project = &call.target.project;
     let of = named.project.as_ref().unwrap_or(project);
-    let order = ImageOrder {
+    let order = ImageSpec {
         project: project.clone(),
         name: name.to_owned(),
         family: body.text("family").map(str::to_owned),

@@ -12,7 +12,7 @@ use crate::{
     gcp::{
         engine::{
             Engine,
-            read::Seen,
+            read::ReadInstance,
             record::{Key, Status},
         },
         error::Refusal,
@@ -78,7 +78,7 @@ pub(super) fn get(
     let seen = engine.see(&call.target, context.read_lag)?;
     let (seq, version) = (seen.instance.seq, seen.version.clone());
     let instance = engine.instances.get(&seq).ok_or_else(Refusal::internal)?;
-    let seen = Seen {
+    let seen = ReadInstance {
         instance,
         version: &version,
     };
@@ -111,7 +111,7 @@ pub(super) fn aggregated(
 fn page(call: &Call, engine: &mut Engine, context: &CallContext, listing: &Listing) -> Page<Item> {
     let target = &call.target;
     let keys = keys(call, engine, listing);
-    let show = |engine: &Engine, seen: Seen<'_>| {
+    let show = |engine: &Engine, seen: ReadInstance<'_>| {
         let fixed = &seen.instance.fixed;
         let scope = Scope::Zone(fixed.zone.clone());
         let here = target.scope == Scope::Global || target.scope == scope;
@@ -126,7 +126,7 @@ fn page(call: &Call, engine: &mut Engine, context: &CallContext, listing: &Listi
         let shown = shown.map(|state| views::instance(engine, &seen, Some(state)));
         Some((scope, shown.unwrap_or(truth)))
     };
-    if listing.order == Order::Made {
+    if listing.order == Order::Creation {
         return engine.instances_page(&keys, &listing.paging, context.read_lag, show);
     }
     let mut whole = listing.paging.clone();
@@ -161,7 +161,7 @@ fn key(comparison: &Comparison) -> Option<Key> {
         (Operator::Equal, "name") => Some(Key::Name(value.clone())),
         (Operator::Equal, "id") => value.parse().ok().map(Key::Id),
         (Operator::Equal, "status") => {
-            let status = Status::SEEN
+            let status = Status::VISIBLE
                 .into_iter()
                 .find(|status| status.name() == value);
             status.map(Key::Status)

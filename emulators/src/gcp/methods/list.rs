@@ -36,7 +36,7 @@ pub(super) struct Listing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// In the order of creation.
-    Made,
+    Creation,
     Name,
     NewestFirst,
 }
@@ -76,7 +76,7 @@ impl Listing {
             }
         };
         let order = match query.text("orderBy") {
-            None => Order::Made,
+            None => Order::Creation,
             Some("name") => Order::Name,
             Some("creationTimestamp desc") => Order::NewestFirst,
             Some(other) => {
@@ -136,7 +136,7 @@ impl Listing {
             .filter(|item| self.passes(&item.1))
             .collect();
         match self.order {
-            Order::Made => {}
+            Order::Creation => {}
             Order::Name => passing.sort_by_key(|item| item.1["name"].to_string()),
             Order::NewestFirst => passing.reverse(),
         }

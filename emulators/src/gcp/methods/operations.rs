@@ -127,7 +127,7 @@ pub(super) fn aggregated(
 /// is first it has the smallest.
 fn page(engine: &mut Engine, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item> {
     let newest_first = match listing.order {
-        Order::Made => engine.core.knobs.newest_operations_first,
+        Order::Creation => engine.core.knobs.newest_operations_first,
         Order::NewestFirst => true,
         Order::Name => false,
     };
@@ -136,7 +136,7 @@ fn page(engine: &mut Engine, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item
         seqs.reverse();
     }
     let after = match listing.order {
-        Order::Made | Order::NewestFirst => listing.paging.position.after,
+        Order::Creation | Order::NewestFirst => listing.paging.position.after,
         Order::Name => 0,
     };
     let positions = seqs.into_iter().map(|seq| (place(seq), seq));
@@ -147,7 +147,7 @@ fn page(engine: &mut Engine, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item
         Some((position, (operation.scope.clone(), item)))
     });
     let (page, records_read) = match listing.order {
-        Order::Made | Order::NewestFirst => listing.take(shown),
+        Order::Creation | Order::NewestFirst => listing.take(shown),
         Order::Name => {
             let all: Vec<_> = shown.map(|(_, item)| item).collect();
             let records_read = all.len() as u64;

@@ -7,7 +7,7 @@ use crate::gcp::{
     catalog::region_of,
     engine::{
         Engine,
-        order::Order,
+        order::InstanceSpec,
         record::Access,
         rules::{self, Metadata},
     },
@@ -33,7 +33,7 @@ pub(super) fn read(
     call: &Call,
     body: &Map<String, Value>,
     engine: &Engine,
-) -> Result<Order, Refusal> {
+) -> Result<InstanceSpec, Refusal> {
     let name = body
         .text("name")
         .ok_or_else(|| Refusal::required("resource.name"))?;
@@ -53,7 +53,7 @@ pub(super) fn read_properties(
     body: &Map<String, Value>,
     engine: &Engine,
     (at, naming): (&str, Naming),
-) -> Result<Order, Refusal> {
+) -> Result<InstanceSpec, Refusal> {
     let Scope::Zone(zone) = &call.target.scope else {
         return Err(Refusal::no_such_path());
     };
@@ -72,7 +72,7 @@ pub(super) fn read_properties(
     rules::check_metadata(&format!("{at}.metadata"), &metadata)?;
     let echo = schema::ECHOED.into_iter();
     let echo = echo.filter_map(|name| Some((name.to_owned(), body.get(name)?.clone())));
-    Ok(Order {
+    Ok(InstanceSpec {
         project: reader.project.to_owned(),
         zone: zone.clone(),
         name: String::new(),

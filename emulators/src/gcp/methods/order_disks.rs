@@ -8,7 +8,7 @@ use crate::gcp::{
     catalog::DISK_TYPES,
     engine::{
         image::ImageRecord,
-        order::{DiskOrder, Source},
+        order::{DiskSpec, Source},
         rules,
     },
     error::Refusal,
@@ -23,7 +23,7 @@ impl Reader<'_> {
         &self,
         body: &Map<String, Value>,
         machine_type: &str,
-    ) -> Result<Vec<DiskOrder>, Refusal> {
+    ) -> Result<Vec<DiskSpec>, Refusal> {
         let given = body.objects("disks");
         let field = format!("{}.disks", self.at);
         if given.is_empty() {
@@ -49,7 +49,7 @@ impl Reader<'_> {
         Ok(disks)
     }
 
-    fn disk(&self, disk: &Map<String, Value>, at: &str) -> Result<DiskOrder, Refusal> {
+    fn disk(&self, disk: &Map<String, Value>, at: &str) -> Result<DiskSpec, Refusal> {
         let none = Map::new();
         let new = disk.object("initializeParams").unwrap_or(&none);
         let kind = self.disk_type(new, at)?;
@@ -65,7 +65,7 @@ impl Reader<'_> {
             ));
         }
         let text = |name: &str, default: &str| disk.text(name).unwrap_or(default).to_owned();
-        Ok(DiskOrder {
+        Ok(DiskSpec {
             name: name.map(str::to_owned),
             device: disk.text("deviceName").map(str::to_owned),
             boot: disk.flag("boot").unwrap_or(false),

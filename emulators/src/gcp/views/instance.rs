@@ -7,7 +7,7 @@ use crate::gcp::{
     catalog::region_of,
     engine::{
         Engine,
-        read::Seen,
+        read::ReadInstance,
         record::{Attached, Fixed, Instance, Scheduling, TerminationAction, Version},
         rules::{self, Metadata},
     },
@@ -15,8 +15,8 @@ use crate::gcp::{
 };
 
 /// An instance as a read sees it; `state` stands in for its status if given.
-pub(crate) fn instance(engine: &Engine, seen: &Seen<'_>, state: Option<&str>) -> Value {
-    let Seen { instance, version } = seen;
+pub(crate) fn instance(engine: &Engine, seen: &ReadInstance<'_>, state: Option<&str>) -> Value {
+    let ReadInstance { instance, version } = seen;
     let fixed = &*instance.fixed;
     let Fixed {
         project,
