@@ -185,7 +185,7 @@ async fn an_owner_has_one_server_and_asking_again_changes_nothing() {
     let error = servers.ensure(&who, &nowhere).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "there is no region nowhere here: ask for a server in one that is"
+        "region nowhere is unknown: choose a region that this service serves"
     );
 }
 
