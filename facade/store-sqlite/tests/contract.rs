@@ -5,4 +5,4 @@ mod harness;
 
 use harness::SqliteHarness;
 
-fleetwright_store::store_contract_tests!(SqliteHarness::new, SqliteHarness::at);
+fleetwright_store_contract::store_contract_tests!(SqliteHarness::new, SqliteHarness::at);

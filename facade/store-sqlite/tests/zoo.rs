@@ -9,15 +9,13 @@ use std::{
 };
 
 use async_trait::async_trait;
-use fleetwright_store::{
-    Result, Revision, Schema, Store, Transaction,
-    contract::{
-        Factory, Harness, Status, clause,
-        crash::{Child, run_child},
-        run_clause,
-        zoo::{CallContext, OverriddenStore, Override},
-    },
+use fleetwright_store::{Result, Revision, Schema, Store, Transaction};
+use fleetwright_store_contract::{
+    Factory, Harness, Status, clause,
+    crash::{Child, run_child},
+    run_clause,
 };
+use fleetwright_store_zoo::{CallContext, OverriddenStore, Override};
 use harness::SqliteHarness;
 use tokio::task::JoinHandle;
 

@@ -1,7 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-#[cfg(feature = "contract")]
-pub mod contract;
 mod error;
 mod evaluate;
 mod index;

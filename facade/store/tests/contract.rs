@@ -1,5 +1,5 @@
 //! The memory store is held to the contract of every store.
 
-use fleetwright_store::contract::MemoryHarness;
+use fleetwright_store_contract::MemoryHarness;
 
-fleetwright_store::store_contract_tests!(MemoryHarness::new);
+fleetwright_store_contract::store_contract_tests!(MemoryHarness::new);

@@ -3,7 +3,8 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use fleetwright_store::{Result, Schema, Store, contract::Harness};
+use fleetwright_store::{Result, Schema, Store};
+use fleetwright_store_contract::Harness;
 use fleetwright_store_sqlite::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 

@@ -1,0 +1,75 @@
+//! Stores that are each broken in one way, by the family of the clause that is named for it.
+
+mod index;
+mod many;
+mod page;
+mod record;
+mod transaction;
+mod unique;
+mod watch;
+
+use serde_json::Value;
+
+use super::{Override, OverrideHarness};
+use fleetwright_store::{Transaction, Write};
+use fleetwright_store_contract::Factory;
+
+/// A store that is broken in one way.
+pub struct Mutant {
+    /// What is wrong with it, in a few words.
+    pub name: &'static str,
+    /// The clause that it dies of.
+    pub violates: &'static str,
+    /// Makes it.
+    pub make: fn() -> Factory,
+}
+
+impl std::fmt::Debug for Mutant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.name, self.violates)
+    }
+}
+
+/// Every mutant. CRASH-01 is about processes: its mutants are in the tests of the SQLite store.
+pub fn all() -> Vec<&'static Mutant> {
+    let families = [
+        record::MUTANTS,
+        transaction::MUTANTS,
+        unique::MUTANTS,
+        index::MUTANTS,
+        page::MUTANTS,
+        watch::MUTANTS,
+        many::MUTANTS,
+    ];
+    families.into_iter().flatten().collect()
+}
+
+const fn mutant<T: Override + Default + 'static>(
+    violates: &'static str,
+    name: &'static str,
+) -> Mutant {
+    Mutant {
+        name,
+        violates,
+        make: OverrideHarness::factory::<T>,
+    }
+}
+
+/// The same transaction with every value changed.
+fn with_values(transaction: &Transaction, change: impl Fn(Value) -> Value) -> Transaction {
+    let mut changed = transaction.clone();
+    for write in &mut changed.writes {
+        if let Write::Put(_, value) = write {
+            *value = change(value.take());
+        }
+    }
+    changed
+}
+
+/// The puts of a transaction.
+fn puts(transaction: &Transaction) -> impl Iterator<Item = (&fleetwright_store::RecordId, &Value)> {
+    transaction.writes.iter().filter_map(|write| match write {
+        Write::Put(id, value) => Some((id, value)),
+        Write::Delete(_) => None,
+    })
+}

@@ -1,0 +1,83 @@
+//! The suite proven by its zoo: the reference passes, every mutant dies of its clause, every clause has a mutant.
+#![allow(clippy::unwrap_used, reason = "tests may panic")]
+
+use std::collections::BTreeSet;
+
+use fleetwright_store_contract::{
+    CLAUSES, CONTRACT, MemoryHarness, Status, clause, run_clause, run_store_contract_tests,
+};
+use fleetwright_store_zoo::{OverrideHarness, SkippedRevisions, mutants};
+
+/// About processes, which memory does not outlive; its mutants are in the tests of the SQLite store.
+const ELSEWHERE: &str = "CRASH-01";
+
+#[test]
+fn the_reference_passes() {
+    let report = run_store_contract_tests(MemoryHarness::new);
+    assert!(report.is_conformant(), "{report}");
+    let last = report.to_string().lines().last().unwrap().to_owned();
+    assert_eq!(
+        last,
+        format!(
+            "memory: conformant: {} pass, 1 not claimed",
+            CLAUSES.len() - 1
+        )
+    );
+}
+
+#[test]
+fn skipped_revisions_pass() {
+    let factory = OverrideHarness::factory::<SkippedRevisions>();
+    for clause in CLAUSES {
+        let verdict = run_clause(clause, &factory, None);
+        assert!(
+            verdict.status.is_conformant(),
+            "{}",
+            CONTRACT.message(&verdict)
+        );
+    }
+}
+
+#[test]
+fn every_mutant_fails_its_clause() {
+    let died = mutants::all().into_iter().map(|mutant| {
+        let its_own = clause(mutant.violates).unwrap();
+        // Some break only now and then: those need not die at once.
+        let verdicts = (0..20).map(|_| run_clause(its_own, &(mutant.make)(), None));
+        let mut failures = verdicts.filter(|verdict| !verdict.status.is_conformant());
+        match failures.next() {
+            Some(verdict) if verdict.status == Status::Fail => String::new(),
+            other => format!("{mutant:?}: {other:?}\n"),
+        }
+    });
+    let survivors: String = died.collect();
+    assert!(survivors.is_empty(), "mutants that survive:\n{survivors}");
+}
+
+#[test]
+fn every_clause_has_a_mutant() {
+    let with_mutant: BTreeSet<_> = mutants::all()
+        .iter()
+        .map(|mutant| mutant.violates)
+        .collect();
+    let without = CLAUSES
+        .iter()
+        .filter(|clause| !with_mutant.contains(clause.id));
+    let without: Vec<_> = without.map(|clause| clause.id).collect();
+    assert_eq!(without, [ELSEWHERE]);
+}
+
+#[test]
+fn violation_states_promise_and_observation() {
+    let mutant = mutants::all()[0];
+    let its_own = clause(mutant.violates).unwrap();
+    let verdict = run_clause(its_own, &(mutant.make)(), None);
+    assert_eq!(
+        CONTRACT.message(&verdict),
+        "RECORD-01: fail\n  \
+         promised: a store must return nothing for a record that does not exist, whatever other records exist\n  \
+         observed: get of thing/a, which is not there: Some(Record { id: thing/ab, revision: Revision(1), \
+         value: Object {} })\n  \
+         text:     docs/store-contract.md, RECORD-01\n"
+    );
+}
