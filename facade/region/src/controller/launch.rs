@@ -158,7 +158,7 @@ impl Controller {
             match self.authority(server, id).await? {
                 Ok(found) => {
                     managed = managed
-                        .with_authority(found.public_key.without_comment(), &found.id.to_string())
+                        .with_authority(found.public_key.without_comment(), &found.id.to_string());
                 }
                 Err(refusal) => return Ok(Err(refusal)),
             }
