@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, fs, io, path::Path, sync::Arc, time::Duration};
 use fleetwright::OptionalVerb;
 use fleetwright_compute::{
     schema,
-    service::{Instances, Parts},
+    service::{Instances, InstanceDependencies},
 };
 use fleetwright_identity::{Ledger, QuotaKinds};
 use fleetwright_region::{
@@ -119,7 +119,7 @@ impl Facade {
         )?;
         let servers = servers.with_region(region.clone(), verbs);
         let ledger = Ledger::new(Arc::clone(&store), Arc::new(QuotaKinds::standard()))?;
-        let parts = Parts::new(
+        let parts = InstanceDependencies::new(
             Arc::clone(&store),
             Arc::clone(&clock),
             ground,

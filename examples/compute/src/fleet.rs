@@ -11,7 +11,7 @@ use std::{
 
 use fleetwright::InstanceProvisioner;
 use fleetwright_compute::{
-    controller::Controller, networks::NetworkKeeper, service::compute_principal,
+    controller::Controller, networks::NetworkDeletionController, service::compute_principal,
 };
 use fleetwright_region::{
     controller::Controller as ServerController,
@@ -46,7 +46,7 @@ pub(crate) async fn run(endpoint: &str, folder: &Path) -> Result<(), Failure> {
         Arc::clone(&clock),
         service.clone(),
     )?;
-    let networks = NetworkKeeper::new(store, facade.networks, clock, service)?;
+    let networks = NetworkDeletionController::new(store, facade.networks, clock, service)?;
 
     tokio::select! {
         _ = end_of_input() => Ok(()),

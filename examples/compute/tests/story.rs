@@ -84,7 +84,7 @@ fn the_fleet_process_is_lost_in_every_replacement_and_nothing_is() {
             "refused: ",
             &[
                 &of_it,
-                "everything on its root disk and its addresses are lost",
+                "the data on its root disk and its addresses are lost",
             ],
         );
         next("agreed: ", &[&name]);

@@ -1,4 +1,4 @@
-//! Why a call failed, in words and in the meaning that an interface gives to its caller.
+//! Why a call failed, and what that means to an HTTP interface.
 
 use std::time::Duration;
 
@@ -14,61 +14,60 @@ use fleetwright_store::{Invalid, Revision, StoreError};
 
 use crate::instance::InstanceId;
 
-/// Why a call of this crate failed. Nothing was changed, unless the store says that it does not know.
+/// Why a call of this crate failed. Nothing was changed, unless the store reports an unknown outcome.
 ///
-/// Each says what, which and what to do. What the caller may not know of is told as what does not exist.
+/// Each message says what failed, for which record, and what to do. A record that the caller must not see gives the same error as one
+/// that does not exist. [`meaning`](Self::meaning) is the HTTP status; [`retry_after`](Self::retry_after) says whether to retry.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ComputeError {
-    /// A field does not have a form that is taken.
+    /// A field is malformed.
     #[error("{field}: {problem}")]
     BadField {
         /// Which field, as the interface names it: `spec.networking.securityGroups`.
         field: String,
-        /// What is wrong with it, and what would be taken. It never cites user data.
+        /// What is wrong, and what would be accepted. It never contains user data.
         problem: String,
     },
-    /// A field has a good form, and what it says cannot be.
+    /// A field is well-formed, but its value is not possible.
     #[error("{field}: {problem}")]
     Unprocessable {
         /// Which field.
         field: String,
-        /// Why it cannot be, and what could.
+        /// Why it is not possible, and what is.
         problem: String,
     },
-    /// There is no such instance, or the caller may not know of it.
+    /// The instance does not exist or is not visible to the caller.
     #[error("there is no instance {0}")]
     NotFound(InstanceId),
-    /// The caller may know of it and may not do this.
+    /// The caller lacks the permission.
     #[error("not permitted")]
     Refused(#[source] Refused),
-    /// What the instance is to stand on will not do.
+    /// A dependency does not exist or cannot be used.
     #[error(transparent)]
     DependencyChecker(#[from] DependencyError),
-    /// The network has an instance of this name.
-    #[error("there is an instance {name} in the network already, {id}: choose another name")]
+    /// The network has an instance with this name.
+    #[error("the network has an instance {name} already, {id}: choose another name")]
     NameTaken {
         /// Which name.
         name: Name,
-        /// The instance that has it. Who asks again because an answer was lost reads it and compares.
+        /// The instance that has it. A caller that lost the response of its first call reads it and compares.
         id: InstanceId,
     },
-    /// The network has an instance of this name, which is going.
-    #[error(
-        "instance {name} is being deleted: its name is free when it is gone; ask again then, or choose another name"
-    )]
-    NameGoing {
+    /// The network has an instance with this name that is being deleted.
+    #[error("instance {name} is being deleted: retry when it is deleted, or choose another name")]
+    NameDeleting {
         /// Which name.
         name: Name,
-        /// When to ask again.
+        /// The delay before a retry.
         retry_after: Duration,
     },
-    /// It is being deleted, and takes no other wish.
-    #[error("instance {0} is being deleted: wait until it is gone, then create it anew")]
+    /// It is being deleted, and accepts no other request.
+    #[error("instance {0} is being deleted: wait until it is deleted, then create it again")]
     Deleting(InstanceId),
-    /// A name was to be changed.
+    /// An update has another name.
     #[error(
-        "instance names are immutable: {id} is {name} and stays so; create another one of the new name"
+        "instance names are immutable: {id} is named {name}; create another instance with the new name"
     )]
     NameImmutable {
         /// Which instance.
@@ -76,8 +75,10 @@ pub enum ComputeError {
         /// Its name.
         name: Name,
     },
-    /// The change would destroy something, and the caller did not consent.
-    #[error("the change of instance {id} is destructive: {lost}; consent to it, or leave it")]
+    /// The change destroys data, and the caller did not consent.
+    #[error(
+        "the change of instance {id} is destructive: {lost}; repeat it with consent, or leave it"
+    )]
     NeedsConsent {
         /// Which instance.
         id: InstanceId,
@@ -86,29 +87,31 @@ pub enum ComputeError {
         /// What would be lost.
         lost: String,
     },
-    /// The instance is not as the caller has read it.
-    #[error("instance {id} was changed since revision {expected}: it is at {found}; read it again")]
+    /// The instance has changed since the caller read it.
+    #[error(
+        "instance {id} was changed since revision {expected}: it is at revision {found}; read it again"
+    )]
     Changed {
         /// Which instance.
         id: InstanceId,
-        /// What the caller had.
+        /// The caller's revision.
         expected: Revision,
         /// What it is.
         found: Revision,
     },
-    /// It is not in a state in which that can be done.
+    /// Its state does not permit the call.
     #[error("instance {id} is not ready: {found}; it must be {wanted}")]
     NotReady {
         /// Which instance.
         id: InstanceId,
         /// What it is.
         found: String,
-        /// What it would have to be.
+        /// The state that the call needs.
         wanted: String,
-        /// When to ask again.
+        /// The delay before a retry.
         retry_after: Duration,
     },
-    /// The region's cloud does not offer it.
+    /// The region's cloud does not support the call.
     #[error("instance {id}: {what} is not offered in its region")]
     Unsupported {
         /// Which instance.
@@ -116,26 +119,26 @@ pub enum ComputeError {
         /// What.
         what: &'static str,
     },
-    /// The cloud cannot be asked now.
-    #[error("instance {id}: the cloud cannot be asked now: {reason}")]
+    /// The cloud cannot be reached now.
+    #[error("instance {id}: the cloud cannot be reached now: {reason}; retry later")]
     Unavailable {
         /// Which instance.
         id: InstanceId,
         /// Why.
         reason: String,
-        /// When to ask again.
+        /// The delay before a retry.
         retry_after: Duration,
     },
-    /// It has no key pair of its own.
+    /// It has no SSH key pair.
     #[error(
-        "instance {0} has no key pair: let people in by a certificate authority, or by its user data"
+        "instance {0} has no SSH key pair: give access through a certificate authority or its user data"
     )]
     NoKey(InstanceId),
-    /// Another image has the id.
-    #[error("there is an image {0} already, and it is another one: choose another id")]
+    /// Another image has the id already.
+    #[error("another image has the id {0} already: choose another id")]
     ImageTaken(ImageId),
-    /// What is asked of its machine failed on this side of the cloud.
-    #[error("instance {id}: its machine could not be asked; an operator has to look at it")]
+    /// The call to its machine failed inside this system.
+    #[error("instance {id}: the call to its machine failed; ask an operator")]
     Machine {
         /// Which instance.
         id: InstanceId,
@@ -148,13 +151,13 @@ pub enum ComputeError {
     /// The region refused, or failed.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// Others wrote the record again and again.
-    #[error("instance {0} is being changed by others: ask again")]
+    /// Other callers changed the record at every attempt.
+    #[error("instance {0} is being changed by other callers: retry")]
     Busy(InstanceId),
-    /// The catalog lost a flavor that an instance has, which it never does.
-    #[error("flavor {0} is not in the catalog any more: an operator has to bring it back")]
-    FlavorVanished(FlavorId),
-    /// The store did not do it.
+    /// The catalog has lost a flavor that is in use. The catalog never does that by itself.
+    #[error("flavor {0} is no longer in the catalog: ask an operator to restore it")]
+    FlavorMissing(FlavorId),
+    /// The store failed.
     #[error("the store failed")]
     Store(#[from] StoreError),
 }
@@ -171,29 +174,29 @@ impl From<RecordError> for ComputeError {
     }
 }
 
-/// What an error means to whoever called, as HTTP numbers it.
+/// The meaning of an error to the caller: an HTTP status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Meaning {
-    /// 400: the request does not have a form that is taken, or names what cannot be had.
+    /// 400: the request is malformed, or names a flavor or image that is not offered.
     InvalidRequest,
-    /// 403: the caller may not, or quota would be exceeded.
+    /// 403: the caller lacks a permission, or a quota would be exceeded.
     Forbidden,
-    /// 404: there is no such thing, or the caller may not know of it.
+    /// 404: the record does not exist or is not visible.
     NotFound,
-    /// 409: not now, or not without a word more.
+    /// 409: the present state does not permit it, or consent is missing.
     Conflict,
-    /// 422: what is asked for cannot be.
+    /// 422: the request is well-formed but not possible.
     Unprocessable,
-    /// 500: something is broken here.
+    /// 500: a fault of this system.
     Internal,
-    /// 501: the region's cloud does not offer it.
+    /// 501: the region's cloud does not support it.
     NotOffered,
-    /// 503: not now; ask again.
+    /// 503: not possible now; retry.
     Unavailable,
 }
 
 impl Meaning {
-    /// The number.
+    /// The HTTP status code.
     pub fn status(self) -> u16 {
         match self {
             Self::InvalidRequest => 400,
@@ -207,7 +210,7 @@ impl Meaning {
         }
     }
 
-    /// The word that error bodies have for it.
+    /// The code in error bodies.
     pub fn code(self) -> &'static str {
         match self {
             Self::InvalidRequest => "invalid_request",

@@ -2,10 +2,10 @@
 
 pub mod controller;
 mod error;
+mod error_meaning;
 pub mod facade;
 pub mod instance;
-mod lost;
-mod meaning;
+mod loss;
 #[doc(hidden)]
 pub mod networks;
 pub mod prelude;

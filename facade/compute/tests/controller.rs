@@ -43,7 +43,7 @@ async fn an_instance_comes_to_run_and_its_tenant_is_told_all_of_it() {
             let status = &up.status;
             assert_eq!(up.provisioning(), Provisioning::Provisioned);
             assert_eq!(
-                (status.health, status.passed_generation),
+                (status.health, status.applied_generation),
                 (Health::Healthy, 1)
             );
             assert!(status.private_ip.is_some() && status.mac_address.is_some());
@@ -51,8 +51,8 @@ async fn an_instance_comes_to_run_and_its_tenant_is_told_all_of_it() {
             assert!(status.conditions.is_empty(), "{status:#?}");
             assert_eq!(status.server.unwrap().replaces, 0);
             let told = kinds(&up);
-            assert_eq!(told[..2], [EventKind::Created, EventKind::ServerMade]);
-            assert_eq!(told.last(), Some(&EventKind::Settled), "{told:?}");
+            assert_eq!(told[..2], [EventKind::Created, EventKind::ServerCreated]);
+            assert_eq!(told.last(), Some(&EventKind::Completed), "{told:?}");
             assert!(told.contains(&EventKind::Phase), "{told:?}");
             assert_eq!(facade.count("server").await, 1);
             // Looks that see no change write nothing, however many there are.
@@ -89,7 +89,7 @@ async fn a_stop_is_healthy_and_survives_a_replacement() {
             let stopped = facade.until(id, down).await;
             assert_eq!(stopped.status.health, Health::Healthy, "stopped on purpose");
             assert_eq!(stopped.provisioning(), Provisioning::Provisioned);
-            assert!(kinds(&stopped).contains(&EventKind::PassedOn));
+            assert!(kinds(&stopped).contains(&EventKind::Applied));
 
             facade.edit(id, |its| its.intent.replaces += 1).await;
             let replaced = facade.until(id, down).await;
@@ -133,7 +133,7 @@ async fn an_edit_that_turns_destructive_waits_for_consent_and_destroys_nothing()
             assert!(
                 condition
                     .message
-                    .contains("image: the machine gets another image"),
+                    .contains("image: the machine is reinstalled with another image"),
                 "{condition:?}"
             );
             assert!(
@@ -145,7 +145,7 @@ async fn an_edit_that_turns_destructive_waits_for_consent_and_destroys_nothing()
             tokio::time::sleep(Duration::from_secs(3600)).await;
             let still = facade.record(id).await.unwrap().value;
             assert_eq!(still.status.conditions, found.status.conditions);
-            assert_eq!(still.status.passed_generation, 1);
+            assert_eq!(still.status.applied_generation, 1);
             assert_eq!(machine(&facade, id).await, first);
             assert_eq!(cloud.oracle().calls_of(WireCall::Reimage), 0);
 
@@ -184,9 +184,7 @@ async fn what_is_being_done_is_shown_until_it_is_true() {
             assert_eq!(action.reason, "image: the machine is replaced");
             assert_eq!(
                 action.lost.as_deref(),
-                Some(
-                    "everything on its root disk and its addresses are lost, by the change of image"
-                )
+                Some("the data on its root disk and its addresses are lost by changing image")
             );
             assert_eq!(found.provisioning(), Provisioning::Provisioning);
             let done = facade.until(id, is_running).await;
@@ -199,7 +197,7 @@ async fn what_is_being_done_is_shown_until_it_is_true() {
                 .until(id, |its| replacing(its) && its.status.private_ip.is_none())
                 .await;
             let action = between.status.pending.clone().unwrap();
-            assert_eq!(action.reason, "another machine was asked for");
+            assert_eq!(action.reason, "a replacement was requested");
             assert_eq!(between.status.mac_address, None);
             facade.until(id, is_running).await;
 
@@ -233,7 +231,7 @@ async fn a_machine_that_is_lost_is_shown_as_lost_until_a_replacement_is_asked_fo
                 (found.status.private_ip, found.status.mac_address),
                 (None, None)
             );
-            assert!(kinds(&found).contains(&EventKind::Trouble));
+            assert!(kinds(&found).contains(&EventKind::Problem));
             tokio::time::sleep(Duration::from_secs(3600)).await;
             assert!(lost(&facade.record(id).await.unwrap().value));
 
@@ -261,7 +259,7 @@ async fn an_end_that_the_cloud_refuses_is_told_and_asked_for_again() {
             facade.delete(id).await;
             let told = |its: &Instance| has_condition(its, ConditionKind::CloudError);
             let found = facade.until(id, told).await;
-            assert!(kinds(&found).contains(&EventKind::Trouble), "{found:#?}");
+            assert!(kinds(&found).contains(&EventKind::Problem), "{found:#?}");
             assert_eq!(found.status.phase, Phase::Deleting);
             facade.assert_balanced(1).await;
             cloud.faults().clear();

@@ -64,8 +64,9 @@ async fn a_controller_that_dies_while_an_instance_is_made_leaves_one_server() {
             facade.during(facade.until(id, is_running)).await;
             holds(&facade).await;
             let up = facade.record(id).await.unwrap().value;
-            let made =
-                |event: &&fleetwright_compute::instance::Event| event.kind == EventKind::ServerMade;
+            let made = |event: &&fleetwright_compute::instance::Event| {
+                event.kind == EventKind::ServerCreated
+            };
             assert_eq!(up.events.iter().filter(made).count(), 1, "{up:#?}");
             let machines = cloud.oracle().instances();
             assert_eq!(machines.len(), 1, "{machines:#?}");

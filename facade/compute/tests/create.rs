@@ -42,7 +42,7 @@ async fn an_instance_is_made_with_its_event_and_its_payment() {
     let waiting = view.waiting.clone().unwrap();
     assert_eq!(
         (waiting.what.as_str(), waiting.since),
-        ("its server to be made", instance.created_at)
+        ("the creation of its server", instance.created_at)
     );
     assert_eq!(facade.read(instance.id).await, view);
     let one = Amounts::new().with(QuotaKind::servers(), 1);
@@ -111,7 +111,7 @@ async fn the_checks_come_in_their_order_with_their_codes() {
         (422, "spec.userData: the user data is in no format that cloud-init knows".into(), Box::new(|new| new.spec.user_data = Some(UserData::new("#!/bin/sh\n").unwrap()))),
         (404, format!("there is no SSH certificate authority {others}"), Box::new(move |new| new.spec.ssh_authority = Some(ours))),
         (422, "spec.networking.allowedSourceAddresses: no region here lets a machine send from addresses that are not its own, as the IPv6 range 2001:db8::/48: leave it out".into(), Box::new(|new| new.spec.networking.allowed_sources.clear())),
-        (409, format!("there is an instance taken in the network already, {}: choose another name", InstanceId::derive(blue, &name("taken"))), Box::new(|new| new.name = name("free"))),
+        (409, format!("the network has an instance taken already, {}: choose another name", InstanceId::derive(blue, &name("taken"))), Box::new(|new| new.name = name("free"))),
         (403, "total servers allocation of 2 would exceed the limit of 1".into(), Box::new(|_| ())),
     ];
     for (code, words, mend) in steps {

@@ -98,7 +98,7 @@ impl Map {
             instance.status.phase = PHASES[one.phase];
             if one.deleting {
                 let by = instance.created_by.clone();
-                let cause = fleetwright_compute::instance::DeletionCause::Asked;
+                let cause = fleetwright_compute::instance::DeletionCause::Requested;
                 instance.mark_deleted(instance.created_at, &by, cause);
             }
             let id = RecordId::new("instance", instance.id.to_string()).unwrap();

@@ -41,7 +41,7 @@ async fn a_server_that_is_gone_by_nobodys_word_is_not_made_anew_until_the_tenant
                 .delete(&operator(), id.server())
                 .await
                 .unwrap();
-            let going = |its: &Instance| has_condition(its, ConditionKind::ServerGoing);
+            let going = |its: &Instance| has_condition(its, ConditionKind::ServerDeleting);
             let found = facade.until(id, going).await;
             assert_eq!(found.provisioning(), Provisioning::Provisioning);
             let missing = |its: &Instance| has_condition(its, ConditionKind::ServerMissing);
@@ -57,7 +57,7 @@ async fn a_server_that_is_gone_by_nobodys_word_is_not_made_anew_until_the_tenant
                 "that there was one stays known"
             );
             let told =
-                |event: &&fleetwright_compute::instance::Event| event.kind == EventKind::Trouble;
+                |event: &&fleetwright_compute::instance::Event| event.kind == EventKind::Problem;
             assert_eq!(found.events.iter().filter(told).count(), 2);
             tokio::time::sleep(Duration::from_secs(3600)).await;
             assert!(
@@ -125,7 +125,7 @@ async fn a_server_of_another_owner_is_never_touched() {
             }
             let before = facade.server(id).await.unwrap().server;
             facade.create(network, "web").await.instance.id;
-            let taken = |its: &Instance| has_condition(its, ConditionKind::ServerTaken);
+            let taken = |its: &Instance| has_condition(its, ConditionKind::ServerConflict);
             let found = facade.until(id, taken).await;
             assert_eq!(
                 (found.status.phase, found.provisioning()),

@@ -42,10 +42,10 @@ async fn everything_that_an_operator_should_see_is_counted() {
             let (good, lost) = (good.await.instance.id, lost.await.instance.id);
             facade.until(good, is_running).await;
             facade.until(lost, is_running).await;
-            assert!(metric("steps_total make") >= 2.0);
-            assert!(metric("steps_total rest") >= 2.0);
-            assert!(metric("settling_seconds") >= 2.0);
-            assert!(metric("pass_failures_total") >= 1.0, "the broken one");
+            assert!(metric("steps_total create-server") >= 2.0);
+            assert!(metric("steps_total idle") >= 2.0);
+            assert!(metric("apply_seconds") >= 2.0);
+            assert!(metric("reconcile_failures_total") >= 1.0, "the broken one");
             assert!((metric("orphan_servers_total") - 1.0).abs() < 0.1);
             assert!((metric("instances_waiting orphan") - 1.0).abs() < 0.1);
             assert!(metric("instances_queued") >= 0.0);
@@ -59,12 +59,14 @@ async fn everything_that_an_operator_should_see_is_counted() {
                 .until(lost, |its| has_condition(its, ConditionKind::ServerMissing))
                 .await;
             assert!((metric("servers_missing_total") - 1.0).abs() < 0.1);
-            assert!((metric("instances_waiting wait-missing") - 1.0).abs() < 0.1);
+            assert!((metric("instances_waiting wait-server-missing") - 1.0).abs() < 0.1);
             let taken = facade.create(network, "taken").await.instance.id;
             facade
-                .until(taken, |its| has_condition(its, ConditionKind::ServerTaken))
+                .until(taken, |its| {
+                    has_condition(its, ConditionKind::ServerConflict)
+                })
                 .await;
-            assert!((metric("servers_taken_total") - 1.0).abs() < 0.1);
+            assert!((metric("server_conflicts_total") - 1.0).abs() < 0.1);
 
             // The network goes, with everything: what cannot be marked is counted.
             let who = operator();
@@ -75,17 +77,17 @@ async fn everything_that_an_operator_should_see_is_counted() {
             }
             assert!((metric("network_marks_total marked") - 3.0).abs() < 0.1);
             assert!(metric("network_marks_total failed") >= 1.0);
-            assert!(metric("network_failures_total") >= 1.0);
-            assert!((metric("instances_forgotten_total") - 3.0).abs() < 0.1);
+            assert!(metric("network_reconcile_failures_total") >= 1.0);
+            assert!((metric("instances_deleted_total") - 3.0).abs() < 0.1);
             assert!((metric("deletion_seconds") - 3.0).abs() < 0.1);
-            assert!(metric("instances_waiting wait-missing").abs() < 0.1);
+            assert!(metric("instances_waiting wait-server-missing").abs() < 0.1);
             let mended = Transaction::new().delete(broken);
             facade.store.commit(&mended).await.unwrap();
             for server in [orphan.id, foreign.id] {
                 facade.servers.delete(&who, server).await.unwrap();
             }
             tokio::time::sleep(Duration::from_secs(1200)).await;
-            assert!((metric("networks_gone_total") - 1.0).abs() < 0.1);
+            assert!((metric("networks_deleted_total") - 1.0).abs() < 0.1);
             assert!(metric("instances_waiting orphan").abs() < 0.1);
         })
         .await;

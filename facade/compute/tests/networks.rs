@@ -69,13 +69,14 @@ async fn a_network_goes_with_its_twenty_instances_and_with_no_other() {
             // One goes already, by its tenant's word.
             facade.delete(ids[3]).await;
             ask_to_go(&facade, going).await;
-            let marked = |its: &Instance| has_condition(its, ConditionKind::NetworkGoing);
+            let marked = |its: &Instance| has_condition(its, ConditionKind::NetworkDeleting);
             let found = facade.until(ids[12], marked).await;
             let mark = found.deletion.clone().unwrap();
             assert_eq!(mark.cause, DeletionCause::Network);
             assert_eq!(mark.by, *compute_principal().unwrap().actor());
             let asked = |event: &fleetwright_compute::instance::Event| {
-                event.kind == EventKind::DeletionAsked && event.message.contains(&going.to_string())
+                event.kind == EventKind::DeletionRequested
+                    && event.message.contains(&going.to_string())
             };
             assert!(found.events.iter().any(asked), "{found:#?}");
             until_gone(&facade, going).await;

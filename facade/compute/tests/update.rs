@@ -7,7 +7,7 @@ use fleetwright::{PublicAddress, Tags, UserData};
 use fleetwright_compute::{
     ComputeError, Meaning,
     instance::{EventKind, Instance, InstanceId},
-    service::{InstanceField, Reaches, UpdateInstance},
+    service::{FieldScope, InstanceField, UpdateInstance},
 };
 use fleetwright_facade_testkit::{
     CATALOG, TestFacade, error_chain, flavor, image, name, new_instance, operator,
@@ -58,7 +58,7 @@ async fn a_destructive_change_is_planned_refused_and_then_agreed_to() {
         .update(&alice, id, &wanted)
         .await
         .unwrap_err();
-    let words = "is destructive: everything on its root disk and its addresses are lost, by the change of image, public address; consent to it, or leave it";
+    let words = "is destructive: the data on its root disk and its addresses are lost by changing image, public address; repeat it with consent, or leave it";
     assert!(error.to_string().ends_with(words), "{error}");
     assert_eq!(error.meaning(), Meaning::Conflict);
     assert!(matches!(&error, ComputeError::NeedsConsent { plan, .. } if *plan == ways));
@@ -72,11 +72,11 @@ async fn a_destructive_change_is_planned_refused_and_then_agreed_to() {
     assert_eq!(planned, ways);
     assert_eq!((after.generation, after.consent), (2, Consent::Destroy));
     assert_eq!((&after.spec, &after.tags), (&wanted.spec, &wanted.tags));
-    use EventKind::{Created, DestructionAgreed, Updated};
-    assert_eq!(kinds(after), [Created, Updated, DestructionAgreed]);
+    use EventKind::{Created, LossAccepted, Updated};
+    assert_eq!(kinds(after), [Created, Updated, LossAccepted]);
     assert_eq!(
         after.events[1].message,
-        "is asked for otherwise: tags, image, public address"
+        "changed: tags, image, public address"
     );
     assert_eq!(after.status, before.status);
     assert_eq!(facade.allocated(id).await.of(&QuotaKind::public_ips()), 1);
@@ -93,7 +93,7 @@ async fn a_reimage_alone_says_that_addresses_stay() {
         .await;
     let words = asked.unwrap_err().to_string();
     assert!(
-        words.contains(": everything on its root disk is lost, by the change of image;"),
+        words.contains(": the data on its root disk is lost by changing image;"),
         "{words}"
     );
 }
@@ -164,7 +164,7 @@ async fn consent_that_was_missing_is_a_change_by_itself() {
         (view.instance.generation, view.instance.consent),
         (2, Consent::Destroy)
     );
-    let events = [EventKind::Created, EventKind::DestructionAgreed];
+    let events = [EventKind::Created, EventKind::LossAccepted];
     assert_eq!(kinds(&view.instance), events);
     let again = facade.instances.update(&alice, id, &wanted).await.unwrap();
     assert_eq!(again.0.revision, view.revision);
@@ -367,7 +367,9 @@ async fn refusals_come_in_their_order() {
         (code, words),
         (
             409,
-            format!("instance {id} was changed since revision 0: it is at {now}; read it again")
+            format!(
+                "instance {id} was changed since revision 0: it is at revision {now}; read it again"
+            )
         )
     );
     wanted.if_revision = Some(now);
@@ -389,7 +391,9 @@ async fn refusals_come_in_their_order() {
         (code, words),
         (
             409,
-            format!("instance {id} is being deleted: wait until it is gone, then create it anew")
+            format!(
+                "instance {id} is being deleted: wait until it is deleted, then create it again"
+            )
         )
     );
 }
@@ -430,23 +434,23 @@ fn every_field_reaches_as_far_as_the_one_match_says() {
     };
     for field in InstanceField::ALL {
         let wanted = match field {
-            Name => Reaches::Nothing,
-            Description | AllowedSources => Reaches::Record,
-            Tags => Reaches::Server(Field::Tags),
-            Flavor => Reaches::Server(Field::Flavor),
-            Image => Reaches::Server(Field::Image),
-            SecurityGroups => Reaches::Server(Field::SecurityGroups),
-            PublicIp => Reaches::Server(Field::PublicIp),
-            SshAuthority => Reaches::Server(Field::SshAuthority),
-            UserData => Reaches::Server(Field::UserData),
+            Name => FieldScope::Immutable,
+            Description | AllowedSources => FieldScope::Record,
+            Tags => FieldScope::Server(Field::Tags),
+            Flavor => FieldScope::Server(Field::Flavor),
+            Image => FieldScope::Server(Field::Image),
+            SecurityGroups => FieldScope::Server(Field::SecurityGroups),
+            PublicIp => FieldScope::Server(Field::PublicIp),
+            SshAuthority => FieldScope::Server(Field::SshAuthority),
+            UserData => FieldScope::Server(Field::UserData),
         };
-        assert_eq!(field.reaches(), wanted);
+        assert_eq!(field.scope(), wanted);
     }
     // All that a server can differ in is reached, but for the network, which no update names.
-    let reached: Vec<_> = InstanceField::ALL.map(InstanceField::reaches).into();
+    let reached: Vec<_> = InstanceField::ALL.map(InstanceField::scope).into();
     for field in Field::ALL {
         assert_eq!(
-            reached.contains(&Reaches::Server(field)),
+            reached.contains(&FieldScope::Server(field)),
             field != Field::Network
         );
     }

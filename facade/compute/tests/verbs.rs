@@ -58,7 +58,7 @@ async fn wishes_are_in_the_record_each_once_and_only_if_they_change_something() 
         (
             Meaning::Conflict,
             format!(
-                "instance {id} is not ready: it is asked to be stopped; it must be asked to run: start it first"
+                "instance {id} is not ready: it is stopped or being stopped; it must be running: start it first"
             )
         )
     );
@@ -84,14 +84,14 @@ async fn wishes_are_in_the_record_each_once_and_only_if_they_change_something() 
     assert_eq!(
         told[1..],
         [
-            (EventKind::Asked, "is to be stopped"),
+            (EventKind::Requested, "a stop was requested"),
             (
-                EventKind::DestructionAgreed,
-                "is to get another machine: its root disk and its addresses are lost"
+                EventKind::LossAccepted,
+                "a replacement was requested: the data on its root disk and its addresses are lost"
             ),
-            (EventKind::Asked, "is to run"),
-            (EventKind::Asked, "is to be rebooted, by its plug"),
-            (EventKind::Asked, "is to be rebooted, by its own system"),
+            (EventKind::Requested, "a start was requested"),
+            (EventKind::Requested, "a hard reboot was requested"),
+            (EventKind::Requested, "a soft reboot was requested"),
         ]
     );
     assert_eq!(instances.events(&alice, id).await.unwrap(), instance.events);
@@ -198,12 +198,12 @@ async fn what_is_shown_of_a_machine_is_its_own_and_is_an_event() {
                 .iter()
                 .filter(|event| event.kind == EventKind::Accessed);
             let shown: Vec<_> = shown.map(|event| event.message.as_str()).collect();
-            let copied = "an image of its disk is to be made";
+            let copied = "a snapshot of its disk was requested";
             assert_eq!(
                 shown,
                 [
-                    "its console was opened",
-                    "its private key was shown",
+                    "a console session was opened",
+                    "the private SSH key was read",
                     copied,
                     copied
                 ]

@@ -106,8 +106,8 @@ async fn what_it_waits_for_is_told_with_since_when_and_what_was_tried() {
     let (id, alice, began) = (instance.id, project_user(tenant(1, 1)), instance.created_at);
     let view = facade.read(id).await;
     assert_eq!(view.provisioning, Provisioning::Pending);
-    assert_eq!(waits(&view), Some(("its server to be made", began)));
-    assert_eq!(view.waiting.unwrap().tried, None);
+    assert_eq!(waits(&view), Some(("the creation of its server", began)));
+    assert_eq!(view.waiting.unwrap().last_attempt, None);
     // It has a server that has heard everything, and the cloud has no machine for it.
     facade.make_server(&instance).await;
     let failed =
@@ -118,13 +118,13 @@ async fn what_it_waits_for_is_told_with_since_when_and_what_was_tried() {
         .await;
     let key = id.to_string();
     facade.patch("instance", &key, |value| {
-        value["status"]["passed_generation"] = 1.into();
+        value["status"]["applied_generation"] = 1.into();
         value["status"]["server"] = json!({ "replaces": 0, "generation": 1 });
         value["status"]["conditions"] = json!([
             { "kind": "next-launch", "message": "new user data wait for the next launch", "since": began },
         ]);
         let tried = json!({
-            "at": began, "by": { "type": "service", "name": "compute" }, "kind": "trouble", "message": "there is no m1 in north",
+            "at": began, "by": { "type": "service", "name": "compute" }, "kind": "problem", "message": "there is no m1 in north",
         });
         value["events"].as_array_mut().unwrap().push(tried);
     })
@@ -136,12 +136,12 @@ async fn what_it_waits_for_is_told_with_since_when_and_what_was_tried() {
         Some(("new user data wait for the next launch", began))
     );
     let waiting = view.waiting.unwrap();
-    let tried = waiting.tried.unwrap();
+    let tried = waiting.last_attempt.unwrap();
     assert_eq!(
         (tried.what.as_str(), tried.failures),
         ("there is no m1 in north", Some(3))
     );
-    assert_eq!(waiting.next_try, Some(began + Duration::from_secs(90)));
+    assert_eq!(waiting.next_attempt, Some(began + Duration::from_secs(90)));
     // What needs a word comes before what does not.
     status(&facade, &instance, |status| {
         let stuck =
@@ -171,15 +171,15 @@ async fn what_it_waits_for_is_told_with_since_when_and_what_was_tried() {
     let now = facade.clock.now();
     assert_eq!(
         waits(&view),
-        Some(("its server to hear what is asked", now))
+        Some(("the requested change to be applied", now))
     );
     status(&facade, &instance, |status| {
-        status["passed_generation"] = 2.into();
+        status["applied_generation"] = 2.into();
     })
     .await;
     assert_eq!(
         waits(&facade.read(id).await),
-        Some(("its machine to be what is asked", now))
+        Some(("its machine to reach the requested state", now))
     );
     tokio::time::advance(Duration::from_secs(60)).await;
     facade.instances.delete(&alice, id).await.unwrap();
@@ -187,7 +187,7 @@ async fn what_it_waits_for_is_told_with_since_when_and_what_was_tried() {
     assert_eq!(view.provisioning, Provisioning::Deprovisioning);
     assert_eq!(
         waits(&view),
-        Some(("its server to be gone", facade.clock.now()))
+        Some(("the deletion of its server", facade.clock.now()))
     );
 }
 

@@ -72,7 +72,10 @@ async fn a_tenant_lives_through_everything_an_instance_can() {
             instances.delete(&who, id).await.unwrap();
             instances.delete(&who, id).await.unwrap();
             let again = instances.create(&who, &new).await.unwrap_err();
-            assert!(matches!(again, ComputeError::NameGoing { .. }), "{again}");
+            assert!(
+                matches!(again, ComputeError::NameDeleting { .. }),
+                "{again}"
+            );
             facade.until_gone(id).await;
             facade.assert_empty().await;
             // The name is free, and so is what paid for it.

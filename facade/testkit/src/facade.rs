@@ -9,7 +9,7 @@ use fleetwright_compute::{
     controller::Rules,
     facade::{Facade, FacadeRegion},
     instance::{ConditionKind, Instance, InstanceId},
-    service::{InstanceView, Instances, Parts},
+    service::{InstanceDependencies, InstanceView, Instances},
 };
 use fleetwright_identity::{Allocation, Amounts, Defaults, Principal, QuotaKind, QuotaKinds};
 use fleetwright_memory::MemoryCloud;
@@ -238,7 +238,7 @@ impl TestFacade {
 
     /// A service that has no access to machines.
     pub fn without_machines(&self) -> Instances {
-        let parts = Parts::new(
+        let parts = InstanceDependencies::new(
             self.store.clone(),
             self.clock.clone(),
             self.dependencies.clone(),

@@ -1,8 +1,8 @@
-//! Carrying out a step: at most one wish of the server, then one write of the instance if anything about it has changed.
+//! Carrying out a step: at most one call of the region, then one write of the instance if its status changed.
 //!
-//! Every wish has the instance's record, as it was read, among its checks. So nothing is asked of a server in the name of an
-//! instance that has changed or is gone: no server is made for one that is no more, and a server that was made for a later
-//! instance of the same id is not ended in an earlier one's name.
+//! Every call of the region checks, in its transaction, that the instance's record is still at the revision that was read. So no
+//! server is created for an instance that is gone, and the server of a later instance with the same id is never deleted on behalf of
+//! an earlier one.
 
 use fleetwright_region::server::{NewServer, OWNER_INDEX, Server, ServerError, ServerView};
 use fleetwright_runtime::Action;
@@ -12,38 +12,38 @@ use fleetwright_store::{
 use metrics::{counter, histogram};
 
 use super::{
-    Controller, Found, Obstacle, Step, Wait,
+    Controller, Inputs, Obstacle, Step, Wait, events_between,
     failure::store_error,
-    happened, project,
-    trouble::{Trouble, is_asked_again, obstacle, trouble},
+    obstacles::{Failure, classify, is_retried, obstacle},
+    project,
 };
 use crate::{
     ComputeError,
     instance::{ConditionKind, Instance},
 };
 
-pub(super) type Answer = Result<Action, ComputeError>;
+pub(super) type Outcome = Result<Action, ComputeError>;
 pub(super) type Read = Versioned<Instance>;
 
 impl Controller {
     /// Carries out a step that was decided on this very record.
-    pub(super) async fn act(&self, read: Read, server: Option<&Server>, step: Step) -> Answer {
+    pub(super) async fn act(&self, read: Read, server: Option<&Server>, step: Step) -> Outcome {
         match step {
-            Step::Make => self.make(read).await,
-            Step::Pass => self.pass(read, server).await,
-            Step::End => self.end(read).await,
-            Step::Forget => self.forget(read).await,
+            Step::CreateServer => self.create_server(read).await,
+            Step::Apply => self.apply(read, server).await,
+            Step::DeleteServer => self.delete_server(read).await,
+            Step::RemoveInstance => self.remove_instance(read).await,
             Step::Wait(wait) => {
                 let obstacle = obstacle(wait);
-                // Another's server is no part of the instance.
-                let own = server.filter(|_| wait != Wait::Taken);
+                // A server of another owner is not shown.
+                let own = server.filter(|_| wait != Wait::ServerConflict);
                 self.show(read, own, obstacle.as_ref()).await
             }
-            Step::Rest => self.show(read, server, None).await,
+            Step::Idle => self.show(read, server, None).await,
         }
     }
 
-    async fn make(&self, read: Read) -> Answer {
+    async fn create_server(&self, read: Read) -> Outcome {
         let instance = &read.value;
         let wish = instance.wish();
         let mut new = NewServer::new(
@@ -57,11 +57,11 @@ impl Controller {
         new.guards = self.guards(&read);
         match self.servers.ensure(&self.service, &new).await {
             Ok(view) => self.show(read, Some(&view.server), None).await,
-            Err(error) => self.not_granted(read, None, error).await,
+            Err(error) => self.report_failure(read, None, error).await,
         }
     }
 
-    async fn pass(&self, read: Read, server: Option<&Server>) -> Answer {
+    async fn apply(&self, read: Read, server: Option<&Server>) -> Outcome {
         let instance = &read.value;
         let consent = instance.consent;
         let (wish, guards) = (instance.wish(), self.guards(&read));
@@ -70,42 +70,42 @@ impl Controller {
                 .apply_if(&self.service, instance.server, &wish, consent, &guards);
         match applied.await {
             Ok((ServerView { server, .. }, _)) => self.show(read, Some(&server), None).await,
-            Err(error) => self.not_granted(read, server, error).await,
+            Err(error) => self.report_failure(read, server, error).await,
         }
     }
 
-    /// Asks the server to go. Its end is told by its record, which wakes the instance.
-    async fn end(&self, read: Read) -> Answer {
+    /// Requests the deletion of the server. The end of its record wakes the instance.
+    async fn delete_server(&self, read: Read) -> Outcome {
         let guards = self.guards(&read);
         let id = read.value.server;
         match self.servers.delete_if(&self.service, id, &guards).await {
             Ok(view) => self.show(read, Some(&view.server), None).await,
-            Err(error) => self.not_granted(read, None, error).await,
+            Err(error) => self.report_failure(read, None, error).await,
         }
     }
 
-    /// Lets the instance be gone, and what pays for it, in one transaction which proves that it has no server.
-    async fn forget(&self, read: Read) -> Answer {
+    /// Deletes the instance and its allocation in one transaction, which checks that it has no server.
+    async fn remove_instance(&self, read: Read) -> Outcome {
         let transaction = self.instances.remove(Transaction::new(), &read);
-        let transaction = transaction.check(self.unserved(&read.value)?);
+        let transaction = transaction.check(self.check_no_server(&read.value)?);
         match self.release(&read, transaction).await {
             Ok(()) => {}
-            // None can have come since the instance was read: it is one that is not found where it should be.
+            // No server can have been created since the instance was read: one exists that has another id.
             Err(error) if is_served(&error) => {
-                let served = obstacle(Wait::Taken);
+                let served = obstacle(Wait::ServerConflict);
                 return self.show(read, None, served.as_ref()).await;
             }
             Err(error) => return Err(error),
         }
-        counter!("fleetwright_compute_instances_forgotten_total").increment(1);
+        counter!("fleetwright_compute_instances_deleted_total").increment(1);
         if let Some(mark) = &read.value.deletion {
             histogram!("fleetwright_compute_deletion_seconds").record(self.seconds_since(mark.at));
         }
-        tracing::info!("the instance is gone");
+        tracing::info!("the instance is deleted");
         Ok(Action::AwaitChange)
     }
 
-    /// Commits a transaction together with the end of what pays for an instance.
+    /// Commits a transaction together with the release of an instance's allocation.
     async fn release(&self, read: &Read, transaction: Transaction) -> Result<(), ComputeError> {
         let paid = self.instances.id(&read.key);
         let build = || async {
@@ -116,13 +116,13 @@ impl Controller {
         Ok(())
     }
 
-    /// What must hold of an instance in every transaction that asks something of its server.
+    /// The check that every transaction on the server includes.
     fn guards(&self, read: &Read) -> Vec<Check> {
         vec![Check::At(self.instances.id(&read.key), read.revision)]
     }
 
-    /// That an instance has no server.
-    fn unserved(&self, instance: &Instance) -> Result<Check, ComputeError> {
+    /// The check that an instance has no server.
+    fn check_no_server(&self, instance: &Instance) -> Result<Check, ComputeError> {
         let owner = instance.id.owner();
         let parts = [owner.kind, owner.id].map(Scalar::from);
         let index = IndexName::new(OWNER_INDEX)?;
@@ -130,37 +130,42 @@ impl Controller {
         Ok(Check::Unclaimed(claim))
     }
 
-    async fn not_granted(&self, read: Read, server: Option<&Server>, error: ServerError) -> Answer {
-        match trouble(error) {
-            Trouble::Shown(obstacle) => self.show(read, server, Some(&obstacle)).await,
-            Trouble::Stale => Ok(Action::Requeue),
-            Trouble::Failed(error) => Err(error.into()),
+    async fn report_failure(
+        &self,
+        read: Read,
+        server: Option<&Server>,
+        error: ServerError,
+    ) -> Outcome {
+        match classify(error) {
+            Failure::Reported(obstacle) => self.show(read, server, Some(&obstacle)).await,
+            Failure::Stale => Ok(Action::Requeue),
+            Failure::Retry(error) => Err(error.into()),
         }
     }
 
-    /// Writes down what is known of an instance, if that is news, and answers when to look again.
+    /// Writes the status of an instance if it changed, and returns when to reconcile again.
     async fn show(
         &self,
         read: Read,
         server: Option<&Server>,
         obstacle: Option<&Obstacle>,
-    ) -> Answer {
+    ) -> Outcome {
         let now = self.clock.now();
         let plan = server.map(|server| self.servers.plan(server, &read.value.wish().spec));
-        // A region that this process does not know has no plan that could be told.
+        // There is no plan in a region that this process does not know.
         let plan = plan.and_then(Result::ok).unwrap_or_default();
-        let found = Found {
+        let found = Inputs {
             server,
             plan: &plan,
             obstacle,
         };
         let status = project(&read.value, &found, now);
         let next = match obstacle {
-            Some(obstacle) if is_asked_again(obstacle.kind) => {
+            Some(obstacle) if is_retried(obstacle.kind) => {
                 let since = status
                     .condition(obstacle.kind)
                     .map_or(now, |held| held.since);
-                Action::RequeueAt(self.rules.ask_again(since, now))
+                Action::RequeueAt(self.rules.retry_refused_at(since, now))
             }
             Some(_) | None => Action::AwaitChange,
         };
@@ -168,8 +173,8 @@ impl Controller {
             return Ok(next);
         }
         let mut instance = read.value.clone();
-        for (kind, message) in happened(&instance.status, &status) {
-            tracing::info!(?kind, %message, "told the tenant");
+        for (kind, message) in events_between(&instance.status, &status) {
+            tracing::info!(?kind, %message, "recorded an event");
             instance.note(now, self.service.actor(), kind, message);
         }
         self.count(&read.value, &status);
@@ -181,28 +186,28 @@ impl Controller {
         Ok(next)
     }
 
-    /// Counts what comes into force with a status.
+    /// Counts the conditions that a new status adds.
     fn count(&self, before: &Instance, status: &crate::instance::Status) {
-        let comes =
+        let begins =
             |kind| status.condition(kind).is_some() && before.status.condition(kind).is_none();
-        if comes(ConditionKind::ServerMissing) {
+        if begins(ConditionKind::ServerMissing) {
             counter!("fleetwright_compute_servers_missing_total").increment(1);
             tracing::warn!(
-                "its server is missing, by nobody's word here; its tenant has to ask for a replacement"
+                "the server was deleted outside this service; its tenant has to replace the instance"
             );
         }
-        if comes(ConditionKind::ServerTaken) {
-            counter!("fleetwright_compute_servers_taken_total").increment(1);
-            tracing::warn!(server = %before.server, "its server is another owner's: an operator has to see to it");
+        if begins(ConditionKind::ServerConflict) {
+            counter!("fleetwright_compute_server_conflicts_total").increment(1);
+            tracing::warn!(server = %before.server, "another server has the id of this instance's server: an operator has to resolve that");
         }
-        if comes(ConditionKind::ConsentNeeded) {
+        if begins(ConditionKind::ConsentNeeded) {
             counter!("fleetwright_compute_consents_needed_total").increment(1);
         }
         let settled = status.observed_generation != before.status.observed_generation;
         let asked = before.modified.as_ref().map(|change| change.at);
         if settled {
             let asked = asked.unwrap_or(before.created_at);
-            histogram!("fleetwright_compute_settling_seconds").record(self.seconds_since(asked));
+            histogram!("fleetwright_compute_apply_seconds").record(self.seconds_since(asked));
         }
     }
 }

@@ -102,7 +102,7 @@ fn instances() -> Vec<Instance> {
     let mut all = Vec::new();
     for cause in [
         None,
-        Some(DeletionCause::Asked),
+        Some(DeletionCause::Requested),
         Some(DeletionCause::Network),
     ] {
         for linked in [false, true] {

@@ -1,4 +1,4 @@
-//! The one decision: what to do next for an instance, by its record and its server's. Pure.
+//! The one decision: the next step for an instance, from its record and its server's. Pure.
 
 use fleetwright_region::server::{Power, Server};
 
@@ -7,39 +7,39 @@ use crate::instance::Instance;
 /// The next step for an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
-    /// Make its server.
-    Make,
-    /// Tell its server what is asked of the instance.
-    Pass,
-    /// Ask its server to go.
-    End,
-    /// Let the instance be gone, with what pays for it: nothing realises it any more.
-    Forget,
-    /// Nothing until something else happens.
+    /// Create its server.
+    CreateServer,
+    /// Make the desired state of the instance that of its server.
+    Apply,
+    /// Request the deletion of its server.
+    DeleteServer,
+    /// Delete the instance's record and its allocation: it has no server any more.
+    RemoveInstance,
+    /// Do nothing until something else happens.
     Wait(Wait),
-    /// Everything is as it is asked for.
-    Rest,
+    /// Do nothing: everything is applied.
+    Idle,
 }
 
-/// What is waited for.
+/// What an instance waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Wait {
-    /// The server, which has heard what is asked and is not there yet.
+    /// The server, which has received the desired state and has not applied it yet.
     Server,
-    /// The end of the server, which was asked for.
-    End,
-    /// The end of the server, which nobody here asked for.
-    Going,
-    /// The tenant's word: there was a server, and nobody here asked for its end.
-    Missing,
-    /// An operator: the server of this id is another owner's, or of another place.
-    Taken,
+    /// The deletion of the server, which this controller requested.
+    ServerDeletion,
+    /// The deletion of the server, which an operator requested.
+    OperatorDeletion,
+    /// The tenant: the server existed and disappeared.
+    ServerMissing,
+    /// An operator: the server of this id belongs to another owner or another region.
+    ServerConflict,
 }
 
-/// The next step for an instance, whose server is as it was read after the instance was.
+/// Returns the next step for an instance. Its server must have been read after the instance.
 ///
-/// Answers for every record. Never makes a second server by itself, never changes one that is another's, and lets no instance be
-/// gone that has a server.
+/// It is total. It never creates a second server without a request of the tenant, never changes a server of another owner, and never
+/// removes an instance that has a server.
 pub fn decide(instance: &Instance, server: Option<&Server>) -> Step {
     let foreign = server.is_some_and(|server| !is_its_own(instance, server));
     let own = server.filter(|_| !foreign);
@@ -47,7 +47,7 @@ pub fn decide(instance: &Instance, server: Option<&Server>) -> Step {
         return ending(own);
     }
     match own {
-        None if foreign => Step::Wait(Wait::Taken),
+        None if foreign => Step::Wait(Wait::ServerConflict),
         None => without_server(instance),
         Some(server) => with_server(instance, server),
     }
@@ -64,28 +64,28 @@ pub(super) fn is_its_own(instance: &Instance, server: &Server) -> bool {
 /// By the server as the store has it now: what the status says of it is how it was.
 fn ending(own: Option<&Server>) -> Step {
     match own.map(|server| server.intent.power) {
-        None => Step::Forget,
-        Some(Power::Deleted) => Step::Wait(Wait::End),
-        Some(Power::Running | Power::Stopped) => Step::End,
+        None => Step::RemoveInstance,
+        Some(Power::Deleted) => Step::Wait(Wait::ServerDeletion),
+        Some(Power::Running | Power::Stopped) => Step::DeleteServer,
     }
 }
 
 fn without_server(instance: &Instance) -> Step {
     match &instance.status.server {
-        None => Step::Make,
-        Some(link) if instance.intent.replaces > link.replaces => Step::Make,
-        Some(_) => Step::Wait(Wait::Missing),
+        None => Step::CreateServer,
+        Some(link) if instance.intent.replaces > link.replaces => Step::CreateServer,
+        Some(_) => Step::Wait(Wait::ServerMissing),
     }
 }
 
 fn with_server(instance: &Instance, server: &Server) -> Step {
     if server.intent.power == Power::Deleted {
-        return Step::Wait(Wait::Going);
+        return Step::Wait(Wait::OperatorDeletion);
     }
     if !instance.wish().holds_for(server) {
-        Step::Pass
+        Step::Apply
     } else if server.observed_generation == server.generation {
-        Step::Rest
+        Step::Idle
     } else {
         Step::Wait(Wait::Server)
     }
@@ -95,16 +95,16 @@ impl Step {
     /// Its name in metrics and spans.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Make => "make",
-            Self::Pass => "pass",
-            Self::End => "end",
-            Self::Forget => "forget",
+            Self::CreateServer => "create-server",
+            Self::Apply => "apply",
+            Self::DeleteServer => "delete-server",
+            Self::RemoveInstance => "remove-instance",
             Self::Wait(Wait::Server) => "wait-server",
-            Self::Wait(Wait::End) => "wait-end",
-            Self::Wait(Wait::Going) => "wait-going",
-            Self::Wait(Wait::Missing) => "wait-missing",
-            Self::Wait(Wait::Taken) => "wait-taken",
-            Self::Rest => "rest",
+            Self::Wait(Wait::ServerDeletion) => "wait-server-deletion",
+            Self::Wait(Wait::OperatorDeletion) => "wait-operator-deletion",
+            Self::Wait(Wait::ServerMissing) => "wait-server-missing",
+            Self::Wait(Wait::ServerConflict) => "wait-server-conflict",
+            Self::Idle => "idle",
         }
     }
 }

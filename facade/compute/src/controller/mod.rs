@@ -1,45 +1,45 @@
-//! The controller of instances: has each instance realised by one server, and tells its tenant what became of it.
+//! The controller of instances: keeps one server for each instance, and records the instance's status.
 //!
-//! It asks the region for servers and never a cloud. It is woken by the store's watch: by a change of an instance's own record, and by
-//! one of its server's, which names its owner. It reads the instance and its server, [decides](decide()), carries out one
-//! [step](Step) and writes the instance's status if that is news. Nothing in a pass grows with the fleet.
+//! It calls the region and never a cloud. The store's watch wakes it: a change of an instance's record, or of its server's, which names
+//! its owner. A reconcile reads the instance and its server, [decides](decide()), carries out one [step](Step), and writes the
+//! instance's status if it changed. The cost of a reconcile does not grow with the number of instances.
 //!
 //! # Steps
 //!
-//! | the instance | its server | step | then |
+//! | the instance | its server | step | until |
 //! | --- | --- | --- | --- |
-//! | is asked for | never was | make | it is there |
-//! | is asked for | is gone, by nobody's word here | wait | its tenant asks for a replacement: make |
-//! | is asked for | is another owner's | wait | an operator has seen to it |
-//! | is asked for | is being deleted by an operator | wait | it is gone |
-//! | is asked for | was asked for something else | pass | it has heard; or consent is needed, or it is refused, in words |
-//! | is asked for | has heard, and is not there yet | wait | it is |
-//! | is asked for | is as asked for | rest | |
-//! | is to go | is there | end | it is being deleted |
-//! | is to go | is being deleted | wait | it is gone |
-//! | is to go | is not there, or another owner's | forget | the instance and what pays for it are gone, in one transaction |
+//! | exists | was never created | create server | the server exists |
+//! | exists | was deleted outside this service | wait | its tenant requests a replacement: create server |
+//! | exists | belongs to another owner | wait | an operator has removed it |
+//! | exists | is being deleted by an operator | wait | it is deleted |
+//! | exists | has another desired state | apply | it has received the desired state; or consent is needed, or it is refused |
+//! | exists | has not applied the desired state yet | wait | it has |
+//! | exists | has applied everything | idle | |
+//! | is being deleted | exists | delete server | it is being deleted |
+//! | is being deleted | is being deleted | wait | it is deleted |
+//! | is being deleted | does not exist, or belongs to another owner | remove instance | the instance and its allocation are gone, in one transaction |
 //!
 //! # What a crash leaves
 //!
-//! A wish of a server is one transaction, and so is a status. Whoever dies between the two leaves a server that has heard and a status
-//! that does not say so; the next pass finds nothing to ask for and writes the status. The transaction that makes a server
-//! checks the instance's record, and the one that lets an instance be gone checks that it has no server: so there is never a server
-//! without its instance, whoever is late.
+//! A call of the region is one transaction, and so is the write of a status. A crash between the two leaves a server with the desired
+//! state and a status that does not say so; the next reconcile finds nothing to apply and writes the status. The transaction that
+//! creates a server checks the instance's record, and the one that removes an instance checks that it has no server: so there is never
+//! a server without its instance, however late a process is.
 
 mod act;
 #[cfg(test)]
 mod any;
-mod board;
 mod decide;
 mod failure;
+mod messages;
+mod obstacles;
 mod orphans;
+mod policy;
 mod project;
-mod rules;
 #[cfg(test)]
 mod tests;
-mod trouble;
+mod wait_gauge;
 mod wakes;
-mod words;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -54,25 +54,25 @@ use tracing::Instrument as _;
 pub use decide::{Step, Wait, decide};
 pub(crate) use failure::{advice, is_conflict};
 pub use orphans::OrphanServer;
-pub use project::{Found, Obstacle, happened, project};
-pub use rules::Rules;
-pub(crate) use rules::after;
+pub use policy::Rules;
+pub(crate) use policy::after;
+pub use project::{Inputs, Obstacle, events_between, project};
 
 use crate::{
     ComputeError,
     instance::{Instance, InstanceId},
 };
-use board::Board;
+use wait_gauge::WaitGauge;
 
-/// Has each instance realised by one server. Clones are the same.
+/// Keeps one server for each instance. Clones share everything.
 ///
 /// # Guarantees
 ///
 /// - At most one server for each instance, and none without one, whatever is dropped, dies, fails or is lost, and whenever.
-/// - Every instance comes to what its record asks for, once the region, the store and what its tenant consented to let it. What is in
-///   the way is in its status, in words.
-/// - Nothing that destroys a disk or addresses is asked of a server unless the tenant consented to that in the record.
-/// - An instance and what pays for it end together, and not before its server.
+/// - The desired state of every instance is applied once the region, the store and the tenant's consent permit it. What prevents that
+///   is a condition in its status.
+/// - No change that destroys a disk or addresses is applied to a server unless the record has the tenant's consent.
+/// - An instance and its allocation are deleted together, and not before its server.
 /// - Dropping [`run`](Self::run) at any point is as safe as killing the process.
 ///
 /// # Assumptions
@@ -89,7 +89,7 @@ pub struct Controller {
     clock: Arc<dyn Clock>,
     service: Principal,
     rules: Rules,
-    board: Board,
+    waits: WaitGauge,
 }
 
 impl Controller {
@@ -111,11 +111,11 @@ impl Controller {
             clock,
             service,
             rules: Rules::default(),
-            board: Board::default(),
+            waits: WaitGauge::default(),
         })
     }
 
-    /// With other rules.
+    /// Sets another policy.
     #[must_use]
     pub fn with_rules(mut self, rules: Rules) -> Self {
         self.rules = rules;
@@ -142,11 +142,15 @@ impl Controller {
         tracing::debug!(step = step.name(), "decided");
         let answer = self.act(read, server.as_ref(), step).await;
         let waits_for = match step {
-            Step::Forget if answer.is_ok() => None,
-            Step::Rest => None,
-            Step::Make | Step::Pass | Step::End | Step::Forget | Step::Wait(_) => Some(step.name()),
+            Step::RemoveInstance if answer.is_ok() => None,
+            Step::Idle => None,
+            Step::CreateServer
+            | Step::Apply
+            | Step::DeleteServer
+            | Step::RemoveInstance
+            | Step::Wait(_) => Some(step.name()),
         };
-        self.board.set(id, waits_for);
+        self.waits.set(id, waits_for);
         answer
     }
 
@@ -171,7 +175,7 @@ impl Controller {
             // Another writer changed a record first: read it again at once.
             return Duration::ZERO;
         }
-        counter!("fleetwright_compute_pass_failures_total").increment(1);
+        counter!("fleetwright_compute_reconcile_failures_total").increment(1);
         let cause = error as &dyn std::error::Error;
         tracing::warn!(instance = %id, error = cause, failures, "the reconcile of an instance failed; it is retried");
         match advice(error) {

@@ -69,14 +69,14 @@ impl Controller {
     pub(super) async fn without_instance(&self, id: InstanceId) -> Result<Action, ComputeError> {
         match self.servers.read_by_owner(&self.service, &id.owner()).await {
             Ok(view) => {
-                if self.board.set(id, Some(ORPHAN)) {
+                if self.waits.set(id, Some(ORPHAN)) {
                     counter!("fleetwright_compute_orphan_servers_total").increment(1);
                     let (server, region) = (view.server.id, &view.server.region);
                     tracing::warn!(%server, %region, phase = ?view.phase, "a server has no instance: nothing is done to it until an operator has seen to it");
                 }
             }
             Err(ServerError::NoServerOwnedBy(_)) => {
-                self.board.set(id, None);
+                self.waits.set(id, None);
             }
             Err(error) => return Err(error.into()),
         }

@@ -1,5 +1,5 @@
-//! What an instance is to its tenant: a pure projection of its record and its server's. It is written only if it differs from what is
-//! recorded, and what differs is what events are made of.
+//! The status of an instance, projected from its record and its server's. Pure. The status is written only if it differs from the
+//! recorded one, and the differences become events.
 
 use chrono::{DateTime, Utc};
 use fleetwright::CloudInstanceState;
@@ -7,26 +7,26 @@ use fleetwright_region::server::{
     ChangeMethod, Health, Observed, Phase, Plan, Power, Presence, Server,
 };
 
-use super::words;
+use super::messages;
 use crate::{
     instance::{
         Condition, ConditionKind, DeletionCause, EventKind, Instance, PendingAction, ServerLink,
         Status,
     },
-    lost::lost,
+    loss::loss,
 };
 
-/// What is in the way of an instance, beside what its server tells.
+/// What prevents an instance's progress, beside the conditions of its server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
-    /// Which sort.
+    /// The kind of the condition.
     pub kind: ConditionKind,
-    /// In one line: what, and what to do.
+    /// One line: what is wrong, and what to do.
     pub message: String,
 }
 
 impl Obstacle {
-    /// Something of a sort, in words.
+    /// Creates one.
     pub fn new(kind: ConditionKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -35,22 +35,22 @@ impl Obstacle {
     }
 }
 
-/// What was found of an instance in a pass.
+/// What a reconcile read about an instance.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
-    /// Its own server, if there is one. Another's is an obstacle.
+pub struct Inputs<'a> {
+    /// Its own server, if it exists. A server of another owner is an obstacle.
     pub server: Option<&'a Server>,
-    /// What it takes to give its machine what is asked for.
+    /// How the machine differs from the desired state.
     pub plan: &'a Plan,
-    /// What is in the way.
+    /// What prevents progress.
     pub obstacle: Option<&'a Obstacle>,
 }
 
-/// The status of an instance of which this was found. The same if it is projected again; how long ago something was seen is in no
-/// part of it, so that time alone changes nothing.
-pub fn project(instance: &Instance, found: &Found<'_>, now: DateTime<Utc>) -> Status {
+/// Returns the status of an instance. Projecting it again gives the same status: no age is part of it, so that time alone causes no
+/// write.
+pub fn project(instance: &Instance, found: &Inputs<'_>, now: DateTime<Utc>) -> Status {
     let before = &instance.status;
-    let seen = found.server.and_then(standing);
+    let seen = found.server.and_then(observed_machine);
     let mut status = before.clone();
     status.phase = phase(instance, found);
     status.health = health(instance, found);
@@ -65,12 +65,12 @@ pub fn project(instance: &Instance, found: &Found<'_>, now: DateTime<Utc>) -> St
         return status;
     };
     status.server = Some(ServerLink {
-        // What others asked of the server does not count for what its tenant asked for.
+        // Replacements that an operator requested of the server do not count as the tenant's.
         replaces: server.intent.replaces.min(instance.intent.replaces),
         generation: server.generation,
     });
-    if heard(instance, server) {
-        status.passed_generation = instance.generation;
+    if is_applied(instance, server) {
+        status.applied_generation = instance.generation;
         let done = server.observed_generation == server.generation;
         if instance.deletion.is_none() && done {
             status.observed_generation = instance.generation;
@@ -79,16 +79,16 @@ pub fn project(instance: &Instance, found: &Found<'_>, now: DateTime<Utc>) -> St
     status
 }
 
-/// Whether a server was asked for what is asked of its instance.
-fn heard(instance: &Instance, server: &Server) -> bool {
+/// Whether the desired state of an instance is that of its server.
+fn is_applied(instance: &Instance, server: &Server) -> bool {
     match &instance.deletion {
         Some(_) => server.intent.power == Power::Deleted,
         None => instance.wish().holds_for(server),
     }
 }
 
-/// What was seen of a machine that may still be there.
-fn standing(server: &Server) -> Option<&Observed> {
+/// The last observation of a machine that may still exist.
+fn observed_machine(server: &Server) -> Option<&Observed> {
     let seen = server.current_observation()?;
     match (seen.presence, seen.state) {
         (Presence::Missing(_), _) => None,
@@ -106,7 +106,7 @@ fn standing(server: &Server) -> Option<&Observed> {
     }
 }
 
-fn phase(instance: &Instance, found: &Found<'_>) -> Phase {
+fn phase(instance: &Instance, found: &Inputs<'_>) -> Phase {
     if instance.deletion.is_some() {
         return Phase::Deleting;
     }
@@ -118,7 +118,7 @@ fn phase(instance: &Instance, found: &Found<'_>) -> Phase {
     }
 }
 
-fn health(instance: &Instance, found: &Found<'_>) -> Health {
+fn health(instance: &Instance, found: &Inputs<'_>) -> Health {
     match (&instance.deletion, found.server, found.obstacle) {
         (Some(_), _, _) | (None, None, None) => Health::Unknown,
         (None, Some(server), _) => server.last_observed_health(),
@@ -126,8 +126,8 @@ fn health(instance: &Instance, found: &Found<'_>) -> Health {
     }
 }
 
-/// At most one of each sort, in the order of the sorts. What is in the way here comes before what the server tells of the same sort.
-fn conditions(instance: &Instance, found: &Found<'_>, now: DateTime<Utc>) -> Vec<Condition> {
+/// At most one of each kind, in the order of the kinds. An obstacle takes precedence over the server's condition of the same kind.
+fn conditions(instance: &Instance, found: &Inputs<'_>, now: DateTime<Utc>) -> Vec<Condition> {
     let before = &instance.status;
     let mut conditions = Vec::new();
     if let Some(Obstacle { kind, message }) = found.obstacle.cloned() {
@@ -141,14 +141,17 @@ fn conditions(instance: &Instance, found: &Found<'_>, now: DateTime<Utc>) -> Vec
     if let Some(mark) = &instance.deletion {
         if mark.cause == DeletionCause::Network {
             conditions.push(Condition {
-                kind: ConditionKind::NetworkGoing,
-                message: format!("its network {} is going, and it goes", instance.network),
+                kind: ConditionKind::NetworkDeleting,
+                message: format!(
+                    "its network {} is being deleted, and the instance with it",
+                    instance.network
+                ),
                 since: mark.at,
             });
         }
     }
-    let told = found.server.iter().flat_map(|server| &server.conditions);
-    for condition in told {
+    let reported = found.server.iter().flat_map(|server| &server.conditions);
+    for condition in reported {
         let kind = ConditionKind::from(condition.kind);
         if conditions.iter().all(|held| held.kind != kind) {
             conditions.push(Condition {
@@ -162,59 +165,62 @@ fn conditions(instance: &Instance, found: &Found<'_>, now: DateTime<Utc>) -> Vec
     conditions
 }
 
-/// What is being done to a machine, as long as it is not what is asked for and nothing is in the way of that.
-fn pending(instance: &Instance, found: &Found<'_>, now: DateTime<Utc>) -> Option<PendingAction> {
+/// The change of the machine that is under way, unless everything is applied or something prevents it.
+///
+/// A replacement that was requested comes first, then changed fields, then power and reboots. A change that destroys the machine stays
+/// shown until it is applied, because between two machines there is nothing to compare with.
+fn pending(instance: &Instance, found: &Inputs<'_>, now: DateTime<Utc>) -> Option<PendingAction> {
     let server = found.server?;
     if instance.deletion.is_some() || found.obstacle.is_some() {
         return None;
     }
-    let done = server.observed_generation == server.generation;
-    // Between the end of one machine and the first boot of the next there is nothing to compare with: it still goes on.
-    let going_on = || {
-        let held = instance.status.pending.clone();
-        held.filter(|held| held.lost.is_some() && !done)
-    };
-    let (Some(machine), Some(launch)) = (&server.machine, &server.launch) else {
-        return going_on();
-    };
-    let replace = server.intent.replaces > launch.replaces;
-    let changes = found
-        .plan
-        .methods
-        .values()
-        .any(|way| *way != ChangeMethod::NextLaunch);
-    let seen = standing(server).map(|seen| seen.state);
-    let (reason, destroyed) = if replace {
-        let reason = "another machine was asked for".to_owned();
-        (reason, Some(words::ALL_LOST.to_owned()))
-    } else if changes {
-        (words::changes(found.plan), lost(found.plan))
-    } else if done {
-        return None;
-    } else if server.intent.power == Power::Stopped && seen == Some(CloudInstanceState::Running) {
-        ("it is to be stopped".to_owned(), None)
-    } else if server.intent.power == Power::Running && seen == Some(CloudInstanceState::Stopped) {
-        ("it is to be started".to_owned(), None)
-    } else if server.intent.reboots > machine.reboots {
-        ("a reboot was asked for".to_owned(), None)
-    } else {
-        return going_on();
+    let before = instance.status.pending.as_ref();
+    let applied = server.observed_generation == server.generation;
+    let Some((reason, lost)) = pending_change(server, found.plan, applied) else {
+        let replacing = before.filter(|action| action.lost.is_some() && !applied);
+        return replacing.cloned();
     };
     let plan = found.plan.clone();
-    let same = |held: &&PendingAction| held.plan == plan && held.reason == reason;
-    let held = instance.status.pending.as_ref().filter(same);
+    let same = |action: &&PendingAction| action.plan == plan && action.reason == reason;
     Some(PendingAction {
-        since: held.map_or(now, |held| held.since),
+        since: before.filter(same).map_or(now, |action| action.since),
         plan,
         reason,
-        lost: destroyed,
+        lost,
     })
 }
 
-/// What has happened between two statuses of an instance, in the order in which it is told.
-pub fn happened(before: &Status, after: &Status) -> Vec<(EventKind, String)> {
+/// Why the machine is being changed, and what is lost by that. `None` if it has no machine, or no change is known.
+fn pending_change(server: &Server, plan: &Plan, applied: bool) -> Option<(String, Option<String>)> {
+    let (machine, launch) = (server.machine.as_ref()?, server.launch.as_ref()?);
+    if server.intent.replaces > launch.replaces {
+        let lost = messages::ALL_LOST.to_owned();
+        return Some(("a replacement was requested".to_owned(), Some(lost)));
+    }
+    if plan
+        .methods
+        .values()
+        .any(|way| *way != ChangeMethod::NextLaunch)
+    {
+        return Some((messages::changes(plan), loss(plan)));
+    }
+    if applied {
+        return None;
+    }
+    let state = observed_machine(server).map(|observed| observed.state);
+    let reason = match (server.intent.power, state) {
+        (Power::Stopped, Some(CloudInstanceState::Running)) => "the machine is being stopped",
+        (Power::Running, Some(CloudInstanceState::Stopped)) => "the machine is being started",
+        _ if server.intent.reboots > machine.reboots => "a reboot was requested",
+        _ => return None,
+    };
+    Some((reason.to_owned(), None))
+}
+
+/// Returns the events between two statuses of an instance, in their order.
+pub fn events_between(before: &Status, after: &Status) -> Vec<(EventKind, String)> {
     let mut events = Vec::new();
-    let made = match (&before.server, &after.server) {
+    let created = match (&before.server, &after.server) {
         (None, Some(_)) => true,
         (Some(_), Some(_)) => {
             let missing =
@@ -223,20 +229,23 @@ pub fn happened(before: &Status, after: &Status) -> Vec<(EventKind, String)> {
         }
         (_, None) => false,
     };
-    let heard = before.passed_generation != after.passed_generation;
-    if made {
-        events.push((EventKind::ServerMade, "its server was made".to_owned()));
-    } else if heard {
-        let words = format!("generation {} was passed on", after.passed_generation);
-        events.push((EventKind::PassedOn, words));
+    let applied = before.applied_generation != after.applied_generation;
+    if created {
+        events.push((
+            EventKind::ServerCreated,
+            "the server was created".to_owned(),
+        ));
+    } else if applied {
+        let message = "the requested change is being applied".to_owned();
+        events.push((EventKind::Applied, message));
     }
     if before.phase != after.phase {
-        events.push((EventKind::Phase, words::phase(after.phase).to_owned()));
+        events.push((EventKind::Phase, messages::phase(after.phase).to_owned()));
     }
     for condition in &after.conditions {
-        let told = match condition.kind {
-            // One is no trouble, and the other was told when the deletion was asked for.
-            ConditionKind::NextLaunch | ConditionKind::NetworkGoing => true,
+        let reported = match condition.kind {
+            // One is no problem, and the other has an event of its own.
+            ConditionKind::NextLaunch | ConditionKind::NetworkDeleting => true,
             ConditionKind::NoCapacity
             | ConditionKind::AccountLimit
             | ConditionKind::Refused
@@ -246,19 +255,16 @@ pub fn happened(before: &Status, after: &Status) -> Vec<(EventKind, String)> {
             | ConditionKind::Unsupported
             | ConditionKind::ConsentNeeded
             | ConditionKind::ServerMissing
-            | ConditionKind::ServerTaken
-            | ConditionKind::ServerGoing => before.condition(condition.kind).is_some(),
+            | ConditionKind::ServerConflict
+            | ConditionKind::ServerDeleting => before.condition(condition.kind).is_some(),
         };
-        if !told {
-            events.push((EventKind::Trouble, condition.message.clone()));
+        if !reported {
+            events.push((EventKind::Problem, condition.message.clone()));
         }
     }
     if before.observed_generation != after.observed_generation {
-        let words = format!(
-            "what generation {} asked for is true",
-            after.observed_generation
-        );
-        events.push((EventKind::Settled, words));
+        let message = "everything requested is applied".to_owned();
+        events.push((EventKind::Completed, message));
     }
     events
 }

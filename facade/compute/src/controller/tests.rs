@@ -7,11 +7,11 @@ use fleetwright_region::server::{Plan, Power, Server};
 use proptest::prelude::*;
 
 use super::{
-    Found, Obstacle, Step, Wait,
+    Inputs, Obstacle, Step, Wait,
     any::{every_shape, instance, now, server_of},
     decide,
     decide::is_its_own,
-    happened, project,
+    events_between, project,
 };
 use crate::instance::{ConditionKind, EventKind, Instance, Status};
 
@@ -26,16 +26,16 @@ fn every_step_is_decided_for_some_shape() {
     let steps = SHAPES.iter();
     let steps = steps.map(|(instance, server)| step_of(instance, server.as_ref()).name());
     let all = [
-        "make",
-        "pass",
-        "end",
-        "forget",
+        "create-server",
+        "apply",
+        "delete-server",
+        "remove-instance",
         "wait-server",
-        "wait-end",
-        "wait-going",
-        "wait-missing",
-        "wait-taken",
-        "rest",
+        "wait-server-deletion",
+        "wait-operator-deletion",
+        "wait-server-missing",
+        "wait-server-conflict",
+        "idle",
     ];
     assert_eq!(steps.collect::<BTreeSet<_>>(), all.into());
 }
@@ -49,25 +49,25 @@ fn a_decision_keeps_its_promises_for_every_shape() {
         let going = own.is_some_and(|server| server.intent.power == Power::Deleted);
         let had = instance.status.server;
         let allowed = match step_of(instance, server.as_ref()) {
-            Step::Make => {
+            Step::CreateServer => {
                 let asked = had.is_none_or(|link| instance.intent.replaces > link.replaces);
                 server.is_none() && asked && instance.deletion.is_none()
             }
-            Step::Pass => {
+            Step::Apply => {
                 let heard = own.is_none_or(|server| instance.wish().holds_for(server));
                 !heard && !going && instance.deletion.is_none()
             }
-            Step::End => own.is_some() && !going && instance.deletion.is_some(),
-            Step::Forget => own.is_none() && instance.deletion.is_some(),
-            Step::Wait(Wait::End) => going && instance.deletion.is_some(),
-            Step::Wait(Wait::Going) => going && instance.deletion.is_none(),
-            Step::Wait(Wait::Missing) => {
+            Step::DeleteServer => own.is_some() && !going && instance.deletion.is_some(),
+            Step::RemoveInstance => own.is_none() && instance.deletion.is_some(),
+            Step::Wait(Wait::ServerDeletion) => going && instance.deletion.is_some(),
+            Step::Wait(Wait::OperatorDeletion) => going && instance.deletion.is_none(),
+            Step::Wait(Wait::ServerMissing) => {
                 server.is_none() && had.is_some() && instance.deletion.is_none()
             }
-            Step::Wait(Wait::Taken) => {
+            Step::Wait(Wait::ServerConflict) => {
                 server.is_some() && own.is_none() && instance.deletion.is_none()
             }
-            Step::Wait(Wait::Server) | Step::Rest => {
+            Step::Wait(Wait::Server) | Step::Idle => {
                 let heard = own.is_some_and(|server| instance.wish().holds_for(server));
                 heard && instance.deletion.is_none()
             }
@@ -84,9 +84,9 @@ fn what_a_server_was_asked_for_by_others_is_not_fought_over() {
     server["intent"]["reboots"] = serde_json::json!(5);
     server["intent"]["replaces"] = serde_json::json!(4);
     let server: Server = serde_json::from_value(server).unwrap();
-    assert_eq!(step_of(&instance, Some(&server)), Step::Rest);
+    assert_eq!(step_of(&instance, Some(&server)), Step::Idle);
     let plan = Plan::default();
-    let found = Found {
+    let found = Inputs {
         server: Some(&server),
         plan: &plan,
         obstacle: None,
@@ -102,8 +102,8 @@ fn what_a_server_was_asked_for_by_others_is_not_fought_over() {
 fn shown(instance: &Instance, server: Option<&Server>, days: i64) -> Status {
     let (plan, date) = (Plan::default(), now() + TimeDelta::days(days));
     let own = server.filter(|server| is_its_own(instance, server));
-    let taken = Obstacle::new(ConditionKind::ServerTaken, "taken");
-    let found = Found {
+    let taken = Obstacle::new(ConditionKind::ServerConflict, "taken");
+    let found = Inputs {
         server: own,
         plan: &plan,
         obstacle: (server.is_some() && own.is_none()).then_some(&taken),
@@ -120,7 +120,7 @@ proptest! {
         let mut again = instance.clone();
         again.status = status.clone();
         prop_assert_eq!(&shown(&again, server.as_ref(), days), &status);
-        prop_assert!(happened(&status, &status).is_empty());
+        prop_assert!(events_between(&status, &status).is_empty());
     }
 }
 
@@ -134,8 +134,8 @@ fn a_status_claims_nothing_that_is_not_so() {
         let done = |server: &Server| {
             instance.wish().holds_for(server) && server.observed_generation == server.generation
         };
-        assert!(status.observed_generation <= status.passed_generation);
-        assert!(status.passed_generation <= instance.generation);
+        assert!(status.observed_generation <= status.applied_generation);
+        assert!(status.applied_generation <= instance.generation);
         if status.observed_generation == instance.generation {
             assert!(own.is_some_and(done), "{instance:#?} {server:#?}");
         }
@@ -162,7 +162,7 @@ fn a_condition_keeps_its_date_and_is_told_once() {
     let plan = Plan::default();
     let at = |instance: &Instance, message: &str, days| {
         let obstacle = Obstacle::new(ConditionKind::Refused, message);
-        let found = Found {
+        let found = Inputs {
             server: None,
             plan: &plan,
             obstacle: Some(&obstacle),
@@ -170,12 +170,12 @@ fn a_condition_keeps_its_date_and_is_told_once() {
         project(instance, &found, now() + TimeDelta::days(days))
     };
     let first = at(&instance, "no flavor", 0);
-    let told = happened(&instance.status, &first);
-    let trouble = (EventKind::Trouble, "no flavor".to_owned());
+    let told = events_between(&instance.status, &first);
+    let trouble = (EventKind::Problem, "no flavor".to_owned());
     assert!(told.contains(&trouble), "{told:?}");
     instance.status = first.clone();
     let later = at(&instance, "no image", 5);
     assert_eq!(later.conditions[0].since, now());
     assert_eq!(later.conditions[0].message, "no image");
-    assert_eq!(happened(&first, &later), []);
+    assert_eq!(events_between(&first, &later), []);
 }

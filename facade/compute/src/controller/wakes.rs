@@ -80,6 +80,6 @@ fn id_of(text: &str) -> Option<InstanceId> {
 }
 
 fn unreadable(record: &RecordId, reason: &str) {
-    counter!("fleetwright_compute_unreadable_total").increment(1);
+    counter!("fleetwright_compute_unreadable_records_total").increment(1);
     tracing::warn!(%record, %reason, "a record cannot be read; an operator has to see to it");
 }

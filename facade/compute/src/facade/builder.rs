@@ -26,9 +26,9 @@ use super::{Facade, FacadeError, FacadeRegion};
 use crate::{
     ComputeError,
     controller::{Controller, Rules},
-    networks::NetworkKeeper,
+    networks::NetworkDeletionController,
     schema,
-    service::{Instances, Parts, compute_principal},
+    service::{InstanceDependencies, Instances, compute_principal},
 };
 
 /// Collects the parts of a [`Facade`].
@@ -298,7 +298,7 @@ impl FacadeBuilder {
         let kinds = self.quota_kinds.unwrap_or_else(QuotaKinds::standard);
         let ledger = Ledger::new(store.clone(), Arc::new(kinds))?;
         let service = compute_principal().map_err(|name| Invalid::new(name.to_string()))?;
-        let parts = Parts::new(
+        let parts = InstanceDependencies::new(
             store.clone(),
             clock.clone(),
             dependencies.clone(),
@@ -315,8 +315,12 @@ impl FacadeBuilder {
             clock.clone(),
             service.clone(),
         )?;
-        let network_controller =
-            NetworkKeeper::new(store.clone(), networks.clone(), clock.clone(), service)?;
+        let network_controller = NetworkDeletionController::new(
+            store.clone(),
+            networks.clone(),
+            clock.clone(),
+            service,
+        )?;
         Ok(Facade {
             instance_controller: instance_controller.with_rules(self.instance_policy.clone()),
             network_controller: network_controller.with_rules(self.instance_policy),

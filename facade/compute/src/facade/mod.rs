@@ -30,7 +30,7 @@ pub use builder::FacadeBuilder;
 pub use error::FacadeError;
 pub use run::RunningFacade;
 
-use crate::{controller::Controller, networks::NetworkKeeper, service::Instances};
+use crate::{controller::Controller, networks::NetworkDeletionController, service::Instances};
 
 /// A façade: the services that programs call, and the loops that make the services' records true at the clouds.
 ///
@@ -127,7 +127,7 @@ pub struct Facade {
     /// Has each instance realised by one server.
     pub instance_controller: Controller,
     /// Deletes the instances of networks that are being deleted, and then the networks.
-    pub network_controller: NetworkKeeper,
+    pub network_controller: NetworkDeletionController,
     /// The regions, in the order in which they were added.
     pub regions: Arc<[FacadeRegion]>,
 }

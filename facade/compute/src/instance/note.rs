@@ -1,51 +1,52 @@
-//! What a record tells people: conditions that hold, and events that happened. No secret goes in here.
+//! Conditions that hold now and events that happened, for tenants and operators to read. They never contain a secret.
 
 use chrono::{DateTime, Utc};
 use fleetwright_identity::Actor;
 use fleetwright_region::server;
 use serde::{Deserialize, Serialize};
 
-/// Something that holds now and that somebody may want to know, in words.
+/// A problem or a pending step. It is shown until it is over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
-    /// What.
+    /// The kind, for programs.
     pub kind: ConditionKind,
-    /// In one line: what, and what to do.
+    /// One line for people: what is wrong, and what to do.
     pub message: String,
     /// Since when.
     pub since: DateTime<Utc>,
 }
 
-/// A sort of condition. At most one of each holds.
+/// The kind of a condition. An instance has at most one of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConditionKind {
-    /// The cloud has no machine of this kind now. It is tried again.
+    /// The cloud has no capacity for the flavor now. The launch is retried.
     NoCapacity,
-    /// The limit of the region's account is reached. It is tried again.
+    /// The region's account at the cloud has reached a limit. The launch is retried.
     AccountLimit,
-    /// What is asked for is refused, and will be until it is changed.
+    /// The request is refused, and will be until it is changed.
     Refused,
-    /// The cloud cannot be used now. It is tried again.
+    /// The cloud does not respond or fails. The call is retried.
     CloudError,
-    /// No machine booted in all the attempts there are. Ask for a replacement.
+    /// No machine booted in all permitted attempts. Replace the instance to try again.
     AttemptsExhausted,
-    /// The machine had booted and is gone, and its disk with it. Ask for a replacement.
+    /// The machine was terminated outside this system; its disk is lost. Replace the instance to get another machine.
     Lost,
-    /// A change that takes effect with the next launch.
+    /// A change takes effect with the next launch.
     NextLaunch,
-    /// Something asked for is not offered by this cloud.
+    /// The region's cloud does not offer something that was requested.
     Unsupported,
-    /// What is asked for would destroy something of the tenant's that was not there when it was asked for. Consent, or change it.
+    /// Applying the change would destroy data that did not exist when the change was requested. Update with consent, or take the
+    /// change back.
     ConsentNeeded,
-    /// The server that there was is gone, by nobody's word here. Ask for a replacement.
+    /// The server was deleted outside this service; its disk and addresses are lost. Replace the instance to get another one.
     ServerMissing,
-    /// The server of this id is another owner's. Nothing is done until an operator has seen to it.
-    ServerTaken,
-    /// The server is being deleted, by an operator. It is waited for.
-    ServerGoing,
-    /// The network is going, and the instance with it.
-    NetworkGoing,
+    /// The id of the instance's server belongs to another server. Only an operator can resolve that.
+    ServerConflict,
+    /// An operator is deleting the server.
+    ServerDeleting,
+    /// The network is being deleted, and the instance with it.
+    NetworkDeleting,
 }
 
 impl From<server::ConditionKind> for ConditionKind {
@@ -66,40 +67,40 @@ impl From<server::ConditionKind> for ConditionKind {
 /// Something that happened to an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// When it was written down.
+    /// When it was recorded.
     pub at: DateTime<Utc>,
-    /// By whom.
+    /// Who caused it.
     pub by: Actor,
-    /// What.
+    /// The kind, for programs.
     pub kind: EventKind,
-    /// In one line.
+    /// One line for people.
     pub message: String,
 }
 
-/// A sort of event.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
-    /// It was asked for.
+    /// It was created.
     Created,
-    /// Something else is asked of it.
+    /// Its description, tags or spec were changed.
     Updated,
-    /// It is to run, to be stopped, to reboot.
-    Asked,
-    /// Its disk, its addresses or both are to be lost, with consent.
-    DestructionAgreed,
-    /// It is to go.
-    DeletionAsked,
-    /// Its key was shown, its console was opened, an image was made of its disk.
+    /// A start, a stop or a reboot was requested.
+    Requested,
+    /// Its tenant accepted the loss of its disk, its addresses or both.
+    LossAccepted,
+    /// Its deletion was requested.
+    DeletionRequested,
+    /// Its key was read, its console was opened, or a snapshot of it was requested.
     Accessed,
-    /// Its server was made.
-    ServerMade,
-    /// The server has heard what is asked of it.
-    PassedOn,
-    /// It came into another phase.
+    /// Its server was created.
+    ServerCreated,
+    /// A requested change is being applied.
+    Applied,
+    /// It entered another phase.
     Phase,
-    /// Something is in the way.
-    Trouble,
-    /// What was asked of it is true.
-    Settled,
+    /// Something prevents progress.
+    Problem,
+    /// Everything requested so far is applied.
+    Completed,
 }

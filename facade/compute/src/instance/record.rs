@@ -4,13 +4,13 @@
 //!
 //! | writer | fields |
 //! | --- | --- |
-//! | nobody, after it is made | `id`, `server`, `name`, `organization`, `project`, `region`, `network`, `created_at`, `created_by` |
+//! | nobody, after creation | `id`, `server`, `name`, `organization`, `project`, `region`, `network`, `created_at`, `created_by` |
 //! | the service | `description`, `tags`, `spec`, `intent`, `consent`, `generation`, `modified`, `deletion` |
 //! | the controller | `status` |
 //! | both, each at the end | `events` |
 //!
-//! A writer reads the record, changes its own fields and replaces the record as it was read; if another one was faster, it
-//! reads again. What pays for the instance is a record of its own, found by this one's name.
+//! A writer reads the record, changes its own fields and replaces the record at the revision it read; on a conflict it reads again.
+//! The instance's allocation of quota is another record, found by this one's id.
 
 use chrono::{DateTime, Utc};
 use fleetwright::Tags;
@@ -25,56 +25,56 @@ use serde::{Deserialize, Serialize};
 
 use super::{Event, EventKind, InstanceId, InstanceSpec, Status};
 
-/// How many events a record keeps.
+/// The number of events that a record keeps. Older ones are dropped.
 pub const EVENTS_KEPT: usize = 64;
 
-/// What a tenant asked for, and what became of it.
+/// A tenant's instance: the desired state, and the status that a controller observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Instance {
-    /// Which one.
+    /// Its id.
     pub id: InstanceId,
-    /// The server that realises it: written before there is one.
+    /// The id of the server that realises it. It is known before the server exists.
     pub server: ServerId,
-    /// What its tenant calls it. No other instance in the network has the same name.
+    /// Its name, unique in its network.
     pub name: Name,
     /// The tenant.
     pub organization: OrganizationId,
     /// The tenant's project.
     pub project: ProjectId,
-    /// Where it runs: where its network is.
+    /// Its network's region.
     pub region: RegionId,
-    /// Where it stands.
+    /// Its network.
     pub network: NetworkId,
-    /// When it was asked for.
+    /// When it was created.
     pub created_at: DateTime<Utc>,
-    /// By whom.
+    /// Who created it.
     pub created_by: Actor,
-    /// What its tenant says of it.
+    /// The tenant's description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its tenant's tags, which its machine has too.
+    /// The tenant's tags. Its machine has them too.
     #[serde(default)]
     pub tags: Tags,
-    /// What it is asked to be.
+    /// The desired shape.
     pub spec: InstanceSpec,
-    /// What is asked to be done with it. Never [`Power::Deleted`](fleetwright_region::server::Power::Deleted): that is
+    /// The desired power state, and how many reboots and replacements were requested. Never [`Power::Deleted`](fleetwright_region::server::Power::Deleted): that is
     /// [`deletion`](Self::deletion).
     pub intent: Intent,
-    /// What its tenant agreed to lose for the spec as it is now.
+    /// What its tenant consented to lose for the current spec.
     pub consent: Consent,
-    /// Raised with every change of what is asked.
+    /// Grows with every change of the desired state.
     pub generation: u64,
-    /// The last change of what is asked.
+    /// The last change of the desired state.
     #[serde(default)]
     pub modified: Option<Modification>,
-    /// That it is to go, which is never taken back.
+    /// Set once its deletion was requested.
     #[serde(default)]
     pub deletion: Option<DeletionMark>,
-    /// What is known of it.
+    /// What was last observed of it.
     #[serde(default)]
     pub status: Status,
-    /// The last things that happened, oldest first.
+    /// The last things that events_between, oldest first.
     #[serde(default)]
     pub events: Vec<Event>,
 }
@@ -83,7 +83,7 @@ impl Document for Instance {
     const KIND: &'static str = crate::schema::INSTANCE_KIND;
 }
 
-/// Who changed what is asked, and when.
+/// The last change of the desired state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Modification {
     /// When.
@@ -92,36 +92,36 @@ pub struct Modification {
     pub by: Actor,
 }
 
-/// That an instance is to go.
+/// Deletion mark. It is never taken back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeletionMark {
-    /// Since when.
+    /// When the deletion was requested.
     pub at: DateTime<Utc>,
-    /// By whose word.
+    /// Who requested it.
     pub by: Actor,
-    /// What it goes with.
+    /// Why.
     #[serde(default)]
     pub cause: DeletionCause,
 }
 
-/// Why an instance is to go.
+/// Why an instance is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeletionCause {
-    /// Somebody asked for it.
+    /// A caller requested it.
     #[default]
-    Asked,
-    /// Its network is going.
+    Requested,
+    /// Its network is being deleted.
     Network,
 }
 
 impl Instance {
-    /// Where it is, as permissions see it.
+    /// The scope in which permissions on it are checked.
     pub fn scope(&self) -> Scope {
         Scope::Project(self.organization, self.project)
     }
 
-    /// What its server is to be, in all.
+    /// The desired state of its server.
     pub fn wish(&self) -> DesiredState {
         DesiredState {
             spec: self.spec.server(self.network, &self.tags),
@@ -129,8 +129,7 @@ impl Instance {
         }
     }
 
-    /// Asks for it to go, and writes that down as an event. If that was asked already, nothing is changed and the answer is
-    /// `false`: who asked first is kept.
+    /// Marks it as deleted and adds an event. Returns `false` and changes nothing if it is marked already: the first caller is kept.
     pub fn mark_deleted(&mut self, at: DateTime<Utc>, by: &Actor, cause: DeletionCause) -> bool {
         if self.deletion.is_some() {
             return false;
@@ -140,18 +139,21 @@ impl Instance {
             by: by.clone(),
             cause,
         };
-        let words = match cause {
-            DeletionCause::Asked => format!("{by} wants it deleted"),
-            DeletionCause::Network => format!("its network {} is going, and it goes", self.network),
+        let message = match cause {
+            DeletionCause::Requested => format!("{by} requested the deletion"),
+            DeletionCause::Network => format!(
+                "its network {} is being deleted, and the instance with it",
+                self.network
+            ),
         };
         self.deletion = Some(mark);
         self.generation = self.generation.saturating_add(1);
         self.modified = Some(Modification { at, by: by.clone() });
-        self.note(at, by, EventKind::DeletionAsked, words);
+        self.note(at, by, EventKind::DeletionRequested, message);
         true
     }
 
-    /// Puts an event at the end, and forgets the oldest beyond [`EVENTS_KEPT`].
+    /// Appends an event, and drops the oldest ones beyond [`EVENTS_KEPT`].
     pub fn note(&mut self, at: DateTime<Utc>, by: &Actor, kind: EventKind, message: String) {
         self.events.push(Event {
             at,

@@ -1,4 +1,4 @@
-//! What is known of an instance: written by the controller, derived from the server's record.
+//! The observed state of an instance, which the controller derives from the server's record.
 
 use std::net::IpAddr;
 
@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{Condition, ConditionKind, Instance};
 
-/// What was seen of an instance, and how far it is.
+/// The observed state of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Status {
-    /// The generation that its server was last asked for.
-    pub passed_generation: u64,
-    /// The generation that is true: its server and machine are as that asked.
+    /// The last generation that became the desired state of its server.
+    pub applied_generation: u64,
+    /// The last generation that server and machine have fully applied.
     pub observed_generation: u64,
-    /// The server, once one was seen.
+    /// Its server, once one existed.
     #[serde(default)]
     pub server: Option<ServerLink>,
-    /// Where it is in its life.
+    /// Its phase.
     pub phase: Phase,
-    /// How it fared when that last changed; what is older than two looks of the region's monitor counts as unknown.
+    /// Its health when that last changed. Readers treat an observation older than two scans as unknown.
     pub health: Health,
     /// Its address inside its network.
     #[serde(default)]
@@ -33,62 +33,62 @@ pub struct Status {
     /// Its hardware address.
     #[serde(default)]
     pub mac_address: Option<MacAddress>,
-    /// When its machine was looked at, by the look that last saw a change.
+    /// The date of the scan that last observed a change of its machine.
     #[serde(default)]
     pub observed_at: Option<DateTime<Utc>>,
-    /// What is wrong or pending, in words.
+    /// Problems and pending steps.
     #[serde(default)]
     pub conditions: Vec<Condition>,
-    /// What is being done to its machine to make true what is asked.
+    /// What is being done to its machine.
     #[serde(default)]
     pub pending: Option<PendingAction>,
 }
 
-/// That an instance has, or had, a server.
+/// Records that an instance has, or had, a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerLink {
-    /// The number of requests for another machine that it was made for or has heard of. If it is gone, only a later one makes
-    /// another.
+    /// The number of replacement requests that the server has received. If the server disappears, only a further request creates
+    /// another one.
     pub replaces: u64,
-    /// Its generation as it was last seen.
+    /// Its generation when it was last read.
     pub generation: u64,
 }
 
-/// What is being done to a machine, and what is lost by it.
+/// A change of the machine that is under way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingAction {
-    /// For each changed field, how.
+    /// The changed fields with their change methods.
     pub plan: Plan,
-    /// Why, in one line.
+    /// The reason, in one line.
     pub reason: String,
-    /// What is lost by it, in one line; nothing if nothing is.
+    /// What is lost by it, in one line, or `None`.
     #[serde(default)]
     pub lost: Option<String>,
-    /// Since when.
+    /// When it began.
     pub since: DateTime<Utc>,
 }
 
-/// How far an instance is, in five words.
+/// The progress of an instance, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provisioning {
-    /// Nothing was done for it yet.
+    /// It has no server yet.
     Pending,
-    /// It is being made what it is asked to be.
+    /// The desired state is being applied.
     Provisioning,
-    /// It is what it is asked to be.
+    /// The desired state is applied.
     Provisioned,
     /// It is being deleted.
     Deprovisioning,
-    /// It will not become what it is asked to be without somebody's word.
+    /// It makes no progress until its tenant or an operator decides something.
     Error,
 }
 
 impl Status {
-    /// Of an instance of which nothing has happened yet.
+    /// The status of a new instance.
     pub fn new() -> Self {
         Self {
-            passed_generation: 0,
+            applied_generation: 0,
             observed_generation: 0,
             server: None,
             phase: Phase::Pending,
@@ -102,7 +102,7 @@ impl Status {
         }
     }
 
-    /// The condition of this kind, if it is in force.
+    /// The condition of this kind, if it holds.
     pub fn condition(&self, kind: ConditionKind) -> Option<&Condition> {
         let mut found = self.conditions.iter();
         found.find(|condition| condition.kind == kind)
@@ -116,8 +116,8 @@ impl Default for Status {
 }
 
 impl ConditionKind {
-    /// Whether nothing goes on until somebody says something.
-    pub fn needs_a_word(self) -> bool {
+    /// Whether nothing progresses until the tenant or an operator decides something.
+    pub fn needs_decision(self) -> bool {
         match self {
             Self::Refused
             | Self::AttemptsExhausted
@@ -125,27 +125,27 @@ impl ConditionKind {
             | Self::Unsupported
             | Self::ConsentNeeded
             | Self::ServerMissing
-            | Self::ServerTaken => true,
+            | Self::ServerConflict => true,
             Self::NoCapacity
             | Self::AccountLimit
             | Self::CloudError
             | Self::NextLaunch
-            | Self::ServerGoing
-            | Self::NetworkGoing => false,
+            | Self::ServerDeleting
+            | Self::NetworkDeleting => false,
         }
     }
 }
 
 impl Instance {
-    /// How far it is.
+    /// Its progress.
     pub fn provisioning(&self) -> Provisioning {
         if self.deletion.is_some() {
             return Provisioning::Deprovisioning;
         }
-        let stuck = |condition: &Condition| condition.kind.needs_a_word();
+        let stuck = |condition: &Condition| condition.kind.needs_decision();
         match self.status.phase {
             Phase::Failed | Phase::Lost => return Provisioning::Error,
-            // Its server goes, and not by its own word.
+            // An operator is deleting its server.
             Phase::Deleting => return Provisioning::Provisioning,
             Phase::Pending
             | Phase::Building

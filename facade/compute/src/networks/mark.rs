@@ -4,16 +4,16 @@ use fleetwright_region::ids::NetworkId;
 use fleetwright_store::{Query, StoreError, Transaction, Versioned};
 use metrics::counter;
 
-use super::NetworkKeeper;
+use super::NetworkDeletionController;
 use crate::{
     ComputeError,
     instance::{DeletionCause, Instance},
 };
 
 /// How often an instance is read again that others write.
-const TRIES: usize = 16;
+const ATTEMPTS: usize = 16;
 
-impl NetworkKeeper {
+impl NetworkDeletionController {
     /// Marks every instance of a network. One that cannot be marked holds up no other one; the first such error is answered when all
     /// others are.
     pub(super) async fn mark_all(&self, network: NetworkId) -> Result<(), ComputeError> {
@@ -50,7 +50,7 @@ impl NetworkKeeper {
     /// Marks an instance, unless it is or is gone.
     async fn mark(&self, mut read: Versioned<Instance>) -> Result<(), ComputeError> {
         let id = read.value.id;
-        for _ in 0..TRIES {
+        for _ in 0..ATTEMPTS {
             let mut instance = read.value.clone();
             let actor = self.service.actor();
             if !instance.mark_deleted(self.clock.now(), actor, DeletionCause::Network) {

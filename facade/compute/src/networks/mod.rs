@@ -44,7 +44,7 @@ use crate::{
 ///
 /// A [controller](crate::controller::Controller) of instances works on the same store: without it they are marked and stay.
 #[derive(Clone)]
-pub struct NetworkKeeper {
+pub struct NetworkDeletionController {
     store: Arc<dyn Store>,
     instances: Table<Instance>,
     networks: Arc<Networks>,
@@ -56,7 +56,7 @@ pub struct NetworkKeeper {
     marked: Arc<Mutex<BTreeSet<NetworkId>>>,
 }
 
-impl NetworkKeeper {
+impl NetworkDeletionController {
     /// Of a store with [every kind](crate::schema::add_all_kinds). `service` is in whose name networks are listed and let go.
     pub fn new(
         store: Arc<dyn Store>,
@@ -113,7 +113,7 @@ impl NetworkKeeper {
         match self.networks.finish(&self.service, id).await? {
             Deletion::Gone => {
                 self.marked().remove(&id);
-                counter!("fleetwright_compute_networks_gone_total").increment(1);
+                counter!("fleetwright_compute_networks_deleted_total").increment(1);
                 tracing::info!("the network is gone");
                 Ok(Action::AwaitChange)
             }
@@ -144,7 +144,7 @@ impl NetworkKeeper {
             // Another writer changed a record first: read it again at once.
             return Duration::ZERO;
         }
-        counter!("fleetwright_compute_network_failures_total").increment(1);
+        counter!("fleetwright_compute_network_reconcile_failures_total").increment(1);
         let cause = error as &dyn std::error::Error;
         tracing::warn!(network = %id, error = cause, failures, "the reconcile of a deleted network failed; it is retried");
         match advice(error) {
@@ -158,7 +158,7 @@ impl NetworkKeeper {
         let head = self.store.head().await?;
         let going = self.networks.deleting(&self.service).await?;
         for damaged in &going.damaged {
-            counter!("fleetwright_compute_unreadable_total").increment(1);
+            counter!("fleetwright_compute_unreadable_records_total").increment(1);
             tracing::warn!(record = %damaged.id, reason = %damaged.reason, "a network that is going cannot be read");
         }
         let kinds = [
@@ -171,7 +171,7 @@ impl NetworkKeeper {
     }
 
     fn look_again(&self) -> Action {
-        Action::RequeueAt(after(self.clock.now(), self.rules.network_patience))
+        Action::RequeueAt(after(self.clock.now(), self.rules.network_recheck))
     }
 
     fn marked(&self) -> MutexGuard<'_, BTreeSet<NetworkId>> {
@@ -200,9 +200,9 @@ fn text<'r>(record: &'r Record, path: &str) -> Option<&'r str> {
     record.value.pointer(path)?.as_str()
 }
 
-impl fmt::Debug for NetworkKeeper {
+impl fmt::Debug for NetworkDeletionController {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NetworkKeeper")
+        f.debug_struct("NetworkDeletionController")
             .field("rules", &self.rules)
             .finish_non_exhaustive()
     }

@@ -19,7 +19,7 @@ use fleetwright_region::{
 
 use super::{
     Instances, RETRY_AFTER,
-    change::{Raises, Wished},
+    change::{GenerationStep, RecordChange},
 };
 use crate::{
     ComputeError,
@@ -54,7 +54,7 @@ impl Instances {
             let (machines, server) = self.machine_of(who, verb, id).await?;
             let opened = machines.console_session(&self.service, server).await;
             let session = opened.map_err(|error| told(id, error))?;
-            self.accessed(who, verb, id, "its console was opened")
+            self.accessed(who, verb, id, "a console session was opened")
                 .await?;
             Ok(session)
         };
@@ -68,7 +68,7 @@ impl Instances {
             let (machines, server) = self.machine_of(who, verb, id).await?;
             let shown = machines.ssh_key(&self.service, server).await;
             let secret = shown.map_err(|error| told(id, error))?;
-            self.accessed(who, verb, id, "its private key was shown")
+            self.accessed(who, verb, id, "the private SSH key was read")
                 .await?;
             Ok(secret)
         };
@@ -89,7 +89,7 @@ impl Instances {
             let (machines, server) = self.machine_of(who, verb, id).await?;
             let made = machines.snapshot(&self.service, server, new).await;
             let image = made.map_err(|error| told(id, error))?;
-            self.accessed(who, verb, id, "an image of its disk is to be made")
+            self.accessed(who, verb, id, "a snapshot of its disk was requested")
                 .await?;
             Ok(image)
         };
@@ -139,9 +139,15 @@ impl Instances {
         who: &Principal,
         verb: Verb,
         id: InstanceId,
-        words: &'static str,
+        message: &'static str,
     ) -> Result<(), ComputeError> {
-        let wish = |_: &mut Instance| Ok(Wished::Told(EventKind::Accessed, words, Raises::Nothing));
+        let wish = |_: &mut Instance| {
+            Ok(RecordChange::WithEvent(
+                EventKind::Accessed,
+                message,
+                GenerationStep::Keep,
+            ))
+        };
         self.write(who, verb, id, wish).await?;
         Ok(())
     }
@@ -150,15 +156,15 @@ impl Instances {
 /// A failure of what stands behind an instance, in words about the instance.
 pub(super) fn inside(id: InstanceId, error: ServerError) -> ComputeError {
     if let ServerError::NoRegion(region) = &error {
-        return unserved(id, region);
+        return check_no_server(id, region);
     }
     error.into()
 }
 
-fn unserved(id: InstanceId, region: &RegionId) -> ComputeError {
+fn check_no_server(id: InstanceId, region: &RegionId) -> ComputeError {
     ComputeError::Unavailable {
         id,
-        reason: format!("the cloud of region {region} is not served from here"),
+        reason: format!("region {region} is not in service"),
         retry_after: RETRY_AFTER,
     }
 }
@@ -166,8 +172,8 @@ fn unserved(id: InstanceId, region: &RegionId) -> ComputeError {
 fn unmade(id: InstanceId) -> ComputeError {
     ComputeError::NotReady {
         id,
-        found: "it has no machine yet".to_owned(),
-        wanted: "built".to_owned(),
+        found: "it has not been launched yet".to_owned(),
+        wanted: "launched".to_owned(),
         retry_after: RETRY_AFTER,
     }
 }
@@ -178,8 +184,8 @@ fn told(id: InstanceId, error: MachineError) -> ComputeError {
         MachineError::NotFound(_) => unmade(id),
         MachineError::Deleting(_) => ComputeError::NotReady {
             id,
-            found: "its machine is being ended".to_owned(),
-            wanted: "built anew".to_owned(),
+            found: "its machine is being deleted".to_owned(),
+            wanted: "launched again".to_owned(),
             retry_after: RETRY_AFTER,
         },
         MachineError::NotReady {
@@ -205,13 +211,14 @@ fn told(id: InstanceId, error: MachineError) -> ComputeError {
         },
         MachineError::Unavailable { retry_after, .. } => ComputeError::Unavailable {
             id,
-            reason: "it is busy, or does not answer".to_owned(),
+            reason: "it is busy, or does not respond".to_owned(),
             retry_after,
         },
-        MachineError::NoRegion(region) => unserved(id, &region),
+        MachineError::NoRegion(region) => check_no_server(id, &region),
         MachineError::Declined { verb, .. } => ComputeError::Unprocessable {
             field: verb.as_str().to_owned(),
-            problem: "the cloud declines it for this instance, and will again".to_owned(),
+            problem: "the cloud refuses this for the instance: a repeated call fails too"
+                .to_owned(),
         },
         MachineError::NoKey(_) => ComputeError::NoKey(id),
         MachineError::Tags(invalid) => ComputeError::BadField {

@@ -1,80 +1,85 @@
-//! How one record is changed: read, judged, changed and replaced as it was read; if others were faster, again.
+//! How one record is changed: read, authorized, changed and replaced at the revision that was read; on a conflict, again.
 
 use fleetwright_identity::{Principal, Verb};
 use fleetwright_store::{Revision, Transaction, Versioned};
 
-use super::{Instances, TRIES};
+use super::{ATTEMPTS, Instances};
 use crate::{
     ComputeError,
     instance::{DeletionCause, EventKind, Instance, InstanceId},
 };
 
-/// That a wish is in the record. It is true once the instance's `observed_generation` is no lower than this one.
+/// The request is recorded. It is applied once the instance's `observed_generation` has reached this generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Accepted {
-    /// The commit that has it.
+    /// The commit that recorded it.
     pub revision: Revision,
-    /// The generation that it is part of.
+    /// The generation that includes it.
     pub generation: u64,
 }
 
-/// What a wish comes to.
-pub(super) enum Wished {
-    /// It is so already: nothing is written.
-    Already,
-    /// It is in the record, with all that belongs to it.
-    Written,
-    /// It is in the record but for this event, and perhaps for the next generation.
-    Told(EventKind, &'static str, Raises),
+/// What a request changes.
+pub(super) enum RecordChange {
+    /// The record has it already: nothing is written.
+    None,
+    /// The record is changed, with its event and generation.
+    Complete,
+    /// The record is changed; this event is to be added, and perhaps the generation incremented.
+    WithEvent(EventKind, &'static str, GenerationStep),
 }
 
-/// Whether a change is one of what is asked.
+/// Whether a change is one of the desired state.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Raises {
-    /// There is something to be made true.
-    Generation,
-    /// There is not.
-    Nothing,
+pub(super) enum GenerationStep {
+    /// The desired state changed.
+    Increment,
+    /// It did not.
+    Keep,
 }
 
-impl Raises {
-    /// Raises the generation of a record that is to be written, if it is to be.
-    pub(super) fn raise(self, instance: &mut Instance) {
+impl GenerationStep {
+    /// Increments the generation of a record that is about to be written, if it has to be.
+    pub(super) fn increment(self, instance: &mut Instance) {
         match self {
-            Self::Generation => instance.generation = instance.generation.saturating_add(1),
-            Self::Nothing => {}
+            Self::Increment => instance.generation = instance.generation.saturating_add(1),
+            Self::Keep => {}
         }
     }
 }
 
 impl Instances {
-    /// Asks for it to go. It is gone once its server is, and only then its name is free and its quota given back. Asking again
-    /// is no error, and whatever is known of it is no obstacle.
+    /// Requests the deletion of an instance. Its record disappears after its server is deleted; only then is its name free and its
+    /// quota released. Deleting it again is no error, and it is possible in every state.
+    ///
+    /// # Errors
+    ///
+    /// [`NotFound`](ComputeError::NotFound) if it does not exist or is not visible, [`Refused`](ComputeError::Refused) without the
+    /// permission to delete.
     pub async fn delete(&self, who: &Principal, id: InstanceId) -> Result<(), ComputeError> {
-        let wish = |instance: &mut Instance| {
-            if !instance.mark_deleted(self.clock.now(), who.actor(), DeletionCause::Asked) {
-                return Ok(Wished::Already);
+        let change = |instance: &mut Instance| {
+            if !instance.mark_deleted(self.clock.now(), who.actor(), DeletionCause::Requested) {
+                return Ok(RecordChange::None);
             }
-            Ok(Wished::Written)
+            Ok(RecordChange::Complete)
         };
         let work = async {
-            self.write(who, Verb::Delete, id, wish).await?;
+            self.write(who, Verb::Delete, id, change).await?;
             Ok(())
         };
         self.metered("delete", Some(id), work).await
     }
 
-    /// A wish that an instance takes which is not being deleted.
+    /// A change that is refused while the instance is being deleted.
     pub(super) async fn change(
         &self,
         who: &Principal,
         verb: Verb,
         id: InstanceId,
-        wish: impl Fn(&mut Instance) -> Result<Wished, ComputeError> + Send + Sync,
+        change: impl Fn(&mut Instance) -> Result<RecordChange, ComputeError> + Send + Sync,
     ) -> Result<Accepted, ComputeError> {
         let written = self.write(who, verb, id, |instance| match instance.deletion {
-            None => wish(instance),
+            None => change(instance),
             Some(_) => Err(ComputeError::Deleting(id)),
         });
         let written = written.await?;
@@ -89,17 +94,17 @@ impl Instances {
         who: &Principal,
         verb: Verb,
         id: InstanceId,
-        wish: impl Fn(&mut Instance) -> Result<Wished, ComputeError> + Send + Sync,
+        change: impl Fn(&mut Instance) -> Result<RecordChange, ComputeError> + Send + Sync,
     ) -> Result<Versioned<Instance>, ComputeError> {
-        for _ in 0..TRIES {
+        for _ in 0..ATTEMPTS {
             let found = self.permitted(who, verb, id).await?;
             let mut instance = found.value.clone();
-            match wish(&mut instance)? {
-                Wished::Already => return Ok(found),
-                Wished::Written => {}
-                Wished::Told(kind, words, raises) => {
-                    raises.raise(&mut instance);
-                    self.tell(&mut instance, who, kind, words.to_owned());
+            match change(&mut instance)? {
+                RecordChange::None => return Ok(found),
+                RecordChange::Complete => {}
+                RecordChange::WithEvent(kind, message, step) => {
+                    step.increment(&mut instance);
+                    self.add_event(&mut instance, who, kind, message.to_owned());
                 }
             }
             let transaction = self.table.replace(Transaction::new(), &found, &instance)?;
@@ -118,14 +123,14 @@ impl Instances {
         Err(ComputeError::Busy(id))
     }
 
-    /// Puts an event into the record that is to be written.
-    pub(super) fn tell(
+    /// Adds an event to the record that is about to be written.
+    pub(super) fn add_event(
         &self,
         instance: &mut Instance,
         who: &Principal,
         kind: EventKind,
-        words: String,
+        message: String,
     ) {
-        instance.note(self.clock.now(), who.actor(), kind, words);
+        instance.note(self.clock.now(), who.actor(), kind, message);
     }
 }

@@ -8,7 +8,9 @@ use fleetwright_region::{
 };
 use fleetwright_store::{Check, Conflict, Key, Revision, StoreError, Transaction, Versioned};
 
-use super::{InstanceView, Instances, NewInstance, RETRY_AFTER, TRIES, form, ground::Place};
+use super::{
+    ATTEMPTS, InstanceView, Instances, NewInstance, RETRY_AFTER, dependencies::Placement, validate,
+};
 use crate::{
     ComputeError,
     instance::{EventKind, Instance, InstanceId, Status},
@@ -36,12 +38,12 @@ impl Instances {
         new: &NewInstance,
         id: InstanceId,
     ) -> Result<InstanceView, ComputeError> {
-        form::check(new.description.as_deref(), &new.tags, &new.spec)?;
+        validate::check(new.description.as_deref(), &new.tags, &new.spec)?;
         let scope = Scope::Project(new.organization, new.project);
         who.authorize(Verb::Create, Resource::Instances, &scope)
             .map_err(ComputeError::Refused)?;
         let key = id.key()?;
-        for _ in 0..TRIES {
+        for _ in 0..ATTEMPTS {
             let (region, checks) = self.ground_of(who, new).await?;
             let instance = self.made(who, new, id, region);
             let written = self.commit_new(&key, &instance, checks).await;
@@ -53,7 +55,7 @@ impl Instances {
                         revision,
                         value,
                     };
-                    return Ok(self.seen_after(made).await);
+                    return Ok(self.view_after_write(made).await);
                 }
                 Err(error) => self.why_not_made(error, &instance).await?,
             }
@@ -70,7 +72,7 @@ impl Instances {
         let tenant = (new.organization, new.project);
         let network = self.network(who, tenant, new.network).await?;
         let region = network.value.region;
-        let place = Place {
+        let place = Placement {
             region: &region,
             tenant,
             network: new.network,
@@ -157,8 +159,8 @@ impl Instances {
             status: Status::new(),
             events: Vec::new(),
         };
-        let words = format!("is asked for in network {}", new.network);
-        self.tell(&mut instance, who, EventKind::Created, words);
+        let message = format!("created in network {}", new.network);
+        self.add_event(&mut instance, who, EventKind::Created, message);
         instance
     }
 }
@@ -175,7 +177,7 @@ pub(super) fn conflict(error: &ComputeError) -> Option<&Conflict> {
         | ComputeError::Refused(_)
         | ComputeError::DependencyChecker(_)
         | ComputeError::NameTaken { .. }
-        | ComputeError::NameGoing { .. }
+        | ComputeError::NameDeleting { .. }
         | ComputeError::Deleting(_)
         | ComputeError::NameImmutable { .. }
         | ComputeError::NeedsConsent { .. }
@@ -189,7 +191,7 @@ pub(super) fn conflict(error: &ComputeError) -> Option<&Conflict> {
         | ComputeError::Ledger(_)
         | ComputeError::Server(_)
         | ComputeError::Busy(_)
-        | ComputeError::FlavorVanished(_) => None,
+        | ComputeError::FlavorMissing(_) => None,
     }
 }
 
@@ -197,7 +199,7 @@ fn taken(found: &Instance) -> ComputeError {
     let name = found.name.clone();
     match found.deletion {
         None => ComputeError::NameTaken { name, id: found.id },
-        Some(_) => ComputeError::NameGoing {
+        Some(_) => ComputeError::NameDeleting {
             name,
             retry_after: RETRY_AFTER,
         },

@@ -1,13 +1,13 @@
-//! The fields that an update brings, and how far a change of each reaches: the one total match.
+//! The fields of an update, and what a change of each affects: the one total match.
 
 use std::collections::BTreeSet;
 
 use fleetwright_region::server::Field;
 
 use super::UpdateInstance;
-use crate::{instance::Instance, lost};
+use crate::{instance::Instance, loss};
 
-/// A field of what a tenant says of an instance.
+/// A field that an update names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each variant is named after its field")]
 pub enum InstanceField {
@@ -23,14 +23,14 @@ pub enum InstanceField {
     UserData,
 }
 
-/// How far a change of a field reaches.
+/// What a change of a field affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reaches {
+pub enum FieldScope {
     /// It cannot be changed.
-    Nothing,
-    /// It is in the record alone: nothing is to be made true.
+    Immutable,
+    /// It is in the record alone: nothing has to be applied.
     Record,
-    /// It is this field of the server, whose plan says what the change takes.
+    /// It is this field of the server, whose plan has the change method.
     Server(Field),
 }
 
@@ -49,23 +49,23 @@ impl InstanceField {
         Self::UserData,
     ];
 
-    /// How far a change of it reaches.
-    pub fn reaches(self) -> Reaches {
+    /// What a change of it affects.
+    pub fn scope(self) -> FieldScope {
         match self {
-            Self::Name => Reaches::Nothing,
+            Self::Name => FieldScope::Immutable,
             // Of the addresses only that there are none: others are refused before they are stored.
-            Self::Description | Self::AllowedSources => Reaches::Record,
-            Self::Tags => Reaches::Server(Field::Tags),
-            Self::Flavor => Reaches::Server(Field::Flavor),
-            Self::Image => Reaches::Server(Field::Image),
-            Self::SecurityGroups => Reaches::Server(Field::SecurityGroups),
-            Self::PublicIp => Reaches::Server(Field::PublicIp),
-            Self::SshAuthority => Reaches::Server(Field::SshAuthority),
-            Self::UserData => Reaches::Server(Field::UserData),
+            Self::Description | Self::AllowedSources => FieldScope::Record,
+            Self::Tags => FieldScope::Server(Field::Tags),
+            Self::Flavor => FieldScope::Server(Field::Flavor),
+            Self::Image => FieldScope::Server(Field::Image),
+            Self::SecurityGroups => FieldScope::Server(Field::SecurityGroups),
+            Self::PublicIp => FieldScope::Server(Field::PublicIp),
+            Self::SshAuthority => FieldScope::Server(Field::SshAuthority),
+            Self::UserData => FieldScope::Server(Field::UserData),
         }
     }
 
-    /// The fields in which an update differs from what is asked.
+    /// The fields in which an update differs from the desired state.
     pub fn changed(instance: &Instance, wanted: &UpdateInstance) -> BTreeSet<Self> {
         let (spec, other) = (&instance.spec, &wanted.spec);
         let (net, other_net) = (&spec.networking, &other.networking);
@@ -84,19 +84,19 @@ impl InstanceField {
         Self::ALL.into_iter().filter(differs).collect()
     }
 
-    /// As an event names it.
-    pub(super) fn words(self) -> &'static str {
+    /// Its name in events.
+    pub(super) fn label(self) -> &'static str {
         match self {
             Self::Name => "name",
             Self::Description => "description",
             Self::AllowedSources => "allowed source addresses",
-            Self::Tags => lost::name(Field::Tags),
-            Self::Flavor => lost::name(Field::Flavor),
-            Self::Image => lost::name(Field::Image),
-            Self::SecurityGroups => lost::name(Field::SecurityGroups),
-            Self::PublicIp => lost::name(Field::PublicIp),
-            Self::SshAuthority => lost::name(Field::SshAuthority),
-            Self::UserData => lost::name(Field::UserData),
+            Self::Tags => loss::field_name(Field::Tags),
+            Self::Flavor => loss::field_name(Field::Flavor),
+            Self::Image => loss::field_name(Field::Image),
+            Self::SecurityGroups => loss::field_name(Field::SecurityGroups),
+            Self::PublicIp => loss::field_name(Field::PublicIp),
+            Self::SshAuthority => loss::field_name(Field::SshAuthority),
+            Self::UserData => loss::field_name(Field::UserData),
         }
     }
 }

@@ -6,19 +6,19 @@
 //! It never writes a record's status, which is the controller's.
 
 mod access;
-mod ask;
+mod allocation;
 mod change;
 mod create;
+mod dependencies;
 mod field;
-mod form;
-mod ground;
 mod inspect;
 mod list;
-mod meter;
-mod price;
 mod principal;
 mod ranges;
+mod requests;
+mod telemetry;
 mod update;
+mod validate;
 mod verbs;
 mod view;
 mod wait;
@@ -37,16 +37,16 @@ use fleetwright_region::{
 use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Damaged, IndexName, Invalid, Store, StoreError, Table, Versioned};
 
-pub use ask::{NewInstance, UpdateInstance};
 pub use change::Accepted;
-pub use field::{InstanceField, Reaches};
-pub use form::{
-    MAX_DESCRIPTION_CHARS, MAX_TAG_BYTES, MAX_TAG_KEY_CHARS, MAX_TAG_VALUE_CHARS, MAX_TAGS,
-};
+pub use field::{FieldScope, InstanceField};
 pub use inspect::Inspection;
 pub use list::{InstancePage, ListInstances, MAX_FILTER, MAX_PAGE};
 pub use principal::{compute_permissions, compute_principal};
-pub use view::{InstanceView, Tried, Waiting};
+pub use requests::{NewInstance, UpdateInstance};
+pub use validate::{
+    MAX_DESCRIPTION_CHARS, MAX_TAG_BYTES, MAX_TAG_KEY_CHARS, MAX_TAG_VALUE_CHARS, MAX_TAGS,
+};
+pub use view::{InstanceView, LastAttempt, Waiting};
 
 use crate::{
     ComputeError,
@@ -55,7 +55,7 @@ use crate::{
 };
 
 /// How often a wish is tried when others write the same record, or what it stands on.
-const TRIES: usize = 16;
+const ATTEMPTS: usize = 16;
 
 /// When to ask again for what is not so now: about as long as a controller takes to see to it.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(5);
@@ -63,7 +63,7 @@ pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// What the service is made of: the parts of one façade, over one store.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Parts {
+pub struct InstanceDependencies {
     /// Where everything is kept, with [every kind](crate::schema::add_all_kinds).
     pub store: Arc<dyn Store>,
     /// What tells the date.
@@ -84,8 +84,8 @@ pub struct Parts {
     pub service: Option<Principal>,
 }
 
-impl Parts {
-    /// Parts that all stand on the same store.
+impl InstanceDependencies {
+    /// InstanceDependencies that all stand on the same store.
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -123,9 +123,10 @@ impl Parts {
     }
 }
 
-impl fmt::Debug for Parts {
+impl fmt::Debug for InstanceDependencies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parts").finish_non_exhaustive()
+        f.debug_struct("InstanceDependencies")
+            .finish_non_exhaustive()
     }
 }
 
@@ -147,7 +148,7 @@ pub struct Instances {
 
 impl Instances {
     /// The instances of a store. Fails if its schema lacks [their kind](crate::schema::add_kinds).
-    pub fn new(parts: Parts) -> Result<Self, ComputeError> {
+    pub fn new(parts: InstanceDependencies) -> Result<Self, ComputeError> {
         let service = match parts.service {
             Some(service) => service,
             None => compute_principal().map_err(|name| Invalid::new(name.to_string()))?,
@@ -189,7 +190,7 @@ impl Instances {
     ) -> Result<Versioned<Instance>, ComputeError> {
         let found = self.table.get(&id.key()?).await?;
         let found = found.ok_or(ComputeError::NotFound(id))?;
-        let found = self.undisguised(found).map_err(StoreError::from)?;
+        let found = self.check_id(found).map_err(StoreError::from)?;
         let scope = found.value.scope();
         match who.access(verb, Resource::Instances, &scope) {
             Access::Allowed => Ok(found),
@@ -199,7 +200,7 @@ impl Instances {
     }
 
     /// That a record is the one that its key says.
-    fn undisguised(&self, found: Versioned<Instance>) -> Result<Versioned<Instance>, Damaged> {
+    fn check_id(&self, found: Versioned<Instance>) -> Result<Versioned<Instance>, Damaged> {
         if found.key.as_str() == found.value.id.to_string() {
             return Ok(found);
         }

@@ -35,13 +35,13 @@ enum Next {
 }
 
 /// Ranges that are walked side by side.
-pub(super) struct Walk<'a> {
+pub(super) struct MergedRanges<'a> {
     of: &'a Instances,
     sources: Vec<Source>,
     pub(super) damaged: Vec<Damaged>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> MergedRanges<'a> {
     /// The next instance by id, of all ranges.
     pub(super) async fn next(&mut self) -> Result<Option<Versioned<Instance>>, ComputeError> {
         for source in &mut self.sources {
@@ -57,7 +57,7 @@ impl<'a> Walk<'a> {
                 self.damaged.extend(damaged);
                 items.reverse();
                 for item in items {
-                    match self.of.undisguised(item) {
+                    match self.of.check_id(item) {
                         Ok(item) => source.read.push(item),
                         Err(damaged) => self.damaged.push(damaged),
                     }
@@ -79,7 +79,7 @@ impl Instances {
         wanted: &ListInstances,
         reach: &GrantedScopes,
         limit: u32,
-    ) -> Result<Walk<'a>, ComputeError> {
+    ) -> Result<MergedRanges<'a>, ComputeError> {
         let after = wanted.after.map(|id| id.key()).transpose()?;
         let ranges = self.ranges(wanted, reach).await?;
         let share = limit / u32::try_from(ranges.len()).unwrap_or(u32::MAX).max(1);
@@ -102,7 +102,7 @@ impl Instances {
             }
             sources.push(source(query));
         }
-        Ok(Walk {
+        Ok(MergedRanges {
             of: self,
             sources,
             damaged: Vec::new(),

@@ -8,13 +8,13 @@ use fleetwright_region::server::{Consent, Field, Plan, Power};
 use fleetwright_store::{Check, Revision, Transaction, Versioned};
 
 use super::{
-    InstanceField, InstanceView, Instances, Reaches, TRIES, UpdateInstance, access::inside,
-    change::Raises, create::conflict, form, ground::Place,
+    ATTEMPTS, FieldScope, InstanceField, InstanceView, Instances, UpdateInstance, access::inside,
+    change::GenerationStep, create::conflict, dependencies::Placement, validate,
 };
 use crate::{
     ComputeError,
     instance::{EventKind, Instance, InstanceId, Modification},
-    lost::lost,
+    loss::loss,
 };
 
 /// An update that was looked into, and not written yet.
@@ -39,11 +39,11 @@ impl Instances {
         wanted: &UpdateInstance,
     ) -> Result<(InstanceView, Plan), ComputeError> {
         let work = async {
-            for _ in 0..TRIES {
+            for _ in 0..ATTEMPTS {
                 let draft = self.draft(who, id, wanted).await?;
                 let plan = draft.plan.clone();
                 match self.carry_out(who, draft, wanted).await {
-                    Ok(written) => return Ok((self.seen_after(written).await, plan)),
+                    Ok(written) => return Ok((self.view_after_write(written).await, plan)),
                     Err(error) if conflict(&error).is_some() => {}
                     Err(error) => return Err(error),
                 }
@@ -78,7 +78,7 @@ impl Instances {
         id: InstanceId,
         wanted: &UpdateInstance,
     ) -> Result<Draft, ComputeError> {
-        form::check(wanted.description.as_deref(), &wanted.tags, &wanted.spec)?;
+        validate::check(wanted.description.as_deref(), &wanted.tags, &wanted.spec)?;
         let found = self.permitted(who, Verb::Update, id).await?;
         let instance = &found.value;
         if who
@@ -103,7 +103,7 @@ impl Instances {
                 found,
             });
         }
-        let place = Place {
+        let place = Placement {
             region: &instance.region,
             tenant: (instance.organization, instance.project),
             network: instance.network,
@@ -157,7 +157,7 @@ impl Instances {
         wanted: &UpdateInstance,
     ) -> Result<Versioned<Instance>, ComputeError> {
         let found = &draft.found;
-        let loss = lost(&draft.plan);
+        let loss = loss(&draft.plan);
         let given = wanted.consent;
         let of_server = !of_server(&draft.changed).is_empty();
         let agrees = given == Consent::Destroy && loss.is_some();
@@ -172,13 +172,13 @@ impl Instances {
                 lost: lost.clone(),
             });
         }
-        let raises = if of_server || agrees_late {
-            Raises::Generation
+        let step = if of_server || agrees_late {
+            GenerationStep::Increment
         } else {
-            Raises::Nothing
+            GenerationStep::Keep
         };
         let agreed = loss.filter(|_| agrees);
-        let instance = self.edited(who, &draft, wanted, raises, (given, agreed));
+        let instance = self.edited(who, &draft, wanted, step, (given, agreed));
         let amounts = self.reprice(&found.value, wanted, &draft.changed)?;
         let revision = self.commit_changed(found, &instance, &draft.checks, amounts.as_ref());
         Ok(Versioned {
@@ -194,7 +194,7 @@ impl Instances {
         who: &Principal,
         draft: &Draft,
         wanted: &UpdateInstance,
-        raises: Raises,
+        step: GenerationStep,
         (given, agreed): (Consent, Option<String>),
     ) -> Instance {
         let before = &draft.found.value;
@@ -207,20 +207,20 @@ impl Instances {
             by: who.actor().clone(),
         });
         if !draft.changed.is_empty() {
-            let fields: Vec<_> = draft.changed.iter().map(|field| field.words()).collect();
-            let words = format!("is asked for otherwise: {}", fields.join(", "));
-            self.tell(&mut instance, who, EventKind::Updated, words);
+            let fields: Vec<_> = draft.changed.iter().map(|field| field.label()).collect();
+            let message = format!("changed: {}", fields.join(", "));
+            self.add_event(&mut instance, who, EventKind::Updated, message);
         }
-        raises.raise(&mut instance);
-        match raises {
-            Raises::Generation => {
+        step.increment(&mut instance);
+        match step {
+            GenerationStep::Increment => {
                 instance.consent = given;
                 if let Some(lost) = agreed {
-                    self.tell(&mut instance, who, EventKind::DestructionAgreed, lost);
+                    self.add_event(&mut instance, who, EventKind::LossAccepted, lost);
                 }
             }
             // What is in the record alone leaves the consent to what is asked of the server as it was.
-            Raises::Nothing => {}
+            GenerationStep::Keep => {}
         }
         instance
     }
@@ -249,9 +249,9 @@ impl Instances {
 
 /// The fields of the server among them.
 fn of_server(changed: &BTreeSet<InstanceField>) -> BTreeSet<Field> {
-    let fields = changed.iter().filter_map(|field| match field.reaches() {
-        Reaches::Server(field) => Some(field),
-        Reaches::Nothing | Reaches::Record => None,
+    let fields = changed.iter().filter_map(|field| match field.scope() {
+        FieldScope::Server(field) => Some(field),
+        FieldScope::Immutable | FieldScope::Record => None,
     });
     fields.collect()
 }

@@ -1,6 +1,7 @@
-//! What is asked to be done with an instance: wishes in its record, which its controller passes on.
+//! Power, reboots and replacements: requests in the record, which the controller applies.
 //!
-//! Each is judged by its own permission: to read an instance is not to stop it. A wish is taken before there is a server, too.
+//! Each call needs its own permission: the permission to read an instance does not include stopping it. Requests are accepted before
+//! the server exists, too.
 
 use fleetwright::Reboot;
 use fleetwright_identity::{Principal, Verb};
@@ -8,7 +9,7 @@ use fleetwright_region::server::Power;
 
 use super::{
     Accepted, Instances, RETRY_AFTER,
-    change::{Raises, Wished},
+    change::{GenerationStep, RecordChange},
 };
 use crate::{
     ComputeError,
@@ -16,19 +17,27 @@ use crate::{
 };
 
 impl Instances {
-    /// Asks for it to run. It stays asked for, also when its machine is replaced. If it is so already, nothing is written.
+    /// Requests that an instance runs. The request holds for later machines too. Nothing is written if it was requested before.
+    ///
+    /// # Errors
+    ///
+    /// [`Deleting`](ComputeError::Deleting) if it is being deleted; the other requests below return the same.
     pub async fn start(&self, who: &Principal, id: InstanceId) -> Result<Accepted, ComputeError> {
         let work = self.power(who, Verb::Start, id, Power::Running);
         self.metered("start", Some(id), work).await
     }
 
-    /// Asks for it to be stopped. It stays asked for, also when its machine is replaced. If it is so already, nothing is written.
+    /// Requests that an instance is stopped. The request holds for later machines too. Nothing is written if it was requested before.
     pub async fn stop(&self, who: &Principal, id: InstanceId) -> Result<Accepted, ComputeError> {
         let work = self.power(who, Verb::Stop, id, Power::Stopped);
         self.metered("stop", Some(id), work).await
     }
 
-    /// Asks for a reboot of one that is to run. Requests that are not carried out yet are carried out as one.
+    /// Requests a reboot of an instance whose desired power state is running. Reboots that are not carried out yet become one.
+    ///
+    /// # Errors
+    ///
+    /// [`NotReady`](ComputeError::NotReady) if its desired power state is stopped.
     pub async fn reboot(
         &self,
         who: &Principal,
@@ -39,30 +48,31 @@ impl Instances {
             if instance.intent.power != Power::Running {
                 return Err(ComputeError::NotReady {
                     id,
-                    found: "it is asked to be stopped".to_owned(),
-                    wanted: "asked to run: start it first".to_owned(),
+                    found: "it is stopped or being stopped".to_owned(),
+                    wanted: "running: start it first".to_owned(),
                     retry_after: RETRY_AFTER,
                 });
             }
             instance.intent.reboots = instance.intent.reboots.saturating_add(1);
             instance.intent.reboot_how = how;
-            let words = match how {
-                Reboot::Soft => "is to be rebooted, by its own system",
-                Reboot::Hard => "is to be rebooted, by its plug",
+            let message = match how {
+                Reboot::Soft => "a soft reboot was requested",
+                Reboot::Hard => "a hard reboot was requested",
             };
-            Ok(asked(EventKind::Asked, words))
+            Ok(with_event(EventKind::Requested, message))
         };
         let work = self.change(who, Verb::Reboot, id, wish);
         self.metered("reboot", Some(id), work).await
     }
 
-    /// Asks for another machine in place of the one there is. **Its disk and addresses are lost**: to ask for it is to agree to
-    /// that. Who may change what an instance is may do this.
+    /// Requests another machine in place of the present one. **The data on its root disk and its addresses are lost**; calling this is
+    /// the consent to that. It needs the permission to update.
     pub async fn replace(&self, who: &Principal, id: InstanceId) -> Result<Accepted, ComputeError> {
         let wish = |instance: &mut Instance| {
             instance.intent.replaces = instance.intent.replaces.saturating_add(1);
-            let words = "is to get another machine: its root disk and its addresses are lost";
-            Ok(asked(EventKind::DestructionAgreed, words))
+            let message =
+                "a replacement was requested: the data on its root disk and its addresses are lost";
+            Ok(with_event(EventKind::LossAccepted, message))
         };
         let work = self.change(who, Verb::Update, id, wish);
         self.metered("replace", Some(id), work).await
@@ -77,20 +87,20 @@ impl Instances {
     ) -> Result<Accepted, ComputeError> {
         let wish = |instance: &mut Instance| {
             if instance.intent.power == power {
-                return Ok(Wished::Already);
+                return Ok(RecordChange::None);
             }
             instance.intent.power = power;
-            let words = match power {
-                Power::Running => "is to run",
-                Power::Stopped => "is to be stopped",
-                Power::Deleted => "is to be deleted",
+            let message = match power {
+                Power::Running => "a start was requested",
+                Power::Stopped => "a stop was requested",
+                Power::Deleted => "a deletion was requested",
             };
-            Ok(asked(EventKind::Asked, words))
+            Ok(with_event(EventKind::Requested, message))
         };
         self.change(who, verb, id, wish).await
     }
 }
 
-fn asked(kind: EventKind, words: &'static str) -> Wished {
-    Wished::Told(kind, words, Raises::Generation)
+fn with_event(kind: EventKind, message: &'static str) -> RecordChange {
+    RecordChange::WithEvent(kind, message, GenerationStep::Increment)
 }

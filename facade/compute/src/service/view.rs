@@ -42,15 +42,15 @@ pub struct Waiting {
     /// Since when.
     pub since: DateTime<Utc>,
     /// What was done last to bring it about, if anything was.
-    pub tried: Option<Tried>,
+    pub last_attempt: Option<LastAttempt>,
     /// When the next try is, as far as one is dated. It is not told in lists.
-    pub next_try: Option<DateTime<Utc>>,
+    pub next_attempt: Option<DateTime<Utc>>,
 }
 
 /// Something that was done for an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Tried {
+pub struct LastAttempt {
     /// When.
     pub at: DateTime<Utc>,
     /// What, and what came of it.
@@ -76,13 +76,13 @@ impl InstanceView {
 
     /// The same with what its server knows of failed calls.
     #[must_use]
-    fn with_patience(mut self, retry: Option<&Retry>) -> Self {
+    fn with_retry(mut self, retry: Option<&Retry>) -> Self {
         let (Some(waiting), Some(retry)) = (&mut self.waiting, retry) else {
             return self;
         };
-        waiting.next_try = Some(retry.not_before);
-        if let Some(tried) = &mut waiting.tried {
-            tried.failures = Some(retry.failures);
+        waiting.next_attempt = Some(retry.not_before);
+        if let Some(attempt) = &mut waiting.last_attempt {
+            attempt.failures = Some(retry.failures);
         }
         self
     }
@@ -114,8 +114,8 @@ fn health(
 fn waiting(instance: &Instance) -> Option<Waiting> {
     let (what, since) = reason(instance)?;
     Some(Waiting {
-        tried: tried(instance),
-        next_try: None,
+        last_attempt: last_attempt(instance),
+        next_attempt: None,
         what,
         since,
     })
@@ -125,12 +125,12 @@ fn waiting(instance: &Instance) -> Option<Waiting> {
 fn reason(instance: &Instance) -> Option<(String, DateTime<Utc>)> {
     let status = &instance.status;
     let conditions = || status.conditions.iter();
-    let stuck = conditions().find(|condition| condition.kind.needs_a_word());
+    let stuck = conditions().find(|condition| condition.kind.needs_decision());
     if let Some(condition) = stuck.or_else(|| conditions().next()) {
         return Some((condition.message.clone(), condition.since));
     }
     if let Some(deletion) = &instance.deletion {
-        return Some(("its server to be gone".to_owned(), deletion.at));
+        return Some(("the deletion of its server".to_owned(), deletion.at));
     }
     if let Some(pending) = &status.pending {
         return Some((pending.reason.clone(), pending.since));
@@ -139,42 +139,44 @@ fn reason(instance: &Instance) -> Option<(String, DateTime<Utc>)> {
         return None;
     }
     let asked = |kind: EventKind| match kind {
-        EventKind::Created | EventKind::Updated | EventKind::Asked => true,
-        EventKind::DestructionAgreed
-        | EventKind::DeletionAsked
+        EventKind::Created | EventKind::Updated | EventKind::Requested => true,
+        EventKind::LossAccepted
+        | EventKind::DeletionRequested
         | EventKind::Accessed
-        | EventKind::ServerMade
-        | EventKind::PassedOn
+        | EventKind::ServerCreated
+        | EventKind::Applied
         | EventKind::Phase
-        | EventKind::Trouble
-        | EventKind::Settled => false,
+        | EventKind::Problem
+        | EventKind::Completed => false,
     };
     let last = instance.events.iter().rfind(|event| asked(event.kind));
     let since = last.map_or(instance.created_at, |event| event.at);
     let what = if status.server.is_none() {
-        "its server to be made"
-    } else if status.passed_generation < instance.generation {
-        "its server to hear what is asked"
+        "the creation of its server"
+    } else if status.applied_generation < instance.generation {
+        "the requested change to be applied"
     } else {
-        "its machine to be what is asked"
+        "its machine to reach the requested state"
     };
     Some((what.to_owned(), since))
 }
 
 /// What the controller did last.
-fn tried(instance: &Instance) -> Option<Tried> {
+fn last_attempt(instance: &Instance) -> Option<LastAttempt> {
     let done = |kind: EventKind| match kind {
-        EventKind::ServerMade | EventKind::PassedOn | EventKind::Phase | EventKind::Trouble => true,
+        EventKind::ServerCreated | EventKind::Applied | EventKind::Phase | EventKind::Problem => {
+            true
+        }
         EventKind::Created
         | EventKind::Updated
-        | EventKind::Asked
-        | EventKind::DestructionAgreed
-        | EventKind::DeletionAsked
+        | EventKind::Requested
+        | EventKind::LossAccepted
+        | EventKind::DeletionRequested
         | EventKind::Accessed
-        | EventKind::Settled => false,
+        | EventKind::Completed => false,
     };
     let last = instance.events.iter().rfind(|event| done(event.kind))?;
-    Some(Tried {
+    Some(LastAttempt {
         at: last.at,
         what: last.message.clone(),
         failures: None,
@@ -194,11 +196,11 @@ impl Instances {
         }
         let server = self.server_of(&view.instance).await?;
         let retry = server.and_then(|view| view.server.retry);
-        Ok(view.with_patience(retry.as_ref()))
+        Ok(view.with_retry(retry.as_ref()))
     }
 
     /// The same of a record that was just written: what was done is not told as a failure because something else cannot be read.
-    pub(super) async fn seen_after(&self, written: Versioned<Instance>) -> InstanceView {
+    pub(super) async fn view_after_write(&self, written: Versioned<Instance>) -> InstanceView {
         match self.seen(written.clone()).await {
             Ok(view) => view,
             Err(_) => InstanceView::new(written, None, self.clock.now()),

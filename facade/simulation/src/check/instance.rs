@@ -51,7 +51,7 @@ impl Check<'_> {
             return Err("does not have the requested desired state".to_owned());
         }
         let mut stuck = instance.status.conditions.iter();
-        if let Some(condition) = stuck.find(|held| held.kind.needs_a_word()) {
+        if let Some(condition) = stuck.find(|held| held.kind.needs_decision()) {
             return self.check_condition(instance, condition).await;
         }
         let phase = match power {
@@ -119,13 +119,13 @@ impl Check<'_> {
             }
             // The catalog is complete again, and invalid requests were refused at once.
             ConditionKind::Refused
-            | ConditionKind::ServerTaken
+            | ConditionKind::ServerConflict
             | ConditionKind::NoCapacity
             | ConditionKind::AccountLimit
             | ConditionKind::CloudError
             | ConditionKind::NextLaunch
-            | ConditionKind::ServerGoing
-            | ConditionKind::NetworkGoing => false,
+            | ConditionKind::ServerDeleting
+            | ConditionKind::NetworkDeleting => false,
         };
         if has_cause {
             return Ok(());
@@ -152,7 +152,7 @@ fn describe_instance(view: &InstanceView) -> String {
     format!(
         "instance {id}: generation {}/{}/{}, {:?} {:?}; {}",
         instance.status.observed_generation,
-        instance.status.passed_generation,
+        instance.status.applied_generation,
         instance.generation,
         instance.status.phase,
         view.provisioning,

@@ -149,7 +149,9 @@ impl Client {
                 ));
                 OpResult::Done
             }
-            Meaning::Conflict if matches!(error, ComputeError::NameGoing { .. }) => OpResult::Retry,
+            Meaning::Conflict if matches!(error, ComputeError::NameDeleting { .. }) => {
+                OpResult::Retry
+            }
             Meaning::InvalidRequest
             | Meaning::Forbidden
             | Meaning::NotFound

@@ -20,7 +20,7 @@ impl Client {
         let mut overall = OpResult::Done;
         for (slot, created) in join_all(calls).await {
             let created = created.map(|view| view.instance);
-            let being_deleted = matches!(created, Err(ComputeError::NameGoing { .. }));
+            let being_deleted = matches!(created, Err(ComputeError::NameDeleting { .. }));
             let result = self.record_creation(process, slot, created).await;
             if matches!(result, OpResult::Retry) && !being_deleted {
                 overall = OpResult::Retry;

@@ -151,7 +151,7 @@ impl MistakenStore {
                 let Some(value) = value_of(transaction, instance) else {
                     return;
                 };
-                let passed = value["status"]["passed_generation"] == value["generation"];
+                let passed = value["status"]["applied_generation"] == value["generation"];
                 if passed && is_null(value, "/deletion") {
                     let generation = value["generation"].clone();
                     set(value, "/status/observed_generation", generation);

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use fleetwright::InstanceProvisioner;
 use fleetwright_compute::{
     controller::{Controller as InstanceController, Rules as InstanceRules},
-    networks::NetworkKeeper,
-    service::{Instances, Parts, compute_principal},
+    networks::NetworkDeletionController,
+    service::{InstanceDependencies, Instances, compute_principal},
 };
 use fleetwright_identity::Ledger;
 use fleetwright_region::{
@@ -47,7 +47,7 @@ pub struct Process {
     /// The service of servers, for operators.
     pub servers: Servers,
     instance_controller: InstanceController,
-    network_controller: NetworkKeeper,
+    network_controller: NetworkDeletionController,
     server_controller: Controller,
     monitor: Monitor,
     snapshot_controller: Snapshots,
@@ -82,7 +82,7 @@ impl World<'_> {
         let catalog = Arc::new(catalog);
         let networks = self.networks(Actor::Service)?;
         let (service, instances) = (Actor::Service, Actor::InstanceController);
-        let parts = Parts::new(
+        let parts = InstanceDependencies::new(
             self.store(service),
             Arc::clone(&self.clock),
             self.dependencies(service, &catalog)?,
@@ -100,7 +100,7 @@ impl World<'_> {
             Arc::clone(&self.clock),
             compute_principal()?,
         )?;
-        let network_controller = NetworkKeeper::new(
+        let network_controller = NetworkDeletionController::new(
             self.store(Actor::NetworkController),
             self.networks(Actor::NetworkController)?,
             Arc::clone(&self.clock),
@@ -217,7 +217,7 @@ impl World<'_> {
         let mut rules = InstanceRules::default();
         rules.max_backoff = Duration::from_secs(20);
         rules.refused_backoff = Duration::from_secs(30);
-        rules.network_patience = Duration::from_secs(30);
+        rules.network_recheck = Duration::from_secs(30);
         rules
     }
 

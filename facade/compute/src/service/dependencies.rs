@@ -11,11 +11,11 @@ use fleetwright_region::{
 };
 use fleetwright_store::{Check, Versioned};
 
-use super::{Instances, form::check_sources};
+use super::{Instances, validate::check_sources};
 use crate::{ComputeError, instance::InstanceSpec};
 
 /// Where an instance stands, or is to.
-pub(super) struct Place<'a> {
+pub(super) struct Placement<'a> {
     pub(super) region: &'a RegionId,
     pub(super) tenant: (OrganizationId, ProjectId),
     pub(super) network: NetworkId,
@@ -47,7 +47,7 @@ impl Instances {
     pub(super) async fn open(
         &self,
         who: &Principal,
-        place: &Place<'_>,
+        place: &Placement<'_>,
         spec: &InstanceSpec,
     ) -> Result<Vec<Check>, ComputeError> {
         // Without groups: those are asked about at their own step.
@@ -59,7 +59,7 @@ impl Instances {
     pub(super) async fn stands(
         &self,
         who: &Principal,
-        place: &Place<'_>,
+        place: &Placement<'_>,
         spec: &InstanceSpec,
         changed: &BTreeSet<Field>,
     ) -> Result<Vec<Check>, ComputeError> {
@@ -88,7 +88,7 @@ impl Instances {
     async fn step(
         &self,
         who: &Principal,
-        place: &Place<'_>,
+        place: &Placement<'_>,
         spec: &ServerSpec,
         changed: &[Field],
     ) -> Result<Vec<Check>, ComputeError> {

@@ -1,4 +1,4 @@
-//! What an operator may set about the controllers of this crate.
+//! What an operator can set about the controllers of this crate.
 
 use std::{num::NonZeroUsize, time::Duration};
 
@@ -6,31 +6,40 @@ use chrono::{DateTime, TimeDelta, Utc};
 use fleetwright_runtime::Backoff;
 use uuid::Uuid;
 
-/// How persistent a controller is.
+/// How often and how soon the controllers of instances and networks retry.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_compute::controller::Rules;
+///
+/// let mut policy = Rules::default();
+/// policy.max_backoff = Duration::from_secs(60);
+/// assert_eq!(policy.first_backoff, Duration::from_secs(2));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rules {
-    /// The delay after the first failure of a pass. It doubles with every further one in a row.
+    /// The delay after the first failed reconcile of a record. It doubles with every further failure in a row. Default: 2 seconds.
     pub first_backoff: Duration,
-    /// The longest delay after failures, before the random part.
+    /// The longest delay after failures, before jitter is added. Default: 5 minutes.
     pub max_backoff: Duration,
-    /// The longest delay before what was refused in words is asked for again, should nothing change before.
+    /// The longest delay before a refused call is repeated, if nothing changes earlier. Default: 10 minutes.
     pub refused_backoff: Duration,
-    /// How long what still stands in a network that is going is waited for before it is looked at unasked.
-    pub network_patience: Duration,
-    /// How many keys are worked on at once.
+    /// How often a network that is being deleted is reconciled without a change of its instances. Default: 1 minute.
+    pub network_recheck: Duration,
+    /// How many records are reconciled at once. Default: 32.
     pub concurrency: NonZeroUsize,
 }
 
 impl Default for Rules {
-    /// Delays from two seconds to five minutes; what is refused is asked for again after ten, and networks are looked at every minute.
+    /// The defaults that the fields name.
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self {
             first_backoff: seconds(2),
             max_backoff: seconds(300),
             refused_backoff: seconds(600),
-            network_patience: seconds(60),
+            network_recheck: seconds(60),
             concurrency: NonZeroUsize::MIN.saturating_add(31),
         }
     }
@@ -48,7 +57,11 @@ impl Rules {
 
     /// When what is refused since then is asked for again: after as long as it has lasted, which doubles it, within what is set. It
     /// needs no memory, so that a new process goes on with it.
-    pub(crate) fn ask_again(&self, since: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
+    pub(crate) fn retry_refused_at(
+        &self,
+        since: DateTime<Utc>,
+        now: DateTime<Utc>,
+    ) -> DateTime<Utc> {
         let lasted = now.signed_duration_since(since).to_std();
         let lasted = lasted.unwrap_or_default();
         let delay = lasted.max(self.first_backoff).min(self.refused_backoff);
@@ -76,11 +89,11 @@ mod tests {
             let rules = Rules::default();
             let since = DateTime::<Utc>::UNIX_EPOCH;
             let now = after(since, Duration::from_secs(lasted));
-            let delay = rules.ask_again(since, now).signed_duration_since(now).to_std().unwrap();
+            let delay = rules.retry_refused_at(since, now).signed_duration_since(now).to_std().unwrap();
             prop_assert!(delay >= rules.first_backoff && delay <= rules.refused_backoff);
             prop_assert!(delay.as_secs() <= lasted.max(2));
             // A calendar that was set back refuses nobody for ever.
-            let back = rules.ask_again(now, since).signed_duration_since(since).to_std().unwrap();
+            let back = rules.retry_refused_at(now, since).signed_duration_since(since).to_std().unwrap();
             prop_assert_eq!(back, rules.first_backoff);
         }
     }

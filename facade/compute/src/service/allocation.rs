@@ -15,7 +15,7 @@ impl Instances {
     /// flavor cost is what it costs.
     pub(super) fn price(&self, spec: &InstanceSpec) -> Result<Amounts, ComputeError> {
         let flavor = self.catalog.flavor(&self.service, &spec.flavor);
-        let flavor = flavor.ok_or_else(|| ComputeError::FlavorVanished(spec.flavor.clone()))?;
+        let flavor = flavor.ok_or_else(|| ComputeError::FlavorMissing(spec.flavor.clone()))?;
         let addresses = match spec.networking.public_ip {
             PublicAddress::Assigned => 1,
             PublicAddress::Absent => 0,

@@ -21,7 +21,7 @@ impl ComputeError {
             Self::Refused(_) => Meaning::Forbidden,
             Self::DependencyChecker(error) => of_ground(error),
             Self::NameTaken { .. }
-            | Self::NameGoing { .. }
+            | Self::NameDeleting { .. }
             | Self::Deleting(_)
             | Self::NeedsConsent { .. }
             | Self::Changed { .. }
@@ -31,7 +31,7 @@ impl ComputeError {
             Self::Unavailable { .. } | Self::Busy(_) => Meaning::Unavailable,
             Self::Ledger(error) => of_ledger(error),
             Self::Server(error) => of_server(error),
-            Self::Machine { .. } | Self::FlavorVanished(_) => Meaning::Internal,
+            Self::Machine { .. } | Self::FlavorMissing(_) => Meaning::Internal,
             Self::Store(error) => of_store(error),
         }
     }
@@ -39,7 +39,7 @@ impl ComputeError {
     /// When to ask again, if that may help.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::NameGoing { retry_after, .. }
+            Self::NameDeleting { retry_after, .. }
             | Self::NotReady { retry_after, .. }
             | Self::Unavailable { retry_after, .. } => Some(*retry_after),
             Self::Deleting(_) => Some(RETRY_AFTER),
@@ -59,7 +59,7 @@ impl ComputeError {
             | Self::Ledger(_)
             | Self::Server(_)
             | Self::Busy(_)
-            | Self::FlavorVanished(_)
+            | Self::FlavorMissing(_)
             | Self::Store(_) => match self.meaning() {
                 Meaning::Unavailable => Some(RETRY_AFTER),
                 Meaning::InvalidRequest

@@ -11,7 +11,7 @@ use crate::instance::InstanceId;
 
 /// The instances that wait, by what for. What is at rest is not here.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Board {
+pub(super) struct WaitGauge {
     inner: Arc<Mutex<Inner>>,
 }
 
@@ -21,7 +21,7 @@ struct Inner {
     counts: BTreeMap<&'static str, usize>,
 }
 
-impl Board {
+impl WaitGauge {
     /// What an instance waits for since its last pass; nothing if it waits for nothing. Answers whether that is news.
     pub(super) fn set(&self, id: InstanceId, waits_for: Option<&'static str>) -> bool {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
