@@ -38,7 +38,7 @@ impl Story<'_> {
         let servers = QuotaKind::servers();
         let line = quota.lines.iter().find(|line| line.kind == servers);
         let used = line.map_or(0, |line| line.used);
-        let is_sum = audit.differences.is_empty() && audit.unneeded.is_empty();
+        let is_sum = audit.differences.is_empty() && audit.unused.is_empty();
         if !is_sum || used != instances as u64 {
             return Err(
                 format!("{used} servers are charged for {instances} instances: {audit:?}").into(),

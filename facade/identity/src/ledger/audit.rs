@@ -188,7 +188,6 @@ impl Ledger {
             if !differences.is_empty() {
                 scan.audit.differences.extend(differences.clone());
                 opened.record.used = allocated;
-                let differences = differences;
                 scan.corrections.push(Correction {
                     opened,
                     differences,
