@@ -138,7 +138,7 @@ def offers(azure, _emulator):
 def pages(azure, emulator):
     """Pages are followed to the end, also past an empty one."""
     emulator.control("PATCH", "knobs", {"page_size": 2})
-    emulator.control("POST", "external-actions", {"action": "create_foreign", "count": 5, "subscription": SUBSCRIPTION})
+    emulator.control("POST", "external-actions", {"action": "create_external", "count": 5, "subscription": SUBSCRIPTION})
     emulator.fault("VirtualMachines_List", {"kind": "empty_page"}, nth=2)
     assert len(list(azure.virtual_machines.list("rg"))) == 5
     assert len(list(azure.virtual_machines.list_all())) == 5

@@ -83,7 +83,7 @@ pub struct OracleVm {
     /// Whether it is generalized.
     pub generalized: bool,
     /// Whether an external actor created it.
-    pub foreign: bool,
+    pub external: bool,
 }
 
 /// The true state of a network interface.
@@ -214,7 +214,7 @@ fn true_vm(engine: &Engine, vm: &Vm) -> OracleVm {
         allocated: vm.allocated,
         boots: vm.boots,
         generalized: vm.generalized,
-        foreign: vm.foreign,
+        external: vm.external,
     }
 }
 

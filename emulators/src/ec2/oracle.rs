@@ -68,7 +68,7 @@ pub struct OracleInstance {
     /// How often it has booted, including reboots.
     pub boots: u64,
     /// Whether an external actor launched it.
-    pub foreign: bool,
+    pub external: bool,
 }
 
 /// The true state of a volume.
@@ -193,6 +193,6 @@ fn truth(engine: &Engine, instance: &Instance) -> OracleInstance {
             .collect(),
         holds_machine: instance.holds_machine,
         boots: instance.boots,
-        foreign: fixed.foreign,
+        external: fixed.external,
     }
 }

@@ -74,7 +74,7 @@ pub struct OracleInstance {
     /// How many times it has booted: by its creation, by each start and by each reset.
     pub boots: u64,
     /// Whether an external actor created it.
-    pub foreign: bool,
+    pub external: bool,
     /// Whether it is protected against deletion.
     pub deletion_protection: bool,
     /// The id of the request that created it.
@@ -201,7 +201,7 @@ fn truth(engine: &Engine, instance: &Instance) -> OracleInstance {
         spot: fixed.scheduling.market() == Market::Spot,
         holds_machine: instance.holds_machine,
         boots: instance.boots,
-        foreign: fixed.foreign,
+        external: fixed.external,
         deletion_protection: fixed.deletion_protection,
         request_id: fixed.request_id.map(|id| id.to_string()),
     }

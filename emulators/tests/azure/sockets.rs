@@ -240,7 +240,7 @@ fn control_endpoint_changes_knobs_acts_and_resets() {
     let (status, knobs) = control("PATCH", "/knobs", &json!({ "timing": { "boot": 5 } }));
     assert_eq!((status, &knobs["timing"]["boot"]), (200, &json!(5)));
     assert_eq!(emulator.knobs().timing.boot, Duration::from_millis(5));
-    let act = json!({ "action": "create_foreign", "count": 2, "subscription": "s" });
+    let act = json!({ "action": "create_external", "count": 2, "subscription": "s" });
     assert_eq!(
         control("POST", "/external-actions", &act).1["ids"]
             .as_array()

@@ -233,7 +233,7 @@ fn control_endpoint_matches_the_handle() {
     let (_, made) = ask(
         "POST",
         "/external-actions",
-        json!({ "action": "launch_foreign", "count": 3 }),
+        json!({ "action": "launch_external", "count": 3 }),
     );
     assert_eq!(made["ids"].as_array().unwrap().len(), 3);
     let state = || emulator.oracle().instances[0].state.clone();

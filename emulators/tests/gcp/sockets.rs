@@ -183,7 +183,7 @@ fn control_endpoint_matches_the_handle() {
     );
     control("DELETE", "/faults", &Value::Null);
     assert!(emulator.unused_faults().is_empty());
-    let launch = json!({ "action": "launch_foreign", "project": "p", "name": "theirs" });
+    let launch = json!({ "action": "launch_external", "project": "p", "name": "theirs" });
     let ids = control("POST", "/external-actions", &launch).json();
     control("POST", "/advance", &json!({ "millis": 5000 }));
     let oracle = control("GET", "/oracle", &Value::Null).json();

@@ -23,7 +23,7 @@ impl Engine {
         &mut self,
         id: &Id,
         body: &VmBody,
-        foreign: bool,
+        external: bool,
     ) -> Result<u64, Refusal> {
         self.check_group(&id.group)?;
         self.check_tags(body.tags.as_ref())?;
@@ -45,7 +45,7 @@ impl Engine {
         let zone = plan.zone.as_deref().unwrap_or_default();
         let late = self.late_failure(&plan.size.name, zone);
         let planned_failures = late.or(missing.clone());
-        let seq = self.make_vm(id, body, &plan, foreign)?;
+        let seq = self.make_vm(id, body, &plan, external)?;
         if missing.is_none() {
             self.allocate(seq);
         }
@@ -92,7 +92,7 @@ impl Engine {
         id: &Id,
         body: &VmBody,
         plan: &Plan,
-        foreign: bool,
+        external: bool,
     ) -> Result<Seq, Refusal> {
         let nics = self.take_nics(id, &plan.nics, &plan.location)?;
         let zone = plan.zone.as_deref();
@@ -135,7 +135,7 @@ impl Engine {
             boots: 0,
             console: Arc::default(),
             task: None,
-            foreign,
+            external,
         };
         let existing = self.existing.entry(vm.location.clone()).or_default();
         existing.reserve(vm.kind());

@@ -29,7 +29,7 @@ const MOST: u32 = 100_000;
 #[non_exhaustive]
 pub enum ExternalAction {
     /// Creates virtual machines, each with an interface that is deleted with it.
-    CreateForeign {
+    CreateExternal {
         /// Their names are this and a number.
         #[serde(default)]
         prefix: Option<String>,
@@ -49,7 +49,7 @@ pub enum ExternalAction {
         size: Option<String>,
     },
     /// Creates a disk that is not attached.
-    CreateForeignDisk {
+    CreateExternalDisk {
         /// Its id.
         id: String,
         /// Its size.
@@ -107,7 +107,7 @@ impl Engine {
 
     fn carry_out(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         match action {
-            ExternalAction::CreateForeign {
+            ExternalAction::CreateExternal {
                 prefix,
                 count,
                 tags,
@@ -121,16 +121,16 @@ impl Engine {
                     let first = self.core.knobs.resource_groups.first();
                     first.map(|group| group.name.clone())
                 });
-                let prefix = prefix.unwrap_or_else(|| "foreign".to_owned());
+                let prefix = prefix.unwrap_or_else(|| "external".to_owned());
                 let place = Id::new(
                     Kind::VirtualMachine,
                     &subscription,
                     &group.unwrap_or_default(),
                     &prefix,
                 );
-                self.create_foreign(&place, count.min(MOST), &tags, size.as_deref())
+                self.create_external(&place, count.min(MOST), &tags, size.as_deref())
             }
-            ExternalAction::CreateForeignDisk { id, gib, tags } => {
+            ExternalAction::CreateExternalDisk { id, gib, tags } => {
                 let id = Id::read(Kind::Disk, &id)?;
                 self.check_group(&id.group)?;
                 let plan = DiskPlan {
@@ -186,14 +186,14 @@ impl Engine {
         self.vms.seq(id).ok_or_else(|| id.missing())
     }
 
-    fn create_foreign(
+    fn create_external(
         &mut self,
         place: &Id,
         count: u32,
         tags: &Tags,
         size: Option<&str>,
     ) -> Result<Vec<String>, Refusal> {
-        let body = self.foreign_order(place, tags, size)?;
+        let body = self.external_body(place, tags, size)?;
         let mut made = Vec::new();
         for _ in 0..count {
             let number = self.names.count();
@@ -205,7 +205,7 @@ impl Engine {
     }
 
     /// An order that can be carried out: the first of everything.
-    fn foreign_order(
+    fn external_body(
         &self,
         place: &Id,
         tags: &Tags,

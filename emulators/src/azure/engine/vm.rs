@@ -133,7 +133,7 @@ pub(crate) struct Vm {
     /// The operation that goes on.
     pub(crate) task: Option<u64>,
     /// Created by an external actor.
-    pub(crate) foreign: bool,
+    pub(crate) external: bool,
 }
 
 /// The image that a virtual machine was made of.

@@ -6,7 +6,7 @@ use crate::azure::engine::operator::ExternalAction;
 #[test]
 fn fifty_thousand_machines_are_listed_by_pages_and_found_by_name() {
     let mut lab = Lab::new();
-    let act = json!({ "action": "create_foreign", "count": 50_000, "subscription": "s" });
+    let act = json!({ "action": "create_external", "count": 50_000, "subscription": "s" });
     let act: ExternalAction = serde_json::from_value(act).unwrap();
     let last = lab.engine.perform(act).unwrap().pop().unwrap();
     lab.clock.advance(Duration::from_millis(100));

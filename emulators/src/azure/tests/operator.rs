@@ -16,25 +16,30 @@ fn external_actor_creates_machines_and_disks() {
     let mut lab = Lab::new();
     let ids = act(
         &mut lab,
-        json!({ "action": "create_foreign", "count": 3, "tags": { "a": "b" },
+        json!({ "action": "create_external", "count": 3, "tags": { "a": "b" },
                                     "subscription": "s", "resource_group": "other" }),
     );
     let ids = ids.unwrap();
     assert_eq!(ids.len(), 3);
     lab.pass(100);
     let truth = lab.oracle();
-    assert!(truth.vms.iter().all(|vm| vm.foreign && vm.tags["a"] == "b"));
+    assert!(
+        truth
+            .vms
+            .iter()
+            .all(|vm| vm.external && vm.tags["a"] == "b")
+    );
     assert_eq!(truth.vms[0].power_state.as_deref(), Some("running"));
     let disk = format!("{COMPUTE}/disks/theirs");
     act(
         &mut lab,
-        json!({ "action": "create_foreign_disk", "id": disk, "gib": 8 }),
+        json!({ "action": "create_external_disk", "id": disk, "gib": 8 }),
     )
     .unwrap();
     assert_eq!(lab.get(&disk)["properties"]["diskState"], "Unattached");
     let bad = act(
         &mut lab,
-        json!({ "action": "create_foreign", "count": 1, "size": "Huge" }),
+        json!({ "action": "create_external", "count": 1, "size": "Huge" }),
     );
     assert_eq!(bad.unwrap_err().code, "InvalidParameter");
 }

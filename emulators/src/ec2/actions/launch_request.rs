@@ -77,7 +77,7 @@ pub(super) fn parse(call: &Call<'_>, engine: &Engine) -> Result<LaunchRequest, R
         shutdown: shutdown(&root, "InstanceInitiatedShutdownBehavior")?.unwrap_or_default(),
         ebs_optimized: root.flag("EbsOptimized")?.unwrap_or(false),
         monitoring: root.scope("Monitoring").flag("Enabled")?.unwrap_or(false),
-        foreign: false,
+        external: false,
     };
     Ok(request)
 }

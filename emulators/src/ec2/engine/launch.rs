@@ -48,7 +48,7 @@ pub(crate) struct LaunchRequest {
     pub(crate) shutdown: ShutdownBehavior,
     pub(crate) ebs_optimized: bool,
     pub(crate) monitoring: bool,
-    pub(crate) foreign: bool,
+    pub(crate) external: bool,
 }
 
 /// A block device mapping. Fields that are not set come from the image or are EC2's defaults.
@@ -188,7 +188,7 @@ impl Engine {
             public_address: request.public_address.unwrap_or(subnet.public),
             private_ip,
             monitoring: request.monitoring,
-            foreign: request.foreign,
+            external: request.external,
         };
         let version = Version {
             state: State::Pending,

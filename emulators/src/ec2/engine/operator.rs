@@ -17,7 +17,7 @@ use crate::ec2::{error::Refusal, knobs::Market};
 #[non_exhaustive]
 pub enum ExternalAction {
     /// Launches instances that the tested client did not launch.
-    LaunchForeign {
+    LaunchExternal {
         /// The image; by default the first one.
         #[serde(default)]
         image: Option<String>,
@@ -35,7 +35,7 @@ pub enum ExternalAction {
         tags: Tags,
     },
     /// Creates a volume that is not attached.
-    CreateForeignVolume {
+    CreateExternalVolume {
         /// Its zone.
         zone: String,
         /// Its size.
@@ -88,7 +88,7 @@ impl Engine {
 
     fn carry_out(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         match action {
-            ExternalAction::LaunchForeign {
+            ExternalAction::LaunchExternal {
                 image,
                 instance_type,
                 zone,
@@ -101,7 +101,7 @@ impl Engine {
                 let ids = launched.iter().filter_map(|seq| self.instances.get(seq));
                 Ok(ids.map(|instance| instance.fixed.id.clone()).collect())
             }
-            ExternalAction::CreateForeignVolume { zone, gib, tags } => {
+            ExternalAction::CreateExternalVolume { zone, gib, tags } => {
                 let seq = self.add_volume(&zone, Device::new("", gib), &tags, None);
                 Ok(self
                     .volumes
@@ -212,7 +212,7 @@ impl Engine {
             shutdown: ShutdownBehavior::Stop,
             ebs_optimized: false,
             monitoring: false,
-            foreign: true,
+            external: true,
         })
     }
 }

@@ -96,7 +96,7 @@ pub(crate) struct Fixed {
     pub(crate) private_ip: Ipv4Addr,
     pub(crate) monitoring: bool,
     /// Launched by an external actor.
-    pub(crate) foreign: bool,
+    pub(crate) external: bool,
 }
 
 /// An instance.

@@ -16,7 +16,7 @@ fn fleet() -> Lab {
         knobs.subnets.truncate(1);
     });
     for number in 0..FLEET / PAGE {
-        let act = ExternalAction::LaunchForeign {
+        let act = ExternalAction::LaunchExternal {
             image: None,
             instance_type: None,
             zone: None,

@@ -15,12 +15,12 @@ fn external_resources_exist_without_reads() {
     let mut lab = Lab::new();
     let ids = act(
         &mut lab,
-        r#"{"action":"launch_foreign","count":2,"tags":{"owner":"somebody"}}"#,
+        r#"{"action":"launch_external","count":2,"tags":{"owner":"somebody"}}"#,
     );
     assert_eq!(ids.len(), 2);
     let volume = act(
         &mut lab,
-        r#"{"action":"create_foreign_volume","zone":"us-east-1a","gib":3}"#,
+        r#"{"action":"create_external_volume","zone":"us-east-1a","gib":3}"#,
     );
     assert_eq!(lab.engine.core.records_read, 0);
     let reply = lab.ok("DescribeInstances&Filter.1.Name=tag:owner&Filter.1.Value.1=somebody");
@@ -31,7 +31,7 @@ fn external_resources_exist_without_reads() {
         lab.engine
             .instances
             .values()
-            .all(|instance| instance.fixed.foreign)
+            .all(|instance| instance.fixed.external)
     );
 }
 

@@ -78,7 +78,7 @@ impl Engine {
             hostname: order.hostname.clone(),
             image,
             request_id: order.request_id,
-            foreign: order.foreign,
+            external: order.external,
             echo: order.echo.clone(),
         };
         let version = Version {

@@ -31,13 +31,13 @@ use crate::{
 #[non_exhaustive]
 pub enum ExternalAction {
     /// Creates instances that the tested client did not create.
-    LaunchForeign {
+    LaunchExternal {
         /// The project.
         project: String,
         /// The zone; by default the first one.
         #[serde(default)]
         zone: Option<String>,
-        /// The name, followed by a number if there are several; by default `foreign`.
+        /// The name, followed by a number if there are several; by default `external`.
         #[serde(default)]
         name: Option<String>,
         /// The machine type; by default the first one.
@@ -165,7 +165,7 @@ impl Engine {
 
     fn carry_out(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         match action {
-            ExternalAction::LaunchForeign {
+            ExternalAction::LaunchExternal {
                 project,
                 zone,
                 name,
@@ -174,8 +174,8 @@ impl Engine {
                 labels,
                 metadata,
             } => {
-                let order = self.foreign_order(project, zone, machine_type, labels, metadata)?;
-                self.launch_foreign(&order, name.as_deref().unwrap_or("foreign"), count)
+                let order = self.external_spec(project, zone, machine_type, labels, metadata)?;
+                self.launch_external(&order, name.as_deref().unwrap_or("external"), count)
             }
             ExternalAction::AddDisk {
                 project,
@@ -315,7 +315,7 @@ impl Engine {
         Ok(vec![id])
     }
 
-    fn launch_foreign(
+    fn launch_external(
         &mut self,
         order: &InstanceSpec,
         name: &str,
@@ -338,7 +338,7 @@ impl Engine {
         Ok(ids)
     }
 
-    fn foreign_order(
+    fn external_spec(
         &self,
         project: String,
         zone: Option<String>,
@@ -383,7 +383,7 @@ impl Engine {
             can_ip_forward: false,
             hostname: None,
             request_id: None,
-            foreign: true,
+            external: true,
             echo: Map::new(),
         })
     }

@@ -29,7 +29,7 @@ pub(crate) struct InstanceSpec {
     pub(crate) can_ip_forward: bool,
     pub(crate) hostname: Option<String>,
     pub(crate) request_id: Option<Uuid>,
-    pub(crate) foreign: bool,
+    pub(crate) external: bool,
     pub(crate) echo: Map<String, Value>,
 }
 

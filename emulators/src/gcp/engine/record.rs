@@ -164,7 +164,7 @@ pub(crate) struct Fixed {
     pub(crate) image: Option<String>,
     pub(crate) request_id: Option<Uuid>,
     /// Created by an external actor.
-    pub(crate) foreign: bool,
+    pub(crate) external: bool,
     /// What came with the insert and goes into every reply as it came.
     pub(crate) echo: Map<String, Value>,
 }

@@ -89,7 +89,7 @@ pub(super) fn read_properties(
         can_ip_forward: body.flag("canIpForward").unwrap_or(false),
         hostname: None,
         request_id: call.query.request_id()?,
-        foreign: false,
+        external: false,
         echo: echo.collect(),
     })
 }

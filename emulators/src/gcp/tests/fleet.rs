@@ -15,7 +15,7 @@ fn fleet() -> Lab {
         )];
     });
     for number in 0..FLEET / BATCH {
-        let act = ExternalAction::LaunchForeign {
+        let act = ExternalAction::LaunchExternal {
             project: "p".to_owned(),
             zone: Some(["us-central1-a", "us-central1-b"][number as usize % 2].to_owned()),
             name: Some(format!("vm-{number}")),

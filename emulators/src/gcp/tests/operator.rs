@@ -26,13 +26,13 @@ fn last_kind(lab: &Lab) -> String {
 fn external_actor_creates_instances_and_disks() {
     let mut lab = Lab::new();
     let launch = json!({
-        "action": "launch_foreign", "project": "p", "zone": "us-central1-b", "name": "theirs", "count": 2,
+        "action": "launch_external", "project": "p", "zone": "us-central1-b", "name": "theirs", "count": 2,
         "labels": { "team": "other" }, "metadata": { "a": "b" },
     });
     assert_eq!(act(&mut lab, &launch).unwrap().len(), 2);
     lab.pass(200);
     let truth = lab.truth("theirs-1").unwrap();
-    assert!(truth.foreign);
+    assert!(truth.external);
     assert_eq!(
         (truth.status.as_str(), truth.zone.as_str()),
         ("RUNNING", "us-central1-b")

@@ -355,11 +355,11 @@ fn operations(operation: WireOp, fault: &WireFault) -> Vec<Operation> {
 impl ExternalActor for Group {
     async fn launch(&self, tags: Tags) -> InstanceId {
         let pairs = tags.iter();
-        let launch = ExternalAction::CreateForeign {
+        let launch = ExternalAction::CreateExternal {
             subscription: Some(SUBSCRIPTION.to_owned()),
             resource_group: Some(GROUP.to_owned()),
             prefix: Some(format!(
-                "foreign-{:.8}-",
+                "external-{:.8}-",
                 Uuid::new_v4().simple().to_string()
             )),
             size: None,
@@ -368,7 +368,7 @@ impl ExternalActor for Group {
                 .map(|(key, value)| (key.to_owned(), value.to_owned()))
                 .collect(),
         };
-        let made = self.0.perform_external(launch).expect("a foreign launch");
+        let made = self.0.perform_external(launch).expect("an external launch");
         let oracle = self.0.oracle();
         let truth = oracle.vms.iter().find(|truth| truth.id == made[0]);
         id_of(truth.expect("what was just launched"))

@@ -23,7 +23,7 @@ async fn trap_40_lists_are_filtered_by_tag_and_ids_match_in_any_case() {
     let id = azure.launch_instance(&config).await.unwrap().id;
     for tags in [[("fleet", "blue")], [("Fleet-2", "Blue")]] {
         let tags = tags.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let act = ExternalAction::CreateForeign {
+        let act = ExternalAction::CreateExternal {
             prefix: None,
             count: 1,
             tags: tags.into(),

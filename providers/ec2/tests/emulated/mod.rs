@@ -271,14 +271,14 @@ impl ExternalActor for Account {
             .iter()
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .collect();
-        let launch = ExternalAction::LaunchForeign {
+        let launch = ExternalAction::LaunchExternal {
             image: None,
             instance_type: None,
             zone: None,
             count: 1,
             tags,
         };
-        let made = self.0.perform_external(launch).expect("a foreign launch");
+        let made = self.0.perform_external(launch).expect("an external launch");
         name(&made[0])
     }
 

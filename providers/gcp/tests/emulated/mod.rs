@@ -381,16 +381,16 @@ impl ExternalActor for Project {
             let text = serde_json::to_string(&odd).expect("a map of texts");
             ("fleetwright-tags".to_owned(), text)
         });
-        let launch = ExternalAction::LaunchForeign {
+        let launch = ExternalAction::LaunchExternal {
             project: PROJECT.to_owned(),
             zone: None,
-            name: Some(format!("foreign-{}", Uuid::new_v4().simple())),
+            name: Some(format!("external-{}", Uuid::new_v4().simple())),
             machine_type: None,
             count: 1,
             labels,
             metadata: metadata.into_iter().collect(),
         };
-        let made = self.0.perform_external(launch).expect("a foreign launch");
+        let made = self.0.perform_external(launch).expect("an external launch");
         let oracle = self.0.oracle();
         let truth = oracle.instances.iter().find(|truth| truth.id == made[0]);
         id_of(truth.expect("what was just launched"))

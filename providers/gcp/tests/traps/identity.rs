@@ -48,7 +48,7 @@ async fn trap_28_instance_of_another_owner_is_not_adopted() {
     gcp.terminate_instance(&id).await.unwrap();
     wait_for_state(&*gcp, &id, CloudInstanceState::Terminated).await;
     harness.emulator().reset(None);
-    let foreign = ExternalAction::LaunchForeign {
+    let external = ExternalAction::LaunchExternal {
         project: PROJECT.to_owned(),
         zone: Some(ZONES[0].to_owned()),
         name: Some(name),
@@ -57,7 +57,7 @@ async fn trap_28_instance_of_another_owner_is_not_adopted() {
         labels: BTreeMap::new(),
         metadata: BTreeMap::new(),
     };
-    harness.emulator().perform_external(foreign).unwrap();
+    harness.emulator().perform_external(external).unwrap();
     let gcp = harness.open().await;
     let error = gcp.launch_instance(&config).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");

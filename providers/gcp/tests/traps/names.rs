@@ -77,7 +77,7 @@ async fn trap_12_id_contains_everything_that_a_call_needs() {
     harness.open().await.terminate_instance(&id).await.unwrap();
     wait_for_state(&*harness.open().await, &id, CloudInstanceState::Terminated).await;
     // Calls use the number: another instance of the same name is not affected.
-    let foreign = ExternalAction::LaunchForeign {
+    let external = ExternalAction::LaunchExternal {
         project: PROJECT.to_owned(),
         zone: Some(ZONES[1].to_owned()),
         name: Some(truth.name),
@@ -86,7 +86,7 @@ async fn trap_12_id_contains_everything_that_a_call_needs() {
         labels: BTreeMap::new(),
         metadata: BTreeMap::new(),
     };
-    harness.emulator().perform_external(foreign).unwrap();
+    harness.emulator().perform_external(external).unwrap();
     let gcp = harness.open().await;
     gcp.terminate_instance(&id).await.unwrap();
     let status = gcp.describe_instance(&id).await.unwrap();

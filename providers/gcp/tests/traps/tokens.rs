@@ -199,7 +199,7 @@ async fn find_launch_returns_concurrent_launches_in_two_zones() {
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&config).await.unwrap().id;
     let first = harness.only_instance();
-    let twin = ExternalAction::LaunchForeign {
+    let twin = ExternalAction::LaunchExternal {
         project: PROJECT.to_owned(),
         zone: Some(ZONES[1].to_owned()),
         name: Some(first.name),
