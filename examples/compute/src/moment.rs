@@ -80,13 +80,13 @@ impl Moment {
     ) -> bool {
         let has_struck = emulator.unused_faults().is_empty();
         let ending_is_stored = server
-            .instance
+            .machine
             .as_ref()
             .is_some_and(|machine| machine.incarnation == 1 && machine.termination.is_some());
         let launch = server.launch.as_ref();
         let launch_is_stored = launch.is_some_and(|launch| launch.incarnation == 2);
         let successor_is_stored = server
-            .instance
+            .machine
             .as_ref()
             .is_some_and(|machine| machine.incarnation == 2);
         let states: Vec<_> = machines

@@ -15,7 +15,7 @@ impl Story<'_> {
         let mut recorded = Vec::new();
         for id in ids {
             let server = self.inspect(*id).await?.server;
-            let machine = server.and_then(|view| view.server.instance);
+            let machine = server.and_then(|view| view.server.machine);
             recorded.extend(machine.map(|machine| machine.id.to_string()));
         }
         let oracle = self.emulator.oracle();
