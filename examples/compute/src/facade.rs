@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, fs, io, path::Path, sync::Arc, time::Duration};
 use fleetwright::OptionalVerb;
 use fleetwright_compute::{
     schema,
-    service::{Instances, InstanceDependencies},
+    service::{InstanceDependencies, Instances},
 };
 use fleetwright_identity::{Ledger, QuotaKinds};
 use fleetwright_region::{
@@ -115,7 +115,7 @@ impl Facade {
             Arc::clone(&store),
             Arc::clone(&clock),
             Arc::clone(&ground),
-            SshKeys::Without,
+            SshKeys::Disabled,
         )?;
         let servers = servers.with_region(region.clone(), verbs);
         let ledger = Ledger::new(Arc::clone(&store), Arc::new(QuotaKinds::standard()))?;

@@ -255,7 +255,7 @@ impl<'a> Story<'a> {
             "delete: {} instances are gone, and so is {}; the fleet process ended ({ended})",
             ids.len(),
             match deletion {
-                Deletion::Gone => "their network",
+                Deletion::Deleted => "their network",
                 Deletion::Waiting => "nothing else",
             }
         );

@@ -80,8 +80,8 @@ fn of_ground(error: &DependencyError) -> Meaning {
         DependencyError::NoFlavor(_)
         | DependencyError::NoImage(_)
         | DependencyError::NotOffered(_)
-        | DependencyError::Unfit { .. }
-        | DependencyError::ImageElsewhere { .. } => Meaning::InvalidRequest,
+        | DependencyError::Incompatible { .. }
+        | DependencyError::ImageInOtherRegion { .. } => Meaning::InvalidRequest,
         // Of a kind that came later. It is at least told in its own words.
         _ => Meaning::Unprocessable,
     }
@@ -96,11 +96,11 @@ fn of_record(error: &RecordError) -> Meaning {
         | RecordError::Deleting { .. }
         | RecordError::NotDeleting(_)
         | RecordError::TooMany { .. } => Meaning::Conflict,
-        RecordError::Twice { .. } | RecordError::Elsewhere { .. } | RecordError::NoRegion(_) => {
+        RecordError::Duplicate { .. } | RecordError::NotIn { .. } | RecordError::NoRegion(_) => {
             Meaning::Unprocessable
         }
-        RecordError::BadNetwork(_) | RecordError::BadRule(_) => Meaning::InvalidRequest,
-        RecordError::Busy { .. } | RecordError::EntropyError(_) => Meaning::Unavailable,
+        RecordError::InvalidNetwork(_) | RecordError::InvalidRule(_) => Meaning::InvalidRequest,
+        RecordError::Busy { .. } | RecordError::Entropy(_) => Meaning::Unavailable,
         RecordError::Store(error) => of_store(error),
         _ => Meaning::Internal,
     }

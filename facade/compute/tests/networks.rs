@@ -238,5 +238,5 @@ async fn an_instance_without_a_server_keeps_what_it_stands_on() {
         .await
         .unwrap();
     let gone = facade.networks.delete(&who, network, IfUsed::Refuse).await;
-    assert_eq!(gone.unwrap(), Deletion::Gone);
+    assert_eq!(gone.unwrap(), Deletion::Deleted);
 }

@@ -15,13 +15,13 @@ pub const MAX_ID_CHARS: usize = 63;
 /// A text that is no id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is no {what}: want {wanted}")]
-pub struct BadId {
+pub struct InvalidId {
     what: &'static str,
     text: String,
     wanted: &'static str,
 }
 
-impl BadId {
+impl InvalidId {
     fn new(what: &'static str, text: &str, wanted: &'static str) -> Self {
         // A message is one line of a log, whatever was sent.
         let text = text.chars().take(80).collect();
@@ -34,7 +34,7 @@ impl BadId {
     }
 }
 
-fn check_written(what: &'static str, text: &str) -> Result<(), BadId> {
+fn check_written(what: &'static str, text: &str) -> Result<(), InvalidId> {
     let fits = (1..=MAX_ID_CHARS).contains(&text.len());
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-._".contains(c);
     let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
@@ -43,29 +43,29 @@ fn check_written(what: &'static str, text: &str) -> Result<(), BadId> {
     }
     let wanted =
         "1 to 63 of a-z, 0-9, '-', '.' and '_', beginning and ending with a letter or digit";
-    Err(BadId::new(what, text, wanted))
+    Err(InvalidId::new(what, text, wanted))
 }
 
 /// What both sorts of ids have in common: they are made of text, shown as text, and checked when read from JSON.
 macro_rules! as_text {
     ($name:ident) => {
         impl FromStr for $name {
-            type Err = BadId;
-            fn from_str(text: &str) -> Result<Self, BadId> {
+            type Err = InvalidId;
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
                 Self::new(text)
             }
         }
 
         impl TryFrom<String> for $name {
-            type Error = BadId;
-            fn try_from(text: String) -> Result<Self, BadId> {
+            type Error = InvalidId;
+            fn try_from(text: String) -> Result<Self, InvalidId> {
                 Self::new(text)
             }
         }
 
         impl TryFrom<&str> for $name {
-            type Error = BadId;
-            fn try_from(text: &str) -> Result<Self, BadId> {
+            type Error = InvalidId;
+            fn try_from(text: &str) -> Result<Self, InvalidId> {
                 Self::new(text)
             }
         }
@@ -99,7 +99,7 @@ macro_rules! written_id {
 
         impl $name {
             /// Checks the text: 1 to 63 of a-z, 0-9, `-`, `.` and `_`, beginning and ending with a letter or digit.
-            pub fn new(text: impl AsRef<str>) -> Result<Self, BadId> {
+            pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidId> {
                 let text = text.as_ref();
                 check_written($what, text)?;
                 Ok(Self(text.into()))
@@ -128,13 +128,13 @@ macro_rules! made_id {
 
         impl $name {
             /// Reads a UUID in the form with hyphens.
-            pub fn new(text: impl AsRef<str>) -> Result<Self, BadId> {
+            pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidId> {
                 let text = text.as_ref();
                 // Other forms of the same UUID would be other keys of the same record.
                 let read = Uuid::try_parse(text).ok().map(Self);
                 let same = |id: &Self| id.as_text().eq_ignore_ascii_case(text);
                 read.filter(same)
-                    .ok_or_else(|| BadId::new($what, text, "a UUID with hyphens"))
+                    .ok_or_else(|| InvalidId::new($what, text, "a UUID with hyphens"))
             }
 
             /// This UUID.

@@ -14,13 +14,13 @@ pub struct Name(Arc<str>);
 #[error(
     "{text:?} is no name: want 1 to 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit"
 )]
-pub struct BadName {
+pub struct InvalidName {
     text: String,
 }
 
 impl Name {
     /// Checks the text.
-    pub fn new(text: impl AsRef<str>) -> Result<Self, BadName> {
+    pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidName> {
         let text = text.as_ref();
         let edge = |c: char| c.is_ascii_alphanumeric();
         let allowed = |c: char| edge(c) || "-_.".contains(c);
@@ -29,7 +29,7 @@ impl Name {
             return Ok(Self(text.into()));
         }
         let text = text.chars().take(80).collect();
-        Err(BadName { text })
+        Err(InvalidName { text })
     }
 
     /// The text.
@@ -39,15 +39,15 @@ impl Name {
 }
 
 impl FromStr for Name {
-    type Err = BadName;
-    fn from_str(text: &str) -> Result<Self, BadName> {
+    type Err = InvalidName;
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
         Self::new(text)
     }
 }
 
 impl TryFrom<String> for Name {
-    type Error = BadName;
-    fn try_from(text: String) -> Result<Self, BadName> {
+    type Error = InvalidName;
+    fn try_from(text: String) -> Result<Self, InvalidName> {
         Self::new(text)
     }
 }

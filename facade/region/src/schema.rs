@@ -24,7 +24,7 @@ pub(crate) const BY_NAME: &str = "name";
 pub(crate) const BY_PROJECT: &str = "project";
 
 /// The index by which images that were made in a region are found, by how far they are. Those of the file are not in it.
-pub(crate) const BY_MAKING: &str = "making";
+pub(crate) const BY_SNAPSHOT_STATE: &str = "snapshot-state";
 /// The index by which networks that are going are found.
 pub(crate) const BY_STATE: &str = "state";
 
@@ -36,7 +36,7 @@ pub fn add_kinds(builder: SchemaBuilder) -> SchemaBuilder {
     let builder = builder
         .kind(Flavor::KIND)
         .kind(Image::KIND)
-        .index(BY_MAKING, ["/origin/made/region", "/state"]);
+        .index(BY_SNAPSHOT_STATE, ["/origin/snapshot/region", "/state"]);
     let builder = builder
         .kind(NETWORK_KIND)
         .unique(BY_NAME, ["/organization", "/project", "/region", "/name"])

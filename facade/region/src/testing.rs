@@ -1,6 +1,6 @@
 //! What the tests of several modules begin with.
 
-mod meddler;
+mod contended_store;
 
 use std::{
     num::NonZeroU32,
@@ -17,7 +17,7 @@ use fleetwright_runtime::entropy::{Entropy, EntropyError};
 use fleetwright_store::{MemoryStore, Schema, Store};
 use uuid::Uuid;
 
-pub(crate) use meddler::Meddler;
+pub(crate) use contended_store::ContendedStore;
 
 use crate::{
     catalog::{Architecture, Flavor, Image, Os, Visibility},
@@ -56,7 +56,7 @@ pub(crate) fn project(number: u128) -> ProjectId {
 }
 
 /// Somebody with one role in one place.
-pub(crate) fn somebody(role: &str, scope: Scope) -> Principal {
+pub(crate) fn user_with_role(role: &str, scope: Scope) -> Principal {
     let actor = Actor::User(ActorName::new(format!("{role}@example.com")).unwrap());
     let binding = Binding::new(RoleName::new(role).unwrap(), scope);
     Roles::built_in().principal(actor, &[binding]).unwrap()
@@ -70,9 +70,9 @@ pub(crate) fn store() -> Arc<dyn Store> {
 
 /// Bytes that are never the same twice and always the same in the next run.
 #[derive(Debug, Default)]
-pub(crate) struct Numbered(AtomicU64);
+pub(crate) struct CountingEntropy(AtomicU64);
 
-impl Entropy for Numbered {
+impl Entropy for CountingEntropy {
     fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
         for chunk in bytes.chunks_mut(16) {
             let number = self.0.fetch_add(1, Ordering::Relaxed);
@@ -85,9 +85,9 @@ impl Entropy for Numbered {
 
 /// A system that has run dry.
 #[derive(Debug)]
-pub(crate) struct Dry;
+pub(crate) struct FailingEntropy;
 
-impl Entropy for Dry {
+impl Entropy for FailingEntropy {
     fn fill(&self, _: &mut [u8]) -> Result<(), EntropyError> {
         Err(EntropyError::new("it has run dry"))
     }

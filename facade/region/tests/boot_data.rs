@@ -26,7 +26,7 @@ fn data(text: &str) -> Option<UserData> {
 /// Servers without keys, on whatever they are told to stand on.
 fn plain(facade: &TestFacade) -> Servers {
     let (store, clock) = (facade.store.clone(), facade.clock.clone());
-    let servers = Servers::new(store, clock, Arc::new(NoDependencyCheck), SshKeys::Without);
+    let servers = Servers::new(store, clock, Arc::new(NoDependencyCheck), SshKeys::Disabled);
     servers.unwrap().with_region(north(), [].into())
 }
 

@@ -137,10 +137,10 @@ async fn a_network_that_was_going_still_is_and_a_key_still_opens() {
     assert_eq!(going.items[0].value.state, NetworkState::Deleting);
     let keys = ServerKeys::new(Arc::clone(&store), keyring(), Arc::new(OsEntropy)).unwrap();
     assert_eq!(
-        keys.public(&user(), Uuid::from_u128(7)).await.unwrap(),
+        keys.public_key(&user(), Uuid::from_u128(7)).await.unwrap(),
         public
     );
-    let private = keys.reveal(&user(), Uuid::from_u128(7)).await.unwrap();
+    let private = keys.private_key(&user(), Uuid::from_u128(7)).await.unwrap();
     assert!(
         private
             .expose_text()
@@ -158,7 +158,7 @@ async fn a_network_that_was_going_still_is_and_a_key_still_opens() {
         .unwrap();
     assert_eq!(
         networks.finish(&user(), network).await.unwrap(),
-        Deletion::Gone
+        Deletion::Deleted
     );
     // Nothing of the private key is in the file or beside it.
     let line = private

@@ -8,7 +8,7 @@ use fleetwright_facade_testkit::{
 };
 use fleetwright_identity::{ActorName, Permission, Principal, Resource, Verb};
 use fleetwright_region::{
-    catalog::{Making, NewImage},
+    catalog::{NewImage, SnapshotProgress},
     ids::{NetworkId, SecurityGroupId},
     name::Name,
     network::{Deletion, IfUsed},
@@ -152,9 +152,12 @@ async fn its_flavor_and_image_are_seen_offered_and_fit() {
         facade.catalog.add_image(&operator(), &new).await.unwrap();
     }
     let far = image("far");
-    for making in [Making::Begun("img-9".parse().unwrap()), Making::Ready] {
+    for making in [
+        SnapshotProgress::Started("img-9".parse().unwrap()),
+        SnapshotProgress::Ready,
+    ] {
         let who = operator();
-        let made = facade.catalog.set_making(&who, &far, &making);
+        let made = facade.catalog.set_progress(&who, &far, &making);
         made.await.unwrap();
     }
 
@@ -300,7 +303,7 @@ async fn a_server_that_moves_takes_its_claims_along() {
         .await
         .unwrap();
     let gone = facade.networks.delete(&alice, blue, IfUsed::Refuse).await;
-    assert_eq!(gone.unwrap(), Deletion::Gone);
+    assert_eq!(gone.unwrap(), Deletion::Deleted);
     assert!(
         facade
             .security_groups

@@ -55,12 +55,12 @@ async fn delete(
         }
         Goes::Group => {
             let deleted = facade.security_groups.delete(&alice, group).await;
-            deleted.map(|()| Deletion::Gone)
+            deleted.map(|()| Deletion::Deleted)
         }
         Goes::Authority => {
             let authority = spec.ssh_authority.unwrap();
             let deleted = facade.ssh_authorities.delete(&alice, authority).await;
-            deleted.map(|()| Deletion::Gone)
+            deleted.map(|()| Deletion::Deleted)
         }
     }
 }
@@ -97,7 +97,7 @@ async fn race(facade: &TestFacade, goes: Goes, after: Duration) -> usize {
         "no key without server"
     );
     match deleted {
-        Ok(Deletion::Gone) => assert_eq!(made, 0, "{goes:?}: servers stand on nothing"),
+        Ok(Deletion::Deleted) => assert_eq!(made, 0, "{goes:?}: servers stand on nothing"),
         Ok(Deletion::Waiting) => {
             let found = facade.networks.get(&alice, ground.network).await.unwrap();
             assert_eq!(found.value.state, NetworkState::Deleting);
@@ -164,7 +164,7 @@ async fn a_server_that_moves_meets_a_network_that_goes() {
         let (gone, set) = tokio::join!(going, facade.set_spec(&alice, &green));
         let server = facade.servers.read(&alice, server_id(1)).await.unwrap();
         match (gone, set) {
-            (Ok(Deletion::Gone), Err(ServerError::Dependency(_))) => {
+            (Ok(Deletion::Deleted), Err(ServerError::Dependency(_))) => {
                 assert_eq!(server.server.spec, blue);
                 stayed += 1;
             }

@@ -347,7 +347,7 @@ async fn what_a_region_does_not_have_is_told_as_such() {
     let facade = &facade;
     let (store, clock) = (facade.store.clone(), facade.clock.clone());
     let keyless =
-        MachineAccess::new(store, clock, facade.catalog.clone(), SshKeys::Without).unwrap();
+        MachineAccess::new(store, clock, facade.catalog.clone(), SshKeys::Disabled).unwrap();
     let error = keyless
         .ssh_key(&operator(), server_id(1))
         .await

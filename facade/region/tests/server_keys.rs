@@ -43,7 +43,7 @@ async fn a_key_comes_and_goes_with_its_server_and_its_public_half_is_on_the_mach
     wanted.user_data = Some(UserData::new("#!/bin/sh\necho hello\n").unwrap());
     let made = facade.ensure(&alice, 1, &wanted).await.unwrap().server;
     let public = made.public_key.unwrap();
-    assert_eq!(facade.keys.public(&alice, id).await.unwrap(), public);
+    assert_eq!(facade.keys.public_key(&alice, id).await.unwrap(), public);
     // Asked for again, it is the same server with the same key.
     let again = facade.ensure(&alice, 1, &wanted).await.unwrap().server;
     assert_eq!(again.public_key.as_ref(), Some(&public));
@@ -51,9 +51,9 @@ async fn a_key_comes_and_goes_with_its_server_and_its_public_half_is_on_the_mach
     assert_ne!(other.public_key.unwrap(), public);
     facade.servers.delete(&alice, server_id(2)).await.unwrap();
 
-    let revealed = facade.keys.reveal(&alice, id).await.unwrap();
+    let revealed = facade.keys.private_key(&alice, id).await.unwrap();
     assert!(revealed.expose().starts_with(b"-----BEGIN OPENSSH"));
-    let refused = facade.keys.reveal(&reader(), id).await.unwrap_err();
+    let refused = facade.keys.private_key(&reader(), id).await.unwrap_err();
     assert!(matches!(refused, KeyError::Refused(_)), "{refused:?}");
 
     let story = async {
@@ -76,7 +76,7 @@ async fn a_key_comes_and_goes_with_its_server_and_its_public_half_is_on_the_mach
         goes(&facade).await;
     };
     facade.during_region(story).await;
-    let gone = facade.keys.reveal(&alice, id).await.unwrap_err();
+    let gone = facade.keys.private_key(&alice, id).await.unwrap_err();
     assert!(matches!(gone, KeyError::NotFound(_)), "{gone:?}");
     assert_eq!(facade.count("server-key").await, 0);
     // Made anew under the same id, it is another server with another key.
@@ -91,7 +91,7 @@ async fn the_private_half_is_seen_nowhere() {
     let (alice, id) = (server_user(tenant(1, 1)), server_id(1));
     let wanted = server_spec(facade.network("blue").await);
     facade.ensure(&alice, 1, &wanted).await.unwrap();
-    let secret = facade.keys.reveal(&alice, id.as_uuid()).await.unwrap();
+    let secret = facade.keys.private_key(&alice, id.as_uuid()).await.unwrap();
     // The lines after the first are the key's own, the next one of them the same in every key of this sort.
     let lines: Vec<_> = secret.expose_text().unwrap().lines().skip(2).collect();
     let private: Vec<_> = lines.into_iter().filter(|line| line.len() > 60).collect();
@@ -108,7 +108,7 @@ async fn the_private_half_is_seen_nowhere() {
     said.push(format!("{:?}", cloud.oracle().instances()));
     let refused = facade
         .keys
-        .reveal(&reader(), id.as_uuid())
+        .private_key(&reader(), id.as_uuid())
         .await
         .unwrap_err();
     said.push(format!("{refused} {refused:?}"));
@@ -141,7 +141,7 @@ async fn without_a_keyring_servers_have_no_keys_and_their_user_data_is_their_own
         facade.store.clone(),
         clock,
         Arc::new(NoDependencyCheck),
-        SshKeys::Without,
+        SshKeys::Disabled,
     );
     let servers = servers.unwrap().with_region(north(), [].into());
     let mut wanted = server_spec(facade.network("blue").await);

@@ -27,7 +27,7 @@ fn servers() -> Servers {
         memory_store(),
         clock,
         Arc::new(NoDependencyCheck),
-        SshKeys::Without,
+        SshKeys::Disabled,
     );
     let servers = servers.unwrap();
     servers.with_region(north(), OptionalVerb::ALL.into())

@@ -24,13 +24,13 @@ use fleetwright_store::Store;
 fn native(image: &Image) -> Option<fleetwright::ImageId> {
     match &image.origin {
         Origin::File => None,
-        Origin::Made { native, .. } => native.clone(),
+        Origin::Snapshot { native, .. } => native.clone(),
     }
 }
 
-fn trouble(image: &Image) -> &str {
+fn last_error(image: &Image) -> &str {
     let snapshot = image.snapshot.as_ref().unwrap();
-    snapshot.trouble.as_deref().unwrap_or_default()
+    snapshot.last_error.as_deref().unwrap_or_default()
 }
 
 #[tokio::test(start_paused = true)]
@@ -227,7 +227,7 @@ async fn a_machine_that_went_before_it_was_copied_is_a_failure_in_words() {
     facade.region().snapshots.pass().await.unwrap();
     let failed = facade.snapshot_image().await;
     assert_eq!(failed.state, ImageState::Failed);
-    let words = trouble(&failed);
+    let words = last_error(&failed);
     assert!(
         words.starts_with("its machine no longer exists") && words.contains("fleetwright-"),
         "{words}"
@@ -265,14 +265,17 @@ async fn a_cloud_in_trouble_is_asked_again_until_it_does_it_or_patience_ends() {
         tokio::time::sleep(Duration::from_secs(60)).await;
         let waiting = facade.snapshot_image().await;
         assert_eq!(waiting.state, ImageState::Pending);
-        assert!(trouble(&waiting).contains("too many calls"), "{waiting:#?}");
+        assert!(
+            last_error(&waiting).contains("too many calls"),
+            "{waiting:#?}"
+        );
         assert_eq!(
             cloud.oracle().calls_of(WireCall::Snapshot),
             1,
             "it said when"
         );
         let ready = facade.until_snapshot(ImageState::Ready).await;
-        assert_eq!(trouble(&ready), "");
+        assert_eq!(last_error(&ready), "");
     };
     tokio::select! {
         biased;
@@ -306,7 +309,7 @@ async fn a_cloud_in_trouble_is_asked_again_until_it_does_it_or_patience_ends() {
         () = facade.region().snapshots.run() => panic!("it works until it is dropped"),
     };
     assert_eq!(failed.state, ImageState::Failed);
-    assert!(trouble(&failed).starts_with("gave up: "), "{failed:#?}");
+    assert!(last_error(&failed).starts_with("gave up: "), "{failed:#?}");
     let calls = cloud.oracle().calls_of(WireCall::Snapshot);
     assert!((50..200).contains(&calls), "{calls} calls in six hours");
 }
@@ -348,7 +351,7 @@ async fn an_image_settles_before_it_is_ready_and_is_not_made_once_it_is_retired(
         (failed.state, cloud.oracle().images().len()),
         (ImageState::Failed, 1)
     );
-    assert_eq!(trouble(&failed), "it was retired before it was created");
+    assert_eq!(last_error(&failed), "it was retired before it was created");
 }
 
 #[tokio::test(start_paused = true)]

@@ -66,7 +66,7 @@ async fn history(strikes: Vec<(u64, Kind)>, client: Client) -> u64 {
             assert_eq!(made.len(), 1, "{what}");
             let native = match found.origin {
                 Origin::File => None,
-                Origin::Made { native, .. } => native,
+                Origin::Snapshot { native, .. } => native,
             };
             assert_eq!(native.as_ref(), Some(&made[0].id), "{what}");
         }

@@ -92,7 +92,7 @@ async fn from_two_files_to_a_running_server_and_back_to_nothing() {
         facade.servers.delete(&alice, server_id(1)).await.unwrap();
         facade.until_server_gone().await;
         let gone = facade.networks.finish(&alice, network).await.unwrap();
-        assert_eq!(gone, Deletion::Gone);
+        assert_eq!(gone, Deletion::Deleted);
     };
     facade.during_region(story).await;
     assert!(cloud.oracle().leftovers().is_nothing());

@@ -7,7 +7,7 @@ use fleetwright::{InstanceConfig, InstanceProvisioner};
 use fleetwright_region::{
     controller::{Controller, ControllerPolicy},
     ids::NetworkId,
-    mapping::{LaunchPlanner, LaunchSpec, Unplannable},
+    mapping::{LaunchPlanner, LaunchSpec, PlanError},
     monitor::{Monitor, Policy},
     secret::SshKeys,
     server::{NewServer, NoDependencyCheck, ServerId, ServerView, Servers},
@@ -45,15 +45,15 @@ impl NamePlanner {
 }
 
 impl LaunchPlanner for NamePlanner {
-    fn plan(&self, spec: &LaunchSpec) -> Result<InstanceConfig, Unplannable> {
+    fn plan(&self, spec: &LaunchSpec) -> Result<InstanceConfig, PlanError> {
         let region = north();
         let flavor = self.flavors.get(spec.flavor.as_str());
         let image = self.images.get(spec.image.as_str());
-        let flavor = flavor.ok_or_else(|| Unplannable::NoFlavor {
+        let flavor = flavor.ok_or_else(|| PlanError::NoFlavor {
             flavor: spec.flavor.clone(),
             region: region.clone(),
         })?;
-        let image = image.ok_or_else(|| Unplannable::NoImage {
+        let image = image.ok_or_else(|| PlanError::NoImage {
             image: spec.image.clone(),
             region: region.clone(),
         })?;
@@ -64,7 +64,7 @@ impl LaunchPlanner for NamePlanner {
             builder = builder.user_data(data.as_bytes());
         }
         let built = builder.build();
-        built.map_err(|source| Unplannable::Refused { region, source })
+        built.map_err(|source| PlanError::Refused { region, source })
     }
 }
 
@@ -115,7 +115,7 @@ impl TestRegion {
             Arc::clone(&store),
             Arc::clone(&clock),
             dependencies,
-            SshKeys::Without,
+            SshKeys::Disabled,
         );
         let planner = Arc::new(names);
         let controller = Controller::new(

@@ -93,10 +93,10 @@ pub(super) fn classify(error: ServerError) -> Failure {
 
 /// Whether a failed check of dependencies can succeed when it is repeated.
 fn is_transient(ground: &DependencyError) -> bool {
-    use RecordError::{Busy, EntropyError, Store};
+    use RecordError::{Busy, Entropy, Store};
     matches!(
         ground,
-        DependencyError::Record(Store(_) | Busy { .. } | EntropyError(_))
+        DependencyError::Record(Store(_) | Busy { .. } | Entropy(_))
     )
 }
 

@@ -238,7 +238,7 @@ impl FacadeBuilder {
             catalog.clone(),
         ));
         let server_keys = match keys {
-            KeySource::Without => SshKeys::Without,
+            KeySource::Without => SshKeys::Disabled,
             KeySource::Keyring(keyring) => {
                 SshKeys::OnePerServer(ServerKeys::new(store.clone(), keyring, entropy)?)
             }

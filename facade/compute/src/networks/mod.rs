@@ -111,7 +111,7 @@ impl NetworkDeletionController {
             return Ok(self.look_again());
         }
         match self.networks.finish(&self.service, id).await? {
-            Deletion::Gone => {
+            Deletion::Deleted => {
                 self.marked().remove(&id);
                 counter!("fleetwright_compute_networks_deleted_total").increment(1);
                 tracing::info!("the network is gone");

@@ -33,16 +33,16 @@ pub enum Mismatch {
 
 /// Every reason why an image does not boot on a flavor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfit(Vec<Mismatch>);
+pub struct Incompatible(Vec<Mismatch>);
 
-impl Unfit {
+impl Incompatible {
     /// Each reason; there is at least one.
     pub fn reasons(&self) -> &[Mismatch] {
         &self.0
     }
 }
 
-impl std::fmt::Display for Unfit {
+impl std::fmt::Display for Incompatible {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (position, reason) in self.0.iter().enumerate() {
             f.write_str(if position == 0 { "" } else { "; " })?;
@@ -52,10 +52,10 @@ impl std::fmt::Display for Unfit {
     }
 }
 
-impl std::error::Error for Unfit {}
+impl std::error::Error for Incompatible {}
 
 /// Whether an image boots on a flavor, in bytes and for all reasons at once. Neither need be on offer.
-pub fn fit(flavor: &Flavor, image: &Image) -> Result<(), Unfit> {
+pub fn check_compatible(flavor: &Flavor, image: &Image) -> Result<(), Incompatible> {
     let mut reasons = Vec::new();
     if flavor.architecture != image.architecture {
         reasons.push(Mismatch::Architecture {
@@ -79,7 +79,7 @@ pub fn fit(flavor: &Flavor, image: &Image) -> Result<(), Unfit> {
     if reasons.is_empty() {
         Ok(())
     } else {
-        Err(Unfit(reasons))
+        Err(Incompatible(reasons))
     }
 }
 
@@ -141,11 +141,11 @@ mod tests {
         flavor.disk = "20 GB".parse().unwrap();
         image.size = "20 GiB".parse().unwrap();
         assert_eq!(
-            fit(&flavor, &image).unwrap_err().to_string(),
+            check_compatible(&flavor, &image).unwrap_err().to_string(),
             "the image needs a disk of 20 GiB and the flavor has one of 20 GB"
         );
         flavor.disk = "21475 MB".parse().unwrap();
-        assert_eq!(fit(&flavor, &image), Ok(()));
+        assert_eq!(check_compatible(&flavor, &image), Ok(()));
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
         flavor.architecture = Architecture::Aarch64;
         flavor.disk = ByteSize::from_bytes(1);
         image.virtualization = Virtualization::Baremetal;
-        let unfit = fit(&flavor, &image).unwrap_err();
+        let unfit = check_compatible(&flavor, &image).unwrap_err();
         assert_eq!(unfit.reasons().len(), 3);
         assert_eq!(
             unfit.to_string(),
@@ -179,7 +179,7 @@ mod tests {
             let (mut flavor, mut image) = (flavor("f"), image("i"));
             (flavor.baremetal, image.virtualization) = (baremetal, virtualization);
             assert_eq!(
-                fit(&flavor, &image).is_ok(),
+                check_compatible(&flavor, &image).is_ok(),
                 fits,
                 "{virtualization:?} {baremetal}"
             );
@@ -190,7 +190,7 @@ mod tests {
     fn what_is_retired_fits_and_is_not_offered() {
         let (mut flavor, mut image) = (flavor("f"), image("i"));
         (flavor.retired, image.retired) = (true, true);
-        assert_eq!(fit(&flavor, &image), Ok(()));
+        assert_eq!(check_compatible(&flavor, &image), Ok(()));
         assert_eq!(
             flavor.check_offered().unwrap_err().to_string(),
             "flavor f is retired: choose one that is offered"
@@ -213,7 +213,7 @@ mod tests {
             let (mut flavor, mut image) = (flavor("f"), image("i"));
             flavor.disk = ByteSize::from_bytes(disk);
             image.size = ByteSize::from_bytes(size);
-            prop_assert_eq!(fit(&flavor, &image).is_ok(), disk >= size);
+            prop_assert_eq!(check_compatible(&flavor, &image).is_ok(), disk >= size);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::ids::ImageId;
 
 /// The catalog in force. Nothing in it ever becomes older.
 #[derive(Debug, Default)]
-pub(super) struct Current {
+pub(super) struct CurrentCatalog {
     catalog: Arc<Catalog>,
     /// Everything up to here is in it.
     read_at: Revision,
@@ -17,7 +17,7 @@ pub(super) struct Current {
     newer: BTreeMap<ImageId, Revision>,
 }
 
-impl Current {
+impl CurrentCatalog {
     pub(super) fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.catalog)
     }
@@ -90,7 +90,7 @@ mod tests {
     }
 
     /// When each image was written that is in force.
-    fn dates(current: &Current) -> BTreeMap<String, u64> {
+    fn dates(current: &CurrentCatalog) -> BTreeMap<String, u64> {
         let catalog = current.catalog();
         let images = catalog.images();
         let date = |image: &Image| (image.id.to_string(), image.name.parse().unwrap());
@@ -102,7 +102,7 @@ mod tests {
         fn nothing_becomes_older_and_nothing_that_was_heard_is_forgotten(
             story in prop::collection::vec(happens(), 1..40),
         ) {
-            let (mut current, mut stored) = (Current::default(), BTreeMap::new());
+            let (mut current, mut stored) = (CurrentCatalog::default(), BTreeMap::new());
             let mut later: Vec<(usize, Heard)> = Vec::new();
             let mut revision = 0;
             for (step, event) in story.iter().enumerate() {

@@ -41,14 +41,14 @@ pub(super) trait Entry: Document + Clone + Eq {
     type Id: Clone + Ord + fmt::Display + Into<EntryId>;
 
     /// Fields that servers rely on: an entry that differs in one of them is another one.
-    const UNCHANGING: &'static [&'static str];
+    const IMMUTABLE: &'static [&'static str];
 
     fn id(&self) -> &Self::Id;
 
     fn retired(&mut self) -> &mut bool;
 
     /// Whether files say that it is there, or that it is not.
-    fn is_of_file(&self) -> bool;
+    fn is_from_file(&self) -> bool;
 
     /// The fields in which another entry of the same id differs, but for being retired.
     fn differences(&self, other: &Self) -> Vec<&'static str>;

@@ -191,7 +191,7 @@ impl Document for Flavor {
 
 impl Entry for Flavor {
     type Id = FlavorId;
-    const UNCHANGING: &'static [&'static str] = &["architecture", "baremetal", "gpu"];
+    const IMMUTABLE: &'static [&'static str] = &["architecture", "baremetal", "gpu"];
 
     fn id(&self) -> &FlavorId {
         &self.id
@@ -201,7 +201,7 @@ impl Entry for Flavor {
         &mut self.retired
     }
 
-    fn is_of_file(&self) -> bool {
+    fn is_from_file(&self) -> bool {
         true
     }
 

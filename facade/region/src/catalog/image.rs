@@ -57,7 +57,7 @@ pub enum Origin {
     #[default]
     File,
     /// A tenant had it made, of a server in one region. No file says anything of it.
-    Made {
+    Snapshot {
         /// In which region. It is in no other.
         region: RegionId,
         /// What the region's provider calls it, once there is one.
@@ -70,7 +70,7 @@ impl Origin {
     pub fn is_file(&self) -> bool {
         match self {
             Self::File => true,
-            Self::Made { .. } => false,
+            Self::Snapshot { .. } => false,
         }
     }
 }
@@ -275,7 +275,7 @@ impl Document for Image {
 
 impl Entry for Image {
     type Id = ImageId;
-    const UNCHANGING: &'static [&'static str] = &["architecture", "virtualization"];
+    const IMMUTABLE: &'static [&'static str] = &["architecture", "virtualization"];
 
     fn id(&self) -> &ImageId {
         &self.id
@@ -285,7 +285,7 @@ impl Entry for Image {
         &mut self.retired
     }
 
-    fn is_of_file(&self) -> bool {
+    fn is_from_file(&self) -> bool {
         self.origin.is_file()
     }
 

@@ -9,24 +9,24 @@ mod entry;
 mod file;
 mod flavor;
 mod image;
-mod made;
 mod reload;
 mod service;
 mod size;
 mod snapshot;
+mod tenant_image;
 
-pub use compat::{Mismatch, NotOffered, Unfit, fit};
+pub use compat::{Incompatible, Mismatch, NotOffered, check_compatible};
 pub use entry::EntryId;
 pub use file::CatalogFile;
 pub use flavor::{Architecture, Flavor, Gpu, GpuVendor};
 pub use image::{Image, ImageState, Kernel, Origin, Os, Virtualization, Visibility};
-pub(crate) use made::advance;
-pub use made::{ImageError, Making, NewImage};
 pub use reload::{Catalog, Change, Reload};
 pub use service::{CatalogService, LoadError, MAX_FILE_BYTES};
-pub use size::{BadSize, ByteSize, Unit};
+pub use size::{ByteSize, InvalidSize, Unit};
 pub use snapshot::Snapshot;
-pub(crate) use snapshot::{Details, Intent};
+pub(crate) use snapshot::{ImageDetails, ImageRequest};
+pub(crate) use tenant_image::advance;
+pub use tenant_image::{ImageError, NewImage, SnapshotProgress};
 
 #[cfg(test)]
 mod tests;

@@ -142,7 +142,7 @@ impl Merge<'_> {
     ) -> BTreeMap<T::Id, T> {
         let mut after = before.clone();
         for (id, entry) in &mut after {
-            let left_out = entry.is_of_file() && !file.contains_key(id);
+            let left_out = entry.is_from_file() && !file.contains_key(id);
             let retired = entry.retired();
             if left_out && !*retired {
                 *retired = true;
@@ -152,7 +152,7 @@ impl Merge<'_> {
         for (id, written) in file {
             let known: EntryId = id.clone().into();
             match before.get(id) {
-                Some(entry) if !entry.is_of_file() => {
+                Some(entry) if !entry.is_from_file() => {
                     let what = "a tenant has it already: want another id";
                     let place = format!("id of {known}");
                     self.problems
@@ -173,7 +173,7 @@ impl Merge<'_> {
         let differences = before.differences(&written.entry);
         for field in differences
             .iter()
-            .filter(|field| T::UNCHANGING.contains(field))
+            .filter(|field| T::IMMUTABLE.contains(field))
         {
             let (was, is) = (shown(&before, field), shown(&written.entry, field));
             let what = format!(

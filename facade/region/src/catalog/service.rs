@@ -18,7 +18,8 @@ use fleetwright_store::{
 };
 
 use super::{
-    Catalog, CatalogFile, Change, EntryId, Flavor, Image, Reload, current::Current, entry::Entry,
+    Catalog, CatalogFile, Change, EntryId, Flavor, Image, Reload, current::CurrentCatalog,
+    entry::Entry,
 };
 use crate::{
     file::Problems,
@@ -70,7 +71,7 @@ pub struct CatalogService {
     flavors: Table<Flavor>,
     pub(super) images: Table<Image>,
     pub(super) store: Arc<dyn Store>,
-    current: RwLock<Current>,
+    current: RwLock<CurrentCatalog>,
 }
 
 impl CatalogService {

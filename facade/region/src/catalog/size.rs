@@ -141,7 +141,7 @@ impl fmt::Debug for ByteSize {
 /// Why a text is no size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadSize {
+pub enum InvalidSize {
     /// It does not begin with a whole number.
     #[error("{0:?} is no size: want a whole number and a unit, as in \"16 GiB\"")]
     NoNumber(String),
@@ -157,29 +157,32 @@ pub enum BadSize {
 }
 
 impl FromStr for ByteSize {
-    type Err = BadSize;
+    type Err = InvalidSize;
 
-    fn from_str(text: &str) -> Result<Self, BadSize> {
+    fn from_str(text: &str) -> Result<Self, InvalidSize> {
         let shown = || text.chars().take(40).collect::<String>();
         let digits = text
             .find(|c: char| !c.is_ascii_digit())
             .unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
         if number.is_empty() || unit.starts_with(['.', ',', '_']) {
-            return Err(BadSize::NoNumber(shown()));
+            return Err(InvalidSize::NoNumber(shown()));
         }
         let unit = unit.trim_matches(' ');
         if unit.is_empty() {
-            return Err(BadSize::NoUnit(shown()));
+            return Err(InvalidSize::NoUnit(shown()));
         }
         let named = Unit::ALL.into_iter().find(|known| known.name() == unit);
         let Some(named) = named else {
             let hint = hint(unit);
-            return Err(BadSize::NoSuchUnit(unit.chars().take(40).collect(), hint));
+            return Err(InvalidSize::NoSuchUnit(
+                unit.chars().take(40).collect(),
+                hint,
+            ));
         };
         let count = number.parse().ok();
         let size = count.and_then(|count| Self::new(count, named));
-        size.ok_or_else(|| BadSize::TooLarge(shown()))
+        size.ok_or_else(|| InvalidSize::TooLarge(shown()))
     }
 }
 

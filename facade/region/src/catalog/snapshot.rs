@@ -23,10 +23,10 @@ pub struct Snapshot {
     /// What the machine was booted from.
     pub source: ImageId,
     /// When it was asked for.
-    pub asked_at: DateTime<Utc>,
+    pub requested_at: DateTime<Utc>,
     /// When the cloud's name for it was written down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub begun_at: Option<DateTime<Utc>>,
+    pub started_at: Option<DateTime<Utc>>,
     /// How often in a row the cloud did not do it.
     #[serde(default)]
     pub failures: u32,
@@ -35,7 +35,7 @@ pub struct Snapshot {
     pub not_before: Option<DateTime<Utc>>,
     /// Why the last try failed, in words; of an image that failed, why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trouble: Option<String>,
+    pub last_error: Option<String>,
 }
 
 impl Snapshot {
@@ -44,24 +44,24 @@ impl Snapshot {
         server: ServerId,
         machine: InstanceId,
         source: ImageId,
-        asked_at: DateTime<Utc>,
+        requested_at: DateTime<Utc>,
     ) -> Self {
         Self {
             server,
             machine,
             source,
-            asked_at,
-            begun_at: None,
+            requested_at,
+            started_at: None,
             failures: 0,
             not_before: None,
-            trouble: None,
+            last_error: None,
         }
     }
 }
 
 /// What is to be written of an image beside what every image has.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Details {
+pub(crate) struct ImageDetails {
     pub(crate) description: Option<String>,
     pub(crate) tags: Tags,
     /// How large its disk is, if that is larger than its source.
@@ -71,7 +71,7 @@ pub(crate) struct Details {
 
 /// What makes two requests for an image one. The rest follows from what there is when the first of them comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Intent {
+pub(crate) struct ImageRequest {
     pub(crate) name: String,
     pub(crate) visibility: Visibility,
     pub(crate) region: Option<RegionId>,
@@ -81,11 +81,11 @@ pub(crate) struct Intent {
     pub(crate) tags: Tags,
 }
 
-impl Intent {
+impl ImageRequest {
     pub(crate) fn of(image: &Image) -> Self {
         let region = match &image.origin {
             Origin::File => None,
-            Origin::Made { region, .. } => Some(region.clone()),
+            Origin::Snapshot { region, .. } => Some(region.clone()),
         };
         Self {
             name: image.name.clone(),

@@ -9,12 +9,12 @@ use serde_json::json;
 use super::*;
 use crate::{
     ids::{FlavorId, ImageId},
-    testing::{organization, project, somebody, store},
+    testing::{organization, project, store, user_with_role},
 };
 
-mod made;
 mod others;
 mod property;
+mod tenant_images;
 
 const EXAMPLE: &str = include_str!("../../catalog.example.toml");
 
@@ -43,7 +43,7 @@ fn flavor_id(id: &str) -> FlavorId {
 }
 
 fn reader() -> Principal {
-    somebody(
+    user_with_role(
         "project-reader",
         Scope::Project(organization(1), project(1)),
     )
@@ -294,23 +294,23 @@ async fn everybody_sees_what_is_theirs_and_nothing_else() {
     // Each: who, how many images they list, whether they see acme's own.
     let table = [
         (
-            somebody("project-reader", Scope::Project(acme, project(1))),
+            user_with_role("project-reader", Scope::Project(acme, project(1))),
             Some(3),
             true,
         ),
         (
-            somebody("organization-auditor", Scope::Organization(acme)),
+            user_with_role("organization-auditor", Scope::Organization(acme)),
             Some(3),
             true,
         ),
         (
-            somebody("platform-administrator", Scope::Global),
+            user_with_role("platform-administrator", Scope::Global),
             Some(3),
             true,
         ),
         (reader(), Some(2), false),
         (
-            somebody(
+            user_with_role(
                 "organization-administrator",
                 Scope::Organization(organization(2)),
             ),

@@ -14,18 +14,18 @@ impl MachineAccess {
     pub async fn ssh_key(&self, who: &Principal, id: ServerId) -> Result<Secret, MachineError> {
         let verb = Verb::SshKey;
         let server = self.permitted(who, verb, id).await?;
-        let answer = self.reveal(&server).await;
+        let answer = self.open_key(&server).await;
         Self::ended(verb, id, Some(&server.region), answer)
     }
 
-    async fn reveal(&self, server: &Server) -> Result<Secret, MachineError> {
+    async fn open_key(&self, server: &Server) -> Result<Secret, MachineError> {
         let id = server.id;
         let keys = match (&self.keys, &server.public_key) {
             (_, None) => return Err(MachineError::NoKey(id)),
-            (SshKeys::Without, Some(_)) => return Err(MachineError::NoKeyring(id)),
+            (SshKeys::Disabled, Some(_)) => return Err(MachineError::NoKeyring(id)),
             (SshKeys::OnePerServer(keys), Some(_)) => keys,
         };
-        match keys.reveal(&self.own, id.as_uuid()).await {
+        match keys.private_key(&self.own, id.as_uuid()).await {
             Ok(secret) => Ok(secret),
             Err(KeyError::NotFound(_)) => Err(MachineError::NoKey(id)),
             Err(KeyError::Store(error)) => Err(error.into()),

@@ -8,5 +8,5 @@ mod plan;
 mod planner;
 
 pub use file::{NetworkMapping, Provider, RegionMapping};
-pub use plan::{LaunchPlanner, LaunchSpec, Unplannable};
+pub use plan::{LaunchPlanner, LaunchSpec, PlanError};
 pub use planner::RegionPlanner;

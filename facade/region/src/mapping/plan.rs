@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fleetwright::{InstanceConfig, InvalidValue, LaunchToken, PublicAddress, Tags, UserData};
 
 use crate::{
-    catalog::{ByteSize, ImageState, Unfit},
+    catalog::{ByteSize, ImageState, Incompatible},
     ids::{FlavorId, ImageId, NetworkId, RegionId, SecurityGroupId},
 };
 
@@ -38,13 +38,13 @@ pub struct LaunchSpec {
 /// and waits for nothing. The same spec gives the same config until the catalog or the mapping changes.
 pub trait LaunchPlanner: Send + Sync {
     /// The config to launch, or why there is none, in words for the one who can mend it.
-    fn plan(&self, spec: &LaunchSpec) -> Result<InstanceConfig, Unplannable>;
+    fn plan(&self, spec: &LaunchSpec) -> Result<InstanceConfig, PlanError>;
 }
 
 /// Why a spec cannot be launched in a region. Nothing was asked of a cloud.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Unplannable {
+pub enum PlanError {
     /// The catalog never had this flavor.
     #[error("flavor {flavor} is not in the catalog of region {region}: choose one that is")]
     NoFlavor {
@@ -73,19 +73,19 @@ pub enum Unplannable {
     },
     /// The image was made of a server and is where that was.
     #[error(
-        "image {image} was made in region {made_in} and is not in region {region}: choose one that is"
+        "image {image} was made in region {created_in} and is not in region {region}: choose one that is"
     )]
-    Elsewhere {
+    OtherRegion {
         /// Which image.
         image: ImageId,
         /// Where it would have to be.
         region: RegionId,
         /// Where it is.
-        made_in: RegionId,
+        created_in: RegionId,
     },
     /// The image is not there yet, or never will be.
     #[error("image {image} cannot be booted: it is {state}")]
-    NotMade {
+    NotReady {
         /// Which image.
         image: ImageId,
         /// How far it is.
@@ -93,13 +93,13 @@ pub enum Unplannable {
     },
     /// The image does not boot on the flavor.
     #[error("image {image} does not boot on flavor {flavor}")]
-    Unfit {
+    Incompatible {
         /// Which flavor.
         flavor: FlavorId,
         /// Which image.
         image: ImageId,
         /// Every reason.
-        source: Unfit,
+        source: Incompatible,
     },
     /// A planner that is given native names as it plans was given one that is none.
     #[error("the launch as it is mapped in region {region} is refused")]

@@ -8,9 +8,9 @@ use std::{
 use fleetwright::{ImageId, InstanceConfig, Placement};
 use fleetwright_identity::{Principal, Refused};
 
-use super::{LaunchPlanner, LaunchSpec, NetworkMapping, RegionMapping, Unplannable};
+use super::{LaunchPlanner, LaunchSpec, NetworkMapping, PlanError, RegionMapping};
 use crate::{
-    catalog::{Catalog, CatalogService, EntryId, Flavor, Image, Origin, Unit, fit},
+    catalog::{Catalog, CatalogService, EntryId, Flavor, Image, Origin, Unit, check_compatible},
     file::Problems,
     ids::NetworkId,
 };
@@ -76,28 +76,24 @@ impl RegionPlanner {
 }
 
 impl LaunchPlanner for RegionPlanner {
-    fn plan(&self, spec: &LaunchSpec) -> Result<InstanceConfig, Unplannable> {
+    fn plan(&self, spec: &LaunchSpec) -> Result<InstanceConfig, PlanError> {
         self.mapping().plan(&self.catalog.current(), spec)
     }
 }
 
 impl RegionMapping {
     /// What is launched for a spec under a catalog. Pure.
-    pub fn plan(
-        &self,
-        catalog: &Catalog,
-        spec: &LaunchSpec,
-    ) -> Result<InstanceConfig, Unplannable> {
+    pub fn plan(&self, catalog: &Catalog, spec: &LaunchSpec) -> Result<InstanceConfig, PlanError> {
         let region = || self.region.clone();
         let flavor = catalog
             .flavor(&spec.flavor)
-            .ok_or_else(|| Unplannable::NoFlavor {
+            .ok_or_else(|| PlanError::NoFlavor {
                 flavor: spec.flavor.clone(),
                 region: region(),
             })?;
         let image = catalog
             .image(&spec.image)
-            .ok_or_else(|| Unplannable::NoImage {
+            .ok_or_else(|| PlanError::NoImage {
                 image: spec.image.clone(),
                 region: region(),
             })?;
@@ -106,7 +102,7 @@ impl RegionMapping {
             .get(&spec.flavor)
             .ok_or_else(|| self.missing(format!("flavor {}", spec.flavor), "flavors"))?;
         let native_image = self.native_image(image)?;
-        fit(flavor, image).map_err(|source| Unplannable::Unfit {
+        check_compatible(flavor, image).map_err(|source| PlanError::Incompatible {
             flavor: spec.flavor.clone(),
             image: spec.image.clone(),
             source,
@@ -121,27 +117,27 @@ impl RegionMapping {
     }
 
     /// What the provider calls an image, if the region has it.
-    fn native_image<'m>(&'m self, image: &'m Image) -> Result<&'m ImageId, Unplannable> {
+    fn native_image<'m>(&'m self, image: &'m Image) -> Result<&'m ImageId, PlanError> {
         match &image.origin {
             Origin::File => self
                 .images
                 .get(&image.id)
                 .ok_or_else(|| self.missing(format!("image {}", image.id), "images")),
-            Origin::Made { region, native } if *region == self.region => {
-                native.as_ref().ok_or_else(|| Unplannable::NotMade {
+            Origin::Snapshot { region, native } if *region == self.region => {
+                native.as_ref().ok_or_else(|| PlanError::NotReady {
                     image: image.id.clone(),
                     state: image.state,
                 })
             }
-            Origin::Made { region, .. } => Err(Unplannable::Elsewhere {
+            Origin::Snapshot { region, .. } => Err(PlanError::OtherRegion {
                 image: image.id.clone(),
                 region: self.region.clone(),
-                made_in: region.clone(),
+                created_in: region.clone(),
             }),
         }
     }
 
-    fn placement(&self, spec: &LaunchSpec) -> Result<Placement, Unplannable> {
+    fn placement(&self, spec: &LaunchSpec) -> Result<Placement, PlanError> {
         let network = self.network(&spec.network)?;
         let mut placement = Placement::default();
         placement.zone = network.zone.clone().or_else(|| self.zone.clone());
@@ -159,7 +155,7 @@ impl RegionMapping {
         Ok(placement)
     }
 
-    fn network(&self, id: &NetworkId) -> Result<&NetworkMapping, Unplannable> {
+    fn network(&self, id: &NetworkId) -> Result<&NetworkMapping, PlanError> {
         let found = self.networks.get(id).or(self.default_network.as_ref());
         found.ok_or_else(|| self.missing(format!("network {id}"), &format!("networks.{id}")))
     }
@@ -168,12 +164,12 @@ impl RegionMapping {
     fn has_image(&self, image: &Image) -> bool {
         match &image.origin {
             Origin::File => self.images.contains_key(&image.id),
-            Origin::Made { region, .. } => *region == self.region,
+            Origin::Snapshot { region, .. } => *region == self.region,
         }
     }
 
-    fn missing(&self, what: String, place: &str) -> Unplannable {
-        Unplannable::Unmapped {
+    fn missing(&self, what: String, place: &str) -> PlanError {
+        PlanError::Unmapped {
             what,
             region: self.region.clone(),
             place: place.to_owned(),
@@ -183,14 +179,14 @@ impl RegionMapping {
 
 /// How large a disk is asked for. Clouds count disks in GiB, whatever they call the unit: rounded up, so that a server
 /// never has less than its flavor says. A machine of its own has the disks that it has.
-fn disk(flavor: &Flavor) -> Result<Option<NonZeroU32>, Unplannable> {
+fn disk(flavor: &Flavor) -> Result<Option<NonZeroU32>, PlanError> {
     if flavor.baremetal {
         return Ok(None);
     }
     let size = u32::try_from(flavor.disk.at_least(Unit::GiB));
     match size {
         Ok(size) => Ok(NonZeroU32::new(size)),
-        Err(_) => Err(Unplannable::DiskTooLarge {
+        Err(_) => Err(PlanError::DiskTooLarge {
             flavor: flavor.id.clone(),
             disk: flavor.disk,
         }),

@@ -8,7 +8,7 @@ use fleetwright_store::{Check, Document, Invalid, Store, Transaction, Versioned}
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AuthorityKey, Filter, Listed, RecordError,
+    AuthorityKey, Filter, RecordError, RecordList,
     tenant_records::{ATTEMPTS, TenantRecord, TenantRecords, busy},
 };
 use crate::{
@@ -102,7 +102,7 @@ impl SshAuthorities {
         &self,
         principal: &Principal,
         filter: &Filter,
-    ) -> Result<Listed<SshAuthority>, RecordError> {
+    ) -> Result<RecordList<SshAuthority>, RecordError> {
         self.records.list(principal, &filter.within).await
     }
 
@@ -117,7 +117,7 @@ impl SshAuthorities {
         let found = self.get(principal, id).await?;
         let wanted = Scope::Project(organization, project);
         if found.value.scope() != wanted {
-            return Err(RecordError::Elsewhere {
+            return Err(RecordError::NotIn {
                 what: SshAuthority::WHAT,
                 id: id.to_string(),
                 wanted: wanted.to_string(),

@@ -4,7 +4,7 @@ use fleetwright_identity::Refused;
 use fleetwright_runtime::entropy::EntropyError;
 use fleetwright_store::{Invalid, StoreError};
 
-use super::{BadNetwork, BadRule};
+use super::{InvalidNetwork, InvalidRule};
 use crate::{
     ids::{NetworkId, RegionId},
     name::Name,
@@ -56,7 +56,7 @@ pub enum RecordError {
     NotDeleting(NetworkId),
     /// It is given twice.
     #[error("{what} {id} is given twice: leave one out")]
-    Twice {
+    Duplicate {
         /// What.
         what: &'static str,
         /// Which.
@@ -64,7 +64,7 @@ pub enum RecordError {
     },
     /// It is there, and not where it would have to be.
     #[error("{what} {id} is not in {wanted}: choose one that is")]
-    Elsewhere {
+    NotIn {
         /// What.
         what: &'static str,
         /// Which.
@@ -87,10 +87,10 @@ pub enum RecordError {
     },
     /// What was asked for is no network.
     #[error(transparent)]
-    BadNetwork(#[from] BadNetwork),
+    InvalidNetwork(#[from] InvalidNetwork),
     /// What was asked for are no rules.
     #[error(transparent)]
-    BadRule(#[from] BadRule),
+    InvalidRule(#[from] InvalidRule),
     /// Others wrote the same records again and again.
     #[error("{what} {id} is being changed by others: ask again")]
     Busy {
@@ -101,7 +101,7 @@ pub enum RecordError {
     },
     /// There is no id without randomness.
     #[error(transparent)]
-    EntropyError(#[from] EntropyError),
+    Entropy(#[from] EntropyError),
     /// The store failed.
     #[error("the store failed")]
     Store(#[from] StoreError),

@@ -8,7 +8,7 @@ use fleetwright_store::{Check, Document, Invalid, Store, Transaction, Versioned}
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Filter, Listed, Network, Networks, RecordError, Rules,
+    Filter, Network, Networks, RecordError, RecordList, Rules,
     tenant_records::{ATTEMPTS, TenantRecord, TenantRecords, busy},
 };
 use crate::{
@@ -123,7 +123,7 @@ impl SecurityGroups {
         &self,
         principal: &Principal,
         filter: &Filter,
-    ) -> Result<Listed<SecurityGroup>, RecordError> {
+    ) -> Result<RecordList<SecurityGroup>, RecordError> {
         let mut listed = self.records.list(principal, &filter.within).await?;
         let network = filter.network.as_ref();
         listed
@@ -183,11 +183,11 @@ impl SecurityGroups {
             let what = SecurityGroup::WHAT;
             if !groups.insert(*id) {
                 let id = id.to_string();
-                return Err(RecordError::Twice { what, id });
+                return Err(RecordError::Duplicate { what, id });
             }
             let found = self.get(principal, *id).await?;
             if found.value.network != network {
-                return Err(RecordError::Elsewhere {
+                return Err(RecordError::NotIn {
                     what,
                     id: id.to_string(),
                     wanted: format!("network {network}"),

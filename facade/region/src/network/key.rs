@@ -16,7 +16,7 @@ pub struct AuthorityKey(String);
 /// Why a text is no key of an authority. It never shows the text, which may be a private key by mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadAuthorityKey {
+pub enum InvalidAuthorityKey {
     /// A private key was given. It should be taken for known now.
     #[error("a private key was given: want the public one, a line that begins with its algorithm")]
     Private,
@@ -44,14 +44,14 @@ impl AuthorityKey {
     pub const MAX_CHARS: usize = fleetwright_cloud_init::MAX_AUTHORITY_KEY_BYTES;
 
     /// Reads a line, and writes it in its one form.
-    pub fn new(text: &str) -> Result<Self, BadAuthorityKey> {
+    pub fn new(text: &str) -> Result<Self, InvalidAuthorityKey> {
         let text = text.trim();
         if text.contains("PRIVATE KEY") {
-            return Err(BadAuthorityKey::Private);
+            return Err(InvalidAuthorityKey::Private);
         }
         let bad = |c: char| c.is_control() && c != '\t';
         if text.is_empty() || text.len() > Self::MAX_CHARS || text.contains(bad) {
-            return Err(BadAuthorityKey::NotOneLine);
+            return Err(InvalidAuthorityKey::NotOneLine);
         }
         let mut words = text.split_ascii_whitespace();
         let (algorithm, key) = (words.next(), words.next());
@@ -62,10 +62,13 @@ impl AuthorityKey {
             algorithm.unwrap_or_default(),
             key.unwrap_or_default()
         );
-        let mut key = PublicKey::from_openssh(&line).map_err(|_| BadAuthorityKey::Unreadable)?;
+        let mut key =
+            PublicKey::from_openssh(&line).map_err(|_| InvalidAuthorityKey::Unreadable)?;
         check_strength(key.key_data())?;
         key.set_comment(comment);
-        let line = key.to_openssh().map_err(|_| BadAuthorityKey::Unreadable)?;
+        let line = key
+            .to_openssh()
+            .map_err(|_| InvalidAuthorityKey::Unreadable)?;
         Ok(Self(line))
     }
 
@@ -82,23 +85,23 @@ impl AuthorityKey {
     }
 }
 
-fn check_sort(algorithm: &str, line: &str) -> Result<(), BadAuthorityKey> {
+fn check_sort(algorithm: &str, line: &str) -> Result<(), InvalidAuthorityKey> {
     match Algorithm::new(algorithm) {
         Ok(Algorithm::Ed25519 | Algorithm::Rsa { hash: None } | Algorithm::Ecdsa { .. }) => Ok(()),
         // A sort of its own has a name with an at sign; options have a key after them.
-        Ok(_) => Err(BadAuthorityKey::Algorithm),
+        Ok(_) => Err(InvalidAuthorityKey::Algorithm),
         Err(_) => {
             let key = |word: &str| word.starts_with("ssh-") || word.starts_with("ecdsa-");
             if line.split_ascii_whitespace().skip(1).any(key) {
-                Err(BadAuthorityKey::Options)
+                Err(InvalidAuthorityKey::Options)
             } else {
-                Err(BadAuthorityKey::Unreadable)
+                Err(InvalidAuthorityKey::Unreadable)
             }
         }
     }
 }
 
-fn check_strength(key: &KeyData) -> Result<(), BadAuthorityKey> {
+fn check_strength(key: &KeyData) -> Result<(), InvalidAuthorityKey> {
     let Some(modulus) = key.rsa().map(|key| &key.n) else {
         return Ok(());
     };
@@ -106,14 +109,14 @@ fn check_strength(key: &KeyData) -> Result<(), BadAuthorityKey> {
     let unused = bytes.first().map_or(0, |byte| byte.leading_zeros());
     let bits = (bytes.len() * 8).saturating_sub(unused as usize);
     if bits < MIN_RSA_BITS {
-        return Err(BadAuthorityKey::Short(bits));
+        return Err(InvalidAuthorityKey::Short(bits));
     }
     Ok(())
 }
 
 impl TryFrom<String> for AuthorityKey {
-    type Error = BadAuthorityKey;
-    fn try_from(text: String) -> Result<Self, BadAuthorityKey> {
+    type Error = InvalidAuthorityKey;
+    fn try_from(text: String) -> Result<Self, InvalidAuthorityKey> {
         Self::new(&text)
     }
 }

@@ -16,12 +16,12 @@ mod tenant_records;
 pub use authority::{NewSshAuthority, SshAuthorities, SshAuthority};
 pub use error::RecordError;
 pub use group::{NewSecurityGroup, SecurityGroup, SecurityGroups};
-pub use key::{AuthorityKey, BadAuthorityKey};
+pub use key::{AuthorityKey, InvalidAuthorityKey};
 pub use networks::{Deletion, IfUsed, Networks};
-pub use prefix::{BadPrefix, Prefix};
-pub use record::{BadNetwork, Network, NetworkState, NewNetwork};
-pub use rule::{BadRule, Direction, MAX_RULES, Ports, Protocol, Rule, Rules};
-pub use tenant_records::{Filter, Listed};
+pub use prefix::{InvalidPrefix, Prefix};
+pub use record::{InvalidNetwork, Network, NetworkState, NewNetwork};
+pub use rule::{Direction, InvalidRule, MAX_RULES, Ports, Protocol, Rule, Rules};
+pub use tenant_records::{Filter, RecordList};
 
 #[cfg(test)]
 mod tests;

@@ -9,8 +9,8 @@ use fleetwright_store::{
 };
 
 use super::{
-    Filter, Listed, Network, NetworkState, NewNetwork, RecordError,
-    tenant_records::{ATTEMPTS, TenantRecord as _, TenantRecords, busy, holder},
+    Filter, Network, NetworkState, NewNetwork, RecordError, RecordList,
+    tenant_records::{ATTEMPTS, TenantRecord as _, TenantRecords, busy, referrer},
 };
 use crate::{
     ids::{NetworkId, RegionId},
@@ -35,7 +35,7 @@ pub enum IfUsed {
 #[must_use]
 pub enum Deletion {
     /// There is no such network any more.
-    Gone,
+    Deleted,
     /// Something still stands in it.
     Waiting,
 }
@@ -108,7 +108,7 @@ impl Networks {
         &self,
         principal: &Principal,
         filter: &Filter,
-    ) -> Result<Listed<Network>, RecordError> {
+    ) -> Result<RecordList<Network>, RecordError> {
         let mut listed = self.records.list(principal, &filter.within).await?;
         listed.items.retain(|found| {
             let region = filter.region.as_ref();
@@ -147,7 +147,7 @@ impl Networks {
                 (NetworkState::Deleting, _) => return self.finish(principal, id).await,
                 (NetworkState::Ready, IfUsed::Refuse) => {
                     self.records.delete(principal, id).await?;
-                    return Ok(Deletion::Gone);
+                    return Ok(Deletion::Deleted);
                 }
                 (NetworkState::Ready, IfUsed::DeleteFirst) => {
                     let mut value = found.value.clone();
@@ -167,7 +167,10 @@ impl Networks {
 
     /// The networks that are going and that the principal may list: what has to be done, for whoever keeps what
     /// stands in them.
-    pub async fn deleting(&self, principal: &Principal) -> Result<Listed<Network>, RecordError> {
+    pub async fn deleting(
+        &self,
+        principal: &Principal,
+    ) -> Result<RecordList<Network>, RecordError> {
         let reach = principal.scopes_for(Verb::List, Network::RESOURCE)?;
         let index = IndexName::new(BY_STATE)?;
         let query = self
@@ -182,7 +185,7 @@ impl Networks {
             GrantedScopes::Everywhere => page.damaged,
             GrantedScopes::Within(_) => Vec::new(),
         };
-        Ok(Listed { items, damaged })
+        Ok(RecordList { items, damaged })
     }
 
     /// Lets a network that is going be gone, with its security groups, if nothing stands in it. Does nothing
@@ -195,7 +198,7 @@ impl Networks {
         for _ in 0..ATTEMPTS {
             let found = match self.records.find(principal, Verb::Delete, id).await {
                 Ok(found) => found,
-                Err(RecordError::NotFound { .. }) => return Ok(Deletion::Gone),
+                Err(RecordError::NotFound { .. }) => return Ok(Deletion::Deleted),
                 Err(error) => return Err(error),
             };
             if found.value.state == NetworkState::Ready {
@@ -203,14 +206,14 @@ impl Networks {
             }
             let left = match self.remove_groups(&found).await {
                 Ok(left) => left,
-                Err(error) if holder(&error).is_some() => return Ok(Deletion::Waiting),
+                Err(error) if referrer(&error).is_some() => return Ok(Deletion::Waiting),
                 Err(error) if error.conflict().is_some() => continue,
                 Err(error) => return Err(error.into()),
             };
             let transaction = self.records.table.remove(left, &found);
             match self.records.store.commit(&transaction).await {
-                Ok(_) => return Ok(Deletion::Gone),
-                Err(error) if holder(&error).is_some() => return Ok(Deletion::Waiting),
+                Ok(_) => return Ok(Deletion::Deleted),
+                Err(error) if referrer(&error).is_some() => return Ok(Deletion::Waiting),
                 Err(error) if error.conflict().is_some() => {}
                 Err(error) => return Err(error.into()),
             }

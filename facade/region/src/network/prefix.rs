@@ -17,7 +17,7 @@ pub struct Prefix(IpNet);
 #[error(
     "{text:?} is no range of addresses: want an address and a length, as in 10.0.0.0/16 or 2001:db8::/48"
 )]
-pub struct BadPrefix {
+pub struct InvalidPrefix {
     text: String,
 }
 
@@ -39,10 +39,10 @@ impl Prefix {
 }
 
 impl FromStr for Prefix {
-    type Err = BadPrefix;
+    type Err = InvalidPrefix;
 
-    fn from_str(text: &str) -> Result<Self, BadPrefix> {
-        read(text).map(Self::new).ok_or_else(|| BadPrefix {
+    fn from_str(text: &str) -> Result<Self, InvalidPrefix> {
+        read(text).map(Self::new).ok_or_else(|| InvalidPrefix {
             text: text.chars().take(60).collect(),
         })
     }
@@ -58,8 +58,8 @@ fn read(text: &str) -> Option<IpNet> {
 }
 
 impl TryFrom<String> for Prefix {
-    type Error = BadPrefix;
-    fn try_from(text: String) -> Result<Self, BadPrefix> {
+    type Error = InvalidPrefix;
+    fn try_from(text: String) -> Result<Self, InvalidPrefix> {
         text.parse()
     }
 }

@@ -82,7 +82,7 @@ pub struct NewNetwork {
 /// Why something is no network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadNetwork {
+pub enum InvalidNetwork {
     /// The prefix is of the other family.
     #[error("prefix {0} is of IPv6: want one of IPv4, as in 10.0.0.0/16")]
     NotV4(Prefix),
@@ -99,7 +99,7 @@ pub enum BadNetwork {
     TooManyDns(usize),
     /// A name server stands twice in the list.
     #[error("name server {0} is given twice: leave one out")]
-    TwiceDns(IpAddr),
+    DuplicateDns(IpAddr),
     /// Nobody can be asked there.
     #[error("{0} is no address of a name server: want one that can be asked")]
     BadDns(IpAddr),
@@ -107,17 +107,17 @@ pub enum BadNetwork {
 
 impl NewNetwork {
     /// Whether it can be a network.
-    pub fn check(&self) -> Result<(), BadNetwork> {
+    pub fn check(&self) -> Result<(), InvalidNetwork> {
         check_prefix(self.prefix)?;
         if self.dns.len() > MAX_DNS {
-            return Err(BadNetwork::TooManyDns(self.dns.len()));
+            return Err(InvalidNetwork::TooManyDns(self.dns.len()));
         }
         for (position, address) in self.dns.iter().enumerate() {
             if self.dns[..position].contains(address) {
-                return Err(BadNetwork::TwiceDns(*address));
+                return Err(InvalidNetwork::DuplicateDns(*address));
             }
             if address.is_unspecified() || address.is_multicast() || address.is_loopback() {
-                return Err(BadNetwork::BadDns(*address));
+                return Err(InvalidNetwork::BadDns(*address));
             }
         }
         Ok(())
@@ -145,12 +145,12 @@ impl NewNetwork {
     }
 }
 
-fn check_prefix(prefix: Prefix) -> Result<(), BadNetwork> {
+fn check_prefix(prefix: Prefix) -> Result<(), InvalidNetwork> {
     let IpNet::V4(net) = prefix.net() else {
-        return Err(BadNetwork::NotV4(prefix));
+        return Err(InvalidNetwork::NotV4(prefix));
     };
     if !LENGTHS.contains(&net.prefix_len()) {
-        return Err(BadNetwork::Length(prefix, net.prefix_len()));
+        return Err(InvalidNetwork::Length(prefix, net.prefix_len()));
     }
     let first = net.network();
     let reserved = first.octets()[0] == 0
@@ -159,7 +159,7 @@ fn check_prefix(prefix: Prefix) -> Result<(), BadNetwork> {
         // Multicast, and what lies above it.
         || first.octets()[0] >= 224;
     if reserved {
-        return Err(BadNetwork::Reserved(prefix));
+        return Err(InvalidNetwork::Reserved(prefix));
     }
     Ok(())
 }

@@ -98,7 +98,7 @@ struct Written {
 /// Why something is no rule, or rules do not go together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadRule {
+pub enum InvalidRule {
     /// The protocol has no ports.
     #[error("a rule for {0} has no ports: leave them out, or choose tcp or udp")]
     NoPorts(&'static str),
@@ -118,7 +118,7 @@ pub enum BadRule {
     PortZero,
     /// The same rule twice.
     #[error("rules {first} and {second} are the same: leave one out")]
-    Twice {
+    Duplicate {
         /// Which, from 1.
         first: usize,
         /// Which, from 1.
@@ -136,16 +136,16 @@ impl Rule {
         protocol: Protocol,
         (port, port_max): (Option<u16>, Option<u16>),
         prefix: Option<Prefix>,
-    ) -> Result<Self, BadRule> {
+    ) -> Result<Self, InvalidRule> {
         let ports = match (port, port_max) {
             (None, None) => None,
             (Some(_), _) | (None, Some(_)) if !protocol.has_ports() => {
-                return Err(BadRule::NoPorts(protocol.as_str()));
+                return Err(InvalidRule::NoPorts(protocol.as_str()));
             }
-            (None, Some(last)) => return Err(BadRule::NoFirstPort(last)),
-            (Some(0), _) => return Err(BadRule::PortZero),
+            (None, Some(last)) => return Err(InvalidRule::NoFirstPort(last)),
+            (Some(0), _) => return Err(InvalidRule::PortZero),
             (Some(first), Some(last)) if first > last => {
-                return Err(BadRule::Backwards { first, last });
+                return Err(InvalidRule::Backwards { first, last });
             }
             (Some(first), last) => Some(Ports {
                 first,
@@ -182,8 +182,8 @@ impl Rule {
 }
 
 impl TryFrom<Written> for Rule {
-    type Error = BadRule;
-    fn try_from(written: Written) -> Result<Self, BadRule> {
+    type Error = InvalidRule;
+    fn try_from(written: Written) -> Result<Self, InvalidRule> {
         let ports = (written.port, written.port_max);
         Self::new(written.direction, written.protocol, ports, written.prefix)
     }
@@ -209,15 +209,15 @@ pub struct Rules(Vec<Rule>);
 
 impl Rules {
     /// Checks that they go together.
-    pub fn new(rules: Vec<Rule>) -> Result<Self, BadRule> {
+    pub fn new(rules: Vec<Rule>) -> Result<Self, InvalidRule> {
         if rules.len() > MAX_RULES {
-            return Err(BadRule::TooMany(rules.len()));
+            return Err(InvalidRule::TooMany(rules.len()));
         }
         let mut seen = BTreeSet::new();
         for (second, rule) in rules.iter().enumerate() {
             if !seen.insert(rule) {
                 let first = rules.iter().position(|other| other == rule);
-                return Err(BadRule::Twice {
+                return Err(InvalidRule::Duplicate {
                     first: first.unwrap_or(second) + 1,
                     second: second + 1,
                 });
@@ -233,8 +233,8 @@ impl Rules {
 }
 
 impl TryFrom<Vec<Rule>> for Rules {
-    type Error = BadRule;
-    fn try_from(rules: Vec<Rule>) -> Result<Self, BadRule> {
+    type Error = InvalidRule;
+    fn try_from(rules: Vec<Rule>) -> Result<Self, InvalidRule> {
         Self::new(rules)
     }
 }

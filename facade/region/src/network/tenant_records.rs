@@ -81,7 +81,7 @@ impl Default for Filter {
 /// Records, in the order of their ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Listed<T> {
+pub struct RecordList<T> {
     /// Those that can be read.
     pub items: Vec<Versioned<T>>,
     /// Those that cannot. They hold up none of the others.
@@ -131,9 +131,9 @@ impl<T: TenantRecord> TenantRecords<T> {
         &self,
         principal: &Principal,
         within: &Scope,
-    ) -> Result<Listed<T>, RecordError> {
+    ) -> Result<RecordList<T>, RecordError> {
         let reach = principal.scopes_for(Verb::List, T::RESOURCE)?;
-        let mut listed = Listed {
+        let mut listed = RecordList {
             items: Vec::new(),
             damaged: Vec::new(),
         };
@@ -163,7 +163,7 @@ impl<T: TenantRecord> TenantRecords<T> {
             let transaction = self.table.remove(transaction, &found);
             match self.store.commit(&transaction).await {
                 Ok(_) => return Ok(()),
-                Err(error) => match holder(&error) {
+                Err(error) => match referrer(&error) {
                     Some(by) => return Err(in_use::<T>(id, by)),
                     None if error.conflict().is_some() => {}
                     None => return Err(error.into()),
@@ -259,7 +259,7 @@ pub(super) fn busy<T: TenantRecord>(id: impl fmt::Display) -> RecordError {
 }
 
 /// Who uses what was to be deleted, if that is why it was not.
-pub(super) fn holder(error: &StoreError) -> Option<String> {
+pub(super) fn referrer(error: &StoreError) -> Option<String> {
     match error.conflict()? {
         Conflict {
             check: Check::Unclaimed(claim),

@@ -10,7 +10,10 @@ use super::*;
 use crate::{
     ids::{NetworkId, RegionId, SecurityGroupId, SshAuthorityId},
     name::Name,
-    testing::{Dry, Meddler, Numbered, organization, project, somebody, store},
+    testing::{
+        ContendedStore, CountingEntropy, FailingEntropy, organization, project, store,
+        user_with_role,
+    },
 };
 
 mod damaged;
@@ -35,7 +38,7 @@ fn world() -> World {
 }
 
 fn over(store: Arc<dyn Store>) -> World {
-    let entropy = Arc::new(Numbered::default());
+    let entropy = Arc::new(CountingEntropy::default());
     let regions = BTreeSet::from([
         RegionId::new("north").unwrap(),
         RegionId::new("south").unwrap(),
@@ -68,7 +71,7 @@ fn over(store: Arc<dyn Store>) -> World {
 }
 
 fn user() -> Principal {
-    somebody("project-user", Scope::Project(organization(1), project(1)))
+    user_with_role("project-user", Scope::Project(organization(1), project(1)))
 }
 
 fn new_network(name: &str) -> NewNetwork {
@@ -248,7 +251,7 @@ async fn what_cannot_be_a_network_is_told_why() {
     let dry = Networks::new(
         store(),
         [new_network("a").region].into(),
-        Arc::new(Dry),
+        Arc::new(FailingEntropy),
         &crate::references::References::default(),
     )
     .unwrap();
@@ -341,7 +344,7 @@ async fn a_server_has_groups_of_its_network_each_once_and_an_authority_of_its_pr
         ),
         format!("security group {other} is not in network {blue}: choose one that is")
     );
-    let stranger = somebody("project-user", Scope::Project(organization(2), project(2)));
+    let stranger = user_with_role("project-user", Scope::Project(organization(2), project(2)));
     assert_eq!(
         told(
             world
@@ -362,7 +365,7 @@ async fn a_server_has_groups_of_its_network_each_once_and_an_authority_of_its_pr
             .await
             .is_ok()
     );
-    let boss = somebody(
+    let boss = user_with_role(
         "organization-administrator",
         Scope::Organization(organization(1)),
     );
@@ -372,7 +375,7 @@ async fn a_server_has_groups_of_its_network_each_once_and_an_authority_of_its_pr
             .authorities
             .for_server(&boss, elsewhere, authority)
             .await,
-        Err(RecordError::Elsewhere { .. })
+        Err(RecordError::NotIn { .. })
     ));
     // A group that is deleted meanwhile fails the transaction of the server.
     world.groups.delete(&user(), two).await.unwrap();
@@ -402,7 +405,7 @@ fn schema_without_a_reference_index_is_refused() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(schema.unwrap()));
     let error = SshAuthorities::new(
         store,
-        Arc::new(Dry),
+        Arc::new(FailingEntropy),
         &crate::references::References::default(),
     )
     .unwrap_err();

@@ -67,7 +67,7 @@ impl fmt::Debug for KeyId {
 ///
 /// let keys: Keyring = "# since May\nmay:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=".parse()?;
 /// assert_eq!(keys.current().as_str(), "may");
-/// # Ok::<(), fleetwright_region::secret::BadKeyring>(())
+/// # Ok::<(), fleetwright_region::secret::KeyringError>(())
 /// ```
 pub struct Keyring {
     first: (KeyId, Zeroizing<[u8; KEY_BYTES]>),
@@ -77,7 +77,7 @@ pub struct Keyring {
 /// Why there are no keys. It never shows what was read.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadKeyring {
+pub enum KeyringError {
     /// The file cannot be read.
     #[error("the keys in {} cannot be read", path.display())]
     Unreadable {
@@ -102,7 +102,7 @@ pub enum BadKeyring {
     },
     /// Two keys have one id.
     #[error("line {line} has the id {id} of a key above it: want another")]
-    Twice {
+    Duplicate {
         /// Which, from 1.
         line: usize,
         /// The id.
@@ -112,8 +112,8 @@ pub enum BadKeyring {
 
 impl Keyring {
     /// Reads the keys from a file.
-    pub fn from_file(path: &Path) -> Result<Self, BadKeyring> {
-        let text = std::fs::read_to_string(path).map_err(|source| BadKeyring::Unreadable {
+    pub fn from_file(path: &Path) -> Result<Self, KeyringError> {
+        let text = std::fs::read_to_string(path).map_err(|source| KeyringError::Unreadable {
             path: path.to_owned(),
             source: Arc::new(source),
         })?;
@@ -122,9 +122,9 @@ impl Keyring {
 
     /// Reads the keys from a variable of the environment. The environment itself cannot be wiped; a file can be guarded
     /// better.
-    pub fn from_env(variable: &str) -> Result<Self, BadKeyring> {
+    pub fn from_env(variable: &str) -> Result<Self, KeyringError> {
         let text = std::env::var(variable);
-        let text = text.map_err(|_| BadKeyring::NoVariable(variable.to_owned()))?;
+        let text = text.map_err(|_| KeyringError::NoVariable(variable.to_owned()))?;
         Zeroizing::new(text).parse()
     }
 
@@ -144,24 +144,24 @@ impl Keyring {
 }
 
 impl FromStr for Keyring {
-    type Err = BadKeyring;
+    type Err = KeyringError;
 
-    fn from_str(text: &str) -> Result<Self, BadKeyring> {
+    fn from_str(text: &str) -> Result<Self, KeyringError> {
         let mut keys: Vec<(KeyId, Zeroizing<[u8; KEY_BYTES]>)> = Vec::new();
         for (line, text) in (1..).zip(text.lines()) {
             let text = text.trim();
             if text.is_empty() || text.starts_with('#') {
                 continue;
             }
-            let (id, key) = read(text).map_err(|wanted| BadKeyring::BadLine { line, wanted })?;
+            let (id, key) = read(text).map_err(|wanted| KeyringError::BadLine { line, wanted })?;
             if keys.iter().any(|(known, _)| *known == id) {
-                return Err(BadKeyring::Twice { line, id });
+                return Err(KeyringError::Duplicate { line, id });
             }
             keys.push((id, key));
         }
         let mut keys = keys.into_iter();
         Ok(Self {
-            first: keys.next().ok_or(BadKeyring::Empty)?,
+            first: keys.next().ok_or(KeyringError::Empty)?,
             others: keys.collect(),
         })
     }

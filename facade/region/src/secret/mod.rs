@@ -8,10 +8,10 @@ mod server_key;
 mod ssh;
 mod value;
 
-pub use keyring::{BadKeyring, KeyId, Keyring};
-pub use seal::{CannotOpen, CannotSeal, Sealed};
-pub use server_key::{KeyError, Resealed, ServerKey, ServerKeys, SshKeys};
-pub use ssh::{CannotGenerate, SshKeyPair};
+pub use keyring::{KeyId, Keyring, KeyringError};
+pub use seal::{OpenError, SealError, Sealed};
+pub use server_key::{KeyError, ResealReport, ServerKey, ServerKeys, SshKeys};
+pub use ssh::{KeyPairError, SshKeyPair};
 pub use value::Secret;
 
 #[cfg(test)]

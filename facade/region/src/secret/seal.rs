@@ -34,10 +34,10 @@ impl Sealed {
 /// Why a value was not sealed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum CannotSeal {
+pub enum SealError {
     /// There is no nonce without randomness.
     #[error(transparent)]
-    EntropyError(#[from] EntropyError),
+    Entropy(#[from] EntropyError),
     /// It is longer than can be sealed at once.
     #[error("the secret of {record} is too long to be sealed")]
     TooLong {
@@ -49,7 +49,7 @@ pub enum CannotSeal {
 /// Why a value was not opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum CannotOpen {
+pub enum OpenError {
     /// The key is not there.
     #[error(
         "the secret of {record} is sealed with key {key}, which is not given: add its line to the keys"
@@ -81,7 +81,7 @@ impl Keyring {
         place: &str,
         secret: &Secret,
         entropy: &dyn Entropy,
-    ) -> Result<Sealed, CannotSeal> {
+    ) -> Result<Sealed, SealError> {
         let (id, key) = self.sealing();
         let mut nonce = [0; NONCE_BYTES];
         entropy.fill(&mut nonce)?;
@@ -92,7 +92,7 @@ impl Keyring {
         };
         let data = XChaCha20Poly1305::new(key.into())
             .encrypt(XNonce::from_slice(&nonce), payload)
-            .map_err(|_| CannotSeal::TooLong {
+            .map_err(|_| SealError::TooLong {
                 record: record.clone(),
             })?;
         Ok(Sealed {
@@ -108,15 +108,15 @@ impl Keyring {
         record: &RecordId,
         place: &str,
         sealed: &Sealed,
-    ) -> Result<Secret, CannotOpen> {
+    ) -> Result<Secret, OpenError> {
         let Some(key) = self.opening(&sealed.key) else {
-            return Err(CannotOpen::NoKey {
+            return Err(OpenError::NoKey {
                 record: record.clone(),
                 key: sealed.key.clone(),
             });
         };
         decrypt(key, &bound_to(record, place, &sealed.key), sealed).ok_or_else(|| {
-            CannotOpen::Wrong {
+            OpenError::Wrong {
                 record: record.clone(),
                 key: sealed.key.clone(),
             }

@@ -12,7 +12,7 @@ use fleetwright_store::{
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{CannotGenerate, CannotOpen, CannotSeal, Keyring, Sealed, Secret, SshKeyPair};
+use super::{KeyPairError, Keyring, OpenError, SealError, Sealed, Secret, SshKeyPair};
 
 /// The key pair of one server, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,13 +50,13 @@ pub enum KeyError {
     Refused(#[from] Refused),
     /// It could not be sealed.
     #[error(transparent)]
-    Seal(#[from] CannotSeal),
+    Seal(#[from] SealError),
     /// It could not be opened.
     #[error(transparent)]
-    Open(#[from] CannotOpen),
+    Open(#[from] OpenError),
     /// It could not be made.
     #[error(transparent)]
-    Generate(#[from] CannotGenerate),
+    Generate(#[from] KeyPairError),
     /// The store failed.
     #[error("the key of a server could not be read or stored")]
     Store(#[from] StoreError),
@@ -71,11 +71,11 @@ impl From<Invalid> for KeyError {
 /// What came of sealing keys anew.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Resealed {
+pub struct ResealReport {
     /// How many were.
     pub count: usize,
     /// Those that cannot be opened, and why. They are as they were.
-    pub unopened: Vec<CannotOpen>,
+    pub failed: Vec<OpenError>,
     /// Records that cannot be read.
     pub damaged: Vec<Damaged>,
 }
@@ -94,7 +94,7 @@ pub struct ServerKeys {
 pub enum SshKeys {
     /// None has one, for want of a keyring or of cloud-init on the images. Keys that servers have already stay theirs, and go
     /// with them.
-    Without,
+    Disabled,
     /// Every server that is made has one, made in the transaction that makes it. Its public half is in the server's record, and is put
     /// onto each of its machines [with the launch](fleetwright_cloud_init::assemble()).
     OnePerServer(ServerKeys),
@@ -148,22 +148,30 @@ impl ServerKeys {
     }
 
     /// The public half, for whoever may read the instance.
-    pub async fn public(&self, principal: &Principal, server: Uuid) -> Result<String, KeyError> {
+    pub async fn public_key(
+        &self,
+        principal: &Principal,
+        server: Uuid,
+    ) -> Result<String, KeyError> {
         let found = self.find(principal, Verb::Read, server).await?;
         Ok(found.value.public_key)
     }
 
     /// The private half, for whoever may be shown the SSH key of instances in the server's project. That permission is
     /// one of its own: reading an instance does not give it.
-    pub async fn reveal(&self, principal: &Principal, server: Uuid) -> Result<Secret, KeyError> {
+    pub async fn private_key(
+        &self,
+        principal: &Principal,
+        server: Uuid,
+    ) -> Result<Secret, KeyError> {
         let found = self.find(principal, Verb::SshKey, server).await?;
         Ok(self.open(&found)?)
     }
 
     /// Seals everything anew that is sealed with another key than the current one. What somebody else changes meanwhile
     /// is left to the next time; once nothing is resealed and nothing is wrong, old keys are no longer needed.
-    pub async fn reseal(&self) -> Result<Resealed, KeyError> {
-        let mut done = Resealed::default();
+    pub async fn reseal(&self) -> Result<ResealReport, KeyError> {
+        let mut done = ResealReport::default();
         let page = self.table.list_all(&self.table.all()).await?;
         done.damaged = page.damaged;
         for found in page.items {
@@ -172,7 +180,7 @@ impl ServerKeys {
             }
             match self.open(&found) {
                 Ok(secret) => done.count += self.reseal_one(&found, &secret).await?,
-                Err(error) => done.unopened.push(error),
+                Err(error) => done.failed.push(error),
             }
         }
         Ok(done)
@@ -195,7 +203,7 @@ impl ServerKeys {
         }
     }
 
-    fn open(&self, found: &Versioned<ServerKey>) -> Result<Secret, CannotOpen> {
+    fn open(&self, found: &Versioned<ServerKey>) -> Result<Secret, OpenError> {
         let record = self.table.id(&found.key);
         let place = place(found.value.organization, found.value.project);
         self.keyring.open(&record, &place, &found.value.private_key)

@@ -22,13 +22,13 @@ pub struct SshKeyPair {
 /// Why there is no key pair.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum CannotGenerate {
+pub enum KeyPairError {
     /// There is no key without randomness.
     #[error(transparent)]
-    EntropyError(#[from] EntropyError),
+    Entropy(#[from] EntropyError),
     /// The comment would end the line that it stands in.
     #[error("the comment of a key is one line of text: want it without control characters")]
-    BadComment,
+    InvalidComment,
     /// The pair cannot be written down.
     #[error("the key pair cannot be written: {0}")]
     Unwritten(String),
@@ -36,9 +36,9 @@ pub enum CannotGenerate {
 
 impl SshKeyPair {
     /// Makes a new one. The comment stands in both halves and is shown to everybody.
-    pub fn generate(comment: &str, entropy: &dyn Entropy) -> Result<Self, CannotGenerate> {
+    pub fn generate(comment: &str, entropy: &dyn Entropy) -> Result<Self, KeyPairError> {
         if comment.chars().any(char::is_control) {
-            return Err(CannotGenerate::BadComment);
+            return Err(KeyPairError::InvalidComment);
         }
         let mut seed = Zeroizing::new([0; 32]);
         entropy.fill(&mut *seed)?;
@@ -48,7 +48,7 @@ impl SshKeyPair {
             Ok((public, key.to_openssh(LineEnding::LF)?))
         });
         let (public, private) =
-            written.map_err(|error| CannotGenerate::Unwritten(error.to_string()))?;
+            written.map_err(|error| KeyPairError::Unwritten(error.to_string()))?;
         let private = Secret::new(private.as_bytes());
         Ok(Self { public, private })
     }

@@ -11,7 +11,9 @@ use ssh_key::{PrivateKey, PublicKey};
 use uuid::Uuid;
 
 use super::*;
-use crate::testing::{Dry, Numbered, organization, project, somebody, store};
+use crate::testing::{
+    CountingEntropy, FailingEntropy, organization, project, store, user_with_role,
+};
 
 mod servers;
 
@@ -27,7 +29,7 @@ fn record(key: &str) -> RecordId {
 }
 
 fn keys(store: &Arc<dyn Store>, text: &str) -> ServerKeys {
-    let entropy = Arc::new(Numbered::default());
+    let entropy = Arc::new(CountingEntropy::default());
     ServerKeys::new(Arc::clone(store), Arc::new(ring(text)), entropy).unwrap()
 }
 
@@ -40,7 +42,7 @@ async fn made(store: &Arc<dyn Store>, keys: &ServerKeys, server: u128) -> String
 }
 
 fn user() -> Principal {
-    somebody("project-user", Scope::Project(organization(1), project(1)))
+    user_with_role("project-user", Scope::Project(organization(1), project(1)))
 }
 
 /// Everything that an error says, down to its last cause.
@@ -55,7 +57,7 @@ fn whole(error: &dyn Error) -> String {
 fn a_secret_opens_in_its_place_with_its_key_and_nowhere_else() {
     let (may, both) = (ring(MAY), ring(&format!("{JUNE}\n{MAY}")));
     let secret = Secret::new("hunter2");
-    let entropy = Numbered::default();
+    let entropy = CountingEntropy::default();
     let sealed = may.seal(&record("a"), "x", &secret, &entropy).unwrap();
     for ring in [&may, &both] {
         let opened = ring.open(&record("a"), "x", &sealed).unwrap();
@@ -69,7 +71,7 @@ fn a_secret_opens_in_its_place_with_its_key_and_nowhere_else() {
     for (record, place) in elsewhere {
         assert!(matches!(
             may.open(&record, place, &sealed),
-            Err(CannotOpen::Wrong { .. })
+            Err(OpenError::Wrong { .. })
         ));
     }
     assert_eq!(
@@ -95,12 +97,12 @@ fn a_secret_opens_in_its_place_with_its_key_and_nowhere_else() {
     let renamed: Sealed = serde_json::from_value(renamed).unwrap();
     assert!(matches!(
         twin.open(&record("a"), "x", &renamed),
-        Err(CannotOpen::Wrong { .. })
+        Err(OpenError::Wrong { .. })
     ));
     let again = may.seal(&record("a"), "x", &secret, &entropy).unwrap();
     assert_ne!(sealed, again, "the same twice does not look the same");
     assert_eq!(
-        may.seal(&record("a"), "x", &secret, &Dry)
+        may.seal(&record("a"), "x", &secret, &FailingEntropy)
             .unwrap_err()
             .to_string(),
         "no random bytes are available: it has run dry"
@@ -115,7 +117,7 @@ fn one_bit_that_changed_is_found() {
             &record("a"),
             "x",
             &Secret::new("hunter2"),
-            &Numbered::default(),
+            &CountingEntropy::default(),
         )
         .unwrap();
     let value = serde_json::to_value(&sealed).unwrap();
@@ -208,19 +210,21 @@ fn keys_that_are_none_are_refused_without_being_shown() {
     // Set everywhere, and no keys.
     assert!(matches!(
         Keyring::from_env("PATH"),
-        Err(BadKeyring::BadLine { .. })
+        Err(KeyringError::BadLine { .. })
     ));
 }
 
 #[test]
 fn a_key_pair_needs_randomness_and_one_line() {
     assert_eq!(
-        SshKeyPair::generate("c", &Dry).unwrap_err().to_string(),
+        SshKeyPair::generate("c", &FailingEntropy)
+            .unwrap_err()
+            .to_string(),
         "no random bytes are available: it has run dry"
     );
     assert_eq!(
-        SshKeyPair::generate("a\nssh-rsa", &Dry).unwrap_err(),
-        CannotGenerate::BadComment
+        SshKeyPair::generate("a\nssh-rsa", &FailingEntropy).unwrap_err(),
+        KeyPairError::InvalidComment
     );
 }
 
@@ -228,7 +232,7 @@ proptest! {
     #[test]
     fn any_secret_round_trips(bytes in prop::collection::vec(any::<u8>(), 0..300), key in "[!-~]{1,40}") {
         let ring = ring(MAY);
-        let sealed = ring.seal(&record(&key), "x", &Secret::new(bytes.clone()), &Numbered::default()).unwrap();
+        let sealed = ring.seal(&record(&key), "x", &Secret::new(bytes.clone()), &CountingEntropy::default()).unwrap();
         let json = serde_json::to_string(&sealed).unwrap();
         let sealed: Sealed = serde_json::from_str(&json).unwrap();
         let opened = ring.open(&record(&key), "x", &sealed).unwrap();

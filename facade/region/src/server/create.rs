@@ -34,7 +34,7 @@ impl Servers {
         new: &NewServer,
     ) -> Result<(Transaction, Option<String>), ServerError> {
         match &self.keys {
-            SshKeys::Without => Ok((transaction, None)),
+            SshKeys::Disabled => Ok((transaction, None)),
             SshKeys::OnePerServer(keys) => {
                 let server = new.id.as_uuid();
                 let made = keys.create(transaction, server, new.organization, new.project);

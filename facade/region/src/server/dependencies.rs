@@ -13,7 +13,9 @@ use fleetwright_store::Check;
 
 use super::{Field, ServerSpec};
 use crate::{
-    catalog::{Catalog, CatalogService, Flavor, Image, NotOffered, Origin, Unfit, fit},
+    catalog::{
+        Catalog, CatalogService, Flavor, Image, Incompatible, NotOffered, Origin, check_compatible,
+    },
     ids::{FlavorId, ImageId, RegionId},
     network::{Networks, RecordError, SecurityGroups, SshAuthorities},
 };
@@ -101,21 +103,21 @@ pub enum DependencyError {
     NotOffered(#[from] NotOffered),
     /// The image does not boot on the flavor.
     #[error("image {image} does not boot on flavor {flavor}: choose another image or flavor")]
-    Unfit {
+    Incompatible {
         /// The flavor.
         flavor: FlavorId,
         /// The image.
         image: ImageId,
         /// Every reason.
-        source: Unfit,
+        source: Incompatible,
     },
     /// The image was created from a server of another region.
-    #[error("image {image} was created in region {made_in}: choose an image of region {region}")]
-    ImageElsewhere {
+    #[error("image {image} was created in region {created_in}: choose an image of region {region}")]
+    ImageInOtherRegion {
         /// The image.
         image: ImageId,
         /// The region of the image.
-        made_in: RegionId,
+        created_in: RegionId,
         /// The region of the server.
         region: RegionId,
     },
@@ -160,7 +162,7 @@ impl TenantDependencies {
         site: &ServerPlacement<'_>,
     ) -> Result<Check, RecordError> {
         let found = self.networks.get(who, site.spec.network).await?;
-        let elsewhere = |wanted: String| RecordError::Elsewhere {
+        let elsewhere = |wanted: String| RecordError::NotIn {
             what: "network",
             id: site.spec.network.to_string(),
             wanted,
@@ -184,7 +186,7 @@ impl TenantDependencies {
         let catalog = self.catalog.current();
         let flavor = self.flavor(&catalog, who, site)?;
         let image = self.image(&catalog, who, site)?;
-        fit(flavor, image).map_err(|source| DependencyError::Unfit {
+        check_compatible(flavor, image).map_err(|source| DependencyError::Incompatible {
             flavor: flavor.id.clone(),
             image: image.id.clone(),
             source,
@@ -227,14 +229,14 @@ impl TenantDependencies {
         }
         image.check_offered()?;
         match &image.origin {
-            Origin::Made { region, .. } if region != site.region => {
-                Err(DependencyError::ImageElsewhere {
+            Origin::Snapshot { region, .. } if region != site.region => {
+                Err(DependencyError::ImageInOtherRegion {
                     image: id.clone(),
-                    made_in: region.clone(),
+                    created_in: region.clone(),
                     region: site.region.clone(),
                 })
             }
-            Origin::Made { .. } | Origin::File => Ok(image),
+            Origin::Snapshot { .. } | Origin::File => Ok(image),
         }
     }
 }

@@ -16,7 +16,7 @@ impl Servers {
             return Ok(());
         };
         let keyed = match &self.keys {
-            SshKeys::Without => KeyPair::Without,
+            SshKeys::Disabled => KeyPair::Without,
             SshKeys::OnePerServer(_) => KeyPair::With,
         };
         fleetwright_cloud_init::check(data.as_bytes(), user_data_mode(keyed, spec)).map(|_| ())
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn user_data_are_judged_with_what_will_be_beside_them() {
-        let without = servers(|_| SshKeys::Without);
+        let without = servers(|_| SshKeys::Disabled);
         let with = servers(|store| {
             let keyring = "may:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
             let keyring = Arc::new(keyring.parse().unwrap());

@@ -47,9 +47,9 @@ pub fn decide(
 ) -> Step {
     let is_ours = match &image.origin {
         Origin::File => false,
-        Origin::Made {
-            region: made_in, ..
-        } => made_in == region,
+        Origin::Snapshot {
+            region: created_in, ..
+        } => created_in == region,
     };
     let Some(snapshot) = image.snapshot.as_ref().filter(|_| is_ours) else {
         return Step::Nothing;
@@ -62,7 +62,7 @@ pub fn decide(
             Some(_) | None => Step::Ask,
         },
         ImageState::Creating => {
-            let begun = snapshot.begun_at.unwrap_or(snapshot.asked_at);
+            let begun = snapshot.started_at.unwrap_or(snapshot.requested_at);
             let ready = later(begun, policy.settling);
             if ready > now {
                 Step::Wait(ready)

@@ -12,7 +12,7 @@ use metrics::counter;
 
 use super::{Snapshots, Step, decide, native_name};
 use crate::{
-    catalog::{Image, ImageError, ImageState, Making, Snapshot, advance},
+    catalog::{Image, ImageError, ImageState, Snapshot, SnapshotProgress, advance},
     ids::ImageId,
     machine::{RequiredState, ready_machine},
 };
@@ -65,11 +65,11 @@ impl Snapshots {
         native: fleetwright::ImageId,
         now: DateTime<Utc>,
     ) -> Result<Action, ImageError> {
-        let begun = Making::Begun(native);
+        let begun = SnapshotProgress::Started(native);
         self.write(id, "begun", |image, snapshot| {
-            snapshot.begun_at = Some(now);
+            snapshot.started_at = Some(now);
             snapshot.failures = 0;
-            (snapshot.not_before, snapshot.trouble) = (None, None);
+            (snapshot.not_before, snapshot.last_error) = (None, None);
             advance(image, &begun)
         })
         .await?;
@@ -77,17 +77,19 @@ impl Snapshots {
     }
 
     async fn finish(&self, id: &ImageId) -> Result<Action, ImageError> {
-        self.write(id, "ready", |image, _| advance(image, &Making::Ready))
-            .await?;
+        self.write(id, "ready", |image, _| {
+            advance(image, &SnapshotProgress::Ready)
+        })
+        .await?;
         Ok(Action::AwaitChange)
     }
 
     async fn fail(&self, id: &ImageId, why: String) -> Result<Action, ImageError> {
         tracing::warn!(image = %id, why, "an image cannot be created");
         self.write(id, "failed", |image, snapshot| {
-            snapshot.trouble = Some(why.clone());
+            snapshot.last_error = Some(why.clone());
             snapshot.not_before = None;
-            advance(image, &Making::Failed)
+            advance(image, &SnapshotProgress::Failed)
         })
         .await?;
         Ok(Action::AwaitChange)
@@ -102,7 +104,7 @@ impl Snapshots {
         now: DateTime<Utc>,
     ) -> Result<Action, ImageError> {
         let said = format!("{} failed: {}", error.operation(), error.message());
-        let is_over = between(snapshot.asked_at, now) >= self.policy.timeout;
+        let is_over = between(snapshot.requested_at, now) >= self.policy.timeout;
         let left = || {
             let name = native_name(&image.id);
             format!("if the cloud created it nevertheless, its name there is {name}")
@@ -126,7 +128,7 @@ impl Snapshots {
         self.write(&image.id, "retried", |_, snapshot| {
             snapshot.failures = failures;
             snapshot.not_before = Some(not_before);
-            snapshot.trouble = Some(said.clone());
+            snapshot.last_error = Some(said.clone());
             Ok(())
         })
         .await?;

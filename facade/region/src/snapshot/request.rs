@@ -7,7 +7,9 @@ use fleetwright_identity::{Principal, Verb};
 
 use super::Provenance;
 use crate::{
-    catalog::{ByteSize, Details, Image, ImageError, Intent, NewImage, Snapshot, Visibility},
+    catalog::{
+        ByteSize, Image, ImageDetails, ImageError, ImageRequest, NewImage, Snapshot, Visibility,
+    },
     ids::ImageId,
     machine::{MachineAccess, MachineError, RequiredState, ready_machine},
     name::Name,
@@ -74,7 +76,7 @@ impl MachineAccess {
         }
         let tags = strip_reserved(new.tags.clone()).map_err(MachineError::Tags)?;
         let asked = intent(server, new, &tags);
-        let known = self.catalog.same_intent(&new.image, &asked);
+        let known = self.catalog.find_same_request(&new.image, &asked);
         let unmade = |error| unmade(server, &new.image, error);
         if let Some(image) = known.await.map_err(unmade)? {
             return Ok(image);
@@ -89,7 +91,7 @@ impl MachineAccess {
             .check(&tags)
             .map_err(MachineError::Tags)?;
         let now = self.clock.now();
-        let details = Details {
+        let details = ImageDetails {
             description: new.description.clone(),
             tags,
             disk: self.disk(server, machine),
@@ -107,7 +109,10 @@ impl MachineAccess {
             region: server.region.clone(),
             source,
         };
-        let made = self.catalog.add_detailed(&self.own, &image, details).await;
+        let made = self
+            .catalog
+            .add_image_with_details(&self.own, &image, details)
+            .await;
         made.map_err(unmade)
     }
 
@@ -121,8 +126,8 @@ impl MachineAccess {
     }
 }
 
-fn intent(server: &Server, new: &NewSnapshot, tags: &Tags) -> Intent {
-    Intent {
+fn intent(server: &Server, new: &NewSnapshot, tags: &Tags) -> ImageRequest {
+    ImageRequest {
         name: new.name.to_string(),
         visibility: Visibility::Organization(server.organization),
         region: Some(server.region.clone()),
@@ -134,15 +139,15 @@ fn intent(server: &Server, new: &NewSnapshot, tags: &Tags) -> Intent {
 
 fn unmade(server: &Server, id: &ImageId, error: ImageError) -> MachineError {
     match error {
-        ImageError::Taken(id) => MachineError::ImageTaken(id),
+        ImageError::IdTaken(id) => MachineError::ImageTaken(id),
         ImageError::NotFound(image) => MachineError::NoSource {
             id: server.id,
             image,
         },
         ImageError::Store(error) => MachineError::Store(error),
         source @ (ImageError::Refused(_)
-        | ImageError::OfFile(_)
-        | ImageError::OutOfOrder { .. }
+        | ImageError::FromFile(_)
+        | ImageError::InvalidTransition { .. }
         | ImageError::Busy(_)) => MachineError::Image {
             id: id.clone(),
             source,

@@ -10,7 +10,7 @@ use super::Snapshots;
 use crate::{
     catalog::{ImageError, ImageState},
     ids::ImageId,
-    schema::BY_MAKING,
+    schema::BY_SNAPSHOT_STATE,
 };
 
 impl Snapshots {
@@ -60,7 +60,7 @@ impl Snapshots {
     fn keys_of(&self, commit: &Commit) -> Vec<ImageId> {
         let ids = commit.changes.iter().filter_map(|change| {
             let record = change.record();
-            let region = record.value.pointer("/origin/made/region")?.as_str()?;
+            let region = record.value.pointer("/origin/snapshot/region")?.as_str()?;
             let ours = region == self.region.as_str();
             ours.then(|| record.id.key.as_str().parse().ok())?
         });
@@ -76,7 +76,7 @@ impl Snapshots {
 
     /// Lists the unfinished images of the region, and watches from there. Finished images cost nothing.
     async fn unfinished(&self) -> Result<(Vec<ImageId>, Watch), StoreError> {
-        let index = IndexName::new(BY_MAKING)?;
+        let index = IndexName::new(BY_SNAPSHOT_STATE)?;
         let mut ids = Vec::new();
         let mut from = None;
         for state in [ImageState::Pending, ImageState::Creating] {

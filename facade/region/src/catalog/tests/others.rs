@@ -1,10 +1,10 @@
 //! Several processes with one catalog.
 
 use super::*;
-use crate::testing::Meddler;
+use crate::testing::ContendedStore;
 
-async fn meddled(store: Arc<dyn Store>) -> (Arc<Meddler>, CatalogService) {
-    let meddler = Arc::new(Meddler::new(store));
+async fn meddled(store: Arc<dyn Store>) -> (Arc<ContendedStore>, CatalogService) {
+    let meddler = Arc::new(ContendedStore::new(store));
     let (keeper, _) = CatalogService::open(meddler.clone()).await.unwrap();
     (meddler, keeper)
 }

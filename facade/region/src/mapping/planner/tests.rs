@@ -7,10 +7,10 @@ use fleetwright_identity::{ActorName, Scope};
 
 use super::*;
 use crate::{
-    catalog::{Making, NewImage},
+    catalog::{NewImage, SnapshotProgress},
     ids::{FlavorId, ImageId, RegionId, SecurityGroupId},
     name::Name,
-    testing::{organization, somebody, store},
+    testing::{organization, store, user_with_role},
 };
 
 const CATALOG: &str = include_str!("../../../catalog.example.toml");
@@ -236,7 +236,7 @@ async fn what_a_region_lacks_can_be_asked() {
     let lacks = planner.unmapped();
     let lacks: Vec<_> = lacks.iter().map(ToString::to_string).collect();
     assert_eq!(lacks, ["flavor metal-64", "image acme-golden-7"]);
-    let boss = somebody("platform-administrator", Scope::Global);
+    let boss = user_with_role("platform-administrator", Scope::Global);
     assert_eq!(planner.catalog.flavors(&boss).unwrap().len(), 4);
     assert_eq!(planner.flavors(&boss).unwrap().len(), 3);
     assert_eq!(planner.catalog.images(&boss).unwrap().len(), 3);
@@ -248,7 +248,7 @@ async fn what_a_region_lacks_can_be_asked() {
 #[tokio::test]
 async fn an_image_that_was_made_is_launched_where_it_was_made() {
     let planner = planner().await;
-    let boss = somebody("platform-administrator", Scope::Global);
+    let boss = user_with_role("platform-administrator", Scope::Global);
     let new = NewImage {
         id: ImageId::new("snap-1").unwrap(),
         name: Name::new("golden").unwrap(),
@@ -264,10 +264,10 @@ async fn an_image_that_was_made_is_launched_where_it_was_made() {
         "image snap-1 cannot be booted: it is pending"
     );
     let native = fleetwright::ImageId::new("ami-7").unwrap();
-    for making in [Making::Begun(native), Making::Ready] {
+    for making in [SnapshotProgress::Started(native), SnapshotProgress::Ready] {
         planner
             .catalog
-            .set_making(&boss, &new.id, &making)
+            .set_progress(&boss, &new.id, &making)
             .await
             .unwrap();
     }

@@ -87,7 +87,7 @@ async fn a_damaged_group_goes_with_its_network() {
         .delete(&user(), blue, IfUsed::DeleteFirst)
         .await
         .unwrap();
-    assert_eq!(gone, Deletion::Gone);
+    assert_eq!(gone, Deletion::Deleted);
     let left = world
         .groups
         .list(&user(), &Filter::default())
@@ -114,7 +114,7 @@ async fn a_damaged_network_that_is_going_is_told_to_those_who_see_everything() {
         json!({"state": "deleting"}),
     )
     .await;
-    let platform = somebody("platform-administrator", Scope::Global);
+    let platform = user_with_role("platform-administrator", Scope::Global);
     assert_eq!(
         world
             .networks

@@ -55,11 +55,11 @@ async fn a_network_in_use_stays_or_goes_when_it_no_longer_is() {
     world.no_server("s-1").await;
     assert_eq!(
         world.networks.finish(&user(), blue).await.unwrap(),
-        Deletion::Gone
+        Deletion::Deleted
     );
     assert_eq!(
         world.networks.finish(&user(), blue).await.unwrap(),
-        Deletion::Gone
+        Deletion::Deleted
     );
     assert!(matches!(
         world.networks.get(&user(), blue).await,
@@ -110,7 +110,7 @@ async fn groups_are_in_the_way_of_a_network_unless_they_may_go_too() {
         .delete(&user(), blue, IfUsed::DeleteFirst)
         .await
         .unwrap();
-    assert_eq!(gone, Deletion::Gone);
+    assert_eq!(gone, Deletion::Deleted);
     assert_eq!(
         world
             .groups
@@ -162,7 +162,7 @@ async fn groups_and_authorities_in_use_stay() {
             .delete(&user(), blue, IfUsed::Refuse)
             .await
             .unwrap(),
-        Deletion::Gone
+        Deletion::Deleted
     );
 }
 
@@ -183,7 +183,7 @@ async fn a_group_that_a_server_elsewhere_has_keeps_its_network() {
     world.no_server("s-1").await;
     assert_eq!(
         world.networks.finish(&user(), blue).await.unwrap(),
-        Deletion::Gone
+        Deletion::Deleted
     );
 }
 
@@ -209,7 +209,7 @@ async fn more_groups_than_one_transaction_holds_go_too() {
         .delete(&user(), blue, IfUsed::DeleteFirst)
         .await
         .unwrap();
-    assert_eq!(gone, Deletion::Gone);
+    assert_eq!(gone, Deletion::Deleted);
     let left = world
         .groups
         .list(&user(), &Filter::default())

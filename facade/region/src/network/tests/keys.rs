@@ -45,32 +45,35 @@ fn what_is_no_key_of_an_authority_is_told_why_and_not_repeated() {
     let private =
         "-----BEGIN OPENSSH PRIVATE KEY-----\nc2VjcmV0\n-----END OPENSSH PRIVATE KEY-----";
     let table = [
-        (String::new(), BadAuthorityKey::NotOneLine),
-        (" \n ".to_owned(), BadAuthorityKey::NotOneLine),
-        (format!("{KEY}\n{KEY}"), BadAuthorityKey::NotOneLine),
+        (String::new(), InvalidAuthorityKey::NotOneLine),
+        (" \n ".to_owned(), InvalidAuthorityKey::NotOneLine),
+        (format!("{KEY}\n{KEY}"), InvalidAuthorityKey::NotOneLine),
         (
             format!("{KEY} {}", "x".repeat(9000)),
-            BadAuthorityKey::NotOneLine,
+            InvalidAuthorityKey::NotOneLine,
         ),
-        (format!("{KEY} a\0b"), BadAuthorityKey::NotOneLine),
-        (private.to_owned(), BadAuthorityKey::Private),
-        (format!("cert-authority {KEY}"), BadAuthorityKey::Options),
+        (format!("{KEY} a\0b"), InvalidAuthorityKey::NotOneLine),
+        (private.to_owned(), InvalidAuthorityKey::Private),
+        (
+            format!("cert-authority {KEY}"),
+            InvalidAuthorityKey::Options,
+        ),
         (
             format!("command=\"ls\",no-pty {KEY}"),
-            BadAuthorityKey::Options,
+            InvalidAuthorityKey::Options,
         ),
-        (short.to_owned(), BadAuthorityKey::Short(1024)),
-        (cert.to_owned(), BadAuthorityKey::Algorithm),
-        (sk.to_owned(), BadAuthorityKey::Algorithm),
-        (format!("ssh-dss {body}"), BadAuthorityKey::Algorithm),
-        (format!("ssh-rsa {body}"), BadAuthorityKey::Unreadable),
-        ("ssh-ed25519".to_owned(), BadAuthorityKey::Unreadable),
+        (short.to_owned(), InvalidAuthorityKey::Short(1024)),
+        (cert.to_owned(), InvalidAuthorityKey::Algorithm),
+        (sk.to_owned(), InvalidAuthorityKey::Algorithm),
+        (format!("ssh-dss {body}"), InvalidAuthorityKey::Algorithm),
+        (format!("ssh-rsa {body}"), InvalidAuthorityKey::Unreadable),
+        ("ssh-ed25519".to_owned(), InvalidAuthorityKey::Unreadable),
         (
             "ssh-ed25519 c2VjcmV0".to_owned(),
-            BadAuthorityKey::Unreadable,
+            InvalidAuthorityKey::Unreadable,
         ),
-        (body.to_owned(), BadAuthorityKey::Unreadable),
-        ("hello world".to_owned(), BadAuthorityKey::Unreadable),
+        (body.to_owned(), InvalidAuthorityKey::Unreadable),
+        ("hello world".to_owned(), InvalidAuthorityKey::Unreadable),
     ];
     for (text, wrong) in table {
         assert_eq!(AuthorityKey::new(&text), Err(wrong), "{text}");

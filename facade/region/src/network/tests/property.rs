@@ -75,7 +75,7 @@ impl World {
                         let wanted = if used {
                             Deletion::Waiting
                         } else {
-                            Deletion::Gone
+                            Deletion::Deleted
                         };
                         assert_eq!(answer.unwrap(), wanted);
                     }
@@ -91,7 +91,7 @@ impl World {
                     found.value.state,
                 ) {
                     (Err(RecordError::NotDeleting(_)), NetworkState::Ready) => {}
-                    (Ok(Deletion::Gone), NetworkState::Deleting) => assert!(!used),
+                    (Ok(Deletion::Deleted), NetworkState::Deleting) => assert!(!used),
                     (Ok(Deletion::Waiting), NetworkState::Deleting) => assert!(used),
                     (answer, state) => panic!("{answer:?} {state:?}"),
                 }

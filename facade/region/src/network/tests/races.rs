@@ -8,7 +8,7 @@ fn put(kind: &str, key: &str, value: serde_json::Value) -> Transaction {
 
 #[tokio::test]
 async fn a_server_that_comes_while_its_network_goes_is_seen_or_refused() {
-    let meddler = Arc::new(Meddler::new(store()));
+    let meddler = Arc::new(ContendedStore::new(store()));
     let world = over(meddler.clone());
     let blue = world.network("blue").await;
 
@@ -44,7 +44,7 @@ async fn a_server_that_comes_while_its_network_goes_is_seen_or_refused() {
 
 #[tokio::test]
 async fn a_server_that_comes_before_the_last_step_keeps_its_network() {
-    let meddler = Arc::new(Meddler::new(store()));
+    let meddler = Arc::new(ContendedStore::new(store()));
     let world = over(meddler.clone());
     let blue = world.network("blue").await;
     world.server("s-1", json!({ "network": blue })).await;
@@ -63,13 +63,13 @@ async fn a_server_that_comes_before_the_last_step_keeps_its_network() {
     world.no_server("s-2").await;
     assert_eq!(
         world.networks.finish(&user(), blue).await.unwrap(),
-        Deletion::Gone
+        Deletion::Deleted
     );
 }
 
 #[tokio::test]
 async fn somebody_who_was_faster_is_read_again() {
-    let meddler = Arc::new(Meddler::new(store()));
+    let meddler = Arc::new(ContendedStore::new(store()));
     let world = over(meddler.clone());
     let blue = world.network("blue").await;
     let group = world.group(blue, "ssh").await;
@@ -96,7 +96,7 @@ async fn somebody_who_was_faster_is_read_again() {
 
 #[tokio::test]
 async fn a_group_is_not_made_on_a_network_that_goes_meanwhile() {
-    let meddler = Arc::new(Meddler::new(store()));
+    let meddler = Arc::new(ContendedStore::new(store()));
     let world = over(meddler.clone());
     let blue = world.network("blue").await;
     let id = RecordId::new("network", blue.to_string()).unwrap();

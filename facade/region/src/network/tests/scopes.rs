@@ -23,7 +23,7 @@ fn answer<T>(result: Result<T, RecordError>) -> Answer {
 fn everybody() -> Vec<(&'static str, Principal, [Answer; 3])> {
     let [one, two] = [1, 2].map(organization);
     let nobody = Principal::service(ActorName::new("nobody").unwrap(), []);
-    let at = |role: &str, scope| somebody(role, scope);
+    let at = |role: &str, scope| user_with_role(role, scope);
     // Each: who; reading, changing, making.
     vec![
         (
@@ -131,7 +131,7 @@ async fn everybody_may_what_the_table_says_and_nothing_else() {
 async fn what_is_hidden_and_what_is_absent_answer_in_the_same_words() {
     let world = world();
     let blue = world.network("blue").await;
-    let stranger = somebody(
+    let stranger = user_with_role(
         "organization-administrator",
         Scope::Organization(organization(2)),
     );
@@ -151,7 +151,7 @@ async fn what_is_hidden_and_what_is_absent_answer_in_the_same_words() {
     for id in [blue, absent] {
         assert_eq!(
             world.networks.finish(&stranger, id).await.unwrap(),
-            Deletion::Gone
+            Deletion::Deleted
         );
     }
     assert!(
@@ -163,7 +163,7 @@ async fn what_is_hidden_and_what_is_absent_answer_in_the_same_words() {
 #[tokio::test]
 async fn lists_are_narrowed_to_what_the_caller_may_list() {
     let world = world();
-    let boss = somebody("platform-administrator", Scope::Global);
+    let boss = user_with_role("platform-administrator", Scope::Global);
     for (org, proj) in [(1, 1), (1, 2), (2, 1), (2, 3)] {
         let mut new = new_network("blue");
         (new.organization, new.project) = (organization(org), project(proj));
@@ -171,8 +171,8 @@ async fn lists_are_narrowed_to_what_the_caller_may_list() {
     }
     let in_org = |org| Scope::Organization(organization(org));
     let in_project = |org, proj| Scope::Project(organization(org), project(proj));
-    let auditor = |scope| somebody("organization-auditor", scope);
-    let reader = |scope| somebody("project-reader", scope);
+    let auditor = |scope| user_with_role("organization-auditor", scope);
+    let reader = |scope| user_with_role("project-reader", scope);
     // Each: who asks, within what, and how many they see.
     let table = [
         (boss.clone(), Scope::Global, 4),
@@ -215,7 +215,7 @@ async fn only_ones_own_deletions_are_seen() {
         .await
         .unwrap();
     assert_eq!(waiting, Deletion::Waiting);
-    let stranger = somebody("project-user", Scope::Project(organization(1), project(2)));
+    let stranger = user_with_role("project-user", Scope::Project(organization(1), project(2)));
     assert_eq!(world.networks.deleting(&stranger).await.unwrap().items, []);
     assert_eq!(
         world.networks.deleting(&user()).await.unwrap().items.len(),

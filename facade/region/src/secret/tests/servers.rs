@@ -9,12 +9,15 @@ async fn every_server_has_a_key_of_its_own() {
     let one = made(&store, &keys, 1).await;
     let two = made(&store, &keys, 2).await;
     assert_ne!(one, two);
-    let revealed = keys.reveal(&user(), Uuid::from_u128(1)).await.unwrap();
+    let revealed = keys.private_key(&user(), Uuid::from_u128(1)).await.unwrap();
     let private = PrivateKey::from_openssh(revealed.expose()).unwrap();
     let public = PublicKey::from_openssh(&one).unwrap();
     assert_eq!(private.public_key().key_data(), public.key_data());
     assert_eq!(public.comment(), format!("server-{}", Uuid::from_u128(1)));
-    assert_eq!(keys.public(&user(), Uuid::from_u128(2)).await.unwrap(), two);
+    assert_eq!(
+        keys.public_key(&user(), Uuid::from_u128(2)).await.unwrap(),
+        two
+    );
 
     let again = keys.create(
         Transaction::new(),
@@ -29,7 +32,10 @@ async fn every_server_has_a_key_of_its_own() {
     );
     let gone = ServerKeys::delete(Transaction::new(), Uuid::from_u128(1)).unwrap();
     store.commit(&gone).await.unwrap();
-    let error = keys.reveal(&user(), Uuid::from_u128(1)).await.unwrap_err();
+    let error = keys
+        .private_key(&user(), Uuid::from_u128(1))
+        .await
+        .unwrap_err();
     assert!(matches!(error, KeyError::NotFound(_)));
 }
 
@@ -43,9 +49,9 @@ async fn a_key_is_revealed_to_the_permission_alone() {
     let nobody = Principal::service(ActorName::new("nobody").unwrap(), []);
     // Each: who, whether they are shown the key, whether they may know that there is one.
     let table = [
-        (somebody("project-user", here), true, true),
+        (user_with_role("project-user", here), true, true),
         (
-            somebody(
+            user_with_role(
                 "organization-administrator",
                 Scope::Organization(organization(1)),
             ),
@@ -53,28 +59,28 @@ async fn a_key_is_revealed_to_the_permission_alone() {
             true,
         ),
         (
-            somebody("platform-administrator", Scope::Global),
+            user_with_role("platform-administrator", Scope::Global),
             true,
             true,
         ),
-        (somebody("project-reader", here), false, true),
+        (user_with_role("project-reader", here), false, true),
         (
-            somebody("organization-auditor", Scope::Organization(organization(1))),
+            user_with_role("organization-auditor", Scope::Organization(organization(1))),
             false,
             true,
         ),
         (
-            somebody("project-user", Scope::Project(organization(1), project(2))),
+            user_with_role("project-user", Scope::Project(organization(1), project(2))),
             false,
             false,
         ),
         (
-            somebody("project-user", Scope::Project(organization(2), project(1))),
+            user_with_role("project-user", Scope::Project(organization(2), project(1))),
             false,
             false,
         ),
         (
-            somebody(
+            user_with_role(
                 "organization-administrator",
                 Scope::Organization(organization(2)),
             ),
@@ -84,17 +90,17 @@ async fn a_key_is_revealed_to_the_permission_alone() {
         (nobody, false, false),
     ];
     for (principal, shown, known) in table {
-        let answer = keys.reveal(&principal, server).await;
+        let answer = keys.private_key(&principal, server).await;
         assert_eq!(answer.is_ok(), shown, "{principal:?}");
         assert_eq!(
-            keys.public(&principal, server).await.is_ok(),
+            keys.public_key(&principal, server).await.is_ok(),
             known,
             "{principal:?}"
         );
         match (answer, known) {
             (Err(KeyError::NotFound(id)), false) => {
                 let absent = keys
-                    .reveal(&principal, Uuid::from_u128(9))
+                    .private_key(&principal, Uuid::from_u128(9))
                     .await
                     .unwrap_err();
                 let same = absent
@@ -120,13 +126,16 @@ async fn a_record_that_was_given_to_another_tenant_does_not_open_for_it() {
         .commit(&Transaction::new().put(id, value))
         .await
         .unwrap();
-    let thief = somebody(
+    let thief = user_with_role(
         "organization-administrator",
         Scope::Organization(organization(2)),
     );
-    let error = keys.reveal(&thief, Uuid::from_u128(1)).await.unwrap_err();
+    let error = keys
+        .private_key(&thief, Uuid::from_u128(1))
+        .await
+        .unwrap_err();
     assert!(
-        matches!(error, KeyError::Open(CannotOpen::Wrong { .. })),
+        matches!(error, KeyError::Open(OpenError::Wrong { .. })),
         "{error}"
     );
 }
@@ -155,7 +164,7 @@ async fn a_key_is_changed_without_losing_anything() {
     let both = keys(&store, &format!("{JUNE}\n{MAY}"));
     let done = both.reseal().await.unwrap();
     assert_eq!(
-        (done.count, done.unopened.len(), done.damaged.len()),
+        (done.count, done.failed.len(), done.damaged.len()),
         (3, 1, 1)
     );
     assert_eq!(done.damaged[0].id, record(&Uuid::from_u128(5).to_string()));
@@ -163,16 +172,26 @@ async fn a_key_is_changed_without_losing_anything() {
 
     let new = keys(&store, JUNE);
     for server in 1..=3 {
-        assert!(new.reveal(&user(), Uuid::from_u128(server)).await.is_ok());
+        assert!(
+            new.private_key(&user(), Uuid::from_u128(server))
+                .await
+                .is_ok()
+        );
     }
-    let error = old.reveal(&user(), Uuid::from_u128(1)).await.unwrap_err();
+    let error = old
+        .private_key(&user(), Uuid::from_u128(1))
+        .await
+        .unwrap_err();
     assert!(
         error
             .to_string()
             .contains("sealed with key june, which is not given"),
         "{error}"
     );
-    let error = new.reveal(&user(), Uuid::from_u128(5)).await.unwrap_err();
+    let error = new
+        .private_key(&user(), Uuid::from_u128(5))
+        .await
+        .unwrap_err();
     assert!(matches!(error, KeyError::Store(_)), "{error}");
 }
 
@@ -183,7 +202,7 @@ async fn a_secret_is_seen_nowhere() {
     let keys = keys(&store, MAY);
     made(&store, &keys, 1).await;
     let server = Uuid::from_u128(1);
-    let secret = keys.reveal(&user(), server).await.unwrap();
+    let secret = keys.private_key(&user(), server).await.unwrap();
     let pem = secret.expose_text().unwrap().to_owned();
     let inner = PrivateKey::from_openssh(&pem).unwrap();
     let seed = inner.key_data().ed25519().unwrap().private.to_bytes();
@@ -206,7 +225,7 @@ async fn a_secret_is_seen_nowhere() {
         format!("{secret:?} {secret:#?} {keys:?} {keys:#?} {store:?}"),
         format!(
             "{:?}",
-            SshKeyPair::generate("c", &Numbered::default()).unwrap()
+            SshKeyPair::generate("c", &CountingEntropy::default()).unwrap()
         ),
         format!("{:?} {:?}", ring(MAY), ring(&format!("{JUNE}\n{MAY}"))),
     ];
@@ -245,7 +264,7 @@ async fn a_secret_is_seen_nowhere() {
             json!({"private_key": pem, "public_key": [pem]}),
         );
     store.commit(&damaged_one).await.unwrap();
-    let outsider = somebody(
+    let outsider = user_with_role(
         "project-reader",
         Scope::Project(organization(1), project(1)),
     );
@@ -256,7 +275,10 @@ async fn a_secret_is_seen_nowhere() {
         (&outsider, 1),
         (&user(), 10),
     ] {
-        let error = keys.reveal(who, Uuid::from_u128(server)).await.unwrap_err();
+        let error = keys
+            .private_key(who, Uuid::from_u128(server))
+            .await
+            .unwrap_err();
         seen.push(whole(&error));
     }
     for text in seen {

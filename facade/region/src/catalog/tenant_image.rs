@@ -3,7 +3,7 @@
 use fleetwright_identity::{OrganizationId, Principal, Refused, Resource, Scope, Verb};
 use fleetwright_store::{Invalid, Key, StoreError, Transaction, Versioned};
 
-use super::{CatalogService, Details, Image, ImageState, Intent, Origin, Visibility};
+use super::{CatalogService, Image, ImageDetails, ImageRequest, ImageState, Origin, Visibility};
 use crate::{
     ids::{ImageId, RegionId},
     name::Name,
@@ -30,9 +30,9 @@ pub struct NewImage {
 
 /// How the making of an image went on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Making {
+pub enum SnapshotProgress {
     /// The provider makes it, under this name.
-    Begun(fleetwright::ImageId),
+    Started(fleetwright::ImageId),
     /// It can be booted.
     Ready,
     /// There will be none.
@@ -51,13 +51,13 @@ pub enum ImageError {
     Refused(#[from] Refused),
     /// Another image has the id.
     #[error("another image has the id {0}: choose another id")]
-    Taken(ImageId),
+    IdTaken(ImageId),
     /// It is of the catalog's file.
     #[error("image {0} is in the catalog's file: change it there")]
-    OfFile(ImageId),
+    FromFile(ImageId),
     /// It cannot go on like that.
     #[error("image {image} is {state}: it does not become {next}")]
-    OutOfOrder {
+    InvalidTransition {
         /// Which.
         image: ImageId,
         /// How far it is.
@@ -87,15 +87,16 @@ impl CatalogService {
         principal: &Principal,
         new: &NewImage,
     ) -> Result<Image, ImageError> {
-        self.add_detailed(principal, new, Details::default()).await
+        self.add_image_with_details(principal, new, ImageDetails::default())
+            .await
     }
 
     /// The same, with all that may be said of it.
-    pub(crate) async fn add_detailed(
+    pub(crate) async fn add_image_with_details(
         &self,
         principal: &Principal,
         new: &NewImage,
-        details: Details,
+        details: ImageDetails,
     ) -> Result<Image, ImageError> {
         let scope = Scope::Organization(new.organization);
         principal.authorize(Verb::Create, Resource::Images, &scope)?;
@@ -124,7 +125,7 @@ impl CatalogService {
         image.description = details.description;
         image.tags = details.tags;
         image.snapshot = details.snapshot;
-        image.origin = Origin::Made {
+        image.origin = Origin::Snapshot {
             region: new.region.clone(),
             native: None,
         };
@@ -136,7 +137,9 @@ impl CatalogService {
                 Ok(image)
             }
             Err(error) if error.conflict().is_some() => {
-                let found = self.same_intent(&new.id, &Intent::of(&image)).await?;
+                let found = self
+                    .find_same_request(&new.id, &ImageRequest::of(&image))
+                    .await?;
                 found.ok_or_else(|| ImageError::Busy(new.id.clone()))
             }
             Err(error) => Err(error.into()),
@@ -144,28 +147,28 @@ impl CatalogService {
     }
 
     /// The image of this id, if there is one, and it was asked for in the same words.
-    pub(crate) async fn same_intent(
+    pub(crate) async fn find_same_request(
         &self,
         id: &ImageId,
-        intent: &Intent,
+        intent: &ImageRequest,
     ) -> Result<Option<Image>, ImageError> {
         let found = self.images.get(&Key::new(id.as_str())?).await?;
         match found {
-            Some(found) if Intent::of(&found.value) == *intent => {
+            Some(found) if ImageRequest::of(&found.value) == *intent => {
                 self.put_current(found.revision, found.value.clone());
                 Ok(Some(found.value))
             }
-            Some(_) => Err(ImageError::Taken(id.clone())),
+            Some(_) => Err(ImageError::IdTaken(id.clone())),
             None => Ok(None),
         }
     }
 
     /// Stores how the making went on. The same again is no error; going back is.
-    pub async fn set_making(
+    pub async fn set_progress(
         &self,
         principal: &Principal,
         id: &ImageId,
-        making: &Making,
+        making: &SnapshotProgress,
     ) -> Result<Image, ImageError> {
         self.change(principal, Verb::Update, id, |image| advance(image, making))
             .await
@@ -230,41 +233,44 @@ impl CatalogService {
             return Err(sees.map_or_else(|_| hidden(), |()| refused.into()));
         }
         if found.value.origin.is_file() {
-            return Err(ImageError::OfFile(id.clone()));
+            return Err(ImageError::FromFile(id.clone()));
         }
         Ok(found)
     }
 }
 
 /// Takes an image on to how its making went on, or says that it does not go like that.
-pub(crate) fn advance(image: &mut Image, making: &Making) -> Result<(), ImageError> {
+pub(crate) fn advance(image: &mut Image, making: &SnapshotProgress) -> Result<(), ImageError> {
     let next = match making {
-        Making::Begun(_) => ImageState::Creating,
-        Making::Ready => ImageState::Ready,
-        Making::Failed => ImageState::Failed,
+        SnapshotProgress::Started(_) => ImageState::Creating,
+        SnapshotProgress::Ready => ImageState::Ready,
+        SnapshotProgress::Failed => ImageState::Failed,
     };
-    let out_of_order = || ImageError::OutOfOrder {
+    let out_of_order = || ImageError::InvalidTransition {
         image: image.id.clone(),
         state: image.state,
         next,
     };
     let known = match &image.origin {
         Origin::File => None,
-        Origin::Made { native, .. } => native.clone(),
+        Origin::Snapshot { native, .. } => native.clone(),
     };
     let is_allowed = match (making, image.state) {
-        (Making::Begun(_), ImageState::Pending) | (Making::Failed, ImageState::Pending) => true,
-        (Making::Ready | Making::Failed, ImageState::Creating) => true,
-        (Making::Begun(native), ImageState::Creating) => known.as_ref() == Some(native),
-        (Making::Ready, state) | (Making::Failed, state) | (Making::Begun(_), state) => {
-            state == next
-        }
+        (SnapshotProgress::Started(_), ImageState::Pending)
+        | (SnapshotProgress::Failed, ImageState::Pending) => true,
+        (SnapshotProgress::Ready | SnapshotProgress::Failed, ImageState::Creating) => true,
+        (SnapshotProgress::Started(native), ImageState::Creating) => known.as_ref() == Some(native),
+        (SnapshotProgress::Ready, state)
+        | (SnapshotProgress::Failed, state)
+        | (SnapshotProgress::Started(_), state) => state == next,
     };
     if !is_allowed {
         return Err(out_of_order());
     }
     image.state = next;
-    if let (Making::Begun(name), Origin::Made { native, .. }) = (making, &mut image.origin) {
+    if let (SnapshotProgress::Started(name), Origin::Snapshot { native, .. }) =
+        (making, &mut image.origin)
+    {
         *native = Some(name.clone());
     }
     Ok(())

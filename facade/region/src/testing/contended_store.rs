@@ -13,13 +13,13 @@ use tokio::sync::oneshot;
 
 /// Commits what it was told to before each commit that it is asked for.
 #[derive(Debug)]
-pub(crate) struct Meddler {
+pub(crate) struct ContendedStore {
     inner: Arc<dyn Store>,
     first: Mutex<VecDeque<Transaction>>,
     held: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
-impl Meddler {
+impl ContendedStore {
     pub(crate) fn new(inner: Arc<dyn Store>) -> Self {
         Self {
             inner,
@@ -42,7 +42,7 @@ impl Meddler {
 }
 
 #[async_trait]
-impl Store for Meddler {
+impl Store for ContendedStore {
     fn schema(&self) -> &Schema {
         self.inner.schema()
     }

@@ -1,7 +1,7 @@
 //! Images that tenants have made of their servers.
 
 use super::*;
-use crate::{ids::RegionId, name::Name, testing::Meddler};
+use crate::{ids::RegionId, name::Name, testing::ContendedStore};
 
 fn image_id(id: &str) -> ImageId {
     ImageId::new(id).unwrap()
@@ -12,7 +12,7 @@ fn native() -> fleetwright::ImageId {
 }
 
 fn boss() -> Principal {
-    somebody(
+    user_with_role(
         "organization-administrator",
         Scope::Organization(organization(1)),
     )
@@ -48,34 +48,34 @@ async fn an_image_is_made_step_by_step_and_asking_again_makes_no_other() {
 
     let id = image_id("snap-1");
     let early = keeper
-        .set_making(&boss(), &id, &Making::Ready)
+        .set_progress(&boss(), &id, &SnapshotProgress::Ready)
         .await
         .unwrap_err();
     assert_eq!(
         early.to_string(),
         "image snap-1 is pending: it does not become ready"
     );
-    let begun = Making::Begun(native());
+    let begun = SnapshotProgress::Started(native());
     for _ in 0..2 {
-        let made = keeper.set_making(&boss(), &id, &begun).await.unwrap();
+        let made = keeper.set_progress(&boss(), &id, &begun).await.unwrap();
         assert_eq!(made.state, ImageState::Creating);
     }
-    let other = Making::Begun(fleetwright::ImageId::new("ami-8").unwrap());
+    let other = SnapshotProgress::Started(fleetwright::ImageId::new("ami-8").unwrap());
     assert!(
-        keeper.set_making(&boss(), &id, &other).await.is_err(),
+        keeper.set_progress(&boss(), &id, &other).await.is_err(),
         "it is not made twice"
     );
     for _ in 0..2 {
         let made = keeper
-            .set_making(&boss(), &id, &Making::Ready)
+            .set_progress(&boss(), &id, &SnapshotProgress::Ready)
             .await
             .unwrap();
         assert_eq!(made.check_offered(), Ok(()));
     }
-    assert!(keeper.set_making(&boss(), &id, &begun).await.is_err());
+    assert!(keeper.set_progress(&boss(), &id, &begun).await.is_err());
     assert!(
         keeper
-            .set_making(&boss(), &id, &Making::Failed)
+            .set_progress(&boss(), &id, &SnapshotProgress::Failed)
             .await
             .is_err()
     );
@@ -128,7 +128,7 @@ async fn an_image_that_was_made_is_retired_by_its_owner_and_one_of_the_file_is_n
     let listed = keeper.images(&boss()).unwrap();
     assert!(listed.iter().all(|image| image.id != id));
     assert!(keeper.image(&boss(), &id).unwrap().retired);
-    let platform = somebody("platform-administrator", Scope::Global);
+    let platform = user_with_role("platform-administrator", Scope::Global);
     let of_file = keeper
         .retire_image(&platform, &image_id("ubuntu-24.04"))
         .await
@@ -144,11 +144,11 @@ async fn only_its_organization_sees_it_and_only_some_change_it() {
     let keeper = loaded().await;
     keeper.add_image(&boss(), &new_image()).await.unwrap();
     let id = image_id("snap-1");
-    let stranger = somebody(
+    let stranger = user_with_role(
         "organization-administrator",
         Scope::Organization(organization(2)),
     );
-    let member = somebody("project-user", Scope::Project(organization(1), project(1)));
+    let member = user_with_role("project-user", Scope::Project(organization(1), project(1)));
     assert!(keeper.image(&member, &id).is_some());
     assert!(keeper.image(&stranger, &id).is_none());
     let refused = keeper.retire_image(&member, &id).await.unwrap_err();
@@ -170,7 +170,7 @@ async fn only_its_organization_sees_it_and_only_some_change_it() {
 
 #[tokio::test]
 async fn others_who_write_the_image_are_read_again() {
-    let meddler = Arc::new(Meddler::new(store()));
+    let meddler = Arc::new(ContendedStore::new(store()));
     let (keeper, _) = CatalogService::open(meddler.clone()).await.unwrap();
     keeper.load(EXAMPLE).await.unwrap();
     let made = keeper.add_image(&boss(), &new_image()).await.unwrap();
@@ -181,9 +181,9 @@ async fn others_who_write_the_image_are_read_again() {
         Transaction::new().put(id, serde_json::to_value(image).unwrap())
     };
     meddler.before_next_commit(touch(ImageState::Failed));
-    let begun = Making::Begun(native());
+    let begun = SnapshotProgress::Started(native());
     let late = keeper
-        .set_making(&boss(), &made.id, &begun)
+        .set_progress(&boss(), &made.id, &begun)
         .await
         .unwrap_err();
     assert_eq!(
