@@ -16,7 +16,7 @@ mod others;
 mod property;
 mod tenant_images;
 
-const EXAMPLE: &str = include_str!("../../catalog.example.toml");
+const EXAMPLE: &str = include_str!("../../../catalog.example.toml");
 
 /// The example without the entry that has this id.
 fn without(id: &str) -> String {

@@ -13,8 +13,8 @@ use crate::{
     testing::{organization, store, user_with_role},
 };
 
-const CATALOG: &str = include_str!("../../../catalog.example.toml");
-const EXAMPLE: &str = include_str!("../../../mapping.example.toml");
+const CATALOG: &str = include_str!("../../../../catalog.example.toml");
+const EXAMPLE: &str = include_str!("../../../../mapping.example.toml");
 const NETWORK: &str = "b059b3e6-9ae5-42b7-94b4-f42fb7a6baee";
 const GROUP: &str = "c0ffee00-0000-4000-8000-000000000001";
 
