@@ -248,7 +248,7 @@ pub(crate) fn same(one: &str, other: &str) -> bool {
 }
 
 /// A location's name without what people write into it.
-pub(crate) fn plain_location(name: &str) -> String {
+pub(crate) fn normalize_location(name: &str) -> String {
     let letters = name.chars().filter(|c| !c.is_whitespace());
     letters.collect::<String>().to_ascii_lowercase()
 }
@@ -267,6 +267,6 @@ mod tests {
 
     #[test]
     fn location_names_are_normalized() {
-        assert_eq!(plain_location("East US"), "eastus");
+        assert_eq!(normalize_location("East US"), "eastus");
     }
 }

@@ -71,15 +71,15 @@ impl Cloud for Azure {
     }
 
     fn response(result: Result<ApiResponse, Refusal>, request_id: &str) -> HttpResponse {
-        let answer = result.unwrap_or_else(|refusal| refused(&refusal));
-        let mut headers = answer.headers;
+        let response = result.unwrap_or_else(|refusal| refused(&refusal));
+        let mut headers = response.headers;
         headers.push(("x-ms-request-id", request_id.to_owned()));
         headers.push(("x-ms-correlation-request-id", request_id.to_owned()));
         HttpResponse {
-            status: answer.status,
-            content_type: answer.content_type,
+            status: response.status,
+            content_type: response.content_type,
             headers,
-            body: answer.body,
+            body: response.body,
             delivery: Delivery::Complete,
         }
     }
@@ -110,7 +110,7 @@ impl Cloud for Azure {
                 "The access token expiry is earlier than the current time.",
             ),
             InjectedError::Forbidden => Refusal::forbidden(),
-            InjectedError::Capacity => Refusal::no_sku("requested", "any"),
+            InjectedError::Capacity => Refusal::sku_not_available("requested", "any"),
             InjectedError::Quota => Refusal::quota(),
             InjectedError::Internal => Refusal::internal(),
             InjectedError::Custom {
@@ -155,22 +155,22 @@ fn refused(refusal: &Refusal) -> ApiResponse {
     if let Some(target) = &refusal.target {
         error["target"] = json!(target);
     }
-    let answer = ApiResponse {
+    let response = ApiResponse {
         status: refusal.status,
         content_type: JSON,
         headers: Vec::new(),
         body: json!({ "error": error }).to_string(),
     };
     match refusal.status {
-        401 => answer.header(
+        401 => response.header(
             "www-authenticate",
             "Bearer authorization_uri=\"https://login.microsoftonline.com/common\", error=\"invalid_token\"",
         ),
-        429 => answer.header(
+        429 => response.header(
             "x-ms-ratelimit-remaining-resource",
             "Microsoft.Compute/HighCostGetSubscriptionMaximum;0",
         ),
-        _ => answer,
+        _ => response,
     }
 }
 

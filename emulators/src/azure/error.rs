@@ -75,7 +75,7 @@ impl Refusal {
     }
 
     /// A property that is what it is for good.
-    pub(crate) fn unchangeable(property: &str) -> Self {
+    pub(crate) fn immutable(property: &str) -> Self {
         let message = format!("Changing property '{property}' is not allowed.");
         let mut refusal = Self::new(409, "PropertyChangeNotAllowed", message);
         refusal.target = Some(property.to_owned());
@@ -90,7 +90,7 @@ impl Refusal {
     }
 
     /// The resource manager has no such resource.
-    pub(crate) fn no_resource(kind: &str, name: &str, group: &str) -> Self {
+    pub(crate) fn manager_not_found(kind: &str, name: &str, group: &str) -> Self {
         let message = format!(
             "The Resource '{kind}/{name}' under resource group '{group}' was not found. For more details please go \
              to https://aka.ms/ARMResourceNotFoundFix"
@@ -99,18 +99,18 @@ impl Refusal {
     }
 
     /// The resource provider has no such resource, though the resource manager still thinks so.
-    pub(crate) fn no_entity() -> Self {
+    pub(crate) fn provider_not_found() -> Self {
         let message = "The entity was not found in this Azure location.";
         Self::new(404, "NotFound", message)
     }
 
-    pub(crate) fn no_group(name: &str) -> Self {
+    pub(crate) fn group_not_found(name: &str) -> Self {
         let message = format!("Resource group '{name}' could not be found.");
         Self::new(404, "ResourceGroupNotFound", message)
     }
 
     /// A reference to something that is not there.
-    pub(crate) fn no_reference(id: &str) -> Self {
+    pub(crate) fn invalid_reference(id: &str) -> Self {
         let message = format!(
             "Resource {id} referenced by the request was not found. Please make sure that the referenced resource \
              exists, and that both resources are in the same region."
@@ -140,7 +140,7 @@ impl Refusal {
     }
 
     /// No machine of a size, for this subscription or at all, known at once.
-    pub(crate) fn no_sku(size: &str, place: &str) -> Self {
+    pub(crate) fn sku_not_available(size: &str, place: &str) -> Self {
         let message = format!(
             "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: {size}' is \
              currently not available in location '{place}'. Please try another size or deploy to a different \
@@ -165,8 +165,8 @@ mod tests {
 
     #[test]
     fn not_found_codes_of_provider_and_manager_differ() {
-        let manager = Refusal::no_resource("Microsoft.Compute/virtualMachines", "a", "rg");
-        let provider = Refusal::no_entity();
+        let manager = Refusal::manager_not_found("Microsoft.Compute/virtualMachines", "a", "rg");
+        let provider = Refusal::provider_not_found();
         assert_eq!((manager.status, provider.status), (404, 404));
         assert_eq!(
             (&*manager.code, &*provider.code),
@@ -185,7 +185,7 @@ mod tests {
             Refusal::missing("location").target.as_deref(),
             Some("location")
         );
-        let refusal = Refusal::unchangeable("zones");
+        let refusal = Refusal::immutable("zones");
         assert_eq!(
             (refusal.status, refusal.target.as_deref()),
             (409, Some("zones"))

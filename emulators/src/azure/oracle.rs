@@ -160,26 +160,26 @@ impl Oracle {
             provisioning_state: image.provisioning.name().to_owned(),
             tags: image.tags.clone(),
         });
-        let going_on = engine.tasks.values().filter(|task| task.ended.is_none());
+        let in_progress = engine.tasks.values().filter(|task| task.ended.is_none());
         Self {
             vms: engine
                 .vms
                 .iter()
-                .map(|(_, vm)| true_vm(engine, vm))
+                .map(|(_, vm)| oracle_vm(engine, vm))
                 .collect(),
             nics: engine
                 .nics
                 .iter()
-                .map(|(_, nic)| true_nic(engine, nic))
+                .map(|(_, nic)| oracle_nic(engine, nic))
                 .collect(),
-            public_ips: engine.ips.iter().map(|(_, ip)| true_ip(ip)).collect(),
+            public_ips: engine.ips.iter().map(|(_, ip)| oracle_ip(ip)).collect(),
             disks: engine
                 .disks
                 .iter()
-                .map(|(_, disk)| true_disk(engine, disk))
+                .map(|(_, disk)| oracle_disk(engine, disk))
                 .collect(),
             images: images.collect(),
-            operations_in_progress: going_on.count(),
+            operations_in_progress: in_progress.count(),
             calls,
             records_read: engine.core.records_read,
             unused_faults,
@@ -187,7 +187,7 @@ impl Oracle {
     }
 }
 
-fn true_vm(engine: &Engine, vm: &Vm) -> OracleVm {
+fn oracle_vm(engine: &Engine, vm: &Vm) -> OracleVm {
     let nic = vm.nics.first().and_then(|nic| engine.nics.find(&nic.id));
     let address = nic.and_then(|(_, nic)| nic.addresses.first());
     let public = address.and_then(|address| address.public.as_ref());
@@ -219,7 +219,7 @@ fn true_vm(engine: &Engine, vm: &Vm) -> OracleVm {
 }
 
 fn image_name(vm: &Vm) -> String {
-    let storage = vm.order.properties.storage_profile.as_ref();
+    let storage = vm.body.properties.storage_profile.as_ref();
     let image = storage.and_then(|storage| storage.image_reference.clone());
     let image = image.unwrap_or_default();
     let named = [image.publisher, image.offer, image.sku, image.version];
@@ -227,7 +227,7 @@ fn image_name(vm: &Vm) -> String {
     image.id.unwrap_or_else(|| named.join(":"))
 }
 
-fn true_nic(engine: &Engine, nic: &Nic) -> OracleNic {
+fn oracle_nic(engine: &Engine, nic: &Nic) -> OracleNic {
     let reserved = nic
         .reserved
         .as_ref()
@@ -246,7 +246,7 @@ fn true_nic(engine: &Engine, nic: &Nic) -> OracleNic {
     }
 }
 
-fn true_ip(ip: &PublicIp) -> OraclePublicIp {
+fn oracle_ip(ip: &PublicIp) -> OraclePublicIp {
     OraclePublicIp {
         id: ip.id.path(),
         address: ip.address,
@@ -255,7 +255,7 @@ fn true_ip(ip: &PublicIp) -> OraclePublicIp {
     }
 }
 
-fn true_disk(engine: &Engine, disk: &Disk) -> OracleDisk {
+fn oracle_disk(engine: &Engine, disk: &Disk) -> OracleDisk {
     let vm = disk.attached.as_ref().and_then(|vm| engine.vms.find(vm));
     let own = vm.and_then(|(_, vm)| vm.disks.iter().find(|it| it.id.key() == disk.id.key()));
     OracleDisk {

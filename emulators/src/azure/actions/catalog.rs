@@ -7,7 +7,7 @@ use super::{
     list::{ListScope, unknown_filter},
 };
 use crate::azure::{
-    catalog::{ResourceGroup, plain_location, same},
+    catalog::{ResourceGroup, normalize_location, same},
     error::Refusal,
     shapes::catalog as shapes,
     wire::response::ApiResponse,
@@ -21,7 +21,7 @@ pub(super) fn groups(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> 
     let groups = context.engine.core.knobs.resource_groups.iter();
     let items = groups.map(|it| shapes::group(context.request.subscription(), it));
     let items = items.collect();
-    context.whole(items)
+    context.paginate(items)
 }
 
 pub(super) fn group(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
@@ -38,14 +38,14 @@ fn known_group<'a>(context: &'a Context<'_>) -> Result<&'a ResourceGroup, Refusa
     let name = context.request.name(1);
     let mut groups = context.engine.core.knobs.resource_groups.iter();
     let known = groups.find(|group| same(&group.name, name));
-    known.ok_or_else(|| Refusal::no_group(name))
+    known.ok_or_else(|| Refusal::group_not_found(name))
 }
 
 pub(super) fn locations(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let places = context.engine.core.knobs.locations.iter();
     let items = places.map(|it| shapes::location(context.request.subscription(), it));
     let items = items.collect();
-    context.whole(items)
+    context.paginate(items)
 }
 
 pub(super) fn provider(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
@@ -63,13 +63,13 @@ pub(super) fn sizes(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let sizes = context.engine.core.knobs.sizes.iter();
     let items = sizes.filter(|size| !size.restricted).map(shapes::size);
     let items = items.collect();
-    context.whole(items)
+    context.paginate(items)
 }
 
 pub(super) fn usages(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let location = context.engine.location(Some(context.request.name(1)))?;
     let items = shapes::usages(context.engine, &location);
-    context.whole(items)
+    context.paginate(items)
 }
 
 /// Sizes with where they are offered; `$filter` knows one thing, the location.
@@ -80,7 +80,7 @@ pub(super) fn skus(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
             let place = filter.trim().strip_prefix("location eq '");
             let place = place.and_then(|rest| rest.strip_suffix('\''));
             let place = place.ok_or_else(|| unknown_filter(filter))?;
-            Some(plain_location(place))
+            Some(normalize_location(place))
         }
     };
     let knobs = &context.engine.core.knobs;
@@ -90,7 +90,7 @@ pub(super) fn skus(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
             items.extend(knobs.sizes.iter().map(|size| shapes::sku(size, location)));
         }
     }
-    context.whole(items)
+    context.paginate(items)
 }
 
 pub(super) fn network(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
@@ -101,34 +101,34 @@ fn known_network(context: &Context<'_>) -> Result<Value, Refusal> {
     let (group, name) = (context.request.name(1), context.request.name(2));
     context.engine.check_group(group)?;
     let known = context.engine.network(group, name);
-    let known = known.ok_or_else(|| Refusal::no_resource(NETWORKS, name, group))?;
+    let known = known.ok_or_else(|| Refusal::manager_not_found(NETWORKS, name, group))?;
     Ok(shapes::network(context.request.subscription(), known))
 }
 
 pub(super) fn networks(
     context: &mut Context<'_>,
-    reach: ListScope,
+    list_scope: ListScope,
 ) -> Result<ApiResponse, Refusal> {
-    context.scope(reach)?;
+    context.scope(list_scope)?;
     let group = context.request.name(1);
     let known = context.engine.core.knobs.virtual_networks.iter();
     let known =
-        known.filter(|it| reach == ListScope::Subscription || same(&it.resource_group, group));
+        known.filter(|it| list_scope == ListScope::Subscription || same(&it.resource_group, group));
     let items = known.map(|it| shapes::network(context.request.subscription(), it));
     let items = items.collect();
-    context.whole(items)
+    context.paginate(items)
 }
 
 pub(super) fn subnets(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let items = subnets_of(known_network(context)?);
-    context.whole(items)
+    context.paginate(items)
 }
 
 pub(super) fn subnet(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
     let subnets = subnets_of(known_network(context)?);
     let name = context.request.name(3);
-    let is = |subnet: &&Value| subnet["name"].as_str().is_some_and(|it| same(it, name));
-    let found = subnets.iter().find(is).ok_or_else(|| {
+    let matches = |subnet: &&Value| subnet["name"].as_str().is_some_and(|it| same(it, name));
+    let found = subnets.iter().find(matches).ok_or_else(|| {
         let message = format!("Resource {} not found.", context.request.path);
         Refusal::new(404, "NotFound", message)
     })?;
@@ -148,7 +148,7 @@ pub(super) fn security_groups(context: &mut Context<'_>) -> Result<ApiResponse, 
     let known = known.filter(|it| same(&it.resource_group, context.request.name(1)));
     let items = known.map(|it| shapes::security_group(context.request.subscription(), it));
     let items = items.collect();
-    context.whole(items)
+    context.paginate(items)
 }
 
 pub(super) fn security_group(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
@@ -156,7 +156,7 @@ pub(super) fn security_group(context: &Context<'_>) -> Result<ApiResponse, Refus
     context.engine.check_group(group)?;
     let mut known = context.engine.core.knobs.network_security_groups.iter();
     let found = known.find(|it| same(&it.resource_group, group) && same(&it.name, name));
-    let found = found.ok_or_else(|| Refusal::no_resource(SECURITY_GROUPS, name, group))?;
+    let found = found.ok_or_else(|| Refusal::manager_not_found(SECURITY_GROUPS, name, group))?;
     let document = shapes::security_group(context.request.subscription(), found);
     Ok(ApiResponse::document(&document))
 }

@@ -14,9 +14,9 @@ const CONSOLE: &str = ".serialconsole.log";
 /// Says where the console can be read, for whoever has the URL.
 pub(super) fn retrieve(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.request.id(Kind::VirtualMachine);
-    let seq = context.engine.named_vm(&id)?;
+    let seq = context.engine.find_vm(&id)?;
     let vm = context.engine.vms.get(seq);
-    let vm = vm.ok_or_else(|| id.missing())?;
+    let vm = vm.ok_or_else(|| id.not_found())?;
     if !vm.diagnostics {
         let message = format!("Boot diagnostics are not enabled on VM '{}'.", vm.id.name);
         return Err(Refusal::not_allowed(message));

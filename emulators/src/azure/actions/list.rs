@@ -29,7 +29,7 @@ impl Context<'_> {
             return Err(unknown_filter(filter));
         }
         let token = self.request.param("$skiptoken");
-        let place = match token {
+        let position = match token {
             None => PagePosition::default(),
             Some(token) => {
                 PagePosition::from_token(&list_name(self.request), token).ok_or_else(|| {
@@ -40,15 +40,15 @@ impl Context<'_> {
         };
         Ok(PageRequest {
             limit: usize::try_from(self.engine.core.knobs.page_size.get()).unwrap_or(usize::MAX),
-            position: place,
+            position,
             page_fault: self.context.page_fault,
         })
     }
 
     /// What a list is of; a group must be there.
-    pub(super) fn scope(&self, reach: ListScope) -> Result<Scope, Refusal> {
+    pub(super) fn scope(&self, list_scope: ListScope) -> Result<Scope, Refusal> {
         let subscription = self.request.subscription();
-        match reach {
+        match list_scope {
             ListScope::Subscription => Ok(Scope::subscription(subscription)),
             ListScope::Group => {
                 self.engine.check_group(self.request.name(1))?;
@@ -69,13 +69,14 @@ impl Context<'_> {
     }
 
     /// Everything as one page, for lists that are short; tricks are played all the same.
-    pub(super) fn whole(&mut self, items: Vec<Value>) -> Result<ApiResponse, Refusal> {
+    pub(super) fn paginate(&mut self, items: Vec<Value>) -> Result<ApiResponse, Refusal> {
         let paging = self.paging()?;
         let after = paging.position.after;
-        let numbered = (1_u64..)
+        let unique_name = (1_u64..)
             .zip(items)
             .map(|(place, item)| (place, Some(item)));
-        let (page, records_read) = paging.take(numbered.skip_while(|(place, _)| *place <= after));
+        let (page, records_read) =
+            paging.take(unique_name.skip_while(|(place, _)| *place <= after));
         self.engine.core.records_read += records_read;
         Ok(self.page(&page.items, page.next))
     }

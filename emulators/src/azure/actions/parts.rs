@@ -25,42 +25,42 @@ use crate::{
 pub(super) fn put_disk(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let wanted: DiskBody = body::read(context.request)?;
     let id = context.request.id(Kind::Disk);
-    let begun = context.engine.put_disk(&id, &wanted)?;
-    Ok(made(context, &id, begun))
+    let started = context.engine.put_disk(&id, &wanted)?;
+    Ok(put_response(context, &id, started))
 }
 
 pub(super) fn put_image(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let wanted: ImageBody = body::read(context.request)?;
     let id = context.request.id(Kind::Image);
-    let begun = context.engine.put_image(&id, &wanted)?;
-    Ok(made(context, &id, begun))
+    let started = context.engine.put_image(&id, &wanted)?;
+    Ok(put_response(context, &id, started))
 }
 
 pub(super) fn put_nic(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let wanted: NicBody = body::read(context.request)?;
     let id = context.request.id(Kind::Nic);
-    let begun = context.engine.put_nic(&id, &wanted)?;
-    Ok(made(context, &id, begun))
+    let started = context.engine.put_nic(&id, &wanted)?;
+    Ok(put_response(context, &id, started))
 }
 
 pub(super) fn put_ip(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let wanted: IpBody = body::read(context.request)?;
     let id = context.request.id(Kind::PublicIp);
-    let begun = context.engine.put_ip(&id, &wanted)?;
-    Ok(made(context, &id, begun))
+    let started = context.engine.put_ip(&id, &wanted)?;
+    Ok(put_response(context, &id, started))
 }
 
 /// The answer to a call that has begun to make or to change something.
-fn made(context: &mut Context<'_>, id: &Id, (task, new): (u64, bool)) -> ApiResponse {
+fn put_response(context: &mut Context<'_>, id: &Id, (task, new): (u64, bool)) -> ApiResponse {
     let now = context.engine.now();
-    let document = show(context.engine, id, Some(now), Expand::Nothing).unwrap_or(Value::Null);
+    let document = render(context.engine, id, Some(now), Expand::Nothing).unwrap_or(Value::Null);
     let status = match (id.kind, new) {
         // A disk is not said to be made before it is.
         (Kind::Disk, _) => 202,
         (_, true) => 201,
         (_, false) => 200,
     };
-    context.begun(task, StartedOperation::Document(status), &document)
+    context.operation_response(task, StartedOperation::Document(status), &document)
 }
 
 /// What is shown of what something refers to.
@@ -88,18 +88,18 @@ pub(super) fn get(context: &mut Context<'_>, kind: Kind) -> Result<ApiResponse, 
         }
     };
     let moment = context.engine.moment(context.context.read_lag);
-    let document = show(context.engine, &id, moment, expand);
-    let document = document.ok_or_else(|| id.missing())?;
+    let document = render(context.engine, &id, moment, expand);
+    let document = document.ok_or_else(|| id.not_found())?;
     Ok(ApiResponse::document(&document))
 }
 
-fn show(engine: &Engine, id: &Id, moment: Option<Duration>, expand: Expand) -> Option<Value> {
+fn render(engine: &Engine, id: &Id, moment: Option<Duration>, expand: Expand) -> Option<Value> {
     Some(match id.kind {
-        Kind::Disk => parts::disk(engine, &*engine.disks.seen(id, moment)?),
-        Kind::Image => parts::image(&*engine.images.seen(id, moment)?),
-        Kind::PublicIp => parts::public_ip(&*engine.ips.seen(id, moment)?),
+        Kind::Disk => parts::disk(engine, &*engine.disks.version_at(id, moment)?),
+        Kind::Image => parts::image(&*engine.images.version_at(id, moment)?),
+        Kind::PublicIp => parts::public_ip(&*engine.ips.version_at(id, moment)?),
         Kind::Nic => {
-            let nic = engine.nics.seen(id, moment)?;
+            let nic = engine.nics.version_at(id, moment)?;
             let publics = (expand == Expand::PublicAddresses).then_some((engine, moment));
             parts::nic(&nic, publics)
         }
@@ -117,7 +117,7 @@ pub(super) fn delete(
     context.engine.core.records_read += 1;
     Ok(match begin(context.engine, &id)? {
         None => ApiResponse::bare(204),
-        Some(task) => context.begun(task, StartedOperation::Accepted, &Value::Null),
+        Some(task) => context.operation_response(task, StartedOperation::Accepted, &Value::Null),
     })
 }
 
@@ -125,21 +125,21 @@ pub(super) fn delete(
 pub(super) fn list(
     context: &mut Context<'_>,
     kind: Kind,
-    reach: ListScope,
+    list_scope: ListScope,
 ) -> Result<ApiResponse, Refusal> {
-    let (scope, paging) = (context.scope(reach)?, context.paging()?);
+    let (scope, paging) = (context.scope(list_scope)?, context.paging()?);
     let moment = context.engine.moment(context.context.read_lag);
     let engine = &*context.engine;
-    let part = Part {
+    let read = ListRead {
         scope: &scope,
         paging: &paging,
         moment,
     };
     let (page, records_read) = match kind {
-        Kind::Disk => part.of(&engine.disks, |disk| parts::disk(engine, disk)),
-        Kind::Image => part.of(&engine.images, parts::image),
-        Kind::PublicIp => part.of(&engine.ips, parts::public_ip),
-        Kind::Nic => part.of(&engine.nics, |nic| parts::nic(nic, None)),
+        Kind::Disk => read.page(&engine.disks, |disk| parts::disk(engine, disk)),
+        Kind::Image => read.page(&engine.images, parts::image),
+        Kind::PublicIp => read.page(&engine.ips, parts::public_ip),
+        Kind::Nic => read.page(&engine.nics, |nic| parts::nic(nic, None)),
         Kind::VirtualMachine => return Err(Refusal::internal()),
     };
     context.engine.core.records_read += records_read;
@@ -147,20 +147,24 @@ pub(super) fn list(
 }
 
 /// The part of a list that is asked for.
-struct Part<'a> {
+struct ListRead<'a> {
     scope: &'a Scope,
     paging: &'a PageRequest,
     moment: Option<Duration>,
 }
 
-impl Part<'_> {
-    fn of<T: Clone>(
+impl ListRead<'_> {
+    fn page<T: Clone>(
         &self,
         resource_table: &ResourceTable<T>,
-        show: impl Fn(&T) -> Value,
+        render: impl Fn(&T) -> Value,
     ) -> (Page<Value>, u64) {
         let (page, records_read) = resource_table.page(self.scope, self.paging, self.moment);
-        let items = page.items.iter().map(|item: &Arc<T>| show(item)).collect();
+        let items = page
+            .items
+            .iter()
+            .map(|item: &Arc<T>| render(item))
+            .collect();
         let next = page.next;
         (Page { items, next }, records_read)
     }

@@ -16,28 +16,28 @@ pub(super) enum StartedOperation {
 
 impl Context<'_> {
     /// The answer to a call that begins an operation, which a fault may have fail in the end.
-    pub(super) fn begun(
+    pub(super) fn operation_response(
         &mut self,
         task: u64,
-        how: StartedOperation,
+        started: StartedOperation,
         document: &Value,
     ) -> ApiResponse {
         if let Some(failure) = self.context.planned_failures.first() {
-            self.engine.planned_failures(task, failure.clone());
+            self.engine.plan_failure(task, failure.clone());
         }
-        let answer = match how {
+        let response = match started {
             StartedOperation::Document(status) => ApiResponse::document(document).status(status),
             StartedOperation::Accepted => ApiResponse::bare(202),
         };
         let Some(task) = self.engine.tasks.get(&task) else {
-            return answer;
+            return response;
         };
-        let answer = answer.header("azure-asyncoperation", self.url(task, false));
-        let answer = match how {
-            StartedOperation::Document(_) => answer,
-            StartedOperation::Accepted => answer.header("location", self.url(task, true)),
+        let response = response.header("azure-asyncoperation", self.url(task, false));
+        let response = match started {
+            StartedOperation::Document(_) => response,
+            StartedOperation::Accepted => response.header("location", self.url(task, true)),
         };
-        self.come_back(answer)
+        self.with_poll_delay(response)
     }
 
     /// The URL of an operation: of its state, or of what it comes to.
@@ -56,10 +56,10 @@ impl Context<'_> {
         )
     }
 
-    fn come_back(&self, answer: ApiResponse) -> ApiResponse {
+    fn with_poll_delay(&self, response: ApiResponse) -> ApiResponse {
         match self.engine.core.knobs.poll_after_secs {
-            None => answer,
-            Some(seconds) => answer.header("retry-after", seconds.to_string()),
+            None => response,
+            Some(seconds) => response.header("retry-after", seconds.to_string()),
         }
     }
 }
@@ -69,13 +69,13 @@ pub(super) fn get(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     context.engine.core.records_read += 1;
     let name = context.request.name(3);
     let task = context.engine.task(name);
-    let of = |task: &&Task| {
+    let matches = |task: &&Task| {
         let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
         same(&task.subscription, context.request.subscription())
             && same(task.provider, context.request.name(1))
     };
     let task = task
-        .filter(of)
+        .filter(matches)
         .filter(|_| !context.context.operation_expired);
     let Some(task) = task else {
         let message = format!("The operation '{name}' was not found.");
@@ -85,20 +85,20 @@ pub(super) fn get(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
         return monitor(context, task);
     }
     let mut document = json!({
-        "startTime": context.engine.stamp(task.started),
+        "startTime": context.engine.timestamp(task.started),
         "status": status(task),
         "name": task.id,
     });
     if let Some(ended) = task.ended {
-        document["endTime"] = Value::String(context.engine.stamp(ended));
+        document["endTime"] = Value::String(context.engine.timestamp(ended));
     }
     if let Some(failure) = &task.failure {
         document["error"] = json!({ "code": failure.code, "message": failure.message });
     }
-    let answer = ApiResponse::document(&document);
+    let response = ApiResponse::document(&document);
     Ok(match task.ended {
-        None => context.come_back(answer),
-        Some(_) => answer,
+        None => context.with_poll_delay(response),
+        Some(_) => response,
     })
 }
 
@@ -113,8 +113,8 @@ const fn status(task: &Task) -> &'static str {
 /// What an operation comes to: not yet, nothing, or why not.
 fn monitor(context: &Context<'_>, task: &Task) -> Result<ApiResponse, Refusal> {
     if task.ended.is_none() {
-        let answer = ApiResponse::bare(202).header("location", context.url(task, true));
-        return Ok(context.come_back(answer));
+        let response = ApiResponse::bare(202).header("location", context.url(task, true));
+        return Ok(context.with_poll_delay(response));
     }
     if let Some(failure) = &task.failure {
         return Err(Refusal::new(

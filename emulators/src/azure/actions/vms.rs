@@ -5,10 +5,10 @@ use serde_json::Value;
 use super::{Context, list::ListScope, tasks::StartedOperation};
 use crate::{
     azure::{
-        catalog::plain_location,
+        catalog::normalize_location,
         engine::{Engine, vm::Vm},
         error::Refusal,
-        shapes::vm::{Detail, Shown},
+        shapes::vm::{Detail, VmRenderer},
         wire::{
             body,
             id::{Id, Kind},
@@ -25,19 +25,19 @@ impl Context<'_> {
     }
 
     /// A virtual machine as a document.
-    fn show(&self, vm: &Vm, detail: Detail) -> Value {
-        let shown = Shown {
+    fn render(&self, vm: &Vm, detail: Detail) -> Value {
+        let renderer = VmRenderer {
             engine: self.engine,
             detail,
             state: self.context.state.as_deref(),
         };
-        shown.vm(vm)
+        renderer.vm(vm)
     }
 
     /// The truth about a virtual machine that a call has just changed.
-    fn show_now(&self, seq: Seq) -> Value {
+    fn render_current(&self, seq: Seq) -> Value {
         let vm = self.engine.vms.get(seq);
-        vm.map_or(Value::Null, |vm| self.show(vm, Detail::Plain))
+        vm.map_or(Value::Null, |vm| self.render(vm, Detail::Plain))
     }
 
     /// What of a virtual machine is asked for.
@@ -58,23 +58,23 @@ impl Context<'_> {
 /// Creates a virtual machine, or changes the existing one.
 pub(super) fn put(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.vm_id();
-    let order: VmBody = body::read(context.request)?;
+    let body_document: VmBody = body::read(context.request)?;
     context.engine.check_group(&id.group)?;
     context.engine.core.records_read += 1;
-    let there = context.engine.vms.seq(&id);
-    check_preconditions(context, there)?;
-    let (task, status) = match there {
-        None => (context.engine.create_vm(&id, &order, false)?, 201),
-        Some(seq) => (context.engine.replace_vm(seq, &order)?, 200),
+    let existing = context.engine.vms.seq(&id);
+    check_preconditions(context, existing)?;
+    let (task, status) = match existing {
+        None => (context.engine.create_vm(&id, &body_document, false)?, 201),
+        Some(seq) => (context.engine.replace_vm(seq, &body_document)?, 200),
     };
     let seq = context.engine.vms.seq(&id).unwrap_or_default();
-    let document = context.show_now(seq);
-    Ok(context.begun(task, StartedOperation::Document(status), &document))
+    let document = context.render_current(seq);
+    Ok(context.operation_response(task, StartedOperation::Document(status), &document))
 }
 
 /// `If-None-Match: *` wants nothing to be there, and `If-Match` a certain version.
-fn check_preconditions(context: &Context<'_>, there: Option<Seq>) -> Result<(), Refusal> {
-    if context.request.if_none_match.as_deref() == Some("*") && there.is_some() {
+fn check_preconditions(context: &Context<'_>, existing: Option<Seq>) -> Result<(), Refusal> {
+    if context.request.if_none_match.as_deref() == Some("*") && existing.is_some() {
         return Err(Refusal::precondition(
             "The condition 'If-None-Match' is not satisfied: the resource exists.",
         ));
@@ -82,7 +82,7 @@ fn check_preconditions(context: &Context<'_>, there: Option<Seq>) -> Result<(), 
     let Some(wanted) = context.request.if_match.as_deref() else {
         return Ok(());
     };
-    let version = there.and_then(|seq| context.engine.vms.get(seq));
+    let version = existing.and_then(|seq| context.engine.vms.get(seq));
     let matches =
         version.is_some_and(|vm| wanted == "*" || wanted == format!("\"{}\"", vm.version));
     if matches {
@@ -97,34 +97,34 @@ fn check_preconditions(context: &Context<'_>, there: Option<Seq>) -> Result<(), 
 pub(super) fn patch(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.vm_id();
     let change: VmBody = body::read(context.request)?;
-    let seq = context.engine.named_vm(&id)?;
+    let seq = context.engine.find_vm(&id)?;
     check_preconditions(context, Some(seq))?;
     let task = context.engine.update_vm(seq, &change)?;
-    let document = context.show_now(seq);
-    Ok(context.begun(task, StartedOperation::Document(200), &document))
+    let document = context.render_current(seq);
+    Ok(context.operation_response(task, StartedOperation::Document(200), &document))
 }
 
 /// A virtual machine as a read sees it.
-fn seen(context: &mut Context<'_>) -> Result<std::sync::Arc<Vm>, Refusal> {
+fn read_vm(context: &mut Context<'_>) -> Result<std::sync::Arc<Vm>, Refusal> {
     let id = context.vm_id();
     context.engine.check_group(&id.group)?;
     context.engine.core.records_read += 1;
     let moment = context.engine.moment(context.context.read_lag);
-    let seen = context.engine.vms.seen(&id, moment);
-    seen.ok_or_else(|| context.engine.missing_vm(&id))
+    let vm = context.engine.vms.version_at(&id, moment);
+    vm.ok_or_else(|| context.engine.vm_not_found(&id))
 }
 
 /// Shows a virtual machine.
 pub(super) fn get(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let detail = context.detail()?;
-    let vm = seen(context)?;
-    Ok(ApiResponse::document(&context.show(&vm, detail)))
+    let vm = read_vm(context)?;
+    Ok(ApiResponse::document(&context.render(&vm, detail)))
 }
 
 /// Shows how a virtual machine is.
 pub(super) fn instance_view(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
-    let vm = seen(context)?;
-    let mut document = context.show(&vm, Detail::InstanceView);
+    let vm = read_vm(context)?;
+    let mut document = context.render(&vm, Detail::InstanceView);
     let view = document.pointer_mut("/properties/instanceView");
     Ok(ApiResponse::document(
         &view.map_or(Value::Null, Value::take),
@@ -137,7 +137,7 @@ pub(super) fn delete(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> 
     let id = context.vm_id();
     Ok(match context.engine.delete_vm(&id)? {
         None => ApiResponse::bare(204),
-        Some(task) => context.begun(task, StartedOperation::Accepted, &Value::Null),
+        Some(task) => context.operation_response(task, StartedOperation::Accepted, &Value::Null),
     })
 }
 
@@ -154,7 +154,7 @@ pub(super) fn power(
     }
     let id = context.vm_id();
     let task = begin(context.engine, &id)?;
-    Ok(context.begun(task, StartedOperation::Accepted, &Value::Null))
+    Ok(context.operation_response(task, StartedOperation::Accepted, &Value::Null))
 }
 
 /// Marks as generalized, at once.
@@ -202,7 +202,7 @@ pub(super) fn list_all(context: &mut Context<'_>) -> Result<ApiResponse, Refusal
 
 /// The virtual machines of a subscription in one location.
 pub(super) fn list_by_location(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
-    let location = plain_location(context.request.name(1));
+    let location = normalize_location(context.request.name(1));
     list(
         context,
         ListScope::Subscription,
@@ -213,11 +213,11 @@ pub(super) fn list_by_location(context: &mut Context<'_>) -> Result<ApiResponse,
 
 fn list(
     context: &mut Context<'_>,
-    reach: ListScope,
+    list_scope: ListScope,
     detail: Detail,
     location: Option<&str>,
 ) -> Result<ApiResponse, Refusal> {
-    let (scope, paging) = (context.scope(reach)?, context.paging()?);
+    let (scope, paging) = (context.scope(list_scope)?, context.paging()?);
     let moment = context.engine.moment(context.context.read_lag);
     let (page, records_read) = context.engine.vms.page(&scope, &paging, moment);
     context.engine.core.records_read += records_read;
@@ -225,6 +225,6 @@ fn list(
         .items
         .iter()
         .filter(|vm| location.is_none_or(|location| vm.location == location));
-    let items: Vec<_> = here.map(|vm| context.show(vm, detail)).collect();
+    let items: Vec<_> = here.map(|vm| context.render(vm, detail)).collect();
     Ok(context.page(&items, page.next))
 }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use super::{
     Engine,
-    nic::{NicAddress, NicSpec, full, in_use},
+    nic::{NicAddress, NicSpec, nic_in_use, subnet_full},
     plan::NicPlan,
-    public_ip::is_fixed,
-    vm::{Attached, check_staying},
+    public_ip::is_static_allocation,
+    vm::{Attached, check_not_deleting},
 };
 use crate::{
     azure::{
         error::Refusal,
         wire::{
-            body::{DeleteOption, IpBody, IpProperties, check_names, check_version},
+            body::{DeleteOption, IpBody, IpProperties, check_dns_settings, check_ip_version},
             id::{Id, Kind},
             vm_body::{
                 NicConfiguration, NicReference, PublicIpConfiguration, VmBody, VmIpConfiguration,
@@ -33,10 +33,10 @@ impl Engine {
     ) -> Result<Vec<NicPlan>, Refusal> {
         let profile = body.properties.network_profile.as_ref();
         let profile = profile.ok_or_else(|| Refusal::missing("networkProfile"))?;
-        let there = profile.network_interfaces.as_deref().unwrap_or_default();
+        let existing = profile.network_interfaces.as_deref().unwrap_or_default();
         let new = profile.network_interface_configurations.as_deref();
         let new = new.unwrap_or_default();
-        if there.is_empty() == new.is_empty() {
+        if existing.is_empty() == new.is_empty() {
             let message =
                 "Either networkInterfaces or networkInterfaceConfigurations must be given.";
             return Err(Refusal::invalid("networkProfile", message));
@@ -45,22 +45,22 @@ impl Engine {
             return Err(Refusal::missing("networkProfile.networkApiVersion"));
         }
         let mut plans: Vec<(bool, NicPlan)> = Vec::new();
-        for reference in there {
+        for reference in existing {
             let (seq, delete) = self.nic_to_attach(vm, reference, location)?;
             let primary = reference.properties.primary.unwrap_or(false);
-            plans.push((primary, NicPlan::There(seq, delete)));
+            plans.push((primary, NicPlan::Existing(seq, delete)));
         }
         for configuration in new {
             self.check_configuration(configuration, location)?;
             let primary = configuration.properties.primary.unwrap_or(false);
-            plans.push((primary, NicPlan::Make(Box::new(configuration.clone()))));
+            plans.push((primary, NicPlan::Create(Box::new(configuration.clone()))));
         }
-        let mut named: Vec<_> = there
+        let mut ids: Vec<_> = existing
             .iter()
             .map(|nic| nic.id.as_deref().map(str::to_lowercase))
             .collect();
-        named.sort_unstable();
-        if named.windows(2).any(|two| two.first() == two.last()) {
+        ids.sort_unstable();
+        if ids.windows(2).any(|two| two.first() == two.last()) {
             let message = "A network interface is named more than once.";
             return Err(Refusal::invalid("networkInterfaces", message));
         }
@@ -87,14 +87,14 @@ impl Engine {
         let path = path.ok_or_else(|| Refusal::missing("networkInterface.id"))?;
         let id = Id::read(Kind::Nic, path)?;
         let found = self.nics.find(&id);
-        let (seq, nic) = found.ok_or_else(|| Refusal::no_reference(path))?;
+        let (seq, nic) = found.ok_or_else(|| Refusal::invalid_reference(path))?;
         if nic.location != location {
-            return Err(Refusal::no_reference(path));
+            return Err(Refusal::invalid_reference(path));
         }
-        check_staying(nic.provisioning, &nic.id)?;
+        check_not_deleting(nic.provisioning, &nic.id)?;
         let other = nic.attached.as_ref().filter(|it| it.key() != vm.key());
         if let Some(other) = other {
-            return Err(in_use(&nic.id, other));
+            return Err(nic_in_use(&nic.id, other));
         }
         self.check_reservation(nic, Some(vm))?;
         let delete = reference.properties.delete_option;
@@ -116,16 +116,16 @@ impl Engine {
             ));
         }
         self.check_security_group(properties.network_security_group.as_ref())?;
-        check_names(properties.dns_settings.as_ref())?;
+        check_dns_settings(properties.dns_settings.as_ref())?;
         for address in &properties.ip_configurations {
             let subnet = address.properties.subnet.as_ref();
             let subnet = subnet.ok_or_else(|| Refusal::missing("ipConfiguration.subnet"))?;
             self.check_subnet(&subnet.id, location)?;
-            check_version(address.properties.private_ip_address_version.as_deref())?;
+            check_ip_version(address.properties.private_ip_address_version.as_deref())?;
             if let Some(public) = &address.properties.public_ip_address_configuration {
                 let sku = public.sku.as_ref().and_then(|sku| sku.name.as_deref());
-                is_fixed(public.properties.allocation.as_deref(), sku)?;
-                check_version(public.properties.version.as_deref())?;
+                is_static_allocation(public.properties.allocation.as_deref(), sku)?;
+                check_ip_version(public.properties.version.as_deref())?;
             }
         }
         Ok(())
@@ -135,7 +135,7 @@ impl Engine {
     pub(super) fn check_room(&mut self, plans: &[NicPlan]) -> Result<(), Refusal> {
         let mut needed: BTreeMap<String, u64> = BTreeMap::new();
         for plan in plans {
-            let NicPlan::Make(configuration) = plan else {
+            let NicPlan::Create(configuration) = plan else {
                 continue;
             };
             for address in &configuration.properties.ip_configurations {
@@ -146,42 +146,45 @@ impl Engine {
         }
         for (subnet, count) in needed {
             if self.pool(&subnet)?.free() < count {
-                return Err(full(&subnet));
+                return Err(subnet_full(&subnet));
             }
         }
         Ok(())
     }
 
     /// Makes or finds the interfaces of a new virtual machine, which were all checked to be had.
-    pub(super) fn take_nics(
+    pub(super) fn attach_nics(
         &mut self,
         vm: &Id,
         plans: &[NicPlan],
         location: &str,
     ) -> Result<Vec<Attached>, Refusal> {
-        let mut taken = Vec::new();
+        let mut attached = Vec::new();
         for plan in plans {
             let (seq, delete) = match plan {
-                NicPlan::There(seq, delete) => (*seq, *delete),
-                NicPlan::Make(configuration) => {
+                NicPlan::Existing(seq, delete) => (*seq, *delete),
+                NicPlan::Create(configuration) => {
                     let delete = configuration.properties.delete_option.unwrap_or_default();
-                    (self.nic_of(vm, configuration, location)?, delete)
+                    (
+                        self.create_configured_nic(vm, configuration, location)?,
+                        delete,
+                    )
                 }
             };
             let Some(id) = self.nics.get(seq).map(|nic| nic.id.clone()) else {
                 continue;
             };
             self.edit_nic(seq, |nic| nic.attached = Some(vm.clone()));
-            taken.push(Attached {
+            attached.push(Attached {
                 id,
                 delete,
                 lun: None,
             });
         }
-        Ok(taken)
+        Ok(attached)
     }
 
-    fn nic_of(
+    fn create_configured_nic(
         &mut self,
         vm: &Id,
         configuration: &NicConfiguration,
@@ -189,12 +192,12 @@ impl Engine {
     ) -> Result<Seq, Refusal> {
         let properties = &configuration.properties;
         let name = configuration.name.as_deref().unwrap_or("nic");
-        let name = self.numbered(name);
+        let name = self.unique_name(name);
         let mut addresses = Vec::new();
         for (place, address) in properties.ip_configurations.iter().enumerate() {
-            addresses.push(self.address_of(vm, address, place, location)?);
+            addresses.push(self.create_address(vm, address, place, location)?);
         }
-        Ok(self.make_nic(NicSpec {
+        Ok(self.create_nic(NicSpec {
             id: vm.beside(Kind::Nic, &name),
             location: location.to_owned(),
             tags: configuration.tags.clone().unwrap_or_default(),
@@ -205,7 +208,7 @@ impl Engine {
         }))
     }
 
-    fn address_of(
+    fn create_address(
         &mut self,
         vm: &Id,
         address: &VmIpConfiguration,
@@ -215,7 +218,7 @@ impl Engine {
         let properties = &address.properties;
         let public = match &properties.public_ip_address_configuration {
             None => None,
-            Some(wanted) => Some(self.public_of(vm, wanted, location)?),
+            Some(configuration) => Some(self.create_configured_ip(vm, configuration, location)?),
         };
         let subnet = properties.subnet.as_ref().map(|subnet| subnet.id.clone());
         let subnet = subnet.unwrap_or_default();
@@ -224,27 +227,27 @@ impl Engine {
                 .name
                 .clone()
                 .unwrap_or_else(|| format!("ipconfig{}", place + 1)),
-            private: self.take_private(&subnet)?,
+            private: self.allocate_private(&subnet)?,
             subnet,
-            fixed: false,
+            is_static: false,
             primary: properties.primary.unwrap_or(place == 0),
             public,
         })
     }
 
-    fn public_of(
+    fn create_configured_ip(
         &mut self,
         vm: &Id,
-        wanted: &PublicIpConfiguration,
+        configuration: &PublicIpConfiguration,
         location: &str,
     ) -> Result<(Id, DeleteOption), Refusal> {
-        let name = self.numbered(wanted.name.as_deref().unwrap_or("ip"));
-        let properties = &wanted.properties;
-        let order = IpBody {
+        let name = self.unique_name(configuration.name.as_deref().unwrap_or("ip"));
+        let properties = &configuration.properties;
+        let body = IpBody {
             location: Some(location.to_owned()),
-            tags: wanted.tags.clone(),
+            tags: configuration.tags.clone(),
             zones: None,
-            sku: wanted.sku.clone(),
+            sku: configuration.sku.clone(),
             properties: Some(IpProperties {
                 allocation: properties.allocation.clone(),
                 version: properties.version.clone(),
@@ -253,7 +256,7 @@ impl Engine {
             }),
         };
         let id = vm.beside(Kind::PublicIp, &name);
-        self.make_ip(&id, &order)?;
+        self.create_ip(&id, &body)?;
         Ok((id, properties.delete_option.unwrap_or_default()))
     }
 }

@@ -29,53 +29,53 @@ impl Engine {
         self.check_tags(body.tags.as_ref())?;
         let plan = self.plan(id, body)?;
         self.check_room(&plan.nics)?;
-        let wanted = RequestedVm {
+        let requested = RequestedVm {
             size: &plan.size,
             location: &plan.location,
             zone: plan.zone.as_deref(),
             market: plan.market,
         };
-        let missing = match self.limits(wanted) {
-            Ok(missing) => missing,
+        let capacity_failure = match self.limits(requested) {
+            Ok(capacity_failure) => capacity_failure,
             Err(refusal) => {
-                self.reserve(&nics_there(&plan.nics), id);
+                self.reserve(&existing_nics(&plan.nics), id);
                 return Err(refusal);
             }
         };
         let zone = plan.zone.as_deref().unwrap_or_default();
-        let late = self.late_failure(&plan.size.name, zone);
-        let planned_failures = late.or(missing.clone());
-        let seq = self.make_vm(id, body, &plan, external)?;
-        if missing.is_none() {
+        let late_failure = self.late_failure(&plan.size.name, zone);
+        let planned_failure = late_failure.or(capacity_failure.clone());
+        let seq = self.insert_vm(id, body, &plan, external)?;
+        if capacity_failure.is_none() {
             self.allocate(seq);
         }
-        let takes = self.core.knobs.timing.boot;
+        let duration = self.core.knobs.timing.boot;
         Ok(self.begin(
             id,
             &plan.location,
             Work::CreateVm(seq),
-            takes,
-            planned_failures,
+            duration,
+            planned_failure,
         ))
     }
 
     /// Retries a failed creation, and returns its operation.
-    pub(super) fn try_again(&mut self, seq: Seq, vm: &Vm, tags: Tags) -> u64 {
+    pub(super) fn retry_creation(&mut self, seq: Seq, vm: &Vm, tags: Tags) -> u64 {
         let zone = vm.zone.as_deref().unwrap_or_default();
-        let late = self.late_failure(&vm.size, zone);
-        let missing = self.machine_for(seq, vm);
+        let late_failure = self.late_failure(&vm.size, zone);
+        let capacity_failure = self.try_allocate(seq, vm);
         self.edit_vm(seq, |vm| {
             vm.provisioning = Provisioning::Creating;
             vm.tags = Arc::new(tags);
         });
-        let takes = self.core.knobs.timing.boot;
-        let planned_failures = late.or(missing);
+        let duration = self.core.knobs.timing.boot;
+        let planned_failure = late_failure.or(capacity_failure);
         self.begin(
             &vm.id,
             &vm.location,
             Work::CreateVm(seq),
-            takes,
-            planned_failures,
+            duration,
+            planned_failure,
         )
     }
 
@@ -87,23 +87,23 @@ impl Engine {
     }
 
     /// Makes the record and all that belongs to it.
-    fn make_vm(
+    fn insert_vm(
         &mut self,
         id: &Id,
         body: &VmBody,
         plan: &Plan,
         external: bool,
     ) -> Result<Seq, Refusal> {
-        let nics = self.take_nics(id, &plan.nics, &plan.location)?;
+        let nics = self.attach_nics(id, &plan.nics, &plan.location)?;
         let zone = plan.zone.as_deref();
-        let disks = self.take_disks(id, &plan.disks, &plan.location, zone);
+        let disks = self.attach_disks(id, &plan.disks, &plan.location, zone);
         let (seq, now) = (self.next_seq(), self.now());
         let properties = &body.properties;
         let diagnostics = properties.diagnostics_profile.as_ref();
         let diagnostics = diagnostics.and_then(|it| it.boot_diagnostics.as_ref());
-        let mut order = body.clone();
+        let mut stored = body.clone();
         // Azure never tells it again.
-        if let Some(profile) = &mut order.properties.os_profile {
+        if let Some(profile) = &mut stored.properties.os_profile {
             profile.admin_password = None;
         }
         let vm = Vm {
@@ -111,7 +111,7 @@ impl Engine {
             vm_id: self.names.request(),
             location: plan.location.clone(),
             zone: plan.zone.clone(),
-            order: Arc::new(order),
+            body: Arc::new(stored),
             image: Arc::new(plan.image.clone()),
             tags: Arc::new(body.tags.clone().unwrap_or_default()),
             size: plan.size.name.clone(),
@@ -121,11 +121,11 @@ impl Engine {
             user_data: properties.user_data.clone(),
             diagnostics: diagnostics.and_then(|it| it.enabled).unwrap_or(false),
             disks,
-            leaving: Vec::new(),
+            detaching_disks: Vec::new(),
             nics,
             provisioning: Provisioning::Creating,
             power: None,
-            settled: None,
+            previous_power: None,
             failure: None,
             created: now,
             changed: now,
@@ -145,10 +145,10 @@ impl Engine {
 }
 
 /// The interfaces of an order that are there already.
-fn nics_there(plans: &[NicPlan]) -> Vec<Seq> {
-    let there = |plan: &NicPlan| match plan {
-        NicPlan::There(seq, _) => Some(*seq),
-        NicPlan::Make(_) => None,
+fn existing_nics(plans: &[NicPlan]) -> Vec<Seq> {
+    let existing = |plan: &NicPlan| match plan {
+        NicPlan::Existing(seq, _) => Some(*seq),
+        NicPlan::Create(_) => None,
     };
-    plans.iter().filter_map(there).collect()
+    plans.iter().filter_map(existing).collect()
 }

@@ -6,7 +6,7 @@ use super::{
     Engine,
     disk_plan::DiskPlan,
     task::Work,
-    vm::{Attached, Provisioning, check_staying},
+    vm::{Attached, Provisioning, check_not_deleting},
 };
 use crate::{
     azure::{
@@ -41,30 +41,30 @@ pub(crate) struct Disk {
 
 impl Engine {
     /// Creates or attaches the disks of a virtual machine.
-    pub(super) fn take_disks(
+    pub(super) fn attach_disks(
         &mut self,
         vm: &Id,
         plans: &[DiskPlan],
         location: &str,
         zone: Option<&str>,
     ) -> Vec<Attached> {
-        let mut taken = Vec::new();
+        let mut attached_disks = Vec::new();
         for plan in plans {
-            let seq = match plan.there {
+            let seq = match plan.existing {
                 Some(seq) => seq,
-                None => self.make_disk(plan, location, zone, Tags::new()),
+                None => self.create_disk(plan, location, zone, Tags::new()),
             };
             self.edit_disk(seq, |disk| disk.attached = Some(vm.clone()));
-            taken.push(Attached {
+            attached_disks.push(Attached {
                 id: plan.id.clone(),
                 delete: plan.delete,
                 lun: plan.lun,
             });
         }
-        taken
+        attached_disks
     }
 
-    pub(super) fn make_disk(
+    pub(super) fn create_disk(
         &mut self,
         plan: &DiskPlan,
         location: &str,
@@ -98,7 +98,7 @@ impl Engine {
         let tags = body.tags.clone().unwrap_or_default();
         let properties = body.properties.clone().unwrap_or_default();
         if let Some((seq, disk)) = self.disks.find(id) {
-            check_staying(disk.provisioning, id)?;
+            check_not_deleting(disk.provisioning, id)?;
             let gib = properties.disk_size_gb.unwrap_or(disk.gib);
             if gib < disk.gib {
                 let message = "Disks cannot be made smaller.";
@@ -110,7 +110,7 @@ impl Engine {
                 disk.provisioning = Provisioning::Updating;
             });
             return Ok((
-                self.begin_small(id, &location, Work::Make(Kind::Disk, seq)),
+                self.begin_update(id, &location, Work::Put(Kind::Disk, seq)),
                 false,
             ));
         }
@@ -123,10 +123,10 @@ impl Engine {
             return Err(Refusal::invalid("creationData.createOption", message));
         }
         let zone = body.zones.as_ref().and_then(|zones| zones.first().cloned());
-        let plan = self.disk_alone(id, body, properties.disk_size_gb)?;
-        let seq = self.make_disk(&plan, &location, zone.as_deref(), tags);
+        let plan = self.standalone_disk(id, body, properties.disk_size_gb)?;
+        let seq = self.create_disk(&plan, &location, zone.as_deref(), tags);
         Ok((
-            self.begin_small(id, &location, Work::Make(Kind::Disk, seq)),
+            self.begin_update(id, &location, Work::Put(Kind::Disk, seq)),
             true,
         ))
     }
@@ -143,7 +143,7 @@ impl Engine {
         }
         let location = disk.location.clone();
         self.edit_disk(seq, |disk| disk.provisioning = Provisioning::Deleting);
-        Ok(Some(self.begin_small(
+        Ok(Some(self.begin_update(
             id,
             &location,
             Work::Remove(Kind::Disk, seq),

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Engine, order,
-    vm::{ImageUsed, check_staying},
+    Engine, body_checks,
+    vm::{ImageUsed, check_not_deleting},
 };
 use crate::{
     azure::{
@@ -20,14 +20,14 @@ use crate::{
 };
 
 /// The largest disk.
-const MOST_GIB: u32 = 65_536;
+const MAX_GIB: u32 = 65_536;
 
 /// A disk to make or to attach.
 #[derive(Clone, Debug)]
 pub(super) struct DiskPlan {
     pub(super) id: Id,
     /// It is there already.
-    pub(super) there: Option<Seq>,
+    pub(super) existing: Option<Seq>,
     pub(super) lun: Option<u32>,
     pub(super) gib: u32,
     pub(super) sku: String,
@@ -63,7 +63,7 @@ impl Engine {
         });
         let plan = DiskPlan {
             id: vm.beside(Kind::Disk, &name),
-            there: None,
+            existing: None,
             lun: None,
             gib,
             sku: sku(given
@@ -98,7 +98,7 @@ impl Engine {
         let name = name.unwrap_or_else(|| format!("{}_disk_{lun}", vm.name));
         let plan = DiskPlan {
             id: vm.beside(Kind::Disk, &name),
-            there: None,
+            existing: None,
             lun: Some(lun),
             gib: gib.ok_or_else(|| Refusal::missing("dataDisk.diskSizeGB"))?,
             sku: sku(managed.storage_account_type)?,
@@ -110,7 +110,7 @@ impl Engine {
     }
 
     /// A disk that is made by itself.
-    pub(super) fn disk_alone(
+    pub(super) fn standalone_disk(
         &self,
         id: &Id,
         body: &DiskBody,
@@ -118,7 +118,7 @@ impl Engine {
     ) -> Result<DiskPlan, Refusal> {
         let plan = DiskPlan {
             id: id.clone(),
-            there: None,
+            existing: None,
             lun: None,
             gib: gib.ok_or_else(|| Refusal::missing("diskSizeGB"))?,
             sku: sku(body.sku.clone().and_then(|sku| sku.name))?,
@@ -130,11 +130,11 @@ impl Engine {
     }
 
     fn check_new_disk(&self, plan: &DiskPlan) -> Result<(), Refusal> {
-        if plan.gib == 0 || plan.gib > MOST_GIB {
+        if plan.gib == 0 || plan.gib > MAX_GIB {
             let message = format!("The disk size {} GB is out of range.", plan.gib);
             return Err(Refusal::invalid("diskSizeGB", message));
         }
-        order::check_disk_name(&plan.id.name)?;
+        body_checks::check_disk_name(&plan.id.name)?;
         if self.disks.find(&plan.id).is_none() {
             return Ok(());
         }
@@ -153,8 +153,8 @@ impl Engine {
         delete: DeleteOption,
     ) -> Result<DiskPlan, Refusal> {
         let found = self.disks.find(id);
-        let (seq, disk) = found.ok_or_else(|| id.missing())?;
-        check_staying(disk.provisioning, id)?;
+        let (seq, disk) = found.ok_or_else(|| id.not_found())?;
+        check_not_deleting(disk.provisioning, id)?;
         if disk.detaching {
             let message = format!(
                 "Cannot attach data disk '{}' to VM '{}' because the disk is currently being detached or the last \
@@ -174,7 +174,7 @@ impl Engine {
         }
         Ok(DiskPlan {
             id: disk.id.clone(),
-            there: Some(seq),
+            existing: Some(seq),
             lun: Some(lun),
             gib: disk.gib,
             sku: disk.sku.clone(),
@@ -185,7 +185,7 @@ impl Engine {
 }
 
 /// A kind of managed disks.
-fn sku(asked: Option<String>) -> Result<String, Refusal> {
+fn sku(requested: Option<String>) -> Result<String, Refusal> {
     const KNOWN: [&str; 7] = [
         "Standard_LRS",
         "StandardSSD_LRS",
@@ -195,11 +195,12 @@ fn sku(asked: Option<String>) -> Result<String, Refusal> {
         "PremiumV2_LRS",
         "UltraSSD_LRS",
     ];
-    let asked = asked.unwrap_or_else(|| "Standard_LRS".to_owned());
-    if KNOWN.contains(&asked.as_str()) {
-        return Ok(asked);
+    let requested = requested.unwrap_or_else(|| "Standard_LRS".to_owned());
+    if KNOWN.contains(&requested.as_str()) {
+        return Ok(requested);
     }
-    let message = format!("The value '{asked}' of parameter 'storageAccountType' is not allowed.");
+    let message =
+        format!("The value '{requested}' of parameter 'storageAccountType' is not allowed.");
     Err(Refusal::invalid("storageAccountType", message))
 }
 

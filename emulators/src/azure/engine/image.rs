@@ -3,7 +3,7 @@
 use super::{
     Engine,
     task::Work,
-    vm::{ImageUsed, Provisioning, Vm, check_staying},
+    vm::{ImageUsed, Provisioning, Vm, check_not_deleting},
 };
 use crate::{
     azure::{
@@ -36,7 +36,7 @@ pub(crate) struct Image {
 
 impl Image {
     /// What a virtual machine is made of that is made of it.
-    pub(super) fn used(&self) -> ImageUsed {
+    pub(super) fn to_image_used(&self) -> ImageUsed {
         ImageUsed {
             os_type: self.os_type.clone(),
             gib: self.gib,
@@ -55,10 +55,10 @@ impl Engine {
         self.check_tags(body.tags.as_ref())?;
         let tags = body.tags.clone().unwrap_or_default();
         if let Some((seq, image)) = self.images.find(id) {
-            check_staying(image.provisioning, id)?;
+            check_not_deleting(image.provisioning, id)?;
             self.edit_image(seq, |image| image.tags = tags);
             return Ok((
-                self.begin_small(id, &location, Work::Make(Kind::Image, seq)),
+                self.begin_update(id, &location, Work::Put(Kind::Image, seq)),
                 false,
             ));
         }
@@ -69,8 +69,8 @@ impl Engine {
         }
         let disk = storage.os_disk;
         let mut image = match (&properties.source_virtual_machine, disk) {
-            (Some(vm), None) => self.image_of_vm(id, &vm.id)?,
-            (None, Some(disk)) => self.image_of_disk(id, &disk)?,
+            (Some(vm), None) => self.image_from_vm(id, &vm.id)?,
+            (None, Some(disk)) => self.image_from_disk(id, &disk)?,
             (Some(_), Some(_)) | (None, None) => {
                 let message =
                     "An image is made of either a source virtual machine or a storage profile.";
@@ -82,15 +82,15 @@ impl Engine {
         image.location.clone_from(&location);
         let (seq, now) = (self.next_seq(), self.now());
         self.images.insert(seq, id, now, image);
-        let takes = self.core.knobs.timing.image;
-        let task = self.begin(id, &location, Work::Make(Kind::Image, seq), takes, None);
+        let duration = self.core.knobs.timing.image;
+        let task = self.begin(id, &location, Work::Put(Kind::Image, seq), duration, None);
         Ok((task, true))
     }
 
-    fn image_of_vm(&self, id: &Id, path: &str) -> Result<Image, Refusal> {
+    fn image_from_vm(&self, id: &Id, path: &str) -> Result<Image, Refusal> {
         let vm = Id::read(Kind::VirtualMachine, path)?;
         let found = self.vms.find(&vm);
-        let (_, vm) = found.ok_or_else(|| vm.missing())?;
+        let (_, vm) = found.ok_or_else(|| vm.not_found())?;
         if !vm.generalized {
             let message = format!(
                 "The source virtual machine '{}' of the image is not generalized. An image can be captured only of \
@@ -100,7 +100,7 @@ impl Engine {
             return Err(Refusal::not_allowed(message));
         }
         let disk = vm.os_disk().map(|disk| disk.id.clone());
-        let made = disk.as_ref().and_then(|disk| self.disks.find(disk));
+        let os_disk = disk.as_ref().and_then(|disk| self.disks.find(disk));
         Ok(Image {
             id: id.clone(),
             location: String::new(),
@@ -108,8 +108,8 @@ impl Engine {
             source: Some(vm.id.clone()),
             os_type: vm.image.os_type.clone(),
             os_state: "Generalized".to_owned(),
-            gib: made.map_or(vm.image.gib, |(_, disk)| disk.gib),
-            sku: made.map_or_else(|| "Standard_LRS".to_owned(), |(_, disk)| disk.sku.clone()),
+            gib: os_disk.map_or(vm.image.gib, |(_, disk)| disk.gib),
+            sku: os_disk.map_or_else(|| "Standard_LRS".to_owned(), |(_, disk)| disk.sku.clone()),
             architecture: vm.image.architecture.clone(),
             disk,
             generation: None,
@@ -117,12 +117,12 @@ impl Engine {
         })
     }
 
-    fn image_of_disk(&self, id: &Id, wanted: &ImageDisk) -> Result<Image, Refusal> {
+    fn image_from_disk(&self, id: &Id, wanted: &ImageDisk) -> Result<Image, Refusal> {
         let path = wanted.managed_disk.as_ref().map(|disk| disk.id.as_str());
         let path = path.ok_or_else(|| Refusal::missing("osDisk.managedDisk"))?;
         let found = Id::read(Kind::Disk, path)?;
         let found = self.disks.find(&found);
-        let (_, disk) = found.ok_or_else(|| Refusal::no_reference(path))?;
+        let (_, disk) = found.ok_or_else(|| Refusal::invalid_reference(path))?;
         let state = wanted.os_state.as_deref();
         if !matches!(state, Some("Generalized" | "Specialized")) {
             return Err(Refusal::missing("osDisk.osState"));
@@ -156,7 +156,7 @@ impl Engine {
         };
         let location = image.location.clone();
         self.edit_image(seq, |image| image.provisioning = Provisioning::Deleting);
-        Ok(Some(self.begin_small(
+        Ok(Some(self.begin_update(
             id,
             &location,
             Work::Remove(Kind::Image, seq),

@@ -60,7 +60,7 @@ impl Engine {
         for (_, disk) in self.disks.iter() {
             let Some(vm) = &disk.attached else { continue };
             let (_, vm) = self.vms.find(vm).expect("attached to something");
-            let listed = vm.disks.iter().map(|it| &it.id).chain(&vm.leaving);
+            let listed = vm.disks.iter().map(|it| &it.id).chain(&vm.detaching_disks);
             assert!(listed.map(|id| id.key()).any(|key| key == disk.id.key()));
         }
     }
@@ -79,7 +79,7 @@ impl Engine {
         }
         for (_, ip) in self.ips.iter() {
             assert!(ip.address.is_none_or(|address| public.insert(address)));
-            assert!(!ip.fixed || ip.address.is_some());
+            assert!(!ip.is_static || ip.address.is_some());
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) struct RequestedVm<'a> {
 impl Engine {
     /// Why a machine can not be had: refused at once, or going to fail in its operation.
     pub(super) fn limits(&self, wanted: RequestedVm<'_>) -> Result<Option<Failure>, Refusal> {
-        if let Some(message) = self.over_quota(wanted) {
+        if let Some(message) = self.quota_violation(wanted) {
             match self.core.knobs.quota_check {
                 LimitCheck::Immediate => return Err(Refusal::not_allowed(message)),
                 LimitCheck::InOperation => {
@@ -30,30 +30,33 @@ impl Engine {
                 }
             }
         }
-        if self.has_machine(wanted) {
+        if self.has_capacity(wanted) {
             return Ok(None);
         }
         match self.core.knobs.capacity_check {
-            LimitCheck::Immediate => Err(Refusal::no_sku(&wanted.size.name, wanted.location)),
-            LimitCheck::InOperation => Ok(Some(no_machine(wanted))),
+            LimitCheck::Immediate => Err(Refusal::sku_not_available(
+                &wanted.size.name,
+                wanted.location,
+            )),
+            LimitCheck::InOperation => Ok(Some(allocation_failure(wanted))),
         }
     }
 
     /// Refuses what a quota does not allow, whenever that is found.
     pub(super) fn quota(&self, wanted: RequestedVm<'_>) -> Result<(), Refusal> {
-        self.over_quota(wanted)
+        self.quota_violation(wanted)
             .map_or(Ok(()), |message| Err(Refusal::not_allowed(message)))
     }
 
     /// Whether there is a machine left.
-    pub(super) fn has_machine(&self, wanted: RequestedVm<'_>) -> bool {
+    pub(super) fn has_capacity(&self, wanted: RequestedVm<'_>) -> bool {
         let zone = wanted.zone.unwrap_or_default().to_owned();
         let kind = (wanted.size.name.clone(), zone, wanted.market);
         self.core.usage.free(&self.core.knobs.capacity, &kind) > 0
     }
 
     /// The words about the first quota that a machine would exceed.
-    fn over_quota(&self, wanted: RequestedVm<'_>) -> Option<String> {
+    fn quota_violation(&self, wanted: RequestedVm<'_>) -> Option<String> {
         let more = u64::from(wanted.size.cores);
         let place = wanted.location;
         if let Some(limit) = self.core.knobs.vm_quota {
@@ -69,11 +72,11 @@ impl Engine {
                 (used + more > limit)
                     .then(|| quota_text("LowPriorityCores", place, limit, used, more))
             }
-            Market::OnDemand => self.over_regular_quota(wanted, more),
+            Market::OnDemand => self.regular_quota_violation(wanted, more),
         }
     }
 
-    fn over_regular_quota(&self, wanted: RequestedVm<'_>, more: u64) -> Option<String> {
+    fn regular_quota_violation(&self, wanted: RequestedVm<'_>, more: u64) -> Option<String> {
         let (place, family) = (wanted.location, &wanted.size.family);
         if let Some(limit) = self.core.knobs.family_quota.get(family).copied() {
             let used = self.cores_of_family(place, family);
@@ -110,13 +113,13 @@ impl Engine {
     }
 
     /// How many cores of a market a location has.
-    pub(crate) fn cores_in(&self, location: &str, of: Market) -> u64 {
-        self.cores_of(location, |_, market| market == of)
+    pub(crate) fn cores_in(&self, location: &str, counted: Market) -> u64 {
+        self.cores_of(location, |_, market| market == counted)
     }
 }
 
 /// The words for a machine that is missing, by how narrow the wish is.
-pub(super) fn no_machine(wanted: RequestedVm<'_>) -> Failure {
+pub(super) fn allocation_failure(wanted: RequestedVm<'_>) -> Failure {
     let code = match (wanted.zone, wanted.market) {
         (None, Market::OnDemand) => "AllocationFailed",
         (Some(_), Market::OnDemand) => "ZonalAllocationFailed",

@@ -7,32 +7,32 @@
 //! | file | purpose |
 //! | --- | --- |
 //! | `resource_table` | resources of one kind, and the versions that a lagging read may still return |
-//! | `vm`, `order`, `plan`, `disk_plan` | a virtual machine, the checks of its document, the plan of its creation |
-//! | `create`, `update`, `fixed`, `power` | creating and changing virtual machines, immutable properties, power |
-//! | `task`, `settle` | operations: how one begins, and what happens at its end |
+//! | `vm`, `body_checks`, `plan`, `disk_plan` | a virtual machine, the checks of its document, the plan of its creation |
+//! | `create`, `update`, `immutable`, `power` | creating and changing virtual machines, immutable properties, power |
+//! | `task`, `completion` | operations: how one begins, and what happens at its end |
 //! | `nic`, `nic_put`, `attach`, `public_ip` | interfaces, separate and of virtual machines; public addresses |
 //! | `disk`, `image` | disks, images |
 //! | `limits`, `tags` | capacity and quota; the rules of tags |
 //! | `operator` | external actions, past the wire |
 
 mod attach;
+mod body_checks;
+mod completion;
 pub(crate) mod create;
 pub(crate) mod disk;
 mod disk_plan;
-mod fixed;
 pub(crate) mod image;
+mod immutable;
 #[cfg(test)]
 mod invariants;
 mod limits;
 pub(crate) mod nic;
 mod nic_put;
 pub(crate) mod operator;
-mod order;
 mod plan;
 mod power;
 pub(crate) mod public_ip;
 pub(crate) mod resource_table;
-mod settle;
 mod tags;
 pub(crate) mod task;
 mod update;
@@ -87,7 +87,7 @@ pub(crate) enum Event {
     /// An operation ends.
     End(u64),
     /// An operation expires.
-    Forget(u64),
+    Expire(u64),
 }
 
 impl cloud::CloudEngine for Engine {
@@ -122,7 +122,7 @@ impl cloud::CloudEngine for Engine {
         while let Some(event) = self.core.schedule.due() {
             match event {
                 Event::End(task) => self.end(task),
-                Event::Forget(task) => self.forget(task),
+                Event::Expire(task) => self.expire(task),
             }
         }
     }
@@ -148,7 +148,7 @@ impl Engine {
     }
 
     /// Returns the date at a time as Azure writes it.
-    pub(crate) fn stamp(&self, moment: Duration) -> String {
+    pub(crate) fn timestamp(&self, moment: Duration) -> String {
         let date = self.date(moment);
         date.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string()
     }
@@ -168,30 +168,30 @@ impl Engine {
         if known.map(|known| &known.name).any(|name| same(name, group)) {
             return Ok(());
         }
-        Err(Refusal::no_group(group))
+        Err(Refusal::group_not_found(group))
     }
 
     /// Finds the virtual machine that a call names; a lagging call does not find a new one yet.
-    pub(crate) fn named_vm(&mut self, id: &Id) -> Result<Seq, Refusal> {
+    pub(crate) fn find_vm(&mut self, id: &Id) -> Result<Seq, Refusal> {
         self.check_group(&id.group)?;
         self.core.records_read += 1;
-        let seq = self.vms.seq(id).ok_or_else(|| self.missing_vm(id))?;
-        let made = self.vms.made(seq).unwrap_or_default();
+        let seq = self.vms.seq(id).ok_or_else(|| self.vm_not_found(id))?;
+        let created = self.vms.created_at(seq).unwrap_or_default();
         let now = self.now();
-        if self.core.knobs.lag.hides(made, now, &mut self.core.rng) {
-            return Err(id.missing());
+        if self.core.knobs.lag.hides(created, now, &mut self.core.rng) {
+            return Err(id.not_found());
         }
         Ok(seq)
     }
 
     /// The words for a virtual machine that is not there: others soon after it went.
-    pub(crate) fn missing_vm(&self, id: &Id) -> Refusal {
-        let memory = self.core.knobs.timing.deleted_retention;
-        let lately = |ended: Duration| self.now() < ended.saturating_add(memory);
-        if self.vms.ended(id).is_some_and(lately) {
-            Refusal::no_entity()
+    pub(crate) fn vm_not_found(&self, id: &Id) -> Refusal {
+        let retention = self.core.knobs.timing.deleted_retention;
+        let recently = |deleted: Duration| self.now() < deleted.saturating_add(retention);
+        if self.vms.deleted_at(id).is_some_and(recently) {
+            Refusal::provider_not_found()
         } else {
-            id.missing()
+            id.not_found()
         }
     }
 
@@ -206,8 +206,8 @@ impl Engine {
     }
 
     /// Adds a line to the console of a virtual machine.
-    fn log(&mut self, seq: Seq, what: &str) {
-        let line = format!("[{}] {what}", self.stamp(self.now()));
+    fn log(&mut self, seq: Seq, message: &str) {
+        let line = format!("[{}] {message}", self.timestamp(self.now()));
         self.edit_vm(seq, |vm| Arc::make_mut(&mut vm.console).push(line));
     }
 

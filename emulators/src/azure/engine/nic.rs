@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The first and the last addresses of a subnet that Azure keeps.
-const KEPT: (u32, u32) = (4, 1);
+const RESERVED_ADDRESSES: (u32, u32) = (4, 1);
 
 /// A network interface.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub(crate) struct NicAddress {
     pub(crate) name: String,
     pub(crate) subnet: String,
     pub(crate) private: Ipv4Addr,
-    pub(crate) fixed: bool,
+    pub(crate) is_static: bool,
     pub(crate) primary: bool,
     pub(crate) public: Option<(Id, DeleteOption)>,
 }
@@ -100,11 +100,11 @@ impl Engine {
     }
 
     pub(super) fn check_subnet(&self, id: &str, location: &str) -> Result<(), Refusal> {
-        let (_, of) = self.subnet(id)?;
-        if of == location {
+        let (_, subnet_location) = self.subnet(id)?;
+        if subnet_location == location {
             Ok(())
         } else {
-            Err(Refusal::no_reference(id))
+            Err(Refusal::invalid_reference(id))
         }
     }
 
@@ -112,31 +112,34 @@ impl Engine {
         let Some(Reference { id }) = group else {
             return Ok(());
         };
-        let is = |path: &str, name: &str| {
+        let names_group = |path: &str, name: &str| {
             let tail = format!("/{path}/providers/Microsoft.Network/networkSecurityGroups/{name}");
             id.to_ascii_lowercase()
                 .ends_with(&tail.to_ascii_lowercase())
         };
         let groups = &self.core.knobs.network_security_groups;
-        if groups.iter().any(|it| is(&it.resource_group, &it.name)) {
+        if groups
+            .iter()
+            .any(|it| names_group(&it.resource_group, &it.name))
+        {
             return Ok(());
         }
-        Err(Refusal::no_reference(id))
+        Err(Refusal::invalid_reference(id))
     }
 
-    pub(super) fn make_nic(&mut self, order: NicSpec) -> Seq {
+    pub(super) fn create_nic(&mut self, spec: NicSpec) -> Seq {
         let (seq, now) = (self.next_seq(), self.now());
         let bits = self.names.number().to_be_bytes();
         let nic = Nic {
-            id: order.id.clone(),
-            location: order.location,
-            tags: order.tags,
+            id: spec.id.clone(),
+            location: spec.location,
+            tags: spec.tags,
             guid: self.names.request(),
             mac: format!("00-0D-3A-{:02X}-{:02X}-{:02X}", bits[0], bits[1], bits[2]),
-            group: order.group.map(|group| group.id),
-            accelerated: order.accelerated,
-            forwarding: order.forwarding,
-            addresses: order.addresses,
+            group: spec.group.map(|group| group.id),
+            accelerated: spec.accelerated,
+            forwarding: spec.forwarding,
+            addresses: spec.addresses,
             attached: None,
             reserved: None,
             provisioning: Provisioning::Succeeded,
@@ -150,7 +153,7 @@ impl Engine {
                 self.edit_ip(ip, |ip| ip.attached = Some(path));
             }
         }
-        self.nics.insert(seq, &order.id, now, nic);
+        self.nics.insert(seq, &spec.id, now, nic);
         seq
     }
 
@@ -181,20 +184,20 @@ impl Engine {
         self.nics.edit(seq, now, window, change);
     }
 
-    pub(super) fn take_private(&mut self, subnet: &str) -> Result<Ipv4Addr, Refusal> {
+    pub(super) fn allocate_private(&mut self, subnet: &str) -> Result<Ipv4Addr, Refusal> {
         let address = self.pool(subnet)?.take();
-        address.ok_or_else(|| full(subnet))
+        address.ok_or_else(|| subnet_full(subnet))
     }
 
     pub(super) fn pool(&mut self, subnet: &str) -> Result<&mut AddressPool, Refusal> {
         let (known, _) = self.subnet(subnet)?;
         let cidr = known.cidr;
         let pool = self.pools.entry(subnet.to_ascii_lowercase());
-        Ok(pool.or_insert_with(|| AddressPool::subnet(cidr, KEPT)))
+        Ok(pool.or_insert_with(|| AddressPool::subnet(cidr, RESERVED_ADDRESSES)))
     }
 
     /// A name that nothing else has.
-    pub(super) fn numbered(&mut self, name: &str) -> String {
+    pub(super) fn unique_name(&mut self, name: &str) -> String {
         format!("{name}-{:08x}", self.names.number() >> 32)
     }
 
@@ -205,7 +208,7 @@ impl Engine {
     }
 }
 
-pub(super) fn in_use(nic: &Id, vm: &Id) -> Refusal {
+pub(super) fn nic_in_use(nic: &Id, vm: &Id) -> Refusal {
     let message = format!(
         "Network Interface {} is used by existing resource {}. In order to delete the network interface, it must be \
          dissociated from the resource.",
@@ -216,7 +219,7 @@ pub(super) fn in_use(nic: &Id, vm: &Id) -> Refusal {
 }
 
 /// A subnet has no address left.
-pub(super) fn full(subnet: &str) -> Refusal {
+pub(super) fn subnet_full(subnet: &str) -> Refusal {
     let message = format!("Subnet {subnet} does not have enough capacity for 1 IP addresses.");
     Refusal::client("SubnetIsFull", message)
 }

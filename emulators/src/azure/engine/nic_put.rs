@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 
 use super::{
     Engine,
-    nic::{Nic, NicAddress, NicSpec, full, in_use},
+    nic::{Nic, NicAddress, NicSpec, nic_in_use, subnet_full},
     task::Work,
-    vm::{Provisioning, check_staying},
+    vm::{Provisioning, check_not_deleting},
 };
 use crate::azure::{
     catalog::same,
     error::Refusal,
     wire::{
-        body::{DeleteOption, IpConfiguration, NicBody, NicProperties, check_names, check_version},
+        body::{
+            DeleteOption, IpConfiguration, NicBody, NicProperties, check_dns_settings,
+            check_ip_version,
+        },
         id::{Id, Kind},
     },
 };
@@ -25,11 +28,11 @@ impl Engine {
         self.check_tags(body.tags.as_ref())?;
         let properties = body.properties.clone().unwrap_or_default();
         self.check_security_group(properties.network_security_group.as_ref())?;
-        check_names(properties.dns_settings.as_ref())?;
+        check_dns_settings(properties.dns_settings.as_ref())?;
         let tags = body.tags.clone().unwrap_or_default();
         let (seq, new) = match self.nics.find(id) {
             Some((seq, nic)) => {
-                check_staying(nic.provisioning, id)?;
+                check_not_deleting(nic.provisioning, id)?;
                 check_addresses(nic, &properties.ip_configurations)?;
                 let group = properties.network_security_group.map(|group| group.id);
                 self.edit_nic(seq, |nic| {
@@ -40,8 +43,8 @@ impl Engine {
                 (seq, false)
             }
             None => {
-                let addresses = self.own_addresses(&properties, &location)?;
-                let order = NicSpec {
+                let addresses = self.create_addresses(&properties, &location)?;
+                let spec = NicSpec {
                     id: id.clone(),
                     location: location.clone(),
                     tags,
@@ -50,15 +53,15 @@ impl Engine {
                     forwarding: properties.enable_ip_forwarding.unwrap_or(false),
                     addresses,
                 };
-                (self.make_nic(order), true)
+                (self.create_nic(spec), true)
             }
         };
-        let task = self.begin_small(id, &location, Work::Make(Kind::Nic, seq));
+        let task = self.begin_update(id, &location, Work::Put(Kind::Nic, seq));
         Ok((task, new))
     }
 
     /// The addresses of a new interface, all of them or none.
-    fn own_addresses(
+    fn create_addresses(
         &mut self,
         properties: &NicProperties,
         location: &str,
@@ -81,7 +84,7 @@ impl Engine {
         }
         for (subnet, count) in needed {
             if self.pool(&subnet)?.free() < count {
-                return Err(full(&subnet));
+                return Err(subnet_full(&subnet));
             }
         }
         let mut addresses = Vec::new();
@@ -91,9 +94,9 @@ impl Engine {
             let (name, subnet) = (address.name.clone(), subnet_of(address));
             addresses.push(NicAddress {
                 name: name.unwrap_or_else(|| format!("ipconfig{}", place + 1)),
-                private: self.take_private(subnet)?,
+                private: self.allocate_private(subnet)?,
                 subnet: subnet.to_owned(),
-                fixed: false,
+                is_static: false,
                 primary: address.properties.primary.unwrap_or(place == 0),
                 public: public.map(|id| (id, DeleteOption::Detach)),
             });
@@ -112,7 +115,7 @@ impl Engine {
             return Err(Refusal::missing("ipConfiguration.subnet"));
         }
         self.check_subnet(subnet_of(address), location)?;
-        check_version(properties.private_ip_address_version.as_deref())?;
+        check_ip_version(properties.private_ip_address_version.as_deref())?;
         let method = properties.private_ip_allocation_method.as_deref();
         if method.is_some_and(|method| !same(method, "Dynamic")) {
             return Err(Refusal::unsupported("privateIPAllocationMethod"));
@@ -122,8 +125,8 @@ impl Engine {
         };
         let id = Id::read(Kind::PublicIp, &reference.id)?;
         let found = self.ips.find(&id);
-        let (_, ip) = found.ok_or_else(|| Refusal::no_reference(&reference.id))?;
-        check_staying(ip.provisioning, &id)?;
+        let (_, ip) = found.ok_or_else(|| Refusal::invalid_reference(&reference.id))?;
+        check_not_deleting(ip.provisioning, &id)?;
         if let Some(other) = &ip.attached {
             let message = format!("Resource {} is already attached to {other}.", id.path());
             return Err(Refusal::client("PublicIPAddressInUse", message));
@@ -138,12 +141,12 @@ impl Engine {
             return Ok(None);
         };
         if let Some(vm) = &nic.attached {
-            return Err(in_use(&nic.id, vm));
+            return Err(nic_in_use(&nic.id, vm));
         }
         self.check_reservation(nic, None)?;
         let location = nic.location.clone();
         self.edit_nic(seq, |nic| nic.provisioning = Provisioning::Deleting);
-        Ok(Some(self.begin_small(
+        Ok(Some(self.begin_update(
             id,
             &location,
             Work::Remove(Kind::Nic, seq),
@@ -158,7 +161,7 @@ fn subnet_of(address: &IpConfiguration) -> &str {
 
 /// Refuses to give an interface other addresses than it has.
 fn check_addresses(nic: &Nic, wanted: &[IpConfiguration]) -> Result<(), Refusal> {
-    let is = |(own, wanted): (&NicAddress, &IpConfiguration)| {
+    let matches = |(own, wanted): (&NicAddress, &IpConfiguration)| {
         let public = wanted.properties.public_ip_address.as_ref();
         let own_public = own.public.as_ref().map(|(id, _)| id.path());
         same(&own.subnet, subnet_of(wanted))
@@ -168,7 +171,7 @@ fn check_addresses(nic: &Nic, wanted: &[IpConfiguration]) -> Result<(), Refusal>
                 (Some(_), None) | (None, Some(_)) => false,
             }
     };
-    let all = nic.addresses.len() == wanted.len() && nic.addresses.iter().zip(wanted).all(is);
+    let all = nic.addresses.len() == wanted.len() && nic.addresses.iter().zip(wanted).all(matches);
     if wanted.is_empty() || all {
         Ok(())
     } else {

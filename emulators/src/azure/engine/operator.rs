@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The most that one act makes.
-const MOST: u32 = 100_000;
+const MAX_CREATED: u32 = 100_000;
 
 /// Something that an external actor does to a subscription, past the API. An `id` is a resource id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,12 +100,12 @@ impl Engine {
     /// Performs an external action and returns the ids of the resources.
     pub(crate) fn perform(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         let paused = self.core.pause_observation();
-        let result = self.carry_out(action);
+        let result = self.perform_unobserved(action);
         self.core.resume_observation(&paused);
         result
     }
 
-    fn carry_out(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
+    fn perform_unobserved(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         match action {
             ExternalAction::CreateExternal {
                 prefix,
@@ -128,14 +128,14 @@ impl Engine {
                     &group.unwrap_or_default(),
                     &prefix,
                 );
-                self.create_external(&place, count.min(MOST), &tags, size.as_deref())
+                self.create_external(&place, count.min(MAX_CREATED), &tags, size.as_deref())
             }
             ExternalAction::CreateExternalDisk { id, gib, tags } => {
                 let id = Id::read(Kind::Disk, &id)?;
                 self.check_group(&id.group)?;
                 let plan = DiskPlan {
                     id,
-                    there: None,
+                    existing: None,
                     lun: None,
                     gib,
                     sku: "Standard_LRS".to_owned(),
@@ -144,46 +144,46 @@ impl Engine {
                 };
                 let first = self.core.knobs.locations.first();
                 let location = first.map(|it| it.name.clone()).unwrap_or_default();
-                self.make_disk(&plan, &location, None, tags);
+                self.create_disk(&plan, &location, None, tags);
                 Ok(vec![plan.id.path()])
             }
             ExternalAction::Deallocate { id } => {
-                self.with(&id, |engine, id| engine.deallocate_vm(id).map(drop))
+                self.with_vm(&id, |engine, id| engine.deallocate_vm(id).map(drop))
             }
             ExternalAction::Delete { id } => {
-                self.with(&id, |engine, id| engine.delete_vm(id).map(drop))
+                self.with_vm(&id, |engine, id| engine.delete_vm(id).map(drop))
             }
-            ExternalAction::Evict { id } => self.with(&id, Self::evict_vm),
-            ExternalAction::GuestShutdown { id } => self.with(&id, Self::shut_down_from_inside),
-            ExternalAction::Fail { id, code, message } => self.with(&id, |engine, id| {
-                let seq = engine.true_vm(id)?;
+            ExternalAction::Evict { id } => self.with_vm(&id, Self::evict_vm),
+            ExternalAction::GuestShutdown { id } => self.with_vm(&id, Self::shut_down_guest),
+            ExternalAction::Fail { id, code, message } => self.with_vm(&id, |engine, id| {
+                let seq = engine.current_vm(id)?;
                 engine.edit_vm(seq, |vm| {
                     vm.provisioning = Provisioning::Failed;
                     vm.failure = Some(Failure::new(code, message));
                 });
                 Ok(())
             }),
-            ExternalAction::SetTags { id, tags } => self.with(&id, |engine, id| {
-                let seq = engine.true_vm(id)?;
+            ExternalAction::SetTags { id, tags } => self.with_vm(&id, |engine, id| {
+                let seq = engine.current_vm(id)?;
                 engine.edit_vm(seq, |vm| vm.tags = tags.into());
                 Ok(())
             }),
         }
     }
 
-    fn with(
+    fn with_vm(
         &mut self,
         path: &str,
-        act: impl FnOnce(&mut Self, &Id) -> Result<(), Refusal>,
+        action: impl FnOnce(&mut Self, &Id) -> Result<(), Refusal>,
     ) -> Result<Vec<String>, Refusal> {
         let id = Id::read(Kind::VirtualMachine, path)?;
-        self.true_vm(&id)?;
-        act(self, &id)?;
+        self.current_vm(&id)?;
+        action(self, &id)?;
         Ok(vec![id.path()])
     }
 
-    fn true_vm(&self, id: &Id) -> Result<Seq, Refusal> {
-        self.vms.seq(id).ok_or_else(|| id.missing())
+    fn current_vm(&self, id: &Id) -> Result<Seq, Refusal> {
+        self.vms.seq(id).ok_or_else(|| id.not_found())
     }
 
     fn create_external(
@@ -194,14 +194,14 @@ impl Engine {
         size: Option<&str>,
     ) -> Result<Vec<String>, Refusal> {
         let body = self.external_body(place, tags, size)?;
-        let mut made = Vec::new();
+        let mut created = Vec::new();
         for _ in 0..count {
             let number = self.names.count();
             let id = place.beside(Kind::VirtualMachine, &format!("{}-{number}", place.name));
             self.create_vm(&id, &body, true)?;
-            made.push(id.path());
+            created.push(id.path());
         }
-        Ok(made)
+        Ok(created)
     }
 
     /// An order that can be carried out: the first of everything.
@@ -226,7 +226,7 @@ impl Engine {
             place.subscription, network.resource_group, network.name
         );
         let subnet = subnet.map(|subnet| format!("{network_path}/subnets/{subnet}"));
-        let order: Value = json!({
+        let body: Value = json!({
             "location": network.location,
             "tags": tags,
             "properties": {
@@ -253,12 +253,12 @@ impl Engine {
                 },
             },
         });
-        serde_json::from_value(order)
+        serde_json::from_value(body)
             .map_err(|error| Refusal::client("BadRequest", error.to_string()))
     }
 
-    fn shut_down_from_inside(&mut self, id: &Id) -> Result<(), Refusal> {
-        let seq = self.true_vm(id)?;
+    fn shut_down_guest(&mut self, id: &Id) -> Result<(), Refusal> {
+        let seq = self.current_vm(id)?;
         if self.vms.get(seq).and_then(|vm| vm.power) != Some(Power::Running) {
             let message = "The operation requires the VM to be running (or set to run).";
             return Err(Refusal::not_allowed(message));

@@ -4,14 +4,13 @@
 use std::sync::Arc;
 
 use super::{
-    Engine,
+    Engine, body_checks,
     disk_plan::{DiskPlan, check_distinct},
-    order,
     vm::ImageUsed,
 };
 use crate::{
     azure::{
-        catalog::{MarketplaceImage, SizeSpec, Subnet, plain_location, same},
+        catalog::{MarketplaceImage, SizeSpec, Subnet, normalize_location, same},
         error::Refusal,
         knobs::Market,
         wire::{
@@ -42,17 +41,17 @@ pub(super) struct Plan {
 /// An interface to make or to attach.
 #[derive(Clone, Debug)]
 pub(super) enum NicPlan {
-    There(Seq, DeleteOption),
-    Make(Box<NicConfiguration>),
+    Existing(Seq, DeleteOption),
+    Create(Box<NicConfiguration>),
 }
 
 impl Engine {
     /// Looks up everything that the document names.
     pub(super) fn plan(&mut self, id: &Id, body: &VmBody) -> Result<Plan, Refusal> {
-        order::check_name(&id.name)?;
-        order::check_kept(body)?;
+        body_checks::check_name(&id.name)?;
+        body_checks::check_stored(body)?;
         let location = self.location(body.location.as_deref())?;
-        let zone = order::zone(body)?;
+        let zone = body_checks::zone(body)?;
         self.check_zone(&location, zone.as_deref())?;
         let properties = &body.properties;
         let size = properties
@@ -78,7 +77,7 @@ impl Engine {
             return Err(Refusal::client("BadRequest", message));
         }
         if !image.specialized {
-            order::check_user(properties.os_profile.as_ref(), &id.name, &image.os_type)?;
+            body_checks::check_user(properties.os_profile.as_ref(), &id.name, &image.os_type)?;
         }
         let mut disks = vec![self.os_disk(id, storage.os_disk.as_ref(), &image)?];
         for disk in storage.data_disks.iter().flatten() {
@@ -86,8 +85,8 @@ impl Engine {
         }
         check_distinct(disks.iter().map(|disk| (&disk.id, disk.lun)))?;
         Ok(Plan {
-            custom_data: order::custom_data(properties.os_profile.as_ref())?,
-            market: order::market(body)?,
+            custom_data: body_checks::custom_data(properties.os_profile.as_ref())?,
+            market: body_checks::market(body)?,
             eviction: properties.eviction_policy.unwrap_or_default(),
             nics: self.nic_plans(id, body, &location)?,
             location,
@@ -104,7 +103,7 @@ impl Engine {
             let message = "The location property is required for this definition.";
             return Err(Refusal::client("LocationRequired", message));
         };
-        let plain = plain_location(name);
+        let plain = normalize_location(name);
         if self
             .core
             .knobs
@@ -169,7 +168,7 @@ impl Engine {
             || location.to_owned(),
             |zone| format!("{location}' zone '{zone}"),
         );
-        Err(Refusal::no_sku(&size.name, &place))
+        Err(Refusal::sku_not_available(&size.name, &place))
     }
 
     fn image_used(&self, reference: &ImageReference) -> Result<ImageUsed, Refusal> {
@@ -180,11 +179,13 @@ impl Engine {
                 let message = format!("The image '{}' was not found.", id.path());
                 Refusal::new(404, "NotFound", message)
             })?;
-            return Ok(image.used());
+            return Ok(image.to_image_used());
         }
-        let is = |image: &&MarketplaceImage| {
-            let same = |known: &str, asked: &Option<String>| {
-                asked.as_deref().is_some_and(|asked| same(known, asked))
+        let matches = |image: &&MarketplaceImage| {
+            let same = |known: &str, requested: &Option<String>| {
+                requested
+                    .as_deref()
+                    .is_some_and(|requested| same(known, requested))
             };
             let version = reference.version.as_deref();
             same(&image.publisher, &reference.publisher)
@@ -192,7 +193,7 @@ impl Engine {
                 && same(&image.sku, &reference.sku)
                 && version.is_none_or(|it| it == "latest" || it == image.version)
         };
-        let known = self.core.knobs.images.iter().find(is).ok_or_else(|| {
+        let known = self.core.knobs.images.iter().find(matches).ok_or_else(|| {
             let part = |part: &Option<String>| part.clone().unwrap_or_default();
             let message = format!(
                 "The platform image '{}:{}:{}:{}' is not available. Verify that all fields in the storage profile \
@@ -217,7 +218,7 @@ impl Engine {
     pub(crate) fn subnet(&self, id: &str) -> Result<(&Subnet, &str), Refusal> {
         let parts: Vec<&str> = id.trim_start_matches('/').split('/').collect();
         let [_, _, _, group, _, _, _, network, _, name] = parts.as_slice() else {
-            return Err(Refusal::no_reference(id));
+            return Err(Refusal::invalid_reference(id));
         };
         let networks = self.core.knobs.virtual_networks.iter();
         let mut networks = networks
@@ -226,6 +227,6 @@ impl Engine {
             let subnet = known.subnets.iter().find(|it| same(&it.name, name))?;
             Some((subnet, known.location.as_str()))
         });
-        found.ok_or_else(|| Refusal::no_reference(id))
+        found.ok_or_else(|| Refusal::invalid_reference(id))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Engine,
-    limits::{RequestedVm, no_machine},
+    limits::{RequestedVm, allocation_failure},
     task::Work,
     vm::{Power, Provisioning, Vm},
 };
@@ -18,7 +18,7 @@ use crate::{
 impl Engine {
     /// Begins to start a machine that does not run, and returns the operation.
     pub(crate) fn start_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
-        let (seq, vm) = self.vm_to_change(id, "start")?;
+        let (seq, vm) = self.changeable_vm(id, "start")?;
         if vm.generalized {
             let message = format!(
                 "Operation 'start' is not allowed on VM '{}' since the VM is generalized.",
@@ -27,22 +27,22 @@ impl Engine {
             return Err(Refusal::not_allowed(message));
         }
         if vm.power == Some(Power::Running) && vm.task.is_none() {
-            return Ok(self.begin_nothing(&vm, Work::UpdateVm(seq)));
+            return Ok(self.begin_no_op(&vm, Work::UpdateVm(seq)));
         }
-        let planned_failures = self.machine_for(seq, &vm);
-        self.edit_vm(seq, |vm| vm.turn(Power::Starting));
-        let takes = self.core.knobs.timing.boot;
+        let planned_failure = self.try_allocate(seq, &vm);
+        self.edit_vm(seq, |vm| vm.begin_power_change(Power::Starting));
+        let duration = self.core.knobs.timing.boot;
         Ok(self.begin(
             &vm.id,
             &vm.location,
             Work::Start(seq),
-            takes,
-            planned_failures,
+            duration,
+            planned_failure,
         ))
     }
 
     /// Takes a machine for what is to start, or says why there is none.
-    pub(super) fn machine_for(&mut self, seq: Seq, vm: &Vm) -> Option<Failure> {
+    pub(super) fn try_allocate(&mut self, seq: Seq, vm: &Vm) -> Option<Failure> {
         if vm.allocated {
             return None;
         }
@@ -53,8 +53,8 @@ impl Engine {
             zone: vm.zone.as_deref(),
             market: vm.market,
         };
-        if !self.has_machine(wanted) {
-            return Some(no_machine(wanted));
+        if !self.has_capacity(wanted) {
+            return Some(allocation_failure(wanted));
         }
         self.allocate(seq);
         None
@@ -62,28 +62,28 @@ impl Engine {
 
     /// Begins to power a machine off, which stays allocated.
     pub(crate) fn power_off_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
-        let (seq, vm) = self.vm_to_change(id, "powerOff")?;
+        let (seq, vm) = self.changeable_vm(id, "powerOff")?;
         if vm.power == Some(Power::Deallocating) || !vm.allocated {
-            return Err(put_away("powerOff", &vm.id));
+            return Err(deallocated_refusal("powerOff", &vm.id));
         }
         if vm.power == Some(Power::Stopped) && vm.task.is_none() {
-            return Ok(self.begin_nothing(&vm, Work::UpdateVm(seq)));
+            return Ok(self.begin_no_op(&vm, Work::UpdateVm(seq)));
         }
         Ok(self.begin_power(seq, &vm, Power::Stopping, Work::PowerOff(seq)))
     }
 
     /// Begins to deallocate a machine; one that is deallocated stays so.
     pub(crate) fn deallocate_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
-        let (seq, vm) = self.vm_to_change(id, "deallocate")?;
+        let (seq, vm) = self.changeable_vm(id, "deallocate")?;
         if vm.power == Some(Power::Deallocated) && vm.task.is_none() {
-            return Ok(self.begin_nothing(&vm, Work::UpdateVm(seq)));
+            return Ok(self.begin_no_op(&vm, Work::UpdateVm(seq)));
         }
         Ok(self.begin_power(seq, &vm, Power::Deallocating, Work::Deallocate(seq)))
     }
 
     /// Begins to restart a machine that runs.
     pub(crate) fn restart_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
-        let (seq, vm) = self.vm_to_change(id, "restart")?;
+        let (seq, vm) = self.changeable_vm(id, "restart")?;
         if vm.power != Some(Power::Running) {
             let message = "The operation requires the VM to be running (or set to run).";
             return Err(Refusal::not_allowed(message));
@@ -94,7 +94,7 @@ impl Engine {
     /// Begins to delete a virtual machine; `None` if it does not exist.
     pub(crate) fn delete_vm(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
         self.check_group(&id.group)?;
-        let Ok(seq) = self.named_vm(id) else {
+        let Ok(seq) = self.find_vm(id) else {
             return Ok(None);
         };
         let Some(vm) = self.vms.get(seq).cloned() else {
@@ -104,14 +104,14 @@ impl Engine {
             return Ok(Some(task));
         }
         self.edit_vm(seq, |vm| vm.provisioning = Provisioning::Deleting);
-        let takes = self.core.knobs.timing.delete;
-        let task = self.begin(&vm.id, &vm.location, Work::DeleteVm(seq), takes, None);
+        let duration = self.core.knobs.timing.delete;
+        let task = self.begin(&vm.id, &vm.location, Work::DeleteVm(seq), duration, None);
         Ok(Some(task))
     }
 
     /// Marks a machine that does not run as generalized.
     pub(crate) fn generalize_vm(&mut self, id: &Id) -> Result<(), Refusal> {
-        let (seq, vm) = self.vm_to_change(id, "generalize")?;
+        let (seq, vm) = self.changeable_vm(id, "generalize")?;
         match vm.power {
             Some(Power::Stopped | Power::Deallocated) => {
                 self.edit_vm(seq, |vm| vm.generalized = true);
@@ -131,7 +131,7 @@ impl Engine {
 
     /// Azure evicts a spot machine.
     pub(crate) fn evict_vm(&mut self, id: &Id) -> Result<(), Refusal> {
-        let (seq, vm) = self.vm_to_change(id, "simulateEviction")?;
+        let (seq, vm) = self.changeable_vm(id, "simulateEviction")?;
         if vm.market != Market::Spot {
             let message = "Operation 'simulateEviction' is allowed only for Spot Virtual Machines";
             return Err(Refusal::not_allowed(message));
@@ -148,13 +148,13 @@ impl Engine {
     }
 
     /// A virtual machine that is to change, which one that is being deleted does not.
-    fn vm_to_change(&mut self, id: &Id, what: &str) -> Result<(Seq, Vm), Refusal> {
-        let seq = self.named_vm(id)?;
+    fn changeable_vm(&mut self, id: &Id, operation: &str) -> Result<(Seq, Vm), Refusal> {
+        let seq = self.find_vm(id)?;
         let vm = self.vms.get(seq).cloned();
-        let vm = vm.ok_or_else(|| id.missing())?;
+        let vm = vm.ok_or_else(|| id.not_found())?;
         if vm.provisioning == Provisioning::Deleting && vm.task.is_some() {
             let message = format!(
-                "Operation '{what}' is not allowed on VM '{}' since the VM is marked for deletion. You can only \
+                "Operation '{operation}' is not allowed on VM '{}' since the VM is marked for deletion. You can only \
                  retry the Delete operation (or wait for an ongoing one to complete).",
                 vm.id.name
             );
@@ -164,20 +164,20 @@ impl Engine {
     }
 
     fn begin_power(&mut self, seq: Seq, vm: &Vm, power: Power, work: Work) -> u64 {
-        self.edit_vm(seq, |vm| vm.turn(power));
-        let takes = self.core.knobs.timing.stop;
-        self.begin(&vm.id, &vm.location, work, takes, None)
+        self.edit_vm(seq, |vm| vm.begin_power_change(power));
+        let duration = self.core.knobs.timing.stop;
+        self.begin(&vm.id, &vm.location, work, duration, None)
     }
 
     /// An operation that finds everything as it is to be.
-    fn begin_nothing(&mut self, vm: &Vm, work: Work) -> u64 {
-        self.begin_small(&vm.id, &vm.location, work)
+    fn begin_no_op(&mut self, vm: &Vm, work: Work) -> u64 {
+        self.begin_update(&vm.id, &vm.location, work)
     }
 }
 
-fn put_away(what: &str, id: &Id) -> Refusal {
+fn deallocated_refusal(operation: &str, id: &Id) -> Refusal {
     let message = format!(
-        "Operation '{what}' is not allowed on VM '{}' since the VM is either deallocated or marked to be deallocated.",
+        "Operation '{operation}' is not allowed on VM '{}' since the VM is either deallocated or marked to be deallocated.",
         id.name
     );
     Refusal::not_allowed(message)

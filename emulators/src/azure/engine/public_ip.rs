@@ -5,13 +5,13 @@ use std::net::Ipv4Addr;
 use super::{
     Engine,
     task::Work,
-    vm::{Attached, Provisioning, check_staying},
+    vm::{Attached, Provisioning, check_not_deleting},
 };
 use crate::{
     azure::{
         error::Refusal,
         wire::{
-            body::{IpBody, Tags, check_version},
+            body::{IpBody, Tags, check_ip_version},
             id::{Id, Kind},
         },
     },
@@ -28,7 +28,7 @@ pub(crate) struct PublicIp {
     pub(crate) guid: String,
     pub(crate) sku: String,
     /// Whether it keeps its address while nothing runs behind it.
-    pub(crate) fixed: bool,
+    pub(crate) is_static: bool,
     pub(crate) idle_minutes: u32,
     pub(crate) address: Option<Ipv4Addr>,
     /// The interface configuration that it is attached to.
@@ -45,55 +45,55 @@ impl Engine {
         let (seq, new) = match self.ips.seq(id) {
             Some(seq) => {
                 let tags = body.tags.clone().unwrap_or_default();
-                self.check_kept(seq, body)?;
+                self.check_unchanged(seq, body)?;
                 self.edit_ip(seq, |ip| ip.tags = tags);
                 (seq, false)
             }
-            None => (self.make_ip(id, body)?, true),
+            None => (self.create_ip(id, body)?, true),
         };
         Ok((
-            self.begin_small(id, &location, Work::Make(Kind::PublicIp, seq)),
+            self.begin_update(id, &location, Work::Put(Kind::PublicIp, seq)),
             new,
         ))
     }
 
     /// Refuses to make another kind of an address that is there.
-    fn check_kept(&self, seq: Seq, body: &IpBody) -> Result<(), Refusal> {
+    fn check_unchanged(&self, seq: Seq, body: &IpBody) -> Result<(), Refusal> {
         let Some(ip) = self.ips.get(seq) else {
             return Ok(());
         };
-        check_staying(ip.provisioning, &ip.id)?;
+        check_not_deleting(ip.provisioning, &ip.id)?;
         let sku = body.sku.as_ref().and_then(|sku| sku.name.as_deref());
         if sku.is_some_and(|sku| sku != ip.sku) {
-            return Err(Refusal::unchangeable("sku"));
+            return Err(Refusal::immutable("sku"));
         }
         let properties = body.properties.as_ref();
         let method = properties.and_then(|properties| properties.allocation.as_deref());
-        if method.is_some_and(|method| (method == "Static") != ip.fixed) {
+        if method.is_some_and(|method| (method == "Static") != ip.is_static) {
             return Err(Refusal::unsupported("publicIPAllocationMethod"));
         }
         Ok(())
     }
 
-    pub(super) fn make_ip(&mut self, id: &Id, order: &IpBody) -> Result<Seq, Refusal> {
-        let properties = order.properties.clone().unwrap_or_default();
-        let sku = order.sku.clone().and_then(|sku| sku.name);
-        let fixed = is_fixed(properties.allocation.as_deref(), sku.as_deref())?;
-        check_version(properties.version.as_deref())?;
+    pub(super) fn create_ip(&mut self, id: &Id, body: &IpBody) -> Result<Seq, Refusal> {
+        let properties = body.properties.clone().unwrap_or_default();
+        let sku = body.sku.clone().and_then(|sku| sku.name);
+        let is_static = is_static_allocation(properties.allocation.as_deref(), sku.as_deref())?;
+        check_ip_version(properties.version.as_deref())?;
         let (seq, now) = (self.next_seq(), self.now());
-        let address = if fixed {
+        let address = if is_static {
             self.core.public_ips.take()
         } else {
             None
         };
         let ip = PublicIp {
             id: id.clone(),
-            location: order.location.clone().unwrap_or_default(),
-            zones: order.zones.clone().unwrap_or_default(),
-            tags: order.tags.clone().unwrap_or_default(),
+            location: body.location.clone().unwrap_or_default(),
+            zones: body.zones.clone().unwrap_or_default(),
+            tags: body.tags.clone().unwrap_or_default(),
             guid: self.names.request(),
             sku: sku.unwrap_or_else(|| "Basic".to_owned()),
-            fixed,
+            is_static,
             idle_minutes: properties.idle_timeout_in_minutes.unwrap_or(4),
             address,
             attached: None,
@@ -118,7 +118,7 @@ impl Engine {
         }
         let location = ip.location.clone();
         self.edit_ip(seq, |ip| ip.provisioning = Provisioning::Deleting);
-        Ok(Some(self.begin_small(
+        Ok(Some(self.begin_update(
             id,
             &location,
             Work::Remove(Kind::PublicIp, seq),
@@ -136,7 +136,7 @@ impl Engine {
 
     /// Gives the public addresses of a machine that runs what they lack, or takes from those of one
     /// that is gone what they keep only while it runs.
-    pub(super) fn light_up(&mut self, nics: &[Attached], on: bool) {
+    pub(super) fn update_public_addresses(&mut self, nics: &[Attached], on: bool) {
         let nics = nics.iter().filter_map(|nic| self.nics.find(&nic.id));
         let ids: Vec<Id> = nics
             .flat_map(|(_, nic)| nic.publics())
@@ -146,16 +146,16 @@ impl Engine {
             let Some((seq, ip)) = self.ips.find(&id) else {
                 continue;
             };
-            let (has, fixed) = (ip.address, ip.fixed);
-            let address = match (on, has) {
+            let (current, is_static) = (ip.address, ip.is_static);
+            let address = match (on, current) {
                 (true, None) => self.core.public_ips.take(),
-                (false, Some(address)) if !fixed => {
+                (false, Some(address)) if !is_static => {
                     self.core.public_ips.release(address);
                     None
                 }
-                (_, has) => has,
+                (_, current) => current,
             };
-            if address != has {
+            if address != current {
                 self.edit_ip(seq, |ip| ip.address = address);
             }
         }
@@ -168,7 +168,10 @@ impl Engine {
 }
 
 /// Whether a public address keeps its address.
-pub(super) fn is_fixed(allocation: Option<&str>, sku: Option<&str>) -> Result<bool, Refusal> {
+pub(super) fn is_static_allocation(
+    allocation: Option<&str>,
+    sku: Option<&str>,
+) -> Result<bool, Refusal> {
     match (allocation, sku) {
         (Some("Static"), _) | (None, Some("Standard")) => Ok(true),
         (Some("Dynamic"), Some("Standard")) => {

@@ -48,9 +48,9 @@ pub(crate) struct ResourceTable<T: Clone> {
     entries: Records<Entry<T>>,
     by_key: HashMap<String, Seq>,
     /// What is gone and may still be seen, the oldest first.
-    gone: VecDeque<(Duration, Seq)>,
+    deleted: VecDeque<(Duration, Seq)>,
     /// When the latest resource of an id went.
-    ended: HashMap<String, Duration>,
+    deleted_at: HashMap<String, Duration>,
 }
 
 #[derive(Debug)]
@@ -86,8 +86,8 @@ impl<T: Clone> Default for ResourceTable<T> {
         Self {
             entries: Records::default(),
             by_key: HashMap::new(),
-            gone: VecDeque::new(),
-            ended: HashMap::new(),
+            deleted: VecDeque::new(),
+            deleted_at: HashMap::new(),
         }
     }
 }
@@ -97,7 +97,7 @@ impl<T: Clone> ResourceTable<T> {
     pub(crate) fn insert(&mut self, seq: Seq, id: &Id, now: Duration, item: T) {
         let key = id.key();
         self.by_key.insert(key.clone(), seq);
-        self.ended.remove(&key);
+        self.deleted_at.remove(&key);
         let entry = Entry {
             key,
             scopes: [
@@ -126,14 +126,14 @@ impl<T: Clone> ResourceTable<T> {
     }
 
     /// When it was made.
-    pub(crate) fn made(&self, seq: Seq) -> Option<Duration> {
+    pub(crate) fn created_at(&self, seq: Seq) -> Option<Duration> {
         self.entries
             .get(&seq)
             .map(|entry| entry.versions.created_at())
     }
 
     /// Returns the version at a time.
-    pub(crate) fn seen(&self, id: &Id, moment: Option<Duration>) -> Option<Arc<T>> {
+    pub(crate) fn version_at(&self, id: &Id, moment: Option<Duration>) -> Option<Arc<T>> {
         let entry = self.entries.get(&self.seq(id)?)?;
         entry.versions.at(moment)?.clone()
     }
@@ -170,20 +170,20 @@ impl<T: Clone> ResourceTable<T> {
         self.entries
             .revise(seq, (now, window), |version| *version = None);
         self.by_key.remove(&key);
-        self.ended.insert(key, now);
-        self.gone.push_back((now, seq));
-        while let Some((at, seq)) = self.gone.front().copied() {
+        self.deleted_at.insert(key, now);
+        self.deleted.push_back((now, seq));
+        while let Some((at, seq)) = self.deleted.front().copied() {
             if at.saturating_add(window) > now {
                 break;
             }
-            self.gone.pop_front();
+            self.deleted.pop_front();
             self.entries.remove(seq);
         }
     }
 
     /// When the latest resource of an id that is not there went.
-    pub(crate) fn ended(&self, id: &Id) -> Option<Duration> {
-        self.ended.get(&id.key()).copied()
+    pub(crate) fn deleted_at(&self, id: &Id) -> Option<Duration> {
+        self.deleted_at.get(&id.key()).copied()
     }
 
     /// A page of a list, and how many records it records_read.
@@ -198,8 +198,8 @@ impl<T: Clone> ResourceTable<T> {
             .find(std::slice::from_ref(scope), paging.position.after);
         paging.take(seqs.map(|seq| {
             let entry = self.entries.get(&seq);
-            let seen = entry.and_then(|entry| entry.versions.at(moment)?.clone());
-            (seq, seen)
+            let version = entry.and_then(|entry| entry.versions.at(moment)?.clone());
+            (seq, version)
         }))
     }
 
@@ -222,7 +222,7 @@ mod tests {
         Id::new(Kind::Disk, "s", "g", name)
     }
 
-    fn listed(resource_table: &ResourceTable<char>, moment: Duration) -> String {
+    fn list_items(resource_table: &ResourceTable<char>, moment: Duration) -> String {
         let paging = PageRequest {
             limit: 9,
             position: PagePosition::default(),
@@ -240,24 +240,24 @@ mod tests {
         resource_table.insert(1, &id("a"), at(1), 'a');
         resource_table.insert(2, &id("b"), at(2), 'b');
         resource_table.edit(1, at(3), window, |item| *item = 'A');
-        assert_eq!(listed(&resource_table, at(3)), "Ab");
-        assert_eq!(listed(&resource_table, at(2)), "ab");
-        assert_eq!(listed(&resource_table, at(1)), "a");
+        assert_eq!(list_items(&resource_table, at(3)), "Ab");
+        assert_eq!(list_items(&resource_table, at(2)), "ab");
+        assert_eq!(list_items(&resource_table, at(1)), "a");
         resource_table.remove(1, at(4), window);
         assert_eq!(
             (resource_table.get(1), resource_table.find(&id("A"))),
             (None, None)
         );
-        assert_eq!(listed(&resource_table, at(3)), "Ab");
-        assert_eq!(listed(&resource_table, at(4)), "b");
-        assert_eq!(resource_table.ended(&id("a")), Some(at(4)));
+        assert_eq!(list_items(&resource_table, at(3)), "Ab");
+        assert_eq!(list_items(&resource_table, at(4)), "b");
+        assert_eq!(resource_table.deleted_at(&id("a")), Some(at(4)));
         assert_eq!(resource_table.iter().collect::<Vec<_>>(), [(2, &'b')]);
         resource_table.remove(2, at(14), window);
         assert_eq!(resource_table.entries.len(), 1);
         resource_table.insert(3, &id("a"), at(15), 'n');
-        assert_eq!(resource_table.ended(&id("a")), None);
+        assert_eq!(resource_table.deleted_at(&id("a")), None);
         assert_eq!(
-            resource_table.seen(&id("a"), Some(at(15))).as_deref(),
+            resource_table.version_at(&id("a"), Some(at(15))).as_deref(),
             Some(&'n')
         );
     }

@@ -4,13 +4,13 @@ use super::Engine;
 use crate::azure::{error::Refusal, wire::body::Tags};
 
 /// The maximum number of tags of a resource.
-const MOST: usize = 50;
+const MAX_TAGS: usize = 50;
 
 /// The longest name of a tag.
-const LONGEST_NAME: usize = 512;
+const MAX_NAME_LENGTH: usize = 512;
 
 /// The longest value of a tag.
-const LONGEST_VALUE: usize = 256;
+const MAX_VALUE_LENGTH: usize = 256;
 
 /// What no name of a tag may have in it.
 const FORBIDDEN: &str = "<>%&\\?/";
@@ -27,9 +27,9 @@ impl Engine {
 }
 
 fn check(tags: &Tags) -> Result<(), Refusal> {
-    if tags.len() > MOST {
+    if tags.len() > MAX_TAGS {
         let message = format!(
-            "The number of tags '{}' exceeded the maximum number of tags allowed, '{MOST}'.",
+            "The number of tags '{}' exceeded the maximum number of tags allowed, '{MAX_TAGS}'.",
             tags.len()
         );
         return Err(Refusal::client("TooManyTags", message));
@@ -43,9 +43,9 @@ fn check(tags: &Tags) -> Result<(), Refusal> {
         return Err(Refusal::client("InvalidRequestContent", message));
     }
     for (name, value) in tags {
-        if name.is_empty() || name.chars().count() > LONGEST_NAME {
+        if name.is_empty() || name.chars().count() > MAX_NAME_LENGTH {
             let message = format!(
-                "The length of tag name '{name}' is not within 1 to {LONGEST_NAME} characters."
+                "The length of tag name '{name}' is not within 1 to {MAX_NAME_LENGTH} characters."
             );
             return Err(Refusal::client("InvalidTagName", message));
         }
@@ -55,9 +55,9 @@ fn check(tags: &Tags) -> Result<(), Refusal> {
             );
             return Err(Refusal::client("InvalidTagNameCharacters", message));
         }
-        if value.chars().count() > LONGEST_VALUE {
+        if value.chars().count() > MAX_VALUE_LENGTH {
             let message =
-                format!("The value of tag '{name}' is longer than {LONGEST_VALUE} characters.");
+                format!("The value of tag '{name}' is longer than {MAX_VALUE_LENGTH} characters.");
             return Err(Refusal::client("InvalidTagValueLength", message));
         }
     }

@@ -19,7 +19,7 @@ pub(crate) enum Work {
     Restart(Seq),
     Deallocate(Seq),
     /// Makes or changes something else.
-    Make(Kind, Seq),
+    Put(Kind, Seq),
     /// Takes something else away.
     Remove(Kind, Seq),
 }
@@ -35,7 +35,7 @@ impl Work {
             | Self::PowerOff(seq)
             | Self::Restart(seq)
             | Self::Deallocate(seq) => Some(seq),
-            Self::Make(..) | Self::Remove(..) => None,
+            Self::Put(..) | Self::Remove(..) => None,
         }
     }
 
@@ -59,7 +59,7 @@ pub(crate) struct Task {
     /// Why it failed, once it has ended.
     pub(crate) failure: Option<Failure>,
     /// Why it is going to fail.
-    pub(crate) planned_failures: Option<Failure>,
+    pub(crate) planned_failure: Option<Failure>,
 }
 
 impl Engine {
@@ -69,11 +69,11 @@ impl Engine {
         id: &Id,
         location: &str,
         work: Work,
-        takes: Duration,
-        planned_failures: Option<Failure>,
+        duration: Duration,
+        planned_failure: Option<Failure>,
     ) -> u64 {
         if let Some(seq) = work.vm() {
-            self.overtake(seq);
+            self.preempt(seq);
         }
         let number = self.next_seq();
         let name = self.names.request();
@@ -87,30 +87,30 @@ impl Engine {
             started: self.now(),
             ended: None,
             failure: None,
-            planned_failures,
+            planned_failure,
         };
         self.tasks.insert(number, task);
         if let Some(seq) = work.vm() {
             self.edit_vm(seq, |vm| vm.task = Some(number));
         }
-        self.core.schedule.after(takes, Event::End(number));
+        self.core.schedule.after(duration, Event::End(number));
         number
     }
 
     /// Begins an operation on something small.
-    pub(super) fn begin_small(&mut self, id: &Id, location: &str, work: Work) -> u64 {
+    pub(super) fn begin_update(&mut self, id: &Id, location: &str, work: Work) -> u64 {
         self.begin(id, location, work, self.core.knobs.timing.update, None)
     }
 
     /// Has an operation that goes on fail in the end.
-    pub(crate) fn planned_failures(&mut self, number: u64, failure: Failure) {
+    pub(crate) fn plan_failure(&mut self, number: u64, failure: Failure) {
         if let Some(task) = self.tasks.get_mut(&number) {
-            task.planned_failures = Some(failure);
+            task.planned_failure = Some(failure);
         }
     }
 
     /// The operation that goes on for a virtual machine fails, because another has begun.
-    fn overtake(&mut self, seq: Seq) {
+    fn preempt(&mut self, seq: Seq) {
         let Some(task) = self.vms.get(seq).and_then(|vm| vm.task) else {
             return;
         };
@@ -129,12 +129,12 @@ impl Engine {
         if let Some(seq) = task.work.vm() {
             self.edit_vm(seq, |vm| vm.task = vm.task.filter(|task| *task != number));
         }
-        let memory = self.core.knobs.timing.operation_retention;
-        self.core.schedule.after(memory, Event::Forget(number));
+        let retention = self.core.knobs.timing.operation_retention;
+        self.core.schedule.after(retention, Event::Expire(number));
     }
 
     /// An operation is not remembered any more.
-    pub(super) fn forget(&mut self, number: u64) {
+    pub(super) fn expire(&mut self, number: u64) {
         if let Some(task) = self.tasks.remove(&number) {
             self.task_ids.remove(&task.id);
         }

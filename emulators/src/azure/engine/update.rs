@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use super::{
-    Engine,
+    Engine, body_checks,
     disk_plan::check_distinct,
     limits::RequestedVm,
-    order,
     task::Work,
     vm::{Power, Provisioning, Vm},
 };
@@ -31,20 +30,20 @@ impl Engine {
         let Some(vm) = self.vms.get(seq) else {
             return Err(Refusal::internal());
         };
-        self.check_fixed(vm, body)?;
+        self.check_immutable(vm, body)?;
         let size = body.properties.hardware_profile.as_ref();
         let size = size.and_then(|profile| profile.vm_size.clone());
         let resized = size.as_ref().is_some_and(|size| !same(size, &vm.size));
         if resized && vm.power != Some(Power::Deallocated) {
-            return Err(Refusal::unchangeable("hardwareProfile.vmSize"));
+            return Err(Refusal::immutable("hardwareProfile.vmSize"));
         }
         if let (Provisioning::Creating, Some(task)) = (vm.provisioning, vm.task) {
             return Ok(task);
         }
-        if vm.failed_to_begin() && vm.task.is_none() {
+        if vm.creation_failed() && vm.task.is_none() {
             let (vm, tags) = (vm.clone(), body.tags.clone().unwrap_or_default());
             self.check_tags(Some(&tags))?;
-            return Ok(self.try_again(seq, &vm, tags));
+            return Ok(self.retry_creation(seq, &vm, tags));
         }
         let mut patch = body.clone();
         patch.tags = Some(body.tags.clone().unwrap_or_default());
@@ -64,14 +63,14 @@ impl Engine {
             );
             return Err(Refusal::conflict(message));
         }
-        self.check_fixed(vm, body)?;
+        self.check_immutable(vm, body)?;
         self.check_tags(body.tags.as_ref())?;
-        order::check_kept(body)?;
+        body_checks::check_stored(body)?;
         let properties = &body.properties;
         let size = properties.hardware_profile.as_ref();
         let size = match size.and_then(|profile| profile.vm_size.as_deref()) {
             None => None,
-            Some(size) => self.new_size(seq, size)?,
+            Some(size) => self.check_resize(seq, size)?,
         };
         let disks = properties
             .storage_profile
@@ -104,19 +103,19 @@ impl Engine {
             vm.diagnostics = diagnostics.unwrap_or(vm.diagnostics);
             vm.user_data = properties.user_data.clone().or(vm.user_data.take());
             if body.identity.is_some() {
-                Arc::make_mut(&mut vm.order)
+                Arc::make_mut(&mut vm.body)
                     .identity
                     .clone_from(&body.identity);
             }
             vm.provisioning = Provisioning::Updating;
         });
         let location = self.vms.get(seq).map(|vm| vm.location.clone());
-        Ok(self.begin_small(&id, &location.unwrap_or_default(), Work::UpdateVm(seq)))
+        Ok(self.begin_update(&id, &location.unwrap_or_default(), Work::UpdateVm(seq)))
     }
 
     /// The other size that a virtual machine is to have, if it is another and can be had. It must
     /// be put away for it.
-    fn new_size(&mut self, seq: Seq, size: &str) -> Result<Option<SizeSpec>, Refusal> {
+    fn check_resize(&mut self, seq: Seq, size: &str) -> Result<Option<SizeSpec>, Refusal> {
         let Some(vm) = self.vms.get(seq).filter(|vm| !same(&vm.size, size)) else {
             return Ok(None);
         };
@@ -175,7 +174,7 @@ impl Engine {
         let Some(vm) = self.vms.get(seq).cloned() else {
             return Ok(());
         };
-        let stays = |disk: &VmDisk| {
+        let already_attached = |disk: &VmDisk| {
             let path = disk.managed_disk.as_ref().and_then(|it| it.id.as_deref());
             let id = path.and_then(|path| Id::read(id::Kind::Disk, path).ok());
             let named = disk
@@ -183,16 +182,16 @@ impl Engine {
                 .as_ref()
                 .map(|name| vm.id.beside(id::Kind::Disk, name));
             let id = id.or(named)?;
-            let there = vm.disks.iter().find(|it| it.id.key() == id.key())?;
-            (disk.to_be_detached != Some(true)).then(|| there.clone())
+            let attached = vm.disks.iter().find(|it| it.id.key() == id.key())?;
+            (disk.to_be_detached != Some(true)).then(|| attached.clone())
         };
         let (mut kept, mut plans) = (Vec::new(), Vec::new());
         kept.extend(vm.os_disk().cloned());
         for disk in wanted {
-            match stays(disk) {
-                Some(mut there) => {
-                    there.delete = disk.delete_option.unwrap_or(there.delete);
-                    kept.push(there);
+            match already_attached(disk) {
+                Some(mut attached) => {
+                    attached.delete = disk.delete_option.unwrap_or(attached.delete);
+                    kept.push(attached);
                 }
                 None if disk.to_be_detached == Some(true) => {}
                 None => plans.push(self.data_disk(&vm.id, disk)?),
@@ -200,21 +199,21 @@ impl Engine {
         }
         let all = kept.iter().map(|disk| (&disk.id, disk.lun));
         check_distinct(all.chain(plans.iter().map(|disk| (&disk.id, disk.lun))))?;
-        let leaving: Vec<Id> = vm
+        let detaching_disks: Vec<Id> = vm
             .disks
             .iter()
             .filter(|disk| !kept.iter().any(|it| it.id.key() == disk.id.key()))
             .map(|disk| disk.id.clone())
             .collect();
-        for id in &leaving {
+        for id in &detaching_disks {
             if let Some(disk) = self.disks.seq(id) {
                 self.edit_disk(disk, |disk| disk.detaching = true);
             }
         }
-        kept.extend(self.take_disks(&vm.id, &plans, &vm.location, vm.zone.as_deref()));
+        kept.extend(self.attach_disks(&vm.id, &plans, &vm.location, vm.zone.as_deref()));
         self.edit_vm(seq, |vm| {
             vm.disks = kept;
-            vm.leaving = leaving;
+            vm.detaching_disks = detaching_disks;
         });
         Ok(())
     }

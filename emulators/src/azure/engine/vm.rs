@@ -39,7 +39,7 @@ impl Provisioning {
 }
 
 /// Refuses to use what is being deleted.
-pub(super) fn check_staying(state: Provisioning, id: &Id) -> Result<(), Refusal> {
+pub(super) fn check_not_deleting(state: Provisioning, id: &Id) -> Result<(), Refusal> {
     match state {
         Provisioning::Deleting => {
             let message = format!("The resource '{}' is being deleted.", id.path());
@@ -100,7 +100,7 @@ pub(crate) struct Vm {
     pub(crate) location: String,
     pub(crate) zone: Option<String>,
     /// What its creation asked for.
-    pub(crate) order: Arc<VmBody>,
+    pub(crate) body: Arc<VmBody>,
     pub(crate) image: Arc<ImageUsed>,
     pub(crate) tags: Arc<Tags>,
     pub(crate) size: String,
@@ -112,14 +112,14 @@ pub(crate) struct Vm {
     /// The system's disk first.
     pub(crate) disks: Vec<Attached>,
     /// Disks that a change takes from it.
-    pub(crate) leaving: Vec<Id>,
+    pub(crate) detaching_disks: Vec<Id>,
     /// The primary interface first.
     pub(crate) nics: Vec<Attached>,
     pub(crate) provisioning: Provisioning,
     /// Nothing before it first boots.
     pub(crate) power: Option<Power>,
     /// The power before it began to change, which a failure brings back.
-    pub(crate) settled: Option<Power>,
+    pub(crate) previous_power: Option<Power>,
     /// Why its latest operation failed.
     pub(crate) failure: Option<Failure>,
     pub(crate) created: Duration,
@@ -159,17 +159,17 @@ impl Vm {
     }
 
     /// Whether its creation failed, so that it has never run.
-    pub(crate) fn failed_to_begin(&self) -> bool {
+    pub(crate) fn creation_failed(&self) -> bool {
         self.failure.is_some() && self.power.is_none()
     }
 
     /// Is on its way to another power, from where it was settled.
-    pub(crate) fn turn(&mut self, power: Power) {
+    pub(crate) fn begin_power_change(&mut self, power: Power) {
         if !matches!(
             self.power,
             Some(Power::Starting | Power::Stopping | Power::Deallocating)
         ) {
-            self.settled = self.power;
+            self.previous_power = self.power;
         }
         self.power = Some(power);
         self.provisioning = Provisioning::Updating;

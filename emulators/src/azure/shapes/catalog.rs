@@ -9,7 +9,7 @@ use crate::azure::{
 };
 
 /// What a limit is where no knob says one.
-const PLENTY: u64 = 100_000;
+const UNLIMITED: u64 = 100_000;
 
 /// A resource group.
 pub(crate) fn group(subscription: &str, group: &ResourceGroup) -> Value {
@@ -106,7 +106,7 @@ pub(crate) fn sku(size: &SizeSpec, location: &Location) -> Value {
 pub(crate) fn usages(engine: &Engine, location: &str) -> Vec<Value> {
     let usage = |name: &str, words: &str, limit: Option<u64>, used: u64| {
         json!({
-            "limit": limit.unwrap_or(PLENTY),
+            "limit": limit.unwrap_or(UNLIMITED),
             "unit": "Count",
             "currentValue": used,
             "name": { "value": name, "localizedValue": words },

@@ -39,7 +39,7 @@ pub(crate) fn disk(engine: &Engine, disk: &Disk) -> Value {
         "creationData": { "createOption": from },
         "diskSizeGB": disk.gib,
         "diskSizeBytes": u64::from(disk.gib) << 30,
-        "timeCreated": engine.stamp(disk.created),
+        "timeCreated": engine.timestamp(disk.created),
         "provisioningState": disk.provisioning.name(),
         "diskState": engine.disk_state(disk),
         "uniqueId": disk.guid,
@@ -89,7 +89,7 @@ pub(crate) fn public_ip(ip: &PublicIp) -> Value {
         "resourceGuid": ip.guid,
         "ipAddress": ip.address,
         "publicIPAddressVersion": "IPv4",
-        "publicIPAllocationMethod": if ip.fixed { "Static" } else { "Dynamic" },
+        "publicIPAllocationMethod": if ip.is_static { "Static" } else { "Dynamic" },
         "idleTimeoutInMinutes": ip.idle_minutes,
         "ipTags": [],
         "ipConfiguration": ip.attached.as_ref().map(|path| json!({ "id": path })),
@@ -131,10 +131,10 @@ fn nic_address(
     publics: Option<(&Engine, Option<Duration>)>,
 ) -> Value {
     let public = address.public.as_ref().map(|(id, delete)| {
-        let whole = publics.and_then(|(engine, moment)| engine.ips.seen(id, moment));
-        let mut shown = whole.map_or_else(|| json!({ "id": id.path() }), |ip| public_ip(&ip));
-        shown["properties"]["deleteOption"] = json!(delete);
-        shown
+        let expanded = publics.and_then(|(engine, moment)| engine.ips.version_at(id, moment));
+        let mut document = expanded.map_or_else(|| json!({ "id": id.path() }), |ip| public_ip(&ip));
+        document["properties"]["deleteOption"] = json!(delete);
+        document
     });
     json!({
         "name": address.name,
@@ -144,7 +144,7 @@ fn nic_address(
         "properties": {
             "provisioningState": nic.provisioning.name(),
             "privateIPAddress": address.private,
-            "privateIPAllocationMethod": if address.fixed { "Static" } else { "Dynamic" },
+            "privateIPAllocationMethod": if address.is_static { "Static" } else { "Dynamic" },
             "privateIPAddressVersion": "IPv4",
             "subnet": { "id": address.subnet },
             "primary": address.primary,

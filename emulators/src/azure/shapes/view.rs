@@ -19,17 +19,17 @@ pub(super) fn instance_view(
     if detail == Detail::StatusOnly {
         return json!({ "statuses": statuses });
     }
-    let profile = vm.order.properties.os_profile.as_ref();
+    let profile = vm.body.properties.os_profile.as_ref();
     let name = profile.and_then(|profile| profile.computer_name.as_ref());
-    let runs = vm.power == Some(Power::Running);
+    let running = vm.power == Some(Power::Running);
     let disks = vm.disks.iter().map(
-        |disk| json!({ "name": disk.id.name, "statuses": [provisioned(&engine.stamp(vm.created))] }),
+        |disk| json!({ "name": disk.id.name, "statuses": [provisioned(&engine.timestamp(vm.created))] }),
     );
     json!({
-        "computerName": runs.then_some(name.unwrap_or(&vm.id.name)),
-        "osName": runs.then(|| vm.image.os_type.to_lowercase()),
-        "osVersion": runs.then_some("1.0"),
-        "vmAgent": runs.then(|| agent(engine, vm)),
+        "computerName": running.then_some(name.unwrap_or(&vm.id.name)),
+        "osName": running.then(|| vm.image.os_type.to_lowercase()),
+        "osVersion": running.then_some("1.0"),
+        "vmAgent": running.then(|| agent(engine, vm)),
         "disks": disks.collect::<Vec<_>>(),
         "bootDiagnostics": vm.diagnostics.then(|| json!({})),
         "hyperVGeneration": "V2",
@@ -54,7 +54,7 @@ fn agent(engine: &Engine, vm: &Vm) -> Value {
             "level": "Info",
             "displayStatus": "Ready",
             "message": "Guest Agent is running",
-            "time": engine.stamp(vm.changed),
+            "time": engine.timestamp(vm.changed),
         }],
         "extensionHandlers": [],
     })
@@ -62,7 +62,7 @@ fn agent(engine: &Engine, vm: &Vm) -> Value {
 
 /// The states: of the latest operation, of the power once there is any, of the system.
 fn statuses(engine: &Engine, vm: &Vm, unknown: Option<&str>) -> Vec<Value> {
-    let time = engine.stamp(vm.changed);
+    let time = engine.timestamp(vm.changed);
     let mut statuses = vec![match (vm.provisioning, &vm.failure) {
         (Provisioning::Failed, Some(failure)) => json!({
             "code": format!("ProvisioningState/failed/{}", failure.code),

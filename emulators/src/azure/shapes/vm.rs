@@ -28,14 +28,14 @@ pub(crate) enum Detail {
 
 /// Somebody who looks.
 #[derive(Debug)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct VmRenderer<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) detail: Detail,
     /// A state nobody knows, which is shown instead of the true one.
     pub(crate) state: Option<&'a str>,
 }
 
-impl Shown<'_> {
+impl VmRenderer<'_> {
     /// A virtual machine as it is seen.
     pub(crate) fn vm(&self, vm: &Vm) -> Value {
         let mut document = json!({
@@ -46,7 +46,7 @@ impl Shown<'_> {
             "zones": vm.zone.as_ref().map(|zone| [zone]),
             "tags": (!vm.tags.is_empty()).then_some(&*vm.tags),
             "identity": self.identity(vm),
-            "plan": vm.order.plan,
+            "plan": vm.body.plan,
             "etag": format!("\"{}\"", vm.version),
             "properties": self.properties(vm),
         });
@@ -59,16 +59,16 @@ impl Shown<'_> {
     }
 
     fn properties(&self, vm: &Vm) -> Value {
-        let order = &vm.order.properties;
-        let viewed = matches!(self.detail, Detail::InstanceView | Detail::StatusOnly);
+        let body = &vm.body.properties;
+        let has_view = matches!(self.detail, Detail::InstanceView | Detail::StatusOnly);
         // Without a view there is but one state that can be one nobody knows.
-        let unknown = self.state.filter(|_| !viewed);
+        let unknown = self.state.filter(|_| !has_view);
         let status = json!({
             "vmId": vm.vm_id,
             "hardwareProfile": { "vmSize": vm.size },
             "provisioningState": unknown.unwrap_or(vm.provisioning.name()),
-            "timeCreated": self.engine.stamp(vm.created),
-            "instanceView": viewed.then(|| view::instance_view(self.engine, vm, self.detail, self.state)),
+            "timeCreated": self.engine.timestamp(vm.created),
+            "instanceView": has_view.then(|| view::instance_view(self.engine, vm, self.detail, self.state)),
         });
         if self.detail == Detail::StatusOnly {
             return status;
@@ -80,13 +80,13 @@ impl Shown<'_> {
             "osProfile": os_profile(vm),
             "networkProfile": network_profile(vm),
             "diagnosticsProfile": diagnostics(vm),
-            "priority": order.priority,
+            "priority": body.priority,
             "evictionPolicy": spot.then_some(vm.eviction),
-            "billingProfile": order.billing_profile,
-            "licenseType": order.license_type,
-            "securityProfile": order.security_profile,
-            "additionalCapabilities": order.additional_capabilities,
-            "extensionsTimeBudget": order.extensions_time_budget,
+            "billingProfile": body.billing_profile,
+            "licenseType": body.license_type,
+            "securityProfile": body.security_profile,
+            "additionalCapabilities": body.additional_capabilities,
+            "extensionsTimeBudget": body.extensions_time_budget,
             "userData": user_data,
         });
         if let (Value::Object(all), Value::Object(status)) = (&mut properties, status) {
@@ -97,7 +97,7 @@ impl Shown<'_> {
 
     /// Who it is; the ids follow from its own, so that they stay.
     fn identity(&self, vm: &Vm) -> Option<Value> {
-        let identity = vm.order.identity.as_ref()?;
+        let identity = vm.body.identity.as_ref()?;
         let kind = identity.r#type.clone().unwrap_or_default();
         let system = kind.contains("SystemAssigned");
         let tenant = "11111111-1111-1111-1111-111111111111";
@@ -119,52 +119,52 @@ impl Shown<'_> {
     }
 
     fn storage(&self, vm: &Vm) -> Value {
-        let asked = vm
-            .order
+        let requested = vm
+            .body
             .properties
             .storage_profile
             .clone()
             .unwrap_or_default();
-        let image = asked.image_reference.map(|mut image| {
+        let image = requested.image_reference.map(|mut image| {
             image.exact_version.clone_from(&vm.image.exact_version);
             image
         });
-        let system = asked.os_disk.unwrap_or_default();
+        let system = requested.os_disk.unwrap_or_default();
         let os_disk = vm.os_disk().map(|disk| {
-            let mut shown = self.disk(&disk.id, &system);
-            shown["osType"] = json!(vm.image.os_type);
-            shown["createOption"] = json!("FromImage");
-            shown["deleteOption"] = json!(disk.delete);
-            shown
+            let mut document = self.disk(&disk.id, &system);
+            document["osType"] = json!(vm.image.os_type);
+            document["createOption"] = json!("FromImage");
+            document["deleteOption"] = json!(disk.delete);
+            document
         });
-        let more = asked.data_disks.unwrap_or_default();
+        let more = requested.data_disks.unwrap_or_default();
         let data = vm.disks.iter().filter_map(|disk| {
             let lun = disk.lun?;
-            let asked = more.iter().find(|it| it.lun == Some(lun));
-            let mut shown = self.disk(&disk.id, &asked.cloned().unwrap_or_default());
-            shown["lun"] = json!(lun);
-            shown["createOption"] = json!(
-                asked
+            let requested = more.iter().find(|it| it.lun == Some(lun));
+            let mut document = self.disk(&disk.id, &requested.cloned().unwrap_or_default());
+            document["lun"] = json!(lun);
+            document["createOption"] = json!(
+                requested
                     .and_then(|it| it.create_option.clone())
                     .unwrap_or_else(|| "Attach".to_owned())
             );
-            shown["deleteOption"] = json!(disk.delete);
-            shown["toBeDetached"] = json!(false);
-            Some(shown)
+            document["deleteOption"] = json!(disk.delete);
+            document["toBeDetached"] = json!(false);
+            Some(document)
         });
         json!({
             "imageReference": image,
             "osDisk": os_disk,
             "dataDisks": data.collect::<Vec<_>>(),
-            "diskControllerType": asked.disk_controller_type.unwrap_or_else(|| "SCSI".to_owned()),
+            "diskControllerType": requested.disk_controller_type.unwrap_or_else(|| "SCSI".to_owned()),
         })
     }
 
-    fn disk(&self, id: &Id, asked: &VmDisk) -> Value {
+    fn disk(&self, id: &Id, requested: &VmDisk) -> Value {
         let found = self.engine.disks.find(id);
         json!({
             "name": id.name,
-            "caching": asked.caching.clone().unwrap_or_else(|| "ReadWrite".to_owned()),
+            "caching": requested.caching.clone().unwrap_or_else(|| "ReadWrite".to_owned()),
             "diskSizeGB": found.map(|(_, disk)| disk.gib),
             "managedDisk": {
                 "id": id.path(),
@@ -176,7 +176,7 @@ impl Shown<'_> {
 
 /// The user and the system, without what is told once: the password and the custom data.
 fn os_profile(vm: &Vm) -> Option<Value> {
-    let mut profile = vm.order.properties.os_profile.clone()?;
+    let mut profile = vm.body.properties.os_profile.clone()?;
     profile.custom_data = None;
     profile
         .computer_name
@@ -210,6 +210,7 @@ fn network_profile(vm: &Vm) -> Value {
 }
 
 fn diagnostics(vm: &Vm) -> Option<Value> {
-    let asked = vm.order.properties.diagnostics_profile.is_some();
-    (asked || vm.diagnostics).then(|| json!({ "bootDiagnostics": { "enabled": vm.diagnostics } }))
+    let requested = vm.body.properties.diagnostics_profile.is_some();
+    (requested || vm.diagnostics)
+        .then(|| json!({ "bootDiagnostics": { "enabled": vm.diagnostics } }))
 }

@@ -4,100 +4,111 @@ use super::*;
 
 #[test]
 fn catalog_can_be_listed() {
-    let mut lab = Lab::with(|knobs| knobs.sizes[1].restricted = true);
+    let mut fixture = Fixture::with(|knobs| knobs.sizes[1].restricted = true);
     let compute = "/subscriptions/s/providers/Microsoft.Compute";
     let count = |document: &Value| document["value"].as_array().unwrap().len();
     assert_eq!(
-        lab.get("/subscriptions/s/resourceGroups/RG")["location"],
+        fixture.get("/subscriptions/s/resourceGroups/RG")["location"],
         "eastus"
     );
     assert_eq!(
-        lab.refused("GET /subscriptions/s/resourceGroups/none", Value::Null)
+        fixture
+            .refused("GET /subscriptions/s/resourceGroups/none", Value::Null)
             .1,
         "ResourceGroupNotFound"
     );
-    let exists = lab.call("HEAD /subscriptions/s/resourceGroups/rg", Value::Null);
+    let exists = fixture.call("HEAD /subscriptions/s/resourceGroups/rg", Value::Null);
     assert_eq!(exists.unwrap().status, 204);
-    assert_eq!(count(&lab.get("/subscriptions/s/resourceGroups")), 2);
-    assert_eq!(count(&lab.get("/subscriptions/s/locations")), 2);
-    assert_eq!(lab.get(compute)["namespace"], "Microsoft.Compute");
+    assert_eq!(count(&fixture.get("/subscriptions/s/resourceGroups")), 2);
+    assert_eq!(count(&fixture.get("/subscriptions/s/locations")), 2);
+    assert_eq!(fixture.get(compute)["namespace"], "Microsoft.Compute");
     assert_eq!(
-        lab.refused("GET /subscriptions/s/providers/Contoso", Value::Null)
+        fixture
+            .refused("GET /subscriptions/s/providers/Contoso", Value::Null)
             .0,
         404
     );
-    let sizes = lab.get(&format!("{compute}/locations/eastus/vmSizes"));
+    let sizes = fixture.get(&format!("{compute}/locations/eastus/vmSizes"));
     assert_eq!(count(&sizes), 6);
     assert_eq!(
-        lab.refused(
-            &format!("GET {compute}/locations/moon/vmSizes"),
-            Value::Null
-        )
-        .0,
+        fixture
+            .refused(
+                &format!("GET {compute}/locations/moon/vmSizes"),
+                Value::Null
+            )
+            .0,
         400
     );
-    let skus = lab.get(&format!("{compute}/skus?$filter=location eq 'eastus'"));
+    let skus = fixture.get(&format!("{compute}/skus?$filter=location eq 'eastus'"));
     assert_eq!(count(&skus), 7);
     assert_eq!(
         skus["value"][1]["restrictions"][0]["reasonCode"],
         "NotAvailableForSubscription"
     );
-    assert_eq!(count(&lab.get(&format!("{compute}/skus"))), 14);
+    assert_eq!(count(&fixture.get(&format!("{compute}/skus"))), 14);
     assert_eq!(
-        lab.refused(&format!("GET {compute}/skus?$filter=colour"), Value::Null)
+        fixture
+            .refused(&format!("GET {compute}/skus?$filter=colour"), Value::Null)
             .0,
         400
     );
     assert_eq!(
-        count(&lab.get("/subscriptions/s/providers/Microsoft.Network/virtualNetworks")),
+        count(&fixture.get("/subscriptions/s/providers/Microsoft.Network/virtualNetworks")),
         1
     );
-    assert_eq!(count(&lab.get(&format!("{NETWORK}/virtualNetworks"))), 1);
     assert_eq!(
-        lab.get(&subnet())["properties"]["addressPrefix"],
+        count(&fixture.get(&format!("{NETWORK}/virtualNetworks"))),
+        1
+    );
+    assert_eq!(
+        fixture.get(&subnet())["properties"]["addressPrefix"],
         "10.0.0.0/16"
     );
     assert_eq!(
-        count(&lab.get(&format!("{NETWORK}/virtualNetworks/vnet/subnets"))),
+        count(&fixture.get(&format!("{NETWORK}/virtualNetworks/vnet/subnets"))),
         1
     );
     assert_eq!(
-        lab.refused(&format!("GET {NETWORK}/virtualNetworks/none"), Value::Null)
+        fixture
+            .refused(&format!("GET {NETWORK}/virtualNetworks/none"), Value::Null)
             .1,
         "ResourceNotFound"
     );
     assert_eq!(
-        lab.refused(
-            &format!("GET {NETWORK}/virtualNetworks/vnet/subnets/none"),
-            Value::Null
-        )
-        .1,
+        fixture
+            .refused(
+                &format!("GET {NETWORK}/virtualNetworks/vnet/subnets/none"),
+                Value::Null
+            )
+            .1,
         "NotFound"
     );
     assert_eq!(
-        count(&lab.get(&format!("{NETWORK}/networkSecurityGroups"))),
+        count(&fixture.get(&format!("{NETWORK}/networkSecurityGroups"))),
         1
     );
     assert_eq!(
-        lab.get(&format!("{NETWORK}/networkSecurityGroups/nsg"))["name"],
+        fixture.get(&format!("{NETWORK}/networkSecurityGroups/nsg"))["name"],
         "nsg"
     );
     assert_eq!(
-        lab.refused(
-            &format!("GET {NETWORK}/networkSecurityGroups/none"),
-            Value::Null
-        )
-        .0,
+        fixture
+            .refused(
+                &format!("GET {NETWORK}/networkSecurityGroups/none"),
+                Value::Null
+            )
+            .0,
         404
     );
 }
 
 #[test]
 fn quota_usage_is_reported() {
-    let mut lab = Lab::with(|knobs| knobs.vcpu_quota = Some(10));
-    lab.running("a");
-    lab.put("b", order_with("/properties/priority", json!("Spot")));
-    let usages = lab.get("/subscriptions/s/providers/Microsoft.Compute/locations/eastus/usages");
+    let mut fixture = Fixture::with(|knobs| knobs.vcpu_quota = Some(10));
+    fixture.running("a");
+    fixture.put("b", vm_body_with("/properties/priority", json!("Spot")));
+    let usages =
+        fixture.get("/subscriptions/s/providers/Microsoft.Compute/locations/eastus/usages");
     let of = |name: &str| {
         let all = usages["value"].as_array().unwrap().iter();
         let mut found = all.filter(|usage| usage["name"]["value"] == name);

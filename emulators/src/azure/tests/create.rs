@@ -4,14 +4,14 @@ use super::*;
 
 #[test]
 fn one_put_creates_a_machine_with_its_resources() {
-    let mut lab = Lab::new();
-    let answer = lab.put("a", order());
-    assert_eq!(answer.status, 201);
-    let document: Value = serde_json::from_str(&answer.body).unwrap();
+    let mut fixture = Fixture::new();
+    let response = fixture.put("a", vm_body());
+    assert_eq!(response.status, 201);
+    let document: Value = serde_json::from_str(&response.body).unwrap();
     assert_eq!(document["properties"]["provisioningState"], "Creating");
-    assert_eq!(lab.vm("a").power_state, None);
-    lab.pass(100);
-    let vm = lab.vm("a");
+    assert_eq!(fixture.vm("a").power_state, None);
+    fixture.advance(100);
+    let vm = fixture.vm("a");
     assert_eq!(
         (
             vm.provisioning_state.as_str(),
@@ -24,111 +24,111 @@ fn one_put_creates_a_machine_with_its_resources() {
     assert_eq!(vm.custom_data.as_deref(), Some(b"hello".as_slice()));
     assert_eq!(vm.tags["Owner"], "me");
     assert!(vm.private_ip.is_some() && vm.public_ip.is_some());
-    let truth = lab.oracle();
+    let truth = fixture.oracle();
     assert_eq!(
         (truth.nics.len(), truth.disks.len(), truth.public_ips.len()),
         (1, 1, 1)
     );
     assert_eq!(truth.nics[0].attached_to.as_ref(), Some(&vm.id));
     assert_eq!(truth.disks[0].attached_to.as_ref(), Some(&vm.id));
-    let shown = lab.get(&format!("{VMS}/A"));
-    assert_eq!(shown["properties"]["vmId"], vm.vm_id.as_str());
-    assert!(!shown.to_string().contains("aGVsbG8="));
+    let document = fixture.get(&format!("{VMS}/A"));
+    assert_eq!(document["properties"]["vmId"], vm.vm_id.as_str());
+    assert!(!document.to_string().contains("aGVsbG8="));
 }
 
 #[test]
 fn reused_name_gets_a_new_guid() {
-    let mut lab = Lab::new();
-    lab.running("a");
-    let first = lab.vm("a").vm_id;
-    lab.delete("a");
-    lab.running("a");
-    assert_ne!(lab.vm("a").vm_id, first);
+    let mut fixture = Fixture::new();
+    fixture.running("a");
+    let first = fixture.vm("a").vm_id;
+    fixture.delete("a");
+    fixture.running("a");
+    assert_ne!(fixture.vm("a").vm_id, first);
 }
 
 #[test]
 fn repeated_put_during_creation_returns_the_same_operation() {
-    let mut lab = Lab::new();
-    let first = lab.put("a", order());
-    let again = lab.put("a", order());
+    let mut fixture = Fixture::new();
+    let first = fixture.put("a", vm_body());
+    let again = fixture.put("a", vm_body());
     assert_eq!((first.status, again.status), (201, 200));
-    let url = |answer| header_of(answer, "azure-asyncoperation");
+    let url = |response| header_of(response, "azure-asyncoperation");
     assert_eq!(url(&first), url(&again));
-    lab.pass(100);
-    let after = lab.put("a", order());
+    fixture.advance(100);
+    let after = fixture.put("a", vm_body());
     assert_ne!(url(&first), url(&after));
-    lab.pass(0);
-    assert_eq!(lab.oracle().vms.len(), 1);
-    assert_eq!(lab.vm("a").boots, 1);
-    assert_eq!(lab.oracle().nics.len(), 1);
+    fixture.advance(0);
+    assert_eq!(fixture.oracle().vms.len(), 1);
+    assert_eq!(fixture.vm("a").boots, 1);
+    assert_eq!(fixture.oracle().nics.len(), 1);
 }
 
 #[test]
 fn preconditions_protect_existing_resources() {
-    let mut lab = Lab::new();
-    let mut wanted = request(&format!("PUT {VMS}/a"), order());
+    let mut fixture = Fixture::new();
+    let mut wanted = request(&format!("PUT {VMS}/a"), vm_body());
     wanted.if_none_match = Some("*".to_owned());
-    let put = |lab: &mut Lab, request: &Request| {
-        lab.engine.catch_up();
-        actions::execute(request, &mut lab.engine, &CallContext::default())
+    let put = |fixture: &mut Fixture, request: &Request| {
+        fixture.engine.catch_up();
+        actions::execute(request, &mut fixture.engine, &CallContext::default())
     };
-    assert_eq!(put(&mut lab, &wanted).unwrap().status, 201);
-    let refusal = put(&mut lab, &wanted).unwrap_err();
+    assert_eq!(put(&mut fixture, &wanted).unwrap().status, 201);
+    let refusal = put(&mut fixture, &wanted).unwrap_err();
     assert_eq!(
         (refusal.status, &*refusal.code),
         (412, "PreconditionFailed")
     );
-    lab.pass(100);
-    let etag = lab.get(&format!("{VMS}/a"))["etag"]
+    fixture.advance(100);
+    let etag = fixture.get(&format!("{VMS}/a"))["etag"]
         .as_str()
         .unwrap()
         .to_owned();
     wanted.if_none_match = None;
     wanted.if_match = Some("\"0\"".to_owned());
-    assert_eq!(put(&mut lab, &wanted).unwrap_err().status, 412);
+    assert_eq!(put(&mut fixture, &wanted).unwrap_err().status, 412);
     wanted.if_match = Some(etag);
-    assert_eq!(put(&mut lab, &wanted).unwrap().status, 200);
+    assert_eq!(put(&mut fixture, &wanted).unwrap().status, 200);
 }
 
 #[test]
 fn invalid_insert_is_refused_and_creates_nothing() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let storage = "/properties/storageProfile";
     let system = "/properties/osProfile";
-    for (order, status, code) in [
+    for (vm_body, status, code) in [
         (
-            order_with("/location", json!(null)),
+            vm_body_with("/location", json!(null)),
             400,
             "LocationRequired",
         ),
         (
-            order_with("/location", json!("moon")),
+            vm_body_with("/location", json!("moon")),
             400,
             "LocationNotAvailableForResourceType",
         ),
         (
-            order_with("/zones", json!(["9"])),
+            vm_body_with("/zones", json!(["9"])),
             400,
             "InvalidAvailabilityZone",
         ),
         (
-            order_with("/zones", json!(["1", "2"])),
+            vm_body_with("/zones", json!(["1", "2"])),
             400,
             "InvalidParameter",
         ),
-        (order_with("/colour", json!("red")), 400, "BadRequest"),
+        (vm_body_with("/colour", json!("red")), 400, "BadRequest"),
         (
-            order_with("/properties/hardwareProfile", json!(null)),
-            400,
-            "InvalidParameter",
-        ),
-        (
-            order_with("/properties/hardwareProfile/vmSize", json!("Huge")),
+            vm_body_with("/properties/hardwareProfile", json!(null)),
             400,
             "InvalidParameter",
         ),
         (
-            order_with(
+            vm_body_with("/properties/hardwareProfile/vmSize", json!("Huge")),
+            400,
+            "InvalidParameter",
+        ),
+        (
+            vm_body_with(
                 "/properties/hardwareProfile/vmSize",
                 json!("Standard_D2ps_v5"),
             ),
@@ -136,17 +136,17 @@ fn invalid_insert_is_refused_and_creates_nothing() {
             "BadRequest",
         ),
         (
-            order_with(&format!("{storage}/imageReference/sku"), json!("x")),
+            vm_body_with(&format!("{storage}/imageReference/sku"), json!("x")),
             404,
             "PlatformImageNotFound",
         ),
         (
-            order_with(&format!("{storage}/imageReference"), json!({ "id": "x" })),
+            vm_body_with(&format!("{storage}/imageReference"), json!({ "id": "x" })),
             400,
             "LinkedInvalidPropertyId",
         ),
         (
-            order_with(
+            vm_body_with(
                 &format!("{storage}/imageReference"),
                 json!({ "id": format!("{COMPUTE}/images/x") }),
             ),
@@ -154,12 +154,12 @@ fn invalid_insert_is_refused_and_creates_nothing() {
             "NotFound",
         ),
         (
-            order_with(&format!("{storage}/osDisk/diskSizeGB"), json!(10)),
+            vm_body_with(&format!("{storage}/osDisk/diskSizeGB"), json!(10)),
             400,
             "InvalidParameter",
         ),
         (
-            order_with(
+            vm_body_with(
                 &format!("{storage}/osDisk/managedDisk"),
                 json!({ "storageAccountType": "Tape" }),
             ),
@@ -167,32 +167,32 @@ fn invalid_insert_is_refused_and_creates_nothing() {
             "InvalidParameter",
         ),
         (
-            order_with(&format!("{system}/adminUsername"), json!(null)),
+            vm_body_with(&format!("{system}/adminUsername"), json!(null)),
             400,
             "InvalidParameter",
         ),
         (
-            order_with(&format!("{system}/customData"), json!("#!/bin/sh")),
+            vm_body_with(&format!("{system}/customData"), json!("#!/bin/sh")),
             400,
             "InvalidParameter",
         ),
         (
-            order_with("/properties/osProfile", json!(null)),
+            vm_body_with("/properties/osProfile", json!(null)),
             400,
             "InvalidParameter",
         ),
         (
-            order_with("/properties/networkProfile", json!(null)),
+            vm_body_with("/properties/networkProfile", json!(null)),
             400,
             "InvalidParameter",
         ),
         (
-            order_with("/properties/networkProfile/networkApiVersion", json!(null)),
+            vm_body_with("/properties/networkProfile/networkApiVersion", json!(null)),
             400,
             "InvalidParameter",
         ),
         (
-            order_with(
+            vm_body_with(
                 &format!("{NIC}/ipConfigurations/0/properties/subnet"),
                 json!({ "id": "/x" }),
             ),
@@ -200,7 +200,7 @@ fn invalid_insert_is_refused_and_creates_nothing() {
             "InvalidResourceReference",
         ),
         (
-            order_with(
+            vm_body_with(
                 &format!("{NIC}/networkSecurityGroup"),
                 json!({ "id": "/x" }),
             ),
@@ -208,27 +208,27 @@ fn invalid_insert_is_refused_and_creates_nothing() {
             "InvalidResourceReference",
         ),
         (
-            order_with("/properties/evictionPolicy", json!("Delete")),
+            vm_body_with("/properties/evictionPolicy", json!("Delete")),
             400,
             "InvalidParameter",
         ),
         (
-            order_with("/properties/priority", json!("Urgent")),
+            vm_body_with("/properties/priority", json!("Urgent")),
             400,
             "InvalidParameter",
         ),
         (
-            order_with("/properties/userData", json!("#!")),
+            vm_body_with("/properties/userData", json!("#!")),
             400,
             "InvalidParameter",
         ),
         (
-            order_with("/identity", json!({ "type": "Myself" })),
+            vm_body_with("/identity", json!({ "type": "Myself" })),
             400,
             "InvalidParameter",
         ),
         (
-            order_with(
+            vm_body_with(
                 &format!("{storage}/osDisk/writeAcceleratorEnabled"),
                 json!(true),
             ),
@@ -236,7 +236,7 @@ fn invalid_insert_is_refused_and_creates_nothing() {
             "NotSupported",
         ),
         (
-            order_with(
+            vm_body_with(
                 &format!("{NIC}/dnsSettings"),
                 json!({ "dnsServers": ["1"] }),
             ),
@@ -244,60 +244,61 @@ fn invalid_insert_is_refused_and_creates_nothing() {
             "NotSupported",
         ),
         (
-            order_with("/tags/a%b", json!("x")),
+            vm_body_with("/tags/a%b", json!("x")),
             400,
             "InvalidTagNameCharacters",
         ),
     ] {
-        let refused = lab.refused(&format!("PUT {VMS}/a"), order.clone());
-        assert_eq!(refused, (status, code.to_owned()), "{order}");
+        let refused = fixture.refused(&format!("PUT {VMS}/a"), vm_body.clone());
+        assert_eq!(refused, (status, code.to_owned()), "{vm_body}");
     }
     assert_eq!(
-        lab.refused(&format!("PUT {VMS}/-a"), order()).1,
+        fixture.refused(&format!("PUT {VMS}/-a"), vm_body()).1,
         "InvalidParameter"
     );
     let elsewhere = VMS.replace("/rg/", "/none/");
     assert_eq!(
-        lab.refused(&format!("PUT {elsewhere}/a"), order()).1,
+        fixture.refused(&format!("PUT {elsewhere}/a"), vm_body()).1,
         "ResourceGroupNotFound"
     );
-    let truth = lab.oracle();
+    let truth = fixture.oracle();
     assert!(truth.vms.is_empty() && truth.nics.is_empty());
     assert!(truth.disks.is_empty() && truth.public_ips.is_empty());
 }
 
 #[test]
 fn existing_disk_is_not_created_again() {
-    let mut lab = Lab::new();
-    let named = order_with("/properties/storageProfile/osDisk/name", json!("system"));
-    lab.put("a", named.clone());
-    let refused = lab.refused(&format!("PUT {VMS}/b"), named);
+    let mut fixture = Fixture::new();
+    let named = vm_body_with("/properties/storageProfile/osDisk/name", json!("system"));
+    fixture.put("a", named.clone());
+    let refused = fixture.refused(&format!("PUT {VMS}/b"), named);
     assert_eq!(refused, (409, "ConflictingUserInput".to_owned()));
-    assert_eq!(lab.oracle().vms.len(), 1);
-    assert_eq!(lab.oracle().nics.len(), 1);
+    assert_eq!(fixture.oracle().vms.len(), 1);
+    assert_eq!(fixture.oracle().nics.len(), 1);
 }
 
 #[test]
 fn properties_are_returned_as_sent() {
-    let mut lab = Lab::new();
-    let mut wanted = order_with("/properties/priority", json!("Spot"));
+    let mut fixture = Fixture::new();
+    let mut wanted = vm_body_with("/properties/priority", json!("Spot"));
     wanted["properties"]["evictionPolicy"] = json!("Delete");
     wanted["properties"]["billingProfile"] = json!({ "maxPrice": -1.0 });
     wanted["zones"] = json!(["2"]);
     wanted["identity"] = json!({ "type": "SystemAssigned" });
     wanted["properties"]["userData"] = json!("aGk=");
-    lab.put("a", wanted);
-    lab.pass(100);
-    let shown = lab.get(&format!("{VMS}/a"));
-    assert_eq!(shown["zones"], json!(["2"]));
-    assert_eq!(shown["properties"]["priority"], "Spot");
-    assert_eq!(shown["properties"]["evictionPolicy"], "Delete");
-    assert!(shown["identity"]["principalId"].is_string());
-    assert!(shown["properties"]["userData"].is_null());
-    let expanded = lab.get(&format!("{VMS}/a?$expand=userData"));
+    fixture.put("a", wanted);
+    fixture.advance(100);
+    let document = fixture.get(&format!("{VMS}/a"));
+    assert_eq!(document["zones"], json!(["2"]));
+    assert_eq!(document["properties"]["priority"], "Spot");
+    assert_eq!(document["properties"]["evictionPolicy"], "Delete");
+    assert!(document["identity"]["principalId"].is_string());
+    assert!(document["properties"]["userData"].is_null());
+    let expanded = fixture.get(&format!("{VMS}/a?$expand=userData"));
     assert_eq!(expanded["properties"]["userData"], "aGk=");
     assert_eq!(
-        lab.refused(&format!("GET {VMS}/a?$expand=soul"), Value::Null)
+        fixture
+            .refused(&format!("GET {VMS}/a?$expand=soul"), Value::Null)
             .0,
         400
     );
@@ -305,11 +306,14 @@ fn properties_are_returned_as_sent() {
 
 #[test]
 fn flags_may_be_text_as_clients_write_them() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let place = "/properties/osProfile/linuxConfiguration/disablePasswordAuthentication";
-    lab.put("a", order_with(place, json!("True")));
-    let shown = lab.get(&format!("{VMS}/a"));
-    assert_eq!(shown.pointer(place), Some(&json!(true)));
-    let refused = lab.refused(&format!("PUT {VMS}/b"), order_with(place, json!("perhaps")));
+    fixture.put("a", vm_body_with(place, json!("True")));
+    let document = fixture.get(&format!("{VMS}/a"));
+    assert_eq!(document.pointer(place), Some(&json!(true)));
+    let refused = fixture.refused(
+        &format!("PUT {VMS}/b"),
+        vm_body_with(place, json!("perhaps")),
+    );
     assert_eq!(refused.1, "BadRequest");
 }

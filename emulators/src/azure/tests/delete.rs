@@ -4,24 +4,24 @@ use super::*;
 
 #[test]
 fn delete_options_are_applied() {
-    let mut lab = Lab::new();
-    lab.running("a");
-    let mut kept = order_with(
+    let mut fixture = Fixture::new();
+    fixture.running("a");
+    let mut kept = vm_body_with(
         "/properties/storageProfile/osDisk/deleteOption",
         json!(null),
     );
     let nic = kept.pointer_mut(NIC).unwrap();
     nic["deleteOption"] = json!("Detach");
-    lab.put("b", kept);
-    lab.pass(100);
-    lab.delete("a");
-    let truth = lab.oracle();
+    fixture.put("b", kept);
+    fixture.advance(100);
+    fixture.delete("a");
+    let truth = fixture.oracle();
     assert_eq!(
         (truth.nics.len(), truth.disks.len(), truth.public_ips.len()),
         (1, 1, 1)
     );
-    lab.delete("b");
-    let truth = lab.oracle();
+    fixture.delete("b");
+    let truth = fixture.oracle();
     assert!(truth.vms.is_empty());
     assert_eq!(
         (truth.nics.len(), truth.disks.len(), truth.public_ips.len()),
@@ -32,17 +32,18 @@ fn delete_options_are_applied() {
         (&None, &None)
     );
     // The address goes with the interface, as asked.
-    lab.ok(&format!("DELETE {}", truth.nics[0].id), Value::Null);
-    lab.ok(&format!("DELETE {}", truth.disks[0].id), Value::Null);
-    lab.pass(0);
-    let truth = lab.oracle();
+    fixture.ok(&format!("DELETE {}", truth.nics[0].id), Value::Null);
+    fixture.ok(&format!("DELETE {}", truth.disks[0].id), Value::Null);
+    fixture.advance(0);
+    let truth = fixture.oracle();
     assert!(truth.nics.is_empty() && truth.disks.is_empty() && truth.public_ips.is_empty());
 }
 
 #[test]
 fn deleting_a_missing_resource_succeeds() {
-    let mut lab = Lab::new();
-    let delete = |lab: &mut Lab, path: &str| lab.call(&format!("DELETE {path}"), Value::Null);
+    let mut fixture = Fixture::new();
+    let delete =
+        |fixture: &mut Fixture, path: &str| fixture.call(&format!("DELETE {path}"), Value::Null);
     for kind in [
         "Compute/virtualMachines",
         "Compute/disks",
@@ -51,10 +52,10 @@ fn deleting_a_missing_resource_succeeds() {
         "Network/publicIPAddresses",
     ] {
         let path = format!("/subscriptions/s/resourceGroups/rg/providers/Microsoft.{kind}/none");
-        assert_eq!(delete(&mut lab, &path).unwrap().status, 204);
+        assert_eq!(delete(&mut fixture, &path).unwrap().status, 204);
         let elsewhere = path.replace("/rg/", "/none/");
         assert_eq!(
-            delete(&mut lab, &elsewhere).unwrap_err().code,
+            delete(&mut fixture, &elsewhere).unwrap_err().code,
             "ResourceGroupNotFound"
         );
     }
@@ -62,37 +63,45 @@ fn deleting_a_missing_resource_succeeds() {
 
 #[test]
 fn second_delete_returns_the_first_operation() {
-    let mut lab = Lab::new();
-    lab.running("a");
-    let first = lab
+    let mut fixture = Fixture::new();
+    fixture.running("a");
+    let first = fixture
         .call(&format!("DELETE {VMS}/a?forceDeletion=true"), Value::Null)
         .unwrap();
-    let again = lab.call(&format!("DELETE {VMS}/a"), Value::Null).unwrap();
+    let again = fixture
+        .call(&format!("DELETE {VMS}/a"), Value::Null)
+        .unwrap();
     assert_eq!((first.status, &first.headers), (202, &again.headers));
-    assert_eq!(lab.vm("a").provisioning_state, "Deleting");
+    assert_eq!(fixture.vm("a").provisioning_state, "Deleting");
     assert_eq!(
-        lab.refused(
-            &format!("DELETE {VMS}/a?forceDeletion=perhaps"),
-            Value::Null
-        )
-        .0,
+        fixture
+            .refused(
+                &format!("DELETE {VMS}/a?forceDeletion=perhaps"),
+                Value::Null
+            )
+            .0,
         400
     );
 }
 
 #[test]
 fn deleted_resource_has_two_not_found_codes() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let get = format!("GET {VMS}/a");
     let never = (404, "ResourceNotFound".to_owned());
-    assert_eq!(lab.refused(&get, Value::Null), never);
-    lab.running("a");
-    lab.delete("a");
-    assert_eq!(lab.refused(&get, Value::Null), (404, "NotFound".to_owned()));
+    assert_eq!(fixture.refused(&get, Value::Null), never);
+    fixture.running("a");
+    fixture.delete("a");
     assert_eq!(
-        lab.refused(&format!("POST {VMS}/a/start"), Value::Null).1,
+        fixture.refused(&get, Value::Null),
+        (404, "NotFound".to_owned())
+    );
+    assert_eq!(
+        fixture
+            .refused(&format!("POST {VMS}/a/start"), Value::Null)
+            .1,
         "NotFound"
     );
-    lab.pass(100);
-    assert_eq!(lab.refused(&get, Value::Null), never);
+    fixture.advance(100);
+    assert_eq!(fixture.refused(&get, Value::Null), never);
 }

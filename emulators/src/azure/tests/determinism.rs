@@ -3,40 +3,40 @@
 use super::*;
 
 fn tell(seed: u64) -> Vec<String> {
-    let mut lab = Lab::with(|knobs| {
+    let mut fixture = Fixture::with(|knobs| {
         knobs.seed = seed;
         knobs.lag.reads = Duration::from_millis(80);
         knobs.lag.writes = Duration::from_millis(300);
     });
-    let mut told = Vec::new();
-    let mut tell = |lab: &mut Lab, text: &str, body: Value| {
-        let answer = lab.call(text, body);
-        told.push(match answer {
-            Ok(answer) => format!("{answer:?}"),
+    let mut parsed = Vec::new();
+    let mut tell = |fixture: &mut Fixture, text: &str, body: Value| {
+        let response = fixture.call(text, body);
+        parsed.push(match response {
+            Ok(response) => format!("{response:?}"),
             Err(refusal) => format!("{refusal:?}"),
         });
     };
     for number in 0..4 {
-        tell(&mut lab, &format!("PUT {VMS}/vm{number}"), order());
-        lab.pass(60);
+        tell(&mut fixture, &format!("PUT {VMS}/vm{number}"), vm_body());
+        fixture.advance(60);
         tell(
-            &mut lab,
+            &mut fixture,
             &format!("POST {VMS}/vm{number}/deallocate"),
             Value::Null,
         );
-        tell(&mut lab, &format!("GET {VMS}"), Value::Null);
+        tell(&mut fixture, &format!("GET {VMS}"), Value::Null);
         tell(
-            &mut lab,
+            &mut fixture,
             &format!("DELETE {VMS}/vm{}", number / 2),
             Value::Null,
         );
         tell(
-            &mut lab,
+            &mut fixture,
             &format!("GET {NETWORK}/networkInterfaces"),
             Value::Null,
         );
     }
-    told
+    parsed
 }
 
 #[test]

@@ -3,65 +3,66 @@
 use super::*;
 use crate::cloud::lag::ReadLag;
 
-fn stale(lab: &mut Lab, path: &str) -> Result<ApiResponse, Refusal> {
+fn stale(fixture: &mut Fixture, path: &str) -> Result<ApiResponse, Refusal> {
     let context = CallContext {
         read_lag: ReadLag::Maximum,
         ..CallContext::default()
     };
-    lab.call_as(&format!("GET {path}"), Value::Null, &context)
+    fixture.call_as(&format!("GET {path}"), Value::Null, &context)
 }
 
 #[test]
 fn stale_read_returns_the_past() {
-    let mut lab = Lab::with(|knobs| knobs.lag.reads = Duration::from_secs(10));
-    lab.pass(10_000);
-    lab.put("a", order());
+    let mut fixture = Fixture::with(|knobs| knobs.lag.reads = Duration::from_secs(10));
+    fixture.advance(10_000);
+    fixture.put("a", vm_body());
     assert_eq!(
-        stale(&mut lab, &format!("{VMS}/a")).unwrap_err().code,
+        stale(&mut fixture, &format!("{VMS}/a")).unwrap_err().code,
         "ResourceNotFound"
     );
-    assert!(stale(&mut lab, VMS).unwrap().body.contains("[]"));
+    assert!(stale(&mut fixture, VMS).unwrap().body.contains("[]"));
     let nics = format!("{NETWORK}/networkInterfaces");
-    assert!(stale(&mut lab, &nics).unwrap().body.contains("[]"));
-    lab.pass(100);
-    lab.pass(10_000);
+    assert!(stale(&mut fixture, &nics).unwrap().body.contains("[]"));
+    fixture.advance(100);
+    fixture.advance(10_000);
     assert!(
-        stale(&mut lab, &format!("{VMS}/a"))
+        stale(&mut fixture, &format!("{VMS}/a"))
             .unwrap()
             .body
             .contains("Succeeded")
     );
-    lab.delete("a");
+    fixture.delete("a");
     // What is gone is still listed, and shown no more by its name.
-    assert!(stale(&mut lab, VMS).unwrap().body.contains("\"a\""));
-    lab.pass(10_000);
-    assert!(stale(&mut lab, VMS).unwrap().body.contains("[]"));
+    assert!(stale(&mut fixture, VMS).unwrap().body.contains("\"a\""));
+    fixture.advance(10_000);
+    assert!(stale(&mut fixture, VMS).unwrap().body.contains("[]"));
 }
 
 #[test]
 fn stale_read_without_lag_is_current() {
-    let mut lab = Lab::new();
-    lab.put("a", order());
-    assert!(stale(&mut lab, &format!("{VMS}/a")).is_ok());
+    let mut fixture = Fixture::new();
+    fixture.put("a", vm_body());
+    assert!(stale(&mut fixture, &format!("{VMS}/a")).is_ok());
 }
 
 #[test]
 fn new_resource_may_not_be_found() {
-    let mut lab = Lab::with(|knobs| {
+    let mut fixture = Fixture::with(|knobs| {
         knobs.lag.writes = Duration::from_secs(1000);
         knobs.seed = 7;
     });
-    lab.put("a", order());
-    lab.pass(100);
+    fixture.put("a", vm_body());
+    fixture.advance(100);
     let mut outcomes: Vec<bool> = Vec::new();
     for _ in 0..10 {
-        let call = lab.call(&format!("POST {VMS}/a/start"), Value::Null);
+        let call = fixture.call(&format!("POST {VMS}/a/start"), Value::Null);
         outcomes.push(call.is_ok());
     }
     assert!(outcomes.contains(&false));
-    lab.pass(1_000_000);
+    fixture.advance(1_000_000);
     assert!(
-        lab.call(&format!("POST {VMS}/a/start"), Value::Null)
+        fixture
+            .call(&format!("POST {VMS}/a/start"), Value::Null)
             .is_ok()
     );
 }

@@ -11,10 +11,10 @@ fn names(document: &Value) -> Vec<String> {
 }
 
 /// Every name of a list, and in how many pages.
-fn walk(lab: &mut Lab, path: &str) -> (Vec<String>, usize) {
+fn walk(fixture: &mut Fixture, path: &str) -> (Vec<String>, usize) {
     let (mut all, mut pages, mut next) = (Vec::new(), 0, Some(path.to_owned()));
     while let Some(path) = next {
-        let page = lab.get(&path);
+        let page = fixture.get(&path);
         all.extend(names(&page));
         pages += 1;
         let link = page["nextLink"].as_str();
@@ -24,46 +24,47 @@ fn walk(lab: &mut Lab, path: &str) -> (Vec<String>, usize) {
     (all, pages)
 }
 
-fn lab_of(count: usize) -> Lab {
-    let mut lab = Lab::with(|knobs| knobs.page_size = std::num::NonZeroU32::new(2).unwrap());
+fn fixture_with(count: usize) -> Fixture {
+    let mut fixture =
+        Fixture::with(|knobs| knobs.page_size = std::num::NonZeroU32::new(2).unwrap());
     for number in 0..count {
-        lab.put(&format!("vm{number}"), order());
+        fixture.put(&format!("vm{number}"), vm_body());
     }
-    lab.pass(100);
-    lab
+    fixture.advance(100);
+    fixture
 }
 
 #[test]
 fn pages_cover_a_list_and_scopes_are_kept_apart() {
-    let mut lab = lab_of(5);
+    let mut fixture = fixture_with(5);
     let other = VMS.replace("/rg/", "/other/");
-    lab.ok(&format!("PUT {other}/far"), order());
-    lab.ok(&format!("PUT {}/else", VMS.replace("/s/", "/t/")), {
-        let text = order()
+    fixture.ok(&format!("PUT {other}/far"), vm_body());
+    fixture.ok(&format!("PUT {}/else", VMS.replace("/s/", "/t/")), {
+        let text = vm_body()
             .to_string()
             .replace("/subscriptions/s/", "/subscriptions/t/");
         serde_json::from_str(&text).unwrap()
     });
-    let (all, pages) = walk(&mut lab, VMS);
+    let (all, pages) = walk(&mut fixture, VMS);
     assert_eq!(
         (all, pages),
         ((0..5).map(|n| format!("vm{n}")).collect(), 3)
     );
     let everything = "/subscriptions/s/providers/Microsoft.Compute/virtualMachines";
-    assert_eq!(walk(&mut lab, everything).0.len(), 6);
+    assert_eq!(walk(&mut fixture, everything).0.len(), 6);
     let here = "/subscriptions/s/providers/Microsoft.Compute/locations/eastus/virtualMachines";
-    assert_eq!(walk(&mut lab, here).0.len(), 6);
+    assert_eq!(walk(&mut fixture, here).0.len(), 6);
     let there = here.replace("eastus", "westus");
-    assert_eq!(walk(&mut lab, &there).0.len(), 0);
+    assert_eq!(walk(&mut fixture, &there).0.len(), 0);
     assert_eq!(
-        walk(&mut lab, &format!("{NETWORK}/networkInterfaces"))
+        walk(&mut fixture, &format!("{NETWORK}/networkInterfaces"))
             .0
             .len(),
         5
     );
     assert_eq!(
         walk(
-            &mut lab,
+            &mut fixture,
             "/subscriptions/s/providers/Microsoft.Network/publicIPAddresses"
         )
         .0
@@ -72,7 +73,7 @@ fn pages_cover_a_list_and_scopes_are_kept_apart() {
     );
     assert_eq!(
         walk(
-            &mut lab,
+            &mut fixture,
             "/subscriptions/s/providers/Microsoft.Compute/disks"
         )
         .0
@@ -81,40 +82,40 @@ fn pages_cover_a_list_and_scopes_are_kept_apart() {
     );
     let none = VMS.replace("/rg/", "/none/");
     assert_eq!(
-        lab.refused(&format!("GET {none}"), Value::Null).1,
+        fixture.refused(&format!("GET {none}"), Value::Null).1,
         "ResourceGroupNotFound"
     );
 }
 
 #[test]
 fn status_only_list_omits_the_profiles() {
-    let mut lab = lab_of(3);
-    lab.post("vm1", "deallocate");
+    let mut fixture = fixture_with(3);
+    fixture.post("vm1", "deallocate");
     let path = "/subscriptions/s/providers/Microsoft.Compute/virtualMachines?statusOnly=true";
-    assert_eq!(walk(&mut lab, path).1, 2);
-    let page = lab.get(path);
+    assert_eq!(walk(&mut fixture, path).1, 2);
+    let page = fixture.get(path);
     let one = &page["value"][1]["properties"];
     assert_eq!(
         one["instanceView"]["statuses"][1]["code"],
         "PowerState/deallocated"
     );
     assert!(one["storageProfile"].is_null() && one["networkProfile"].is_null());
-    let plain = lab.get("/subscriptions/s/providers/Microsoft.Compute/virtualMachines");
+    let plain = fixture.get("/subscriptions/s/providers/Microsoft.Compute/virtualMachines");
     assert!(plain["value"][0]["properties"]["instanceView"].is_null());
 }
 
 #[test]
 fn page_faults_apply() {
-    let mut lab = lab_of(3);
+    let mut fixture = fixture_with(3);
     let mut page_fault = |page_fault, path: &str| {
         let context = CallContext {
             page_fault,
             ..CallContext::default()
         };
-        let answer = lab
+        let response = fixture
             .call_as(&format!("GET {path}"), Value::Null, &context)
             .unwrap();
-        let page: Value = serde_json::from_str(&answer.body).unwrap();
+        let page: Value = serde_json::from_str(&response.body).unwrap();
         let link = page["nextLink"]
             .as_str()
             .map(|it| it.replace("http://here", ""));
@@ -131,17 +132,17 @@ fn page_faults_apply() {
 
 #[test]
 fn page_link_is_bound_to_its_list_and_origin() {
-    let mut lab = lab_of(3);
-    let link = lab.get(VMS)["nextLink"].as_str().unwrap().to_owned();
+    let mut fixture = fixture_with(3);
+    let link = fixture.get(VMS)["nextLink"].as_str().unwrap().to_owned();
     let token = link.split("skiptoken=").nth(1).unwrap();
     let other = format!("GET {NETWORK}/networkInterfaces?$skiptoken={token}");
     assert_eq!(
-        lab.refused(&other, Value::Null),
+        fixture.refused(&other, Value::Null),
         (400, "InvalidSkipToken".to_owned())
     );
-    let filtered = lab.refused(&format!("GET {VMS}?$filter=tag"), Value::Null);
+    let filtered = fixture.refused(&format!("GET {VMS}?$filter=tag"), Value::Null);
     assert_eq!(filtered, (400, "InvalidFilterInQueryString".to_owned()));
-    lab.engine.core.knobs.link_origin = Some("https://elsewhere.example".to_owned());
-    let link = lab.get(VMS)["nextLink"].as_str().unwrap().to_owned();
+    fixture.engine.core.knobs.link_origin = Some("https://elsewhere.example".to_owned());
+    let link = fixture.get(VMS)["nextLink"].as_str().unwrap().to_owned();
     assert!(link.starts_with("https://elsewhere.example/"));
 }

@@ -31,10 +31,10 @@ const VERBS: [&str; 14] = [
 
 fn step() -> impl Strategy<Value = Step> {
     let verb = proptest::sample::select(VERBS.to_vec());
-    let doomed = proptest::sample::select(VERBS.to_vec());
+    let failing_operation = proptest::sample::select(VERBS.to_vec());
     prop_oneof![
         6 => (verb, 0..3_u8).prop_map(|(verb, vm)| Step::Call(verb, vm)),
-        1 => (doomed, 0..3_u8).prop_map(|(verb, vm)| Step::Doomed(verb, vm)),
+        1 => (failing_operation, 0..3_u8).prop_map(|(verb, vm)| Step::Doomed(verb, vm)),
         3 => (0..150_u64).prop_map(Step::Pass),
     ]
 }
@@ -53,7 +53,7 @@ fn call(verb: &str, vm: u8) -> (String, Value) {
             let name = format!("d{vm}");
             let data =
                 json!([{ "lun": 1, "createOption": "Empty", "diskSizeGB": 1, "name": name }]);
-            let mut wanted = order_with("/properties/storageProfile/dataDisks", data);
+            let mut wanted = vm_body_with("/properties/storageProfile/dataDisks", data);
             if vm == 2 {
                 let network = json!({ "networkInterfaces": [{ "id": nic }] });
                 wanted["properties"]["networkProfile"] = network;
@@ -89,10 +89,10 @@ fn call(verb: &str, vm: u8) -> (String, Value) {
     }
 }
 
-fn carry_out(lab: &mut Lab, verb: &str, vm: u8, context: &CallContext) {
+fn perform_unobserved(fixture: &mut Fixture, verb: &str, vm: u8, context: &CallContext) {
     let (text, body) = call(verb, vm);
     // Whether it is refused does not matter; that nothing contradicts itself does.
-    let _ = lab.call_as(&text, body, context);
+    let _ = fixture.call_as(&text, body, context);
 }
 
 proptest! {
@@ -100,28 +100,28 @@ proptest! {
 
     #[test]
     fn state_is_always_consistent(steps in proptest::collection::vec(step(), 1..40)) {
-        let mut lab = Lab::with(|knobs| {
+        let mut fixture = Fixture::with(|knobs| {
             knobs.capacity = vec![Capacity::of(2)];
             knobs.timing.update = Duration::from_millis(20);
             knobs.lag.reads = Duration::from_millis(30);
         });
-        let doomed = CallContext { planned_failures: vec![Failure::new("InternalError", "")], ..CallContext::default() };
+        let failing_operation = CallContext { planned_failures: vec![Failure::new("InternalError", "")], ..CallContext::default() };
         for step in steps {
             match step {
-                Step::Call(verb, vm) => carry_out(&mut lab, verb, vm, &CallContext::default()),
-                Step::Doomed(verb, vm) => carry_out(&mut lab, verb, vm, &doomed),
-                Step::Pass(millis) => lab.pass(millis),
+                Step::Call(verb, vm) => perform_unobserved(&mut fixture, verb, vm, &CallContext::default()),
+                Step::Doomed(verb, vm) => perform_unobserved(&mut fixture, verb, vm, &failing_operation),
+                Step::Pass(millis) => fixture.advance(millis),
             }
         }
-        lab.pass(1000);
-        prop_assert_eq!(lab.oracle().operations_in_progress, 0);
+        fixture.advance(1000);
+        prop_assert_eq!(fixture.oracle().operations_in_progress, 0);
         for vm in 0..3 {
-            lab.delete(&format!("vm{vm}"));
+            fixture.delete(&format!("vm{vm}"));
         }
-        lab.pass(180_000);
-        carry_out(&mut lab, "delete nic", 0, &CallContext::default());
-        lab.pass(1000);
-        let truth = lab.oracle();
+        fixture.advance(180_000);
+        perform_unobserved(&mut fixture, "delete nic", 0, &CallContext::default());
+        fixture.advance(1000);
+        let truth = fixture.oracle();
         prop_assert!(truth.vms.is_empty() && truth.nics.is_empty() && truth.public_ips.is_empty());
     }
 }

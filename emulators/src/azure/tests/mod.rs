@@ -30,7 +30,7 @@ use super::{
     knobs::Knobs,
     oracle::{Oracle, OracleVm},
     wire::{
-        operation::{Found, Operation},
+        operation::{Operation, RouteMatch},
         request::Request,
         response::ApiResponse,
     },
@@ -38,7 +38,7 @@ use super::{
 use crate::cloud::{CloudEngine as _, inject::CallContext};
 
 /// Subscriptions on a manual clock.
-struct Lab {
+struct Fixture {
     clock: Arc<ManualClock>,
     engine: Engine,
 }
@@ -48,7 +48,7 @@ const VMS: &str = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Comput
 const COMPUTE: &str = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute";
 const NETWORK: &str = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Network";
 
-impl Lab {
+impl Fixture {
     fn new() -> Self {
         Self::with(|_| {})
     }
@@ -74,15 +74,15 @@ impl Lab {
     ) -> Result<ApiResponse, Refusal> {
         let request = request(text, body);
         self.engine.catch_up();
-        let answer = actions::execute(&request, &mut self.engine, context);
+        let response = actions::execute(&request, &mut self.engine, context);
         self.engine.check_invariants();
-        answer
+        response
     }
 
     fn ok(&mut self, text: &str, body: Value) -> Value {
-        let answer = self.call(text, body);
-        let answer = answer.unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"));
-        serde_json::from_str(&answer.body).unwrap_or(Value::Null)
+        let response = self.call(text, body);
+        let response = response.unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"));
+        serde_json::from_str(&response.body).unwrap_or(Value::Null)
     }
 
     fn get(&mut self, path: &str) -> Value {
@@ -92,7 +92,7 @@ impl Lab {
     /// The status and the code of the refusal that a call must come to.
     fn refused(&mut self, text: &str, body: Value) -> (u16, String) {
         match self.call(text, body) {
-            Ok(answer) => panic!("{text}: {answer:?}"),
+            Ok(response) => panic!("{text}: {response:?}"),
             Err(refusal) => (refusal.status, refusal.code.into_owned()),
         }
     }
@@ -100,29 +100,29 @@ impl Lab {
     /// Makes a virtual machine and answers the call's answer.
     fn put(&mut self, name: &str, body: Value) -> ApiResponse {
         let text = format!("PUT {VMS}/{name}");
-        let answer = self.call(&text, body);
-        answer.unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"))
+        let response = self.call(&text, body);
+        response.unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"))
     }
 
     /// Makes a virtual machine and lets it run.
     fn running(&mut self, name: &str) {
-        self.put(name, order());
-        self.pass(100);
+        self.put(name, vm_body());
+        self.advance(100);
         assert_eq!(self.vm(name).power_state.as_deref(), Some("running"));
     }
 
     /// Does something to a virtual machine and lets it end.
     fn post(&mut self, name: &str, what: &str) {
         self.ok(&format!("POST {VMS}/{name}/{what}"), Value::Null);
-        self.pass(100);
+        self.advance(100);
     }
 
     fn delete(&mut self, name: &str) {
         self.ok(&format!("DELETE {VMS}/{name}"), Value::Null);
-        self.pass(100);
+        self.advance(100);
     }
 
-    fn pass(&mut self, millis: u64) {
+    fn advance(&mut self, millis: u64) {
         self.clock.advance(Duration::from_millis(millis));
         self.engine.catch_up();
         self.engine.check_invariants();
@@ -140,21 +140,22 @@ impl Lab {
     }
 
     /// How far the operation of an answer is.
-    fn follow(&mut self, answer: &ApiResponse, header: &str) -> Result<ApiResponse, Refusal> {
-        let url = header_of(answer, header).unwrap_or_else(|| panic!("no {header}: {answer:?}"));
+    fn follow(&mut self, response: &ApiResponse, header: &str) -> Result<ApiResponse, Refusal> {
+        let url =
+            header_of(response, header).unwrap_or_else(|| panic!("no {header}: {response:?}"));
         let path = url.strip_prefix("http://here").unwrap_or(&url).to_owned();
         self.call(&format!("GET {path}"), Value::Null)
     }
 
     /// The document of an operation.
-    fn status(&mut self, answer: &ApiResponse) -> Value {
-        let status = self.follow(answer, "azure-asyncoperation").unwrap();
+    fn status(&mut self, response: &ApiResponse) -> Value {
+        let status = self.follow(response, "azure-asyncoperation").unwrap();
         serde_json::from_str(&status.body).unwrap()
     }
 }
 
-fn header_of(answer: &ApiResponse, name: &str) -> Option<String> {
-    let header = answer.headers.iter().find(|(known, _)| *known == name);
+fn header_of(response: &ApiResponse, name: &str) -> Option<String> {
+    let header = response.headers.iter().find(|(known, _)| *known == name);
     header.map(|(_, value)| value.clone())
 }
 
@@ -167,7 +168,7 @@ fn request(text: &str, body: Value) -> Request {
         .split('/')
         .map(str::to_owned)
         .collect();
-    let Found::Operation(operation, names) = Operation::route(method, &segments) else {
+    let RouteMatch::Operation(operation, names) = Operation::route(method, &segments) else {
         panic!("no operation {text}");
     };
     let pairs = form_urlencoded::parse(query.as_bytes());
@@ -191,7 +192,7 @@ fn request(text: &str, body: Value) -> Request {
 
 /// An order that can be carried out: one interface with a public address, and all of it goes with
 /// the machine.
-fn order() -> Value {
+fn vm_body() -> Value {
     json!({
         "location": "eastus",
         "tags": { "Owner": "me" },
@@ -245,14 +246,14 @@ fn subnet() -> String {
 }
 
 /// The order with something else at a place; null takes it away.
-fn order_with(place: &str, value: Value) -> Value {
-    let mut order = order();
+fn vm_body_with(place: &str, value: Value) -> Value {
+    let mut vm_body = vm_body();
     let (parent, name) = place.rsplit_once('/').unwrap();
-    let parent = order
+    let parent = vm_body
         .pointer_mut(parent)
         .unwrap_or_else(|| panic!("no {parent}"));
     parent[name] = value;
-    order
+    vm_body
 }
 
 /// The place of the order's only interface.

@@ -53,14 +53,14 @@ pub(crate) fn read<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal>
         return Err(Refusal::content("the document is not an object"));
     };
     let mut body = without_nulls(body);
-    forget(&mut body);
+    remove_read_only(&mut body);
     if let Some(properties) = body.get_mut("properties") {
-        forget(properties);
+        remove_read_only(properties);
     }
     serde_json::from_value(body).map_err(|error| Refusal::client("BadRequest", error.to_string()))
 }
 
-fn forget(document: &mut Value) {
+fn remove_read_only(document: &mut Value) {
     if let Value::Object(members) = document {
         members.retain(|name, _| !READ_ONLY.contains(&name.as_str()));
     }
@@ -81,17 +81,18 @@ pub(crate) fn without_nulls(value: Value) -> Value {
 /// A flag, which clients also write as text, and Azure takes it.
 pub(super) fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Error> {
     let value = Value::deserialize(from)?;
-    let told = match value.as_str().map(str::to_ascii_lowercase).as_deref() {
+    let parsed = match value.as_str().map(str::to_ascii_lowercase).as_deref() {
         Some("true") => Some(true),
         Some("false") => Some(false),
         Some(_) | None => value.as_bool(),
     };
-    told.map(Some)
+    parsed
+        .map(Some)
         .ok_or_else(|| D::Error::custom(format!("{value} is not a flag")))
 }
 
 /// Refuses any version of the internet protocol but the fourth.
-pub(crate) fn check_version(version: Option<&str>) -> Result<(), Refusal> {
+pub(crate) fn check_ip_version(version: Option<&str>) -> Result<(), Refusal> {
     match version {
         None | Some("IPv4") => Ok(()),
         Some(_) => Err(Refusal::unsupported("IPv6")),
@@ -99,7 +100,7 @@ pub(crate) fn check_version(version: Option<&str>) -> Result<(), Refusal> {
 }
 
 /// Refuses name servers of an interface's own; a document without any says nothing.
-pub(crate) fn check_names(settings: Option<&Value>) -> Result<(), Refusal> {
+pub(crate) fn check_dns_settings(settings: Option<&Value>) -> Result<(), Refusal> {
     let empty = |value: &Value| value.as_array().is_none_or(Vec::is_empty);
     let members = settings.and_then(Value::as_object);
     if members.is_none_or(|members| members.values().all(empty)) {

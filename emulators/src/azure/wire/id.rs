@@ -106,8 +106,8 @@ impl Id {
     }
 
     /// It is not there, in the words of the resource manager.
-    pub(crate) fn missing(&self) -> Refusal {
-        Refusal::no_resource(self.kind.name(), &self.name, &self.group)
+    pub(crate) fn not_found(&self) -> Refusal {
+        Refusal::manager_not_found(self.kind.name(), &self.name, &self.group)
     }
 }
 

@@ -155,14 +155,14 @@ const ROUTES: [Route; 52] = [
 
 /// Where a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum RouteMatch {
     /// To an operation, with what its path takes: the subscription first, the group second if it
     /// has one.
     Operation(Operation, Vec<String>),
     /// To something that knows other methods.
     OtherMethod,
     /// Nowhere.
-    Nothing,
+    NotFound,
 }
 
 impl Operation {
@@ -184,40 +184,40 @@ impl Operation {
     }
 
     /// The operation of a method and the segments of a path.
-    pub(crate) fn route(method: &str, segments: &[String]) -> Found {
-        let mut found = Found::Nothing;
+    pub(crate) fn route(method: &str, segments: &[String]) -> RouteMatch {
+        let mut found = RouteMatch::NotFound;
         for (operation, _, wanted, scope, rest) in ROUTES {
-            let Some(taken) = take(segments, scope, rest) else {
+            let Some(captured) = match_path(segments, scope, rest) else {
                 continue;
             };
             if wanted == method {
-                return Found::Operation(operation, taken);
+                return RouteMatch::Operation(operation, captured);
             }
-            found = Found::OtherMethod;
+            found = RouteMatch::OtherMethod;
         }
         found
     }
 
     /// Whether it is not of the resource manager, so that it needs neither a token nor a version.
-    pub(crate) fn is_open(self) -> bool {
+    pub(crate) fn is_public(self) -> bool {
         self == Self::BlobGet
     }
 }
 
 /// What the braces of a path take from segments, if it fits them.
-fn take(segments: &[String], scope: Scope, rest: &str) -> Option<Vec<String>> {
+fn match_path(segments: &[String], scope: Scope, rest: &str) -> Option<Vec<String>> {
     let pattern = scope.segments().iter().copied().chain(rest.split('/'));
-    let mut left = segments.iter();
-    let mut taken = Vec::new();
+    let mut remaining = segments.iter();
+    let mut captured = Vec::new();
     for wanted in pattern {
-        let segment = left.next()?;
+        let segment = remaining.next()?;
         if wanted == "{}" {
-            taken.push(segment.clone());
+            captured.push(segment.clone());
         } else if !wanted.eq_ignore_ascii_case(segment) {
             return None;
         }
     }
-    left.next().is_none().then_some(taken)
+    remaining.next().is_none().then_some(captured)
 }
 
 impl From<Operation> for &'static str {
@@ -238,7 +238,7 @@ impl TryFrom<String> for Operation {
 mod tests {
     use super::*;
 
-    fn route(method: &str, path: &str) -> Found {
+    fn route(method: &str, path: &str) -> RouteMatch {
         let segments: Vec<_> = path.split('/').map(str::to_owned).collect();
         Operation::route(method, &segments)
     }
@@ -259,13 +259,13 @@ mod tests {
     #[test]
     fn paths_lead_to_operations_whatever_their_case() {
         let path = "Subscriptions/s/resourcegroups/g/PROVIDERS/microsoft.compute/virtualmachines/Vm/poweroff";
-        let taken = ["s", "g", "Vm"].map(str::to_owned).to_vec();
-        let expected = Found::Operation(Operation::VirtualMachinesPowerOff, taken);
+        let captured = ["s", "g", "Vm"].map(str::to_owned).to_vec();
+        let expected = RouteMatch::Operation(Operation::VirtualMachinesPowerOff, captured);
         assert_eq!(route("POST", path), expected);
-        assert_eq!(route("GET", path), Found::OtherMethod);
-        assert_eq!(route("GET", "subscriptions/s/dogs"), Found::Nothing);
-        let taken = ["s", "Microsoft.Compute"].map(str::to_owned).to_vec();
-        let expected = Found::Operation(Operation::ProvidersGet, taken);
+        assert_eq!(route("GET", path), RouteMatch::OtherMethod);
+        assert_eq!(route("GET", "subscriptions/s/dogs"), RouteMatch::NotFound);
+        let captured = ["s", "Microsoft.Compute"].map(str::to_owned).to_vec();
+        let expected = RouteMatch::Operation(Operation::ProvidersGet, captured);
         assert_eq!(
             route("GET", "subscriptions/s/providers/Microsoft.Compute"),
             expected

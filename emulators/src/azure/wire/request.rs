@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     id::{Id, Kind},
-    operation::{Found, Operation},
+    operation::{Operation, RouteMatch},
 };
 use crate::{
     azure::{error::Refusal, knobs::Knobs},
@@ -40,22 +40,26 @@ impl Request {
     /// Understands a request, or refuses it.
     pub(crate) fn read(request: &HttpRequest, knobs: &Knobs) -> Result<Self, Refusal> {
         let path = request.uri.path();
-        let segments: Vec<String> = path.trim_matches('/').split('/').map(decoded).collect();
+        let segments: Vec<String> = path
+            .trim_matches('/')
+            .split('/')
+            .map(percent_decode)
+            .collect();
         let found = Operation::route(request.method.as_str(), &segments);
-        let open = matches!(&found, Found::Operation(operation, _) if operation.is_open());
-        if !open {
+        let public = matches!(&found, RouteMatch::Operation(operation, _) if operation.is_public());
+        if !public {
             check_token(request, knobs)?;
         }
         let query = read_query(request.uri.query().unwrap_or_default());
-        if !open {
+        if !public {
             check_version(query.get("api-version").map(String::as_str))?;
         }
         let (operation, names) = match found {
-            Found::Operation(operation, names) => (operation, names),
-            Found::OtherMethod => return Err(other_method(request.method.as_str())),
-            Found::Nothing => return Err(nothing_here(&segments)),
+            RouteMatch::Operation(operation, names) => (operation, names),
+            RouteMatch::OtherMethod => return Err(method_not_allowed(request.method.as_str())),
+            RouteMatch::NotFound => return Err(unknown_path(&segments)),
         };
-        if !open {
+        if !public {
             check_subscription(names.first().map_or("", String::as_str), knobs)?;
         }
         let text = |name| {
@@ -102,42 +106,42 @@ impl Request {
     /// Its parameters as its record shows them: path, query, and the document's leaves by their
     /// paths.
     pub(crate) fn recorded_parameters(&self) -> BTreeMap<String, String> {
-        let mut shown = self.query.clone();
-        shown.insert("path".to_owned(), self.path.clone());
+        let mut recorded = self.query.clone();
+        recorded.insert("path".to_owned(), self.path.clone());
         for (name, value) in [
             ("if-match", &self.if_match),
             ("if-none-match", &self.if_none_match),
         ] {
-            shown.extend(value.clone().map(|value| (name.to_owned(), value)));
+            recorded.extend(value.clone().map(|value| (name.to_owned(), value)));
         }
         if let Some(body) = &self.body {
-            leaves(body, "body", DEPTH, &mut shown);
+            leaves(body, "body", DEPTH, &mut recorded);
         }
-        shown
+        recorded
     }
 }
 
 /// The leaves of a document, without passwords.
-fn leaves(value: &Value, path: &str, depth: usize, shown: &mut BTreeMap<String, String>) {
+fn leaves(value: &Value, path: &str, depth: usize, recorded: &mut BTreeMap<String, String>) {
     let deeper = depth.saturating_sub(1);
     match value {
         Value::Object(members) if depth > 0 => {
             for (name, member) in members {
                 if name != "adminPassword" {
-                    leaves(member, &format!("{path}.{name}"), deeper, shown);
+                    leaves(member, &format!("{path}.{name}"), deeper, recorded);
                 }
             }
         }
         Value::Array(items) if depth > 0 => {
             for (place, item) in items.iter().enumerate() {
-                leaves(item, &format!("{path}.{place}"), deeper, shown);
+                leaves(item, &format!("{path}.{place}"), deeper, recorded);
             }
         }
         Value::String(text) => {
-            shown.insert(path.to_owned(), text.clone());
+            recorded.insert(path.to_owned(), text.clone());
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            shown.insert(path.to_owned(), value.to_string());
+            recorded.insert(path.to_owned(), value.to_string());
         }
     }
 }
@@ -178,11 +182,11 @@ fn check_version(version: Option<&str>) -> Result<(), Refusal> {
         .strip_suffix("-preview")
         .unwrap_or(version)
         .as_bytes();
-    let fits = |(place, byte): (usize, &u8)| match place {
+    let is_valid = |(place, byte): (usize, &u8)| match place {
         4 | 7 => *byte == b'-',
         _ => byte.is_ascii_digit(),
     };
-    if date.len() == 10 && date.iter().enumerate().all(fits) {
+    if date.len() == 10 && date.iter().enumerate().all(is_valid) {
         return Ok(());
     }
     let message = format!("The api-version '{version}' is invalid.");
@@ -197,12 +201,12 @@ fn check_subscription(subscription: &str, knobs: &Knobs) -> Result<(), Refusal> 
     Err(Refusal::new(404, "SubscriptionNotFound", message))
 }
 
-fn other_method(method: &str) -> Refusal {
+fn method_not_allowed(method: &str) -> Refusal {
     let message = format!("The HTTP method '{method}' is not supported for the resource.");
     Refusal::new(405, "MethodNotAllowed", message)
 }
 
-fn nothing_here(segments: &[String]) -> Refusal {
+fn unknown_path(segments: &[String]) -> Refusal {
     let after = segments
         .iter()
         .skip_while(|segment| !segment.eq_ignore_ascii_case("providers"));
@@ -246,7 +250,7 @@ fn read_body(request: &HttpRequest) -> Result<Option<Value>, Refusal> {
 }
 
 /// A segment without its percent signs.
-fn decoded(segment: &str) -> String {
+fn percent_decode(segment: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), segment.as_bytes());
     while let [first, more @ ..] = rest {
         let digits = more.get(..2).and_then(|two| std::str::from_utf8(two).ok());
@@ -272,9 +276,9 @@ mod tests {
 
     #[test]
     fn segments_are_decoded_and_bad_percents_kept() {
-        assert_eq!(decoded("a%20b"), "a b");
-        assert_eq!(decoded("%zz%2"), "%zz%2");
-        assert_eq!(decoded("100%"), "100%");
+        assert_eq!(percent_decode("a%20b"), "a b");
+        assert_eq!(percent_decode("%zz%2"), "%zz%2");
+        assert_eq!(percent_decode("100%"), "100%");
     }
 
     #[test]
@@ -294,10 +298,10 @@ mod tests {
         let mut request = Request::default();
         let profile = json!({ "adminPassword": "secret", "adminUsername": "me" });
         request.body = Some(json!({ "tags": { "a": "b" }, "zones": ["1"], "p": profile }));
-        let shown = request.recorded_parameters();
-        assert_eq!(shown["body.tags.a"], "b");
-        assert_eq!(shown["body.zones.0"], "1");
-        assert_eq!(shown["body.p.adminUsername"], "me");
-        assert!(!shown.values().any(|value| value == "secret"));
+        let recorded = request.recorded_parameters();
+        assert_eq!(recorded["body.tags.a"], "b");
+        assert_eq!(recorded["body.zones.0"], "1");
+        assert_eq!(recorded["body.p.adminUsername"], "me");
+        assert!(!recorded.values().any(|value| value == "secret"));
     }
 }

@@ -22,16 +22,16 @@ impl Engine {
         let Some(task) = self.tasks.get(&number).filter(|task| task.ended.is_none()) else {
             return;
         };
-        let (work, failure) = (task.work, task.planned_failures.clone());
+        let (work, failure) = (task.work, task.planned_failure.clone());
         self.close(number, failure.clone());
         if let Some(seq) = work.vm() {
             self.detach_disks(seq);
         }
         match work {
-            Work::CreateVm(seq) => self.created(seq, failure),
+            Work::CreateVm(seq) => self.finish_creation(seq, failure),
             Work::UpdateVm(seq) => {
                 // What was never made does not succeed by another change.
-                let before = self.vms.get(seq).filter(|vm| vm.failed_to_begin());
+                let before = self.vms.get(seq).filter(|vm| vm.creation_failed());
                 let failure = failure.or(before.and_then(|vm| vm.failure.clone()));
                 self.finish(seq, failure, |_| {});
             }
@@ -42,22 +42,22 @@ impl Engine {
             Work::Start(seq) | Work::Restart(seq) | Work::PowerOff(seq) | Work::Deallocate(seq)
                 if failure.is_some() =>
             {
-                self.fall_back(seq, failure);
+                self.restore_power(seq, failure);
             }
             Work::Start(seq) | Work::Restart(seq) => self.boot(seq),
             Work::PowerOff(seq) => {
                 self.finish(seq, None, |vm| vm.power = Some(Power::Stopped));
                 self.log(seq, "powered off");
             }
-            Work::Deallocate(seq) => self.put_away(seq),
-            Work::Remove(kind, seq) if failure.is_none() => self.removed(kind, seq),
-            Work::Remove(kind, seq) => self.made(kind, seq, Provisioning::Failed),
+            Work::Deallocate(seq) => self.finish_deallocation(seq),
+            Work::Remove(kind, seq) if failure.is_none() => self.remove(kind, seq),
+            Work::Remove(kind, seq) => self.set_provisioning(kind, seq, Provisioning::Failed),
             // What is being deleted meanwhile stays so.
-            Work::Make(kind, seq) if self.is_going(kind, seq) => {}
-            Work::Make(kind, seq) if failure.is_some() => {
-                self.made(kind, seq, Provisioning::Failed);
+            Work::Put(kind, seq) if self.is_deleting(kind, seq) => {}
+            Work::Put(kind, seq) if failure.is_some() => {
+                self.set_provisioning(kind, seq, Provisioning::Failed);
             }
-            Work::Make(kind, seq) => self.made(kind, seq, Provisioning::Succeeded),
+            Work::Put(kind, seq) => self.set_provisioning(kind, seq, Provisioning::Succeeded),
         }
     }
 
@@ -73,7 +73,7 @@ impl Engine {
         });
     }
 
-    fn created(&mut self, seq: Seq, failure: Option<Failure>) {
+    fn finish_creation(&mut self, seq: Seq, failure: Option<Failure>) {
         let Some(failure) = failure else {
             return self.boot(seq);
         };
@@ -84,7 +84,7 @@ impl Engine {
             .iter()
             .filter_map(|nic| self.nics.seq(&nic.id))
             .collect();
-        if runs_all_the_same(&failure.code) {
+        if leaves_machine_running(&failure.code) {
             self.boot(seq);
         } else {
             self.release(seq);
@@ -99,7 +99,7 @@ impl Engine {
             return;
         };
         self.allocate(seq);
-        self.light_up(&nics, true);
+        self.update_public_addresses(&nics, true);
         self.finish(seq, None, |vm| {
             vm.power = Some(Power::Running);
             vm.boots += 1;
@@ -108,22 +108,22 @@ impl Engine {
     }
 
     /// A change of power has failed: all is as it was.
-    fn fall_back(&mut self, seq: Seq, failure: Option<Failure>) {
+    fn restore_power(&mut self, seq: Seq, failure: Option<Failure>) {
         // What had a machine keeps it; what had none gives back what it got.
-        let settled = self.vms.get(seq).and_then(|vm| vm.settled);
-        if matches!(settled, None | Some(Power::Deallocated)) {
+        let previous_power = self.vms.get(seq).and_then(|vm| vm.previous_power);
+        if matches!(previous_power, None | Some(Power::Deallocated)) {
             self.release(seq);
         }
-        self.finish(seq, failure, |vm| vm.power = vm.settled);
+        self.finish(seq, failure, |vm| vm.power = vm.previous_power);
     }
 
     /// A machine is deallocated: it is given back, with the addresses that it had only for now.
-    pub(super) fn put_away(&mut self, seq: Seq) {
+    pub(super) fn finish_deallocation(&mut self, seq: Seq) {
         let Some(nics) = self.vms.get(seq).map(|vm| vm.nics.clone()) else {
             return;
         };
         self.release(seq);
-        self.light_up(&nics, false);
+        self.update_public_addresses(&nics, false);
         self.finish(seq, None, |vm| vm.power = Some(Power::Deallocated));
         self.log(seq, "deallocated");
     }
@@ -134,7 +134,7 @@ impl Engine {
         let Some(vm) = self.vms.get(seq).cloned() else {
             return;
         };
-        self.light_up(&vm.nics, false);
+        self.update_public_addresses(&vm.nics, false);
         for nic in &vm.nics {
             let Some(seq) = self.nics.seq(&nic.id) else {
                 continue;
@@ -162,10 +162,14 @@ impl Engine {
 
     /// The disks that a change took from a virtual machine are free.
     fn detach_disks(&mut self, seq: Seq) {
-        let Some(vm) = self.vms.get(seq).filter(|vm| !vm.leaving.is_empty()) else {
+        let Some(vm) = self
+            .vms
+            .get(seq)
+            .filter(|vm| !vm.detaching_disks.is_empty())
+        else {
             return;
         };
-        for id in vm.leaving.clone() {
+        for id in vm.detaching_disks.clone() {
             if let Some(disk) = self.disks.seq(&id) {
                 self.edit_disk(disk, |disk| {
                     disk.attached = None;
@@ -173,11 +177,11 @@ impl Engine {
                 });
             }
         }
-        self.edit_vm(seq, |vm| vm.leaving.clear());
+        self.edit_vm(seq, |vm| vm.detaching_disks.clear());
     }
 
     /// Whether something is being deleted.
-    fn is_going(&self, kind: Kind, seq: Seq) -> bool {
+    fn is_deleting(&self, kind: Kind, seq: Seq) -> bool {
         let state = match kind {
             Kind::Nic => self.nics.get(seq).map(|it| it.provisioning),
             Kind::PublicIp => self.ips.get(seq).map(|it| it.provisioning),
@@ -188,7 +192,7 @@ impl Engine {
         state == Some(Provisioning::Deleting)
     }
 
-    fn made(&mut self, kind: Kind, seq: Seq, state: Provisioning) {
+    fn set_provisioning(&mut self, kind: Kind, seq: Seq, state: Provisioning) {
         match kind {
             Kind::Nic => self.edit_nic(seq, |it| it.provisioning = state),
             Kind::PublicIp => self.edit_ip(seq, |it| it.provisioning = state),
@@ -198,7 +202,7 @@ impl Engine {
         }
     }
 
-    fn removed(&mut self, kind: Kind, seq: Seq) {
+    fn remove(&mut self, kind: Kind, seq: Seq) {
         let (now, window) = (self.now(), self.core.knobs.lag.reads);
         match kind {
             Kind::Nic => self.remove_nic(seq),
@@ -211,6 +215,6 @@ impl Engine {
 }
 
 /// Whether a creation that fails so leaves a machine that runs: the guest did not report in time.
-fn runs_all_the_same(code: &str) -> bool {
+fn leaves_machine_running(code: &str) -> bool {
     code.starts_with("OSProvisioning") || code.starts_with("VMExtension")
 }

@@ -11,37 +11,37 @@ use crate::azure::{
 };
 
 /// The most bytes of custom data.
-const MOST_CUSTOM_DATA: usize = 65_535;
+const MAX_CUSTOM_DATA: usize = 65_535;
 
 /// The longest name of a virtual machine, and of a computer that runs Linux.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 
 /// The longest name of a computer that runs Windows.
-const LONGEST_WINDOWS_NAME: usize = 15;
+const MAX_WINDOWS_NAME_LENGTH: usize = 15;
 
 /// The longest name of a disk, which Azure makes longer than its virtual machine's.
-const LONGEST_DISK_NAME: usize = 80;
+const MAX_DISK_NAME_LENGTH: usize = 80;
 
 /// Refuses names that no virtual machine can have.
 pub(super) fn check_name(name: &str) -> Result<(), Refusal> {
-    check_named(name, LONGEST_NAME, "vmName")
+    check_name_format(name, MAX_NAME_LENGTH, "vmName")
 }
 
 /// Refuses names that no disk can have.
 pub(super) fn check_disk_name(name: &str) -> Result<(), Refusal> {
-    check_named(name, LONGEST_DISK_NAME, "disk.name")
+    check_name_format(name, MAX_DISK_NAME_LENGTH, "disk.name")
 }
 
-fn check_named(name: &str, longest: usize, target: &str) -> Result<(), Refusal> {
+fn check_name_format(name: &str, max_length: usize, target: &str) -> Result<(), Refusal> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
-    let ends = name.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-    if begins && ends && name.len() <= longest && name.chars().all(plain) {
+    let valid_start = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let valid_end = name.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    if valid_start && valid_end && name.len() <= max_length && name.chars().all(plain) {
         return Ok(());
     }
     let message = format!(
         "The entity name is invalid. Valid names start with a letter or number, contain only letters, numbers, \
-         hyphens, periods and underscores, end with a letter, number or underscore, and have at most {longest} \
+         hyphens, periods and underscores, end with a letter, number or underscore, and have at most {max_length} \
          characters."
     );
     Err(Refusal::invalid(target, message))
@@ -62,12 +62,12 @@ pub(super) fn check_user(profile: Option<&OsProfile>, name: &str, os: &str) -> R
     }
     let linux = profile.linux_configuration.as_ref();
     let keys = linux.and_then(|linux| linux.ssh.as_ref()?.public_keys.as_ref());
-    let keyed = keys.is_some_and(|keys| {
+    let has_key = keys.is_some_and(|keys| {
         keys.iter()
             .any(|key| key.key_data.as_deref().is_some_and(|data| !data.is_empty()))
     });
     let no_password = linux.and_then(|linux| linux.disable_password_authentication);
-    match (profile.admin_password.is_some(), keyed) {
+    match (profile.admin_password.is_some(), has_key) {
         (false, false) if no_password == Some(true) => Err(Refusal::invalid(
             "linuxConfiguration.ssh.publicKeys",
             "Authentication using either SSH or by user name and password must be enabled in Linux profile.",
@@ -79,18 +79,18 @@ pub(super) fn check_user(profile: Option<&OsProfile>, name: &str, os: &str) -> R
 }
 
 fn check_computer_name(name: &str, windows: bool) -> Result<(), Refusal> {
-    let longest = if windows {
-        LONGEST_WINDOWS_NAME
+    let max_length = if windows {
+        MAX_WINDOWS_NAME_LENGTH
     } else {
-        LONGEST_NAME
+        MAX_NAME_LENGTH
     };
-    let strange = |c: char| c.is_whitespace() || "~!@#$%^&*()=+[]{}\\|;:'\",<>/?".contains(c);
+    let forbidden = |c: char| c.is_whitespace() || "~!@#$%^&*()=+[]{}\\|;:'\",<>/?".contains(c);
     let digits = name.chars().all(|c| c.is_ascii_digit());
-    if name.len() <= longest && !digits && !name.contains(strange) {
+    if name.len() <= max_length && !digits && !name.contains(forbidden) {
         return Ok(());
     }
     let message = format!(
-        "The computer name cannot be more than {longest} characters long, be entirely numeric, or contain special \
+        "The computer name cannot be more than {max_length} characters long, be entirely numeric, or contain special \
          characters."
     );
     Err(Refusal::invalid("computerName", message))
@@ -102,7 +102,7 @@ pub(super) fn custom_data(profile: Option<&OsProfile>) -> Result<Option<Arc<[u8]
         return Ok(None);
     };
     let bytes = STANDARD.decode(text).ok();
-    match bytes.filter(|bytes| bytes.len() <= MOST_CUSTOM_DATA) {
+    match bytes.filter(|bytes| bytes.len() <= MAX_CUSTOM_DATA) {
         Some(bytes) => Ok(Some(bytes.into())),
         None => {
             let message = "Custom data in OSProfile must be in Base64 encoding and with a maximum length of 87380 \
@@ -113,7 +113,7 @@ pub(super) fn custom_data(profile: Option<&OsProfile>) -> Result<Option<Arc<[u8]
 }
 
 /// Refuses what is kept and told again, but is nothing that Azure would keep.
-pub(super) fn check_kept(body: &VmBody) -> Result<(), Refusal> {
+pub(super) fn check_stored(body: &VmBody) -> Result<(), Refusal> {
     let properties = &body.properties;
     let data = properties.user_data.as_deref();
     if data.is_some_and(|data| STANDARD.decode(data).is_err()) {
@@ -235,10 +235,10 @@ mod tests {
         };
         assert_eq!(data(STANDARD.encode(b"hello")), Ok(5));
         assert_eq!(
-            data(STANDARD.encode(vec![7; MOST_CUSTOM_DATA])),
-            Ok(MOST_CUSTOM_DATA)
+            data(STANDARD.encode(vec![7; MAX_CUSTOM_DATA])),
+            Ok(MAX_CUSTOM_DATA)
         );
-        assert!(data(STANDARD.encode(vec![7; MOST_CUSTOM_DATA + 1])).is_err());
+        assert!(data(STANDARD.encode(vec![7; MAX_CUSTOM_DATA + 1])).is_err());
         assert!(data("#!/bin/sh".to_owned()).is_err());
     }
 }

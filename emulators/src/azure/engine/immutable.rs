@@ -5,7 +5,7 @@
 
 use super::{Engine, vm::Vm};
 use crate::azure::{
-    catalog::{plain_location, same},
+    catalog::{normalize_location, same},
     error::Refusal,
     wire::{
         id::{Id, Kind},
@@ -15,10 +15,10 @@ use crate::azure::{
 
 impl Engine {
     /// Refuses a document that would change what never changes.
-    pub(super) fn check_fixed(&self, vm: &Vm, body: &VmBody) -> Result<(), Refusal> {
+    pub(super) fn check_immutable(&self, vm: &Vm, body: &VmBody) -> Result<(), Refusal> {
         let properties = &body.properties;
         if let Some(location) = &body.location {
-            if plain_location(location) != vm.location {
+            if normalize_location(location) != vm.location {
                 let message = format!(
                     "The resource '{}' already exists in location '{}'. A resource with the same name cannot be \
                      created in location '{location}'.",
@@ -31,8 +31,8 @@ impl Engine {
         check_storage(vm, properties.storage_profile.as_ref())?;
         let disk = properties.storage_profile.as_ref();
         self.check_os_disk(vm, disk.and_then(|storage| storage.os_disk.as_ref()))?;
-        let before = vm.order.properties.os_profile.as_ref();
-        check_profile(before, properties.os_profile.as_ref(), vm)?;
+        let before = vm.body.properties.os_profile.as_ref();
+        check_os_profile(before, properties.os_profile.as_ref(), vm)?;
         check_network(vm, properties.network_profile.as_ref())
     }
 
@@ -47,20 +47,18 @@ impl Engine {
             .as_ref()
             .is_some_and(|name| !same(&own.id.name, name))
         {
-            return Err(Refusal::unchangeable("osDisk.name"));
+            return Err(Refusal::immutable("osDisk.name"));
         }
         let Some((_, disk)) = self.disks.find(&own.id) else {
             return Ok(());
         };
         if wanted.disk_size_gb.is_some_and(|gib| gib != disk.gib) {
-            return Err(Refusal::unchangeable("osDisk.diskSizeGB"));
+            return Err(Refusal::immutable("osDisk.diskSizeGB"));
         }
         let managed = wanted.managed_disk.as_ref();
         let sku = managed.and_then(|managed| managed.storage_account_type.as_ref());
         if sku.is_some_and(|sku| *sku != disk.sku) {
-            return Err(Refusal::unchangeable(
-                "osDisk.managedDisk.storageAccountType",
-            ));
+            return Err(Refusal::immutable("osDisk.managedDisk.storageAccountType"));
         }
         Ok(())
     }
@@ -68,7 +66,7 @@ impl Engine {
 
 /// Refuses to change what has no part of its own.
 fn check_rest(vm: &Vm, body: &VmBody) -> Result<(), Refusal> {
-    let (properties, order) = (&body.properties, &vm.order.properties);
+    let (properties, before) = (&body.properties, &vm.body.properties);
     let zones = body.zones.as_ref();
     let changed =
         |before: &Option<String>, after: &Option<String>| after.is_some() && after != before;
@@ -77,15 +75,15 @@ fn check_rest(vm: &Vm, body: &VmBody) -> Result<(), Refusal> {
             "zones",
             zones.is_some_and(|zones| zones.first() != vm.zone.as_ref()),
         ),
-        ("priority", changed(&order.priority, &properties.priority)),
+        ("priority", changed(&before.priority, &properties.priority)),
         (
             "licenseType",
-            changed(&order.license_type, &properties.license_type),
+            changed(&before.license_type, &properties.license_type),
         ),
         (
             "extensionsTimeBudget",
             changed(
-                &order.extensions_time_budget,
+                &before.extensions_time_budget,
                 &properties.extensions_time_budget,
             ),
         ),
@@ -98,22 +96,22 @@ fn check_rest(vm: &Vm, body: &VmBody) -> Result<(), Refusal> {
         (
             "billingProfile",
             properties.billing_profile.is_some()
-                && properties.billing_profile != order.billing_profile,
+                && properties.billing_profile != before.billing_profile,
         ),
         (
             "securityProfile",
             properties.security_profile.is_some()
-                && properties.security_profile != order.security_profile,
+                && properties.security_profile != before.security_profile,
         ),
         (
             "additionalCapabilities",
             properties.additional_capabilities.is_some()
-                && properties.additional_capabilities != order.additional_capabilities,
+                && properties.additional_capabilities != before.additional_capabilities,
         ),
-        ("plan", body.plan.is_some() && body.plan != vm.order.plan),
+        ("plan", body.plan.is_some() && body.plan != vm.body.plan),
     ] {
         if changes {
-            return Err(Refusal::unchangeable(property));
+            return Err(Refusal::immutable(property));
         }
     }
     Ok(())
@@ -123,7 +121,7 @@ fn check_storage(vm: &Vm, storage: Option<&StorageProfile>) -> Result<(), Refusa
     let Some(storage) = storage else {
         return Ok(());
     };
-    let before = vm.order.properties.storage_profile.as_ref();
+    let before = vm.body.properties.storage_profile.as_ref();
     if let Some(image) = &storage.image_reference {
         let before = before.and_then(|it| it.image_reference.as_ref());
         let same = before.is_some_and(|before| {
@@ -132,13 +130,13 @@ fn check_storage(vm: &Vm, storage: Option<&StorageProfile>) -> Result<(), Refusa
                 && before.version == image.version
         });
         if !same {
-            return Err(Refusal::unchangeable("imageReference"));
+            return Err(Refusal::immutable("imageReference"));
         }
     }
     Ok(())
 }
 
-fn check_profile(
+fn check_os_profile(
     before: Option<&OsProfile>,
     after: Option<&OsProfile>,
     vm: &Vm,
@@ -164,7 +162,7 @@ fn check_profile(
         ),
     ] {
         if changes(before, after) {
-            return Err(Refusal::unchangeable(property));
+            return Err(Refusal::immutable(property));
         }
     }
     let keys = |profile: &OsProfile| {
@@ -172,7 +170,7 @@ fn check_profile(
         linux.ssh.as_ref()?.public_keys.clone()
     };
     if keys(after).is_some_and(|after| Some(after) != keys(before)) {
-        return Err(Refusal::unchangeable(
+        return Err(Refusal::immutable(
             "osProfile.linuxConfiguration.ssh.publicKeys",
         ));
     }
@@ -183,29 +181,29 @@ fn check_network(vm: &Vm, network: Option<&NetworkProfile>) -> Result<(), Refusa
     let Some(network) = network else {
         return Ok(());
     };
-    let before = vm.order.properties.network_profile.as_ref();
+    let before = vm.body.properties.network_profile.as_ref();
     let before = before.and_then(|it| it.network_interface_configurations.as_ref());
     if let Some(after) = &network.network_interface_configurations {
         if Some(after) != before {
-            return Err(Refusal::unchangeable(
+            return Err(Refusal::immutable(
                 "networkProfile.networkInterfaceConfigurations",
             ));
         }
     }
-    let Some(there) = &network.network_interfaces else {
+    let Some(listed) = &network.network_interfaces else {
         return Ok(());
     };
-    let mut named: Vec<String> = Vec::new();
-    for nic in there {
+    let mut listed_ids: Vec<String> = Vec::new();
+    for nic in listed {
         let path = nic.id.as_deref().unwrap_or_default();
-        named.push(Id::read(Kind::Nic, path)?.key());
+        listed_ids.push(Id::read(Kind::Nic, path)?.key());
     }
     let mut own: Vec<String> = vm.nics.iter().map(|nic| nic.id.key()).collect();
-    named.sort_unstable();
+    listed_ids.sort_unstable();
     own.sort_unstable();
-    if named == own {
+    if listed_ids == own {
         Ok(())
     } else {
-        Err(Refusal::unchangeable("networkProfile.networkInterfaces"))
+        Err(Refusal::immutable("networkProfile.networkInterfaces"))
     }
 }
