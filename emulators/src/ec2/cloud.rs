@@ -54,14 +54,14 @@ impl Cloud for Ec2 {
     }
 
     fn resource_count((_, params): &Self::Call) -> NonZeroU32 {
-        let asked = params.peek("MaxCount").and_then(|count| count.parse().ok());
-        let named = || {
+        let requested = params.peek("MaxCount").and_then(|count| count.parse().ok());
+        let id_count = || {
             ["InstanceId", "ResourceId"]
                 .into_iter()
                 .map(|name| params.count(name))
                 .sum::<u32>()
         };
-        NonZeroU32::new(asked.unwrap_or_else(named)).unwrap_or(NonZeroU32::MIN)
+        NonZeroU32::new(requested.unwrap_or_else(id_count)).unwrap_or(NonZeroU32::MIN)
     }
 
     fn execute(

@@ -125,7 +125,7 @@ impl Oracle {
             instances: engine
                 .instances
                 .values()
-                .map(|instance| truth(engine, instance))
+                .map(|instance| oracle_instance(engine, instance))
                 .collect(),
             volumes: engine
                 .volumes
@@ -165,7 +165,7 @@ impl Oracle {
     }
 }
 
-fn truth(engine: &Engine, instance: &Instance) -> OracleInstance {
+fn oracle_instance(engine: &Engine, instance: &Instance) -> OracleInstance {
     let (fixed, version) = (&instance.fixed, instance.current());
     let attached = !instance.nics.is_empty();
     OracleInstance {

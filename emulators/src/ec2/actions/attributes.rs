@@ -22,7 +22,7 @@ pub(super) fn modify(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
     let named = root.text("Attribute");
     // The older form has the attribute's name in one parameter and its value in another.
     let value = |parameter: &str, name: &str| match &named {
-        Some(asked) => (asked == name).then(|| root.text("Value")).flatten(),
+        Some(requested) => (requested == name).then(|| root.text("Value")).flatten(),
         None => root
             .scope(parameter)
             .text("Value")
@@ -62,7 +62,7 @@ pub(super) fn modify(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
         return Err(Refusal::combination(message));
     };
     engine.modify(&id, change, mode)?;
-    call.done()
+    call.success()
 }
 
 fn flag(text: &str) -> Result<bool, Refusal> {
@@ -116,8 +116,8 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
     let id = root.required("InstanceId")?;
     let attribute = root.required("Attribute")?;
     call.finish_read()?;
-    let seen = engine.instances_by_id(std::slice::from_ref(&id), &[], call.context.read_lag)?;
-    let Some((seq, version)) = seen.into_iter().next() else {
+    let read = engine.instances_by_id(std::slice::from_ref(&id), &[], call.context.read_lag)?;
+    let Some((seq, version)) = read.into_iter().next() else {
         return Err(Refusal::internal());
     };
     let Some(record) = engine.instances.get(&seq) else {

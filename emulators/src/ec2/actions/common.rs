@@ -18,13 +18,13 @@ use crate::ec2::{
 };
 
 /// The smallest page that a client may request, and the largest that it gets.
-const PAGE: (usize, usize) = (5, 1000);
+const PAGE_SIZE: (usize, usize) = (5, 1000);
 
 /// A response that only reports success.
 #[derive(Debug, Serialize)]
-pub(super) struct Done {
+pub(super) struct Success {
     #[serde(rename = "return")]
-    pub(super) done: bool,
+    pub(super) success: bool,
 }
 
 impl Call<'_> {
@@ -74,30 +74,30 @@ impl Call<'_> {
     /// Returns the requested page, and whether the client used page parameters.
     pub(super) fn paging(&self, engine: &Engine) -> Result<(PageRequest, bool), Refusal> {
         let root = self.root();
-        let most: Option<usize> = root.number("MaxResults")?;
-        let (least, cap) = PAGE;
-        if let Some(most) = most.filter(|most| *most < least) {
+        let max_results: Option<usize> = root.number("MaxResults")?;
+        let (min_size, max_size) = PAGE_SIZE;
+        if let Some(max_results) = max_results.filter(|max_results| *max_results < min_size) {
             let message = format!(
-                "Value ( {most} ) for parameter maxResults is invalid. Expecting a value greater than {least}."
+                "Value ( {max_results} ) for parameter maxResults is invalid. Expecting a value greater than {min_size}."
             );
             return Err(Refusal::invalid(message));
         }
         let token = root.text("NextToken").filter(|token| !token.is_empty());
-        let place = token.as_deref().map(|token| {
+        let position = token.as_deref().map(|token| {
             PagePosition::from_token(self.action.name(), token).ok_or_else(Refusal::bad_page_token)
         });
-        let knob = usize::try_from(engine.core.knobs.page_size.get()).unwrap_or(cap);
+        let page_size = usize::try_from(engine.core.knobs.page_size.get()).unwrap_or(max_size);
         let paging = PageRequest {
-            limit: most.unwrap_or(cap).min(cap).min(knob),
-            position: place.transpose()?.unwrap_or_default(),
+            limit: max_results.unwrap_or(max_size).min(max_size).min(page_size),
+            position: position.transpose()?.unwrap_or_default(),
             page_fault: self.context.page_fault,
         };
-        Ok((paging, most.is_some() || token.is_some()))
+        Ok((paging, max_results.is_some() || token.is_some()))
     }
 
     /// Returns the token of the next page.
     pub(super) fn next_token(&self, next: Option<PagePosition>) -> Option<String> {
-        next.map(|place| place.token(self.action.name()))
+        next.map(|position| position.token(self.action.name()))
     }
 
     /// Returns the response document.
@@ -106,8 +106,8 @@ impl Call<'_> {
     }
 
     /// Returns the response of an action without a result.
-    pub(super) fn done(&self) -> Result<String, Refusal> {
-        self.reply(&Done { done: true })
+    pub(super) fn success(&self) -> Result<String, Refusal> {
+        self.reply(&Success { success: true })
     }
 
     /// Returns the tags of `TagSpecification`, by resource type.

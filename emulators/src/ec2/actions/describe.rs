@@ -18,7 +18,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
     let filters = call.filters()?;
     let (paging, paged) = call.paging(engine)?;
     call.finish_read()?;
-    let (seen, next) = if ids.is_empty() {
+    let (read, next) = if ids.is_empty() {
         let page = engine.instances_page(&filters, &paging, call.context.read_lag)?;
         (page.items, page.next)
     } else if paged {
@@ -31,7 +31,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
         )
     };
     call.reply(&Reply {
-        reservation_set: view::reservations(engine, &seen, call.context.state.as_deref()).into(),
+        reservation_set: view::reservations(engine, &read, call.context.state.as_deref()).into(),
         next_token: call.next_token(next),
     })
 }

@@ -7,7 +7,7 @@ use crate::ec2::{
     engine::{
         Engine,
         filter::Filter,
-        image::{AMAZON, ImageRecord, ImageRequest, no_image},
+        image::{AMAZON, ImageRecord, ImageRequest, image_not_found},
         read::check_ids,
     },
     error::Refusal,
@@ -76,7 +76,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
     if !ids.is_empty() {
         check_ids(&ids, "ami", "InvalidAMIID.Malformed")?;
         if let Some(id) = ids.iter().find(|id| engine.image(id).is_none()) {
-            return Err(no_image(id));
+            return Err(image_not_found(id));
         }
         if paged {
             let message = "The parameter imageIdsSet cannot be used with the parameter maxResults";
@@ -93,13 +93,13 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
         images_set: page
             .items
             .into_iter()
-            .map(|image| shown(engine, image))
+            .map(|image| image_shape(engine, image))
             .collect(),
         next_token: call.next_token(page.next),
     })
 }
 
-fn shown(engine: &Engine, image: ImageRecord) -> Image {
+fn image_shape(engine: &Engine, image: ImageRecord) -> Image {
     Image {
         image_location: format!("{}/{}", image.owner, image.name),
         image_state: if image.is_available {

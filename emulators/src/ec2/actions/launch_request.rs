@@ -16,10 +16,10 @@ use crate::ec2::{
 };
 
 /// The maximum size of user data in bytes, before encoding.
-const MOST_USER_DATA: usize = 16 * 1024;
+const MAX_USER_DATA_BYTES: usize = 16 * 1024;
 
 /// Parameters that may differ when a client token is used again.
-const NOT_COMPARED: [&str; 3] = ["ClientToken", "DryRun", "Placement.AvailabilityZone"];
+const IGNORED_IN_DIGEST: [&str; 3] = ["ClientToken", "DryRun", "Placement.AvailabilityZone"];
 
 /// The resource types that RunInstances can tag.
 const TAGGABLE: [&str; 4] = [
@@ -68,7 +68,7 @@ pub(super) fn parse(call: &Call<'_>, engine: &Engine) -> Result<LaunchRequest, R
         devices: devices(&root)?,
         public_address: nic.public,
         nic_description: nic.description,
-        nic_stays: nic.stays,
+        keep_nic: nic.keep,
         profile: profile.text("Arn").or_else(|| profile.text("Name")),
         metadata: metadata(&root.scope("MetadataOptions"))?,
         market,
@@ -87,7 +87,7 @@ fn counts(root: &Scope<'_>) -> Result<(u32, u32), Refusal> {
         let number: Option<u32> = root.number(name)?;
         let number = number.ok_or_else(|| Refusal::missing(name))?;
         if number == 0 {
-            Err(root.bad(name, "0", "Expected a positive integer."))
+            Err(root.invalid(name, "0", "Expected a positive integer."))
         } else {
             Ok(number)
         }
@@ -100,7 +100,7 @@ fn counts(root: &Scope<'_>) -> Result<(u32, u32), Refusal> {
         return Err(Refusal::invalid(message));
     }
     if max > 1000 {
-        return Err(root.bad("MaxCount", &max.to_string(), "Expected at most 1000."));
+        return Err(root.invalid("MaxCount", &max.to_string(), "Expected at most 1000."));
     }
     Ok((min, max))
 }
@@ -111,13 +111,13 @@ fn token(call: &Call<'_>) -> Result<Option<(String, uuid::Uuid)>, Refusal> {
         return Ok(None);
     };
     if token.len() > 64 || !token.is_ascii() {
-        return Err(root.bad(
+        return Err(root.invalid(
             "ClientToken",
             &token,
             "Expected at most 64 ASCII characters.",
         ));
     }
-    Ok(Some((token, call.params.digest(&NOT_COMPARED))))
+    Ok(Some((token, call.params.digest(&IGNORED_IN_DIGEST))))
 }
 
 /// Decodes user data. Empty user data is the same as none.
@@ -136,9 +136,9 @@ pub(super) fn user_data(encoded: Option<String>) -> Result<Option<Arc<[u8]>>, Re
             "Invalid BASE64 encoding of user data.",
         )
     })?;
-    if data.len() > MOST_USER_DATA {
+    if data.len() > MAX_USER_DATA_BYTES {
         return Err(Refusal::invalid(format!(
-            "User data is limited to {MOST_USER_DATA} bytes"
+            "User data is limited to {MAX_USER_DATA_BYTES} bytes"
         )));
     }
     Ok(Some(data.into()))
@@ -177,7 +177,7 @@ fn devices(root: &Scope<'_>) -> Result<Vec<DeviceRequest>, Refusal> {
         let ebs = scope.scope("Ebs");
         let gib: Option<u32> = ebs.number("VolumeSize")?;
         if let Some(size) = gib.filter(|gib| !(1..=65_536).contains(gib)) {
-            return Err(ebs.bad("VolumeSize", &size.to_string(), "Expected 1 to 65536."));
+            return Err(ebs.invalid("VolumeSize", &size.to_string(), "Expected 1 to 65536."));
         }
         Ok(DeviceRequest {
             name: scope.required("DeviceName")?,
@@ -200,7 +200,7 @@ fn devices(root: &Scope<'_>) -> Result<Vec<DeviceRequest>, Refusal> {
 #[derive(Debug, Default)]
 struct NicRequest {
     given: bool,
-    stays: bool,
+    keep: bool,
     subnet: Option<String>,
     groups: Vec<String>,
     public: Option<bool>,
@@ -219,7 +219,7 @@ fn nic(root: &Scope<'_>) -> Result<NicRequest, Refusal> {
     }
     Ok(NicRequest {
         given: true,
-        stays: scope.flag("DeleteOnTermination")? == Some(false),
+        keep: scope.flag("DeleteOnTermination")? == Some(false),
         subnet: scope.text("SubnetId"),
         groups: scope.list("SecurityGroupId"),
         public: scope.flag("AssociatePublicIpAddress")?,
@@ -244,7 +244,7 @@ fn market(root: &Scope<'_>) -> Result<(Market, SpotKind), Refusal> {
         "InstanceInterruptionBehavior",
         &[("terminate", ()), ("stop", ()), ("hibernate", ())],
     )?;
-    if options.is_given() && market == Market::OnDemand {
+    if options.is_present() && market == Market::OnDemand {
         return Err(Refusal::missing("InstanceMarketOptions.MarketType"));
     }
     Ok((market, kind))
@@ -257,7 +257,7 @@ fn metadata(scope: &Scope<'_>) -> Result<MetadataOptions, Refusal> {
         .number("HttpPutResponseHopLimit")?
         .unwrap_or(default.hop_limit);
     if !(1..=64).contains(&hop_limit) {
-        return Err(scope.bad(
+        return Err(scope.invalid(
             "HttpPutResponseHopLimit",
             &hop_limit.to_string(),
             "Expected 1 to 64.",

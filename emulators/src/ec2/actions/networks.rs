@@ -43,21 +43,21 @@ pub(super) fn subnets(call: &Call<'_>, engine: &mut Engine) -> Result<String, Re
             &unknown,
         ));
     }
-    let asked = |subnet: &Subnet| {
+    let requested = |subnet: &Subnet| {
         (ids.is_empty() || ids.contains(&subnet.id)) && filter::passes(subnet, &filters)
     };
-    let page = page_of(all, &paging, asked);
+    let page = page_of(all, &paging, requested);
     call.reply(&Subnets {
         subnet_set: page
             .items
             .into_iter()
-            .map(|subnet| shown_subnet(engine, subnet))
+            .map(|subnet| subnet_shape(engine, subnet))
             .collect(),
         next_token: call.next_token(page.next),
     })
 }
 
-fn shown_subnet(engine: &mut Engine, subnet: Subnet) -> shape::Subnet {
+fn subnet_shape(engine: &mut Engine, subnet: Subnet) -> shape::Subnet {
     let (account, region) = (engine.core.knobs.account.clone(), &engine.core.knobs.region);
     let first = engine
         .core
@@ -117,13 +117,13 @@ pub(super) fn groups(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
         let message = format!("The security group '{missing}' does not exist");
         return Err(Refusal::client("InvalidGroup.NotFound", message));
     }
-    let asked = |group: &SecurityGroup| {
+    let requested = |group: &SecurityGroup| {
         (ids.is_empty() || ids.contains(&group.id))
             && (names.is_empty() || names.contains(&group.name))
             && filter::passes(group, &filters)
     };
-    let page = page_of(all, &paging, asked);
-    let shown = page.items.into_iter().map(|group| shape::SecurityGroup {
+    let page = page_of(all, &paging, requested);
+    let shapes = page.items.into_iter().map(|group| shape::SecurityGroup {
         owner_id: engine.core.knobs.account.clone(),
         security_group_arn: format!(
             "arn:aws:ec2:{}:{}:security-group/{}",
@@ -138,7 +138,7 @@ pub(super) fn groups(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
         tag_set: tag_set(&group.tags),
     });
     call.reply(&Groups {
-        security_group_info: shown.collect(),
+        security_group_info: shapes.collect(),
         next_token: call.next_token(page.next),
     })
 }

@@ -41,14 +41,14 @@ pub(super) fn change(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
         call.finish()?;
         engine.terminate(&ids, mode)?
     };
-    let word = call.context.state.as_deref();
-    let shown = changes.into_iter().map(|change| StateChange {
+    let state_name = call.context.state.as_deref();
+    let shapes = changes.into_iter().map(|change| StateChange {
         instance_id: change.id,
-        current_state: view::state(change.after, word),
+        current_state: view::state(change.after, state_name),
         previous_state: view::state(change.before, None),
     });
     call.reply(&Reply {
-        instances_set: shown.collect(),
+        instances_set: shapes.collect(),
     })
 }
 
@@ -57,5 +57,5 @@ pub(super) fn reboot(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
     let mode = call.mode()?;
     call.finish()?;
     engine.reboot(&ids, mode)?;
-    call.done()
+    call.success()
 }

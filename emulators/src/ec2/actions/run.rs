@@ -14,11 +14,11 @@ pub(super) fn run(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusa
     let planned_failures =
         planned_failures.map(|failure| Reason::new(&failure.code, &failure.message));
     let launched = engine.launch(&request, planned_failures.as_ref(), mode)?;
-    let seen: Vec<_> = launched
+    let read: Vec<_> = launched
         .iter()
         .filter_map(|seq| Some((*seq, engine.instances.get(seq)?.current().clone())))
         .collect();
-    let reservations = view::reservations(engine, &seen, call.context.state.as_deref());
+    let reservations = view::reservations(engine, &read, call.context.state.as_deref());
     // A replay whose instances have all expired does not get here: its token is spent.
     let reservation = reservations
         .into_iter()

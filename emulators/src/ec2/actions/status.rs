@@ -59,7 +59,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
             values: vec!["running".to_owned()],
         });
     }
-    let (seen, next) = if ids.is_empty() {
+    let (read, next) = if ids.is_empty() {
         let page = engine.instances_page(&filters, &paging, call.context.read_lag)?;
         (page.items, page.next)
     } else if paged {
@@ -71,7 +71,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
             None,
         )
     };
-    let statuses = seen
+    let statuses = read
         .iter()
         .filter_map(|(seq, version)| status(call, engine, *seq, version));
     let passes = |status: &InstanceStatus| {

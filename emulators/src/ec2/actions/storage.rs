@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{
     Call,
-    view_nic::{Shown, network_interface},
+    view_nic::{NicContext, network_interface},
 };
 use crate::ec2::{
     engine::{
@@ -13,7 +13,7 @@ use crate::ec2::{
         page::PageRequest,
         read::check_ids,
         storage::Volume,
-        tags::{no_nic, no_volume},
+        tags::{nic_not_found, volume_not_found},
     },
     error::Refusal,
     shapes::{storage as shape, tag_set},
@@ -35,7 +35,7 @@ pub(super) fn volumes(call: &Call<'_>, engine: &mut Engine) -> Result<String, Re
     call.finish_read()?;
     check_ids(&ids, "vol", "InvalidVolumeID.Malformed")?;
     if let Some(id) = ids.iter().find(|id| engine.volume(id).is_none()) {
-        return Err(no_volume(id));
+        return Err(volume_not_found(id));
     }
     by_ids(&mut filters, "volume-id", ids, &mut paging, paged)?;
     let page = engine.volumes_page(&filters, &paging)?;
@@ -43,7 +43,7 @@ pub(super) fn volumes(call: &Call<'_>, engine: &mut Engine) -> Result<String, Re
         volume_set: page
             .items
             .into_iter()
-            .map(|volume| shown(engine, volume))
+            .map(|volume| volume_shape(engine, volume))
             .collect(),
         next_token: call.next_token(page.next),
     })
@@ -72,7 +72,7 @@ fn by_ids(
     Ok(())
 }
 
-fn shown(engine: &Engine, volume: Volume) -> shape::Volume {
+fn volume_shape(engine: &Engine, volume: Volume) -> shape::Volume {
     let Volume {
         id,
         zone,
@@ -129,7 +129,7 @@ pub(super) fn nics(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refus
     call.finish_read()?;
     check_ids(&ids, "eni", "InvalidNetworkInterfaceId.Malformed")?;
     if let Some(id) = ids.iter().find(|id| engine.nic(id).is_none()) {
-        return Err(no_nic(id));
+        return Err(nic_not_found(id));
     }
     by_ids(
         &mut filters,
@@ -139,16 +139,16 @@ pub(super) fn nics(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refus
         paged,
     )?;
     let page = engine.nics_page(&filters, &paging)?;
-    let shown = page.items.iter().map(|nic| {
+    let volume_shape = page.items.iter().map(|nic| {
         let instance = nic
             .attached_to
             .as_deref()
             .and_then(|id| engine.instance(id));
         let public = instance.and_then(|instance| instance.current().public_ip);
-        network_interface(engine, nic, public, Shown::Alone)
+        network_interface(engine, nic, public, NicContext::Standalone)
     });
     call.reply(&Nics {
-        network_interface_set: shown.collect(),
+        network_interface_set: volume_shape.collect(),
         next_token: call.next_token(page.next),
     })
 }

@@ -18,20 +18,20 @@ pub(super) fn create(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
         return Err(Refusal::missing("Tag"));
     }
     engine.create_tags(&ids, &tags, mode)?;
-    call.done()
+    call.success()
 }
 
 pub(super) fn delete(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.ids("ResourceId")?;
-    let which = call.root().groups("Tag");
-    let which = which
+    let removals = call.root().groups("Tag");
+    let removals = removals
         .iter()
         .map(|tag| Ok((tag.required("Key")?, tag.text("Value"))));
-    let which: Vec<(String, Option<String>)> = which.collect::<Result<_, Refusal>>()?;
+    let removals: Vec<(String, Option<String>)> = removals.collect::<Result<_, Refusal>>()?;
     let mode = call.mode()?;
     call.finish()?;
-    engine.delete_tags(&ids, &which, mode)?;
-    call.done()
+    engine.delete_tags(&ids, &removals, mode)?;
+    call.success()
 }
 
 #[derive(Debug, Serialize)]

@@ -46,17 +46,17 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
         return Err(Refusal::combination(message));
     }
     filter::check::<TypeSpec>(&filters)?;
-    let asked = |spec: &TypeSpec| names.is_empty() || names.contains(&spec.name);
+    let requested = |spec: &TypeSpec| names.is_empty() || names.contains(&spec.name);
     let page = page_of(types.clone(), &paging, |spec| {
-        asked(spec) && filter::passes(spec, &filters)
+        requested(spec) && filter::passes(spec, &filters)
     });
     call.reply(&Reply {
-        instance_type_set: page.items.into_iter().map(shown).collect(),
+        instance_type_set: page.items.into_iter().map(type_shape).collect(),
         next_token: call.next_token(page.next),
     })
 }
 
-fn shown(spec: TypeSpec) -> InstanceType {
+fn type_shape(spec: TypeSpec) -> InstanceType {
     let burstable = spec.name.starts_with('t');
     InstanceType {
         current_generation: !matches!(spec.name.split('.').next(), Some("m1" | "t1" | "t2")),
@@ -113,7 +113,7 @@ impl Filtered for TypeSpec {
     fn values(&self, name: &str) -> Vec<String> {
         match name {
             "bare-metal" => vec!["false".to_owned()],
-            "current-generation" => vec![shown(self.clone()).current_generation.to_string()],
+            "current-generation" => vec![type_shape(self.clone()).current_generation.to_string()],
             "instance-type" => vec![self.name.clone()],
             "memory-info.size-in-mib" => vec![self.memory_mib.to_string()],
             "processor-info.supported-architecture" => vec![self.architecture.clone()],

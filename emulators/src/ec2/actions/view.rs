@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use super::view_nic::{Shown, network_interface};
+use super::view_nic::{NicContext, network_interface};
 use crate::ec2::{
     catalog::VPC,
     engine::{
@@ -20,12 +20,12 @@ use crate::ec2::{
 /// Returns instances in their reservations; `word` replaces every state name if given.
 pub(super) fn reservations(
     engine: &Engine,
-    seen: &[(Seq, Version)],
-    word: Option<&str>,
+    read: &[(Seq, Version)],
+    state_name: Option<&str>,
 ) -> Vec<Reservation> {
     let mut reservations: Vec<Reservation> = Vec::new();
     let mut instances: Vec<Vec<shape::Instance>> = Vec::new();
-    for (seq, version) in seen {
+    for (seq, version) in read {
         let Some(record) = engine.instances.get(seq) else {
             continue;
         };
@@ -43,7 +43,7 @@ pub(super) fn reservations(
             instances.push(Vec::new());
         }
         if let Some(last) = instances.last_mut() {
-            last.push(instance(engine, record, version, word));
+            last.push(instance(engine, record, version, state_name));
         }
     }
     for (reservation, instances) in reservations.iter_mut().zip(instances) {
@@ -53,10 +53,10 @@ pub(super) fn reservations(
 }
 
 /// Returns a state as number and name.
-pub(super) fn state(state: State, word: Option<&str>) -> InstanceState {
+pub(super) fn state(state: State, state_name: Option<&str>) -> InstanceState {
     InstanceState {
         code: state.code(),
-        name: word.unwrap_or(state.name()).to_owned(),
+        name: state_name.unwrap_or(state.name()).to_owned(),
     }
 }
 
@@ -64,7 +64,7 @@ fn instance(
     engine: &Engine,
     record: &Instance,
     version: &Version,
-    word: Option<&str>,
+    state_name: Option<&str>,
 ) -> shape::Instance {
     let fixed = &record.fixed;
     let gone = version.state == State::Terminated;
@@ -90,7 +90,7 @@ fn instance(
     shape::Instance {
         instance_id: fixed.id.clone(),
         image_id: fixed.image.clone(),
-        instance_state: state(version.state, word),
+        instance_state: state(version.state, state_name),
         private_dns_name: if gone {
             String::new()
         } else {
@@ -149,7 +149,7 @@ fn instance(
         hypervisor: "xen",
         network_interface_set: nics
             .iter()
-            .map(|(_, nic)| network_interface(engine, nic, public, Shown::InInstance))
+            .map(|(_, nic)| network_interface(engine, nic, public, NicContext::InInstance))
             .collect(),
         iam_instance_profile: fixed.profile.as_ref().map(|profile| shape::Profile {
             arn: match profile.strip_prefix("arn:") {

@@ -14,18 +14,18 @@ use crate::ec2::{
 
 /// The document that a network interface is part of: the two have different elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum NicContext {
     InInstance,
-    Alone,
+    Standalone,
 }
 
 pub(super) fn network_interface(
     engine: &Engine,
     nic: &Nic,
     public: Option<Ipv4Addr>,
-    shown: Shown,
+    context: NicContext,
 ) -> NetworkInterface {
-    let alone = shown == Shown::Alone;
+    let standalone = context == NicContext::Standalone;
     let account = &engine.core.knobs.account;
     let association = public.map(|ip| Association {
         public_ip: ip.to_string(),
@@ -36,10 +36,10 @@ pub(super) fn network_interface(
         network_interface_id: nic.id.clone(),
         subnet_id: nic.subnet.clone(),
         vpc_id: VPC,
-        availability_zone: alone.then(|| nic.zone.clone()),
+        availability_zone: standalone.then(|| nic.zone.clone()),
         description: nic.description.clone(),
         owner_id: account.clone(),
-        requester_managed: alone.then_some(false),
+        requester_managed: standalone.then_some(false),
         status: if nic.attached_to.is_some() {
             "in-use"
         } else {
@@ -52,8 +52,8 @@ pub(super) fn network_interface(
         group_set: groups(engine, &nic.groups),
         attachment: nic.attached_to.as_ref().map(|instance| NicAttachment {
             attachment_id: nic.attachment.clone(),
-            instance_id: alone.then(|| instance.clone()),
-            instance_owner_id: alone.then(|| account.clone()),
+            instance_id: standalone.then(|| instance.clone()),
+            instance_owner_id: standalone.then(|| account.clone()),
             device_index: 0,
             status: "attached",
             attach_time: engine.stamp(nic.created),
@@ -61,7 +61,7 @@ pub(super) fn network_interface(
             network_card_index: 0,
         }),
         association: association.clone(),
-        tag_set: alone.then(|| tag_set(&nic.tags)),
+        tag_set: standalone.then(|| tag_set(&nic.tags)),
         private_ip_addresses_set: [PrivateAddress {
             private_ip_address: nic.private_ip.to_string(),
             private_dns_name: private_name(nic.private_ip),

@@ -60,12 +60,12 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
         let message = format!("Invalid availability zones: [{}]", unknown.join(", "));
         return Err(Refusal::invalid(message));
     }
-    let asked = |zone: &&Zone<'_>| {
+    let requested = |zone: &&Zone<'_>| {
         (names.is_empty() || names.iter().any(|name| name == zone.name))
             && (ids.is_empty() || ids.contains(&zone.id))
             && filter::passes(*zone, &filters)
     };
-    let shown = zones.iter().filter(asked).map(|zone| shape::Zone {
+    let shapes = zones.iter().filter(requested).map(|zone| shape::Zone {
         zone_name: zone.name.to_owned(),
         zone_state: "available",
         region_name: region.to_owned(),
@@ -77,7 +77,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
         message_set: Set::default(),
     });
     call.reply(&Zones {
-        availability_zone_info: shown.collect(),
+        availability_zone_info: shapes.collect(),
     })
 }
 

@@ -4,7 +4,7 @@ use super::record::Tags;
 use crate::ec2::error::Refusal;
 
 /// The maximum number of values in the filters of one request.
-const MOST_VALUES: usize = 200;
+const MAX_VALUES: usize = 200;
 
 /// One filter: its values are ORed, filters are ANDed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,10 +41,10 @@ pub(crate) fn check<T: Filtered>(filters: &[Filter]) -> Result<(), Refusal> {
         .iter()
         .map(|filter| filter.values.len())
         .sum::<usize>()
-        > MOST_VALUES
+        > MAX_VALUES
     {
         let message = format!(
-            "The maximum number of filter values specified on a single call is {MOST_VALUES}"
+            "The maximum number of filter values specified on a single call is {MAX_VALUES}"
         );
         return Err(Refusal::client("FilterLimitExceeded", message));
     }
@@ -104,15 +104,15 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
             }
             Some(PatternToken::Plain(_)) | None => {}
         }
-        let Some((after, swallowed)) = star else {
+        let Some((after, star_end)) = star else {
             return false;
         };
-        (p, t) = (after, swallowed + 1);
+        (p, t) = (after, star_end + 1);
         star = Some((after, t));
     }
     pattern[p..]
         .iter()
-        .all(|glyph| matches!(glyph, PatternToken::Many))
+        .all(|token| matches!(token, PatternToken::Many))
 }
 
 enum PatternToken {
@@ -122,17 +122,17 @@ enum PatternToken {
 }
 
 fn parse(pattern: &str) -> Vec<PatternToken> {
-    let mut glyphs = Vec::new();
+    let mut tokens = Vec::new();
     let mut chars = pattern.chars();
     while let Some(c) = chars.next() {
-        glyphs.push(match c {
+        tokens.push(match c {
             '*' => PatternToken::Many,
             '?' => PatternToken::One,
             '\\' => PatternToken::Plain(chars.next().unwrap_or('\\')),
             c => PatternToken::Plain(c),
         });
     }
-    glyphs
+    tokens
 }
 
 #[cfg(test)]

@@ -164,7 +164,7 @@ impl Engine {
 
     pub(super) fn image_for_launch(&self, id: &str) -> Result<ImageRecord, Refusal> {
         check_ids(&[id.to_owned()], "ami", "InvalidAMIID.Malformed")?;
-        let image = self.image(id).ok_or_else(|| no_image(id))?;
+        let image = self.image(id).ok_or_else(|| image_not_found(id))?;
         if image.is_available {
             return Ok(image);
         }
@@ -203,7 +203,7 @@ fn check_name(name: &str) -> Result<(), Refusal> {
     Err(Refusal::client("InvalidAMIName.Malformed", message))
 }
 
-pub(crate) fn no_image(id: &str) -> Refusal {
+pub(crate) fn image_not_found(id: &str) -> Refusal {
     Refusal::client(
         "InvalidAMIID.NotFound",
         format!("The image id '[{id}]' does not exist"),

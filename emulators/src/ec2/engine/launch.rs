@@ -39,7 +39,7 @@ pub(crate) struct LaunchRequest {
     pub(crate) devices: Vec<DeviceRequest>,
     pub(crate) public_address: Option<bool>,
     pub(crate) nic_description: String,
-    pub(crate) nic_stays: bool,
+    pub(crate) keep_nic: bool,
     pub(crate) profile: Option<String>,
     pub(crate) metadata: MetadataOptions,
     pub(crate) market: Market,
@@ -114,13 +114,13 @@ impl Engine {
             .as_ref()
             .map(|(token, digest)| ((token.clone(), self.token_zone(request)), *digest));
         if let Some((key, digest)) = &token {
-            if let Some(before) = self.replay(key, *digest)? {
-                return mode.check_dry_run().map(|()| before);
+            if let Some(replayed) = self.replay(key, *digest)? {
+                return mode.check_dry_run().map(|()| replayed);
             }
         }
         let plan = self.plan(request)?;
         mode.check_dry_run()?;
-        let (subnet, count) = self.place(request, &plan)?;
+        let (subnet, count) = self.choose_subnet(request, &plan)?;
         let reservation = self.ids.next("r");
         let mut launched = Vec::new();
         for number in 0..count {
@@ -129,7 +129,7 @@ impl Engine {
             };
             let batch = (reservation.as_str(), number);
             let key = token.as_ref().map(|(key, _)| key.clone());
-            let seq = self.make(request, &plan, &subnet, batch, address);
+            let seq = self.create_instance(request, &plan, &subnet, batch, address);
             if let Some(instance) = self.instances.get_mut(&seq) {
                 instance.token_key = key;
                 instance.planned_failures = instance
@@ -155,7 +155,7 @@ impl Engine {
     }
 
     /// Creates one pending instance.
-    fn make(
+    fn create_instance(
         &mut self,
         request: &LaunchRequest,
         plan: &Plan,
@@ -215,7 +215,7 @@ impl Engine {
             volumes,
             nics: vec![nic],
             holds_machine: false,
-            planned_failures: over_quota.then(too_many_volumes),
+            planned_failures: over_quota.then(volume_limit_reason),
             console: Vec::new(),
             boots: 0,
             transition: 0,
@@ -236,6 +236,6 @@ impl Engine {
     }
 }
 
-fn too_many_volumes() -> Reason {
+fn volume_limit_reason() -> Reason {
     Reason::new("Client.VolumeLimitExceeded", "Volume limit exceeded")
 }

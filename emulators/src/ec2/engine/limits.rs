@@ -16,34 +16,34 @@ use crate::{
 };
 
 /// How many of the first and the last addresses of a subnet EC2 reserves.
-const KEPT: (u32, u32) = (4, 1);
+const RESERVED: (u32, u32) = (4, 1);
 
 impl Engine {
     /// Returns the subnet of a launch and the number of instances: as many as possible, and at
     /// least the requested minimum.
-    pub(super) fn place(
+    pub(super) fn choose_subnet(
         &mut self,
         request: &LaunchRequest,
         plan: &Plan,
     ) -> Result<(Subnet, u32), Refusal> {
-        let (least, most) = (u64::from(request.min), u64::from(request.max));
-        let most = self.within_quota(&plan.spec, request.market, least, most)?;
+        let (min, max) = (u64::from(request.min), u64::from(request.max));
+        let max = self.limit_to_quota(&plan.spec, request.market, min, max)?;
         let mut best: Option<(u64, &Subnet)> = None;
-        for subnet in &plan.places {
+        for subnet in &plan.subnets {
             let machines = self.free_machines(&plan.spec.name, &subnet.zone, request.market);
-            let fits = machines.min(self.pool(subnet).free()).min(most);
-            if best.is_none_or(|(most_so_far, _)| fits > most_so_far) {
-                best = Some((fits, subnet));
+            let count = machines.min(self.pool(subnet).free()).min(max);
+            if best.is_none_or(|(best_count, _)| count > best_count) {
+                best = Some((count, subnet));
             }
         }
-        let Some((fits, subnet)) = best else {
+        let Some((count, subnet)) = best else {
             return Err(Refusal::internal());
         };
-        if fits >= least {
-            return Ok((subnet.clone(), u32::try_from(fits).unwrap_or(request.max)));
+        if count >= min {
+            return Ok((subnet.clone(), u32::try_from(count).unwrap_or(request.max)));
         }
         let machines = self.free_machines(&plan.spec.name, &subnet.zone, request.market);
-        if machines >= least {
+        if machines >= min {
             let message = format!(
                 "There are not enough free addresses in subnet '{}' to satisfy the requested number of instances.",
                 subnet.id
@@ -57,20 +57,20 @@ impl Engine {
     }
 
     /// Returns how many of `most` the quotas allow, or the quota that allows fewer than `least`.
-    fn within_quota(
+    fn limit_to_quota(
         &self,
         spec: &TypeSpec,
         market: Market,
-        least: u64,
-        most: u64,
+        min: u64,
+        max: u64,
     ) -> Result<u64, Refusal> {
-        let mut fits = most;
+        let mut count = max;
         if let Some(limit) = self.core.knobs.instance_quota {
-            fits = fits
+            count = count
                 .min(limit.saturating_sub(self.core.usage.in_use().map(|(_, count)| count).sum()));
-            if fits < least {
+            if count < min {
                 let message = format!(
-                    "Your quota allows for {limit} running instance(s). You requested at least {least}."
+                    "Your quota allows for {limit} running instance(s). You requested at least {min}."
                 );
                 return Err(Refusal::client("InstanceLimitExceeded", message));
             }
@@ -81,8 +81,8 @@ impl Engine {
         };
         if let Some(limit) = quota {
             let left = limit.saturating_sub(self.vcpus(market));
-            fits = fits.min(left / u64::from(spec.vcpus.max(1)));
-            if fits < least {
+            count = count.min(left / u64::from(spec.vcpus.max(1)));
+            if count < min {
                 return Err(match market {
                     Market::OnDemand => Refusal::vcpu_quota(limit),
                     Market::Spot => Refusal::client(
@@ -92,7 +92,7 @@ impl Engine {
                 });
             }
         }
-        Ok(fits)
+        Ok(count)
     }
 
     /// Returns the vCPUs in use on a market.
@@ -102,7 +102,7 @@ impl Engine {
             .core
             .usage
             .in_use()
-            .filter(|((_, _, on), _)| *on == market);
+            .filter(|((_, _, used_market), _)| *used_market == market);
         used.map(|((name, _, _), count)| count * of(name).map_or(1, |spec| u64::from(spec.vcpus)))
             .sum()
     }
@@ -120,7 +120,7 @@ impl Engine {
         };
         let (fixed, name) = (&instance.fixed, &instance.current().instance_type);
         let spec = self.spec(name)?;
-        self.within_quota(spec, fixed.market, 1, 1)?;
+        self.limit_to_quota(spec, fixed.market, 1, 1)?;
         if self.free_machines(name, &fixed.zone, fixed.market) == 0 {
             return Err(Refusal::capacity(name, &fixed.zone));
         }
@@ -128,36 +128,36 @@ impl Engine {
     }
 
     pub(super) fn take_machine(&mut self, seq: Seq) {
-        self.hold(seq, true);
+        self.set_machine_held(seq, true);
     }
 
     pub(super) fn release_machine(&mut self, seq: Seq) {
-        self.hold(seq, false);
+        self.set_machine_held(seq, false);
     }
 
-    fn hold(&mut self, seq: Seq, hold: bool) {
+    fn set_machine_held(&mut self, seq: Seq, set_machine_held: bool) {
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
         };
-        if instance.holds_machine == hold {
+        if instance.holds_machine == set_machine_held {
             return;
         }
-        instance.holds_machine = hold;
+        instance.holds_machine = set_machine_held;
         let kind = (
             instance.current().instance_type.clone(),
             instance.fixed.zone.clone(),
             instance.fixed.market,
         );
-        if hold {
+        if set_machine_held {
             self.core.usage.reserve(kind);
         } else {
             self.core.usage.release(&kind);
         }
     }
 
-    pub(super) fn volume_quota_exceeded(&self, more: usize) -> bool {
+    pub(super) fn volume_quota_exceeded(&self, additional: usize) -> bool {
         let quota = self.core.knobs.volume_quota;
-        quota.is_some_and(|quota| self.volumes.len() as u64 + more as u64 > quota)
+        quota.is_some_and(|quota| self.volumes.len() as u64 + additional as u64 > quota)
     }
 
     /// Returns why a launch fails late, if the knobs say so.
@@ -173,7 +173,7 @@ impl Engine {
         let pools = &mut self.subnet_pools;
         pools
             .entry(subnet.id.clone())
-            .or_insert_with(|| AddressPool::subnet(subnet.cidr, KEPT))
+            .or_insert_with(|| AddressPool::subnet(subnet.cidr, RESERVED))
     }
 
     /// Returns how many addresses of a subnet are free.

@@ -81,12 +81,12 @@ impl Engine {
     /// Performs an external action and returns the ids of the resources.
     pub(crate) fn perform(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         let paused = self.core.pause_observation();
-        let result = self.carry_out(action);
+        let result = self.apply_action(action);
         self.core.resume_observation(&paused);
         result
     }
 
-    fn carry_out(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
+    fn apply_action(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         match action {
             ExternalAction::LaunchExternal {
                 image,
@@ -139,10 +139,10 @@ impl Engine {
         &mut self,
         id: String,
         code: &str,
-        words: &str,
+        message: &str,
     ) -> Result<Vec<String>, Refusal> {
         for seq in self.find(std::slice::from_ref(&id))? {
-            self.begin_terminate(seq, &Reason::new(code, words));
+            self.begin_terminate(seq, &Reason::new(code, message));
         }
         Ok(vec![id])
     }
@@ -178,14 +178,14 @@ impl Engine {
     ) -> Result<LaunchRequest, Refusal> {
         let first = self.images.values().next().map(|image| image.id.clone());
         let image = image.or(first).ok_or_else(|| Refusal::missing("ImageId"))?;
-        let fits = self.image(&image).map(|image| image.architecture);
-        let fitting = self
+        let architecture = self.image(&image).map(|image| image.architecture);
+        let matching_type = self
             .core
             .knobs
             .types
             .iter()
-            .find(|spec| Some(&spec.architecture) == fits.as_ref());
-        let instance_type = instance_type.or_else(|| fitting.map(|spec| spec.name.clone()));
+            .find(|spec| Some(&spec.architecture) == architecture.as_ref());
+        let instance_type = instance_type.or_else(|| matching_type.map(|spec| spec.name.clone()));
         Ok(LaunchRequest {
             image,
             instance_type: instance_type.unwrap_or_default(),
@@ -203,7 +203,7 @@ impl Engine {
             devices: Vec::new(),
             public_address: None,
             nic_description: String::new(),
-            nic_stays: false,
+            keep_nic: false,
             profile: None,
             metadata: MetadataOptions::default(),
             market: Market::OnDemand,

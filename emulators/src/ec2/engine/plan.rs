@@ -18,7 +18,7 @@ pub(crate) struct Plan {
     pub(crate) image: ImageRecord,
     pub(crate) spec: TypeSpec,
     /// The subnets that are possible; never empty.
-    pub(crate) places: Vec<Subnet>,
+    pub(crate) subnets: Vec<Subnet>,
     pub(crate) groups: Vec<String>,
     pub(crate) devices: Vec<Device>,
 }
@@ -37,7 +37,7 @@ impl Engine {
         self.check_key(request.key_name.as_deref())?;
         self.check_profile(request.profile.as_deref())?;
         Ok(Plan {
-            places: self.places(request, &spec)?,
+            subnets: self.subnets(request, &spec)?,
             groups: self.groups(&request.groups)?,
             devices: devices(&image, &request.devices)?,
             image,
@@ -52,9 +52,9 @@ impl Engine {
     }
 
     /// Returns the subnets that are possible for a launch, the preferred one first.
-    fn places(&self, request: &LaunchRequest, spec: &TypeSpec) -> Result<Vec<Subnet>, Refusal> {
+    fn subnets(&self, request: &LaunchRequest, spec: &TypeSpec) -> Result<Vec<Subnet>, Refusal> {
         let subnets = &self.core.knobs.subnets;
-        let asked: Vec<&Subnet> = if let Some(id) = &request.subnet {
+        let requested: Vec<&Subnet> = if let Some(id) = &request.subnet {
             vec![self.subnet(id)?]
         } else {
             let zones = &self.core.knobs.zones;
@@ -63,14 +63,14 @@ impl Engine {
                     "Invalid availability zone: [{zone}]"
                 )));
             }
-            let wanted = zones
+            let needs_address = zones
                 .iter()
                 .filter(|zone| request.zone.as_ref().is_none_or(|only| only == *zone));
-            wanted
+            needs_address
                 .filter_map(|zone| subnets.iter().find(|subnet| subnet.zone == *zone))
                 .collect()
         };
-        let Some(first) = asked.first() else {
+        let Some(first) = requested.first() else {
             let message = "No default subnet for availability zone: 'null'.";
             return Err(Refusal::client("MissingInput", message));
         };
@@ -80,7 +80,7 @@ impl Engine {
                 first.id
             )));
         }
-        let offered: Vec<Subnet> = asked
+        let offered: Vec<Subnet> = requested
             .iter()
             .filter(|subnet| spec.is_in(&subnet.zone))
             .copied()
@@ -108,17 +108,17 @@ impl Engine {
     }
 
     /// Returns the ids of the requested groups, or of the default group.
-    fn groups(&self, asked: &[String]) -> Result<Vec<String>, Refusal> {
+    fn groups(&self, requested: &[String]) -> Result<Vec<String>, Refusal> {
         let known = &self.core.knobs.security_groups;
-        if asked.is_empty() {
+        if requested.is_empty() {
             return Ok(known.iter().take(1).map(|group| group.id.clone()).collect());
         }
-        read::check_ids(asked, "sg", "InvalidGroupId.Malformed")?;
-        let unknown = asked
+        read::check_ids(requested, "sg", "InvalidGroupId.Malformed")?;
+        let unknown = requested
             .iter()
             .find(|id| !known.iter().any(|group| group.id == **id));
         match unknown {
-            None => Ok(asked.to_vec()),
+            None => Ok(requested.to_vec()),
             Some(id) => {
                 let message = format!("The security group '{id}' does not exist");
                 Err(Refusal::client("InvalidGroup.NotFound", message))
@@ -158,8 +158,8 @@ impl Engine {
 }
 
 /// Returns the image's root volume with the requested changes, and the further volumes.
-fn devices(image: &ImageRecord, orders: &[DeviceRequest]) -> Result<Vec<Device>, Refusal> {
-    let bad = |message: String| Err(Refusal::client("InvalidBlockDeviceMapping", message));
+fn devices(image: &ImageRecord, requests: &[DeviceRequest]) -> Result<Vec<Device>, Refusal> {
+    let refuse = |message: String| Err(Refusal::client("InvalidBlockDeviceMapping", message));
     let mut devices = vec![Device {
         name: image.root_device.clone(),
         gib: image.root_gib,
@@ -169,19 +169,23 @@ fn devices(image: &ImageRecord, orders: &[DeviceRequest]) -> Result<Vec<Device>,
         encrypted: false,
         delete_on_termination: true,
     }];
-    for (number, request) in orders.iter().enumerate() {
+    for (number, request) in requests.iter().enumerate() {
         let name = &request.name;
-        if orders.iter().take(number).any(|other| other.name == *name) {
-            return bad(format!(
+        if requests
+            .iter()
+            .take(number)
+            .any(|other| other.name == *name)
+        {
+            return refuse(format!(
                 "The device '{name}' is used in more than one block-device mapping"
             ));
         }
         if *name == image.root_device {
             if request.absent {
-                return bad(format!("The root device '{name}' can not be left out"));
+                return refuse(format!("The root device '{name}' can not be left out"));
             }
             if let Some(gib) = request.gib.filter(|gib| *gib < image.root_gib) {
-                return bad(format!(
+                return refuse(format!(
                     "Volume of size {gib}GB is smaller than snapshot '{}', expect size >= {}GB",
                     image.snapshot, image.root_gib
                 ));
@@ -191,7 +195,7 @@ fn devices(image: &ImageRecord, orders: &[DeviceRequest]) -> Result<Vec<Device>,
             }
         } else if !request.absent {
             let Some(gib) = request.gib else {
-                return bad(format!(
+                return refuse(format!(
                     "The device '{name}' needs a size or a snapshot of this account"
                 ));
             };

@@ -99,7 +99,7 @@ impl Engine {
         }
         mode.check_dry_run()?;
         for seq in found {
-            self.booted(seq, "rebooted");
+            self.record_boot(seq, "rebooted");
         }
         Ok(())
     }
@@ -113,13 +113,13 @@ impl Engine {
                 .get(seq)
                 .is_some_and(|i| i.current().protected && !i.current().state.is_ending())
         };
-        let spared: Vec<(String, String)> = found
+        let protected_zones: Vec<(String, String)> = found
             .iter()
             .filter(protected)
             .filter_map(|seq| self.instances.get(seq))
             .map(|instance| (instance.fixed.zone.clone(), instance.fixed.id.clone()))
             .collect();
-        let refusal = spared.first().map(|(_, id)| {
+        let refusal = protected_zones.first().map(|(_, id)| {
             let message = format!(
                 "The instance '{id}' may not be terminated. Modify its 'disableApiTermination' instance attribute and \
                  try again."
@@ -129,13 +129,19 @@ impl Engine {
         if mode == Mode::DryRun {
             return Err(refusal.unwrap_or_else(Refusal::dry_run));
         }
-        let goes = |seq: &Seq| {
+        let may_terminate = |seq: &Seq| {
             let zone = self.instances.get(seq).map(|instance| &instance.fixed.zone);
-            zone.is_some_and(|zone| !spared.iter().any(|(spared, _)| spared == zone))
+            zone.is_some_and(|zone| {
+                !protected_zones
+                    .iter()
+                    .any(|(protected_zones, _)| protected_zones == zone)
+            })
         };
-        let going: Vec<Seq> = found.iter().copied().filter(goes).collect();
+        let terminating: Vec<Seq> = found.iter().copied().filter(may_terminate).collect();
         let reason = Reason::new("Client.UserInitiatedShutdown", "User initiated shutdown");
-        let changes = self.each(&going, |engine, seq| engine.begin_terminate(seq, &reason));
+        let changes = self.each(&terminating, |engine, seq| {
+            engine.begin_terminate(seq, &reason)
+        });
         refusal.map_or(Ok(changes), Err)
     }
 

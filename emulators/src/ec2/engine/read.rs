@@ -64,7 +64,7 @@ impl Engine {
         filter::check::<ReadInstance<'_>>(filters)?;
         let moment = self.moment(read_lag);
         self.core.records_read += ids.len() as u64;
-        let (mut seen, mut missing) = (Vec::new(), Vec::new());
+        let (mut found_instances, mut missing) = (Vec::new(), Vec::new());
         for id in ids {
             let found = self
                 .instance(id)
@@ -72,7 +72,7 @@ impl Engine {
             match found {
                 Some((instance, version)) => {
                     if filter::passes(&ReadInstance { instance, version }, filters) {
-                        seen.push((instance.seq, version.clone()));
+                        found_instances.push((instance.seq, version.clone()));
                     }
                 }
                 None => missing.push(id.as_str()),
@@ -85,9 +85,9 @@ impl Engine {
                 &missing,
             ));
         }
-        seen.sort_by_key(|(seq, _)| *seq);
-        seen.dedup_by_key(|(seq, _)| *seq);
-        Ok(seen)
+        found_instances.sort_by_key(|(seq, _)| *seq);
+        found_instances.dedup_by_key(|(seq, _)| *seq);
+        Ok(found_instances)
     }
 
     /// Returns a page of the instances that the filters select. Reads only the instances that the
@@ -100,24 +100,24 @@ impl Engine {
     ) -> Result<Page<(Seq, Version)>, Refusal> {
         filter::check::<ReadInstance<'_>>(filters)?;
         let moment = self.moment(read_lag);
-        let show = |seq: Seq| {
-            let seen = self.instances.get(&seq).and_then(|instance| {
+        let to_item = |seq: Seq| {
+            let found_instances = self.instances.get(&seq).and_then(|instance| {
                 let version = instance.version_at(moment)?;
-                let seen = ReadInstance { instance, version };
-                filter::passes(&seen, filters).then(|| (seq, version.clone()))
+                let found_instances = ReadInstance { instance, version };
+                filter::passes(&found_instances, filters).then(|| (seq, version.clone()))
             });
-            (seq, seen)
+            (seq, found_instances)
         };
         let (page, records_read) = match self.ids_in_filter(filters) {
             Some(seqs) => paging.take(
                 seqs.into_iter()
                     .filter(|seq| *seq > paging.position.after)
-                    .map(show),
+                    .map(to_item),
             ),
             None => paging.take(
                 self.instances
                     .find(&self.most_selective_keys(filters), paging.position.after)
-                    .map(show),
+                    .map(to_item),
             ),
         };
         self.core.records_read += records_read;
@@ -126,7 +126,7 @@ impl Engine {
 
     /// Returns the instances that an `instance-id` filter without wildcards names.
     fn ids_in_filter(&self, filters: &[Filter]) -> Option<Vec<Seq>> {
-        let ids = named(filters, "instance-id")?.iter();
+        let ids = exact_values(filters, "instance-id")?.iter();
         let mut seqs: Vec<Seq> = ids.filter_map(|id| self.by_id.get(id).copied()).collect();
         seqs.sort_unstable();
         seqs.dedup();
@@ -147,7 +147,7 @@ impl Engine {
         paging: &PageRequest,
     ) -> Result<Page<Volume>, Refusal> {
         filter::check::<Volume>(filters)?;
-        let show = |(seq, volume): (Seq, &Volume)| {
+        let to_item = |(seq, volume): (Seq, &Volume)| {
             (seq, filter::passes(volume, filters).then(|| volume.clone()))
         };
         let by_id = |id: &String| {
@@ -155,18 +155,19 @@ impl Engine {
                 .get(id)
                 .and_then(|seq| Some((*seq, self.volumes.get(seq)?)))
         };
-        let named = named(filters, "volume-id").map(|ids| ids.iter().filter_map(by_id).collect());
+        let exact_values =
+            exact_values(filters, "volume-id").map(|ids| ids.iter().filter_map(by_id).collect());
         let attached = || {
-            named_attachments(filters)
+            attached_instance_ids(filters)
                 .map(|ids| ids.iter().flat_map(|id| self.volumes_of(id)).collect())
         };
-        let (page, records_read) = match named.or_else(attached) {
-            Some(found) => paging.take(in_order(found, paging).map(show)),
+        let (page, records_read) = match exact_values.or_else(attached) {
+            Some(found) => paging.take(sort_after_position(found, paging).map(to_item)),
             None => paging.take(
                 self.volumes
                     .range(paging.position.after + 1..)
                     .map(|(seq, volume)| (*seq, volume))
-                    .map(show),
+                    .map(to_item),
             ),
         };
         self.core.records_read += records_read;
@@ -180,26 +181,26 @@ impl Engine {
         paging: &PageRequest,
     ) -> Result<Page<Nic>, Refusal> {
         filter::check::<Nic>(filters)?;
-        let show =
+        let to_item =
             |(seq, nic): (Seq, &Nic)| (seq, filter::passes(nic, filters).then(|| nic.clone()));
         let by_id = |id: &String| {
             self.nic_ids
                 .get(id)
                 .and_then(|seq| Some((*seq, self.nics.get(seq)?)))
         };
-        let named = named(filters, "network-interface-id")
+        let exact_values = exact_values(filters, "network-interface-id")
             .map(|ids| ids.iter().filter_map(by_id).collect());
         let attached = || {
-            named_attachments(filters)
+            attached_instance_ids(filters)
                 .map(|ids| ids.iter().flat_map(|id| self.nics_of(id)).collect())
         };
-        let (page, records_read) = match named.or_else(attached) {
-            Some(found) => paging.take(in_order(found, paging).map(show)),
+        let (page, records_read) = match exact_values.or_else(attached) {
+            Some(found) => paging.take(sort_after_position(found, paging).map(to_item)),
             None => paging.take(
                 self.nics
                     .range(paging.position.after + 1..)
                     .map(|(seq, nic)| (*seq, nic))
-                    .map(show),
+                    .map(to_item),
             ),
         };
         self.core.records_read += records_read;
@@ -237,7 +238,7 @@ fn keys_of(filter: &Filter) -> Option<Vec<Key>> {
 }
 
 /// Returns the values of a filter, if it is present without wildcards.
-fn named<'a>(filters: &'a [Filter], name: &str) -> Option<&'a [String]> {
+fn exact_values<'a>(filters: &'a [Filter], name: &str) -> Option<&'a [String]> {
     let filter = filters.iter().find(|filter| filter.name == name)?;
     filter
         .values
@@ -246,11 +247,11 @@ fn named<'a>(filters: &'a [Filter], name: &str) -> Option<&'a [String]> {
         .then_some(&filter.values)
 }
 
-fn named_attachments(filters: &[Filter]) -> Option<&[String]> {
-    named(filters, "attachment.instance-id")
+fn attached_instance_ids(filters: &[Filter]) -> Option<&[String]> {
+    exact_values(filters, "attachment.instance-id")
 }
 
-fn in_order<'a, T>(
+fn sort_after_position<'a, T>(
     mut items: Vec<(Seq, &'a T)>,
     paging: &PageRequest,
 ) -> impl Iterator<Item = (Seq, &'a T)> {

@@ -127,10 +127,10 @@ pub(crate) struct Reason {
 }
 
 impl Reason {
-    pub(crate) fn new(code: &str, words: &str) -> Self {
+    pub(crate) fn new(code: &str, text: &str) -> Self {
         Self {
             code: code.to_owned(),
-            message: format!("{code}: {words}"),
+            message: format!("{code}: {text}"),
         }
     }
 }

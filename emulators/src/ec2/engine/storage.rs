@@ -87,8 +87,8 @@ impl Engine {
         devices: &[Device],
         tags: &Tags,
     ) -> Vec<Seq> {
-        let make = |device: &Device| self.add_volume(zone, device.clone(), tags, Some(instance));
-        devices.iter().map(make).collect()
+        let create = |device: &Device| self.add_volume(zone, device.clone(), tags, Some(instance));
+        devices.iter().map(create).collect()
     }
 
     pub(super) fn add_volume(
@@ -126,7 +126,7 @@ impl Engine {
             private_ip: instance.private_ip,
             created: self.now(),
             tags: request.nic_tags.clone(),
-            delete_on_termination: !request.nic_stays,
+            delete_on_termination: !request.keep_nic,
             attached_to: Some(instance.id.clone()),
         };
         self.nics.insert(seq, nic);

@@ -28,7 +28,10 @@ impl Engine {
     ) -> Result<Page<TagRow>, Refusal> {
         filter::check::<TagRow>(filters)?;
         let moment = self.moment(read_lag);
-        let (first, passed) = (Place::of(paging.position.after), paging.position.after);
+        let (first, after) = (
+            TagPosition::parse(paging.position.after),
+            paging.position.after,
+        );
         let engine = &*self;
         let rows = Kind::ALL
             .into_iter()
@@ -40,7 +43,7 @@ impl Engine {
                     0
                 };
                 engine
-                    .tagged(kind, from, filters)
+                    .resources_of_kind(kind, from, filters)
                     .flat_map(move |(seq, id)| {
                         let tags = match kind {
                             Kind::Instance => engine
@@ -59,11 +62,11 @@ impl Engine {
                                     key: key.clone(),
                                     value: value.clone(),
                                 };
-                                (Place::position(kind, seq, number), row)
+                                (TagPosition::position(kind, seq, number), row)
                             })
                     })
             });
-        let rows = rows.filter(|(position, _)| *position > passed);
+        let rows = rows.filter(|(position, _)| *position > after);
         let (page, records_read) = paging.take(rows.map(|(position, row)| {
             let passes = filter::passes(&row, filters);
             (position, passes.then_some(row))
@@ -73,23 +76,23 @@ impl Engine {
     }
 
     /// Returns the resources of a kind from `from` on, or only the one that a filter names.
-    fn tagged<'a>(
+    fn resources_of_kind<'a>(
         &'a self,
         kind: Kind,
         from: Seq,
         filters: &[Filter],
     ) -> Box<dyn Iterator<Item = (Seq, &'a str)> + 'a> {
-        let named = filters
+        let by_id = filters
             .iter()
             .find(|f| f.name == "resource-id" && f.values.iter().all(|v| filter::is_plain(v)));
-        if let Some(named) = named {
+        if let Some(by_id) = by_id {
             let ids = match kind {
                 Kind::Instance => &self.by_id,
                 Kind::Volume => &self.volume_ids,
                 Kind::Nic => &self.nic_ids,
                 Kind::Image => &self.image_ids,
             };
-            let mut found: Vec<(Seq, &str)> = named
+            let mut found: Vec<(Seq, &str)> = by_id
                 .values
                 .iter()
                 .filter_map(|id| ids.get_key_value(id))
@@ -125,13 +128,13 @@ impl Engine {
 
 /// A position in the list of tags: the kind, the resource and the number of its tag.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct TagPosition {
     rank: u64,
     seq: Seq,
 }
 
-impl Place {
-    const fn of(position: u64) -> Self {
+impl TagPosition {
+    const fn parse(position: u64) -> Self {
         Self {
             rank: position >> 60,
             seq: (position >> 6) & ((1 << 54) - 1),

@@ -6,7 +6,7 @@ use super::{Engine, Mode, Seq, read::check_ids, record::Tags};
 use crate::ec2::error::Refusal;
 
 /// The maximum number of tags of a resource.
-const MOST: usize = 50;
+const MAX_TAGS: usize = 50;
 
 /// The kind of a tagged resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,8 +58,8 @@ pub(crate) fn check(tags: &Tags) -> Result<(), Refusal> {
             return Err(Refusal::invalid(message));
         }
     }
-    if tags.len() > MOST {
-        let message = format!("The maximum number of tags on a resource is {MOST}");
+    if tags.len() > MAX_TAGS {
+        let message = format!("The maximum number of tags on a resource is {MAX_TAGS}");
         return Err(Refusal::client("TagLimitExceeded", message));
     }
     Ok(())
@@ -88,19 +88,19 @@ impl Engine {
     pub(crate) fn delete_tags(
         &mut self,
         ids: &[String],
-        which: &[(String, Option<String>)],
+        removals: &[(String, Option<String>)],
         mode: Mode,
     ) -> Result<(), Refusal> {
         let mut changes = Vec::new();
         for (kind, seq) in self.resources(ids)? {
-            let mut kept = self.tags_of(kind, seq).cloned().unwrap_or_default();
-            kept.retain(|key, value| {
-                let named = |(k, v): &(String, Option<String>)| {
+            let mut remaining = self.tags_of(kind, seq).cloned().unwrap_or_default();
+            remaining.retain(|key, value| {
+                let is_removed = |(k, v): &(String, Option<String>)| {
                     k == key && v.as_ref().is_none_or(|v| v == value)
                 };
-                !(which.is_empty() || which.iter().any(named))
+                !(removals.is_empty() || removals.iter().any(is_removed))
             });
-            changes.push((kind, seq, kept));
+            changes.push((kind, seq, remaining));
         }
         self.set_tags(changes, mode)
     }
@@ -134,27 +134,30 @@ impl Engine {
     fn resources(&mut self, ids: &[String]) -> Result<Vec<(Kind, Seq)>, Refusal> {
         let mut found = Vec::new();
         for id in ids {
-            let one = std::slice::from_ref(id);
+            let id_slice = std::slice::from_ref(id);
             let prefix = id.split('-').next().unwrap_or_default();
             found.push(match prefix {
                 "i" => (
                     Kind::Instance,
-                    self.find(one)?.first().copied().unwrap_or_default(),
+                    self.find(id_slice)?.first().copied().unwrap_or_default(),
                 ),
                 "vol" => {
-                    check_ids(one, "vol", "InvalidVolumeID.Malformed")?;
+                    check_ids(id_slice, "vol", "InvalidVolumeID.Malformed")?;
                     let seq = self.volume_ids.get(id).copied();
-                    (Kind::Volume, seq.ok_or_else(|| no_volume(id))?)
+                    (Kind::Volume, seq.ok_or_else(|| volume_not_found(id))?)
                 }
                 "eni" => {
-                    check_ids(one, "eni", "InvalidNetworkInterfaceId.Malformed")?;
+                    check_ids(id_slice, "eni", "InvalidNetworkInterfaceId.Malformed")?;
                     let seq = self.nic_ids.get(id).copied();
-                    (Kind::Nic, seq.ok_or_else(|| no_nic(id))?)
+                    (Kind::Nic, seq.ok_or_else(|| nic_not_found(id))?)
                 }
                 "ami" => {
-                    check_ids(one, "ami", "InvalidAMIID.Malformed")?;
+                    check_ids(id_slice, "ami", "InvalidAMIID.Malformed")?;
                     let seq = self.image_ids.get(id).copied();
-                    (Kind::Image, seq.ok_or_else(|| super::image::no_image(id))?)
+                    (
+                        Kind::Image,
+                        seq.ok_or_else(|| super::image::image_not_found(id))?,
+                    )
                 }
                 _ => {
                     return Err(Refusal::client(
@@ -180,14 +183,14 @@ impl Engine {
     }
 }
 
-pub(crate) fn no_volume(id: &str) -> Refusal {
+pub(crate) fn volume_not_found(id: &str) -> Refusal {
     Refusal::client(
         "InvalidVolume.NotFound",
         format!("The volume '{id}' does not exist."),
     )
 }
 
-pub(crate) fn no_nic(id: &str) -> Refusal {
+pub(crate) fn nic_not_found(id: &str) -> Refusal {
     Refusal::not_found(
         "InvalidNetworkInterfaceID.NotFound",
         "networkInterface",

@@ -23,8 +23,8 @@ impl Engine {
     /// Begins to stop a running instance.
     pub(super) fn begin_stop(&mut self, seq: Seq, reason: &Reason) {
         if self.state(seq) == Some(State::Running) {
-            self.release_public(seq);
-            self.begin(
+            self.release_public_ip(seq);
+            self.begin_transition(
                 seq,
                 State::Stopping,
                 Some(reason),
@@ -38,15 +38,15 @@ impl Engine {
         if self.state(seq) == Some(State::Stopped) {
             let now = self.now();
             self.revise(seq, |version| version.launched = now);
-            self.begin(seq, State::Pending, None, self.core.knobs.timing.boot);
+            self.begin_transition(seq, State::Pending, None, self.core.knobs.timing.boot);
         }
     }
 
     /// Begins to terminate an instance, unless it is terminating already.
     pub(super) fn begin_terminate(&mut self, seq: Seq, reason: &Reason) {
         if self.state(seq).is_some_and(|state| !state.is_ending()) {
-            self.release_public(seq);
-            self.begin(
+            self.release_public_ip(seq);
+            self.begin_transition(
                 seq,
                 State::ShuttingDown,
                 Some(reason),
@@ -55,8 +55,14 @@ impl Engine {
         }
     }
 
-    fn begin(&mut self, seq: Seq, state: State, reason: Option<&Reason>, takes: Duration) {
-        let words = reason.map(|_| {
+    fn begin_transition(
+        &mut self,
+        seq: Seq,
+        state: State,
+        reason: Option<&Reason>,
+        duration: Duration,
+    ) {
+        let transition_reason = reason.map(|_| {
             format!(
                 "User initiated ({})",
                 self.date(self.now()).format("%Y-%m-%d %H:%M:%S GMT")
@@ -65,7 +71,7 @@ impl Engine {
         self.revise(seq, |version| {
             version.state = state;
             version.reason = reason.cloned();
-            version.transition_reason = words.unwrap_or_default();
+            version.transition_reason = transition_reason.unwrap_or_default();
             version.running_since = None;
         });
         let Some(instance) = self.instances.get_mut(&seq) else {
@@ -73,7 +79,7 @@ impl Engine {
         };
         instance.transition += 1;
         let transition = instance.transition;
-        self.after(takes, Event::FinishTransition(seq, transition));
+        self.after(duration, Event::FinishTransition(seq, transition));
     }
 
     /// Ends a transition.
@@ -86,25 +92,25 @@ impl Engine {
         }
         match instance.current().state {
             State::Pending => match instance.planned_failures.take() {
-                Some(reason) => self.end(seq, Some(reason)),
-                None => self.run(seq),
+                Some(reason) => self.finish_termination(seq, Some(reason)),
+                None => self.begin_running(seq),
             },
             State::Stopping => {
                 self.release_machine(seq);
                 self.revise(seq, |version| version.state = State::Stopped);
                 self.log(seq, "stopped");
             }
-            State::ShuttingDown => self.end(seq, None),
+            State::ShuttingDown => self.finish_termination(seq, None),
             State::Running | State::Stopped | State::Terminated => {}
         }
     }
 
-    fn run(&mut self, seq: Seq) {
-        let wanted = self
+    fn begin_running(&mut self, seq: Seq) {
+        let needs_address = self
             .instances
             .get(&seq)
             .is_some_and(|instance| instance.fixed.public_address);
-        let address = if wanted {
+        let address = if needs_address {
             self.core.public_ips.take()
         } else {
             None
@@ -115,18 +121,18 @@ impl Engine {
             version.public_ip = address;
             version.running_since = Some(now);
         });
-        self.booted(seq, "booted");
+        self.record_boot(seq, "booted");
     }
 
     /// Terminates an instance and deletes the volumes and interfaces that belong to it.
-    fn end(&mut self, seq: Seq, late: Option<Reason>) {
+    fn finish_termination(&mut self, seq: Seq, failure: Option<Reason>) {
         self.release_machine(seq);
-        self.release_public(seq);
+        self.release_public_ip(seq);
         self.release_attachments(seq);
         self.revise(seq, |version| {
             version.state = State::Terminated;
             version.running_since = None;
-            if let Some(reason) = late {
+            if let Some(reason) = failure {
                 version.transition_reason.clone_from(&reason.code);
                 version.reason = Some(reason);
             }
@@ -142,7 +148,7 @@ impl Engine {
         );
     }
 
-    fn release_public(&mut self, seq: Seq) {
+    fn release_public_ip(&mut self, seq: Seq) {
         let address = self
             .instances
             .get(&seq)
@@ -154,7 +160,7 @@ impl Engine {
     }
 
     /// Counts a boot, and writes it to the console.
-    pub(super) fn booted(&mut self, seq: Seq, what: &str) {
+    pub(super) fn record_boot(&mut self, seq: Seq, what: &str) {
         if let Some(instance) = self.instances.get_mut(&seq) {
             instance.boots += 1;
         }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::ec2::error::Refusal;
 
 /// The maximum number of parameters of one request.
-const MOST: usize = 20_000;
+const MAX_PARAMETERS: usize = 20_000;
 
 /// Parameters of the protocol, which no action reads.
 const PROTOCOL: [&str; 15] = [
@@ -55,8 +55,8 @@ impl Params {
                 values.insert(name.into_owned(), value.into_owned());
             }
         }
-        if values.len() > MOST {
-            let message = format!("A request has at most {MOST} parameters.");
+        if values.len() > MAX_PARAMETERS {
+            let message = format!("A request has at most {MAX_PARAMETERS} parameters.");
             return Err(Refusal::client("MalformedQueryString", message));
         }
         let read = RefCell::new(PROTOCOL.map(str::to_owned).into());
@@ -106,9 +106,9 @@ impl Params {
 
     /// Returns all parameters except secrets, for the call record.
     pub(crate) fn recorded_parameters(&self) -> BTreeMap<String, String> {
-        let asked = |name: &String| !PROTOCOL.contains(&name.as_str());
-        let shown = self.values.iter().filter(|(name, _)| asked(name));
-        shown
+        let is_recorded = |name: &String| !PROTOCOL.contains(&name.as_str());
+        let recorded = self.values.iter().filter(|(name, _)| is_recorded(name));
+        recorded
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect()
     }
@@ -127,7 +127,7 @@ pub(crate) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    fn full(&self, name: &str) -> String {
+    fn full_name(&self, name: &str) -> String {
         if self.prefix.is_empty() {
             name.to_owned()
         } else {
@@ -137,10 +137,10 @@ impl<'a> Scope<'a> {
 
     /// Returns a value, if present.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
-        let full = self.full(name);
-        let value = self.params.values.get(&full).cloned();
+        let full_name = self.full_name(name);
+        let value = self.params.values.get(&full_name).cloned();
         if value.is_some() {
-            self.params.read.borrow_mut().insert(full);
+            self.params.read.borrow_mut().insert(full_name);
         }
         value
     }
@@ -148,7 +148,7 @@ impl<'a> Scope<'a> {
     /// Returns a required value.
     pub(crate) fn required(&self, name: &str) -> Result<String, Refusal> {
         let value = self.text(name).filter(|value| !value.is_empty());
-        value.ok_or_else(|| Refusal::missing(&self.full(name)))
+        value.ok_or_else(|| Refusal::missing(&self.full_name(name)))
     }
 
     /// Returns a boolean, if present.
@@ -159,7 +159,7 @@ impl<'a> Scope<'a> {
         match value.to_ascii_lowercase().as_str() {
             "true" | "1" => Ok(Some(true)),
             "false" | "0" => Ok(Some(false)),
-            _ => Err(self.bad(name, &value, "Expected 'true' or 'false'.")),
+            _ => Err(self.invalid(name, &value, "Expected 'true' or 'false'.")),
         }
     }
 
@@ -170,7 +170,7 @@ impl<'a> Scope<'a> {
         };
         let number = value
             .parse()
-            .map_err(|_| self.bad(name, &value, "Expected an integer."))?;
+            .map_err(|_| self.invalid(name, &value, "Expected an integer."))?;
         Ok(Some(number))
     }
 
@@ -183,12 +183,12 @@ impl<'a> Scope<'a> {
         let Some(value) = self.text(name) else {
             return Ok(None);
         };
-        let chosen = choices.iter().find(|(word, _)| *word == value);
+        let choice = choices.iter().find(|(word, _)| *word == value);
         let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
         let why = format!("Expected one of: {}.", words.join(", "));
-        chosen
+        choice
             .map(|(_, choice)| Some(*choice))
-            .ok_or_else(|| self.bad(name, &value, &why))
+            .ok_or_else(|| self.invalid(name, &value, &why))
     }
 
     /// Returns the values `name.1`, `name.2` and so on.
@@ -210,34 +210,34 @@ impl<'a> Scope<'a> {
     pub(crate) fn scope(&self, name: &str) -> Self {
         Self {
             params: self.params,
-            prefix: self.full(name),
+            prefix: self.full_name(name),
         }
     }
 
     /// Whether there is any parameter under this prefix.
-    pub(crate) fn is_given(&self) -> bool {
+    pub(crate) fn is_present(&self) -> bool {
         let prefix = format!("{}.", self.prefix);
         let next = self.params.values.range(prefix.clone()..).next();
         next.is_some_and(|(name, _)| name.starts_with(&prefix))
     }
 
     /// Creates the refusal of a value.
-    pub(crate) fn bad(&self, name: &str, value: &str, why: &str) -> Refusal {
-        let full = self.full(name);
+    pub(crate) fn invalid(&self, name: &str, value: &str, why: &str) -> Refusal {
+        let full_name = self.full_name(name);
         Refusal::invalid(format!(
-            "Value ({value}) for parameter {full} is invalid. {why}"
+            "Value ({value}) for parameter {full_name} is invalid. {why}"
         ))
     }
 
     /// Returns the numbers after `name`, in order.
     fn numbers(&self, name: &str) -> BTreeSet<u32> {
-        let prefix = format!("{}.", self.full(name));
-        let under = self
+        let prefix = format!("{}.", self.full_name(name));
+        let names = self
             .params
             .values
             .range(prefix.clone()..)
             .map(|(name, _)| name);
-        under
+        names
             .map_while(|name| name.strip_prefix(prefix.as_str()))
             .filter_map(|rest| {
                 let digits = rest.split('.').next().unwrap_or_default();
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(groups[0].list("Value"), ["1"]);
         assert_eq!(given.finish().unwrap_err().code, "UnknownParameter");
         assert_eq!(groups[1].text("Name").as_deref(), Some("y"));
-        assert!(root.scope("Set").is_given() && !root.scope("Se").is_given());
+        assert!(root.scope("Set").is_present() && !root.scope("Se").is_present());
         assert_eq!(root.scope("Set").flag("On"), Ok(Some(true)));
         assert_eq!(given.finish(), Ok(()));
     }
@@ -300,11 +300,11 @@ mod tests {
 
     #[test]
     fn characters_outside_xml_are_refused() {
-        for bad in ["A=%00", "A=%FF", "%01=a", "A=%EF%BF%BF"] {
+        for invalid in ["A=%00", "A=%FF", "%01=a", "A=%EF%BF%BF"] {
             assert_eq!(
-                Params::parse("", bad.as_bytes()).unwrap_err().code,
+                Params::parse("", invalid.as_bytes()).unwrap_err().code,
                 "InvalidCharacter",
-                "{bad}"
+                "{invalid}"
             );
         }
         assert_eq!(params("A=%F0%9F%98%80%0A").peek("A"), Some("😀\n"));

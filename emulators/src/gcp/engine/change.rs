@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{
     Engine,
-    operation::{About, Work},
+    operation::{NewOperation, Work},
     record::{Instance, Labels, Status},
     rules::{self, Metadata},
 };
@@ -33,8 +33,8 @@ impl Engine {
             return Err(Refusal::stale(STALE_LABELS));
         }
         let work = Work::SetLabels(seq, fingerprint.to_owned(), Arc::new(labels));
-        let about = About::instance(&instance.fixed, "setLabels");
-        Ok(self.change_later(about, work))
+        let new_operation = NewOperation::on_instance(&instance.fixed, "setLabels");
+        Ok(self.create_change_operation(new_operation, work))
     }
 
     /// Begins to replace all metadata.
@@ -50,8 +50,8 @@ impl Engine {
             return Err(Refusal::stale(STALE_METADATA));
         }
         let work = Work::SetMetadata(seq, fingerprint.to_owned(), Arc::new(metadata));
-        let about = About::instance(&instance.fixed, "setMetadata");
-        Ok(self.change_later(about, work))
+        let new_operation = NewOperation::on_instance(&instance.fixed, "setMetadata");
+        Ok(self.create_change_operation(new_operation, work))
     }
 
     /// Begins to change the machine type of a stopped instance.
@@ -64,41 +64,41 @@ impl Engine {
             return Err(Refusal::invalid("instance.status", status, why));
         }
         let work = Work::SetMachineType(seq, name.to_owned());
-        let about = About::instance(&instance.fixed, "setMachineType");
-        Ok(self.change_later(about, work))
+        let new_operation = NewOperation::on_instance(&instance.fixed, "setMachineType");
+        Ok(self.create_change_operation(new_operation, work))
     }
 
-    pub(super) fn put_labels(
+    pub(super) fn apply_labels(
         &mut self,
         seq: Seq,
         fingerprint: &str,
         labels: Arc<Labels>,
     ) -> Vec<Failure> {
         let current = self.instances.get(&seq).map(Instance::current);
-        let print = current.map(|version| rules::label_fingerprint(&version.labels));
-        if print.as_deref() != Some(fingerprint) {
+        let current_fingerprint = current.map(|version| rules::label_fingerprint(&version.labels));
+        if current_fingerprint.as_deref() != Some(fingerprint) {
             return vec![Failure::new("CONDITION_NOT_MET", STALE_LABELS)];
         }
         self.revise(seq, |version| version.labels = labels);
         Vec::new()
     }
 
-    pub(super) fn put_metadata(
+    pub(super) fn apply_metadata(
         &mut self,
         seq: Seq,
         fingerprint: &str,
         metadata: Arc<Metadata>,
     ) -> Vec<Failure> {
         let current = self.instances.get(&seq).map(Instance::current);
-        let print = current.map(|version| version.metadata.fingerprint());
-        if print.as_deref() != Some(fingerprint) {
+        let current_fingerprint = current.map(|version| version.metadata.fingerprint());
+        if current_fingerprint.as_deref() != Some(fingerprint) {
             return vec![Failure::new("CONDITION_NOT_MET", STALE_METADATA)];
         }
         self.revise(seq, |version| version.metadata = metadata);
         Vec::new()
     }
 
-    pub(super) fn put_machine_type(&mut self, seq: Seq, name: String) -> Vec<Failure> {
+    pub(super) fn apply_machine_type(&mut self, seq: Seq, name: String) -> Vec<Failure> {
         if self.status(seq) != Some(Status::Terminated) {
             let message = "The instance is no longer stopped.";
             return vec![Failure::new("RESOURCE_NOT_READY", message)];
@@ -108,7 +108,11 @@ impl Engine {
     }
 
     /// Creates an operation that changes something.
-    pub(super) fn change_later(&mut self, about: About, work: Work) -> Seq {
-        self.open_for(about, self.core.knobs.timing.change, work)
+    pub(super) fn create_change_operation(
+        &mut self,
+        new_operation: NewOperation,
+        work: Work,
+    ) -> Seq {
+        self.create_operation_with_work(new_operation, self.core.knobs.timing.change, work)
     }
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::{
     Engine,
-    operation::{About, Work},
-    order::{DiskSpec, InstanceSpec, Source},
+    operation::{NewOperation, Work},
     record::Labels,
+    spec::{DiskSpec, InstanceSpec, Source},
 };
 use crate::{
     cloud::index::Seq,
@@ -71,8 +71,8 @@ impl Engine {
     }
 
     /// Refuses a disk that does not exist or that another instance uses.
-    pub(super) fn check_attachable(&self, order: &InstanceSpec, name: &str) -> Result<(), Refusal> {
-        let InstanceSpec { project, zone, .. } = order;
+    pub(super) fn check_attachable(&self, spec: &InstanceSpec, name: &str) -> Result<(), Refusal> {
+        let InstanceSpec { project, zone, .. } = spec;
         let Some((_, disk)) = self.disk(project, zone, name) else {
             let path = format!("projects/{project}/zones/{zone}/disks/{name}");
             return Err(Refusal::not_found(&path));
@@ -84,9 +84,9 @@ impl Engine {
     }
 
     /// Creates a disk for an instance.
-    pub(super) fn make_disk(
+    pub(super) fn create_disk(
         &mut self,
-        order: &InstanceSpec,
+        spec: &InstanceSpec,
         disk: &DiskSpec,
         name: &str,
         user: Seq,
@@ -96,11 +96,11 @@ impl Engine {
             Source::Blank | Source::Existing(_) | Source::Local => None,
         };
         let now = self.now();
-        let made = Disk {
+        let created_at = Disk {
             id: self.next_id(),
             name: name.to_owned(),
-            project: order.project.clone(),
-            zone: order.zone.clone(),
+            project: spec.project.clone(),
+            zone: spec.zone.clone(),
             gib: disk.gib,
             kind: disk.kind.clone(),
             labels: disk.labels.clone(),
@@ -112,7 +112,7 @@ impl Engine {
             detached: None,
             user: Some(user),
         };
-        self.add_disk(made)
+        self.add_disk(created_at)
     }
 
     pub(super) fn add_disk(&mut self, disk: Disk) -> Seq {
@@ -126,13 +126,13 @@ impl Engine {
     /// Attaches an existing disk, and returns its size.
     pub(super) fn attach_disk(
         &mut self,
-        order: &InstanceSpec,
+        spec: &InstanceSpec,
         name: &str,
         user: Seq,
     ) -> (Option<Seq>, u32) {
         let now = self.now();
         let seq = self
-            .disk(&order.project, &order.zone, name)
+            .disk(&spec.project, &spec.zone, name)
             .map(|(seq, _)| seq);
         let disk = seq.and_then(|seq| self.disks.get_mut(&seq));
         let gib = disk.map_or(0, |disk| {
@@ -144,18 +144,18 @@ impl Engine {
 
     /// Deletes or detaches the disks of a removed instance, as requested. One that never ran leaves
     /// none that were made for it.
-    pub(super) fn part_from_disks(&mut self, seq: Seq, never_ran: bool) {
+    pub(super) fn release_disks(&mut self, seq: Seq, never_ran: bool) {
         let now = self.now();
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
         };
-        let made = instance.versions.created_at();
+        let created_at = instance.versions.created_at();
         for attached in std::mem::take(&mut instance.disks) {
             let Some(seq) = attached.disk else { continue };
             let Some(disk) = self.disks.get_mut(&seq) else {
                 continue;
             };
-            if attached.auto_delete || (never_ran && disk.created == made) {
+            if attached.auto_delete || (never_ran && disk.created == created_at) {
                 self.remove_disk(seq);
             } else {
                 (disk.user, disk.detached) = (None, Some(now));
@@ -182,8 +182,8 @@ impl Engine {
             return Err(Refusal::in_use(&disk.path(), &user.fixed.path()));
         }
         let (id, path) = (disk.id, disk.path());
-        Ok(self.open_for(
-            About {
+        Ok(self.create_operation_with_work(
+            NewOperation {
                 project: target.project.clone(),
                 scope: target.scope.clone(),
                 kind: "delete",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     Engine,
-    operation::{About, Work},
+    operation::{NewOperation, Work},
     record::Labels,
 };
 use crate::{
@@ -97,17 +97,17 @@ impl Engine {
     }
 
     /// Begins to create an image of a disk.
-    pub(crate) fn insert_image(&mut self, order: &ImageSpec) -> Result<Seq, Refusal> {
-        if let Some((_, image)) = self.image(&order.project, &order.name) {
+    pub(crate) fn insert_image(&mut self, spec: &ImageSpec) -> Result<Seq, Refusal> {
+        if let Some((_, image)) = self.image(&spec.project, &spec.name) {
             return Err(Refusal::already_exists(&image.path()));
         }
-        let (project, zone, name) = &order.disk;
+        let (project, zone, name) = &spec.disk;
         let Some((_, disk)) = self.disk(project, zone, name) else {
             let path = format!("projects/{project}/zones/{zone}/disks/{name}");
             return Err(Refusal::not_found(&path));
         };
         let user = disk.user.and_then(|user| self.instances.get(&user));
-        if let Some(user) = user.filter(|user| user.holds_machine && !order.force) {
+        if let Some(user) = user.filter(|user| user.holds_machine && !spec.force) {
             return Err(Refusal::in_use(&disk.path(), &user.fixed.path()));
         }
         let (source, gib) = ((disk.path(), disk.id), disk.gib);
@@ -115,28 +115,28 @@ impl Engine {
             .architecture
             .clone()
             .unwrap_or_else(|| "X86_64".to_owned());
-        let (now, takes) = (self.now(), self.core.knobs.timing.image);
+        let (now, duration) = (self.now(), self.core.knobs.timing.image);
         let image = ImageRecord {
             id: self.next_id(),
-            project: order.project.clone(),
-            name: order.name.clone(),
-            family: order.family.clone(),
+            project: spec.project.clone(),
+            name: spec.name.clone(),
+            family: spec.family.clone(),
             gib,
             architecture,
-            description: order.description.clone(),
-            labels: order.labels.clone(),
+            description: spec.description.clone(),
+            labels: spec.labels.clone(),
             source: Some(source),
             created: now,
-            ready: now.saturating_add(takes),
+            ready: now.saturating_add(duration),
         };
-        let about = About {
-            project: order.project.clone(),
+        let new_operation = NewOperation {
+            project: spec.project.clone(),
             scope: Scope::Global,
             kind: "insert",
             target: image.path(),
             target_id: Some(image.id),
         };
-        let operation = self.open_for(about, takes, Work::Nothing);
+        let operation = self.create_operation_with_work(new_operation, duration, Work::Nothing);
         let seq = self.next_seq();
         self.images.insert(seq, image);
         Ok(operation)
@@ -151,14 +151,18 @@ impl Engine {
             return Err(Refusal::forbidden(&image.path()));
         }
         let (id, path) = (image.id, image.path());
-        let about = About {
+        let new_operation = NewOperation {
             project: target.project.clone(),
             scope: Scope::Global,
             kind: "delete",
             target: path,
             target_id: Some(id),
         };
-        Ok(self.open_for(about, self.core.knobs.timing.delete, Work::DeleteImage(seq)))
+        Ok(self.create_operation_with_work(
+            new_operation,
+            self.core.knobs.timing.delete,
+            Work::DeleteImage(seq),
+        ))
     }
 
     /// Whether a project is one of those that only have public images.

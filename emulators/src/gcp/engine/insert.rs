@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::{
     Engine, Event,
-    operation::About,
-    order::{InstanceSpec, Source},
-    record::{Attached, CurrentStep, Fixed, Instance, Status, Version},
+    operation::NewOperation,
+    record::{AttachedDisk, CurrentStep, Fixed, Instance, Status, Version},
+    spec::{InstanceSpec, Source},
 };
 use crate::{
     cloud::{fault::Failure, history::History, index::Seq},
@@ -17,36 +17,32 @@ impl Engine {
     /// Begins to create an instance, and returns the operation. With `planned_failures` it fails.
     pub(crate) fn insert(
         &mut self,
-        order: &InstanceSpec,
+        spec: &InstanceSpec,
         planned_failures: &[Failure],
     ) -> Result<Seq, Refusal> {
-        self.check_names(order)?;
-        let late = self.check_limits(order)?;
+        self.check_names(spec)?;
+        let late_failures = self.check_limits(spec)?;
         let planned_failures = if planned_failures.is_empty() {
-            late
+            late_failures
         } else {
             planned_failures.to_vec()
         };
-        Ok(self.make(order, planned_failures))
+        Ok(self.create_instance(spec, planned_failures))
     }
 
     /// Refuses names that are taken, of the instance and of its disks.
-    pub(super) fn check_names(&self, order: &InstanceSpec) -> Result<(), Refusal> {
-        let address = (
-            order.project.clone(),
-            order.zone.clone(),
-            order.name.clone(),
-        );
-        if self.live(&address).is_some() {
-            return Err(Refusal::already_exists(&order.path()));
+    pub(super) fn check_names(&self, spec: &InstanceSpec) -> Result<(), Refusal> {
+        let address = (spec.project.clone(), spec.zone.clone(), spec.name.clone());
+        if self.live_instance(&address).is_some() {
+            return Err(Refusal::already_exists(&spec.path()));
         }
-        for (number, disk) in order.disks.iter().enumerate() {
+        for (number, disk) in spec.disks.iter().enumerate() {
             match &disk.source {
                 Source::Local => {}
-                Source::Existing(name) => self.check_attachable(order, name)?,
+                Source::Existing(name) => self.check_attachable(spec, name)?,
                 Source::Blank | Source::Image(_) => {
-                    let name = disk_name(order, number);
-                    self.check_disk_name(&order.project, &order.zone, &name)?;
+                    let name = disk_name(spec, number);
+                    self.check_disk_name(&spec.project, &spec.zone, &name)?;
                 }
             }
         }
@@ -54,52 +50,56 @@ impl Engine {
     }
 
     /// Creates an instance in PROVISIONING.
-    pub(super) fn make(&mut self, order: &InstanceSpec, planned_failures: Vec<Failure>) -> Seq {
+    pub(super) fn create_instance(
+        &mut self,
+        spec: &InstanceSpec,
+        planned_failures: Vec<Failure>,
+    ) -> Seq {
         let (seq, id, now) = (self.next_seq(), self.next_id(), self.now());
-        let disks = self.make_disks(order, seq);
-        let image = order.disks.iter().find_map(|disk| match &disk.source {
+        let disks = self.create_disks(spec, seq);
+        let image = spec.disks.iter().find_map(|disk| match &disk.source {
             Source::Image(image) if disk.boot => Some(image.path()),
             Source::Image(_) | Source::Blank | Source::Existing(_) | Source::Local => None,
         });
-        let region = region_of(&order.zone).to_owned();
+        let region = region_of(&spec.zone).to_owned();
         let fixed = Fixed {
             id,
-            name: order.name.clone(),
-            project: order.project.clone(),
-            zone: order.zone.clone(),
-            network: order.network.clone(),
-            subnetwork: order.subnetwork.clone(),
-            internal_ip: self.take_internal(&region, &order.subnetwork),
-            access: order.access.clone(),
-            scheduling: order.scheduling.clone(),
-            tags: order.tags.clone(),
-            can_ip_forward: order.can_ip_forward,
-            deletion_protection: order.deletion_protection,
-            hostname: order.hostname.clone(),
+            name: spec.name.clone(),
+            project: spec.project.clone(),
+            zone: spec.zone.clone(),
+            network: spec.network.clone(),
+            subnetwork: spec.subnetwork.clone(),
+            internal_ip: self.take_internal_ip(&region, &spec.subnetwork),
+            access: spec.access.clone(),
+            scheduling: spec.scheduling.clone(),
+            tags: spec.tags.clone(),
+            can_ip_forward: spec.can_ip_forward,
+            deletion_protection: spec.deletion_protection,
+            hostname: spec.hostname.clone(),
             image,
-            request_id: order.request_id,
-            external: order.external,
-            echo: order.echo.clone(),
+            request_id: spec.request_id,
+            external: spec.external,
+            echo: spec.echo.clone(),
         };
         let version = Version {
             status: Status::Provisioning,
-            machine_type: order.machine_type.clone(),
+            machine_type: spec.machine_type.clone(),
             nat_ip: None,
-            labels: Arc::new(order.labels.clone()),
-            metadata: Arc::new(order.metadata.clone()),
+            labels: Arc::new(spec.labels.clone()),
+            metadata: Arc::new(spec.metadata.clone()),
             last_start: None,
             last_stop: None,
             last_suspended: None,
         };
         let address = fixed.address();
-        let operation = self.open(About {
-            project: order.project.clone(),
-            scope: Scope::Zone(order.zone.clone()),
+        let operation = self.create_operation(NewOperation {
+            project: spec.project.clone(),
+            scope: Scope::Zone(spec.zone.clone()),
             kind: "insert",
-            target: order.path(),
+            target: spec.path(),
             target_id: Some(id),
         });
-        let doomed = !planned_failures.is_empty();
+        let will_fail = !planned_failures.is_empty();
         let instance = Instance {
             seq,
             fixed: Arc::new(fixed),
@@ -116,26 +116,26 @@ impl Engine {
         };
         self.by_name.entry(address).or_default().push(seq);
         self.instances.add(seq, instance);
-        if !doomed {
+        if !will_fail {
             self.take_machine(seq);
         }
         self.after(self.core.knobs.timing.provision, Event::FinishStep(seq, 0));
         operation
     }
 
-    fn make_disks(&mut self, order: &InstanceSpec, instance: Seq) -> Vec<Attached> {
+    fn create_disks(&mut self, spec: &InstanceSpec, instance: Seq) -> Vec<AttachedDisk> {
         let mut attached = Vec::new();
-        for (number, disk) in order.disks.iter().enumerate() {
+        for (number, disk) in spec.disks.iter().enumerate() {
             let (seq, gib) = match &disk.source {
                 Source::Local => (None, disk.gib),
-                Source::Existing(name) => self.attach_disk(order, name, instance),
+                Source::Existing(name) => self.attach_disk(spec, name, instance),
                 Source::Blank | Source::Image(_) => {
-                    let name = disk_name(order, number);
-                    let seq = self.make_disk(order, disk, &name, instance);
+                    let name = disk_name(spec, number);
+                    let seq = self.create_disk(spec, disk, &name, instance);
                     (Some(seq), disk.gib)
                 }
             };
-            attached.push(Attached {
+            attached.push(AttachedDisk {
                 disk: seq,
                 boot: disk.boot,
                 auto_delete: disk.auto_delete,
@@ -153,10 +153,10 @@ impl Engine {
 }
 
 /// What a new disk is called.
-fn disk_name(order: &InstanceSpec, number: usize) -> String {
-    let given = order.disks.get(number).and_then(|disk| disk.name.clone());
+fn disk_name(spec: &InstanceSpec, number: usize) -> String {
+    let given = spec.disks.get(number).and_then(|disk| disk.name.clone());
     given.unwrap_or_else(|| match number {
-        0 => order.name.clone(),
-        number => format!("{}-{number}", order.name),
+        0 => spec.name.clone(),
+        number => format!("{}-{number}", spec.name),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use super::{Engine, order::InstanceSpec, record::Instance};
+use super::{Engine, record::Instance, spec::InstanceSpec};
 use crate::{
     cloud::{address_pool::AddressPool, fault::Failure, index::Seq, knobs::Market},
     gcp::{
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The first and the last addresses of a subnetwork that Compute Engine keeps.
-const KEPT: (u32, u32) = (2, 2);
+const RESERVED: (u32, u32) = (2, 2);
 
 /// An exhausted limit.
 struct ExhaustedLimit {
@@ -24,36 +24,36 @@ struct ExhaustedLimit {
 
 impl Engine {
     /// Refuses an insert beyond a limit, or returns why its operation fails.
-    pub(super) fn check_limits(&mut self, order: &InstanceSpec) -> Result<Vec<Failure>, Refusal> {
-        self.check_more_limits(order, 0)
+    pub(super) fn check_limits(&mut self, spec: &InstanceSpec) -> Result<Vec<Failure>, Refusal> {
+        self.check_limits_with_pending(spec, 0)
     }
 
     /// The same, with so many more like it already on their way.
-    pub(super) fn check_more_limits(
+    pub(super) fn check_limits_with_pending(
         &mut self,
-        order: &InstanceSpec,
+        spec: &InstanceSpec,
         more: u64,
     ) -> Result<Vec<Failure>, Refusal> {
         let kind = (
-            order.machine_type.clone(),
-            order.zone.clone(),
-            order.scheduling.market(),
+            spec.machine_type.clone(),
+            spec.zone.clone(),
+            spec.scheduling.market(),
         );
-        let region = region_of(&order.zone).to_owned();
-        if let Some(failure) = self.late_failure(&kind.0, &order.zone) {
+        let region = region_of(&spec.zone).to_owned();
+        if let Some(failure) = self.late_failure(&kind.0, &spec.zone) {
             return Ok(vec![failure]);
         }
-        let reached = self
+        let exhausted = self
             .instance_quota_reached(&region, more)
             .or_else(|| self.cpu_quota_reached(&kind.0, &region, kind.2, more))
-            .or_else(|| self.stockout(&kind, &order.project, more));
-        if let Some(reached) = reached {
-            return answer(reached);
+            .or_else(|| self.stockout(&kind, &spec.project, more));
+        if let Some(exhausted) = exhausted {
+            return limit_result(exhausted);
         }
-        if self.internal_pool(&region, &order.subnetwork).free() <= more {
+        if self.internal_pool(&region, &spec.subnetwork).free() <= more {
             let message = format!(
                 "IP space of 'projects/{}/regions/{region}/subnetworks/{}' is exhausted.",
-                order.project, order.subnetwork
+                spec.project, spec.subnetwork
             );
             return Ok(vec![Failure::new("IP_SPACE_EXHAUSTED", message)]);
         }
@@ -67,10 +67,10 @@ impl Engine {
             return Ok(vec![failure]);
         }
         let region = region_of(&kind.1);
-        let reached = self
+        let exhausted = self
             .cpu_quota_reached(&kind.0, region, kind.2, 0)
             .or_else(|| self.stockout(&kind, &instance.fixed.project, 0));
-        reached.map_or(Ok(Vec::new()), answer)
+        exhausted.map_or(Ok(Vec::new()), limit_result)
     }
 
     fn late_failure(&self, machine_type: &str, zone: &str) -> Option<Failure> {
@@ -127,8 +127,8 @@ impl Engine {
             Market::Spot => (self.core.knobs.spot_cpu_quota?, "PREEMPTIBLE_CPUS"),
         };
         let used = self.cpus_in_use(region, market);
-        let wanted = self.cpus(machine_type) * (more + 1);
-        (used + wanted > limit).then(|| self.quota(metric, limit, region))
+        let needed = self.cpus(machine_type) * (more + 1);
+        (used + needed > limit).then(|| self.quota(metric, limit, region))
     }
 
     fn quota(&self, metric: &str, limit: u64, region: &str) -> ExhaustedLimit {
@@ -181,7 +181,7 @@ impl Engine {
     }
 
     /// Takes an address for a new instance, unless none is free.
-    pub(super) fn take_internal(&mut self, region: &str, subnetwork: &str) -> Option<Ipv4Addr> {
+    pub(super) fn take_internal_ip(&mut self, region: &str, subnetwork: &str) -> Option<Ipv4Addr> {
         self.internal_pool(region, subnetwork).take()
     }
 
@@ -193,14 +193,17 @@ impl Engine {
         let cidr = cidr.map_or_else(ipnet::Ipv4Net::default, |known| known.cidr);
         self.pools
             .entry((region.to_owned(), name.to_owned()))
-            .or_insert_with(|| AddressPool::subnet(cidr, KEPT))
+            .or_insert_with(|| AddressPool::subnet(cidr, RESERVED))
     }
 }
 
-fn answer(reached: ExhaustedLimit) -> Result<Vec<Failure>, Refusal> {
-    match reached.refused {
-        LimitCheck::Immediate => Err(reached.refusal),
-        LimitCheck::InOperation => Ok(vec![Failure::new(reached.code, reached.refusal.message)]),
+fn limit_result(exhausted: ExhaustedLimit) -> Result<Vec<Failure>, Refusal> {
+    match exhausted.refused {
+        LimitCheck::Immediate => Err(exhausted.refusal),
+        LimitCheck::InOperation => Ok(vec![Failure::new(
+            exhausted.code,
+            exhausted.refusal.message,
+        )]),
     }
 }
 

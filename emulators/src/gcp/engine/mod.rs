@@ -7,7 +7,7 @@
 //! | file | purpose |
 //! | --- | --- |
 //! | `record` | an instance and the versions that a lagging read may still return |
-//! | `order`, `insert`, `bulk` | the parsed parameters; creating one instance, or many |
+//! | `spec`, `insert`, `bulk` | the parsed parameters; creating one instance, or many |
 //! | `power`, `transition` | stop, start, reset, suspend, resume, delete; the begin and the end of a step |
 //! | `change` | labels, metadata, machine type |
 //! | `operation`, `request` | operations, and repeated requests |
@@ -25,12 +25,12 @@ mod insert;
 mod limits;
 pub(crate) mod operation;
 pub(crate) mod operator;
-pub(crate) mod order;
 mod power;
 pub(crate) mod read;
 pub(crate) mod record;
 mod request;
 pub(crate) mod rules;
+pub(crate) mod spec;
 mod transition;
 
 use std::{

@@ -62,7 +62,7 @@ pub(super) enum Work {
 
 /// What a new operation is about.
 #[derive(Debug)]
-pub(super) struct About {
+pub(super) struct NewOperation {
     pub(super) project: String,
     pub(super) scope: Scope,
     pub(super) kind: &'static str,
@@ -70,9 +70,9 @@ pub(super) struct About {
     pub(super) target_id: Option<u64>,
 }
 
-impl About {
+impl NewOperation {
     /// An operation on an instance.
-    pub(super) fn instance(fixed: &Fixed, kind: &'static str) -> Self {
+    pub(super) fn on_instance(fixed: &Fixed, kind: &'static str) -> Self {
         Self {
             project: fixed.project.clone(),
             scope: Scope::Zone(fixed.zone.clone()),
@@ -121,7 +121,7 @@ pub(crate) fn http_error(code: &str) -> (u16, &'static str) {
 
 impl Engine {
     /// Creates an operation without an end.
-    pub(super) fn open(&mut self, about: About) -> Seq {
+    pub(super) fn create_operation(&mut self, new_operation: NewOperation) -> Seq {
         let (seq, id, now) = (self.next_seq(), self.next_id(), self.now());
         let (high, low) = (self.ids.number(), self.ids.number());
         let name = format!(
@@ -134,11 +134,11 @@ impl Engine {
         let operation = Operation {
             id,
             name: name.clone(),
-            project: about.project,
-            scope: about.scope,
-            kind: about.kind,
-            target: about.target,
-            target_id: about.target_id,
+            project: new_operation.project,
+            scope: new_operation.scope,
+            kind: new_operation.kind,
+            target: new_operation.target,
+            target_id: new_operation.target_id,
             inserted: now,
             started: None,
             ended: None,
@@ -154,21 +154,26 @@ impl Engine {
     }
 
     /// Creates an operation whose work takes some time.
-    pub(super) fn open_for(&mut self, about: About, takes: Duration, work: Work) -> Seq {
-        let seq = self.open(about);
-        self.do_later(seq, takes, work);
+    pub(super) fn create_operation_with_work(
+        &mut self,
+        new_operation: NewOperation,
+        duration: Duration,
+        work: Work,
+    ) -> Seq {
+        let seq = self.create_operation(new_operation);
+        self.schedule_work(seq, duration, work);
         seq
     }
 
     /// Schedules the work of an operation.
-    pub(super) fn do_later(&mut self, seq: Seq, takes: Duration, work: Work) {
+    pub(super) fn schedule_work(&mut self, seq: Seq, duration: Duration, work: Work) {
         if let Some(operation) = self.operations.get_mut(&seq) {
             operation.work = work;
         }
-        self.after(takes, Event::Finish(seq));
+        self.after(duration, Event::Finish(seq));
     }
 
-    pub(super) fn join(&mut self, seq: Seq, group: &str) {
+    pub(super) fn set_group(&mut self, seq: Seq, group: &str) {
         if let Some(operation) = self.operations.get_mut(&seq) {
             operation.group = Some(group.to_owned());
         }
@@ -191,12 +196,16 @@ impl Engine {
             Work::Nothing => Vec::new(),
             Work::Fail(errors) => errors,
             Work::Reset(instance) => {
-                self.rebooted(instance);
+                self.record_boot(instance);
                 Vec::new()
             }
-            Work::SetLabels(instance, print, labels) => self.put_labels(instance, &print, labels),
-            Work::SetMetadata(instance, print, items) => self.put_metadata(instance, &print, items),
-            Work::SetMachineType(instance, name) => self.put_machine_type(instance, name),
+            Work::SetLabels(instance, fingerprint, labels) => {
+                self.apply_labels(instance, &fingerprint, labels)
+            }
+            Work::SetMetadata(instance, fingerprint, items) => {
+                self.apply_metadata(instance, &fingerprint, items)
+            }
+            Work::SetMachineType(instance, name) => self.apply_machine_type(instance, name),
             Work::DeleteDisk(disk) => {
                 self.remove_disk(disk);
                 Vec::new()

@@ -8,10 +8,10 @@ use serde_json::Map;
 use super::{
     Engine,
     disk::Disk,
-    operation::About,
-    order::{DiskSpec, InstanceSpec, Source},
-    record::{Access, CurrentStep, Labels, Scheduling, Status, TerminationAction},
+    operation::NewOperation,
+    record::{AccessConfig, CurrentStep, Labels, Scheduling, Status, TerminationAction},
     rules::{self, Metadata},
+    spec::{DiskSpec, InstanceSpec, Source},
 };
 use crate::{
     cloud::{fault::Failure, index::Seq},
@@ -19,7 +19,7 @@ use crate::{
         catalog::Image,
         error::Refusal,
         wire::{
-            link::Named,
+            link::ResourceLink,
             route::{Scope, Target, is_name},
         },
     },
@@ -128,11 +128,11 @@ const ALIVE: &[Status] = &[Status::Provisioning, Status::Staging, Status::Runnin
 
 /// What a path or a link of an instance names.
 fn target(instance: &str) -> Result<Target, Refusal> {
-    let named = Named::read(instance);
-    let parts = named.as_ref().map(Named::parts);
-    match (named.as_ref(), parts.as_deref()) {
+    let parsed = ResourceLink::parse(instance);
+    let parts = parsed.as_ref().map(ResourceLink::parts);
+    match (parsed.as_ref(), parts.as_deref()) {
         (
-            Some(Named {
+            Some(ResourceLink {
                 project: Some(project),
                 ..
             }),
@@ -158,12 +158,12 @@ impl Engine {
     /// Performs an external action and returns the ids of the resources.
     pub(crate) fn perform(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         let paused = self.core.pause_observation();
-        let result = self.carry_out(action);
+        let result = self.apply_action(action);
         self.core.resume_observation(&paused);
         result
     }
 
-    fn carry_out(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
+    fn apply_action(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         match action {
             ExternalAction::LaunchExternal {
                 project,
@@ -174,8 +174,8 @@ impl Engine {
                 labels,
                 metadata,
             } => {
-                let order = self.external_spec(project, zone, machine_type, labels, metadata)?;
-                self.launch_external(&order, name.as_deref().unwrap_or("external"), count)
+                let spec = self.external_spec(project, zone, machine_type, labels, metadata)?;
+                self.launch_external(&spec, name.as_deref().unwrap_or("external"), count)
             }
             ExternalAction::AddDisk {
                 project,
@@ -183,31 +183,41 @@ impl Engine {
                 name,
                 gib,
                 labels,
-            } => self.leave_disk((project, zone, name), gib, labels),
-            ExternalAction::Stop { instance } => self.on(&instance, ALIVE, |engine, seq| {
-                let operation = engine.open_on(seq, "stop");
-                engine.begin_stop(seq, Some(operation));
-            }),
-            ExternalAction::Delete { instance } => self.on(&instance, ANY, |engine, seq| {
-                let operation = engine.open_on(seq, "delete");
-                engine.begin_delete(seq, Some(operation));
-            }),
-            ExternalAction::Suspend { instance } => self.on(&instance, RUNNING, |engine, seq| {
-                let operation = engine.open_on(seq, "suspend");
-                engine.begin_suspend(seq, Some(operation));
-            }),
+            } => self.add_external_disk((project, zone, name), gib, labels),
+            ExternalAction::Stop { instance } => {
+                self.with_instance(&instance, ALIVE, |engine, seq| {
+                    let operation = engine.create_instance_operation(seq, "stop");
+                    engine.begin_stop(seq, Some(operation));
+                })
+            }
+            ExternalAction::Delete { instance } => {
+                self.with_instance(&instance, ANY, |engine, seq| {
+                    let operation = engine.create_instance_operation(seq, "delete");
+                    engine.begin_delete(seq, Some(operation));
+                })
+            }
+            ExternalAction::Suspend { instance } => {
+                self.with_instance(&instance, RUNNING, |engine, seq| {
+                    let operation = engine.create_instance_operation(seq, "suspend");
+                    engine.begin_suspend(seq, Some(operation));
+                })
+            }
             ExternalAction::GuestShutdown { instance } => {
-                self.on(&instance, RUNNING, |engine, seq| {
-                    engine.tell(seq, "compute.instances.guestTerminate");
+                self.with_instance(&instance, RUNNING, |engine, seq| {
+                    engine.record_system_event(seq, "compute.instances.guestTerminate");
                     engine.begin_stop(seq, None);
                 })
             }
-            ExternalAction::Preempt { instance } => self.on(&instance, ALIVE, Self::preempt),
-            ExternalAction::Repair { instance } => self.on(&instance, RUNNING, Self::begin_repair),
+            ExternalAction::Preempt { instance } => {
+                self.with_instance(&instance, ALIVE, Self::preempt)
+            }
+            ExternalAction::Repair { instance } => {
+                self.with_instance(&instance, RUNNING, Self::begin_repair)
+            }
             ExternalAction::SetLabels { instance, labels } => {
                 rules::check_labels("labels", &labels)?;
                 let labels = Arc::new(labels);
-                self.on(&instance, ANY, |engine, seq| {
+                self.with_instance(&instance, ANY, |engine, seq| {
                     engine.revise(seq, |version| version.labels = labels);
                 })
             }
@@ -215,7 +225,7 @@ impl Engine {
                 let metadata = Metadata(metadata.into_iter().collect());
                 rules::check_metadata("metadata", &metadata)?;
                 let metadata = Arc::new(metadata);
-                self.on(&instance, ANY, |engine, seq| {
+                self.with_instance(&instance, ANY, |engine, seq| {
                     engine.revise(seq, |version| version.metadata = metadata);
                 })
             }
@@ -235,7 +245,7 @@ impl Engine {
     }
 
     /// Changes an instance, and returns its id.
-    fn on(
+    fn with_instance(
         &mut self,
         instance: &str,
         states: &[Status],
@@ -267,7 +277,7 @@ impl Engine {
             let error = Failure::new("UNSUPPORTED_OPERATION", message);
             self.finish(operation, vec![error]);
         }
-        self.tell(seq, "compute.instances.preempted");
+        self.record_system_event(seq, "compute.instances.preempted");
         if deletes {
             self.begin_delete(seq, None);
         } else {
@@ -276,15 +286,15 @@ impl Engine {
     }
 
     /// Creates a finished operation that reports an event.
-    fn tell(&mut self, seq: Seq, kind: &'static str) {
+    fn record_system_event(&mut self, seq: Seq, kind: &'static str) {
         if let Some(instance) = self.instances.get(&seq) {
-            let about = About::instance(&instance.fixed.clone(), kind);
-            let operation = self.open(about);
+            let new_operation = NewOperation::on_instance(&instance.fixed.clone(), kind);
+            let operation = self.create_operation(new_operation);
             self.finish(operation, Vec::new());
         }
     }
 
-    fn leave_disk(
+    fn add_external_disk(
         &mut self,
         (project, zone, name): super::Address,
         gib: u32,
@@ -317,7 +327,7 @@ impl Engine {
 
     fn launch_external(
         &mut self,
-        order: &InstanceSpec,
+        spec: &InstanceSpec,
         name: &str,
         count: u32,
     ) -> Result<Vec<String>, Refusal> {
@@ -330,7 +340,7 @@ impl Engine {
             if !is_name(&name) {
                 return Err(Refusal::mismatch("name", &name));
             }
-            let operation = self.insert(&order.called(&name), &[])?;
+            let operation = self.insert(&spec.with_name(&name), &[])?;
             let operation = self.operations.get(&operation);
             let id = operation.and_then(|operation| operation.target_id);
             ids.extend(id.map(|id| id.to_string()));
@@ -374,7 +384,7 @@ impl Engine {
             disks: vec![boot],
             network: "default".to_owned(),
             subnetwork: "default".to_owned(),
-            access: Some(Access::standard()),
+            access: Some(AccessConfig::standard()),
             labels,
             metadata: Metadata(metadata.into_iter().collect()),
             tags: Vec::new(),

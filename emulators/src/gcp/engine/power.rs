@@ -2,8 +2,8 @@
 
 use super::{
     Engine, Event,
-    operation::{About, Work},
-    record::{Attached, CurrentStep, Status},
+    operation::{NewOperation, Work},
+    record::{AttachedDisk, CurrentStep, Status},
 };
 use crate::{
     cloud::{fault::Failure, index::Seq},
@@ -35,10 +35,10 @@ impl PowerCheck {
 }
 
 impl Engine {
-    fn standing(&mut self, target: &Target) -> Result<PowerCheck, Refusal> {
+    fn power_check(&mut self, target: &Target) -> Result<PowerCheck, Refusal> {
         let seq = self.find(target)?;
         let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
-        let local = |disk: &Attached| disk.disk.is_none();
+        let local = |disk: &AttachedDisk| disk.disk.is_none();
         Ok(PowerCheck {
             seq,
             status: instance.current().status,
@@ -50,15 +50,15 @@ impl Engine {
 
     /// Begins to stop an instance; a stopped one stays unchanged.
     pub(crate) fn stop(&mut self, target: &Target, discard: Option<bool>) -> Result<Seq, Refusal> {
-        let found = self.standing(target)?;
+        let found = self.power_check(target)?;
         match found.status {
-            Status::Terminated => Ok(self.go_along(found.seq, "stop")),
+            Status::Terminated => Ok(self.create_following_operation(found.seq, "stop")),
             Status::Stopping if found.current_step == CurrentStep::Stop => {
-                Ok(self.go_along(found.seq, "stop"))
+                Ok(self.create_following_operation(found.seq, "stop"))
             }
             Status::Running | Status::Suspended | Status::Repairing => {
                 found.check_local_ssd(discard)?;
-                let operation = self.open_on(found.seq, "stop");
+                let operation = self.create_instance_operation(found.seq, "stop");
                 self.begin_stop(found.seq, Some(operation));
                 if self.core.knobs.stop_done_early {
                     self.after(self.core.knobs.timing.change, Event::Finish(operation));
@@ -80,10 +80,10 @@ impl Engine {
         target: &Target,
         planned_failures: &[Failure],
     ) -> Result<Seq, Refusal> {
-        let found = self.standing(target)?;
+        let found = self.power_check(target)?;
         match found.status {
             Status::Running | Status::Provisioning | Status::Staging | Status::Repairing => {
-                Ok(self.go_along(found.seq, "start"))
+                Ok(self.create_following_operation(found.seq, "start"))
             }
             Status::Terminated => {
                 self.boot(found.seq, "start", CurrentStep::Start, planned_failures)
@@ -102,10 +102,10 @@ impl Engine {
         target: &Target,
         planned_failures: &[Failure],
     ) -> Result<Seq, Refusal> {
-        let found = self.standing(target)?;
+        let found = self.power_check(target)?;
         match found.status {
             Status::Running | Status::Provisioning | Status::Staging => {
-                Ok(self.go_along(found.seq, "resume"))
+                Ok(self.create_following_operation(found.seq, "resume"))
             }
             Status::Suspended => {
                 self.boot(found.seq, "resume", CurrentStep::Resume, planned_failures)
@@ -128,13 +128,13 @@ impl Engine {
         planned_failures: &[Failure],
     ) -> Result<Seq, Refusal> {
         let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
-        let late = self.check_start(instance)?;
+        let late_failures = self.check_start(instance)?;
         let planned_failures = if planned_failures.is_empty() {
-            late
+            late_failures
         } else {
             planned_failures.to_vec()
         };
-        let operation = self.open_on(seq, kind);
+        let operation = self.create_instance_operation(seq, kind);
         self.begin_boot(seq, operation, current_step, planned_failures);
         Ok(operation)
     }
@@ -145,12 +145,14 @@ impl Engine {
         target: &Target,
         discard: Option<bool>,
     ) -> Result<Seq, Refusal> {
-        let found = self.standing(target)?;
+        let found = self.power_check(target)?;
         match found.status {
-            Status::Suspended | Status::Suspending => Ok(self.go_along(found.seq, "suspend")),
+            Status::Suspended | Status::Suspending => {
+                Ok(self.create_following_operation(found.seq, "suspend"))
+            }
             Status::Running => {
                 found.check_local_ssd(discard)?;
-                let operation = self.open_on(found.seq, "suspend");
+                let operation = self.create_instance_operation(found.seq, "suspend");
                 self.begin_suspend(found.seq, Some(operation));
                 Ok(operation)
             }
@@ -165,12 +167,12 @@ impl Engine {
 
     /// Begins to reset a running instance.
     pub(crate) fn reset(&mut self, target: &Target) -> Result<Seq, Refusal> {
-        let found = self.standing(target)?;
+        let found = self.power_check(target)?;
         if found.status != Status::Running {
             return Err(found.not_ready());
         }
-        let operation = self.open_on(found.seq, "reset");
-        self.do_later(
+        let operation = self.create_instance_operation(found.seq, "reset");
+        self.schedule_work(
             operation,
             self.core.knobs.timing.change,
             Work::Reset(found.seq),
@@ -194,26 +196,26 @@ impl Engine {
             if instance.repeated_deletes > allowed {
                 return Err(Refusal::throttled(403));
             }
-            return Ok(self.go_along(seq, "delete"));
+            return Ok(self.create_following_operation(seq, "delete"));
         }
-        let operation = self.open_on(seq, "delete");
+        let operation = self.create_instance_operation(seq, "delete");
         self.begin_delete(seq, Some(operation));
         Ok(operation)
     }
 
     /// Creates an operation without work that fails with the given errors.
-    pub(crate) fn fail_later(
+    pub(crate) fn create_failing_operation(
         &mut self,
         target: &Target,
         (collection, kind): (&str, &'static str),
         errors: &[Failure],
     ) -> Result<Seq, Refusal> {
-        let about = if collection == "instances" {
+        let new_operation = if collection == "instances" {
             let seq = self.find(target)?;
             let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
-            About::instance(&instance.fixed, kind)
+            NewOperation::on_instance(&instance.fixed, kind)
         } else {
-            About {
+            NewOperation {
                 project: target.project.clone(),
                 scope: target.scope.clone(),
                 kind,
@@ -221,27 +223,27 @@ impl Engine {
                 target_id: None,
             }
         };
-        Ok(self.change_later(about, Work::Fail(errors.to_vec())))
+        Ok(self.create_change_operation(new_operation, Work::Fail(errors.to_vec())))
     }
 
     /// Creates an operation on an instance.
-    pub(super) fn open_on(&mut self, seq: Seq, kind: &'static str) -> Seq {
+    pub(super) fn create_instance_operation(&mut self, seq: Seq, kind: &'static str) -> Seq {
         let fixed = self
             .instances
             .get(&seq)
             .map(|instance| instance.fixed.clone());
         match fixed {
-            Some(fixed) => self.open(About::instance(&fixed, kind)),
+            Some(fixed) => self.create_operation(NewOperation::on_instance(&fixed, kind)),
             None => 0,
         }
     }
 
     /// Creates the operation of a call whose target state is reached or on its way; it ends with
     /// that transition.
-    fn go_along(&mut self, seq: Seq, kind: &'static str) -> Seq {
-        let operation = self.open_on(seq, kind);
+    fn create_following_operation(&mut self, seq: Seq, kind: &'static str) -> Seq {
+        let operation = self.create_instance_operation(seq, kind);
         let timing = &self.core.knobs.timing;
-        let takes = match self
+        let duration = match self
             .instances
             .get(&seq)
             .map(|instance| instance.current_step)
@@ -255,7 +257,7 @@ impl Engine {
             Some(CurrentStep::Repair) => timing.repair,
             Some(CurrentStep::Nothing) | None => timing.change,
         };
-        self.after(takes, Event::Finish(operation));
+        self.after(duration, Event::Finish(operation));
         operation
     }
 }

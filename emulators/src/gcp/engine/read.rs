@@ -38,7 +38,7 @@ impl Engine {
     }
 
     /// The instance that has a name now.
-    pub(super) fn live(&self, address: &Address) -> Option<&Instance> {
+    pub(super) fn live_instance(&self, address: &Address) -> Option<&Instance> {
         let seq = self.by_name.get(address)?.last()?;
         self.instances
             .get(seq)
@@ -46,7 +46,7 @@ impl Engine {
     }
 
     /// All that had a name and may still be seen, the newest first. An id will do for a name.
-    fn called(&self, target: &Target) -> Vec<Seq> {
+    fn seqs_named(&self, target: &Target) -> Vec<Seq> {
         let Scope::Zone(zone) = &target.scope else {
             return Vec::new();
         };
@@ -72,12 +72,18 @@ impl Engine {
     pub(crate) fn find(&mut self, target: &Target) -> Result<Seq, Refusal> {
         self.core.records_read += 1;
         let now = self.now();
-        for seq in self.called(target) {
+        for seq in self.seqs_named(target) {
             let Some(instance) = self.instances.get(&seq) else {
                 continue;
             };
-            let made = instance.versions.created_at();
-            if !instance.is_gone() && !self.core.knobs.lag.hides(made, now, &mut self.core.rng) {
+            let created_at = instance.versions.created_at();
+            if !instance.is_gone()
+                && !self
+                    .core
+                    .knobs
+                    .lag
+                    .hides(created_at, now, &mut self.core.rng)
+            {
                 return Ok(seq);
             }
         }
@@ -85,20 +91,20 @@ impl Engine {
     }
 
     /// An instance as a read returns it.
-    pub(crate) fn see(
+    pub(crate) fn read_instance(
         &mut self,
         target: &Target,
         read_lag: ReadLag,
     ) -> Result<ReadInstance<'_>, Refusal> {
         self.core.records_read += 1;
         let moment = self.moment(read_lag);
-        let seqs = self.called(target);
-        let seen = seqs.iter().find_map(|seq| {
+        let seqs = self.seqs_named(target);
+        let found = seqs.iter().find_map(|seq| {
             let instance = self.instances.get(seq)?;
             let version = instance.version_at(moment)?;
             Some(ReadInstance { instance, version })
         });
-        seen.ok_or_else(|| Refusal::not_found(&target.path("instances")))
+        found.ok_or_else(|| Refusal::not_found(&target.path("instances")))
     }
 
     /// A page of the instances under any of `keys` that `show` makes something of. Touches those
@@ -116,11 +122,11 @@ impl Engine {
             .instances
             .find(keys, paging.position.after)
             .map(|seq| {
-                let shown = engine.instances.get(&seq).and_then(|instance| {
+                let item = engine.instances.get(&seq).and_then(|instance| {
                     let version = instance.version_at(moment)?;
                     show(engine, ReadInstance { instance, version })
                 });
-                (seq, shown)
+                (seq, item)
             });
         let (page, records_read) = paging.take(found);
         self.core.records_read += records_read;
@@ -128,7 +134,7 @@ impl Engine {
     }
 
     /// Returns the set of keys with the fewest instances.
-    pub(crate) fn fewest(&self, choices: Vec<Vec<Key>>) -> Vec<Key> {
+    pub(crate) fn smallest_key_set(&self, choices: Vec<Vec<Key>>) -> Vec<Key> {
         let best = choices
             .into_iter()
             .min_by_key(|keys| self.instances.size(keys));
@@ -141,7 +147,7 @@ impl Engine {
     /// Returns the regions, in the order of their zones.
     pub(crate) fn regions(&self) -> Vec<String> {
         let regions = self.core.knobs.zones.iter().map(|zone| region_of(zone));
-        once_each(regions)
+        distinct(regions)
     }
 
     pub(crate) fn has_region(&self, region: &str) -> bool {
@@ -154,7 +160,7 @@ impl Engine {
 
     /// The networks that have subnetworks.
     pub(crate) fn networks(&self) -> Vec<String> {
-        once_each(
+        distinct(
             self.core
                 .knobs
                 .subnetworks
@@ -164,12 +170,12 @@ impl Engine {
     }
 }
 
-fn once_each<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut seen = Vec::new();
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut found = Vec::new();
     for name in names {
-        if !seen.iter().any(|other| other == name) {
-            seen.push(name.to_owned());
+        if !found.iter().any(|other| other == name) {
+            found.push(name.to_owned());
         }
     }
-    seen
+    found
 }

@@ -116,12 +116,12 @@ impl Scheduling {
 
 /// An external address that an instance has while it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Access {
+pub(crate) struct AccessConfig {
     pub(crate) name: String,
     pub(crate) tier: String,
 }
 
-impl Access {
+impl AccessConfig {
     pub(crate) fn standard() -> Self {
         Self {
             name: "External NAT".to_owned(),
@@ -132,7 +132,7 @@ impl Access {
 
 /// A disk that is attached to an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Attached {
+pub(crate) struct AttachedDisk {
     /// `None` for a local disk.
     pub(crate) disk: Option<Seq>,
     pub(crate) boot: bool,
@@ -154,7 +154,7 @@ pub(crate) struct Fixed {
     pub(crate) subnetwork: String,
     /// None if there was none left.
     pub(crate) internal_ip: Option<Ipv4Addr>,
-    pub(crate) access: Option<Access>,
+    pub(crate) access: Option<AccessConfig>,
     pub(crate) scheduling: Scheduling,
     pub(crate) tags: Vec<String>,
     pub(crate) can_ip_forward: bool,
@@ -191,7 +191,7 @@ impl Fixed {
 pub(crate) struct Instance {
     pub(crate) seq: Seq,
     pub(crate) fixed: Arc<Fixed>,
-    pub(crate) disks: Vec<Attached>,
+    pub(crate) disks: Vec<AttachedDisk>,
     pub(crate) holds_machine: bool,
     /// How many times its guest has booted.
     pub(crate) boots: u64,

@@ -6,15 +6,15 @@ use super::record::Labels;
 use crate::gcp::error::Refusal;
 
 /// The maximum number of labels of a resource.
-const MOST_LABELS: usize = 64;
+const MAX_LABELS: usize = 64;
 /// The longest key or value of a label, in characters.
-const LONGEST_LABEL: usize = 63;
+const MAX_LABEL_CHARS: usize = 63;
 /// The longest key of an entry of metadata.
-const LONGEST_KEY: usize = 128;
+const KEY_BYTES_LIMIT: usize = 128;
 /// The largest value of an entry of metadata.
-const LARGEST_VALUE: usize = 256 * 1024;
+const MAX_VALUE_BYTES: usize = 256 * 1024;
 /// The largest metadata, keys and values together.
-const LARGEST_METADATA: usize = 512 * 1024;
+const MAX_METADATA_BYTES: usize = 512 * 1024;
 
 /// Metadata in its order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,8 +22,8 @@ pub(crate) struct Metadata(pub(crate) Vec<(String, String)>);
 
 /// Refuses labels that Compute Engine does not accept.
 pub(crate) fn check_labels(field: &str, labels: &Labels) -> Result<(), Refusal> {
-    if labels.len() > MOST_LABELS {
-        let why = format!("The number of labels must be at most {MOST_LABELS}.");
+    if labels.len() > MAX_LABELS {
+        let why = format!("The number of labels must be at most {MAX_LABELS}.");
         return Err(Refusal::invalid(field, &labels.len().to_string(), &why));
     }
     for (key, value) in labels {
@@ -44,16 +44,16 @@ pub(crate) fn check_labels(field: &str, labels: &Labels) -> Result<(), Refusal> 
 /// International letters are taken, as long as they are not capitals.
 fn is_label(text: &str) -> bool {
     let ok = |c: char| (c.is_alphanumeric() && !c.is_uppercase()) || matches!(c, '_' | '-');
-    text.chars().count() <= LONGEST_LABEL && text.chars().all(ok)
+    text.chars().count() <= MAX_LABEL_CHARS && text.chars().all(ok)
 }
 
 /// Refuses metadata that Compute Engine does not accept.
 pub(crate) fn check_metadata(field: &str, metadata: &Metadata) -> Result<(), Refusal> {
     let mut size = 0;
-    let mut seen = std::collections::BTreeSet::new();
+    let mut keys = std::collections::BTreeSet::new();
     for (number, (key, value)) in metadata.0.iter().enumerate() {
         let ok = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-        if key.is_empty() || key.len() >= LONGEST_KEY || !key.bytes().all(ok) {
+        if key.is_empty() || key.len() >= KEY_BYTES_LIMIT || !key.bytes().all(ok) {
             let why = "Must be a match of regex '[a-zA-Z0-9-_]{1,127}'";
             return Err(Refusal::invalid(
                 &format!("{field}.items[{number}].key"),
@@ -61,8 +61,8 @@ pub(crate) fn check_metadata(field: &str, metadata: &Metadata) -> Result<(), Ref
                 why,
             ));
         }
-        if value.len() > LARGEST_VALUE {
-            let why = format!("Value is too large: at most {LARGEST_VALUE} bytes are allowed.");
+        if value.len() > MAX_VALUE_BYTES {
+            let why = format!("Value is too large: at most {MAX_VALUE_BYTES} bytes are allowed.");
             let field = format!("{field}.items[{number}].value");
             return Err(Refusal::invalid(
                 &field,
@@ -70,14 +70,14 @@ pub(crate) fn check_metadata(field: &str, metadata: &Metadata) -> Result<(), Ref
                 &why,
             ));
         }
-        if !seen.insert(key) {
+        if !keys.insert(key) {
             let why = format!("Metadata has duplicate key: {key}");
             return Err(Refusal::invalid(field, key, &why));
         }
         size += key.len() + value.len();
     }
-    if size > LARGEST_METADATA {
-        let why = format!("Metadata is too large: at most {LARGEST_METADATA} bytes are allowed.");
+    if size > MAX_METADATA_BYTES {
+        let why = format!("Metadata is too large: at most {MAX_METADATA_BYTES} bytes are allowed.");
         return Err(Refusal::invalid(field, &format!("{size} bytes"), &why));
     }
     Ok(())
@@ -96,22 +96,22 @@ impl Metadata {
 }
 
 /// A fingerprint in the alphabet that it is given in: clients may write bytes in either.
-pub(crate) fn in_our_alphabet(fingerprint: &str) -> String {
+pub(crate) fn to_url_safe(fingerprint: &str) -> String {
     fingerprint.replace('+', "-").replace('/', "_")
 }
 
 /// Eight bytes that change with the texts.
 pub(crate) fn fingerprint<'a>(texts: impl IntoIterator<Item = &'a String>) -> String {
     // FNV-1a: every document has several fingerprints, and they need not be unpredictable.
-    let mut print = 0xcbf2_9ce4_8422_2325_u64;
+    let mut fingerprint = 0xcbf2_9ce4_8422_2325_u64;
     for text in texts {
         let length = (text.len() as u64).to_be_bytes();
         for byte in length.iter().chain(text.as_bytes()) {
-            print = (print ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+            fingerprint = (fingerprint ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
     // Google's JSON uses URL-safe base64; its own clients refuse the other alphabet.
-    URL_SAFE.encode(print.to_be_bytes())
+    URL_SAFE.encode(fingerprint.to_be_bytes())
 }
 
 #[cfg(test)]
@@ -160,13 +160,13 @@ mod tests {
     #[test]
     fn metadata_has_limits() {
         let one = |key: &str, size: usize| Metadata(vec![(key.to_owned(), "x".repeat(size))]);
-        assert!(check_metadata("m", &one("startup-script", LARGEST_VALUE)).is_ok());
-        assert!(check_metadata("m", &one("a", LARGEST_VALUE + 1)).is_err());
+        assert!(check_metadata("m", &one("startup-script", MAX_VALUE_BYTES)).is_ok());
+        assert!(check_metadata("m", &one("a", MAX_VALUE_BYTES + 1)).is_err());
         assert!(check_metadata("m", &one("a.b", 1)).is_err());
         assert!(check_metadata("m", &one("", 1)).is_err());
         assert!(check_metadata("m", &one(&"k".repeat(128), 1)).is_err());
-        let mut two = one("a", LARGEST_VALUE);
-        two.0.push(("b".to_owned(), "x".repeat(LARGEST_VALUE)));
+        let mut two = one("a", MAX_VALUE_BYTES);
+        two.0.push(("b".to_owned(), "x".repeat(MAX_VALUE_BYTES)));
         assert!(check_metadata("m", &two).is_err());
         two.0[1] = ("a".to_owned(), String::new());
         assert!(check_metadata("m", &two).is_err());
@@ -178,6 +178,6 @@ mod tests {
         assert_ne!(label_fingerprint(&a), label_fingerprint(&b));
         assert_eq!(label_fingerprint(&a), label_fingerprint(&a.clone()));
         assert_eq!(label_fingerprint(&a).len(), 12);
-        assert_eq!(in_our_alphabet("a+/="), "a-_=");
+        assert_eq!(to_url_safe("a+/="), "a-_=");
     }
 }

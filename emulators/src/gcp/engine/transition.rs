@@ -26,25 +26,31 @@ impl Engine {
     }
 
     pub(super) fn begin_stop(&mut self, seq: Seq, operation: Option<Seq>) {
-        self.release_nat(seq);
-        let takes = self.core.knobs.timing.stop;
-        self.begin(seq, CurrentStep::Stop, Status::Stopping, operation, takes);
+        self.release_nat_ip(seq);
+        let duration = self.core.knobs.timing.stop;
+        self.begin_step(
+            seq,
+            CurrentStep::Stop,
+            Status::Stopping,
+            operation,
+            duration,
+        );
     }
 
     pub(super) fn begin_suspend(&mut self, seq: Seq, operation: Option<Seq>) {
-        let takes = self.core.knobs.timing.suspend;
-        self.begin(
+        let duration = self.core.knobs.timing.suspend;
+        self.begin_step(
             seq,
             CurrentStep::Suspend,
             Status::Suspending,
             operation,
-            takes,
+            duration,
         );
     }
 
     pub(super) fn begin_repair(&mut self, seq: Seq) {
-        let takes = self.core.knobs.timing.repair;
-        self.begin(seq, CurrentStep::Repair, Status::Repairing, None, takes);
+        let duration = self.core.knobs.timing.repair;
+        self.begin_step(seq, CurrentStep::Repair, Status::Repairing, None, duration);
     }
 
     /// Begins to start or resume an instance; it gets a machine unless it is going to fail.
@@ -61,32 +67,38 @@ impl Engine {
         if let Some(instance) = self.instances.get_mut(&seq) {
             instance.planned_failures = planned_failures;
         }
-        let takes = self.core.knobs.timing.provision;
-        self.begin(
+        let duration = self.core.knobs.timing.provision;
+        self.begin_step(
             seq,
             current_step,
             Status::Provisioning,
             Some(operation),
-            takes,
+            duration,
         );
     }
 
     /// Begins to delete an instance. This ends its current step.
     pub(super) fn begin_delete(&mut self, seq: Seq, operation: Option<Seq>) {
-        self.release_nat(seq);
-        let takes = self.core.knobs.timing.delete;
-        self.begin(seq, CurrentStep::Delete, Status::Stopping, operation, takes);
+        self.release_nat_ip(seq);
+        let duration = self.core.knobs.timing.delete;
+        self.begin_step(
+            seq,
+            CurrentStep::Delete,
+            Status::Stopping,
+            operation,
+            duration,
+        );
     }
 
-    fn begin(
+    fn begin_step(
         &mut self,
         seq: Seq,
         current_step: CurrentStep,
         status: Status,
         operation: Option<Seq>,
-        takes: Duration,
+        duration: Duration,
     ) {
-        self.overtake(seq);
+        self.end_previous_operation(seq);
         self.revise(seq, |version| version.status = status);
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
@@ -94,11 +106,11 @@ impl Engine {
         instance.step += 1;
         (instance.current_step, instance.operation) = (current_step, operation);
         let step = instance.step;
-        self.after(takes, Event::FinishStep(seq, step));
+        self.after(duration, Event::FinishStep(seq, step));
     }
 
     /// Ends the operation of the current step, which a later one preempts.
-    fn overtake(&mut self, seq: Seq) {
+    fn end_previous_operation(&mut self, seq: Seq) {
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
         };
@@ -132,24 +144,24 @@ impl Engine {
         let planned_failures = std::mem::take(&mut instance.planned_failures);
         match (status, current_step) {
             (Status::Provisioning, _) if !planned_failures.is_empty() => {
-                self.fail(seq, current_step, planned_failures);
+                self.fail_step(seq, current_step, planned_failures);
             }
-            (Status::Provisioning, _) => self.stage(seq),
-            (Status::Staging, _) => self.run(seq, current_step != CurrentStep::Resume),
-            (Status::Repairing, _) => self.run(seq, true),
-            (Status::Stopping, CurrentStep::Delete) => self.end(seq, false),
+            (Status::Provisioning, _) => self.begin_staging(seq),
+            (Status::Staging, _) => self.begin_running(seq, current_step != CurrentStep::Resume),
+            (Status::Repairing, _) => self.begin_running(seq, true),
+            (Status::Stopping, CurrentStep::Delete) => self.remove_instance(seq, false),
             (Status::Stopping, _) => {
                 let now = self.now();
-                self.rest(seq, |version| {
+                self.finish_without_machine(seq, |version| {
                     version.status = Status::Terminated;
                     version.last_stop = Some(now);
                 });
                 self.log(seq, "stopped");
             }
             (Status::Suspending, _) => {
-                self.release_nat(seq);
+                self.release_nat_ip(seq);
                 let now = self.now();
-                self.rest(seq, |version| {
+                self.finish_without_machine(seq, |version| {
                     version.status = Status::Suspended;
                     version.last_suspended = Some(now);
                 });
@@ -158,7 +170,7 @@ impl Engine {
         }
     }
 
-    fn stage(&mut self, seq: Seq) {
+    fn begin_staging(&mut self, seq: Seq) {
         self.revise(seq, |version| version.status = Status::Staging);
         if let Some(instance) = self.instances.get_mut(&seq) {
             instance.step += 1;
@@ -167,7 +179,7 @@ impl Engine {
         }
     }
 
-    fn run(&mut self, seq: Seq, boots: bool) {
+    fn begin_running(&mut self, seq: Seq, boots: bool) {
         let Some(instance) = self.instances.get(&seq) else {
             return;
         };
@@ -184,13 +196,13 @@ impl Engine {
             version.last_start = Some(now);
         });
         if boots {
-            self.rebooted(seq);
+            self.record_boot(seq);
         }
-        self.done(seq);
+        self.finish_current_step(seq);
     }
 
     /// The guest has booted.
-    pub(super) fn rebooted(&mut self, seq: Seq) {
+    pub(super) fn record_boot(&mut self, seq: Seq) {
         if let Some(instance) = self.instances.get_mut(&seq) {
             if instance.current().status == Status::Running {
                 instance.boots += 1;
@@ -200,14 +212,14 @@ impl Engine {
     }
 
     /// Releases a machine.
-    fn rest(&mut self, seq: Seq, change: impl FnOnce(&mut super::Version)) {
+    fn finish_without_machine(&mut self, seq: Seq, change: impl FnOnce(&mut super::Version)) {
         self.release_machine(seq);
         self.revise(seq, change);
-        self.done(seq);
+        self.finish_current_step(seq);
     }
 
     /// What was going on is over.
-    fn done(&mut self, seq: Seq) {
+    fn finish_current_step(&mut self, seq: Seq) {
         let operation = self.instances.get_mut(&seq).and_then(|instance| {
             instance.current_step = CurrentStep::Nothing;
             instance.operation.take()
@@ -218,7 +230,7 @@ impl Engine {
     }
 
     /// What was begun fails: a new instance is gone, an old one is as it was.
-    fn fail(&mut self, seq: Seq, current_step: CurrentStep, errors: Vec<Failure>) {
+    fn fail_step(&mut self, seq: Seq, current_step: CurrentStep, errors: Vec<Failure>) {
         let operation = self
             .instances
             .get_mut(&seq)
@@ -227,22 +239,26 @@ impl Engine {
             self.finish(operation, errors);
         }
         match current_step {
-            CurrentStep::Start => self.rest(seq, |version| version.status = Status::Terminated),
-            CurrentStep::Resume => self.rest(seq, |version| version.status = Status::Suspended),
+            CurrentStep::Start => {
+                self.finish_without_machine(seq, |version| version.status = Status::Terminated)
+            }
+            CurrentStep::Resume => {
+                self.finish_without_machine(seq, |version| version.status = Status::Suspended)
+            }
             CurrentStep::Nothing
             | CurrentStep::Insert
             | CurrentStep::Stop
             | CurrentStep::Suspend
             | CurrentStep::Delete
-            | CurrentStep::Repair => self.end(seq, true),
+            | CurrentStep::Repair => self.remove_instance(seq, true),
         }
     }
 
     /// Removes an instance with the disks that are deleted with it.
-    fn end(&mut self, seq: Seq, never_ran: bool) {
+    fn remove_instance(&mut self, seq: Seq, never_ran: bool) {
         self.release_machine(seq);
-        self.release_nat(seq);
-        self.part_from_disks(seq, never_ran);
+        self.release_nat_ip(seq);
+        self.release_disks(seq, never_ran);
         let fixed = self
             .instances
             .get(&seq)
@@ -255,16 +271,16 @@ impl Engine {
             }
         }
         self.revise(seq, |version| version.status = Status::Gone);
-        self.done(seq);
-        let seen = self.core.knobs.lag.reads;
-        if seen.is_zero() {
+        self.finish_current_step(seq);
+        let read_lag = self.core.knobs.lag.reads;
+        if read_lag.is_zero() {
             self.remove_expired(seq);
         } else {
-            self.after(seen, Event::Remove(seq));
+            self.after(read_lag, Event::Remove(seq));
         }
     }
 
-    fn release_nat(&mut self, seq: Seq) {
+    fn release_nat_ip(&mut self, seq: Seq) {
         let address = self
             .instances
             .get(&seq)

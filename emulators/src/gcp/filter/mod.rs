@@ -10,7 +10,7 @@
 //! OR binds tighter than AND, and a filter cannot mix the two forms of comparisons.
 
 mod parse;
-mod words;
+mod tokens;
 
 use serde_json::Value;
 
@@ -52,26 +52,26 @@ pub(crate) enum Operator {
 impl Filter {
     /// Reads a filter over documents that have these fields at the top.
     pub(crate) fn read(text: &str, fields: &[&str]) -> Result<Self, Refusal> {
-        let filter = parse::filter(text).map_err(|why| bad(text, &why))?;
+        let filter = parse::filter(text).map_err(|why| invalid_filter(text, &why))?;
         filter.check(text, fields)?;
         let forms = filter.comparisons();
-        let regular = |comparison: &&Comparison| comparison.is_regular();
+        let regular = |comparison: &&Comparison| comparison.is_regex();
         if forms.iter().any(regular) && !forms.iter().all(regular) {
             let why = "Regular expressions can not be mixed with other comparisons.";
-            return Err(bad(text, why));
+            return Err(invalid_filter(text, why));
         }
-        Ok(filter.simplified())
+        Ok(filter.simplify())
     }
 
     /// The same without expressions that only list words, so that an index can serve them.
-    fn simplified(self) -> Self {
-        let each = |filters: Vec<Self>| filters.into_iter().map(Self::simplified).collect();
+    fn simplify(self) -> Self {
+        let each = |filters: Vec<Self>| filters.into_iter().map(Self::simplify).collect();
         match self {
             Self::All(filters) => Self::All(each(filters)),
             Self::Any(filters) => Self::Any(each(filters)),
-            Self::Not(filter) => Self::Not(Box::new(filter.simplified())),
+            Self::Not(filter) => Self::Not(Box::new(filter.simplify())),
             Self::Compare(comparison) if comparison.operator == Operator::Matches => comparison
-                .as_words()
+                .as_alternatives()
                 .map_or(Self::Compare(comparison), Self::Any),
             Self::Compare(comparison) => Self::Compare(comparison),
         }
@@ -97,10 +97,10 @@ impl Filter {
                 let top = comparison.path.split('.').next().unwrap_or_default();
                 if !fields.contains(&top) {
                     let why = format!("Unknown field '{}'.", comparison.path);
-                    return Err(bad(text, &why));
+                    return Err(invalid_filter(text, &why));
                 }
-                if comparison.is_regular() && expression(&comparison.value).is_none() {
-                    return Err(bad(text, "The regular expression is malformed."));
+                if comparison.is_regex() && expression(&comparison.value).is_none() {
+                    return Err(invalid_filter(text, "The regular expression is malformed."));
                 }
                 Ok(())
             }
@@ -113,7 +113,7 @@ impl Filter {
             Self::All(filters) => filters.iter().all(|filter| filter.passes(document)),
             Self::Any(filters) => filters.iter().any(|filter| filter.passes(document)),
             Self::Not(filter) => !filter.passes(document),
-            Self::Compare(comparison) => comparison.holds(document),
+            Self::Compare(comparison) => comparison.matches_document(document),
         }
     }
 
@@ -139,7 +139,7 @@ impl Filter {
 
 impl Comparison {
     /// The comparisons with each word of an expression like `(a|b)`, if it is nothing else.
-    fn as_words(&self) -> Option<Vec<Filter>> {
+    fn as_alternatives(&self) -> Option<Vec<Filter>> {
         let inner = self
             .value
             .strip_prefix('(')
@@ -159,23 +159,25 @@ impl Comparison {
         })
     }
 
-    fn is_regular(&self) -> bool {
+    fn is_regex(&self) -> bool {
         matches!(self.operator, Operator::Matches | Operator::MatchesNot)
     }
 
-    fn holds(&self, document: &Value) -> bool {
+    fn matches_document(&self, document: &Value) -> bool {
         let found = lookup(document, &self.path);
         let any = |test: &dyn Fn(&Value) -> bool| found.iter().any(|value| test(value));
         match self.operator {
             Operator::Equal => any(&|value| equal(value, &self.value)),
             Operator::NotEqual => !any(&|value| equal(value, &self.value)),
-            Operator::Less => any(&|value| order(value, &self.value).is_some_and(|o| o.is_lt())),
+            Operator::Less => any(&|value| compare(value, &self.value).is_some_and(|o| o.is_lt())),
             Operator::LessOrEqual => {
-                any(&|value| order(value, &self.value).is_some_and(|o| o.is_le()))
+                any(&|value| compare(value, &self.value).is_some_and(|o| o.is_le()))
             }
-            Operator::Greater => any(&|value| order(value, &self.value).is_some_and(|o| o.is_gt())),
+            Operator::Greater => {
+                any(&|value| compare(value, &self.value).is_some_and(|o| o.is_gt()))
+            }
             Operator::GreaterOrEqual => {
-                any(&|value| order(value, &self.value).is_some_and(|o| o.is_ge()))
+                any(&|value| compare(value, &self.value).is_some_and(|o| o.is_ge()))
             }
             Operator::Has if self.value == "*" => !found.is_empty(),
             Operator::Has => any(&|value| match value.as_str() {
@@ -184,7 +186,7 @@ impl Comparison {
             }),
             Operator::Matches | Operator::MatchesNot => {
                 let matches = expression(&self.value)
-                    .is_some_and(|whole| any(&|value| whole.is_match(&shown(value))));
+                    .is_some_and(|whole| any(&|value| whole.is_match(&text_of(value))));
                 matches == (self.operator == Operator::Matches)
             }
         }
@@ -217,7 +219,7 @@ fn lookup<'a>(document: &'a Value, path: &str) -> Vec<&'a Value> {
     }
 }
 
-fn shown(value: &Value) -> String {
+fn text_of(value: &Value) -> String {
     match value.as_str() {
         Some(text) => text.to_owned(),
         None => value.to_string(),
@@ -232,11 +234,11 @@ fn equal(value: &Value, text: &str) -> bool {
 }
 
 /// Numbers by value, texts by their characters.
-fn order(value: &Value, text: &str) -> Option<std::cmp::Ordering> {
-    let shown = shown(value);
-    match (shown.parse::<f64>(), text.parse::<f64>()) {
+fn compare(value: &Value, text: &str) -> Option<std::cmp::Ordering> {
+    let text_of = text_of(value);
+    match (text_of.parse::<f64>(), text.parse::<f64>()) {
         (Ok(one), Ok(other)) => one.partial_cmp(&other),
-        _ => Some(shown.as_str().cmp(text)),
+        _ => Some(text_of.as_str().cmp(text)),
     }
 }
 
@@ -246,7 +248,7 @@ fn expression(pattern: &str) -> Option<regex_lite::Regex> {
     builder.size_limit(1 << 20).build().ok()
 }
 
-fn bad(filter: &str, why: &str) -> Refusal {
+fn invalid_filter(filter: &str, why: &str) -> Refusal {
     let why = format!("Invalid list filter expression. {why}");
     Refusal::invalid("filter", filter, &why)
 }
@@ -318,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_bad_filter_is_refused() {
-        for bad in [
+        for text in [
             "name",
             "name=",
             "=x",
@@ -334,11 +336,11 @@ mod tests {
             "name x y",
             "(name eq web.*) (id=123)",
         ] {
-            let refusal = Filter::read(bad, &FIELDS).unwrap_err();
+            let refusal = Filter::read(text, &FIELDS).unwrap_err();
             assert_eq!(
                 (refusal.status, &*refusal.reason),
                 (400, "invalid"),
-                "{bad}"
+                "{text}"
             );
         }
     }

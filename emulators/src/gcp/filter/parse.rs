@@ -2,34 +2,34 @@
 
 use super::{
     Comparison, Filter, Operator,
-    words::{Word, words},
+    tokens::{Token, tokenize},
 };
 
 /// The maximum depth of brackets.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// Reads a whole filter.
 pub(super) fn filter(text: &str) -> Result<Filter, String> {
-    let words = words(text)?;
-    let mut reader = Reader { words: &words };
+    let tokens = tokenize(text)?;
+    let mut reader = Parser { tokens: &tokens };
     let filter = reader.filter(0)?;
-    match reader.words {
+    match reader.tokens {
         [] => Ok(filter),
         _ => Err("There is something after its end.".to_owned()),
     }
 }
 
-struct Reader<'a> {
-    words: &'a [Word],
+struct Parser<'a> {
+    tokens: &'a [Token],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Parser<'a> {
     fn filter(&mut self, depth: usize) -> Result<Filter, String> {
         let mut all = vec![self.choice(depth)?];
         loop {
             let and = self.skip("AND");
             if !and && self.is_at_end() {
-                return Ok(one_or(all, Filter::All));
+                return Ok(single_or(all, Filter::All));
             }
             all.push(self.choice(depth)?);
         }
@@ -40,27 +40,27 @@ impl<'a> Reader<'a> {
         while self.skip("OR") {
             any.push(self.term(depth)?);
         }
-        Ok(one_or(any, Filter::Any))
+        Ok(single_or(any, Filter::Any))
     }
 
     fn term(&mut self, depth: usize) -> Result<Filter, String> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err("It is nested too deeply.".to_owned());
         }
-        match self.words.first() {
-            Some(Word::Minus) => {
+        match self.tokens.first() {
+            Some(Token::Minus) => {
                 self.next();
                 Ok(Filter::Not(Box::new(self.term(depth + 1)?)))
             }
-            Some(Word::Plain(word)) if word == "NOT" => {
+            Some(Token::Plain(token)) if token == "NOT" => {
                 self.next();
                 Ok(Filter::Not(Box::new(self.term(depth + 1)?)))
             }
-            Some(Word::Open) => {
+            Some(Token::Open) => {
                 self.next();
                 let inside = self.filter(depth + 1)?;
                 match self.next() {
-                    Some(Word::Close) => Ok(inside),
+                    Some(Token::Close) => Ok(inside),
                     _ => Err("A bracket is not closed.".to_owned()),
                 }
             }
@@ -69,23 +69,23 @@ impl<'a> Reader<'a> {
     }
 
     fn comparison(&mut self) -> Result<Comparison, String> {
-        let Some(Word::Plain(path)) = self.next() else {
+        let Some(Token::Plain(path)) = self.next() else {
             return Err("A field's name is missing.".to_owned());
         };
         let operator = match self.next() {
-            Some(Word::Sign("=")) => Operator::Equal,
-            Some(Word::Sign("!=")) => Operator::NotEqual,
-            Some(Word::Sign("<")) => Operator::Less,
-            Some(Word::Sign("<=")) => Operator::LessOrEqual,
-            Some(Word::Sign(">")) => Operator::Greater,
-            Some(Word::Sign(">=")) => Operator::GreaterOrEqual,
-            Some(Word::Sign(":")) => Operator::Has,
-            Some(Word::Plain(word)) if word == "eq" => Operator::Matches,
-            Some(Word::Plain(word)) if word == "ne" => Operator::MatchesNot,
+            Some(Token::Operator("=")) => Operator::Equal,
+            Some(Token::Operator("!=")) => Operator::NotEqual,
+            Some(Token::Operator("<")) => Operator::Less,
+            Some(Token::Operator("<=")) => Operator::LessOrEqual,
+            Some(Token::Operator(">")) => Operator::Greater,
+            Some(Token::Operator(">=")) => Operator::GreaterOrEqual,
+            Some(Token::Operator(":")) => Operator::Has,
+            Some(Token::Plain(token)) if token == "eq" => Operator::Matches,
+            Some(Token::Plain(token)) if token == "ne" => Operator::MatchesNot,
             _ => return Err("An operator is missing.".to_owned()),
         };
         match self.next() {
-            Some(Word::Plain(value) | Word::Quoted(value)) => Ok(Comparison {
+            Some(Token::Plain(value) | Token::Quoted(value)) => Ok(Comparison {
                 path: path.clone(),
                 operator,
                 value: value.clone(),
@@ -95,25 +95,25 @@ impl<'a> Reader<'a> {
     }
 
     fn is_at_end(&self) -> bool {
-        matches!(self.words.first(), None | Some(Word::Close))
+        matches!(self.tokens.first(), None | Some(Token::Close))
     }
 
     fn skip(&mut self, keyword: &str) -> bool {
-        let is = matches!(self.words.first(), Some(Word::Plain(word)) if word == keyword);
+        let is = matches!(self.tokens.first(), Some(Token::Plain(token)) if token == keyword);
         if is {
             self.next();
         }
         is
     }
 
-    fn next(&mut self) -> Option<&'a Word> {
-        let (first, rest) = self.words.split_first()?;
-        self.words = rest;
+    fn next(&mut self) -> Option<&'a Token> {
+        let (first, rest) = self.tokens.split_first()?;
+        self.tokens = rest;
         Some(first)
     }
 }
 
-fn one_or(mut filters: Vec<Filter>, several: fn(Vec<Filter>) -> Filter) -> Filter {
+fn single_or(mut filters: Vec<Filter>, several: fn(Vec<Filter>) -> Filter) -> Filter {
     match (filters.len(), filters.pop()) {
         (1, Some(only)) => only,
         (_, last) => several(filters.into_iter().chain(last).collect()),

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Call,
-    order::{self, Naming},
+    instance_body::{self, Naming},
 };
 use crate::{
     cloud::inject::CallContext,
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The maximum number of instances of one call.
-const MOST: usize = 1000;
+const MAX_COUNT: usize = 1000;
 
 pub(super) fn insert(
     call: &Call,
@@ -27,9 +27,9 @@ pub(super) fn insert(
     context: &CallContext,
 ) -> Result<Value, Refusal> {
     let body = call.body(schema::BULK)?;
-    call.once(engine, |engine| {
-        let order = read(call, &body, engine)?;
-        engine.bulk_insert(&order, &context.planned_failures)
+    call.begin_once(engine, |engine| {
+        let spec = read(call, &body, engine)?;
+        engine.bulk_insert(&spec, &context.planned_failures)
     })
 }
 
@@ -39,26 +39,27 @@ fn read(call: &Call, body: &Map<String, Value>, engine: &Engine) -> Result<BulkS
     let count = body
         .long("count")
         .ok_or_else(|| Refusal::required("resource.count"))?;
-    let count = within("count", count, MOST)?;
-    let least = match body.long("minCount") {
+    let count = check_count("count", count, MAX_COUNT)?;
+    let min_count = match body.long("minCount") {
         None => count,
-        Some(least) => within("minCount", least, count)?,
+        Some(min_count) => check_count("minCount", min_count, count)?,
     };
     let at = "resource.instanceProperties";
-    let each = order::read_properties(call, properties, engine, (at, Naming::Bare))?;
+    let each = instance_body::read_properties(call, properties, engine, (at, Naming::Bare))?;
     Ok(BulkSpec {
         each,
         names: names(body, count)?,
         count,
-        least,
+        min_count,
     })
 }
 
-fn within(field: &str, count: i64, most: usize) -> Result<usize, Refusal> {
-    let good = usize::try_from(count).ok();
-    good.filter(|count| (1..=most).contains(count))
+fn check_count(field: &str, count: i64, max: usize) -> Result<usize, Refusal> {
+    let number = usize::try_from(count).ok();
+    number
+        .filter(|count| (1..=max).contains(count))
         .ok_or_else(|| {
-            let why = format!("Value must be between 1 and {most}.");
+            let why = format!("Value must be between 1 and {max}.");
             Refusal::invalid(&format!("resource.{field}"), &count.to_string(), &why)
         })
 }
@@ -76,7 +77,7 @@ fn names(body: &Map<String, Value>, count: usize) -> Result<BulkNames, Refusal> 
                 return Err(Refusal::invalid(field, &given.len().to_string(), why));
             }
             match given.keys().find(|name| !is_name(name)) {
-                Some(bad) => Err(Refusal::mismatch(field, bad)),
+                Some(invalid) => Err(Refusal::mismatch(field, invalid)),
                 None => Ok(BulkNames::Given(given.keys().cloned().collect())),
             }
         }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     Call,
-    list::{self, Item, Listing, Of},
+    list::{self, Item, ListKind, Listing},
 };
 use crate::{
     cloud::inject::CallContext,
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-const MACHINE_TYPES: Of = Of {
+const MACHINE_TYPES: ListKind = ListKind {
     kind: "machineType",
     collection: "machineTypes",
     fields: &[
@@ -32,44 +32,44 @@ const MACHINE_TYPES: Of = Of {
     ],
 };
 
-const DISK_TYPES_LIST: Of = Of {
+const DISK_TYPES_LIST: ListKind = ListKind {
     kind: "diskType",
     collection: "diskTypes",
     fields: &["id", "name", "selfLink", "zone"],
 };
 
-const ZONES: Of = Of {
+const ZONES: ListKind = ListKind {
     kind: "zone",
     collection: "zones",
     fields: &["id", "name", "region", "selfLink", "status"],
 };
 
-const REGIONS: Of = Of {
+const REGIONS: ListKind = ListKind {
     kind: "region",
     collection: "regions",
     fields: &["id", "name", "selfLink", "status"],
 };
 
-const NETWORKS: Of = Of {
+const NETWORKS: ListKind = ListKind {
     kind: "network",
     collection: "networks",
     fields: &["autoCreateSubnetworks", "id", "name", "selfLink"],
 };
 
-const SUBNETWORKS: Of = Of {
+const SUBNETWORKS: ListKind = ListKind {
     kind: "subnetwork",
     collection: "subnetworks",
     fields: &["id", "ipCidrRange", "name", "network", "region", "selfLink"],
 };
 
-const ADDRESSES: Of = Of {
+const ADDRESSES: ListKind = ListKind {
     kind: "address",
     collection: "addresses",
     fields: &["address", "id", "name", "region", "status"],
 };
 
 /// The name of the zone or region of a call, or nothing.
-fn place(call: &Call) -> &str {
+fn scope_name(call: &Call) -> &str {
     match &call.target.scope {
         Scope::Zone(name) | Scope::Region(name) => name,
         Scope::Global => "",
@@ -77,17 +77,21 @@ fn place(call: &Call) -> &str {
 }
 
 pub(super) fn zone(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
-    Ok(views::zone(engine, &call.target.project, place(call)))
+    Ok(views::zone(engine, &call.target.project, scope_name(call)))
 }
 
 pub(super) fn zones(call: &Call, engine: &Engine, context: &CallContext) -> Result<Value, Refusal> {
     let zones = engine.core.knobs.zones.iter();
-    let shown = zones.map(|zone| views::zone(engine, &call.target.project, zone));
-    of_project(call, engine, context, &ZONES, shown)
+    let items = zones.map(|zone| views::zone(engine, &call.target.project, zone));
+    list_of_project(call, engine, context, &ZONES, items)
 }
 
 pub(super) fn region(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
-    Ok(views::region(engine, &call.target.project, place(call)))
+    Ok(views::region(
+        engine,
+        &call.target.project,
+        scope_name(call),
+    ))
 }
 
 pub(super) fn regions(
@@ -97,8 +101,8 @@ pub(super) fn regions(
 ) -> Result<Value, Refusal> {
     let regions = engine.regions();
     let regions = regions.iter();
-    let shown = regions.map(|region| views::region(engine, &call.target.project, region));
-    of_project(call, engine, context, &REGIONS, shown)
+    let items = regions.map(|region| views::region(engine, &call.target.project, region));
+    list_of_project(call, engine, context, &REGIONS, items)
 }
 
 pub(super) fn network(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
@@ -116,25 +120,25 @@ pub(super) fn networks(
 ) -> Result<Value, Refusal> {
     let networks = engine.networks();
     let networks = networks.iter();
-    let shown = networks.map(|name| views::network(engine, &call.target.project, name));
-    of_project(call, engine, context, &NETWORKS, shown)
+    let items = networks.map(|name| views::network(engine, &call.target.project, name));
+    list_of_project(call, engine, context, &NETWORKS, items)
 }
 
 /// A list that is not of zones or regions one by one.
-fn of_project(
+fn list_of_project(
     call: &Call,
     engine: &Engine,
     context: &CallContext,
-    of: &Of,
-    shown: impl Iterator<Item = Value>,
+    list_kind: &ListKind,
+    items: impl Iterator<Item = Value>,
 ) -> Result<Value, Refusal> {
-    let listing = Listing::read(call, engine, context, of)?;
-    let page = listing.page(shown.map(|item| (Scope::Global, item)).collect());
-    Ok(listing.document(call, of, page))
+    let listing = Listing::read(call, engine, context, list_kind)?;
+    let page = listing.page(items.map(|item| (Scope::Global, item)).collect());
+    Ok(listing.document(call, list_kind, page))
 }
 
 pub(super) fn machine_type(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
-    let (zone, name) = (place(call), &call.target.name);
+    let (zone, name) = (scope_name(call), &call.target.name);
     match engine.machine_type(name).filter(|spec| spec.is_in(zone)) {
         Some(spec) => Ok(views::machine_type(&call.target.project, zone, spec)),
         None => Err(Refusal::not_found(&call.target.path("machineTypes"))),
@@ -147,7 +151,7 @@ pub(super) fn machine_types(
     context: &CallContext,
 ) -> Result<Value, Refusal> {
     let listing = Listing::read(call, engine, context, &MACHINE_TYPES)?;
-    let page = listing.page(types_in(call, engine, place(call)));
+    let page = listing.page(types_in(call, engine, scope_name(call)));
     Ok(listing.document(call, &MACHINE_TYPES, page))
 }
 
@@ -156,43 +160,47 @@ pub(super) fn all_machine_types(
     engine: &Engine,
     context: &CallContext,
 ) -> Result<Value, Refusal> {
-    of_all_zones(call, engine, context, &MACHINE_TYPES, |zone| {
+    list_of_all_zones(call, engine, context, &MACHINE_TYPES, |zone| {
         types_in(call, engine, zone)
     })
 }
 
 /// An aggregated list.
-fn of_all_zones(
+fn list_of_all_zones(
     call: &Call,
     engine: &Engine,
     context: &CallContext,
-    of: &Of,
+    list_kind: &ListKind,
     items_in: impl Fn(&str) -> Vec<Item>,
 ) -> Result<Value, Refusal> {
-    let listing = Listing::read(call, engine, context, of)?;
+    let listing = Listing::read(call, engine, context, list_kind)?;
     listing.check_all(call, engine)?;
     let zones = engine.core.knobs.zones.iter();
     let zones = zones.filter(|zone| !engine.core.knobs.unreachable_zones.contains(*zone));
     let all = zones.flat_map(|zone| items_in(zone)).collect();
     let scopes = list::zones(engine);
-    Ok(listing.aggregate(call, engine, of, &scopes, listing.page(all)))
+    Ok(listing.aggregate(call, engine, list_kind, &scopes, listing.page(all)))
 }
 
 fn types_in(call: &Call, engine: &Engine, zone: &str) -> Vec<Item> {
     let types = engine.core.knobs.machine_types.iter();
-    let shown = types
+    let items = types
         .filter(|spec| spec.is_in(zone))
         .map(|spec: &MachineType| {
             let item = views::machine_type(&call.target.project, zone, spec);
             (Scope::Zone(zone.to_owned()), item)
         });
-    shown.collect()
+    items.collect()
 }
 
 pub(super) fn disk_type(call: &Call) -> Result<Value, Refusal> {
     let name = &*call.target.name;
     if DISK_TYPES.contains(&name) {
-        return Ok(views::disk_type(&call.target.project, place(call), name));
+        return Ok(views::disk_type(
+            &call.target.project,
+            scope_name(call),
+            name,
+        ));
     }
     Err(Refusal::not_found(&call.target.path("diskTypes")))
 }
@@ -203,7 +211,7 @@ pub(super) fn disk_types(
     context: &CallContext,
 ) -> Result<Value, Refusal> {
     let listing = Listing::read(call, engine, context, &DISK_TYPES_LIST)?;
-    let page = listing.page(disk_types_in(call, place(call)));
+    let page = listing.page(disk_types_in(call, scope_name(call)));
     Ok(listing.document(call, &DISK_TYPES_LIST, page))
 }
 
@@ -212,21 +220,21 @@ pub(super) fn all_disk_types(
     engine: &Engine,
     context: &CallContext,
 ) -> Result<Value, Refusal> {
-    of_all_zones(call, engine, context, &DISK_TYPES_LIST, |zone| {
+    list_of_all_zones(call, engine, context, &DISK_TYPES_LIST, |zone| {
         disk_types_in(call, zone)
     })
 }
 
 fn disk_types_in(call: &Call, zone: &str) -> Vec<Item> {
-    let shown = DISK_TYPES.map(|name| {
+    let items = DISK_TYPES.map(|name| {
         let item = views::disk_type(&call.target.project, zone, name);
         (Scope::Zone(zone.to_owned()), item)
     });
-    shown.into()
+    items.into()
 }
 
 pub(super) fn subnetwork(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
-    let mut found = subnetworks_in(call, engine, Some(place(call))).into_iter();
+    let mut found = subnetworks_in(call, engine, Some(scope_name(call))).into_iter();
     let found = found.find(|(_, item)| item["name"] == *call.target.name);
     match found {
         Some((_, item)) => Ok(item),
@@ -240,7 +248,7 @@ pub(super) fn subnetworks(
     context: &CallContext,
 ) -> Result<Value, Refusal> {
     let listing = Listing::read(call, engine, context, &SUBNETWORKS)?;
-    let page = listing.page(subnetworks_in(call, engine, Some(place(call))));
+    let page = listing.page(subnetworks_in(call, engine, Some(scope_name(call))));
     Ok(listing.document(call, &SUBNETWORKS, page))
 }
 
@@ -259,11 +267,11 @@ fn subnetworks_in(call: &Call, engine: &Engine, region: Option<&str>) -> Vec<Ite
     let here = |known: &&Subnetwork| region.is_none_or(|region| region == known.region);
     let known = engine.core.knobs.subnetworks.iter().filter(here);
     let known = known.filter(|known| engine.has_region(&known.region));
-    let shown = known.map(|known| {
+    let items = known.map(|known| {
         let item = views::subnetwork(&call.target.project, known);
         (Scope::Region(known.region.clone()), item)
     });
-    shown.collect()
+    items.collect()
 }
 
 fn regions_as_scopes(engine: &Engine) -> Vec<Scope> {
@@ -276,7 +284,7 @@ pub(super) fn addresses(
     engine: &Engine,
     context: &CallContext,
 ) -> Result<Value, Refusal> {
-    of_project(call, engine, context, &ADDRESSES, std::iter::empty())
+    list_of_project(call, engine, context, &ADDRESSES, std::iter::empty())
 }
 
 pub(super) fn all_addresses(

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     Call,
-    order::{self, Naming},
+    instance_body::{self, Naming},
 };
 use crate::{
     cloud::inject::CallContext,
@@ -24,8 +24,8 @@ pub(super) fn labels(
     let labels = body.texts("labels");
     rules::check_labels("labels", &labels)?;
     let fingerprint = body.text("labelFingerprint").unwrap_or_default();
-    let fingerprint = rules::in_our_alphabet(fingerprint);
-    call.once_or_fail(engine, &context.planned_failures, |engine| {
+    let fingerprint = rules::to_url_safe(fingerprint);
+    call.begin_once_or_fail(engine, &context.planned_failures, |engine| {
         engine.set_labels(&call.target, &fingerprint, labels)
     })
 }
@@ -36,11 +36,11 @@ pub(super) fn metadata(
     context: &CallContext,
 ) -> Result<Value, Refusal> {
     let body = call.body(schema::METADATA)?;
-    let metadata = order::metadata(&body);
+    let metadata = instance_body::metadata(&body);
     rules::check_metadata("metadata", &metadata)?;
     let fingerprint = body.text("fingerprint").unwrap_or_default();
-    let fingerprint = rules::in_our_alphabet(fingerprint);
-    call.once_or_fail(engine, &context.planned_failures, |engine| {
+    let fingerprint = rules::to_url_safe(fingerprint);
+    call.begin_once_or_fail(engine, &context.planned_failures, |engine| {
         engine.set_metadata(&call.target, &fingerprint, metadata)
     })
 }
@@ -56,8 +56,8 @@ pub(super) fn machine_type(
     };
     let given = body.text("machineType");
     let given = given.ok_or_else(|| Refusal::required("machineType"))?;
-    let name = order::machine_type(engine, zone, "machineType", given, Naming::Links)?;
-    call.once_or_fail(engine, &context.planned_failures, |engine| {
+    let name = instance_body::machine_type(engine, zone, "machineType", given, Naming::Links)?;
+    call.begin_once_or_fail(engine, &context.planned_failures, |engine| {
         engine.set_machine_type(&call.target, &name)
     })
 }

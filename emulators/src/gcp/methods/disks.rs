@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     Call,
-    list::{self, Item, Listing, Of, Order},
+    list::{self, Item, ListKind, Listing, Order},
 };
 use crate::{
     cloud::{index::Seq, inject::CallContext, page::Page},
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-const DISKS: Of = Of {
+const DISKS: ListKind = ListKind {
     kind: "disk",
     collection: "disks",
     fields: &[
@@ -42,7 +42,7 @@ pub(super) fn delete(
     engine: &mut Engine,
     context: &CallContext,
 ) -> Result<Value, Refusal> {
-    call.once_or_fail(engine, &context.planned_failures, |engine| {
+    call.begin_once_or_fail(engine, &context.planned_failures, |engine| {
         engine.delete_disk(&call.target)
     })
 }
@@ -81,17 +81,17 @@ pub(super) fn aggregated(
 
 fn page(call: &Call, engine: &mut Engine, listing: &Listing) -> Page<Item> {
     let target = &call.target;
-    let shown = |(seq, disk): (&Seq, &Disk)| {
+    let to_item = |(seq, disk): (&Seq, &Disk)| {
         let scope = Scope::Zone(disk.zone.clone());
         let here = target.scope == Scope::Global || target.scope == scope;
-        let here = disk.project == target.project && here && !list::is_silent(engine, &scope);
+        let here = disk.project == target.project && here && !list::is_unreachable(engine, &scope);
         here.then(|| (*seq, (scope, views::disk(engine, disk))))
     };
     let (page, records_read) = if listing.order == Order::Creation {
         let after = listing.paging.position.after.saturating_add(1);
-        listing.take(engine.disks.range(after..).filter_map(shown))
+        listing.take(engine.disks.range(after..).filter_map(to_item))
     } else {
-        let all: Vec<_> = engine.disks.iter().filter_map(shown).collect();
+        let all: Vec<_> = engine.disks.iter().filter_map(to_item).collect();
         let records_read = all.len() as u64;
         let all = all.into_iter().map(|(_, item)| item);
         (listing.page(all.collect()), records_read)

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     Call,
-    list::{Listing, Of},
+    list::{ListKind, Listing},
 };
 use crate::{
     cloud::inject::CallContext,
@@ -14,14 +14,14 @@ use crate::{
         views,
         wire::{
             body::Fields as _,
-            link::Named,
+            link::ResourceLink,
             route::{Scope, is_name},
             schema,
         },
     },
 };
 
-const IMAGES: Of = Of {
+const IMAGES: ListKind = ListKind {
     kind: "image",
     collection: "images",
     fields: &[
@@ -58,13 +58,13 @@ pub(super) fn insert(
         .text("sourceDisk")
         .ok_or_else(|| Refusal::required("resource.sourceDisk"))?;
     let malformed = || Refusal::invalid("resource.sourceDisk", link, "The URL is malformed.");
-    let named = Named::read(link).ok_or_else(malformed)?;
-    let ["zones", zone, "disks", disk] = *named.parts() else {
+    let parsed = ResourceLink::parse(link).ok_or_else(malformed)?;
+    let ["zones", zone, "disks", disk] = *parsed.parts() else {
         return Err(malformed());
     };
     let project = &call.target.project;
-    let of = named.project.as_ref().unwrap_or(project);
-    let order = ImageSpec {
+    let of = parsed.project.as_ref().unwrap_or(project);
+    let spec = ImageSpec {
         project: project.clone(),
         name: name.to_owned(),
         family: body.text("family").map(str::to_owned),
@@ -73,8 +73,8 @@ pub(super) fn insert(
         disk: (of.clone(), zone.to_owned(), disk.to_owned()),
         force: call.query.flag("forceCreate")?,
     };
-    call.once_or_fail(engine, &context.planned_failures, |engine| {
-        engine.insert_image(&order)
+    call.begin_once_or_fail(engine, &context.planned_failures, |engine| {
+        engine.insert_image(&spec)
     })
 }
 
@@ -83,7 +83,7 @@ pub(super) fn delete(
     engine: &mut Engine,
     context: &CallContext,
 ) -> Result<Value, Refusal> {
-    call.once_or_fail(engine, &context.planned_failures, |engine| {
+    call.begin_once_or_fail(engine, &context.planned_failures, |engine| {
         engine.delete_image(&call.target)
     })
 }
@@ -106,7 +106,7 @@ pub(super) fn list(call: &Call, engine: &Engine, context: &CallContext) -> Resul
     let listing = Listing::read(call, engine, context, &IMAGES)?;
     let images = engine.images.values();
     let here = images.filter(|image| image.project == call.target.project);
-    let shown = here.map(|image| (Scope::Global, views::image(engine, image)));
-    let page = listing.page(shown.collect());
+    let items = here.map(|image| (Scope::Global, views::image(engine, image)));
+    let page = listing.page(items.collect());
     Ok(listing.document(call, &IMAGES, page))
 }

@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    Call,
-    list::{self, Item, Listing, Of, Order},
-    order,
+    Call, instance_body,
+    list::{self, Item, ListKind, Listing, Order},
 };
 use crate::{
     cloud::{inject::CallContext, page::Page},
@@ -22,7 +21,7 @@ use crate::{
     },
 };
 
-const INSTANCES: Of = Of {
+const INSTANCES: ListKind = ListKind {
     kind: "instance",
     collection: "instances",
     fields: &[
@@ -64,9 +63,9 @@ pub(super) fn insert(
         }
     }
     let body = call.body(schema::INSTANCE)?;
-    call.once(engine, |engine| {
-        let order = order::read(call, &body, engine)?;
-        engine.insert(&order, &context.planned_failures)
+    call.begin_once(engine, |engine| {
+        let spec = instance_body::read(call, &body, engine)?;
+        engine.insert(&spec, &context.planned_failures)
     })
 }
 
@@ -75,14 +74,14 @@ pub(super) fn get(
     engine: &mut Engine,
     context: &CallContext,
 ) -> Result<Value, Refusal> {
-    let seen = engine.see(&call.target, context.read_lag)?;
-    let (seq, version) = (seen.instance.seq, seen.version.clone());
+    let read = engine.read_instance(&call.target, context.read_lag)?;
+    let (seq, version) = (read.instance.seq, read.version.clone());
     let instance = engine.instances.get(&seq).ok_or_else(Refusal::internal)?;
-    let seen = ReadInstance {
+    let read = ReadInstance {
         instance,
         version: &version,
     };
-    Ok(views::instance(engine, &seen, context.state.as_deref()))
+    Ok(views::instance(engine, &read, context.state.as_deref()))
 }
 
 pub(super) fn list(
@@ -111,28 +110,28 @@ pub(super) fn aggregated(
 fn page(call: &Call, engine: &mut Engine, context: &CallContext, listing: &Listing) -> Page<Item> {
     let target = &call.target;
     let keys = keys(call, engine, listing);
-    let show = |engine: &Engine, seen: ReadInstance<'_>| {
-        let fixed = &seen.instance.fixed;
+    let show = |engine: &Engine, read: ReadInstance<'_>| {
+        let fixed = &read.instance.fixed;
         let scope = Scope::Zone(fixed.zone.clone());
         let here = target.scope == Scope::Global || target.scope == scope;
-        if fixed.project != target.project || !here || list::is_silent(engine, &scope) {
+        if fixed.project != target.project || !here || list::is_unreachable(engine, &scope) {
             return None;
         }
-        let truth = views::instance(engine, &seen, None);
-        if !listing.passes(&truth) {
+        let document = views::instance(engine, &read, None);
+        if !listing.passes(&document) {
             return None;
         }
         let shown = context.state.as_deref();
-        let shown = shown.map(|state| views::instance(engine, &seen, Some(state)));
-        Some((scope, shown.unwrap_or(truth)))
+        let shown = shown.map(|state| views::instance(engine, &read, Some(state)));
+        Some((scope, shown.unwrap_or(document)))
     };
     if listing.order == Order::Creation {
         return engine.instances_page(&keys, &listing.paging, context.read_lag, show);
     }
-    let mut whole = listing.paging.clone();
-    (whole.limit, whole.position, whole.page_fault) =
+    let mut all_items = listing.paging.clone();
+    (all_items.limit, all_items.position, all_items.page_fault) =
         (usize::MAX, Default::default(), Default::default());
-    let all = engine.instances_page(&keys, &whole, context.read_lag, show);
+    let all = engine.instances_page(&keys, &all_items, context.read_lag, show);
     listing.page(all.items)
 }
 
@@ -143,12 +142,12 @@ fn keys(call: &Call, engine: &Engine, listing: &Listing) -> Vec<Key> {
         Scope::Zone(zone) => vec![Key::Zone(project, zone.clone())],
         Scope::Global | Scope::Region(_) => vec![Key::Project(project)],
     }];
-    let must = listing.filter.iter().flat_map(|filter| filter.conjuncts());
-    for alternatives in must {
+    let required = listing.filter.iter().flat_map(|filter| filter.conjuncts());
+    for alternatives in required {
         let keys: Option<Vec<Key>> = alternatives.into_iter().map(key).collect();
         choices.extend(keys);
     }
-    engine.fewest(choices)
+    engine.smallest_key_set(choices)
 }
 
 fn key(comparison: &Comparison) -> Option<Key> {
@@ -189,13 +188,13 @@ pub(super) fn serial_port(
         return Err(Refusal::invalid("port", &port.to_string(), why));
     }
     let start: i64 = call.query.number("start")?.unwrap_or(0);
-    let seen = engine.see(&call.target, context.read_lag)?;
-    let whole = if port == 1 {
-        seen.instance.console.as_str()
+    let read = engine.read_instance(&call.target, context.read_lag)?;
+    let all_items = if port == 1 {
+        read.instance.console.as_str()
     } else {
         ""
     };
-    let length = whole.len();
+    let length = all_items.len();
     // A negative start counts from the end.
     let distance = usize::try_from(start.unsigned_abs()).unwrap_or(usize::MAX);
     let from = if start < 0 {
@@ -205,8 +204,8 @@ pub(super) fn serial_port(
     };
     Ok(json!({
         "kind": "compute#serialPortOutput",
-        "selfLink": link(&format!("{}/serialPort", seen.instance.fixed.path())),
-        "contents": whole.get(from..).unwrap_or_default(),
+        "selfLink": link(&format!("{}/serialPort", read.instance.fixed.path())),
+        "contents": all_items.get(from..).unwrap_or_default(),
         "start": from.to_string(),
         "next": length.to_string(),
     }))

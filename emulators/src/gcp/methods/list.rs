@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The maximum number of items on a page.
-const MOST: usize = 500;
+const MAX_RESULTS: usize = 500;
 
 /// What a list is asked for.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) struct Listing {
     /// Whether zones that do not answer are left out.
     pub(super) partial: bool,
     /// What a page token is bound to.
-    of: String,
+    token_scope: String,
 }
 
 /// In which order.
@@ -44,7 +44,7 @@ pub(super) enum Order {
 /// What a list is of: its kind, what it is called in a list of all scopes, and the fields of an
 /// item.
 #[derive(Debug)]
-pub(super) struct Of {
+pub(super) struct ListKind {
     pub(super) kind: &'static str,
     pub(super) collection: &'static str,
     pub(super) fields: &'static [&'static str],
@@ -56,7 +56,7 @@ impl Listing {
         call: &Call,
         engine: &Engine,
         context: &CallContext,
-        of: &Of,
+        list_kind: &ListKind,
     ) -> Result<Self, Refusal> {
         let query = &call.query;
         if query.text("serviceProjectNumber").is_some() {
@@ -66,13 +66,13 @@ impl Listing {
         }
         let filter = query
             .text("filter")
-            .map(|text| Filter::read(text, of.fields));
-        let most = match query.number::<usize>("maxResults")? {
-            None | Some(0) => MOST,
-            Some(most) if most <= MOST => most,
-            Some(more) => {
-                let why = format!("Value must be between 0 and {MOST}.");
-                return Err(Refusal::invalid("maxResults", &more.to_string(), &why));
+            .map(|text| Filter::read(text, list_kind.fields));
+        let max_results = match query.number::<usize>("maxResults")? {
+            None | Some(0) => MAX_RESULTS,
+            Some(max_results) if max_results <= MAX_RESULTS => max_results,
+            Some(too_many) => {
+                let why = format!("Value must be between 0 and {MAX_RESULTS}.");
+                return Err(Refusal::invalid("maxResults", &too_many.to_string(), &why));
             }
         };
         let order = match query.text("orderBy") {
@@ -84,31 +84,31 @@ impl Listing {
                 return Err(Refusal::invalid("orderBy", other, why));
             }
         };
-        let bound = [
+        let token_input = [
             &call.target.project,
             &call.target.scope.to_string(),
             query.text("filter").unwrap_or_default(),
             query.text("orderBy").unwrap_or_default(),
         ];
-        let bound = Uuid::new_v5(&Uuid::NAMESPACE_OID, bound.join("\n").as_bytes());
-        let name = format!("{}:{bound}", call.method.name());
-        let place = query.text("pageToken").map(|token| {
+        let token_input = Uuid::new_v5(&Uuid::NAMESPACE_OID, token_input.join("\n").as_bytes());
+        let name = format!("{}:{token_input}", call.method.name());
+        let position = query.text("pageToken").map(|token| {
             PagePosition::from_token(&name, token).ok_or_else(|| {
                 let why = "The token is not of this list.";
                 Refusal::invalid("pageToken", token, why)
             })
         });
-        let knob = usize::try_from(engine.core.knobs.page_size.get()).unwrap_or(MOST);
+        let page_size = usize::try_from(engine.core.knobs.page_size.get()).unwrap_or(MAX_RESULTS);
         Ok(Self {
             filter: filter.transpose()?,
             paging: PageRequest {
-                limit: most.min(knob),
-                position: place.transpose()?.unwrap_or_default(),
+                limit: max_results.min(page_size),
+                position: position.transpose()?.unwrap_or_default(),
                 page_fault: context.page_fault,
             },
             order,
             partial: query.flag("returnPartialSuccess")? || engine.core.knobs.partial_by_default,
-            of: name,
+            token_scope: name,
         })
     }
 
@@ -150,9 +150,9 @@ impl Listing {
     }
 
     /// The document of a list of one scope.
-    pub(super) fn document(&self, call: &Call, of: &Of, page: Page<Item>) -> Value {
+    pub(super) fn document(&self, call: &Call, list_kind: &ListKind, page: Page<Item>) -> Value {
         let items: Vec<_> = page.items.into_iter().map(|(_, item)| item).collect();
-        let mut document = self.envelope(call, of, "List", page.next);
+        let mut document = self.envelope(call, list_kind, "List", page.next);
         if !items.is_empty() {
             document["items"] = items.into();
         }
@@ -164,19 +164,19 @@ impl Listing {
         &self,
         call: &Call,
         engine: &Engine,
-        of: &Of,
+        list_kind: &ListKind,
         scopes: &[Scope],
         page: Page<Item>,
     ) -> Value {
         let mut by_scope = Map::new();
-        let mut silent = Vec::new();
+        let mut unreachable = Vec::new();
         for scope in scopes {
-            let warning = if is_silent(engine, scope) {
-                silent.push(format!("projects/{}/{scope}", call.target.project));
+            let warning = if is_unreachable(engine, scope) {
+                unreachable.push(format!("projects/{}/{scope}", call.target.project));
                 warning(scope, "UNREACHABLE", "The scope '{}' is unreachable.")
             } else {
-                let words = "There are no results for scope '{}' on this page.";
-                warning(scope, "NO_RESULTS_ON_PAGE", words)
+                let message = "There are no results for scope '{}' on this page.";
+                warning(scope, "NO_RESULTS_ON_PAGE", message)
             };
             by_scope.insert(scope.to_string(), warning);
         }
@@ -184,45 +184,53 @@ impl Listing {
             let here = &mut by_scope[&scope.to_string()];
             if let Some(fields) = here.as_object_mut() {
                 fields.remove("warning");
-                let list = fields.entry(of.collection).or_insert_with(|| json!([]));
+                let list = fields
+                    .entry(list_kind.collection)
+                    .or_insert_with(|| json!([]));
                 if let Some(list) = list.as_array_mut() {
                     list.push(item);
                 }
             }
         }
-        let mut document = self.envelope(call, of, "AggregatedList", page.next);
+        let mut document = self.envelope(call, list_kind, "AggregatedList", page.next);
         document["items"] = Value::Object(by_scope);
-        if !silent.is_empty() {
-            document["unreachables"] = silent.into();
+        if !unreachable.is_empty() {
+            document["unreachables"] = unreachable.into();
         }
         document
     }
 
-    fn envelope(&self, call: &Call, of: &Of, suffix: &str, next: Option<PagePosition>) -> Value {
+    fn envelope(
+        &self,
+        call: &Call,
+        list_kind: &ListKind,
+        suffix: &str,
+        next: Option<PagePosition>,
+    ) -> Value {
         let (project, scope) = (&call.target.project, &call.target.scope);
-        let place = match suffix {
+        let section = match suffix {
             "AggregatedList" => "aggregated".to_owned(),
             _ => scope.to_string(),
         };
-        let path = match of.collection {
-            "zones" | "regions" => format!("projects/{project}/{}", of.collection),
-            collection => format!("projects/{project}/{place}/{collection}"),
+        let path = match list_kind.collection {
+            "zones" | "regions" => format!("projects/{project}/{}", list_kind.collection),
+            collection => format!("projects/{project}/{section}/{collection}"),
         };
         let mut document = json!({
-            "kind": format!("compute#{}{suffix}", of.kind),
+            "kind": format!("compute#{}{suffix}", list_kind.kind),
             "id": path,
             "selfLink": link(&path),
         });
         if let Some(next) = next {
-            document["nextPageToken"] = next.token(&self.of).into();
+            document["nextPageToken"] = next.token(&self.token_scope).into();
         }
         document
     }
 
     /// Refuses an aggregated list if a zone is unreachable, unless a partial result is allowed.
     pub(super) fn check_all(&self, call: &Call, engine: &Engine) -> Result<(), Refusal> {
-        let mut silent = engine.core.knobs.unreachable_zones.iter();
-        match silent.find(|zone| engine.core.knobs.zones.contains(zone)) {
+        let mut unreachable = engine.core.knobs.unreachable_zones.iter();
+        match unreachable.find(|zone| engine.core.knobs.zones.contains(zone)) {
             Some(zone) if !self.partial => {
                 let path = format!("projects/{}/zones/{zone}", call.target.project);
                 Err(Refusal::unreachable(&path))
@@ -248,19 +256,19 @@ pub(super) fn zones(engine: &Engine) -> Vec<Scope> {
 }
 
 /// Whether a scope does not answer.
-pub(super) fn is_silent(engine: &Engine, scope: &Scope) -> bool {
+pub(super) fn is_unreachable(engine: &Engine, scope: &Scope) -> bool {
     match scope {
         Scope::Zone(zone) => engine.core.knobs.unreachable_zones.contains(zone),
         Scope::Region(_) | Scope::Global => false,
     }
 }
 
-fn warning(scope: &Scope, code: &str, words: &str) -> Value {
+fn warning(scope: &Scope, code: &str, message: &str) -> Value {
     let scope = scope.to_string();
     json!({
         "warning": {
             "code": code,
-            "message": words.replace("{}", &scope),
+            "message": message.replace("{}", &scope),
             "data": [{ "key": "scope", "value": scope }],
         }
     })

@@ -7,13 +7,13 @@
 mod bulk;
 mod catalog;
 mod change;
+mod disk_body;
 mod disks;
 mod images;
+mod instance_body;
 mod instances;
 mod list;
 mod operations;
-mod order;
-mod order_disks;
 mod power;
 mod scheduling;
 
@@ -53,8 +53,8 @@ pub(crate) fn execute(
     engine: &mut Engine,
     context: &CallContext,
 ) -> Result<String, Refusal> {
-    check_place(call, engine)?;
-    let answer = match call.method {
+    check_scope(call, engine)?;
+    let document = match call.method {
         Method::InstancesInsert => instances::insert(call, engine, context),
         Method::InstancesBulkInsert => bulk::insert(call, engine, context),
         Method::InstancesGet => instances::get(call, engine, context),
@@ -108,11 +108,11 @@ pub(crate) fn execute(
         Method::AddressesList => catalog::addresses(call, engine, context),
         Method::AddressesAggregatedList => catalog::all_addresses(call, engine, context),
     }?;
-    serde_json::to_string(&answer).map_err(|_unserializable| Refusal::internal())
+    serde_json::to_string(&document).map_err(|_unserializable| Refusal::internal())
 }
 
 /// Refuses missing projects, zones and regions, and unreachable zones.
-fn check_place(call: &Call, engine: &Engine) -> Result<(), Refusal> {
+fn check_scope(call: &Call, engine: &Engine) -> Result<(), Refusal> {
     let Target { project, scope, .. } = &call.target;
     let knobs = &engine.core.knobs;
     let known = knobs.projects.is_empty() || knobs.projects.contains(project);
@@ -146,7 +146,7 @@ impl Call {
 
     /// Starts the work of a request once, however often the request is repeated, and returns its
     /// operation.
-    fn once(
+    fn begin_once(
         &self,
         engine: &mut Engine,
         begin: impl FnOnce(&mut Engine) -> Result<Seq, Refusal>,
@@ -161,61 +161,61 @@ impl Call {
         });
         let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, canonical(&self.body).as_bytes());
         if let Some(key) = &request {
-            if let Some(before) = engine.replay(key, digest)? {
-                return show(engine, before);
+            if let Some(replayed) = engine.replay(key, digest)? {
+                return operation_document(engine, replayed);
             }
         }
         let operation = begin(engine)?;
         if let Some(key) = request {
             engine.remember(key, digest, operation);
         }
-        show(engine, operation)
+        operation_document(engine, operation)
     }
 
     /// The same for what can be made to fail: then nothing happens but an operation with the
     /// errors.
-    fn once_or_fail(
+    fn begin_once_or_fail(
         &self,
         engine: &mut Engine,
         planned_failures: &[Failure],
         begin: impl FnOnce(&mut Engine) -> Result<Seq, Refusal>,
     ) -> Result<Value, Refusal> {
-        self.once(engine, |engine| {
+        self.begin_once(engine, |engine| {
             if planned_failures.is_empty() {
                 return begin(engine);
             }
-            let what = self.method.name().split_once('.').unwrap_or_default();
-            engine.fail_later(&self.target, what, planned_failures)
+            let name = self.method.name().split_once('.').unwrap_or_default();
+            engine.create_failing_operation(&self.target, name, planned_failures)
         })
     }
 
     /// What the record of the call shows.
     pub(crate) fn recorded_parameters(&self) -> BTreeMap<String, String> {
-        let mut shown = self.query.recorded_parameters();
+        let mut parameters = self.query.recorded_parameters();
         let Target {
             project,
             scope,
             name,
         } = &self.target;
-        shown.insert("project".to_owned(), project.clone());
+        parameters.insert("project".to_owned(), project.clone());
         match scope {
-            Scope::Zone(zone) => drop(shown.insert("zone".to_owned(), zone.clone())),
-            Scope::Region(region) => drop(shown.insert("region".to_owned(), region.clone())),
+            Scope::Zone(zone) => drop(parameters.insert("zone".to_owned(), zone.clone())),
+            Scope::Region(region) => drop(parameters.insert("region".to_owned(), region.clone())),
             Scope::Global => {}
         }
         if !name.is_empty() {
-            shown.insert("name".to_owned(), name.clone());
+            parameters.insert("name".to_owned(), name.clone());
         }
         if let Ok(Value::Object(fields)) = serde_json::from_slice(&self.body) {
             let field =
                 |(name, value): (String, Value)| (format!("body.{name}"), value.to_string());
-            shown.extend(fields.into_iter().map(field));
+            parameters.extend(fields.into_iter().map(field));
         }
-        shown
+        parameters
     }
 }
 
-fn show(engine: &Engine, operation: Seq) -> Result<Value, Refusal> {
+fn operation_document(engine: &Engine, operation: Seq) -> Result<Value, Refusal> {
     let operation = engine.operations.get(&operation);
     let operation = operation.ok_or_else(Refusal::internal)?;
     Ok(views::operation(engine, operation))

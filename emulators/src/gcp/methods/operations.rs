@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     Call,
-    list::{self, Item, Listing, Of, Order},
+    list::{self, Item, ListKind, Listing, Order},
 };
 use crate::{
     cloud::{index::Seq, inject::CallContext, page::Page},
@@ -16,14 +16,14 @@ use crate::{
         filter::{Comparison, Operator},
         views,
         wire::{
-            link::Named,
+            link::ResourceLink,
             method::Method,
             route::{Scope, Target},
         },
     },
 };
 
-const OPERATIONS: Of = Of {
+const OPERATIONS: ListKind = ListKind {
     kind: "operation",
     collection: "operations",
     fields: &[
@@ -112,10 +112,10 @@ pub(super) fn aggregated(
         .chain(regions)
         .chain(zones)
         .collect();
-    let answering = scopes
+    let reachable = scopes
         .iter()
-        .filter(|scope| !list::is_silent(engine, scope));
-    let mut seqs: Vec<_> = answering
+        .filter(|scope| !list::is_unreachable(engine, scope));
+    let mut seqs: Vec<_> = reachable
         .flat_map(|scope| engine.operations_under(&keys(call, &listing, scope)))
         .collect();
     seqs.sort_unstable();
@@ -131,7 +131,7 @@ fn page(engine: &mut Engine, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item
         Order::NewestFirst => true,
         Order::Name => false,
     };
-    let place = |seq| if newest_first { NEWEST - seq } else { seq };
+    let position_of = |seq| if newest_first { NEWEST - seq } else { seq };
     if newest_first {
         seqs.reverse();
     }
@@ -139,17 +139,17 @@ fn page(engine: &mut Engine, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item
         Order::Creation | Order::NewestFirst => listing.paging.position.after,
         Order::Name => 0,
     };
-    let positions = seqs.into_iter().map(|seq| (place(seq), seq));
-    let left = positions.filter(|(position, _)| *position > after);
-    let shown = left.filter_map(|(position, seq)| {
+    let positions = seqs.into_iter().map(|seq| (position_of(seq), seq));
+    let remaining = positions.filter(|(position, _)| *position > after);
+    let items = remaining.filter_map(|(position, seq)| {
         let operation = engine.operations.get(&seq)?;
         let item = views::operation(engine, operation);
         Some((position, (operation.scope.clone(), item)))
     });
     let (page, records_read) = match listing.order {
-        Order::Creation | Order::NewestFirst => listing.take(shown),
+        Order::Creation | Order::NewestFirst => listing.take(items),
         Order::Name => {
-            let all: Vec<_> = shown.map(|(_, item)| item).collect();
+            let all: Vec<_> = items.map(|(_, item)| item).collect();
             let records_read = all.len() as u64;
             (listing.page(all), records_read)
         }
@@ -161,8 +161,8 @@ fn page(engine: &mut Engine, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item
 /// Where to look in a scope: under what they are about, if the filter says that.
 fn keys(call: &Call, listing: &Listing, scope: &Scope) -> Vec<OperationKey> {
     let project = &call.target.project;
-    let must = listing.filter.iter().flat_map(|filter| filter.conjuncts());
-    for alternatives in must {
+    let required = listing.filter.iter().flat_map(|filter| filter.conjuncts());
+    for alternatives in required {
         let keys = alternatives
             .into_iter()
             .map(|only| key(project, scope, only));
@@ -182,8 +182,8 @@ fn key(project: &str, scope: &Scope, comparison: &Comparison) -> Option<Operatio
             Some(OperationKey::Target(project, scope, id))
         }
         (Operator::Equal, "targetLink") => {
-            let named = Named::read(value)?;
-            let path = format!("projects/{}/{}", named.project?, named.path.join("/"));
+            let parsed = ResourceLink::parse(value)?;
+            let path = format!("projects/{}/{}", parsed.project?, parsed.path.join("/"));
             Some(OperationKey::TargetPath(project, scope, path))
         }
         _ => None,

@@ -16,14 +16,14 @@ pub(super) fn change(
     let (target, planned_failures) = (&call.target, &context.planned_failures);
     // Guests never shut down gracefully here, so this makes no difference.
     let _abrupt = call.query.flag("noGracefulShutdown")?;
-    let discard = call.query.given_flag("discardLocalSsd")?;
+    let discard = call.query.optional_flag("discardLocalSsd")?;
     if call.method == Method::InstancesStart {
-        return call.once(engine, |engine| engine.start(target, planned_failures));
+        return call.begin_once(engine, |engine| engine.start(target, planned_failures));
     }
     if call.method == Method::InstancesResume {
-        return call.once(engine, |engine| engine.resume(target, planned_failures));
+        return call.begin_once(engine, |engine| engine.resume(target, planned_failures));
     }
-    call.once_or_fail(engine, planned_failures, |engine| {
+    call.begin_once_or_fail(engine, planned_failures, |engine| {
         if call.method == Method::InstancesStop {
             engine.stop(target, discard)
         } else if call.method == Method::InstancesSuspend {

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{id_of, present, zone_link};
+use super::{derived_id, without_empty, zone_link};
 use crate::gcp::{
     catalog::{MachineType, Subnetwork, region_of},
     engine::Engine,
@@ -11,19 +11,19 @@ use crate::gcp::{
 };
 
 /// When everything of the catalog was made.
-const LONG_AGO: &str = "1969-12-31T16:00:00.000-08:00";
+const CATALOG_CREATED: &str = "1969-12-31T16:00:00.000-08:00";
 
 /// A zone.
 pub(crate) fn zone(engine: &Engine, project: &str, zone: &str) -> Value {
     let path = format!("projects/{project}/zones/{zone}");
-    let down = engine.core.knobs.unreachable_zones.contains(zone);
+    let unreachable = engine.core.knobs.unreachable_zones.contains(zone);
     json!({
         "kind": "compute#zone",
-        "id": id_of(&path),
-        "creationTimestamp": LONG_AGO,
+        "id": derived_id(&path),
+        "creationTimestamp": CATALOG_CREATED,
         "name": zone,
         "description": zone,
-        "status": if down { "DOWN" } else { "UP" },
+        "status": if unreachable { "DOWN" } else { "UP" },
         "region": link(&format!("projects/{project}/regions/{}", region_of(zone))),
         "selfLink": link(&path),
         "availableCpuPlatforms": ["Unknown CPU Platform"],
@@ -43,8 +43,8 @@ pub(crate) fn region(engine: &Engine, project: &str, region: &str) -> Value {
     let zones: Vec<_> = zones.map(|zone| zone_link(project, zone)).collect();
     json!({
         "kind": "compute#region",
-        "id": id_of(&path),
-        "creationTimestamp": LONG_AGO,
+        "id": derived_id(&path),
+        "creationTimestamp": CATALOG_CREATED,
         "name": region,
         "description": region,
         "status": "UP",
@@ -78,8 +78,8 @@ pub(crate) fn machine_type(project: &str, zone: &str, spec: &MachineType) -> Val
     let path = format!("projects/{project}/zones/{zone}/machineTypes/{}", spec.name);
     json!({
         "kind": "compute#machineType",
-        "id": id_of(&spec.name),
-        "creationTimestamp": LONG_AGO,
+        "id": derived_id(&spec.name),
+        "creationTimestamp": CATALOG_CREATED,
         "name": spec.name,
         "description": format!("{} vCPUs, {} MB RAM", spec.cpus, spec.memory_mb),
         "guestCpus": spec.cpus,
@@ -99,8 +99,8 @@ pub(crate) fn disk_type(project: &str, zone: &str, name: &str) -> Value {
     let path = format!("projects/{project}/zones/{zone}/diskTypes/{name}");
     json!({
         "kind": "compute#diskType",
-        "id": id_of(name),
-        "creationTimestamp": LONG_AGO,
+        "id": derived_id(name),
+        "creationTimestamp": CATALOG_CREATED,
         "name": name,
         "description": name,
         "validDiskSize": "10GB-65536GB",
@@ -124,14 +124,14 @@ pub(crate) fn network(engine: &Engine, project: &str, network: &str) -> Value {
         .collect();
     json!({
         "kind": "compute#network",
-        "id": id_of(&path),
-        "creationTimestamp": LONG_AGO,
+        "id": derived_id(&path),
+        "creationTimestamp": CATALOG_CREATED,
         "name": network,
         "autoCreateSubnetworks": true,
         "subnetworks": subnetworks,
         "routingConfig": { "routingMode": "REGIONAL" },
         "selfLink": link(&path),
-        "selfLinkWithId": link(&format!("projects/{project}/global/networks/{}", id_of(&path))),
+        "selfLinkWithId": link(&format!("projects/{project}/global/networks/{}", derived_id(&path))),
         "mtu": 1460,
     })
 }
@@ -140,10 +140,10 @@ pub(crate) fn network(engine: &Engine, project: &str, network: &str) -> Value {
 pub(crate) fn subnetwork(project: &str, known: &Subnetwork) -> Value {
     let path = subnetwork_path(project, known);
     let gateway = u32::from(known.cidr.network()).saturating_add(1);
-    present(json!({
+    without_empty(json!({
         "kind": "compute#subnetwork",
-        "id": id_of(&path),
-        "creationTimestamp": LONG_AGO,
+        "id": derived_id(&path),
+        "creationTimestamp": CATALOG_CREATED,
         "name": known.name,
         "network": link(&format!("projects/{project}/global/networks/{}", known.network)),
         "ipCidrRange": known.cidr,
@@ -166,11 +166,11 @@ fn subnetwork_path(project: &str, known: &Subnetwork) -> String {
 /// A project.
 pub(crate) fn project(name: &str) -> Value {
     let path = format!("projects/{name}");
-    let number = id_of(&path);
+    let number = derived_id(&path);
     json!({
         "kind": "compute#project",
         "id": number,
-        "creationTimestamp": LONG_AGO,
+        "creationTimestamp": CATALOG_CREATED,
         "name": name,
         "commonInstanceMetadata": { "kind": "compute#metadata", "fingerprint": "AAAAAAAAAAA=" },
         "quotas": [],

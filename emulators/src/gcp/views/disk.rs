@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{present, zone_link};
+use super::{without_empty, zone_link};
 use crate::gcp::{
     engine::{Engine, disk::Disk, rules},
     wire::link::link,
@@ -13,7 +13,7 @@ pub(crate) fn disk(engine: &Engine, disk: &Disk) -> Value {
     let stamp = |moment: Option<_>| moment.map(|moment| engine.stamp(moment));
     let user = disk.user.and_then(|user| engine.instances.get(&user));
     let Disk { project, zone, .. } = disk;
-    present(json!({
+    without_empty(json!({
         "kind": "compute#disk",
         "id": disk.id.to_string(),
         "creationTimestamp": engine.stamp(disk.created),

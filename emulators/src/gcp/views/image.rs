@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::present;
+use super::without_empty;
 use crate::gcp::{
     engine::{Engine, image::ImageRecord, rules},
     wire::link::link,
@@ -11,7 +11,7 @@ use crate::gcp::{
 /// An image.
 pub(crate) fn image(engine: &Engine, image: &ImageRecord) -> Value {
     let ready = image.ready <= engine.now();
-    present(json!({
+    without_empty(json!({
         "kind": "compute#image",
         "id": image.id.to_string(),
         "creationTimestamp": engine.stamp(image.created),

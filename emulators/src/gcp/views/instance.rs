@@ -2,21 +2,21 @@
 
 use serde_json::{Value, json};
 
-use super::{present, zone_link};
+use super::{without_empty, zone_link};
 use crate::gcp::{
     catalog::region_of,
     engine::{
         Engine,
         read::ReadInstance,
-        record::{Attached, Fixed, Instance, Scheduling, TerminationAction, Version},
+        record::{AttachedDisk, Fixed, Instance, Scheduling, TerminationAction, Version},
         rules::{self, Metadata},
     },
     wire::link::link,
 };
 
 /// An instance as a read sees it; `state` stands in for its status if given.
-pub(crate) fn instance(engine: &Engine, seen: &ReadInstance<'_>, state: Option<&str>) -> Value {
-    let ReadInstance { instance, version } = seen;
+pub(crate) fn instance(engine: &Engine, read: &ReadInstance<'_>, state: Option<&str>) -> Value {
+    let ReadInstance { instance, version } = read;
     let fixed = &*instance.fixed;
     let Fixed {
         project,
@@ -30,7 +30,7 @@ pub(crate) fn instance(engine: &Engine, seen: &ReadInstance<'_>, state: Option<&
         "id": fixed.id.to_string(),
         "creationTimestamp": engine.stamp(instance.versions.created_at()),
         "name": name,
-        "tags": present(json!({ "items": fixed.tags, "fingerprint": rules::fingerprint(&fixed.tags) })),
+        "tags": without_empty(json!({ "items": fixed.tags, "fingerprint": rules::fingerprint(&fixed.tags) })),
         "machineType": link(&format!("projects/{project}/zones/{zone}/machineTypes/{}", version.machine_type)),
         "status": state.unwrap_or_else(|| version.status.name()),
         "zone": zone_link(project, zone),
@@ -54,7 +54,7 @@ pub(crate) fn instance(engine: &Engine, seen: &ReadInstance<'_>, state: Option<&
     for (field, value) in &fixed.echo {
         document[field] = value.clone();
     }
-    present(document)
+    without_empty(document)
 }
 
 fn metadata(metadata: &Metadata) -> Value {
@@ -62,7 +62,7 @@ fn metadata(metadata: &Metadata) -> Value {
     let items: Vec<_> = items
         .map(|(key, value)| json!({ "key": key, "value": value }))
         .collect();
-    present(json!({
+    without_empty(json!({
         "kind": "compute#metadata",
         "fingerprint": metadata.fingerprint(),
         "items": items,
@@ -72,7 +72,7 @@ fn metadata(metadata: &Metadata) -> Value {
 fn nic(fixed: &Fixed, version: &Version) -> Value {
     let (project, region) = (&fixed.project, region_of(&fixed.zone));
     let access = fixed.access.iter().map(|access| {
-        present(json!({
+        without_empty(json!({
             "kind": "compute#accessConfig",
             "type": "ONE_TO_ONE_NAT",
             "name": access.name,
@@ -80,7 +80,7 @@ fn nic(fixed: &Fixed, version: &Version) -> Value {
             "networkTier": access.tier,
         }))
     });
-    present(json!({
+    without_empty(json!({
         "kind": "compute#networkInterface",
         "network": link(&format!("projects/{project}/global/networks/{}", fixed.network)),
         "subnetwork": link(&format!("projects/{project}/regions/{region}/subnetworks/{}", fixed.subnetwork)),
@@ -99,9 +99,9 @@ fn disks(engine: &Engine, instance: &Instance) -> Vec<Value> {
         .collect()
 }
 
-fn disk(engine: &Engine, index: usize, attached: &Attached) -> Value {
+fn disk(engine: &Engine, index: usize, attached: &AttachedDisk) -> Value {
     let disk = attached.disk.and_then(|seq| engine.disks.get(&seq));
-    present(json!({
+    without_empty(json!({
         "kind": "compute#attachedDisk",
         "type": if attached.disk.is_some() { "PERSISTENT" } else { "SCRATCH" },
         "mode": attached.mode,
@@ -118,7 +118,7 @@ fn disk(engine: &Engine, index: usize, attached: &Attached) -> Value {
 
 fn scheduling(scheduling: &Scheduling) -> Value {
     let spot = scheduling.spot;
-    present(json!({
+    without_empty(json!({
         "onHostMaintenance": if scheduling.migrates { "MIGRATE" } else { "TERMINATE" },
         "automaticRestart": scheduling.automatic_restart,
         "preemptible": scheduling.preemptible || spot,

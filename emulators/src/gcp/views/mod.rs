@@ -17,11 +17,11 @@ use serde_json::{Map, Value};
 use super::wire::link::link;
 
 /// Drops empty fields, as Compute Engine omits them.
-fn present(document: Value) -> Value {
+fn without_empty(document: Value) -> Value {
     let Value::Object(fields) = document else {
         return document;
     };
-    let said = |value: &Value| match value {
+    let is_present = |value: &Value| match value {
         Value::Null => false,
         Value::Array(values) => !values.is_empty(),
         Value::Object(fields) => !fields.is_empty(),
@@ -29,7 +29,7 @@ fn present(document: Value) -> Value {
     };
     let fields: Map<_, _> = fields
         .into_iter()
-        .filter(|(_, value)| said(value))
+        .filter(|(_, value)| is_present(value))
         .collect();
     Value::Object(fields)
 }
@@ -40,7 +40,7 @@ fn zone_link(project: &str, zone: &str) -> String {
 }
 
 /// An id that a name always has, for what is not made by anybody.
-fn id_of(path: &str) -> String {
+fn derived_id(path: &str) -> String {
     let digest = uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, path.as_bytes());
     (digest.as_u64_pair().0 >> 1).to_string()
 }

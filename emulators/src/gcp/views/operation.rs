@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{present, zone_link};
+use super::{without_empty, zone_link};
 use crate::gcp::{
     engine::{
         Engine,
@@ -38,7 +38,7 @@ pub(crate) fn operation(engine: &Engine, operation: &Operation) -> Value {
         .map(|error| json!({ "code": error.code, "message": error.message }))
         .collect();
     let system = operation.kind.starts_with("compute.");
-    present(json!({
+    without_empty(json!({
         "kind": "compute#operation",
         "id": operation.id.to_string(),
         "name": operation.name,
@@ -53,9 +53,9 @@ pub(crate) fn operation(engine: &Engine, operation: &Operation) -> Value {
         "insertTime": engine.stamp(operation.inserted),
         "startTime": stamp(operation.started),
         "endTime": stamp(operation.ended),
-        "error": present(json!({ "errors": errors })),
+        "error": without_empty(json!({ "errors": errors })),
         "httpErrorStatusCode": http.map(|(status, _)| status),
-        "httpErrorMessage": http.map(|(_, words)| words),
+        "httpErrorMessage": http.map(|(_, message)| message),
         "operationGroupId": operation.group,
         "selfLink": link(&format!("projects/{project}/{scope}/operations/{}", operation.name)),
     }))

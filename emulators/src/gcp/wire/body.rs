@@ -47,7 +47,7 @@ fn object(value: Value, fields: &[Field], at: &str) -> Result<Map<String, Value>
     let Value::Object(given) = value else {
         return Err(mismatch(at, "an object", &value));
     };
-    let mut kept = Map::new();
+    let mut accepted = Map::new();
     for (name, value) in given {
         let Some(Field(_, kind)) = fields.iter().find(|Field(known, _)| *known == name) else {
             return Err(Refusal::payload(format!(
@@ -55,7 +55,7 @@ fn object(value: Value, fields: &[Field], at: &str) -> Result<Map<String, Value>
             )));
         };
         let at = format!("{at}.{name}");
-        let left_out = match kind {
+        let is_dropped = match kind {
             Kind::Output => true,
             Kind::NotEmulated => is_empty(&value),
             Kind::Text
@@ -68,14 +68,14 @@ fn object(value: Value, fields: &[Field], at: &str) -> Result<Map<String, Value>
             | Kind::Each(_)
             | Kind::Object(_) => value.is_null(),
         };
-        if !left_out {
-            kept.insert(name, fit(value, kind, &at)?);
+        if !is_dropped {
+            accepted.insert(name, convert(value, kind, &at)?);
         }
     }
-    Ok(kept)
+    Ok(accepted)
 }
 
-fn fit(value: Value, kind: &Kind, at: &str) -> Result<Value, Refusal> {
+fn convert(value: Value, kind: &Kind, at: &str) -> Result<Value, Refusal> {
     match (kind, value) {
         (Kind::Text, value @ Value::String(_)) | (Kind::Flag, value @ Value::Bool(_)) => Ok(value),
         (Kind::Choice(choices), Value::String(text)) => {
@@ -105,16 +105,17 @@ fn fit(value: Value, kind: &Kind, at: &str) -> Result<Value, Refusal> {
             Ok(Value::Object(given))
         }
         (Kind::Many(kind), Value::Array(values)) => {
-            let fitted = values.into_iter().enumerate();
-            let fitted = fitted.map(|(number, value)| fit(value, kind, &format!("{at}[{number}]")));
-            fitted.collect::<Result<_, _>>().map(Value::Array)
+            let converted = values.into_iter().enumerate();
+            let converted =
+                converted.map(|(number, value)| convert(value, kind, &format!("{at}[{number}]")));
+            converted.collect::<Result<_, _>>().map(Value::Array)
         }
         (Kind::Each(fields), Value::Object(given)) => {
-            let fitted = given.into_iter().map(|(name, value)| {
+            let converted = given.into_iter().map(|(name, value)| {
                 let value = object(value, fields, &format!("{at}.{name}"))?;
                 Ok((name, Value::Object(value)))
             });
-            fitted.collect::<Result<_, _>>().map(Value::Object)
+            converted.collect::<Result<_, _>>().map(Value::Object)
         }
         (Kind::Object(fields), value) => object(value, fields, at).map(Value::Object),
         (Kind::Output, _) => Ok(Value::Null),
@@ -146,8 +147,8 @@ fn number(value: &Value) -> Option<i64> {
     }
 }
 
-fn mismatch(at: &str, wanted: &str, value: &Value) -> Refusal {
-    Refusal::payload(format!("Invalid value at '{at}' ({wanted}), {value}"))
+fn mismatch(at: &str, expected: &str, value: &Value) -> Refusal {
+    Refusal::payload(format!("Invalid value at '{at}' ({expected}), {value}"))
 }
 
 /// Reading what fits a schema.

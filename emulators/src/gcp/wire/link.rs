@@ -10,17 +10,17 @@ pub(crate) fn link(path: &str) -> String {
 
 /// A resource that a request names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct ResourceLink {
     /// Its project, unless it is the one of the request.
     pub(crate) project: Option<String>,
     /// The path below the project, such as `zones/z/machineTypes/m`.
     pub(crate) path: Vec<String>,
 }
 
-impl Named {
+impl ResourceLink {
     /// Reads a whole or a partial link: with a host, from `projects` on, or below the project. A
     /// bare name is none.
-    pub(crate) fn read(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let below = match text.split_once("://") {
             Some((_, rest)) => rest.split_once("/compute/v1/")?.1,
             None => text.strip_prefix('/').unwrap_or(text),
@@ -64,9 +64,9 @@ mod tests {
             ("zones/z/machineTypes/m", None),
             ("/zones/z/machineTypes/m", None),
         ] {
-            let named = Named::read(text).unwrap();
+            let parsed = ResourceLink::parse(text).unwrap();
             assert_eq!(
-                (named.parts(), named.project.as_deref()),
+                (parsed.parts(), parsed.project.as_deref()),
                 (parts.to_vec(), project)
             );
         }
@@ -78,7 +78,7 @@ mod tests {
             "zones//machineTypes/m",
             "zones/z",
         ] {
-            assert_eq!(Named::read(text), None, "{text}");
+            assert_eq!(ResourceLink::parse(text), None, "{text}");
         }
     }
 }

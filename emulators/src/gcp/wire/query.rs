@@ -8,7 +8,7 @@ use super::{method::Method, path};
 use crate::gcp::error::Refusal;
 
 /// Parameters of every method that do not change the meaning of the response.
-const HARMLESS: [&str; 11] = [
+const IGNORED: [&str; 11] = [
     "$.xgafv",
     "$apiVersion",
     "$prettyPrint",
@@ -29,7 +29,7 @@ pub(crate) struct Query(BTreeMap<String, String>);
 impl Query {
     /// Reads the query of a method.
     pub(crate) fn read(method: Method, text: &str) -> Result<Self, Refusal> {
-        let mut known = BTreeMap::new();
+        let mut parameters = BTreeMap::new();
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
             match &*name {
                 "alt" | "$alt" if matches!(&*value, "" | "json") => {}
@@ -37,9 +37,9 @@ impl Query {
                 "alt" | "$alt" | "fields" | "callback" => {
                     return Err(Refusal::not_emulated(&format!("The parameter '{name}'")));
                 }
-                name if HARMLESS.contains(&name) => {}
+                name if IGNORED.contains(&name) => {}
                 name if path::parameters(method).contains(&name) => {
-                    known.insert(name.to_owned(), value.into_owned());
+                    parameters.insert(name.to_owned(), value.into_owned());
                 }
                 // libcloud leaves it in the queries that follow a list, and Compute Engine takes
                 // it.
@@ -52,8 +52,8 @@ impl Query {
                 }
             }
         }
-        known.retain(|_, value| !value.is_empty());
-        Ok(Self(known))
+        parameters.retain(|_, value| !value.is_empty());
+        Ok(Self(parameters))
     }
 
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
@@ -61,21 +61,25 @@ impl Query {
     }
 
     pub(crate) fn flag(&self, name: &str) -> Result<bool, Refusal> {
-        Ok(self.given_flag(name)?.unwrap_or(false))
+        Ok(self.optional_flag(name)?.unwrap_or(false))
     }
 
     /// A flag that makes a difference by not being there.
-    pub(crate) fn given_flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
+    pub(crate) fn optional_flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
         let read = |text: &str| {
             // gcloud writes True.
             let word = text.to_ascii_lowercase();
-            word.parse().map_err(|_| bad(name, "TYPE_BOOL", text))
+            word.parse()
+                .map_err(|_| invalid_parameter(name, "TYPE_BOOL", text))
         };
         self.text(name).map(read).transpose()
     }
 
     pub(crate) fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>, Refusal> {
-        let read = |text: &str| text.parse().map_err(|_| bad(name, "TYPE_INT64", text));
+        let read = |text: &str| {
+            text.parse()
+                .map_err(|_| invalid_parameter(name, "TYPE_INT64", text))
+        };
         self.text(name).map(read).transpose()
     }
 
@@ -99,7 +103,7 @@ impl Query {
     }
 }
 
-fn bad(name: &str, kind: &str, value: &str) -> Refusal {
+fn invalid_parameter(name: &str, kind: &str, value: &str) -> Refusal {
     Refusal::payload(format!("Invalid value at '{name}' ({kind}), \"{value}\""))
 }
 
@@ -118,14 +122,14 @@ mod tests {
         assert_eq!(query.request_id(), Ok(None));
         assert_eq!(query.flag("discardLocalSsd"), Ok(true));
         assert_eq!(query.flag("noGracefulShutdown"), Ok(false));
-        for bad in [
+        for text in [
             "alt=proto",
             "fields=id",
             "callback=x",
             "filter=a%3Db",
             "nonsense=1",
         ] {
-            assert_eq!(read(bad).unwrap_err().status, 400, "{bad}");
+            assert_eq!(read(text).unwrap_err().status, 400, "{text}");
         }
         let odd = read("discardLocalSsd=yes").unwrap();
         assert_eq!(odd.flag("discardLocalSsd").unwrap_err().status, 400);
@@ -141,13 +145,13 @@ mod tests {
                 .unwrap()
                 .is_some()
         );
-        for bad in [
+        for text in [
             "1",
             "00000000-0000-0000-0000-000000000000",
             &id.replace('-', ""),
         ] {
-            let query = read(&format!("requestId={bad}")).unwrap();
-            assert_eq!(query.request_id().unwrap_err().reason, "invalid", "{bad}");
+            let query = read(&format!("requestId={text}")).unwrap();
+            assert_eq!(query.request_id().unwrap_err().reason, "invalid", "{text}");
         }
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn find(verb: &Verb, path: &str) -> Result<(Method, Target), Refusal>
         .into_iter()
         .find_map(|method| {
             let template = template(method).strip_prefix(verb.as_str())?;
-            Some((method, fit(template.trim_start(), rest)?))
+            Some((method, match_template(template.trim_start(), rest)?))
         })
         .ok_or_else(Refusal::no_such_path)?;
     let target = Target {
@@ -74,12 +74,12 @@ pub(crate) fn find(verb: &Verb, path: &str) -> Result<(Method, Target), Refusal>
         scope,
         name,
     };
-    check(&target)?;
+    check_scope_name(&target)?;
     Ok((method, target))
 }
 
 /// What a path names, if it is of this form.
-fn fit(template: &str, path: &[&str]) -> Option<(Scope, String)> {
+fn match_template(template: &str, path: &[&str]) -> Option<(Scope, String)> {
     let template: Vec<&str> = template
         .split('/')
         .filter(|part| !part.is_empty())
@@ -88,13 +88,13 @@ fn fit(template: &str, path: &[&str]) -> Option<(Scope, String)> {
         return None;
     }
     let (mut scope, mut name) = (Scope::Global, String::new());
-    for (wanted, given) in template.iter().zip(path) {
-        match *wanted {
+    for (expected, given) in template.iter().zip(path) {
+        match *expected {
             _ if given.is_empty() => return None,
             "{zone}" => scope = Scope::Zone((*given).to_owned()),
             "{region}" => scope = Scope::Region((*given).to_owned()),
-            wanted if wanted.starts_with('{') => (*given).clone_into(&mut name),
-            wanted if wanted == *given => {}
+            expected if expected.starts_with('{') => (*given).clone_into(&mut name),
+            expected if expected == *given => {}
             _ => return None,
         }
     }
@@ -102,7 +102,7 @@ fn fit(template: &str, path: &[&str]) -> Option<(Scope, String)> {
 }
 
 /// Refuses invalid names, for example a URL instead of a zone.
-fn check(target: &Target) -> Result<(), Refusal> {
+fn check_scope_name(target: &Target) -> Result<(), Refusal> {
     let (field, name) = match &target.scope {
         Scope::Global => return Ok(()),
         Scope::Zone(zone) => ("zone", zone),

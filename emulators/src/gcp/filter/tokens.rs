@@ -1,63 +1,66 @@
-//! The words of a filter.
+//! The tokens of a filter.
 
 /// A word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum Token {
     Open,
     Close,
     Minus,
     /// `=`, `!=`, `<`, `<=`, `>`, `>=`, `:`
-    Sign(&'static str),
+    Operator(&'static str),
     Plain(String),
     Quoted(String),
 }
 
-const SIGNS: [&str; 7] = ["!=", "<=", ">=", "=", "<", ">", ":"];
+const OPERATORS: [&str; 7] = ["!=", "<=", ">=", "=", "<", ">", ":"];
 
 /// Takes a filter apart.
-pub(super) fn words(text: &str) -> Result<Vec<Word>, String> {
-    let mut words = Vec::new();
+pub(super) fn tokenize(text: &str) -> Result<Vec<Token>, String> {
+    let mut tokens = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
-        let (word, length) = match first {
-            '(' => (Word::Open, 1),
-            ')' => (Word::Close, 1),
-            '-' if begins_term(&words) => (Word::Minus, 1),
-            '"' | '\'' => quoted(rest, first, comes_regular(&words))?,
-            _ => match SIGNS.into_iter().find(|sign| rest.starts_with(sign)) {
-                Some(sign) => (Word::Sign(sign), sign.len()),
-                None => plain(rest, &words),
+        let (token, length) = match first {
+            '(' => (Token::Open, 1),
+            ')' => (Token::Close, 1),
+            '-' if is_term_start(&tokens) => (Token::Minus, 1),
+            '"' | '\'' => quoted(rest, first, expects_regex(&tokens))?,
+            _ => match OPERATORS
+                .into_iter()
+                .find(|operator| rest.starts_with(operator))
+            {
+                Some(operator) => (Token::Operator(operator), operator.len()),
+                None => plain(rest, &tokens),
             },
         };
-        words.push(word);
+        tokens.push(token);
         rest = rest[length..].trim_start();
     }
-    Ok(words)
+    Ok(tokens)
 }
 
 /// Whether a minus here would stand before a comparison, and not in a value.
-fn begins_term(words: &[Word]) -> bool {
-    match words.last() {
-        None | Some(Word::Open | Word::Minus) => true,
-        Some(Word::Plain(word)) => !is_regular(word),
-        Some(Word::Close | Word::Quoted(_)) => true,
-        Some(Word::Sign(_)) => false,
+fn is_term_start(tokens: &[Token]) -> bool {
+    match tokens.last() {
+        None | Some(Token::Open | Token::Minus) => true,
+        Some(Token::Plain(token)) => !is_regex_operator(token),
+        Some(Token::Close | Token::Quoted(_)) => true,
+        Some(Token::Operator(_)) => false,
     }
 }
 
 /// Whether a word is one of the two after which a regular expression comes.
-pub(super) fn is_regular(word: &str) -> bool {
-    matches!(word, "eq" | "ne")
+pub(super) fn is_regex_operator(token: &str) -> bool {
+    matches!(token, "eq" | "ne")
 }
 
 /// Whether a regular expression comes next.
-fn comes_regular(words: &[Word]) -> bool {
-    matches!(words.last(), Some(Word::Plain(word)) if is_regular(word))
+fn expects_regex(tokens: &[Token]) -> bool {
+    matches!(tokens.last(), Some(Token::Plain(token)) if is_regex_operator(token))
 }
 
 /// A word in quotation marks. A backslash makes the next character plain; in a regular expression
 /// it is the expression's own, but before a quotation mark.
-fn quoted(rest: &str, quote: char, regular: bool) -> Result<(Word, usize), String> {
+fn quoted(rest: &str, quote: char, regular: bool) -> Result<(Token, usize), String> {
     let mut text = String::new();
     let mut escaped = false;
     for (at, c) in rest.char_indices().skip(1) {
@@ -70,7 +73,7 @@ fn quoted(rest: &str, quote: char, regular: bool) -> Result<(Word, usize), Strin
                 escaped = false;
             }
             '\\' => escaped = true,
-            c if c == quote => return Ok((Word::Quoted(text), at + c.len_utf8())),
+            c if c == quote => return Ok((Token::Quoted(text), at + c.len_utf8())),
             c => text.push(c),
         }
     }
@@ -79,9 +82,9 @@ fn quoted(rest: &str, quote: char, regular: bool) -> Result<(Word, usize), Strin
 
 /// A word without quotation marks. A regular expression goes on over signs, and over brackets that
 /// it opened itself.
-fn plain(rest: &str, words: &[Word]) -> (Word, usize) {
-    let regular = comes_regular(words);
-    let value = matches!(words.last(), Some(Word::Sign(_)));
+fn plain(rest: &str, tokens: &[Token]) -> (Token, usize) {
+    let regular = expects_regex(tokens);
+    let value = matches!(tokens.last(), Some(Token::Operator(_)));
     let mut depth = 0_u32;
     let ends = |c: char| {
         if c.is_whitespace() {
@@ -98,5 +101,5 @@ fn plain(rest: &str, words: &[Word]) -> (Word, usize) {
     };
     let first = rest.chars().next().map_or(0, char::len_utf8);
     let length = rest.find(ends).unwrap_or(rest.len()).max(first);
-    (Word::Plain(rest[..length].to_owned()), length)
+    (Token::Plain(rest[..length].to_owned()), length)
 }

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{
     image::ImageRecord,
-    record::{Access, Labels, Scheduling},
+    record::{AccessConfig, Labels, Scheduling},
     rules::Metadata,
 };
 
@@ -20,7 +20,7 @@ pub(crate) struct InstanceSpec {
     pub(crate) disks: Vec<DiskSpec>,
     pub(crate) network: String,
     pub(crate) subnetwork: String,
-    pub(crate) access: Option<Access>,
+    pub(crate) access: Option<AccessConfig>,
     pub(crate) labels: Labels,
     pub(crate) metadata: Metadata,
     pub(crate) tags: Vec<String>,
@@ -74,7 +74,7 @@ impl InstanceSpec {
     }
 
     /// The same for another name.
-    pub(crate) fn called(&self, name: &str) -> Self {
+    pub(crate) fn with_name(&self, name: &str) -> Self {
         Self {
             name: name.to_owned(),
             ..self.clone()

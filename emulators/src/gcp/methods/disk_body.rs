@@ -3,16 +3,16 @@
 
 use serde_json::{Map, Value};
 
-use super::order::{MALFORMED, Reader, typed};
+use super::instance_body::{MALFORMED, Reader, type_name};
 use crate::gcp::{
     catalog::DISK_TYPES,
     engine::{
         image::ImageRecord,
-        order::{DiskSpec, Source},
         rules,
+        spec::{DiskSpec, Source},
     },
     error::Refusal,
-    wire::{body::Fields as _, link::Named, route::is_name},
+    wire::{body::Fields as _, link::ResourceLink, route::is_name},
 };
 
 /// The size of a local disk.
@@ -54,7 +54,7 @@ impl Reader<'_> {
         let new = disk.object("initializeParams").unwrap_or(&none);
         let kind = self.disk_type(new, at)?;
         let source = self.source(disk, new, at)?;
-        let asked = new.long("diskSizeGb").or_else(|| disk.long("diskSizeGb"));
+        let requested = new.long("diskSizeGb").or_else(|| disk.long("diskSizeGb"));
         let labels = new.texts("labels");
         rules::check_labels(&format!("{at}.initializeParams.labels"), &labels)?;
         let name = new.text("diskName");
@@ -70,7 +70,7 @@ impl Reader<'_> {
             device: disk.text("deviceName").map(str::to_owned),
             boot: disk.flag("boot").unwrap_or(false),
             auto_delete: disk.flag("autoDelete").unwrap_or(false),
-            gib: size(&source, asked, at)?,
+            gib: size(&source, requested, at)?,
             kind,
             labels,
             description: new.text("description").map(str::to_owned),
@@ -85,7 +85,7 @@ impl Reader<'_> {
             return Ok("pd-standard".to_owned());
         };
         let field = format!("{at}.initializeParams.diskType");
-        let name = typed(self.zone, &field, given, self.naming, "diskTypes")?;
+        let name = type_name(self.zone, &field, given, self.naming, "diskTypes")?;
         if DISK_TYPES.contains(&&*name) {
             return Ok(name);
         }
@@ -104,9 +104,9 @@ impl Reader<'_> {
     ) -> Result<Source, Refusal> {
         if let Some(link) = disk.text("source") {
             let field = format!("{at}.source");
-            let named = Named::read(link);
-            let named = named.ok_or_else(|| Refusal::invalid(&field, link, MALFORMED))?;
-            return match *named.parts() {
+            let parsed = ResourceLink::parse(link);
+            let parsed = parsed.ok_or_else(|| Refusal::invalid(&field, link, MALFORMED))?;
+            return match *parsed.parts() {
                 ["zones", zone, "disks", name] if zone == self.zone => {
                     Ok(Source::Existing(name.to_owned()))
                 }
@@ -128,10 +128,10 @@ impl Reader<'_> {
     }
 
     fn image(&self, field: &str, link: &str) -> Result<ImageRecord, Refusal> {
-        let named = Named::read(link);
-        let named = named.ok_or_else(|| Refusal::invalid(field, link, MALFORMED))?;
-        let project = named.project.as_deref().unwrap_or(self.project);
-        let image = match *named.parts() {
+        let parsed = ResourceLink::parse(link);
+        let parsed = parsed.ok_or_else(|| Refusal::invalid(field, link, MALFORMED))?;
+        let project = parsed.project.as_deref().unwrap_or(self.project);
+        let image = match *parsed.parts() {
             // gcloud requests the newest image in the zone.
             ["global", "images", "family", family] | ["zones", _, "imageFamilyViews", family] => {
                 let path = format!("projects/{project}/global/images/family/{family}");
@@ -171,27 +171,28 @@ impl Reader<'_> {
 }
 
 /// Returns the size of a new disk.
-fn size(source: &Source, asked: Option<i64>, at: &str) -> Result<u32, Refusal> {
-    let least = match source {
+fn size(source: &Source, requested: Option<i64>, at: &str) -> Result<u32, Refusal> {
+    let minimum = match source {
         Source::Local => return Ok(LOCAL_GIB),
         Source::Existing(_) => return Ok(0),
         Source::Image(image) => image.gib,
         Source::Blank => 10,
     };
-    let Some(asked) = asked else {
-        return Ok(least);
+    let Some(requested) = requested else {
+        return Ok(minimum);
     };
     let field = format!("{at}.initializeParams.diskSizeGb");
-    let gib = u32::try_from(asked)
+    let gib = u32::try_from(requested)
         .ok()
         .filter(|gib| (1..=65_536).contains(gib));
     let Some(gib) = gib else {
         let why = "Disk size must be between 1 GB and 65536 GB.";
-        return Err(Refusal::invalid(&field, &asked.to_string(), why));
+        return Err(Refusal::invalid(&field, &requested.to_string(), why));
     };
-    if matches!(source, Source::Image(_)) && gib < least {
-        let why = format!("Requested disk size cannot be smaller than the image size ({least} GB)");
-        return Err(Refusal::invalid(&field, &asked.to_string(), &why));
+    if matches!(source, Source::Image(_)) && gib < minimum {
+        let why =
+            format!("Requested disk size cannot be smaller than the image size ({minimum} GB)");
+        return Err(Refusal::invalid(&field, &requested.to_string(), &why));
     }
     Ok(gib)
 }

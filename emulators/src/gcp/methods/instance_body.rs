@@ -7,14 +7,14 @@ use crate::gcp::{
     catalog::region_of,
     engine::{
         Engine,
-        order::InstanceSpec,
-        record::Access,
+        record::AccessConfig,
         rules::{self, Metadata},
+        spec::InstanceSpec,
     },
     error::Refusal,
     wire::{
         body::Fields as _,
-        link::Named,
+        link::ResourceLink,
         route::{Scope, is_name},
         schema,
     },
@@ -40,11 +40,11 @@ pub(super) fn read(
     if !is_name(name) {
         return Err(Refusal::mismatch("resource.name", name));
     }
-    let mut order = read_properties(call, body, engine, ("resource", Naming::Links))?;
-    name.clone_into(&mut order.name);
-    order.deletion_protection = body.flag("deletionProtection").unwrap_or(false);
-    order.hostname = body.text("hostname").map(str::to_owned);
-    Ok(order)
+    let mut spec = read_properties(call, body, engine, ("resource", Naming::Links))?;
+    name.clone_into(&mut spec.name);
+    spec.deletion_protection = body.flag("deletionProtection").unwrap_or(false);
+    spec.hostname = body.text("hostname").map(str::to_owned);
+    Ok(spec)
 }
 
 /// Reads what an instance has besides its name.
@@ -127,7 +127,10 @@ impl Reader<'_> {
         machine_type(self.engine, self.zone, &field, given, self.naming)
     }
 
-    fn nic(&self, body: &Map<String, Value>) -> Result<(String, String, Option<Access>), Refusal> {
+    fn nic(
+        &self,
+        body: &Map<String, Value>,
+    ) -> Result<(String, String, Option<AccessConfig>), Refusal> {
         let field = format!("{}.networkInterfaces", self.at);
         let nics = body.objects("networkInterfaces");
         let nic = match &*nics {
@@ -151,8 +154,9 @@ impl Reader<'_> {
     }
 
     fn subnetwork(&self, field: &str, link: &str) -> Result<String, Refusal> {
-        let named = Named::read(link).ok_or_else(|| malformed(field, "subnetwork", link))?;
-        let ["regions", region, "subnetworks", name] = *named.parts() else {
+        let parsed =
+            ResourceLink::parse(link).ok_or_else(|| malformed(field, "subnetwork", link))?;
+        let ["regions", region, "subnetworks", name] = *parsed.parts() else {
             return Err(malformed(field, "subnetwork", link));
         };
         let mut known = self.engine.core.knobs.subnetworks.iter();
@@ -168,8 +172,9 @@ impl Reader<'_> {
 
     /// The first subnetwork that a network has in the region.
     fn subnetwork_of(&self, link: &str) -> Result<String, Refusal> {
-        let named = Named::read(link).ok_or_else(|| malformed(self.at, "network", link))?;
-        let ["global", "networks", name] = *named.parts() else {
+        let parsed =
+            ResourceLink::parse(link).ok_or_else(|| malformed(self.at, "network", link))?;
+        let ["global", "networks", name] = *parsed.parts() else {
             return Err(malformed(self.at, "network", link));
         };
         let region = region_of(self.zone);
@@ -181,7 +186,11 @@ impl Reader<'_> {
         })
     }
 
-    fn access(&self, field: &str, nic: &Map<String, Value>) -> Result<Option<Access>, Refusal> {
+    fn access(
+        &self,
+        field: &str,
+        nic: &Map<String, Value>,
+    ) -> Result<Option<AccessConfig>, Refusal> {
         let configs = nic.objects("accessConfigs");
         let config = match &*configs {
             [] => return Ok(None),
@@ -203,9 +212,9 @@ impl Reader<'_> {
             );
             return Err(Refusal::invalid(&field, address, &why));
         }
-        let standard = Access::standard();
+        let standard = AccessConfig::standard();
         let text = |name: &str, default: String| config.text(name).map_or(default, str::to_owned);
-        Ok(Some(Access {
+        Ok(Some(AccessConfig {
             name: text("name", standard.name),
             tier: text("networkTier", standard.tier),
         }))
@@ -240,7 +249,7 @@ pub(super) fn machine_type(
     given: &str,
     naming: Naming,
 ) -> Result<String, Refusal> {
-    let name = typed(zone, field, given, naming, "machineTypes")?;
+    let name = type_name(zone, field, given, naming, "machineTypes")?;
     if engine
         .machine_type(&name)
         .is_some_and(|spec| spec.is_in(zone))
@@ -252,7 +261,7 @@ pub(super) fn machine_type(
 }
 
 /// The name of a type that a zone has, from its link or bare.
-pub(super) fn typed(
+pub(super) fn type_name(
     zone: &str,
     field: &str,
     given: &str,
@@ -266,8 +275,9 @@ pub(super) fn typed(
             Err(Refusal::mismatch(field, given))
         };
     }
-    let named = Named::read(given).ok_or_else(|| Refusal::invalid(field, given, MALFORMED))?;
-    match *named.parts() {
+    let parsed =
+        ResourceLink::parse(given).ok_or_else(|| Refusal::invalid(field, given, MALFORMED))?;
+    match *parsed.parts() {
         ["zones", of, found, name] if found == collection => {
             if of == zone {
                 Ok(name.to_owned())
