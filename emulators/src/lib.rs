@@ -49,9 +49,11 @@ mod server;
 
 #[cfg(feature = "program")]
 pub use cloud::{
-    Cloud,
+    Cloud, CommonKnobs,
+    calls::CallRecord,
     emulator::Emulator,
     fault::{Fault, FaultRule, Phase},
+    knobs::Capacity,
 };
 
 /// Compiles the code in the README.

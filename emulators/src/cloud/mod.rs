@@ -47,7 +47,7 @@ use serde_json::Value;
 use crate::server::{HttpRequest, HttpResponse};
 use fault::{Fault, FaultRule, InjectedError};
 use inject::CallContext;
-use knobs::Throttle;
+use knobs::{Capacity, Throttle};
 use lag::Lag;
 
 /// A cloud that can be emulated: its protocol and its engine.
@@ -198,11 +198,14 @@ pub trait CommonKnobs: Clone + Debug + Serialize + DeserializeOwned + Send {
     /// The lag of reads and writes.
     fn lag_mut(&mut self) -> &mut Lag;
 
+    /// The limits on the machines that run at once.
+    fn capacity_mut(&mut self) -> &mut Vec<Capacity>;
+
     /// The token buckets by operation.
     fn throttle(&self) -> &BTreeMap<String, Throttle>;
 }
 
-/// Implements [`CommonKnobs`] for a type with the fields `seed`, `lag` and `throttle`.
+/// Implements [`CommonKnobs`] for a type with the fields `seed`, `lag`, `capacity` and `throttle`.
 macro_rules! impl_common_knobs {
     ($knobs:ty) => {
         impl $crate::cloud::CommonKnobs for $knobs {
@@ -216,6 +219,10 @@ macro_rules! impl_common_knobs {
 
             fn lag_mut(&mut self) -> &mut $crate::cloud::lag::Lag {
                 &mut self.lag
+            }
+
+            fn capacity_mut(&mut self) -> &mut Vec<$crate::cloud::knobs::Capacity> {
+                &mut self.capacity
             }
 
             fn throttle(

@@ -28,7 +28,7 @@ async fn broken_responses_are_typed_errors() {
         stop_reads_first: true,
         has_body: false,
     };
-    check_broken_responses(|| AzureHarness::with(|_| {}), operations).await;
+    check_broken_responses(|| AzureHarness::with_knobs(|_| {}), operations).await;
 }
 
 #[tokio::test]
@@ -59,11 +59,13 @@ async fn repeated_page_token_is_an_error() {
 
 /// Three pages of machines.
 async fn twelve_running() -> AzureHarness {
-    let harness = AzureHarness::with(|knobs| knobs.page_size = NonZeroU32::new(5).unwrap());
+    let harness = AzureHarness::with_knobs(|knobs| knobs.page_size = NonZeroU32::new(5).unwrap());
     // Who watches what it launches looks so rarely that no fault strikes it instead.
     let mut options = harness.options();
     options.poll_interval = Duration::from_secs(3600);
-    let azure = harness.behaving(AzureHarness::launch_config(), options);
+    let azure = harness
+        .open_with_options(AzureHarness::launch_config(), options)
+        .await;
     let mut config = harness.config();
     config.launch_token = Some("t-1".parse().unwrap());
     let twelve = NonZeroU32::new(12).unwrap();

@@ -71,7 +71,7 @@ impl TokenSource for Asked {
 #[tokio::test]
 async fn calls_share_one_connection_and_one_token() {
     let (connections, requests) = (Arc::default(), Arc::default());
-    let mut options = AzureHarness::with(|_| {}).options();
+    let mut options = AzureHarness::with_knobs(|_| {}).options();
     options.endpoint = serve(Arc::clone(&connections), Arc::clone(&requests));
     options.scope = "https://management.usgovcloudapi.net/.default".to_owned();
     let source = Asked::default();

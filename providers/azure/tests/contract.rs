@@ -5,4 +5,4 @@ mod emulated;
 use emulated::AzureHarness;
 use fleetwright_contract_tests::contract_tests;
 
-contract_tests!(|| AzureHarness::new().patient());
+contract_tests!(|| AzureHarness::new().wait_for_launch());

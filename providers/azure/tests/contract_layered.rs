@@ -9,9 +9,11 @@ use fleetwright_azure::fleetwright::layer::Stack;
 use fleetwright_contract_tests::{WrappedHarness, layered_contract_tests};
 
 fn layered() -> WrappedHarness<AzureHarness> {
-    WrappedHarness::new("azure-layered", AzureHarness::new().patient(), |inner| {
-        Stack::default().wrap(inner)
-    })
+    WrappedHarness::new(
+        "azure-layered",
+        AzureHarness::new().wait_for_launch(),
+        |inner| Stack::default().wrap(inner),
+    )
 }
 
 layered_contract_tests!(layered);

@@ -22,8 +22,8 @@ fn calls(harness: &AzureHarness) -> u64 {
 
 #[tokio::test(flavor = "current_thread")]
 async fn five_hundred_machines_need_a_few_lists() {
-    let harness = AzureHarness::with(|_| {});
-    let azure = harness.launching(AzureHarness::launch_config());
+    let harness = AzureHarness::with_knobs(|_| {});
+    let azure = harness.open_with(AzureHarness::launch_config()).await;
     let mut config = harness.config();
     config.launch_token = Some("fleet-1".parse().unwrap());
     let launched = azure
@@ -32,11 +32,11 @@ async fn five_hundred_machines_need_a_few_lists() {
     let ids: Vec<_> = launched.unwrap().into_iter().map(|info| info.id).collect();
     // One read, two lists, and one creation each.
     assert_eq!(
-        harness.calls_of("VirtualMachines_CreateOrUpdate"),
+        harness.call_count("VirtualMachines_CreateOrUpdate"),
         u64::from(FLEET)
     );
     let before = u64::from(FLEET) + 3;
-    let watched = harness.calls_of("VirtualMachines_ListAll") - 1;
+    let watched = harness.call_count("VirtualMachines_ListAll") - 1;
     assert_eq!(calls(&harness) - watched, before);
 
     let azure = Stack::default().wrap(std::sync::Arc::new(azure));

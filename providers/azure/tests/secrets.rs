@@ -44,7 +44,7 @@ async fn logs_contain_no_secrets() {
     let log = Log::default();
     let subscriber = tracing_subscriber::registry().with(log.clone());
     tracing::subscriber::set_global_default(subscriber).unwrap();
-    let harness = AzureHarness::with(|_| {}).patient();
+    let harness = AzureHarness::with_knobs(|_| {}).wait_for_launch();
     let azure = harness.open().await;
     let mut config = harness.config();
     config.user_data = Some(UserData::new(*b"hush-user-data").unwrap());

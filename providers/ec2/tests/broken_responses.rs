@@ -20,17 +20,17 @@ async fn broken_responses_are_typed_errors() {
         stop_reads_first: false,
         has_body: true,
     };
-    check_broken_responses(|| Ec2Harness::with(|_| {}), operations).await;
+    check_broken_responses(|| Ec2Harness::with_knobs(|_| {}), operations).await;
 }
 
 #[tokio::test]
 async fn repeated_page_token_is_an_error() {
-    check_repeated_page_token(&Ec2Harness::with(|_| {}), Action::DescribeInstances).await;
+    check_repeated_page_token(&Ec2Harness::with_knobs(|_| {}), Action::DescribeInstances).await;
 }
 
 #[tokio::test]
 async fn unknown_state_is_pending() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let ec2 = harness.open().await;
     let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
     let state = "hibernated".to_owned();

@@ -2,8 +2,8 @@
 
 mod emulated;
 
-use emulated::{Ec2Harness, launching_at};
-use fleetwright_ec2::{Ec2LaunchConfig, fleetwright};
+use emulated::Ec2Harness;
+use fleetwright_ec2::{Ec2Options, fleetwright};
 use fleetwright_provider_testkit::kill_sweep::{ChildTask, check_kill_sweep};
 
 /// The task of the killed processes. Does nothing in the test program itself.
@@ -12,7 +12,7 @@ async fn child_runs_its_task() -> Result<(), fleetwright::ProvisionError> {
     let Some(task) = ChildTask::from_env() else {
         return Ok(());
     };
-    let handle = launching_at(&task.endpoint, Ec2LaunchConfig::new());
+    let handle = Ec2Harness::open_at(&task.endpoint, Ec2Options::default()).await;
     task.run(&handle).await
 }
 

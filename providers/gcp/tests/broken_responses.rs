@@ -23,12 +23,16 @@ async fn broken_responses_are_typed_errors() {
         stop_reads_first: true,
         has_body: true,
     };
-    check_broken_responses(|| GcpHarness::with(|_| {}), operations).await;
+    check_broken_responses(|| GcpHarness::with_knobs(|_| {}), operations).await;
 }
 
 #[tokio::test]
 async fn repeated_page_token_is_an_error() {
-    check_repeated_page_token(&GcpHarness::with(|_| {}), Method::InstancesAggregatedList).await;
+    check_repeated_page_token(
+        &GcpHarness::with_knobs(|_| {}),
+        Method::InstancesAggregatedList,
+    )
+    .await;
 }
 
 #[tokio::test]

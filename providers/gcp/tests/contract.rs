@@ -5,4 +5,4 @@ mod emulated;
 use emulated::GcpHarness;
 use fleetwright_contract_tests::contract_tests;
 
-contract_tests!(|| GcpHarness::new().patient());
+contract_tests!(|| GcpHarness::new().wait_for_launch());

@@ -9,9 +9,11 @@ use fleetwright_contract_tests::{WrappedHarness, layered_contract_tests};
 use fleetwright_gcp::fleetwright::layer::Stack;
 
 fn layered() -> WrappedHarness<GcpHarness> {
-    WrappedHarness::new("gcp-layered", GcpHarness::new().patient(), |inner| {
-        Stack::default().wrap(inner)
-    })
+    WrappedHarness::new(
+        "gcp-layered",
+        GcpHarness::new().wait_for_launch(),
+        |inner| Stack::default().wrap(inner),
+    )
 }
 
 layered_contract_tests!(layered);

@@ -25,10 +25,12 @@ fn calls(harness: &GcpHarness) -> u64 {
 
 #[tokio::test(flavor = "current_thread")]
 async fn five_hundred_instances_need_a_few_lists() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let mut options = harness.options();
     options.page_size = GcpOptions::default().page_size;
-    let gcp = harness.behaving(GcpHarness::launch_config(), options).await;
+    let gcp = harness
+        .open_with_options(GcpHarness::launch_config(), options)
+        .await;
     let mut config = harness.config();
     config.launch_token = Some("fleet-1".parse().unwrap());
     let launched = gcp

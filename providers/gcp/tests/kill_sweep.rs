@@ -2,7 +2,7 @@
 
 mod emulated;
 
-use emulated::{GcpHarness, launching_at};
+use emulated::GcpHarness;
 use fleetwright_gcp::{GcpOptions, fleetwright};
 use fleetwright_provider_testkit::kill_sweep::{ChildTask, check_kill_sweep};
 
@@ -12,7 +12,7 @@ async fn child_runs_its_task() -> Result<(), fleetwright::ProvisionError> {
     let Some(task) = ChildTask::from_env() else {
         return Ok(());
     };
-    let handle = launching_at(&task.endpoint, GcpOptions::default()).await;
+    let handle = GcpHarness::open_at(&task.endpoint, GcpOptions::default()).await;
     task.run(&handle).await
 }
 

@@ -11,16 +11,9 @@ use fleetwright::{
     wait::{self, WaitPolicy},
 };
 use fleetwright_contract_tests::Harness;
-use fleetwright_emulators::{Cloud, Emulator, Fault, FaultRule, Phase};
+use fleetwright_emulators::{Cloud, Fault, FaultRule, Phase};
 
-/// A harness on an emulator of one cloud.
-pub trait EmulatedHarness: Harness {
-    /// The cloud.
-    type Cloud: Cloud;
-
-    /// Returns the emulator.
-    fn emulator(&self) -> &Emulator<Self::Cloud>;
-}
+use crate::emulated::{EmulatedAccount, EmulatedHarness};
 
 /// The native operations of changes, and how their responses differ between clouds.
 #[derive(Clone, Copy, Debug)]
@@ -39,12 +32,10 @@ pub struct ChangeOperations<O> {
 
 /// Checks that a truncated, malformed, reset or lost response is a typed error: without effect for reads, and with
 /// an unknown effect for changes. `new_harness` creates a harness whose reads are not stale.
-pub async fn check_broken_responses<H: EmulatedHarness>(
-    new_harness: impl Fn() -> H,
-    operations: ChangeOperations<<H::Cloud as Cloud>::Operation>,
-) where
-    <H::Cloud as Cloud>::Operation: Copy,
-{
+pub async fn check_broken_responses<A: EmulatedAccount>(
+    new_harness: impl Fn() -> EmulatedHarness<A>,
+    operations: ChangeOperations<<A::Cloud as Cloud>::Operation>,
+) {
     let lost = Fault::Lost {
         phase: Phase::After,
     };
@@ -101,12 +92,10 @@ fn check_error(fault: &Fault, call: &str, result: Result<()>, effect: Effect) {
 
 /// Checks that a page whose token leads back to the same page is an error, for a list and for the instances of a
 /// launch token. `list` is the native operation of both.
-pub async fn check_repeated_page_token<H: EmulatedHarness>(
-    harness: &H,
-    list: <H::Cloud as Cloud>::Operation,
-) where
-    <H::Cloud as Cloud>::Operation: Copy,
-{
+pub async fn check_repeated_page_token<A: EmulatedAccount>(
+    harness: &EmulatedHarness<A>,
+    list: <A::Cloud as Cloud>::Operation,
+) {
     let (cloud, emulator) = (harness.open().await, harness.emulator());
     let config = config_with_token(harness, "t-1");
     let count = NonZeroU32::new(12).expect("twelve");

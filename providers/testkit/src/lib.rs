@@ -3,6 +3,7 @@
 //! The contract kit and the emulators do not depend on each other, so that both do not share one mistake. They meet
 //! here:
 //!
+//! - [`emulated`] is the contract harness of a provider on an emulator.
 //! - [`EmulatorFaults`] injects the kit's faults into any emulator.
 //! - [`broken_responses`] checks that responses which cannot be understood become typed errors.
 //! - [`kill_sweep`] kills a process at every request that it sends.
@@ -10,6 +11,7 @@
 
 pub mod broken_responses;
 pub mod canned_responses;
+pub mod emulated;
 mod fault_injection;
 pub mod kill_sweep;
 

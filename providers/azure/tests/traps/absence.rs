@@ -11,7 +11,7 @@ use fleetwright_provider_testkit::canned_responses::{self, Reply, Request};
 
 use crate::{
     config_with_token,
-    emulated::{AzureHarness, GROUP, SUBSCRIPTION, launching_at},
+    emulated::{AzureHarness, GROUP, SUBSCRIPTION},
     running,
 };
 
@@ -25,7 +25,7 @@ fn refused(status: u16, code: &str) -> Fault {
 
 #[tokio::test]
 async fn foreign_not_found_response_does_not_terminate_a_machine() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
     let token = "t-1".parse().unwrap();
@@ -88,8 +88,9 @@ async fn missing_public_address_does_not_hide_the_private_one() {
         }
         Reply::ok(r#"{"value":[]}"#)
     };
-    let harness = AzureHarness::with(|_| {});
-    let azure = launching_at(&canned_responses::serve(answer).unwrap(), harness.options());
+    let harness = AzureHarness::with_knobs(|_| {});
+    let azure =
+        AzureHarness::open_at(&canned_responses::serve(answer).unwrap(), harness.options()).await;
     let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
     let status = azure.describe_instance(&listed[0].id).await.unwrap();
     assert_eq!(status.private_ip.unwrap().to_string(), "10.0.0.4");
@@ -111,8 +112,9 @@ async fn looping_pages_are_an_error() {
         let link = format!("http://{host}{path}?api-version=1&statusOnly=true&at={at}");
         Reply::ok(format!(r#"{{"value":[],"nextLink":"{link}"}}"#))
     };
-    let harness = AzureHarness::with(|_| {});
-    let azure = launching_at(&canned_responses::serve(answer).unwrap(), harness.options());
+    let harness = AzureHarness::with_knobs(|_| {});
+    let azure =
+        AzureHarness::open_at(&canned_responses::serve(answer).unwrap(), harness.options()).await;
     let filter = InstanceFilter::new();
     let listed = azure.list_instances(&filter);
     let listed = tokio::time::timeout(Duration::from_secs(60), listed).await;
@@ -137,8 +139,9 @@ async fn launch_returns_the_same_id_as_later_reads() {
             _ => Reply::ok(format!(r#"{{"value":[{dated}]}}"#)),
         }
     };
-    let harness = AzureHarness::with(|_| {});
-    let azure = launching_at(&canned_responses::serve(answer).unwrap(), harness.options());
+    let harness = AzureHarness::with_knobs(|_| {});
+    let azure =
+        AzureHarness::open_at(&canned_responses::serve(answer).unwrap(), harness.options()).await;
     let launched = azure.launch_instance(&harness.config()).await.unwrap();
     let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
     assert_eq!(listed[0].id, launched.id);

@@ -32,7 +32,7 @@ async fn fleet(
 
 #[tokio::test]
 async fn failed_read_of_one_machine_does_not_affect_others() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let ids = fleet(&harness, &*azure, 5).await;
     // Another machine has the name of the second one, so it is read by name, which fails.
@@ -72,7 +72,7 @@ async fn failed_read_of_one_machine_does_not_affect_others() {
 #[tokio::test]
 async fn gone_machines_need_no_call_each() {
     for skewed in [false, true] {
-        let harness = AzureHarness::with(|_| {});
+        let harness = AzureHarness::with_knobs(|_| {});
         if skewed {
             harness.emulator().advance(HOUR);
         }
@@ -83,17 +83,21 @@ async fn gone_machines_need_no_call_each() {
         }
         until_nothing(&harness).await;
         harness.emulator().advance(HOUR);
-        let before = harness.calls_of("VirtualMachines_Get");
+        let before = harness.call_count("VirtualMachines_Get");
         for status in azure.describe_instances(&ids).await {
             assert_eq!(status.unwrap().state, CloudInstanceState::Terminated);
         }
-        assert_eq!(harness.calls_of("VirtualMachines_Get"), before, "{skewed}");
+        assert_eq!(
+            harness.call_count("VirtualMachines_Get"),
+            before,
+            "{skewed}"
+        );
     }
 }
 
 #[tokio::test]
 async fn machines_without_address_need_no_address_list() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let ids = fleet(&harness, &*azure, 6).await;
     let mut knobs = harness.emulator().knobs();
@@ -119,11 +123,11 @@ async fn machines_without_address_need_no_address_list() {
 
 #[tokio::test]
 async fn find_launch_of_a_batch_needs_no_call_per_machine() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let ids = fleet(&harness, &*azure, 8).await;
     let azure = harness.open().await;
-    let before = harness.calls_of("NetworkInterfaces_Get");
+    let before = harness.call_count("NetworkInterfaces_Get");
     let config = config_with_token(&harness, "fleet-1");
     let eight = NonZeroU32::new(8).unwrap();
     let again = azure.launch_instances(&config, eight).await.unwrap();
@@ -131,7 +135,7 @@ async fn find_launch_of_a_batch_needs_no_call_per_machine() {
         .find_launch(config.launch_token.as_ref().unwrap())
         .await
         .unwrap();
-    assert_eq!(harness.calls_of("NetworkInterfaces_Get"), before);
+    assert_eq!(harness.call_count("NetworkInterfaces_Get"), before);
     let LaunchRecord::Found(found) = found else {
         panic!("{found:?}")
     };
@@ -143,10 +147,12 @@ async fn find_launch_of_a_batch_needs_no_call_per_machine() {
 
 #[tokio::test]
 async fn batch_start_needs_few_calls_and_reports_missing_capacity() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let mut options = harness.options();
     options.launch_wait = std::time::Duration::from_millis(200);
-    let azure = harness.behaving(AzureHarness::launch_config(), options);
+    let azure = harness
+        .open_with_options(AzureHarness::launch_config(), options)
+        .await;
     let ids = fleet(&harness, &azure, 8).await;
     for answer in azure.stop_instances(&ids).await {
         answer.unwrap();
@@ -167,9 +173,9 @@ async fn batch_start_needs_few_calls_and_reports_missing_capacity() {
         "VirtualMachines_Get",
         "NetworkInterfaces_Get",
     ];
-    let before = names.map(|name| harness.calls_of(name));
+    let before = names.map(|name| harness.call_count(name));
     let started = azure.start_instances(&ids).await;
-    let after = names.map(|name| harness.calls_of(name));
+    let after = names.map(|name| harness.call_count(name));
     let sent: Vec<_> = after.iter().zip(before).map(|(a, b)| a - b).collect();
     assert_eq!(sent, [8, 8, 0, 0]);
     let (good, bad): (Vec<_>, Vec<_>) = started.into_iter().partition(Result::is_ok);

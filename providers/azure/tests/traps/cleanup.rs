@@ -18,7 +18,7 @@ const PASSES: Duration = Duration::from_millis(300);
 #[tokio::test]
 async fn cleanup_runs_until_it_is_idle_and_ends_on_shutdown() {
     let harness = failing();
-    let azure = harness.launching(AzureHarness::launch_config());
+    let azure = harness.open_with(AzureHarness::launch_config()).await;
     let cleanup = azure.cleanup();
     assert!(!cleanup.is_running(), "nothing to do yet");
     let two = NonZeroU32::new(2).unwrap();
@@ -37,7 +37,7 @@ async fn cleanup_runs_until_it_is_idle_and_ends_on_shutdown() {
 #[tokio::test]
 async fn cleanup_sends_nothing_after_shutdown() {
     let harness = failing();
-    let azure = harness.launching(AzureHarness::launch_config());
+    let azure = harness.open_with(AzureHarness::launch_config()).await;
     let cleanup = azure.cleanup();
     let config = config_with_token(&harness, "t-1");
     let id = azure.launch_instance(&config).await.unwrap().id;
@@ -62,7 +62,7 @@ async fn cleanup_sends_nothing_after_shutdown() {
 #[tokio::test]
 async fn cleanup_ends_when_its_provisioner_is_dropped() {
     let harness = failing();
-    let azure = harness.launching(AzureHarness::launch_config());
+    let azure = harness.open_with(AzureHarness::launch_config()).await;
     let cleanup = azure.cleanup();
     azure.launch_instance(&harness.config()).await.unwrap();
     assert!(cleanup.is_running());
@@ -82,7 +82,9 @@ async fn cleanup_does_not_run_when_it_is_switched_off() {
     let harness = failing();
     let mut options = harness.options();
     options.background_cleanup = false;
-    let azure = harness.behaving(AzureHarness::launch_config(), options);
+    let azure = harness
+        .open_with_options(AzureHarness::launch_config(), options)
+        .await;
     let cleanup = azure.cleanup();
     let config = config_with_token(&harness, "t-1");
     azure.launch_instance(&config).await.unwrap();
@@ -90,7 +92,7 @@ async fn cleanup_does_not_run_when_it_is_switched_off() {
     cleanup.wait_idle().await;
     harness.emulator().advance(HOUR);
     tokio::time::sleep(PASSES).await;
-    assert_eq!(harness.calls_of("VirtualMachines_ListAll"), 0);
+    assert_eq!(harness.call_count("VirtualMachines_ListAll"), 0);
     assert_eq!(there(&harness)[0], 1, "the failed machine remains");
     // A replay deletes it, and creates the instance.
     let mut knobs = harness.emulator().knobs();

@@ -10,7 +10,7 @@ use crate::emulated::AzureHarness;
 
 /// Returns the error of a launch that is refused with this status, code and message.
 async fn refused(status: u16, code: &str, message: &str) -> ProvisionError {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let fault = Fault::Refused {
         status,
         code: code.to_owned(),
@@ -110,10 +110,10 @@ async fn trap_31_capacity_errors_have_different_scopes() {
 
 #[tokio::test]
 async fn trap_35_missing_group_lists_nothing_and_refuses_launches() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let mut launch = AzureHarness::launch_config();
     launch.resource_group = "nothing".to_owned();
-    let azure = harness.launching(launch);
+    let azure = harness.open_with(launch).await;
     let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
     assert!(listed.is_empty());
     let error = azure.launch_instance(&harness.config()).await.unwrap_err();

@@ -15,13 +15,13 @@ use fleetwright_provider_testkit::canned_responses::{self, Reply, Request};
 
 use crate::{
     HOUR, config_with_token,
-    emulated::{AzureHarness, GROUP, SUBSCRIPTION, launching_at},
+    emulated::{AzureHarness, GROUP, SUBSCRIPTION},
     there, until_nothing, wait_for_state,
 };
 
 /// A group whose creations fail when a test advances the clock by an hour.
 pub(crate) fn failing() -> AzureHarness {
-    AzureHarness::with(|knobs| {
+    AzureHarness::with_knobs(|knobs| {
         knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
         knobs.timing.boot = HOUR;
     })
@@ -30,7 +30,7 @@ pub(crate) fn failing() -> AzureHarness {
 /// Waits until an operation was called `count` times.
 pub(crate) async fn until_calls(harness: &AzureHarness, operation: &str, count: u64) {
     for _ in 0..6000 {
-        if harness.calls_of(operation) >= count {
+        if harness.call_count(operation) >= count {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -54,7 +54,7 @@ fn launch_and_crash(harness: &Arc<AzureHarness>, config: &InstanceConfig, count:
 
 #[tokio::test]
 async fn remains_of_a_dropped_launch_are_deleted() {
-    let harness = Arc::new(failing().patient());
+    let harness = Arc::new(failing().wait_for_launch());
     let azure = harness.open().await;
     let (launching, config) = (Arc::clone(&azure), harness.config());
     let launch = tokio::spawn(async move { launching.launch_instance(&config).await });
@@ -71,7 +71,9 @@ async fn refused_deletion_is_retried_after_the_retry_delay() {
     let harness = failing();
     let mut options = harness.options();
     options.call_timeout = Duration::from_secs(2);
-    let azure = harness.behaving(AzureHarness::launch_config(), options);
+    let azure = harness
+        .open_with_options(AzureHarness::launch_config(), options)
+        .await;
     let delete = Operation::VirtualMachinesDelete;
     let throttled = Fault::Throttled {
         retry_after_secs: Some(3),
@@ -82,15 +84,15 @@ async fn refused_deletion_is_retried_after_the_retry_delay() {
     azure.launch_instance(&harness.config()).await.unwrap();
     harness.emulator().advance(HOUR);
     until_nothing(&harness).await;
-    assert_eq!(harness.calls_of("VirtualMachines_Delete"), 2);
+    assert_eq!(harness.call_count("VirtualMachines_Delete"), 2);
 }
 
 #[tokio::test]
 async fn launch_stops_when_the_retry_delay_exceeds_its_deadline() {
-    let harness = AzureHarness::with(|knobs| {
+    let harness = AzureHarness::with_knobs(|knobs| {
         knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
     })
-    .patient();
+    .wait_for_launch();
     let delete = Operation::VirtualMachinesDelete;
     let throttled = Fault::Throttled {
         retry_after_secs: Some(3600),
@@ -102,12 +104,12 @@ async fn launch_stops_when_the_retry_delay_exceeds_its_deadline() {
     let error = azure.launch_instance(&harness.config()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
     assert_eq!(error.effect(), Effect::Unknown, "something is left");
-    assert_eq!(harness.calls_of("VirtualMachines_Delete"), 1);
+    assert_eq!(harness.call_count("VirtualMachines_Delete"), 1);
 }
 
 #[tokio::test]
 async fn batch_launch_respects_the_retry_delay_of_state_lists() {
-    let harness = AzureHarness::with(|knobs| knobs.timing.boot = HOUR).patient();
+    let harness = AzureHarness::with_knobs(|knobs| knobs.timing.boot = HOUR).wait_for_launch();
     let azure = harness.open().await;
     let list = Operation::VirtualMachinesListAll;
     let throttled = Fault::Throttled {
@@ -122,7 +124,7 @@ async fn batch_launch_respects_the_retry_delay_of_state_lists() {
     let config = config_with_token(&harness, "t-1");
     let launched = azure.launch_instances(&config, ten).await.unwrap();
     assert_eq!(launched.len(), 10);
-    let lists = harness.calls_of("VirtualMachines_ListAll");
+    let lists = harness.call_count("VirtualMachines_ListAll");
     assert!(
         (2..=3).contains(&lists),
         "by the launch and the cleanup: {lists}"
@@ -161,10 +163,10 @@ async fn running_machine_is_kept_if_its_power_state_is_missing_briefly() {
             }
         }
     };
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let mut options = harness.options();
     options.consistency_window = HOUR;
-    let azure = launching_at(&canned_responses::serve(answer).unwrap(), options);
+    let azure = AzureHarness::open_at(&canned_responses::serve(answer).unwrap(), options).await;
     azure.launch_instance(&harness.config()).await.unwrap();
     while seen.lock().unwrap().0 < 5 {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -210,15 +212,17 @@ async fn remains_deleted_by_another_actor_leave_the_token_free() {
     harness.emulator().set_knobs(knobs);
     let mut options = harness.options();
     options.consistency_window = HOUR;
-    let azure = harness.behaving(AzureHarness::launch_config(), options);
-    let before = harness.calls_of("VirtualMachines_Get");
+    let azure = harness
+        .open_with_options(AzureHarness::launch_config(), options)
+        .await;
+    let before = harness.call_count("VirtualMachines_Get");
     let replay = tokio::spawn(async move {
         let count = NonZeroU32::MIN;
         azure.launch_instances(&config, count).await
     });
     // It was recognized as remains, and is read for a window.
     until_calls(&harness, "VirtualMachines_Get", before + 2).await;
-    let left = harness.only_vm().id;
+    let left = harness.only_instance().id;
     harness
         .emulator()
         .perform_external(ExternalAction::Delete { id: left })
@@ -231,7 +235,7 @@ async fn remains_deleted_by_another_actor_leave_the_token_free() {
 #[tokio::test]
 async fn stale_read_does_not_cause_a_second_delete() {
     let lag = Duration::from_millis(300);
-    let harness = Arc::new(AzureHarness::with(|knobs| {
+    let harness = Arc::new(AzureHarness::with_knobs(|knobs| {
         knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
         knobs.timing.boot = HOUR;
         knobs.lag.reads = lag;
@@ -249,18 +253,20 @@ async fn stale_read_does_not_cause_a_second_delete() {
     harness.emulator().add_fault(stale);
     let mut options = harness.options();
     options.consistency_window = lag * 2;
-    let azure = harness.behaving(AzureHarness::launch_config(), options);
+    let azure = harness
+        .open_with_options(AzureHarness::launch_config(), options)
+        .await;
     let id = azure.launch_instance(&config).await.unwrap().id;
-    assert_eq!(harness.calls_of("VirtualMachines_Delete"), 1);
+    assert_eq!(harness.call_count("VirtualMachines_Delete"), 1);
     wait_for_state(&azure, &id, CloudInstanceState::Running).await;
 }
 
 #[tokio::test]
 async fn remains_are_deleted_although_the_first_read_misses_them() {
-    let harness = AzureHarness::with(|knobs| {
+    let harness = AzureHarness::with_knobs(|knobs| {
         knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
     })
-    .patient();
+    .wait_for_launch();
     let get = Operation::VirtualMachinesGet;
     let hidden = Fault::Refused {
         status: 404,
@@ -276,13 +282,13 @@ async fn remains_are_deleted_although_the_first_read_misses_them() {
 
 #[tokio::test]
 async fn machine_being_deleted_is_not_adopted_when_it_shows_late() {
-    let harness = AzureHarness::with(|knobs| knobs.timing.delete = HOUR);
+    let harness = AzureHarness::with_knobs(|knobs| knobs.timing.delete = HOUR);
     let config = config_with_token(&harness, "t-1");
     let azure = harness.open().await;
     let id = azure.launch_instance(&config).await.unwrap().id;
     wait_for_state(&*azure, &id, CloudInstanceState::Running).await;
     let delete = ExternalAction::Delete {
-        id: harness.only_vm().id,
+        id: harness.only_instance().id,
     };
     harness.emulator().perform_external(delete).unwrap();
     let azure = harness.open().await;

@@ -14,7 +14,7 @@ use fleetwright_provider_testkit::canned_responses::{self, Reply, Request};
 
 use crate::{
     config_with_token,
-    emulated::{AzureHarness, TOKEN, launching_at},
+    emulated::{AzureHarness, TOKEN},
     wait_for_state,
 };
 
@@ -34,7 +34,8 @@ fn stranger() -> (String, Requests) {
 #[tokio::test]
 async fn operation_link_to_another_host_is_not_followed() {
     let (foreign, seen) = stranger();
-    let harness = AzureHarness::with(|knobs| knobs.polling_origin = Some(foreign)).patient();
+    let harness =
+        AzureHarness::with_knobs(|knobs| knobs.polling_origin = Some(foreign)).wait_for_launch();
     let azure = harness.open().await;
     let id = azure.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&*azure, &id, CloudInstanceState::Running).await;
@@ -53,7 +54,7 @@ async fn operation_link_to_another_host_is_not_followed() {
 async fn page_link_to_another_host_is_an_error() {
     let (foreign, seen) = stranger();
     let five = std::num::NonZeroU32::new(5).unwrap();
-    let harness = AzureHarness::with(|knobs| knobs.page_size = five);
+    let harness = AzureHarness::with_knobs(|knobs| knobs.page_size = five);
     let azure = harness.open().await;
     let config = config_with_token(&harness, "t-1");
     let twelve = std::num::NonZeroU32::new(12).unwrap();
@@ -78,8 +79,9 @@ async fn redirect_to_another_host_is_not_followed() {
     let (foreign, seen) = stranger();
     let moved =
         move |_: &Request| Reply::new("307 Temporary Redirect", "").header("location", &foreign);
-    let harness = AzureHarness::with(|_| {});
-    let azure = launching_at(&canned_responses::serve(moved).unwrap(), harness.options());
+    let harness = AzureHarness::with_knobs(|_| {});
+    let azure =
+        AzureHarness::open_at(&canned_responses::serve(moved).unwrap(), harness.options()).await;
     let error = azure
         .list_instances(&InstanceFilter::new())
         .await
@@ -129,7 +131,7 @@ async fn token_is_requested_once_and_again_after_a_refusal() {
         !format!("{credentials:?}").contains("hush"),
         "{credentials:?}"
     );
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let mut options = harness.options();
     options.endpoint = arm.unwrap();
     let azure = AzureProvisioner::new(credentials, AzureHarness::launch_config(), options).unwrap();
@@ -155,7 +157,7 @@ async fn missing_credentials_are_an_error_without_effect() {
     let (arm, seen) = stranger();
     let credentials =
         AzureCredentials::client_secret_at(authority.unwrap(), "tenant", "client", "hush");
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let mut options = harness.options();
     options.endpoint = arm;
     let azure = AzureProvisioner::new(credentials, AzureHarness::launch_config(), options).unwrap();
@@ -187,7 +189,7 @@ async fn unreachable_token_service_is_not_a_refusal() {
     let of = |authority| AzureCredentials::client_secret_at(authority, "tenant", "client", "hush");
     for credentials in [of(busy), of(nobody), AzureCredentials::of(Silent)] {
         let (arm, seen) = stranger();
-        let harness = AzureHarness::with(|_| {});
+        let harness = AzureHarness::with_knobs(|_| {});
         let mut options = harness.options();
         options.endpoint = arm;
         options.call_timeout = std::time::Duration::from_secs(4);

@@ -10,13 +10,13 @@ use fleetwright_emulators::azure::{ExternalAction, Fault, FaultRule, Operation};
 
 use crate::{
     config_with_token,
-    emulated::{AzureHarness, SUBSCRIPTION, path_of},
+    emulated::{AzureHarness, SUBSCRIPTION, find_vm, path_of},
     running,
 };
 
 #[tokio::test]
 async fn trap_40_lists_are_filtered_by_tag_and_ids_match_in_any_case() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let mut config = harness.config();
     config.tags.insert("fleet", "Blue").unwrap();
@@ -43,7 +43,7 @@ async fn trap_40_lists_are_filtered_by_tag_and_ids_match_in_any_case() {
     let mut launch = AzureHarness::launch_config();
     launch.resource_group = "RG".to_owned();
     launch.subscription = SUBSCRIPTION.to_uppercase();
-    let shouting = harness.launching(launch);
+    let shouting = harness.open_with(launch).await;
     let listed = shouting.list_instances(&filter).await.unwrap();
     assert_eq!(
         listed.iter().map(|info| &info.id).collect::<Vec<_>>(),
@@ -54,7 +54,7 @@ async fn trap_40_lists_are_filtered_by_tag_and_ids_match_in_any_case() {
 
 #[tokio::test]
 async fn trap_41_tag_change_keeps_other_tags_and_marks() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let mut config = config_with_token(&harness, "t-1");
     for (key, value) in [("Team", "Blue"), ("gone", "soon"), ("Größe", "")] {
@@ -74,7 +74,7 @@ async fn trap_41_tag_change_keeps_other_tags_and_marks() {
         .remove("gone")
         .unwrap();
     azure.update_tags(&id, &change).await.unwrap();
-    let tags = harness.only_vm().tags;
+    let tags = harness.only_instance().tags;
     let ours = tags
         .keys()
         .filter(|key| key.starts_with("fleetwright:"))
@@ -95,26 +95,26 @@ async fn trap_41_tag_change_keeps_other_tags_and_marks() {
     let mut twice = harness.config();
     twice.tags.insert("Owner", "a").unwrap();
     twice.tags.insert("owner", "b").unwrap();
-    let before = harness.calls_of("VirtualMachines_CreateOrUpdate");
+    let before = harness.call_count("VirtualMachines_CreateOrUpdate");
     azure.launch_instance(&twice).await.unwrap_err();
-    assert_eq!(harness.calls_of("VirtualMachines_CreateOrUpdate"), before);
+    assert_eq!(harness.call_count("VirtualMachines_CreateOrUpdate"), before);
 }
 
 #[tokio::test]
 async fn trap_46_addresses_need_no_call_per_machine() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let config = config_with_token(&harness, "t-1");
     let thirty = NonZeroU32::new(30).unwrap();
     azure.launch_instances(&config, thirty).await.unwrap();
     let alone = running(&harness, &*azure).await;
-    let truth = harness.vm_of(&alone).unwrap();
+    let truth = find_vm(&harness, &alone).unwrap();
     let azure = harness.open().await;
     let before: u64 = harness.emulator().oracle().calls.values().sum();
-    let watched = harness.calls_of("VirtualMachines_ListAll");
+    let watched = harness.call_count("VirtualMachines_ListAll");
     let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
     let after: u64 = harness.emulator().oracle().calls.values().sum();
-    let watched = harness.calls_of("VirtualMachines_ListAll") - watched - 1;
+    let watched = harness.call_count("VirtualMachines_ListAll") - watched - 1;
     assert_eq!(listed.len(), 31);
     assert_eq!(after - before - watched, 4);
     let info = listed
@@ -128,12 +128,12 @@ async fn trap_46_addresses_need_no_call_per_machine() {
 
 #[tokio::test]
 async fn tags_can_be_replaced_at_the_tag_limit() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let mut launch = AzureHarness::launch_config();
     launch.tags = [("site", "x"), ("team", "y")]
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .into();
-    let azure = harness.launching(launch);
+    let azure = harness.open_with(launch).await;
     let mut config = harness.config();
     let most = azure.capabilities().tags.max_tags;
     for number in 0..most {
@@ -144,7 +144,7 @@ async fn tags_can_be_replaced_at_the_tag_limit() {
     crate::wait_for_state(&azure, &id, running).await;
     let change = TagChange::new().set("k-0", "changed").unwrap();
     azure.update_tags(&id, &change).await.unwrap();
-    assert_eq!(harness.only_vm().tags["k-0"], "changed");
+    assert_eq!(harness.only_instance().tags["k-0"], "changed");
     for (odd, full) in [("one-more", true), ("SITE", false)] {
         let mut change = TagChange::new().set(odd, "").unwrap();
         if !full {
@@ -157,7 +157,7 @@ async fn tags_can_be_replaced_at_the_tag_limit() {
 
 #[tokio::test]
 async fn tag_change_is_sent_although_a_stale_read_shows_it() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
     let mut knobs = harness.emulator().knobs();
@@ -175,6 +175,6 @@ async fn tag_change_is_sent_although_a_stale_read_shows_it() {
         harness.emulator().add_fault(stale);
     }
     let again = azure.update_tags(&id, &set("blue")).await;
-    let tags = harness.only_vm().tags;
+    let tags = harness.only_instance().tags;
     assert!(again.is_err() || tags["colour"] == "blue", "{tags:?}");
 }

@@ -17,7 +17,7 @@ use crate::{
 
 #[tokio::test]
 async fn trap_18_delete_of_an_unknown_machine_differs_from_a_gone_one() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let error = azure.terminate_instance(&harness.unknown_id()).await;
     assert_eq!(error.unwrap_err().kind(), ErrorKind::NotFound);
@@ -29,13 +29,13 @@ async fn trap_18_delete_of_an_unknown_machine_differs_from_a_gone_one() {
 
 #[tokio::test]
 async fn trap_19_running_delete_is_not_repeated() {
-    let harness = AzureHarness::with(|knobs| knobs.timing.delete = HOUR);
+    let harness = AzureHarness::with_knobs(|knobs| knobs.timing.delete = HOUR);
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
     for _ in 0..3 {
         azure.terminate_instance(&id).await.unwrap();
     }
-    assert_eq!(harness.calls_of("VirtualMachines_Delete"), 1);
+    assert_eq!(harness.call_count("VirtualMachines_Delete"), 1);
     let status = azure.describe_instance(&id).await.unwrap();
     assert_eq!(status.state, CloudInstanceState::Terminating);
 }
@@ -43,11 +43,11 @@ async fn trap_19_running_delete_is_not_repeated() {
 #[tokio::test]
 async fn trap_22_capacity_and_quota_errors_are_returned_at_once_and_later() {
     for found in [LimitCheck::Immediate, LimitCheck::InOperation] {
-        let harness = AzureHarness::with(|knobs| {
+        let harness = AzureHarness::with_knobs(|knobs| {
             knobs.capacity = vec![Capacity::of(0)];
             knobs.capacity_check = found;
         })
-        .patient();
+        .wait_for_launch();
         let azure = harness.open().await;
         let error = azure.launch_instance(&harness.config()).await.unwrap_err();
         assert_eq!(
@@ -61,11 +61,11 @@ async fn trap_22_capacity_and_quota_errors_are_returned_at_once_and_later() {
         );
         until_nothing(&harness).await;
 
-        let harness = AzureHarness::with(|knobs| {
+        let harness = AzureHarness::with_knobs(|knobs| {
             knobs.vcpu_quota = Some(0);
             knobs.quota_check = found;
         })
-        .patient();
+        .wait_for_launch();
         let azure = harness.open().await;
         let error = azure.launch_instance(&harness.config()).await.unwrap_err();
         assert_eq!(
@@ -80,11 +80,11 @@ async fn trap_22_capacity_and_quota_errors_are_returned_at_once_and_later() {
 #[tokio::test]
 async fn trap_23_operations_are_polled_more_often_than_azure_suggests() {
     assert!(AzureOptions::default().poll_interval <= Duration::from_secs(3));
-    let harness = AzureHarness::with(|knobs| {
+    let harness = AzureHarness::with_knobs(|knobs| {
         knobs.poll_after_secs = Some(3600);
         knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
     })
-    .patient();
+    .wait_for_launch();
     let azure = harness.open().await;
     let error = azure.launch_instance(&harness.config()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
@@ -92,7 +92,7 @@ async fn trap_23_operations_are_polled_more_often_than_azure_suggests() {
 
 #[tokio::test]
 async fn trap_25_expired_operation_is_not_a_failure() {
-    let harness = AzureHarness::with(|_| {}).patient();
+    let harness = AzureHarness::with_knobs(|_| {}).wait_for_launch();
     let expired = FaultRule::always(Operation::OperationsGet, Fault::OperationExpired);
     harness.emulator().add_fault(expired);
     let azure = harness.open().await;
@@ -102,7 +102,7 @@ async fn trap_25_expired_operation_is_not_a_failure() {
 
 #[tokio::test]
 async fn operation_failure_is_returned_with_its_code() {
-    let harness = AzureHarness::with(|_| {}).patient();
+    let harness = AzureHarness::with_knobs(|_| {}).wait_for_launch();
     let errors = vec![Failure::new("ZonalAllocationFailed", "not in zone 2")];
     let fault = Fault::OperationError { errors };
     let create = Operation::VirtualMachinesCreateOrUpdate;
@@ -121,7 +121,7 @@ async fn operation_failure_is_returned_with_its_code() {
 
 #[tokio::test]
 async fn start_without_capacity_fails() {
-    let harness = AzureHarness::with(|_| {}).patient();
+    let harness = AzureHarness::with_knobs(|_| {}).wait_for_launch();
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
     azure.stop_instance(&id).await.unwrap();
@@ -145,19 +145,19 @@ async fn start_without_capacity_fails() {
 
 #[tokio::test]
 async fn stop_during_a_launch_is_not_a_failure() {
-    let harness = AzureHarness::with(|knobs| knobs.timing.boot = HOUR).patient();
+    let harness = AzureHarness::with_knobs(|knobs| knobs.timing.boot = HOUR).wait_for_launch();
     let azure = harness.open().await;
     let config = harness.config();
     let later = async {
-        while harness.calls_of("Operations_Get") < 2 {
+        while harness.call_count("Operations_Get") < 2 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        let id = harness.only_vm().id;
+        let id = harness.only_instance().id;
         let act = fleetwright_emulators::azure::ExternalAction::Deallocate { id };
         harness.emulator().perform_external(act).unwrap();
     };
     let (answer, ()) = tokio::join!(azure.launch_instance(&config), later);
     let id = answer.unwrap().id;
     wait_for_state(&*azure, &id, CloudInstanceState::Stopped).await;
-    assert_eq!(harness.calls_of("VirtualMachines_Delete"), 0);
+    assert_eq!(harness.call_count("VirtualMachines_Delete"), 0);
 }

@@ -14,7 +14,8 @@ use crate::{
 
 #[tokio::test]
 async fn trap_06_remains_of_a_failed_creation_are_deleted() {
-    let harness = AzureHarness::with(|knobs| knobs.capacity = vec![Capacity::of(0)]).patient();
+    let harness =
+        AzureHarness::with_knobs(|knobs| knobs.capacity = vec![Capacity::of(0)]).wait_for_launch();
     let azure = harness.open().await;
     let config = config_with_token(&harness, "t-1");
     let error = azure.launch_instance(&config).await.unwrap_err();
@@ -27,7 +28,9 @@ async fn trap_06_remains_of_a_failed_creation_are_deleted() {
     // Without a wait, the background cleanup deletes it and keeps the reason.
     let mut options = harness.options();
     options.launch_wait = std::time::Duration::ZERO;
-    let hasty = harness.behaving(AzureHarness::launch_config(), options);
+    let hasty = harness
+        .open_with_options(AzureHarness::launch_config(), options)
+        .await;
     let id = hasty.launch_instance(&config).await.unwrap().id;
     let ended = wait_for_state(&hasty, &id, CloudInstanceState::Terminated).await;
     let reason = ended.state_reason.unwrap();
@@ -37,7 +40,7 @@ async fn trap_06_remains_of_a_failed_creation_are_deleted() {
 
 #[tokio::test]
 async fn remains_of_a_failed_creation_are_deleted_by_terminate_and_replay() {
-    let harness = AzureHarness::with(|knobs| {
+    let harness = AzureHarness::with_knobs(|knobs| {
         knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
         knobs.timing.boot = HOUR;
     });
@@ -78,7 +81,7 @@ async fn remains_of_a_failed_creation_are_deleted_by_terminate_and_replay() {
 
 #[tokio::test]
 async fn trap_08_parts_are_deleted_with_their_machine() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
     assert_eq!(there(&harness), [1, 1, 1, 1]);
@@ -90,10 +93,12 @@ async fn trap_08_parts_are_deleted_with_their_machine() {
 
 #[tokio::test]
 async fn trap_09_every_part_has_the_delete_option() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     azure.launch_instance(&harness.config()).await.unwrap();
-    let sent = harness.latest("VirtualMachines_CreateOrUpdate").parameters;
+    let sent = harness
+        .latest_call("VirtualMachines_CreateOrUpdate")
+        .parameters;
     let nic = "body.properties.networkProfile.networkInterfaceConfigurations.0.properties";
     assert_eq!(sent[&format!("{nic}.deleteOption")], "Delete");
     let address = &sent[&format!("{nic}.ipConfigurations.0.properties")];
@@ -106,7 +111,8 @@ async fn trap_09_every_part_has_the_delete_option() {
 
 #[tokio::test]
 async fn trap_11_launch_after_a_failed_one_does_not_wait_for_its_interface() {
-    let harness = AzureHarness::with(|knobs| knobs.capacity = vec![Capacity::of(0)]).patient();
+    let harness =
+        AzureHarness::with_knobs(|knobs| knobs.capacity = vec![Capacity::of(0)]).wait_for_launch();
     let azure = harness.open().await;
     let config = config_with_token(&harness, "t-1");
     azure.launch_instance(&config).await.unwrap_err();
@@ -126,7 +132,7 @@ async fn trap_11_launch_after_a_failed_one_does_not_wait_for_its_interface() {
 
 #[tokio::test]
 async fn trap_12_one_call_creates_machine_and_parts() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     azure.launch_instance(&harness.config()).await.unwrap();
     assert_eq!(there(&harness), [1, 1, 1, 1]);
@@ -143,7 +149,7 @@ async fn trap_12_one_call_creates_machine_and_parts() {
 
 #[tokio::test]
 async fn machine_deleted_by_another_actor_is_terminated() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
     let delete = ExternalAction::Delete { id: path_of(&id) };

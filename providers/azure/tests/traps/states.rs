@@ -8,13 +8,13 @@ use fleetwright_emulators::azure::{ExternalAction, LateFailure};
 use fleetwright_provider_testkit::canned_responses::{self, Reply};
 
 use crate::{
-    emulated::{AzureHarness, GROUP, SUBSCRIPTION, launching_at, path_of},
+    emulated::{AzureHarness, GROUP, SUBSCRIPTION, path_of},
     running, wait_for_state,
 };
 
 #[tokio::test]
 async fn trap_01_power_and_provisioning_are_two_states() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
     let fail = ExternalAction::Fail {
@@ -38,20 +38,20 @@ async fn trap_01_power_and_provisioning_are_two_states() {
 
 #[tokio::test]
 async fn trap_02_stop_deallocates_a_powered_off_machine() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
     let shutdown = ExternalAction::GuestShutdown { id: path_of(&id) };
     harness.emulator().perform_external(shutdown).unwrap();
     let off = wait_for_state(&*azure, &id, CloudInstanceState::Stopped).await;
     assert!(off.state_reason.unwrap().contains("still allocated"));
-    assert!(harness.only_vm().allocated, "it is off, and costs");
+    assert!(harness.only_instance().allocated, "it is off, and costs");
     azure.stop_instance(&id).await.unwrap();
-    while harness.only_vm().power_state.as_deref() != Some("deallocated") {
+    while harness.only_instance().power_state.as_deref() != Some("deallocated") {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
-    assert!(!harness.only_vm().allocated);
-    assert_eq!(harness.calls_of("VirtualMachines_PowerOff"), 0);
+    assert!(!harness.only_instance().allocated);
+    assert_eq!(harness.call_count("VirtualMachines_PowerOff"), 0);
 }
 
 /// The document of a machine with an instance view.
@@ -75,8 +75,9 @@ async fn shown(view: &'static str) -> Vec<CloudInstanceState> {
         }
         Reply::ok(r#"{"value":[]}"#)
     };
-    let harness = AzureHarness::with(|_| {});
-    let azure = launching_at(&canned_responses::serve(answer).unwrap(), harness.options());
+    let harness = AzureHarness::with_knobs(|_| {});
+    let azure =
+        AzureHarness::open_at(&canned_responses::serve(answer).unwrap(), harness.options()).await;
     let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
     let id = &listed[0].id;
     let status = azure.describe_instance(id).await.unwrap();
@@ -102,11 +103,11 @@ async fn trap_04_status_codes_with_any_number_of_parts_are_read() {
 
 #[tokio::test]
 async fn trap_05_machine_with_silent_guest_is_running() {
-    let harness = AzureHarness::with(|knobs| {
+    let harness = AzureHarness::with_knobs(|knobs| {
         let code = "OSProvisioningTimedOut";
         knobs.late_failures = vec![LateFailure::new(code, "no word from the guest")];
     })
-    .patient();
+    .wait_for_launch();
     let azure = harness.open().await;
     let launched = azure.launch_instance(&harness.config()).await.unwrap();
     let status = wait_for_state(&*azure, &launched.id, CloudInstanceState::Running).await;
@@ -116,13 +117,13 @@ async fn trap_05_machine_with_silent_guest_is_running() {
             .unwrap()
             .starts_with("OSProvisioningTimedOut")
     );
-    assert_eq!(harness.only_vm().provisioning_state, "Failed");
-    assert_eq!(harness.calls_of("VirtualMachines_Delete"), 0);
+    assert_eq!(harness.only_instance().provisioning_state, "Failed");
+    assert_eq!(harness.call_count("VirtualMachines_Delete"), 0);
 }
 
 #[tokio::test]
 async fn trap_07_public_address_is_kept_and_hidden_during_a_stop() {
-    let harness = AzureHarness::with(|_| {}).patient();
+    let harness = AzureHarness::with_knobs(|_| {}).wait_for_launch();
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
     assert!(
@@ -138,7 +139,7 @@ async fn trap_07_public_address_is_kept_and_hidden_during_a_stop() {
     assert_eq!(stopped.public_ip, None);
     azure.start_instance(&id).await.unwrap();
     let again = wait_for_state(&*azure, &id, CloudInstanceState::Running).await;
-    let truth = harness.only_vm();
+    let truth = harness.only_instance();
     assert_eq!(again.public_ip, truth.public_ip.map(Into::into));
     assert!(again.public_ip.is_some());
 }
@@ -150,10 +151,10 @@ async fn evicted_spot_machine_ends_as_configured() {
         (Eviction::Deleted, CloudInstanceState::Terminated),
         (Eviction::Deallocated, CloudInstanceState::Stopped),
     ] {
-        let harness = AzureHarness::with(|_| {});
+        let harness = AzureHarness::with_knobs(|_| {});
         let mut launch = AzureHarness::launch_config();
         launch.eviction = eviction;
-        let azure = harness.launching(launch);
+        let azure = harness.open_with(launch).await;
         let mut config = harness.config();
         config.placement.market = Some(Market::Spot);
         let id = azure.launch_instance(&config).await.unwrap().id;

@@ -13,7 +13,7 @@ use crate::{config_with_token, emulated::AzureHarness, wait_for_state};
 #[tokio::test]
 async fn trap_37_retry_delay_is_read_as_seconds_and_as_date() {
     for written in [RetryAfter::Seconds, RetryAfter::Date] {
-        let harness = AzureHarness::with(|knobs| knobs.retry_after = written);
+        let harness = AzureHarness::with_knobs(|knobs| knobs.retry_after = written);
         let azure = harness.open().await;
         let fault = Fault::Throttled {
             retry_after_secs: Some(1200),
@@ -34,7 +34,7 @@ async fn trap_37_retry_delay_is_read_as_seconds_and_as_date() {
 
 #[tokio::test]
 async fn trap_38_many_machines_are_described_by_lists() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let config = config_with_token(&harness, "t-1");
     let twenty = NonZeroU32::new(20).unwrap();
@@ -50,17 +50,17 @@ async fn trap_38_many_machines_are_described_by_lists() {
         "NetworkInterfaces_Get",
         "VirtualMachines_ListAll",
     ];
-    let before = names.map(|name| harness.calls_of(name));
+    let before = names.map(|name| harness.call_count(name));
     for status in azure.describe_instances(&ids).await {
         assert!(status.unwrap().private_ip.is_some());
     }
-    let sent = names.map(|name| harness.calls_of(name));
+    let sent = names.map(|name| harness.call_count(name));
     assert_eq!(sent, [before[0], before[1], before[2] + 1]);
 }
 
 #[tokio::test]
 async fn trap_39_concurrent_operation_is_a_conflict_not_throttling() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let id = crate::running(&harness, &*azure).await;
     let fault = Fault::Refused {

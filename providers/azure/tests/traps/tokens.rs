@@ -16,19 +16,19 @@ use crate::{
 
 #[tokio::test]
 async fn trap_20_token_with_another_config_changes_nothing() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let config = config_with_token(&harness, "t-1");
     let id = azure.launch_instance(&config).await.unwrap().id;
-    let before = harness.only_vm();
+    let before = harness.only_instance();
     let mut other = config.clone();
     other.instance_type = InstanceType::new("Standard_B2s").unwrap();
     // Another handle, with an empty memory.
     let azure = harness.open().await;
     let error = azure.launch_instance(&other).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TokenConflict, "{error}");
-    assert_eq!(harness.only_vm().size, before.size);
-    assert_eq!(harness.calls_of("VirtualMachines_CreateOrUpdate"), 1);
+    assert_eq!(harness.only_instance().size, before.size);
+    assert_eq!(harness.call_count("VirtualMachines_CreateOrUpdate"), 1);
     assert_eq!(azure.launch_instance(&config).await.unwrap().id, id);
     // A machine that the first read misses is not changed either.
     let hidden = Fault::Refused {
@@ -41,15 +41,17 @@ async fn trap_20_token_with_another_config_changes_nothing() {
     let error = azure.launch_instance(&other).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TokenConflict, "{error}");
     assert_eq!(
-        harness.latest("VirtualMachines_CreateOrUpdate").parameters["if-none-match"],
+        harness
+            .latest_call("VirtualMachines_CreateOrUpdate")
+            .parameters["if-none-match"],
         "*"
     );
-    assert_eq!(harness.only_vm().size, before.size);
+    assert_eq!(harness.only_instance().size, before.size);
 }
 
 #[tokio::test]
 async fn trap_21_machine_of_another_owner_is_not_adopted() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let config = config_with_token(&harness, "t-1");
     let id = azure.launch_instance(&config).await.unwrap().id;
@@ -73,7 +75,7 @@ async fn trap_21_machine_of_another_owner_is_not_adopted() {
 
 #[tokio::test]
 async fn old_id_does_not_affect_the_new_machine_of_that_name() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let config = config_with_token(&harness, "t-1");
     let old = azure.launch_instance(&config).await.unwrap().id;
@@ -94,7 +96,7 @@ async fn old_id_does_not_affect_the_new_machine_of_that_name() {
 
 #[tokio::test]
 async fn batch_stops_if_its_first_machine_is_refused() {
-    let harness = AzureHarness::with(|_| {});
+    let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let config = config_with_token(&harness, "t-1");
     let create = Operation::VirtualMachinesCreateOrUpdate;
@@ -118,7 +120,7 @@ async fn batch_stops_if_its_first_machine_is_refused() {
 #[tokio::test]
 async fn launch_is_found_after_a_crash() {
     for phase in [Phase::Before, Phase::After] {
-        let harness = AzureHarness::with(|_| {});
+        let harness = AzureHarness::with_knobs(|_| {});
         let config = config_with_token(&harness, "t-1");
         let create = Operation::VirtualMachinesCreateOrUpdate;
         let lost = Fault::Lost { phase };

@@ -1,90 +1,168 @@
-//! An emulated EC2 as a harness: real sockets, real time, fast transitions.
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    dead_code,
-    reason = "test helpers may panic, and no test binary uses all of them"
-)]
+//! An account on an emulated EC2.
+#![allow(clippy::expect_used, clippy::panic, reason = "test helpers may panic")]
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
-use fleetwright_contract_tests::{
-    ExternalActor, Faults, Harness, Oracle, Truth, WireFault, WireOp,
-};
+use fleetwright_contract_tests::{Truth, WireFault, WireOp};
 use fleetwright_ec2::{
     Ec2LaunchConfig, Ec2Options, Ec2Provisioner,
     aws_config::{BehaviorVersion, Region, SdkConfig},
-    fleetwright::{
-        CloudInstanceState, ImageId, InstanceConfig, InstanceId, InstanceInfo, InstanceProvisioner,
-        InstanceType, Market, Scope, Tags, Zone, async_trait,
-    },
+    fleetwright::{CloudInstanceState, InstanceId, InstanceInfo, Market, Tags, async_trait},
 };
 use fleetwright_emulators::ec2::{
-    Action, Capacity, Ec2Emulator, ExternalAction, Knobs, OracleInstance,
+    Action, Ec2, Ec2Emulator, ExternalAction, Knobs, Oracle, OracleInstance,
 };
-use fleetwright_provider_testkit::{EmulatorFaults, broken_responses::EmulatedHarness};
+use fleetwright_provider_testkit::emulated::{
+    CONSISTENCY_WINDOW, EmulatedAccount, EmulatedHarness, Fixtures, POLL_INTERVAL, parse_name,
+};
 
-/// How long the emulator takes for what EC2 takes seconds for.
+/// How long a transition takes, which takes seconds on EC2.
 const TRANSITION: Duration = Duration::from_millis(30);
 
-/// For how long its reads may lag.
-const WINDOW: Duration = Duration::from_millis(40);
+/// An account on its own emulator.
+pub(crate) type Ec2Harness = EmulatedHarness<Ec2Account>;
 
-/// One account on an emulator of its own.
-pub(crate) struct Ec2Harness {
-    emulator: Arc<Ec2Emulator>,
-}
+/// What is particular to EC2.
+pub(crate) struct Ec2Account;
 
-impl Ec2Harness {
-    pub(crate) fn new() -> Self {
-        Self::with(|knobs| {
-            knobs.lag.reads = WINDOW;
-            knobs.lag.writes = WINDOW;
-        })
-    }
+#[async_trait]
+impl EmulatedAccount for Ec2Account {
+    type Cloud = Ec2;
+    type Provisioner = Ec2Provisioner;
+    type LaunchConfig = Ec2LaunchConfig;
+    type Options = Ec2Options;
+    type Instance = OracleInstance;
 
-    /// An account with fast transitions, no lag, and knobs that `turn` has turned.
-    pub(crate) fn with(turn: impl FnOnce(&mut Knobs)) -> Self {
+    const FIXTURES: Fixtures = Fixtures {
+        backend: "ec2",
+        image: "ami-00000000000000001",
+        other_image: "ami-00000000000000002",
+        unknown_image: "ami-0fffffffffffffff0",
+        instance_type: "t3.micro",
+        other_type: "t3.small",
+        zone: "us-east-1b",
+        unknown_id: "i-0fffffffffffffff0",
+    };
+
+    fn fast_knobs() -> Knobs {
         let mut knobs = Knobs::default();
         knobs.timing.boot = TRANSITION;
         knobs.timing.stop = TRANSITION;
         knobs.timing.terminate = TRANSITION;
         knobs.timing.image = TRANSITION;
-        turn(&mut knobs);
-        let emulator = Ec2Emulator::start(knobs).expect("a free port");
-        Self {
-            emulator: Arc::new(emulator),
+        knobs
+    }
+
+    fn launch_config() -> Ec2LaunchConfig {
+        Ec2LaunchConfig::new()
+    }
+
+    fn options(_: &Ec2Emulator, _: bool) -> Ec2Options {
+        let mut options = Ec2Options::default();
+        options.consistency_window = CONSISTENCY_WINDOW;
+        options.poll_interval = POLL_INTERVAL;
+        options.page_size = std::num::NonZeroUsize::new(5).expect("five");
+        options
+    }
+
+    async fn connect(
+        endpoint: &str,
+        launch: Ec2LaunchConfig,
+        options: Ec2Options,
+    ) -> Ec2Provisioner {
+        Ec2Provisioner::new(&sdk_config(endpoint), launch, options).expect("valid settings")
+    }
+
+    fn instances(oracle: &Oracle) -> &[OracleInstance] {
+        &oracle.instances
+    }
+
+    fn native_id(instance: &OracleInstance) -> &str {
+        &instance.id
+    }
+
+    fn id(instance: &OracleInstance) -> InstanceId {
+        parse_name(&instance.id)
+    }
+
+    fn holds_machine(instance: &OracleInstance) -> bool {
+        instance.holds_machine
+    }
+
+    fn truth(instance: &OracleInstance, oracle: &Oracle) -> Option<Truth> {
+        let root = instance.volumes.first();
+        let mut volumes = oracle.volumes.iter();
+        let root = volumes.find(|volume| root == Some(&volume.id));
+        Some(Truth {
+            info: info(instance),
+            user_data: instance.user_data.clone(),
+            disk_size_gb: root.map(|volume| volume.gib),
+            holds_machine: instance.holds_machine,
+            boots: u32::try_from(instance.boots).ok(),
+        })
+    }
+
+    fn leftovers(oracle: &Oracle, wanted: &Tags) -> Vec<String> {
+        let matches = |tags: &BTreeMap<String, String>| {
+            Tags::from_observed(tags.clone()).contains_all(wanted)
+        };
+        let instances = oracle
+            .instances
+            .iter()
+            .filter(|instance| instance.state != "terminated" && matches(&instance.tags))
+            .map(|instance| format!("instance {}", instance.id));
+        let volumes = oracle
+            .volumes
+            .iter()
+            .filter(|volume| matches(&volume.tags))
+            .map(|volume| format!("volume {}", volume.id));
+        let interfaces = oracle
+            .network_interfaces
+            .iter()
+            .filter(|interface| matches(&interface.tags))
+            .map(|interface| format!("network interface {}", interface.id));
+        instances.chain(volumes).chain(interfaces).collect()
+    }
+
+    fn calls(oracle: &Oracle) -> &BTreeMap<String, u64> {
+        &oracle.calls
+    }
+
+    /// Describing, listing and looking up are one action.
+    fn operations(operation: WireOp, _: &WireFault) -> Vec<Action> {
+        match operation {
+            WireOp::Any => Vec::new(),
+            WireOp::Launch => vec![Action::RunInstances],
+            WireOp::Terminate => vec![Action::TerminateInstances],
+            WireOp::Stop => vec![Action::StopInstances],
+            WireOp::Start => vec![Action::StartInstances],
+            WireOp::Describe | WireOp::List | WireOp::FindLaunch => {
+                vec![Action::DescribeInstances]
+            }
+            WireOp::UpdateTags => vec![Action::CreateTags],
         }
     }
 
-    pub(crate) fn emulator(&self) -> &Ec2Emulator {
-        &self.emulator
+    fn external_launch(tags: &Tags) -> ExternalAction {
+        let pairs = tags.iter();
+        ExternalAction::LaunchExternal {
+            image: None,
+            instance_type: None,
+            zone: None,
+            count: 1,
+            tags: pairs
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .collect(),
+        }
     }
 
-    /// A handle that launches as `launch` says.
-    pub(crate) fn launching(&self, launch: Ec2LaunchConfig) -> Ec2Provisioner {
-        launching_at(&self.emulator.endpoint(), launch)
+    fn external_stop(id: &InstanceId) -> ExternalAction {
+        ExternalAction::Stop { id: id.to_string() }
     }
 
-    /// The latest call of an action, as it came over the wire.
-    pub(crate) fn latest(&self, action: &str) -> BTreeMap<String, String> {
-        let calls = self.emulator.calls();
-        let mut of_it = calls
-            .into_iter()
-            .rev()
-            .filter(|call| call.operation == action);
-        of_it.next().expect("a call of it").parameters
+    fn external_termination(id: &InstanceId) -> ExternalAction {
+        ExternalAction::Terminate { id: id.to_string() }
     }
-}
-
-/// A handle of the account at an endpoint.
-pub(crate) fn launching_at(endpoint: &str, launch: Ec2LaunchConfig) -> Ec2Provisioner {
-    let mut options = Ec2Options::default();
-    options.consistency_window = WINDOW * 2;
-    options.poll_interval = Duration::from_millis(5);
-    options.page_size = std::num::NonZeroUsize::new(5).expect("five");
-    let made = Ec2Provisioner::new(&sdk_config(endpoint), launch, options);
-    made.expect("a launch config without a mistake")
 }
 
 fn sdk_config(endpoint: &str) -> SdkConfig {
@@ -98,79 +176,19 @@ fn sdk_config(endpoint: &str) -> SdkConfig {
         .build()
 }
 
-fn name<T: for<'a> TryFrom<&'a str>>(text: &str) -> T {
-    T::try_from(text).unwrap_or_else(|_| panic!("{text} is no name"))
-}
-
-#[async_trait]
-impl Harness for Ec2Harness {
-    fn name(&self) -> String {
-        "ec2".to_owned()
-    }
-
-    async fn open(&self) -> Arc<dyn InstanceProvisioner> {
-        Arc::new(self.launching(Ec2LaunchConfig::new()))
-    }
-
-    fn config(&self) -> InstanceConfig {
-        InstanceConfig::new(name("ami-00000000000000001"), name("t3.micro"))
-    }
-
-    fn unknown_id(&self) -> InstanceId {
-        name("i-0fffffffffffffff0")
-    }
-
-    fn budget(&self) -> Duration {
-        Duration::from_secs(20)
-    }
-
-    fn unknown_image(&self) -> Option<ImageId> {
-        Some(name("ami-0fffffffffffffff0"))
-    }
-
-    fn other_image(&self) -> Option<ImageId> {
-        Some(name("ami-00000000000000002"))
-    }
-
-    fn other_type(&self) -> Option<InstanceType> {
-        Some(name("t3.small"))
-    }
-
-    fn zone(&self) -> Option<Zone> {
-        Some(name("us-east-1b"))
-    }
-
-    fn oracle(&self) -> Option<Arc<dyn Oracle>> {
-        Some(Arc::new(Account(Arc::clone(&self.emulator))))
-    }
-
-    fn faults(&self) -> Option<Arc<dyn Faults>> {
-        Some(Arc::new(EmulatorFaults::new(
-            Arc::clone(&self.emulator),
-            actions,
-        )))
-    }
-
-    fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
-        Some(Arc::new(Account(Arc::clone(&self.emulator))))
-    }
-}
-
-impl EmulatedHarness for Ec2Harness {
-    type Cloud = fleetwright_emulators::ec2::Ec2;
-
-    fn emulator(&self) -> &fleetwright_emulators::Emulator<Self::Cloud> {
-        &self.emulator
-    }
-}
-
-/// The emulator past the wire.
-struct Account(Arc<Ec2Emulator>);
-
-fn has(tags: &BTreeMap<String, String>, wanted: &Tags) -> bool {
-    wanted
-        .iter()
-        .all(|(key, value)| tags.get(key).is_some_and(|found| found == value))
+fn info(instance: &OracleInstance) -> InstanceInfo {
+    let mut info = InstanceInfo::new(parse_name(&instance.id), state(&instance.state));
+    info.tags = Tags::from_observed(instance.tags.clone());
+    info.private_ip = instance.private_ip.map(Into::into);
+    info.public_ip = instance.public_ip.map(Into::into);
+    info.image = Some(parse_name(&instance.image));
+    info.instance_type = Some(parse_name(&instance.instance_type));
+    info.placement.zone = Some(parse_name(&instance.zone));
+    info.placement.market = Some(match instance.market {
+        fleetwright_emulators::ec2::Market::Spot => Market::Spot,
+        fleetwright_emulators::ec2::Market::OnDemand => Market::OnDemand,
+    });
+    info
 }
 
 fn state(native: &str) -> CloudInstanceState {
@@ -182,140 +200,5 @@ fn state(native: &str) -> CloudInstanceState {
         "shutting-down" => CloudInstanceState::Terminating,
         "terminated" => CloudInstanceState::Terminated,
         other => panic!("the emulator has no state {other}"),
-    }
-}
-
-fn info(truth: &OracleInstance) -> InstanceInfo {
-    let mut info = InstanceInfo::new(name(&truth.id), state(&truth.state));
-    info.tags = Tags::from_observed(truth.tags.clone());
-    info.private_ip = truth.private_ip.map(Into::into);
-    info.public_ip = truth.public_ip.map(Into::into);
-    info.image = Some(name(&truth.image));
-    info.instance_type = Some(name(&truth.instance_type));
-    info.placement.zone = Some(name(&truth.zone));
-    info.placement.market = Some(match truth.market {
-        fleetwright_emulators::ec2::Market::Spot => Market::Spot,
-        _ => Market::OnDemand,
-    });
-    info
-}
-
-#[async_trait]
-impl Oracle for Account {
-    async fn instances(&self, tags: &Tags) -> Vec<Truth> {
-        let oracle = self.0.oracle();
-        let ours = oracle
-            .instances
-            .iter()
-            .filter(|truth| has(&truth.tags, tags));
-        ours.map(|truth| {
-            let root = oracle
-                .volumes
-                .iter()
-                .find(|volume| truth.volumes.first() == Some(&volume.id));
-            Truth {
-                info: info(truth),
-                user_data: truth.user_data.clone(),
-                disk_size_gb: root.map(|volume| volume.gib),
-                holds_machine: truth.holds_machine,
-                boots: u32::try_from(truth.boots).ok(),
-            }
-        })
-        .collect()
-    }
-
-    async fn leftovers(&self, tags: &Tags) -> Vec<String> {
-        let oracle = self.0.oracle();
-        let alive = |truth: &&OracleInstance| truth.state != "terminated" && has(&truth.tags, tags);
-        let instances = oracle
-            .instances
-            .iter()
-            .filter(alive)
-            .map(|truth| format!("instance {}", truth.id));
-        let volumes = oracle
-            .volumes
-            .iter()
-            .filter(|volume| has(&volume.tags, tags));
-        let cards = oracle
-            .network_interfaces
-            .iter()
-            .filter(|card| has(&card.tags, tags));
-        instances
-            .chain(volumes.map(|volume| format!("volume {}", volume.id)))
-            .chain(cards.map(|card| format!("network interface {}", card.id)))
-            .collect()
-    }
-
-    async fn calls(&self) -> u64 {
-        self.0.oracle().calls.values().sum()
-    }
-}
-
-/// What a call of the kit's is to EC2. Describing, listing and looking up are one action.
-fn actions(operation: WireOp, _: &WireFault) -> Vec<Action> {
-    match operation {
-        WireOp::Any => Vec::new(),
-        WireOp::Launch => vec![Action::RunInstances],
-        WireOp::Terminate => vec![Action::TerminateInstances],
-        WireOp::Stop => vec![Action::StopInstances],
-        WireOp::Start => vec![Action::StartInstances],
-        WireOp::Describe | WireOp::List | WireOp::FindLaunch => vec![Action::DescribeInstances],
-        WireOp::UpdateTags => vec![Action::CreateTags],
-    }
-}
-
-#[async_trait]
-impl ExternalActor for Account {
-    async fn launch(&self, tags: Tags) -> InstanceId {
-        let tags = tags
-            .iter()
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .collect();
-        let launch = ExternalAction::LaunchExternal {
-            image: None,
-            instance_type: None,
-            zone: None,
-            count: 1,
-            tags,
-        };
-        let made = self.0.perform_external(launch).expect("an external launch");
-        name(&made[0])
-    }
-
-    async fn stop(&self, id: &InstanceId) {
-        // Other people are refused what the state does not allow, like everybody.
-        let _ = self
-            .0
-            .perform_external(ExternalAction::Stop { id: id.to_string() });
-    }
-
-    async fn terminate(&self, id: &InstanceId) {
-        let _ = self
-            .0
-            .perform_external(ExternalAction::Terminate { id: id.to_string() });
-    }
-
-    async fn cut_off(&self, _: &InstanceId) -> Option<Scope> {
-        None
-    }
-
-    async fn reconnect(&self) {
-        let mut knobs = self.0.knobs();
-        knobs.capacity.clear();
-        self.0.set_knobs(knobs);
-    }
-
-    async fn limit_capacity(&self, count: u64) -> bool {
-        let held = self
-            .0
-            .oracle()
-            .instances
-            .iter()
-            .filter(|truth| truth.holds_machine)
-            .count() as u64;
-        let mut knobs = self.0.knobs();
-        knobs.capacity = vec![Capacity::of(held + count)];
-        self.0.set_knobs(knobs);
-        true
     }
 }

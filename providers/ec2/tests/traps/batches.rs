@@ -16,7 +16,7 @@ fn count(count: u32) -> NonZeroU32 {
 
 #[tokio::test]
 async fn trap_14_a_bad_id_keeps_no_other_alive() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let ec2 = harness.open().await;
     let launched = ec2
         .launch_instances(&harness.config(), count(7))
@@ -39,7 +39,7 @@ async fn trap_14_a_bad_id_keeps_no_other_alive() {
 
 #[tokio::test]
 async fn trap_15_a_missing_id_blinds_no_batch() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let ec2 = harness.open().await;
     let launched = ec2
         .launch_instances(&harness.config(), count(6))
@@ -57,7 +57,7 @@ async fn trap_15_a_missing_id_blinds_no_batch() {
 
 #[tokio::test]
 async fn trap_17_a_batch_is_launched_whole_or_not_at_all() {
-    let harness = Ec2Harness::with(|knobs| knobs.capacity = vec![Capacity::of(2)]);
+    let harness = Ec2Harness::with_knobs(|knobs| knobs.capacity = vec![Capacity::of(2)]);
     let ec2 = harness.open().await;
     let error = ec2
         .launch_instances(&harness.config(), count(3))
@@ -65,7 +65,7 @@ async fn trap_17_a_batch_is_launched_whole_or_not_at_all() {
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
     assert_eq!(alive(&harness), 0);
-    let sent = harness.latest("RunInstances");
+    let sent = harness.latest_call("RunInstances").parameters;
     assert_eq!(
         (sent["MinCount"].as_str(), sent["MaxCount"].as_str()),
         ("3", "3")
@@ -74,7 +74,7 @@ async fn trap_17_a_batch_is_launched_whole_or_not_at_all() {
 
 #[tokio::test]
 async fn trap_18_lists_have_pages_and_ids_have_no_page_size() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let ec2 = harness.open().await;
     let launched = ec2
         .launch_instances(&harness.config(), count(12))
@@ -84,14 +84,16 @@ async fn trap_18_lists_have_pages_and_ids_have_no_page_size() {
     assert_eq!(list.len(), 12);
     assert!(
         harness
-            .latest("DescribeInstances")
+            .latest_call("DescribeInstances")
+            .parameters
             .contains_key("MaxResults")
     );
     let ids: Vec<_> = launched.into_iter().map(|info| info.id).collect();
     assert!(ec2.describe_instances(&ids).await.iter().all(Result::is_ok));
     assert!(
         !harness
-            .latest("DescribeInstances")
+            .latest_call("DescribeInstances")
+            .parameters
             .contains_key("MaxResults")
     );
 }

@@ -27,7 +27,7 @@ async fn refused(harness: &Ec2Harness, status: u16, code: &str) -> ProvisionErro
 
 #[tokio::test]
 async fn trap_21_no_capacity_is_told_at_once() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     harness
         .emulator()
         .add_fault(FaultRule::always(Action::RunInstances, Fault::Capacity));
@@ -50,7 +50,7 @@ async fn trap_21_no_capacity_is_told_at_once() {
 
 #[tokio::test]
 async fn trap_22_a_type_that_a_zone_lacks_is_short_there_only() {
-    let harness = Ec2Harness::with(|knobs| {
+    let harness = Ec2Harness::with_knobs(|knobs| {
         for of_type in knobs
             .types
             .iter_mut()
@@ -72,7 +72,7 @@ async fn trap_22_a_type_that_a_zone_lacks_is_short_there_only() {
 
 #[tokio::test]
 async fn trap_23_a_full_subnet_is_about_the_subnet() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let error = refused(&harness, 400, "InsufficientFreeAddressesInSubnet").await;
     assert_eq!(error.kind(), ErrorKind::Capacity);
     assert!(matches!(error.scopes(), [Scope::Network(_)]), "{error}");
@@ -80,7 +80,7 @@ async fn trap_23_a_full_subnet_is_about_the_subnet() {
 
 #[tokio::test]
 async fn trap_24_a_quota_is_no_capacity() {
-    let harness = Ec2Harness::with(|knobs| knobs.vcpu_quota = Some(1));
+    let harness = Ec2Harness::with_knobs(|knobs| knobs.vcpu_quota = Some(1));
     let error = harness
         .open()
         .await
@@ -110,7 +110,7 @@ async fn trap_24_a_quota_is_no_capacity() {
 
 #[tokio::test]
 async fn trap_29_throttling_is_a_503_and_no_outage() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let error = refused(&harness, 503, "RequestLimitExceeded").await;
     assert_eq!(error.kind(), ErrorKind::Throttled);
     assert!(matches!(error.retry(), RetryAdvice::After(_)), "{error}");

@@ -14,7 +14,7 @@ use crate::{alive, emulated::Ec2Harness, wait_for_state};
 
 #[tokio::test]
 async fn trap_35_user_data_is_measured_before_it_is_encoded_and_encoded_once() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let (ec2, mut config) = (harness.open().await, harness.config());
     let most = vec![0xff_u8; 16_384];
     config.user_data = Some(UserData::new(&most).unwrap());
@@ -32,7 +32,7 @@ async fn trap_35_user_data_is_measured_before_it_is_encoded_and_encoded_once() {
 
 #[tokio::test]
 async fn trap_36_tags_are_on_all_that_a_launch_makes() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let (ec2, mut config) = (harness.open().await, harness.config());
     for at in 0..49 {
         config.tags.insert(format!("k-{at}"), "v").unwrap();
@@ -47,7 +47,7 @@ async fn trap_36_tags_are_on_all_that_a_launch_makes() {
             .iter()
             .all(|card| tagged(&card.tags))
     );
-    let sent = harness.latest("RunInstances");
+    let sent = harness.latest_call("RunInstances").parameters;
     let kinds: Vec<_> = sent
         .iter()
         .filter(|(key, _)| key.ends_with("ResourceType"))
@@ -74,7 +74,7 @@ async fn trap_36_tags_are_on_all_that_a_launch_makes() {
 
 #[tokio::test]
 async fn trap_37_the_root_disk_is_the_image_s_and_no_second_one() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let (ec2, mut config) = (harness.open().await, harness.config());
     // Its root device has another name than most have, and thirty gigabytes.
     config.image = harness.other_image().unwrap();
@@ -97,10 +97,10 @@ async fn trap_37_the_root_disk_is_the_image_s_and_no_second_one() {
 
 #[tokio::test]
 async fn trap_38_extra_volumes_go_with_their_instance() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let mut launch = Ec2LaunchConfig::new();
     launch.extra_volumes = vec![ExtraVolume::new("/dev/sdf", 9)];
-    let ec2 = harness.launching(launch);
+    let ec2 = harness.open_with(launch).await;
     let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
     assert_eq!(harness.emulator().oracle().volumes.len(), 2);
     ec2.terminate_instance(&id).await.unwrap();
@@ -114,7 +114,7 @@ async fn trap_38_extra_volumes_go_with_their_instance() {
 
 #[tokio::test]
 async fn trap_39_a_launch_without_a_public_address_says_so_on_one_card() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let (ec2, mut config) = (harness.open().await, harness.config());
     config.placement.public_address = Some(PublicAddress::Absent);
     let id = ec2.launch_instance(&config).await.unwrap().id;
@@ -124,7 +124,7 @@ async fn trap_39_a_launch_without_a_public_address_says_so_on_one_card() {
             .public_ip,
         None
     );
-    let sent = harness.latest("RunInstances");
+    let sent = harness.latest_call("RunInstances").parameters;
     assert!(
         sent.keys()
             .any(|key| key.starts_with("NetworkInterface.1.")),

@@ -14,7 +14,7 @@ const LAG: Duration = Duration::from_millis(40);
 
 #[tokio::test]
 async fn trap_01_not_found_after_a_launch_is_waited_out() {
-    let harness = Ec2Harness::with(|knobs| knobs.lag.writes = LAG);
+    let harness = Ec2Harness::with_knobs(|knobs| knobs.lag.writes = LAG);
     let (ec2, other) = (harness.open().await, harness.open().await);
     for _ in 0..5 {
         let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
@@ -28,7 +28,7 @@ async fn trap_01_not_found_after_a_launch_is_waited_out() {
 
 #[tokio::test]
 async fn trap_02_a_terminate_soon_after_a_launch_is_not_lost() {
-    let harness = Ec2Harness::with(|knobs| knobs.lag.writes = LAG);
+    let harness = Ec2Harness::with_knobs(|knobs| knobs.lag.writes = LAG);
     let ec2 = harness.open().await;
     for _ in 0..5 {
         let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
@@ -40,7 +40,7 @@ async fn trap_02_a_terminate_soon_after_a_launch_is_not_lost() {
 
 #[tokio::test]
 async fn trap_03_what_is_terminated_is_listed_only_if_it_is_asked_for() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let ec2 = harness.open().await;
     let mut config = harness.config();
     config.tags.insert("fleet-id", "blue").unwrap();
@@ -55,7 +55,7 @@ async fn trap_03_what_is_terminated_is_listed_only_if_it_is_asked_for() {
 
 #[tokio::test]
 async fn trap_04_a_list_that_lags_launches_nothing_twice() {
-    let harness = Ec2Harness::with(|knobs| knobs.lag.reads = LAG);
+    let harness = Ec2Harness::with_knobs(|knobs| knobs.lag.reads = LAG);
     let config = config_with_token(&harness, "t-1");
     let first = harness.open().await.launch_instance(&config).await.unwrap();
     for _ in 0..5 {
@@ -67,7 +67,7 @@ async fn trap_04_a_list_that_lags_launches_nothing_twice() {
 
 #[tokio::test]
 async fn trap_05_an_address_that_is_not_there_yet_is_none() {
-    let harness = Ec2Harness::with(|knobs| knobs.timing.boot = Duration::from_secs(60));
+    let harness = Ec2Harness::with_knobs(|knobs| knobs.timing.boot = Duration::from_secs(60));
     let ec2 = harness.open().await;
     let info = ec2.launch_instance(&harness.config()).await.unwrap();
     assert_eq!(
@@ -79,7 +79,7 @@ async fn trap_05_an_address_that_is_not_there_yet_is_none() {
 #[tokio::test]
 async fn trap_07_a_launch_that_fails_late_tells_why() {
     let code = "Client.VolumeLimitExceeded";
-    let harness = Ec2Harness::with(|knobs| {
+    let harness = Ec2Harness::with_knobs(|knobs| {
         knobs.late_failures = vec![LateFailure::new(code, "no more volumes")]
     });
     let ec2 = harness.open().await;

@@ -13,11 +13,11 @@ use crate::{emulated::Ec2Harness, wait_for_state};
 
 #[tokio::test]
 async fn trap_41_spot_is_asked_for_once_and_cannot_be_stopped() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let (ec2, mut config) = (harness.open().await, harness.config());
     config.placement.market = Some(Market::Spot);
     let id = ec2.launch_instance(&config).await.unwrap().id;
-    let sent = harness.latest("RunInstances");
+    let sent = harness.latest_call("RunInstances").parameters;
     assert_eq!(
         sent["InstanceMarketOptions.SpotOptions.SpotInstanceType"],
         "one-time"
@@ -34,14 +34,14 @@ async fn trap_41_spot_is_asked_for_once_and_cannot_be_stopped() {
 
 #[tokio::test]
 async fn trap_42_a_shutdown_from_inside_does_what_was_asked_for() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     for (asked, ends) in [
         (GuestShutdown::Stop, CloudInstanceState::Stopped),
         (GuestShutdown::Terminate, CloudInstanceState::Terminated),
     ] {
         let mut launch = Ec2LaunchConfig::new();
         launch.guest_shutdown = asked;
-        let ec2 = harness.launching(launch);
+        let ec2 = harness.open_with(launch).await;
         let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
         wait_for_state(&ec2, &id, CloudInstanceState::Running).await;
         harness
@@ -54,7 +54,7 @@ async fn trap_42_a_shutdown_from_inside_does_what_was_asked_for() {
 
 #[tokio::test]
 async fn trap_43_a_start_while_it_stops_is_told_to_come_back() {
-    let harness = Ec2Harness::with(|knobs| knobs.timing.stop = Duration::from_millis(400));
+    let harness = Ec2Harness::with_knobs(|knobs| knobs.timing.stop = Duration::from_millis(400));
     let ec2 = harness.open().await;
     let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&*ec2, &id, CloudInstanceState::Running).await;
@@ -69,7 +69,7 @@ async fn trap_43_a_start_while_it_stops_is_told_to_come_back() {
 
 #[tokio::test]
 async fn trap_44_a_stop_costs_the_public_address_and_not_the_private_one() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let ec2 = harness.open().await;
     let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
     let before = wait_for_state(&*ec2, &id, CloudInstanceState::Running).await;

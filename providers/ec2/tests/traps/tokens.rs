@@ -10,11 +10,11 @@ use crate::{alive, config_with_token, emulated::Ec2Harness, wait_for_state};
 
 #[tokio::test]
 async fn trap_08_a_token_fits_and_other_parameters_are_a_conflict() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let mut config = config_with_token(&harness, &"long-".repeat(25));
     config.user_data = Some(UserData::new("one").unwrap());
     harness.open().await.launch_instance(&config).await.unwrap();
-    let sent = &harness.latest("RunInstances")["ClientToken"];
+    let sent = &harness.latest_call("RunInstances").parameters["ClientToken"];
     assert!(sent.len() <= 64 && sent.is_ascii(), "{sent}");
     config.user_data = Some(UserData::new("two").unwrap());
     let error = harness
@@ -29,7 +29,7 @@ async fn trap_08_a_token_fits_and_other_parameters_are_a_conflict() {
 
 #[tokio::test]
 async fn trap_09_the_same_token_in_another_zone_launches_nothing() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let mut config = config_with_token(&harness, "t-1");
     config.placement.zone = Some(Zone::new("us-east-1a").unwrap());
     harness.open().await.launch_instance(&config).await.unwrap();
@@ -48,7 +48,7 @@ async fn trap_09_the_same_token_in_another_zone_launches_nothing() {
 
 #[tokio::test]
 async fn trap_10_the_token_of_what_is_terminated_is_spent() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let (ec2, config) = (harness.open().await, config_with_token(&harness, "t-1"));
     let id = ec2.launch_instance(&config).await.unwrap().id;
     ec2.terminate_instance(&id).await.unwrap();
@@ -65,7 +65,7 @@ async fn trap_10_the_token_of_what_is_terminated_is_spent() {
 
 #[tokio::test]
 async fn trap_11_every_attempt_of_a_launch_has_the_same_client_token() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let lost = Fault::Lost {
         phase: Phase::After,
     };
@@ -74,10 +74,13 @@ async fn trap_11_every_attempt_of_a_launch_has_the_same_client_token() {
         .add_fault(FaultRule::nth(Action::RunInstances, 1, lost));
     let (ec2, config) = (harness.open().await, config_with_token(&harness, "t-1"));
     ec2.launch_instance(&config).await.unwrap_err();
-    let first = harness.latest("RunInstances")["ClientToken"].clone();
+    let first = harness.latest_call("RunInstances").parameters["ClientToken"].clone();
     // A new process, which knows nothing but the caller's token.
     let again = harness.open().await.launch_instance(&config).await.unwrap();
-    assert_eq!(harness.latest("RunInstances")["ClientToken"], first);
+    assert_eq!(
+        harness.latest_call("RunInstances").parameters["ClientToken"],
+        first
+    );
     assert_eq!(
         harness.emulator().oracle().instances[0].id,
         again.id.as_str()
@@ -87,7 +90,7 @@ async fn trap_11_every_attempt_of_a_launch_has_the_same_client_token() {
 
 #[tokio::test]
 async fn trap_12_terminating_again_succeeds() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let ec2 = harness.open().await;
     let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
     for _ in 0..2 {
@@ -99,7 +102,7 @@ async fn trap_12_terminating_again_succeeds() {
 
 #[tokio::test]
 async fn trap_13_an_empty_list_of_tags_is_never_sent() {
-    let harness = Ec2Harness::with(|_| {});
+    let harness = Ec2Harness::with_knobs(|_| {});
     let ec2 = harness.open().await;
     let mut config = harness.config();
     config.tags.insert("a", "1").unwrap();

@@ -15,7 +15,7 @@ use crate::{
 
 /// Returns the error of a launch that is refused with this status and reason.
 async fn refused(status: u16, reason: &str) -> ProvisionError {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let (code, message) = (reason.to_owned(), "no".to_owned());
     let fault = Fault::Refused {
         status,
@@ -36,7 +36,7 @@ async fn refused(status: u16, reason: &str) -> ProvisionError {
 
 /// Returns the error of a launch whose operation fails with this code.
 async fn failed(code: &str, message: &str) -> ProvisionError {
-    let harness = GcpHarness::with(|_| {}).patient();
+    let harness = GcpHarness::with_knobs(|_| {}).wait_for_launch();
     let errors = vec![Failure::new(code, message)];
     let fault = Fault::OperationError { errors };
     harness
@@ -44,7 +44,7 @@ async fn failed(code: &str, message: &str) -> ProvisionError {
         .add_fault(FaultRule::nth(Method::InstancesInsert, 1, fault));
     let mut launch = GcpHarness::launch_config();
     launch.subnetwork = Some("default".to_owned());
-    let gcp = harness.launching(launch).await;
+    let gcp = harness.open_with(launch).await;
     let error = gcp.launch_instance(&harness.config()).await.unwrap_err();
     assert_eq!(
         (error.effect(), alive(&harness)),
@@ -95,7 +95,7 @@ async fn trap_34_missing_addresses_affect_all_types_of_a_network() {
 
 #[tokio::test]
 async fn trap_37_empty_pages_are_skipped_and_unreachable_zones_are_gaps() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     for zone in ZONES {
         let mut config = harness.config();

@@ -16,10 +16,10 @@ use crate::{
 
 #[tokio::test]
 async fn trap_27_replay_finds_the_launch_after_its_request_id_is_forgotten() {
-    let harness = GcpHarness::with(|knobs| knobs.timing.request_retention = Duration::ZERO);
+    let harness = GcpHarness::with_knobs(|knobs| knobs.timing.request_retention = Duration::ZERO);
     let config = config_with_token(&harness, "t-1");
     let first = harness.open().await.launch_instance(&config).await.unwrap();
-    let sent = harness.latest("instances.insert").parameters["requestId"].clone();
+    let sent = harness.latest_call("instances.insert").parameters["requestId"].clone();
     assert_eq!(sent.len(), 36, "a UUID: {sent}");
     assert_ne!(sent, "00000000-0000-0000-0000-000000000000");
     for _ in 0..3 {
@@ -30,7 +30,9 @@ async fn trap_27_replay_finds_the_launch_after_its_request_id_is_forgotten() {
     // Even without a lookup, the name is taken.
     let mut options = harness.options();
     options.operations_kept = Duration::ZERO;
-    let forgetful = harness.behaving(GcpHarness::launch_config(), options).await;
+    let forgetful = harness
+        .open_with_options(GcpHarness::launch_config(), options)
+        .await;
     assert_eq!(
         forgetful.launch_instance(&config).await.unwrap().id,
         first.id
@@ -40,7 +42,7 @@ async fn trap_27_replay_finds_the_launch_after_its_request_id_is_forgotten() {
 
 #[tokio::test]
 async fn trap_28_instance_of_another_owner_is_not_adopted() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let config = config_with_token(&harness, "t-1");
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&config).await.unwrap().id;
@@ -100,7 +102,7 @@ async fn trap_29_launch_without_response_is_found_by_its_token() {
 
 #[tokio::test]
 async fn trap_31_delete_is_not_repeated_while_one_is_running() {
-    let harness = GcpHarness::with(|knobs| {
+    let harness = GcpHarness::with_knobs(|knobs| {
         knobs.timing.delete = HOUR;
         knobs.repeated_deletes = 0;
     });
@@ -111,11 +113,11 @@ async fn trap_31_delete_is_not_repeated_while_one_is_running() {
         gcp.terminate_instance(&id).await.unwrap();
         harness.open().await.terminate_instance(&id).await.unwrap();
     }
-    assert_eq!(harness.calls_of("instances.delete"), 1);
+    assert_eq!(harness.call_count("instances.delete"), 1);
     let status = gcp.describe_instance(&id).await.unwrap();
     assert_eq!(status.state, CloudInstanceState::Terminating);
     harness.emulator().advance(HOUR);
     wait_for_state(&*gcp, &id, CloudInstanceState::Terminated).await;
     gcp.terminate_instance(&id).await.unwrap();
-    assert_eq!(harness.calls_of("instances.delete"), 1);
+    assert_eq!(harness.call_count("instances.delete"), 1);
 }

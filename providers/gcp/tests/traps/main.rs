@@ -15,8 +15,6 @@ mod zones;
 
 use std::time::Duration;
 
-use fleetwright_gcp::fleetwright::InstanceId;
-
 use emulated::GcpHarness;
 use fleetwright_contract_tests::check_traps;
 use fleetwright_provider_testkit::broken_responses::{config_with_token, wait_for_state};
@@ -33,16 +31,6 @@ fn serve(answer: impl Fn(&str) -> Reply + Send + 'static) -> String {
 /// How many instances there are.
 fn alive(harness: &GcpHarness) -> usize {
     harness.emulator().oracle().instances.len()
-}
-
-/// The path of an instance, as acts name it.
-fn path(id: &InstanceId) -> String {
-    let text = id.as_str().strip_prefix("gce://").unwrap();
-    let parts: Vec<_> = text.split('/').collect();
-    format!(
-        "projects/{}/zones/{}/instances/{}",
-        parts[0], parts[1], parts[2]
-    )
 }
 
 #[test]

@@ -14,13 +14,13 @@ use fleetwright_gcp::{
 
 use crate::{
     alive, config_with_token,
-    emulated::{GcpHarness, PROJECT, ZONES},
-    path, wait_for_state,
+    emulated::{GcpHarness, PROJECT, ZONES, path_of},
+    wait_for_state,
 };
 
 #[tokio::test]
 async fn trap_10_names_are_lowercase_and_short_for_any_token() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     for token in ["CAPITALS&(symbols)", &"long-".repeat(25), "9"] {
         gcp.launch_instance(&config_with_token(&harness, token))
@@ -39,7 +39,7 @@ async fn trap_10_names_are_lowercase_and_short_for_any_token() {
 
 #[tokio::test]
 async fn trap_11_names_are_searched_in_every_zone() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let mut config = config_with_token(&harness, "t-1");
     config.placement.zone = Some(Zone::new(ZONES[1]).unwrap());
     let launched = harness.open().await.launch_instance(&config).await.unwrap();
@@ -61,7 +61,7 @@ async fn trap_11_names_are_searched_in_every_zone() {
 
 #[tokio::test]
 async fn trap_12_id_contains_everything_that_a_call_needs() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let mut config = harness.config();
     config.placement.zone = Some(Zone::new(ZONES[1]).unwrap());
     let id = harness
@@ -100,7 +100,7 @@ async fn trap_12_id_contains_everything_that_a_call_needs() {
 
 #[tokio::test]
 async fn trap_13_zones_and_types_are_converted_from_urls_to_names() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
@@ -122,7 +122,7 @@ async fn trap_13_zones_and_types_are_converted_from_urls_to_names() {
 
 #[tokio::test]
 async fn trap_14_tags_that_are_not_labels_are_kept_and_found() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     let mut config = harness.config();
     let odd = [
@@ -151,7 +151,7 @@ async fn trap_14_tags_that_are_not_labels_are_kept_and_found() {
             .list_instances(&InstanceFilter::tagged(key, value).unwrap())
             .await;
         assert_eq!(found.unwrap()[0].tags, config.tags, "{key}");
-        let filter = harness.latest("instances.aggregatedList").parameters["filter"].clone();
+        let filter = harness.latest_call("instances.aggregatedList").parameters["filter"].clone();
         assert!(
             filter.starts_with("(labels."),
             "selected on the server: {filter}"
@@ -166,7 +166,7 @@ async fn trap_14_tags_that_are_not_labels_are_kept_and_found() {
 
 #[tokio::test]
 async fn trap_16_replacing_labels_keeps_those_of_others() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     let mut config = harness.config();
     config.tags.insert("a", "1").unwrap();
@@ -174,7 +174,7 @@ async fn trap_16_replacing_labels_keeps_those_of_others() {
     wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     let mut labels = harness.only_instance().labels;
     labels.insert("by-hand".to_owned(), "yes".to_owned());
-    let instance = path(&id);
+    let instance = path_of(&id);
     harness
         .emulator()
         .perform_external(ExternalAction::SetLabels { instance, labels })
@@ -190,7 +190,7 @@ async fn trap_16_replacing_labels_keeps_those_of_others() {
         .add_fault(FaultRule::nth(Method::InstancesSetLabels, 1, stale));
     let change = TagChange::new().set("b", "2").unwrap().remove("a").unwrap();
     gcp.update_tags(&id, &change).await.unwrap();
-    assert_eq!(harness.calls_of("instances.setLabels"), 2);
+    assert_eq!(harness.call_count("instances.setLabels"), 2);
     let labels = harness.only_instance().labels;
     let kept: Vec<_> = labels
         .iter()
@@ -205,7 +205,7 @@ async fn trap_18_user_data_with_any_bytes_is_transported() {
         (&b"#cloud-config\nhostname: z\xc3\xbcrich\n"[..], None),
         (b"\x1f\x8b\x08\x00binary\xff", Some("base64")),
     ] {
-        let harness = GcpHarness::with(|_| {});
+        let harness = GcpHarness::with_knobs(|_| {});
         let mut config = harness.config();
         config.user_data = Some(UserData::new(bytes).unwrap());
         harness.open().await.launch_instance(&config).await.unwrap();
@@ -218,7 +218,7 @@ async fn trap_18_user_data_with_any_bytes_is_transported() {
             assert_eq!(metadata["user-data"].as_bytes(), bytes);
         }
     }
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let mut config = harness.config();
     config.user_data = Some(UserData::new(vec![0_u8; 192 * 1024 + 1]).unwrap());
     let error = harness
@@ -234,10 +234,10 @@ async fn trap_18_user_data_with_any_bytes_is_transported() {
 
 #[tokio::test]
 async fn trap_19_startup_script_is_used_only_if_configured() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let mut launch = GcpHarness::launch_config();
     launch.user_data = UserDataAs::StartupScript;
-    let gcp = harness.launching(launch).await;
+    let gcp = harness.open_with(launch).await;
     let mut config = harness.config();
     config.user_data = Some(UserData::new("#!/bin/sh\n").unwrap());
     gcp.launch_instance(&config).await.unwrap();
@@ -252,10 +252,10 @@ async fn trap_19_startup_script_is_used_only_if_configured() {
 
 #[tokio::test]
 async fn trap_40_disks_are_deleted_with_their_instance() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let mut launch = GcpHarness::launch_config();
     launch.local_ssds = 2;
-    let gcp = harness.launching(launch).await;
+    let gcp = harness.open_with(launch).await;
     let mut config = harness.config();
     config.instance_type = "n2-standard-2".parse().unwrap();
     let id = gcp.launch_instance(&config).await.unwrap().id;

@@ -11,7 +11,11 @@ use fleetwright_gcp::fleetwright::{
     Scope,
 };
 
-use crate::{HOUR, alive, config_with_token, emulated::GcpHarness, path, wait_for_state};
+use crate::{
+    HOUR, alive, config_with_token,
+    emulated::{GcpHarness, path_of},
+    wait_for_state,
+};
 
 fn fails(codes: &[&str]) -> FaultRule {
     let errors = codes.iter().map(|code| Failure::new(*code, "no")).collect();
@@ -20,7 +24,7 @@ fn fails(codes: &[&str]) -> FaultRule {
 
 #[tokio::test]
 async fn trap_20_failed_operation_fails_the_launch_with_all_its_errors() {
-    let harness = GcpHarness::with(|_| {}).patient();
+    let harness = GcpHarness::with_knobs(|_| {}).wait_for_launch();
     let codes = ["QUOTA_EXCEEDED", "RESOURCE_NOT_FOUND"];
     harness.emulator().add_fault(fails(&codes));
     let gcp = harness.open().await;
@@ -38,7 +42,7 @@ async fn trap_20_failed_operation_fails_the_launch_with_all_its_errors() {
             .is_some_and(|name| name.starts_with("operation-"))
     );
     // Without a wait, the instance shows the failure.
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     harness.emulator().add_fault(fails(&codes));
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
@@ -52,11 +56,11 @@ async fn trap_20_failed_operation_fails_the_launch_with_all_its_errors() {
 #[tokio::test]
 async fn trap_21_capacity_and_quota_errors_are_returned_at_once_and_later() {
     for refused in [LimitCheck::Immediate, LimitCheck::InOperation] {
-        let harness = GcpHarness::with(|knobs| {
+        let harness = GcpHarness::with_knobs(|knobs| {
             knobs.capacity = vec![Capacity::of(0)];
             knobs.stockout_check = refused;
         })
-        .patient();
+        .wait_for_launch();
         let config = config_with_token(&harness, "t-1");
         let gcp = harness.open().await;
         let error = gcp.launch_instance(&config).await.unwrap_err();
@@ -81,11 +85,11 @@ async fn trap_21_capacity_and_quota_errors_are_returned_at_once_and_later() {
         gcp.launch_instance(&config).await.unwrap();
         assert_eq!(alive(&harness), 1);
 
-        let harness = GcpHarness::with(|knobs| {
+        let harness = GcpHarness::with_knobs(|knobs| {
             knobs.instance_quota = Some(0);
             knobs.quota_check = refused;
         })
-        .patient();
+        .wait_for_launch();
         let gcp = harness.open().await;
         let error = gcp.launch_instance(&harness.config()).await.unwrap_err();
         assert_eq!(
@@ -99,7 +103,7 @@ async fn trap_21_capacity_and_quota_errors_are_returned_at_once_and_later() {
 
 #[tokio::test]
 async fn trap_22_visible_instance_disappears_if_its_creation_fails() {
-    let harness = GcpHarness::with(|knobs| {
+    let harness = GcpHarness::with_knobs(|knobs| {
         knobs.capacity = vec![Capacity::of(0)];
         knobs.timing.provision = HOUR;
     });
@@ -128,16 +132,16 @@ async fn trap_22_visible_instance_disappears_if_its_creation_fails() {
 
 #[tokio::test]
 async fn trap_23_wait_is_repeated_until_the_operation_is_done() {
-    let harness = GcpHarness::with(|knobs| {
+    let harness = GcpHarness::with_knobs(|knobs| {
         knobs.timing.wait = Duration::from_millis(1);
         knobs.timing.provision = HOUR;
         knobs.capacity = vec![Capacity::of(0)];
     })
-    .patient();
+    .wait_for_launch();
     let gcp = harness.open().await;
     let config = harness.config();
     let later = async {
-        while harness.calls_of("zoneOperations.wait") < 3 {
+        while harness.call_count("zoneOperations.wait") < 3 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         harness.emulator().advance(HOUR);
@@ -149,7 +153,7 @@ async fn trap_23_wait_is_repeated_until_the_operation_is_done() {
 
 #[tokio::test]
 async fn trap_24_expired_operation_is_not_a_failure() {
-    let harness = GcpHarness::with(|_| {}).patient();
+    let harness = GcpHarness::with_knobs(|_| {}).wait_for_launch();
     let expired = FaultRule::always(Method::ZoneOperationsWait, Fault::OperationExpired);
     harness.emulator().add_fault(expired);
     let gcp = harness.open().await;
@@ -159,7 +163,7 @@ async fn trap_24_expired_operation_is_not_a_failure() {
 
 #[tokio::test]
 async fn start_without_capacity_fails() {
-    let harness = GcpHarness::with(|_| {}).patient();
+    let harness = GcpHarness::with_knobs(|_| {}).wait_for_launch();
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
@@ -179,7 +183,7 @@ async fn start_without_capacity_fails() {
 
 #[tokio::test]
 async fn start_that_races_with_a_delete_reports_a_terminated_instance() {
-    let harness = GcpHarness::with(|_| {}).patient();
+    let harness = GcpHarness::with_knobs(|_| {}).wait_for_launch();
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
@@ -190,12 +194,12 @@ async fn start_that_races_with_a_delete_reports_a_terminated_instance() {
     harness.emulator().set_knobs(knobs);
     // Another handle, which does not know that the instance is new.
     let gcp = harness.open().await;
-    let waits = harness.calls_of("zoneOperations.wait");
+    let waits = harness.call_count("zoneOperations.wait");
     let later = async {
-        while harness.calls_of("zoneOperations.wait") == waits {
+        while harness.call_count("zoneOperations.wait") == waits {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        let instance = path(&id);
+        let instance = path_of(&id);
         harness
             .emulator()
             .perform_external(ExternalAction::Delete { instance })

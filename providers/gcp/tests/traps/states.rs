@@ -11,11 +11,15 @@ use fleetwright_gcp::{
     },
 };
 
-use crate::{HOUR, alive, emulated::GcpHarness, path, wait_for_state};
+use crate::{
+    HOUR, alive,
+    emulated::{GcpHarness, path_of},
+    wait_for_state,
+};
 
 #[tokio::test]
 async fn trap_01_terminated_means_stopped_and_deleted_means_terminated() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
@@ -43,7 +47,7 @@ async fn trap_01_terminated_means_stopped_and_deleted_means_terminated() {
 
 #[tokio::test]
 async fn trap_03_unknown_state_is_not_terminated() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
@@ -59,7 +63,7 @@ async fn trap_03_unknown_state_is_not_terminated() {
     harness
         .emulator()
         .perform_external(ExternalAction::Repair {
-            instance: path(&id),
+            instance: path_of(&id),
         })
         .unwrap();
     let repaired = gcp.describe_instance(&id).await.unwrap();
@@ -73,10 +77,10 @@ async fn trap_04_preempted_spot_instance_is_deleted_unless_configured() {
         (SpotEnd::Deleted, CloudInstanceState::Terminated),
         (SpotEnd::Stopped, CloudInstanceState::Stopped),
     ] {
-        let harness = GcpHarness::with(|_| {});
+        let harness = GcpHarness::with_knobs(|_| {});
         let mut launch = GcpHarness::launch_config();
         launch.spot_end = end;
-        let gcp = harness.launching(launch).await;
+        let gcp = harness.open_with(launch).await;
         let mut config = harness.config();
         config.placement.market = Some(Market::Spot);
         let id = gcp.launch_instance(&config).await.unwrap().id;
@@ -84,7 +88,7 @@ async fn trap_04_preempted_spot_instance_is_deleted_unless_configured() {
         harness
             .emulator()
             .perform_external(ExternalAction::Preempt {
-                instance: path(&id),
+                instance: path_of(&id),
             })
             .unwrap();
         let ended = wait_for_state(&gcp, &id, state).await;
@@ -102,7 +106,7 @@ async fn trap_04_preempted_spot_instance_is_deleted_unless_configured() {
 
 #[tokio::test]
 async fn trap_05_stop_ends_with_the_instance_state_not_its_operation() {
-    let harness = GcpHarness::with(|knobs| {
+    let harness = GcpHarness::with_knobs(|knobs| {
         knobs.stop_done_early = true;
         knobs.timing.stop = HOUR;
     });
@@ -126,10 +130,10 @@ async fn trap_05_stop_ends_with_the_instance_state_not_its_operation() {
 
 #[tokio::test]
 async fn trap_06_stop_discards_local_ssds_only_if_allowed() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let mut launch = GcpHarness::launch_config();
     launch.local_ssds = 1;
-    let careful = harness.launching(launch.clone()).await;
+    let careful = harness.open_with(launch.clone()).await;
     let mut config = harness.config();
     config.instance_type = "n2-standard-2".parse().unwrap();
     let id = careful.launch_instance(&config).await.unwrap().id;
@@ -142,14 +146,14 @@ async fn trap_06_stop_discards_local_ssds_only_if_allowed() {
     );
     let mut options = harness.options();
     options.discard_local_ssds = true;
-    let careless = harness.behaving(launch, options).await;
+    let careless = harness.open_with_options(launch, options).await;
     careless.stop_instance(&id).await.unwrap();
     wait_for_state(&careless, &id, CloudInstanceState::Stopped).await;
 }
 
 #[tokio::test]
 async fn trap_07_stopping_instance_cannot_be_started() {
-    let harness = GcpHarness::with(|knobs| knobs.timing.stop = HOUR);
+    let harness = GcpHarness::with_knobs(|knobs| knobs.timing.stop = HOUR);
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
@@ -165,7 +169,7 @@ async fn trap_07_stopping_instance_cannot_be_started() {
 
 #[tokio::test]
 async fn trap_08_stop_changes_the_external_address_only() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
     let before = wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
@@ -181,30 +185,30 @@ async fn trap_08_stop_changes_the_external_address_only() {
 
 #[tokio::test]
 async fn suspended_instance_is_started_by_a_resume() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
     harness
         .emulator()
         .perform_external(ExternalAction::Suspend {
-            instance: path(&id),
+            instance: path_of(&id),
         })
         .unwrap();
     let off = wait_for_state(&*gcp, &id, CloudInstanceState::Stopped).await;
     assert_eq!(off.native_state.as_deref(), Some("SUSPENDED"));
     gcp.start_instance(&id).await.unwrap();
     wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
-    assert_eq!(harness.calls_of(Method::InstancesResume.name()), 1);
+    assert_eq!(harness.call_count(Method::InstancesResume.name()), 1);
 }
 
 #[tokio::test]
 async fn terminated_instance_is_reported_despite_a_stale_read() {
     let window = Duration::from_secs(5);
-    let harness = GcpHarness::with(|knobs| knobs.lag.reads = window);
+    let harness = GcpHarness::with_knobs(|knobs| knobs.lag.reads = window);
     let mut options = harness.options();
     options.consistency_window = window * 2;
-    let open = || harness.behaving(GcpHarness::launch_config(), options.clone());
+    let open = || harness.open_with_options(GcpHarness::launch_config(), options.clone());
     let gcp = open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&gcp, &id, CloudInstanceState::Running).await;
@@ -221,9 +225,9 @@ async fn terminated_instance_is_reported_despite_a_stale_read() {
         .add_fault(FaultRule::nth(Method::ZoneOperationsList, 1, slow));
     let stale = FaultRule::nth(Method::InstancesGet, 1, Fault::StaleRead);
     harness.emulator().add_fault(stale);
-    let before = harness.calls_of("zoneOperations.list");
+    let before = harness.call_count("zoneOperations.list");
     let deleted = async {
-        while harness.calls_of("zoneOperations.list") == before {
+        while harness.call_count("zoneOperations.list") == before {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         // The list has been read, and only its response is delayed.
@@ -231,7 +235,7 @@ async fn terminated_instance_is_reported_despite_a_stale_read() {
         harness
             .emulator()
             .perform_external(ExternalAction::Delete {
-                instance: path(&id),
+                instance: path_of(&id),
             })
             .unwrap();
     };

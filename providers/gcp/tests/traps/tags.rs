@@ -15,7 +15,7 @@ fn ends_with(method: Method, code: &str) -> FaultRule {
 
 #[tokio::test]
 async fn tag_change_is_repeated_after_a_late_conflict() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
@@ -28,7 +28,7 @@ async fn tag_change_is_repeated_after_a_late_conflict() {
 
 #[tokio::test]
 async fn tag_change_with_unknown_end_is_not_a_success() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
@@ -51,7 +51,7 @@ async fn tag_change_with_unknown_end_is_not_a_success() {
 
 #[tokio::test]
 async fn tag_change_that_fails_halfway_has_unknown_effect() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;
@@ -67,10 +67,10 @@ async fn tag_change_that_fails_halfway_has_unknown_effect() {
 
 #[tokio::test]
 async fn launch_tag_overrides_a_configured_label() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let mut launch = GcpHarness::launch_config();
     launch.labels = [("team".to_owned(), "blue".to_owned())].into();
-    let gcp = harness.launching(launch).await;
+    let gcp = harness.open_with(launch).await;
     let mut config = harness.config();
     config.tags.insert("team", "Zürich").unwrap();
     gcp.launch_instance(&config).await.unwrap();
@@ -82,7 +82,7 @@ async fn launch_tag_overrides_a_configured_label() {
 
 #[tokio::test]
 async fn all_tags_can_be_changed_at_the_label_limit() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     let mut config = harness.config();
     let room = gcp.capabilities().tags.max_tags - config.tags.len();
@@ -101,7 +101,7 @@ async fn all_tags_can_be_changed_at_the_label_limit() {
 
 #[tokio::test]
 async fn reboot_fails_with_its_operation() {
-    let harness = GcpHarness::with(|_| {}).patient();
+    let harness = GcpHarness::with_knobs(|_| {}).wait_for_launch();
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;

@@ -11,13 +11,14 @@ use fleetwright_provider_testkit::canned_responses::Reply;
 
 use crate::{
     alive, config_with_token,
-    emulated::{GcpHarness, PROJECT, ZONES, launching_at},
+    emulated::{GcpHarness, PROJECT, ZONES},
     serve,
 };
 
 #[tokio::test]
 async fn token_is_free_after_any_number_of_failed_attempts() {
-    let harness = GcpHarness::with(|knobs| knobs.capacity = vec![Capacity::of(0)]).patient();
+    let harness =
+        GcpHarness::with_knobs(|knobs| knobs.capacity = vec![Capacity::of(0)]).wait_for_launch();
     let config = config_with_token(&harness, "t-1");
     let gcp = harness.open().await;
     for _ in 0..8 {
@@ -33,7 +34,7 @@ async fn token_is_free_after_any_number_of_failed_attempts() {
 
 #[tokio::test]
 async fn error_does_not_contain_quoted_user_data() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let mut config = harness.config();
     config.user_data = Some(UserData::new("password: hunter2").unwrap());
     let message = "Invalid value for field 'resource.metadata.items[2].value': 'password: hunter2'. \
@@ -68,13 +69,13 @@ async fn debug_does_not_show_configured_metadata() {
 
 #[tokio::test]
 async fn retry_date_is_kept() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let throttled = |_: &str| Reply {
         status: "429 Too Many Requests",
         headers: "retry-after: Wed, 21 Oct 2076 07:28:00 GMT\r\n".to_owned(),
         body: r#"{"error":{"code":429,"message":"slow down"}}"#.to_owned(),
     };
-    let gcp = launching_at(&serve(throttled), harness.options()).await;
+    let gcp = GcpHarness::open_at(&serve(throttled), harness.options()).await;
     let error = gcp.find_launch(&"t-1".parse().unwrap()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Throttled, "{error}");
     let long = Duration::from_secs(24 * 3600);
@@ -86,11 +87,11 @@ async fn retry_date_is_kept() {
 
 #[tokio::test]
 async fn refused_connection_has_no_effect() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let closed = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", closed.local_addr().unwrap());
     drop(closed);
-    let gcp = launching_at(&endpoint, harness.options()).await;
+    let gcp = GcpHarness::open_at(&endpoint, harness.options()).await;
     let error = gcp.launch_instance(&harness.config()).await.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect()),
@@ -101,17 +102,17 @@ async fn refused_connection_has_no_effect() {
 
 #[tokio::test]
 async fn launch_accepts_any_launch_wait() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let mut options = harness.options();
     options.launch_wait = Duration::MAX;
     let launch = GcpHarness::launch_config();
-    let gcp = harness.behaving(launch, options).await;
+    let gcp = harness.open_with_options(launch, options).await;
     gcp.launch_instance(&harness.config()).await.unwrap();
 }
 
 #[tokio::test]
 async fn name_conflict_in_the_operation_is_handled_like_a_refusal() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let answer = |path: &str| {
         if path.contains("/instances/fw-") {
             return Reply::ok(
@@ -127,7 +128,7 @@ async fn name_conflict_in_the_operation_is_handled_like_a_refusal() {
         }
         Reply::ok("{}")
     };
-    let gcp = launching_at(&serve(answer), harness.options()).await;
+    let gcp = GcpHarness::open_at(&serve(answer), harness.options()).await;
     let config = config_with_token(&harness, "t-1");
     let error = gcp.launch_instance(&config).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
@@ -140,7 +141,7 @@ async fn name_conflict_in_the_operation_is_handled_like_a_refusal() {
 
 #[tokio::test]
 async fn batch_with_an_unknown_part_has_unknown_effect() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let lost = Fault::Lost {
         phase: Phase::After,
     };
@@ -150,7 +151,7 @@ async fn batch_with_an_unknown_part_has_unknown_effect() {
     let mut options = harness.options();
     options.concurrency = NonZeroU32::MIN;
     let launch = GcpHarness::launch_config();
-    let gcp = harness.behaving(launch, options).await;
+    let gcp = harness.open_with_options(launch, options).await;
     let two = NonZeroU32::new(2).unwrap();
     let error = gcp.launch_instances(&harness.config(), two).await;
     let error = error.unwrap_err();
@@ -160,19 +161,20 @@ async fn batch_with_an_unknown_part_has_unknown_effect() {
 
 #[tokio::test]
 async fn batch_is_awaited_with_shared_lists() {
-    let harness = GcpHarness::with(|knobs| knobs.capacity = vec![Capacity::of(2)]).patient();
+    let harness =
+        GcpHarness::with_knobs(|knobs| knobs.capacity = vec![Capacity::of(2)]).wait_for_launch();
     let gcp = harness.open().await;
     let six = NonZeroU32::new(6).unwrap();
     let error = gcp.launch_instances(&harness.config(), six).await;
     let error = error.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
     assert_eq!(error.survivors().len(), 2, "{error}");
-    assert_eq!(harness.calls_of("zoneOperations.wait"), 0);
+    assert_eq!(harness.call_count("zoneOperations.wait"), 0);
 }
 
 #[tokio::test]
 async fn launch_without_target_in_its_operation_is_read_by_name() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let answer = |path: &str| {
         if path.contains("/instances/") {
             return Reply {
@@ -183,7 +185,7 @@ async fn launch_without_target_in_its_operation_is_read_by_name() {
         }
         Reply::ok(r#"{"name":"operation-1","operationType":"insert","status":"RUNNING"}"#)
     };
-    let gcp = launching_at(&serve(answer), harness.options()).await;
+    let gcp = GcpHarness::open_at(&serve(answer), harness.options()).await;
     let error = gcp.launch_instance(&harness.config()).await.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect()),
@@ -194,7 +196,7 @@ async fn launch_without_target_in_its_operation_is_read_by_name() {
 
 #[tokio::test]
 async fn find_launch_returns_concurrent_launches_in_two_zones() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let config = config_with_token(&harness, "t-1");
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&config).await.unwrap().id;

@@ -13,7 +13,7 @@ use fleetwright_provider_testkit::canned_responses::Reply;
 
 use crate::{
     HOUR, alive, config_with_token,
-    emulated::{GcpHarness, ZONES, launching_at},
+    emulated::{GcpHarness, ZONES},
     serve, wait_for_state,
 };
 
@@ -38,7 +38,7 @@ fn cut_off(harness: &GcpHarness, zone: &str) {
 
 #[tokio::test]
 async fn unconfigured_zone_affects_nothing() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     let ids = one_in_each(&harness, &*gcp).await;
     cut_off(&harness, "europe-west1-b");
@@ -64,7 +64,7 @@ async fn unconfigured_zone_affects_nothing() {
 
 #[tokio::test]
 async fn unreachable_zone_does_not_affect_other_zones() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     let ids = one_in_each(&harness, &*gcp).await;
     cut_off(&harness, ZONES[1]);
@@ -86,7 +86,7 @@ async fn unreachable_zone_does_not_affect_other_zones() {
 
 #[tokio::test]
 async fn same_name_in_another_zone_is_another_instance() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
     let stranger = id.as_str().replace(ZONES[0], ZONES[1]);
@@ -99,7 +99,7 @@ async fn same_name_in_another_zone_is_another_instance() {
 
 #[tokio::test]
 async fn repeated_id_is_changed_once() {
-    let harness = GcpHarness::with(|knobs| {
+    let harness = GcpHarness::with_knobs(|knobs| {
         knobs.timing.delete = HOUR;
         knobs.repeated_deletes = 0;
     });
@@ -111,7 +111,7 @@ async fn repeated_id_is_changed_once() {
         twice.len() == 2 && twice.iter().all(Result::is_ok),
         "{twice:?}"
     );
-    assert_eq!(harness.calls_of("instances.delete"), 1);
+    assert_eq!(harness.call_count("instances.delete"), 1);
 }
 
 /// A project whose zone b does not respond: lists of all zones are incomplete and name it.
@@ -148,8 +148,8 @@ fn partial(path: &str) -> Reply {
 
 #[tokio::test]
 async fn incomplete_list_proves_nothing_about_the_missing_zone() {
-    let harness = GcpHarness::with(|_| {});
-    let gcp = launching_at(&serve(partial), harness.options()).await;
+    let harness = GcpHarness::with_knobs(|_| {});
+    let gcp = GcpHarness::open_at(&serve(partial), harness.options()).await;
     let ids = [(ZONES[0], 1), (ZONES[1], 2)]
         .map(|(zone, number)| format!("gce://fleet-1/{zone}/fw-{number}/{number}"))
         .map(|id| InstanceId::new(id).unwrap());
@@ -160,14 +160,14 @@ async fn incomplete_list_proves_nothing_about_the_missing_zone() {
 
 #[tokio::test]
 async fn incomplete_operations_do_not_free_a_token() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let answer = |path: &str| {
         if path.contains("/instances") {
             return Reply::ok("{}");
         }
         partial(path)
     };
-    let gcp = launching_at(&serve(answer), harness.options()).await;
+    let gcp = GcpHarness::open_at(&serve(answer), harness.options()).await;
     let token = "t-1".parse().unwrap();
     let error = gcp.find_launch(&token).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
@@ -176,12 +176,12 @@ async fn incomplete_operations_do_not_free_a_token() {
 #[tokio::test]
 async fn list_by_long_names_has_a_short_url() {
     static LONGEST: AtomicUsize = AtomicUsize::new(0);
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let answer = |path: &str| {
         LONGEST.fetch_max(path.len(), Ordering::Relaxed);
         Reply::ok("{}")
     };
-    let gcp = launching_at(&serve(answer), harness.options()).await;
+    let gcp = GcpHarness::open_at(&serve(answer), harness.options()).await;
     let long = "n".repeat(55);
     let ids: Vec<_> = (1..=170)
         .map(|at| format!("gce://fleet-1/{}/{long}-{at}/{at}", ZONES[0]))
@@ -196,27 +196,29 @@ async fn list_by_long_names_has_a_short_url() {
 
 #[tokio::test]
 async fn malformed_instance_in_an_unconfigured_zone_is_ignored() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let answer = |_: &str| {
         Reply::ok(
             r#"{"items":{"zones/europe-west1-b":{"instances":[{"name":"odd","zone":
             "https://www.googleapis.com/compute/v1/projects/fleet-1/zones/europe-west1-b"}]}}}"#,
         )
     };
-    let gcp = launching_at(&serve(answer), harness.options()).await;
+    let gcp = GcpHarness::open_at(&serve(answer), harness.options()).await;
     let listed = gcp.list_instances(&InstanceFilter::new()).await.unwrap();
     assert!(listed.is_empty(), "{listed:?}");
 }
 
 #[tokio::test]
 async fn page_size_is_limited_to_the_maximum() {
-    let harness = GcpHarness::with(|_| {});
+    let harness = GcpHarness::with_knobs(|_| {});
     let mut options = harness.options();
     options.page_size = NonZeroUsize::MAX;
     let launch = GcpHarness::launch_config();
-    let gcp = harness.behaving(launch.clone(), options.clone()).await;
+    let gcp = harness
+        .open_with_options(launch.clone(), options.clone())
+        .await;
     gcp.list_instances(&InstanceFilter::new()).await.unwrap();
     options.page_size = NonZeroUsize::new(501).unwrap();
-    let gcp = harness.behaving(launch, options).await;
+    let gcp = harness.open_with_options(launch, options).await;
     gcp.list_instances(&InstanceFilter::new()).await.unwrap();
 }
