@@ -65,7 +65,7 @@ stage_doctests() {
 stage_examples() {
     run_example 'nothing left' run --locked
     run_example 'nothing left' run --locked --bin direct
-    run_example '0 machines are left on' run --locked --bin custom
+    run_example '0 machines are still in use' run --locked --bin custom
     run_example 'nothing left' run --locked -p layers
 }
 

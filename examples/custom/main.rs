@@ -1,12 +1,12 @@
-//! A backend of one's own, used like any other: `cargo run --bin custom`.
+//! Uses a custom backend like any other: `cargo run --bin custom`.
 //!
-//! The backend is `rack.rs`; `tests/custom_contract.rs` holds it to the contract.
+//! The backend is `rack.rs`; `tests/custom_contract.rs` runs the contract tests on it.
 
 mod rack;
 
 use std::{error::Error, time::Duration};
 
-use fleetwright::{InstanceConfig, InstanceFilter, InstanceProvisionerExt, wait::WaitPolicy};
+use fleetwright::prelude::*;
 
 use rack::Rack;
 
@@ -25,12 +25,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     );
 
     let ours = InstanceFilter::tagged("team", "search")?;
-    let ended = rack.terminate_matching(&ours, &policy).await?;
-    let on = rack
-        .books()
+    let terminated = rack.terminate_matching(&ours, &policy).await?;
+    let running = rack
+        .snapshot()
         .iter()
         .filter(|(info, _)| !info.state.is_final())
         .count();
-    println!("terminated {}; {on} machines are left on", ended.len());
+    println!(
+        "terminated {}; {running} machines are still in use",
+        terminated.len()
+    );
     Ok(())
 }

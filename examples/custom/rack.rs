@@ -1,7 +1,7 @@
-//! A backend in one file: a rack of machines that this process pretends to switch on and off.
+//! A backend in one file: a simulated rack of machines that can be switched on and off.
 //!
-//! Small, and still everything the contract asks for: launch tokens, exact tags, legal states, errors
-//! that say what to do. It offers no optional verb and no placement, and says so.
+//! It is small and still fulfils the contract: launch tokens, exact tags, legal states, actionable
+//! errors. It has no optional verbs and no placement, and declares that.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -18,13 +18,13 @@ use fleetwright::{
 };
 use tokio::time::Instant;
 
-/// How long switching a machine on or off takes.
-const SWITCHING: Duration = Duration::from_millis(200);
+/// How long it takes to switch a machine on or off.
+const SWITCH_TIME: Duration = Duration::from_millis(200);
 
-/// For how long tokens and terminated machines are remembered at least; here, for good.
-const MEMORY: Duration = Duration::from_secs(3600);
+/// The declared retention of tokens and terminated machines. The rack keeps them forever.
+const RETENTION: Duration = Duration::from_secs(3600);
 
-/// A handle on the rack. Clones, and handles opened later, are on the same rack.
+/// A handle on the rack. Clones refer to the same rack.
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
     capabilities: Arc<Capabilities>,
@@ -48,9 +48,9 @@ struct Machine {
 }
 
 impl Machine {
-    /// The state now: what was begun is carried out after a while.
+    /// Returns the current state: a transition finishes after `SWITCH_TIME`.
     fn state(&self) -> CloudInstanceState {
-        let then = match self.state {
+        let target = match self.state {
             CloudInstanceState::Pending | CloudInstanceState::Running => {
                 CloudInstanceState::Running
             }
@@ -61,14 +61,15 @@ impl Machine {
                 CloudInstanceState::Terminated
             }
         };
-        if self.since.elapsed() >= SWITCHING {
-            then
+        if self.since.elapsed() >= SWITCH_TIME {
+            target
         } else {
             self.state
         }
     }
 
-    fn begin(&mut self, state: CloudInstanceState) {
+    /// Starts the transition to `state`.
+    fn start_transition(&mut self, state: CloudInstanceState) {
         self.state = state;
         self.since = Instant::now();
     }
@@ -87,8 +88,8 @@ impl Machine {
 impl Rack {
     pub(crate) fn new() -> Self {
         let mut capabilities = Capabilities::new("rack", TagLimits::new(20, 64, 128), 4096);
-        capabilities.token_after_terminate = MEMORY;
-        capabilities.terminated_visible = MEMORY;
+        capabilities.token_after_terminate = RETENTION;
+        capabilities.terminated_visible = RETENTION;
         capabilities.terminated_listed = true;
         capabilities.page_size = NonZeroUsize::MIN.saturating_add(99);
         capabilities.poll_interval = Duration::from_millis(50);
@@ -98,8 +99,8 @@ impl Rack {
         }
     }
 
-    /// What stands in the rack and is switched on or can be: the rack's own books.
-    pub(crate) fn books(&self) -> Vec<(InstanceInfo, InstanceConfig)> {
+    /// Returns all machines with their configs, past the trait.
+    pub(crate) fn snapshot(&self) -> Vec<(InstanceInfo, InstanceConfig)> {
         let machines = self.machines();
         machines
             .by_number
@@ -112,12 +113,12 @@ impl Rack {
         self.machines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the machine that `id` names.
-    fn with<T>(
+    /// Runs `work` on the machine `id`, or returns "not found".
+    fn with_machine<T>(
         &self,
         operation: Operation,
         id: &InstanceId,
-        act: impl FnOnce(&mut Machine, &Call) -> Result<T>,
+        work: impl FnOnce(&mut Machine, &Call) -> Result<T>,
     ) -> Result<T> {
         let call = Call::new("rack", operation);
         let mut machines = self.machines();
@@ -125,7 +126,7 @@ impl Rack {
             .by_number
             .values_mut()
             .find(|machine| machine.id == *id);
-        act(machine.ok_or_else(|| call.not_found(id))?, &call)
+        work(machine.ok_or_else(|| call.not_found(id))?, &call)
     }
 }
 
@@ -143,8 +144,8 @@ impl InstanceProvisioner for Rack {
         let mut machines = self.machines();
         let fingerprint = config.fingerprint(NonZeroU32::MIN);
         if let Some(token) = &config.launch_token {
-            if let Some((before, number)) = machines.tokens.get(token) {
-                if *before != fingerprint {
+            if let Some((original, number)) = machines.tokens.get(token) {
+                if *original != fingerprint {
                     return Err(call.token_conflict(token));
                 }
                 let machine = machines
@@ -179,19 +180,19 @@ impl InstanceProvisioner for Rack {
     }
 
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
-        self.with(Operation::TerminateInstance, id, |machine, _| {
+        self.with_machine(Operation::TerminateInstance, id, |machine, _| {
             if !machine.state().is_ending() {
-                machine.begin(CloudInstanceState::Terminating);
+                machine.start_transition(CloudInstanceState::Terminating);
             }
             Ok(())
         })
     }
 
     async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
-        self.with(Operation::StopInstance, id, |machine, call| {
+        self.with_machine(Operation::StopInstance, id, |machine, call| {
             match machine.state() {
                 CloudInstanceState::Pending | CloudInstanceState::Running => {
-                    machine.begin(CloudInstanceState::Stopping);
+                    machine.start_transition(CloudInstanceState::Stopping);
                     Ok(())
                 }
                 CloudInstanceState::Stopping | CloudInstanceState::Stopped => Ok(()),
@@ -203,18 +204,19 @@ impl InstanceProvisioner for Rack {
     }
 
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
-        self.with(
+        self.with_machine(
             Operation::StartInstance,
             id,
             |machine, call| match machine.state() {
                 CloudInstanceState::Stopped => {
-                    machine.begin(CloudInstanceState::Pending);
+                    machine.start_transition(CloudInstanceState::Pending);
                     Ok(machine.info())
                 }
                 CloudInstanceState::Pending | CloudInstanceState::Running => Ok(machine.info()),
-                CloudInstanceState::Stopping => {
-                    Err(call.conflict("it is still stopping", RetryAdvice::After(SWITCHING)))
-                }
+                CloudInstanceState::Stopping => Err(call.conflict(
+                    "the machine is still stopping; retry when it is stopped",
+                    RetryAdvice::After(SWITCH_TIME),
+                )),
                 state @ (CloudInstanceState::Terminating | CloudInstanceState::Terminated) => {
                     Err(call.wrong_state(id, state, "stopped"))
                 }
@@ -223,13 +225,13 @@ impl InstanceProvisioner for Rack {
     }
 
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
-        self.with(Operation::DescribeInstance, id, |machine, _| {
+        self.with_machine(Operation::DescribeInstance, id, |machine, _| {
             Ok(machine.info().into())
         })
     }
 
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
-        let infos = self.books().into_iter().map(|(info, _)| info);
+        let infos = self.snapshot().into_iter().map(|(info, _)| info);
         Ok(infos.filter(|info| filter.matches(info)).collect())
     }
 

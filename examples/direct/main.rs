@@ -1,13 +1,11 @@
-//! One instance for one task, straight on the trait: `cargo run --bin direct`.
+//! Uses the trait directly to run one task on one instance: `cargo run --bin direct`.
 //!
-//! No fleet, no control loop: launch, use, terminate. The network eats the reply of the launch on the
-//! way, as networks do, and the launch token is what keeps that from costing a second machine.
+//! No fleet, no control loop: launch, use, terminate. The response of the launch is lost, as on a
+//! real network, and the launch token prevents a second instance.
 
 use std::{error::Error, time::Duration};
 
-use fleetwright::{
-    InstanceConfig, InstanceInfo, InstanceProvisioner, InstanceProvisionerExt, wait::WaitPolicy,
-};
+use fleetwright::prelude::*;
 use fleetwright_memory::{Fault, MemoryCloud, Phase, Rule, Timing, WireCall};
 
 #[tokio::main(flavor = "current_thread")]
@@ -21,7 +19,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let provisioner = cloud.provisioner();
     let policy = WaitPolicy::within(Duration::from_secs(60));
 
-    // Write the token down before launching: whatever happens then, it finds the instance again.
+    // A real program stores the token before the launch, so that it can always find the instance.
     let config = InstanceConfig::builder("task-image-1", "small")
         .tag("task", "index-the-archive")
         .launch_token("index-the-archive/2026-01-01")
@@ -29,25 +27,25 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let instance = provisioner.launch_and_wait(&config, &policy).await?;
     println!(
-        "launched {}, although the reply of the launch was lost",
+        "launched {}, although the response of the launch was lost",
         instance.id
     );
 
     let result = run_task(&provisioner, &instance).await;
-    // Terminate first, look at the result then: a failed task must not leave a machine behind.
+    // Terminate before checking the result: a failed task must not leave an instance behind.
     provisioner
         .terminate_and_wait(&instance.id, &policy)
         .await?;
-    println!("the task said: {}", result?);
+    println!("result of the task: {}", result?);
     println!(
-        "terminated {}; the cloud's books say: {}",
+        "terminated {}; check of the cloud: {}",
         instance.id,
         cloud.oracle().leftovers()
     );
     Ok(())
 }
 
-/// The task: a real one would connect to the instance's address.
+/// Runs the task. A real one would connect to the instance's address.
 async fn run_task(
     provisioner: &dyn InstanceProvisioner,
     instance: &InstanceInfo,
@@ -56,6 +54,6 @@ async fn run_task(
     let console = provisioner.console_output(&instance.id).await?;
     Ok(format!(
         "{} at {address}",
-        console.text.lines().last().unwrap_or("nothing")
+        console.text.lines().last().unwrap_or("no console output")
     ))
 }

@@ -1,36 +1,36 @@
-//! The life of a fleet on the memory cloud: `cargo run`, or `cargo run -- --size 12`.
+//! Manages a fleet on the memory cloud: `cargo run`, or `cargo run -- --size 12`.
 //!
-//! Needs no account and no network. On a real cloud, only the line that makes the provisioner
+//! It needs no account and no network. For a real cloud, only the line that creates the provisioner
 //! changes.
 
 mod manager;
-mod show;
+mod output;
 
 use std::{error::Error, sync::Arc, time::Duration};
 
 use clap::Parser;
-use fleetwright::{InstanceId, InstanceProvisioner, InstanceProvisionerExt, wait::WaitPolicy};
+use fleetwright::prelude::*;
 use fleetwright_memory::{MemoryCloud, Timing};
 
 use manager::FleetManager;
-use show::Show;
+use output::Output;
 
-/// Runs the life of a fleet on a simulated cloud.
+/// Launches, repairs, restarts and terminates a fleet on a simulated cloud.
 #[derive(Debug, Parser)]
 #[command(name = "fleet", version)]
 struct Arguments {
-    /// How many instances to keep.
+    /// Number of instances to keep running.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     size: u32,
-    /// Where the simulated cloud's chance comes from.
+    /// Seed of the simulated cloud.
     #[arg(long, default_value_t = 7)]
     seed: u64,
 }
 
-/// The name of the fleet, and the one thing a restarted manager has to know.
+/// The name of the fleet: all that a restarted manager has to know.
 const FLEET: &str = "blue";
 
-/// How often the manager looks at its fleet.
+/// The interval of the control loop.
 const TICK: Duration = Duration::from_millis(120);
 
 #[tokio::main(flavor = "current_thread")]
@@ -41,26 +41,29 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .timing(Timing::all(Duration::from_millis(700)))
         .latency(Duration::from_millis(2))
         .build();
-    let show = Show::new(arguments.size);
+    let output = Output::new(arguments.size);
     let policy = WaitPolicy::within(Duration::from_secs(60)).delays(TICK, TICK * 4);
 
     let provisioner: Arc<dyn InstanceProvisioner> = Arc::new(cloud.provisioner());
     let manager = FleetManager::new(Arc::clone(&provisioner), FLEET, arguments.size)?;
-    show.step("launch", &format!("a pool of {}", arguments.size));
-    let first = until_ready(&manager, &show).await?;
-    show.done(&format!("{} launched and ready", first.len()));
+    output.step("launch", &format!("a fleet of {}", arguments.size));
+    let first = wait_until_ready(&manager, &output).await?;
+    output.done(&format!("{} launched and running", first.len()));
 
     let lost = &first[0];
-    show.step("lose", &format!("{lost} is taken away from outside"));
+    output.step(
+        "lose",
+        &format!("{lost} is terminated by an external actor"),
+    );
     cloud.operator().terminate(lost)?;
-    let second = until_ready(&manager, &show).await?;
+    let second = wait_until_ready(&manager, &output).await?;
     let replacement = second
         .iter()
         .find(|id| !first.contains(id))
-        .ok_or("nothing was replaced")?;
-    show.done(&format!("{lost} lost and replaced by {replacement}"));
+        .ok_or("the lost instance was not replaced")?;
+    output.done(&format!("{lost} was replaced by {replacement}"));
 
-    show.step("stop", &format!("{replacement}, and start it again"));
+    output.step("stop", &format!("{replacement}, and start it again"));
     let before = provisioner.describe_instance(replacement).await?.public_ip;
     provisioner.stop_and_wait(replacement, &policy).await?;
     let after = provisioner
@@ -68,16 +71,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .await?
         .public_ip;
     let (before, after) = (
-        before.ok_or("no address before")?,
-        after.ok_or("no address after")?,
+        before.ok_or("no address before the stop")?,
+        after.ok_or("no address after the start")?,
     );
-    show.done(&format!(
-        "stopped and started; its address was {before} and is now {after}"
+    output.done(&format!(
+        "stopped and started; its address changed from {before} to {after}"
     ));
 
-    show.step(
+    output.step(
         "restart",
-        "the manager is dropped, and a new one knows only the fleet's name",
+        "a new manager starts with only the name of the fleet",
     );
     drop((manager, provisioner));
     let provisioner: Arc<dyn InstanceProvisioner> = Arc::new(cloud.provisioner());
@@ -88,49 +91,49 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .into_values()
         .map(|i| i.id)
         .collect();
-    show.done(&format!(
-        "{} of {} rediscovered by their tags",
+    output.done(&format!(
+        "{} of {} found by their tags",
         found.len(),
         second.len()
     ));
     for slot in 0..arguments.size {
-        let again = manager.fill(slot).await?;
-        if !found.contains(&again.id) {
-            return Err(format!("{} was launched twice", again.id).into());
+        let repeated = manager.fill(slot).await?;
+        if !found.contains(&repeated.id) {
+            return Err(format!("{} was launched twice", repeated.id).into());
         }
     }
-    show.done("every launch repeated with its token, and none launched twice");
+    output.done("every launch was repeated with its token; no second instance was launched");
 
-    show.step("terminate", "everything");
-    let ended = manager.terminate_all(&policy).await?;
-    show.done(&format!("{} terminated", ended.len()));
-    let left = cloud.oracle().leftovers();
-    if !left.is_nothing() {
-        return Err(left.to_string().into());
+    output.step("terminate", "the whole fleet");
+    let terminated = manager.terminate_all(&policy).await?;
+    output.done(&format!("{} terminated", terminated.len()));
+    let leftovers = cloud.oracle().leftovers();
+    if !leftovers.is_empty() {
+        return Err(leftovers.to_string().into());
     }
     let calls = cloud.oracle().total_calls();
-    show.last(&format!(
-        "{calls} calls in all; the cloud's books say: {left}"
+    output.last(&format!(
+        "{calls} calls in total; check of the cloud: {leftovers}"
     ));
     Ok(())
 }
 
-/// Runs the control loop until every slot is filled with a running instance; answers them by slot.
-async fn until_ready(
+/// Runs the control loop until every slot has a running instance. Returns the ids by slot.
+async fn wait_until_ready(
     manager: &FleetManager,
-    show: &Show,
+    output: &Output,
 ) -> Result<Vec<InstanceId>, Box<dyn Error>> {
     loop {
         let tick = manager.tick().await?;
         for info in &tick.launched {
-            show.detail(&format!("launched {} in slot {}", info.id, slot(info)));
+            output.detail(&format!("launched {} in slot {}", info.id, slot(info)));
         }
         let ready: Vec<_> = tick
             .ready()
             .into_iter()
             .map(|info| info.id.clone())
             .collect();
-        show.progress(ready.len());
+        output.progress(ready.len());
         if tick.launched.is_empty() && ready.len() == tick.members.len() {
             return Ok(ready);
         }
@@ -138,6 +141,6 @@ async fn until_ready(
     }
 }
 
-fn slot(info: &fleetwright::InstanceInfo) -> &str {
+fn slot(info: &InstanceInfo) -> &str {
     info.tags.get("slot").unwrap_or("?")
 }

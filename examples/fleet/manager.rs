@@ -1,4 +1,4 @@
-//! A fleet manager in one page: it keeps a number of slots filled with running instances.
+//! A small fleet manager: it keeps a number of slots filled with running instances.
 //!
 //! It keeps no state. Each slot has a launch token made of the fleet and the slot, so a launch that is
 //! repeated, by a retry or by a restarted manager, is the same launch. Each instance carries its slot
@@ -11,7 +11,7 @@ use fleetwright::{Result, prelude::*};
 const FLEET_TAG: &str = "fleet-id";
 const SLOT_TAG: &str = "slot";
 
-/// How often a slot may lose its instance while the cloud remembers its tokens.
+/// How many times a slot may lose its instance while the cloud keeps its tokens.
 const MAX_ATTEMPTS: u32 = 100;
 
 /// Keeps `size` slots of one fleet filled.
@@ -31,7 +31,7 @@ pub(crate) struct Tick {
 }
 
 impl Tick {
-    /// Returns the members that run.
+    /// Returns the running members.
     pub(crate) fn ready(&self) -> Vec<&InstanceInfo> {
         let running = |info: &&InstanceInfo| info.state == CloudInstanceState::Running;
         self.members.values().filter(running).collect()
@@ -75,8 +75,8 @@ impl FleetManager {
             .collect())
     }
 
-    /// Launches the instance of a slot, or returns the one that lives. The tokens of earlier attempts
-    /// are spent for as long as the cloud remembers them (`token_after_terminate`); a manager whose
+    /// Launches the instance of a slot, or returns the existing one. The tokens of earlier attempts
+    /// are spent for as long as the cloud keeps them (`token_after_terminate`); a manager whose
     /// slots live longer stores the attempt of each slot and starts there.
     pub(crate) async fn fill(&self, slot: u32) -> Result<InstanceInfo, Box<dyn Error>> {
         let config = self.config(slot)?;

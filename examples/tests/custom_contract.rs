@@ -1,4 +1,4 @@
-//! The backend of the example `custom`, held to the contract: all that an author has to write.
+//! The contract tests of the backend of the example `custom`: all that an author has to write.
 
 #[path = "../custom/rack.rs"]
 mod rack;
@@ -41,7 +41,7 @@ impl Harness for RackHarness {
         Some(Arc::new(self.clone()))
     }
     fn on_missing(&self) -> OnMissing {
-        OnMissing::ReportNotRun // the rack injects no faults, and nobody else uses it
+        OnMissing::ReportNotRun // the rack has no faults and no external actors
     }
 }
 
@@ -50,7 +50,7 @@ impl Oracle for RackHarness {
     async fn instances(&self, tags: &Tags) -> Vec<Truth> {
         let ours = self
             .0
-            .books()
+            .snapshot()
             .into_iter()
             .filter(|(info, _)| info.tags.contains_all(tags));
         ours.map(|(info, config)| Truth {
@@ -68,8 +68,8 @@ impl Oracle for RackHarness {
     }
     async fn leftovers(&self, tags: &Tags) -> Vec<String> {
         let all = self.instances(tags).await;
-        let on = all.into_iter().filter(|truth| !truth.info.state.is_final());
-        on.map(|truth| truth.info.id.to_string()).collect()
+        let existing = all.into_iter().filter(|truth| !truth.info.state.is_final());
+        existing.map(|truth| truth.info.id.to_string()).collect()
     }
     async fn calls(&self) -> u64 {
         0

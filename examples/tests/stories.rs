@@ -1,4 +1,4 @@
-//! The examples are run as a person would run them, and must tell their whole story.
+//! Runs the examples as a user would and checks their output.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
@@ -8,93 +8,93 @@ fn run(program: &str, arguments: &[&str]) -> Output {
     Command::new(program).args(arguments).output().unwrap()
 }
 
-/// The standard output of a program that succeeded and complained of nothing.
-fn story(program: &str, arguments: &[&str]) -> String {
-    let output = run(program, arguments);
+/// Returns the standard output of a program that succeeds with an empty standard error.
+fn stdout(program: &str, arguments: &[&str]) -> String {
+    let result = run(program, arguments);
     let (out, err) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
+        String::from_utf8_lossy(&result.stdout),
+        String::from_utf8_lossy(&result.stderr),
     );
-    assert!(output.status.success(), "{out}{err}");
-    assert_eq!(err, "", "nothing is drawn where there is no terminal");
+    assert!(result.status.success(), "{out}{err}");
+    assert_eq!(err, "", "no progress bar without a terminal");
     out.into_owned()
 }
 
-/// Asserts that `lines` appear in `story` in this order, each as a part of some line.
-fn assert_tells(story: &str, lines: &[&str]) {
-    let mut rest = story.lines();
-    for wanted in lines {
+/// Asserts that `lines` appear in `output` in this order, each as a part of some line.
+fn assert_lines(output: &str, lines: &[&str]) {
+    let mut rest = output.lines();
+    for expected in lines {
         assert!(
-            rest.any(|line| line.contains(wanted)),
-            "{wanted:?} is missing in:\n{story}"
+            rest.any(|line| line.contains(expected)),
+            "{expected:?} is missing in:\n{output}"
         );
     }
 }
 
 #[test]
-fn the_fleet_example_tells_the_life_of_a_fleet() {
-    let told = story(env!("CARGO_BIN_EXE_fleet"), &[]);
-    assert_tells(
-        &told,
+fn fleet_example_prints_every_step() {
+    let output = stdout(env!("CARGO_BIN_EXE_fleet"), &[]);
+    assert_lines(
+        &output,
         &[
-            "launch: a pool of 5",
-            "ok: 5 launched and ready",
-            "is taken away from outside",
-            "lost and replaced by i-",
-            "ok: stopped and started; its address was 198.18.",
-            "the manager is dropped",
-            "ok: 5 of 5 rediscovered by their tags",
-            "none launched twice",
+            "launch: a fleet of 5",
+            "ok: 5 launched and running",
+            "is terminated by an external actor",
+            "was replaced by i-",
+            "ok: stopped and started; its address changed from 198.18.",
+            "a new manager starts with only the name of the fleet",
+            "ok: 5 of 5 found by their tags",
+            "no second instance was launched",
             "ok: 5 terminated",
             "nothing left",
         ],
     );
-    let moved = told
+    let change = output
         .lines()
-        .find(|line| line.contains("its address was"))
+        .find(|line| line.contains("its address changed"))
         .unwrap();
-    let addresses: Vec<_> = moved
+    let addresses: Vec<_> = change
         .split(' ')
         .filter(|word| word.starts_with("198.18."))
         .collect();
-    assert_eq!(addresses.len(), 2, "{moved}");
-    assert_ne!(addresses[0], addresses[1], "{moved}");
+    assert_eq!(addresses.len(), 2, "{change}");
+    assert_ne!(addresses[0], addresses[1], "{change}");
     assert!(
-        told.lines().all(|line| !line.contains('\u{1b}')),
-        "plain lines when piped:\n{told}"
+        output.lines().all(|line| !line.contains('\u{1b}')),
+        "plain lines when piped:\n{output}"
     );
 }
 
 #[test]
-fn the_fleet_example_takes_another_size_and_refuses_none() {
-    let told = story(
+fn fleet_example_accepts_a_size_and_refuses_zero() {
+    let output = stdout(
         env!("CARGO_BIN_EXE_fleet"),
         &["--size", "12", "--seed", "3"],
     );
-    assert_tells(
-        &told,
+    assert_lines(
+        &output,
         &[
-            "ok: 12 launched and ready",
+            "ok: 12 launched and running",
             "ok: 12 terminated",
             "nothing left",
         ],
     );
     let refused = run(env!("CARGO_BIN_EXE_fleet"), &["--size", "0"]);
     assert!(!refused.status.success());
-    let complaint = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
-        complaint.contains("--size") && complaint.contains("1..=10000"),
-        "{complaint}"
+        stderr.contains("--size") && stderr.contains("1..=10000"),
+        "{stderr}"
     );
 }
 
 #[test]
-fn the_direct_example_survives_a_lost_reply_with_one_machine() {
-    let told = story(env!("CARGO_BIN_EXE_direct"), &[]);
-    assert_tells(
-        &told,
+fn direct_example_survives_a_lost_response_with_one_instance() {
+    let output = stdout(env!("CARGO_BIN_EXE_direct"), &[]);
+    assert_lines(
+        &output,
         &[
-            "although the reply of the launch was lost",
+            "although the response of the launch was lost",
             "boot 1 from task-image-1",
             "nothing left",
         ],

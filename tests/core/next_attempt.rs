@@ -3,7 +3,7 @@
 use std::{num::NonZeroU32, time::Duration};
 
 use fleetwright::{ErrorKind, LaunchToken, prelude::*};
-use fleetwright_memory::{Fault, MemoryCloud, Phase, Refused, Rule, WireCall};
+use fleetwright_memory::{Fault, MemoryCloud, Phase, RefusalReason, Rule, WireCall};
 
 fn config() -> InstanceConfig {
     InstanceConfig::builder("image-1", "small")
@@ -19,7 +19,7 @@ fn token(attempt: u32) -> LaunchToken {
 
 /// How many launches reached the cloud.
 fn launches(cloud: &MemoryCloud) -> u64 {
-    cloud.oracle().calls_of(WireCall::Launch)
+    cloud.oracle().call_count(WireCall::Launch)
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,7 +116,7 @@ async fn number_of_attempts_is_bounded() {
 #[tokio::test(start_paused = true)]
 async fn other_errors_end_it_at_once() {
     let cloud = MemoryCloud::new();
-    let throttled = Fault::Refused(Refused::Throttled(Duration::from_secs(1)));
+    let throttled = Fault::Refused(RefusalReason::Throttled(Duration::from_secs(1)));
     cloud
         .faults()
         .add(Rule::nth(WireCall::Launch, 1, throttled));

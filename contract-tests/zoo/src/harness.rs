@@ -9,7 +9,7 @@ use fleetwright::{
     ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Scope, Tags, Zone,
 };
 use fleetwright_memory::{
-    Capacity, Fault, MemoryCloud, MemoryCloudBuilder, Phase, Refused, Rule, When, WireCall,
+    Capacity, Fault, MemoryCloud, MemoryCloudBuilder, Phase, RefusalReason, Rule, When, WireCall,
 };
 
 use fleetwright_contract_tests::{
@@ -145,7 +145,7 @@ impl Oracle for MemoryHarness {
     }
 
     async fn leftovers(&self, tags: &Tags) -> Vec<String> {
-        let left = self.cloud.oracle().leftovers_of(tags);
+        let left = self.cloud.oracle().leftovers_with_tags(tags);
         let instances = left.instances.iter().map(|id| format!("instance {id}"));
         let disks = left.disks.iter().map(|disk| format!("disk {disk}"));
         let cards = left
@@ -214,11 +214,11 @@ impl MemoryHarness {
 /// Returns the memory cloud's fault for a fault of the kit.
 fn native(fault: &WireFault) -> Fault {
     match fault {
-        WireFault::Throttled(delay) => Fault::Refused(Refused::Throttled(*delay)),
-        WireFault::BadCredentials => Fault::Refused(Refused::BadCredentials),
-        WireFault::Forbidden => Fault::Refused(Refused::AccessDenied),
-        WireFault::Capacity => Fault::Refused(Refused::Capacity),
-        WireFault::Quota => Fault::Refused(Refused::Quota),
+        WireFault::Throttled(delay) => Fault::Refused(RefusalReason::Throttled(*delay)),
+        WireFault::BadCredentials => Fault::Refused(RefusalReason::BadCredentials),
+        WireFault::Forbidden => Fault::Refused(RefusalReason::AccessDenied),
+        WireFault::Capacity => Fault::Refused(RefusalReason::Capacity),
+        WireFault::Quota => Fault::Refused(RefusalReason::Quota),
         WireFault::RequestLost => Fault::Lost(Phase::Before),
         WireFault::ResponseLost => Fault::Lost(Phase::After),
         WireFault::ServerErrorBefore => Fault::ServerError(Phase::Before),

@@ -37,7 +37,7 @@ pub struct CallContext<'a> {
 
 impl CallContext<'_> {
     /// Returns the truth about an instance, without a call on the wire.
-    pub fn truth(&self, id: &InstanceId) -> Option<fleetwright_memory::Truth> {
+    pub fn truth(&self, id: &InstanceId) -> Option<fleetwright_memory::OracleInstance> {
         self.harness.cloud().oracle().instance(id)
     }
 

@@ -1,8 +1,8 @@
-//! The layers at work: `cargo run -p layers`.
+//! Shows the layers: `cargo run -p layers`.
 //!
-//! Four scenes on a simulated cloud that throttles, breaks down and runs out of machines; then what
-//! the spans of the calls say, and what Prometheus would read. With `--stay` the metrics are served
-//! until Ctrl-C.
+//! Four scenarios on a simulated cloud that throttles, fails and lacks capacity. At the end it prints
+//! some spans of the calls and the metrics that Prometheus would scrape. With `--stay` it serves the
+//! metrics until Ctrl-C.
 
 mod scrape;
 mod spans;
@@ -20,25 +20,25 @@ use fleetwright_memory::{Capacity, Fault, MemoryCloud, Phase, Rule, Timing, Wire
 use futures_util::future::join_all;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-/// Shows the layers at work on a simulated cloud.
+/// Shows the layers on a simulated cloud.
 #[derive(Debug, Parser)]
 #[command(name = "layers", version)]
 struct Arguments {
-    /// Where to serve the metrics; port 0 takes one that is free.
+    /// Address of the metrics endpoint; port 0 selects a free port.
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// Go on serving them until Ctrl-C.
+    /// Serve the metrics until Ctrl-C.
     #[arg(long)]
     stay: bool,
 }
 
-const POOL: u32 = 60;
+const FLEET_SIZE: u32 = 60;
 const FLEET: &str = "layers";
 
-type Story = Result<(), Box<dyn Error>>;
+type StepResult = Result<(), Box<dyn Error>>;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Story {
+async fn main() -> StepResult {
     let arguments = Arguments::parse();
     let address = scrape::serve(arguments.listen)?;
     let calls = spans::Calls::default();
@@ -51,9 +51,9 @@ async fn main() -> Story {
     outage(&cloud, &provisioner).await?;
     fall_back(&cloud, &*provisioner).await?;
 
-    tell_spans(&calls.take());
+    print_spans(&calls.take());
     let text = scrape::scrape(address).await?;
-    println!(" metrics: http://{address}/metrics says");
+    println!(" metrics: http://{address}/metrics returns");
     let rows = [
         ("fleetwright_calls_total", vec![]),
         ("fleetwright_attempts_total", vec![]),
@@ -69,21 +69,21 @@ async fn main() -> Story {
 
     let policy = WaitPolicy::within(Duration::from_secs(60));
     let filter = InstanceFilter::tagged("fleet-id", FLEET)?;
-    let gone = provisioner.terminate_matching(&filter, &policy).await?;
+    let terminated = provisioner.terminate_matching(&filter, &policy).await?;
     println!(
-        "     end: {} terminated; the cloud's books say: {}",
-        gone.len(),
+        "     end: {} terminated; check of the cloud: {}",
+        terminated.len(),
         cloud.oracle().leftovers()
     );
     if arguments.stay {
-        println!("          Ctrl-C ends the metrics at http://{address}/metrics");
+        println!("          serving http://{address}/metrics until Ctrl-C");
         tokio::signal::ctrl_c().await?;
     }
     Ok(())
 }
 
-/// A cloud that lets through five launches at once and fifty a second, and has no machine of the type
-/// `gpu` in its first zone.
+/// Builds a cloud that accepts five launches at once and then fifty per second, and has no capacity
+/// for the type `gpu` in its first zone.
 fn cloud() -> Result<MemoryCloud, Box<dyn Error>> {
     let scarce = Capacity::of(0)
         .of_type("gpu".try_into()?)
@@ -96,8 +96,8 @@ fn cloud() -> Result<MemoryCloud, Box<dyn Error>> {
         .build())
 }
 
-/// The blessed stack, in a hurry: a real one has the defaults, or minutes where this has tenths of
-/// seconds.
+/// Builds the recommended stack with short delays. A real program uses the defaults, or minutes
+/// where this uses tenths of a second.
 fn stack() -> Result<Stack, Box<dyn Error>> {
     let tenth = Duration::from_millis(100);
     let retry = RetryPolicy::default()
@@ -111,7 +111,7 @@ fn stack() -> Result<Stack, Box<dyn Error>> {
         )
         .recovery_time(tenth);
     let offerings = [
-        Alternative::new("as asked"),
+        Alternative::new("as requested"),
         Alternative::new("spot in zone b")
             .zone("mem-b")?
             .market(Market::Spot),
@@ -123,13 +123,13 @@ fn stack() -> Result<Stack, Box<dyn Error>> {
         .fallback(fallback))
 }
 
-/// Many callers, few calls.
-async fn share(cloud: &MemoryCloud, provisioner: &dyn InstanceProvisioner) -> Story {
+/// Concurrent describes are combined into few calls.
+async fn share(cloud: &MemoryCloud, provisioner: &dyn InstanceProvisioner) -> StepResult {
     println!(
-        "   share: {POOL} runners are launched as one batch, and each is watched by its own task"
+        "   share: {FLEET_SIZE} runners are launched as one batch; then one task per runner describes it"
     );
     let batch = provisioner
-        .launch_instances(&runner("share")?, many(POOL))
+        .launch_instances(&runner("share")?, many(FLEET_SIZE))
         .await?;
     let ids: Vec<_> = batch.into_iter().map(|info| info.id).collect();
     let goal = fleetwright::CloudInstanceState::Running;
@@ -140,40 +140,40 @@ async fn share(cloud: &MemoryCloud, provisioner: &dyn InstanceProvisioner) -> St
         &WaitPolicy::within(Duration::from_secs(60)),
     )
     .await?;
-    let before = cloud.oracle().calls_of(WireCall::Describe);
-    let answers = join_all(ids.iter().map(|id| provisioner.describe_instance(id))).await;
-    for answer in answers {
-        answer?;
+    let before = cloud.oracle().call_count(WireCall::Describe);
+    let results = join_all(ids.iter().map(|id| provisioner.describe_instance(id))).await;
+    for result in results {
+        result?;
     }
-    let sent = cloud.oracle().calls_of(WireCall::Describe) - before;
-    println!("          ok: {POOL} describes at once were {sent} calls on the wire");
+    let sent = cloud.oracle().call_count(WireCall::Describe) - before;
+    println!("          ok: {FLEET_SIZE} concurrent describes needed {sent} native calls");
     Ok(())
 }
 
-/// More launches than the cloud lets through.
-async fn throttle(cloud: &MemoryCloud, provisioner: &Arc<dyn InstanceProvisioner>) -> Story {
-    println!("throttle: 20 launches at once, where the cloud lets 5 through");
-    let before = cloud.oracle().calls_of(WireCall::Launch);
+/// More launches than the cloud accepts at once.
+async fn throttle(cloud: &MemoryCloud, provisioner: &Arc<dyn InstanceProvisioner>) -> StepResult {
+    println!("throttle: 20 launches at once, of which the cloud accepts 5");
+    let before = cloud.oracle().call_count(WireCall::Launch);
     let configs = (0..20)
         .map(|n| runner(&format!("throttle-{n}")))
         .collect::<Result<Vec<_>, _>>()?;
-    let answers = join_all(
+    let results = join_all(
         configs
             .iter()
             .map(|config| provisioner.launch_instance(config)),
     )
     .await;
-    let launched = answers.iter().filter(|answer| answer.is_ok()).count();
-    let sent = cloud.oracle().calls_of(WireCall::Launch) - before;
+    let launched = results.iter().filter(|result| result.is_ok()).count();
+    let sent = cloud.oracle().call_count(WireCall::Launch) - before;
     println!(
-        "          ok: {launched} launched with {sent} calls; after the first refusals the rate was lowered"
+        "          ok: {launched} launched with {sent} calls; the limit layer reduced the rate after the first throttling"
     );
     Ok(())
 }
 
-/// The cloud launches, and answers with internal errors.
-async fn outage(cloud: &MemoryCloud, provisioner: &Arc<dyn InstanceProvisioner>) -> Story {
-    println!("  outage: the cloud carries out what it is asked and answers internal errors");
+/// The cloud handles the calls and returns internal errors.
+async fn outage(cloud: &MemoryCloud, provisioner: &Arc<dyn InstanceProvisioner>) -> StepResult {
+    println!("  outage: the cloud handles every launch and returns an internal error");
     for call in [WireCall::Launch, WireCall::FindLaunch] {
         cloud
             .faults()
@@ -182,30 +182,30 @@ async fn outage(cloud: &MemoryCloud, provisioner: &Arc<dyn InstanceProvisioner>)
     let configs = (0..15)
         .map(|n| runner(&format!("outage-{n}")))
         .collect::<Result<Vec<_>, _>>()?;
-    let answers = join_all(
+    let results = join_all(
         configs
             .iter()
             .map(|config| provisioner.launch_instance(config)),
     )
     .await;
-    let failed: Vec<_> = answers.into_iter().filter_map(Result::err).collect();
-    let example = failed.first().ok_or("nothing failed in an outage")?;
+    let failed: Vec<_> = results.into_iter().filter_map(Result::err).collect();
+    let example = failed.first().ok_or("no launch failed during the outage")?;
     println!(
         "          {} of 15 launches failed, for instance:",
         failed.len()
     );
     println!("          {example}");
     cloud.faults().clear();
-    println!("          the outage is over, and every launch is repeated with its token");
+    println!("          the outage is over; every launch is repeated with its token");
     for config in &configs {
-        // The outage has used the budget of repetitions up, so the loop has to come back by itself.
+        // The outage has exhausted the retry budget, so this loop retries by itself.
         while let Err(error) = provisioner.launch_instance(config).await {
             let delay = error.retry().delay().ok_or(error)?;
             tokio::time::sleep(delay.max(Duration::from_millis(10))).await;
         }
     }
-    let alive = cloud.oracle().instances().into_iter();
-    let ours = alive.filter(|truth| {
+    let all = cloud.oracle().instances().into_iter();
+    let ours = all.filter(|truth| {
         truth
             .info
             .tags
@@ -219,12 +219,12 @@ async fn outage(cloud: &MemoryCloud, provisioner: &Arc<dyn InstanceProvisioner>)
     Ok(())
 }
 
-/// No machine of the kind that is asked for.
-async fn fall_back(cloud: &MemoryCloud, provisioner: &dyn InstanceProvisioner) -> Story {
-    println!("fallback: a gpu machine in zone a, where there is none");
-    // Until the cloud has forgotten the launches before: this scene is not about throttling.
+/// The requested offering has no capacity.
+async fn fall_back(cloud: &MemoryCloud, provisioner: &dyn InstanceProvisioner) -> StepResult {
+    println!("fallback: a gpu instance in zone a, which has no capacity for it");
+    // Wait until the bucket of the cloud is full again, so that nothing is throttled here.
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let before = cloud.oracle().calls_of(WireCall::Launch);
+    let before = cloud.oracle().call_count(WireCall::Launch);
     for n in 0..2 {
         let mut config = runner(&format!("gpu-{n}"))?;
         config.instance_type = "gpu".try_into()?;
@@ -234,9 +234,9 @@ async fn fall_back(cloud: &MemoryCloud, provisioner: &dyn InstanceProvisioner) -
         let zone = info.placement.zone.as_ref().map_or("?", Zone::as_str);
         println!("          ok: {} is {offering:?}, in zone {zone}", info.id);
     }
-    let sent = cloud.oracle().calls_of(WireCall::Launch) - before;
+    let sent = cloud.oracle().call_count(WireCall::Launch) - before;
     println!(
-        "          {sent} calls for two launches: the second did not ask for what was lacking"
+        "          {sent} calls for two launches: the second one skipped the offering without capacity"
     );
     Ok(())
 }
@@ -253,23 +253,23 @@ fn many(count: u32) -> NonZeroU32 {
     NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN)
 }
 
-/// Tells of two calls that were repeated and went well, and of two that were given up.
-fn tell_spans(calls: &[spans::Fields]) {
+/// Prints the spans of two calls that succeeded after a retry and of two that failed.
+fn print_spans(calls: &[spans::Fields]) {
     let with = |field: &str, without: &str| -> Vec<String> {
-        let some = calls.iter().filter(|call| call.contains_key(field));
-        let those = some.filter(|call| !call.contains_key(without));
-        those.map(in_one_line).take(2).collect()
+        let matching = calls.iter().filter(|call| call.contains_key(field));
+        let matching = matching.filter(|call| !call.contains_key(without));
+        matching.map(format_span).take(2).collect()
     };
-    println!("   spans: {} calls ended, among them these:", calls.len());
+    println!("   spans: {} calls finished, for example:", calls.len());
     for line in with("attempt", "error").iter().chain(&with("error", "")) {
         println!("          {line}");
     }
 }
 
-/// A span in one line: what it is, then the fields that say more.
-fn in_one_line(call: &spans::Fields) -> String {
-    let of = |field: &str| call.get(field).map_or("", String::as_str);
-    let mut line = format!("{} {}", of("otel.name"), of("otel.status_code"));
+/// Formats a span as one line: name, status, then the other fields.
+fn format_span(call: &spans::Fields) -> String {
+    let value = |field: &str| call.get(field).map_or("", String::as_str);
+    let mut line = format!("{} {}", value("otel.name"), value("otel.status_code"));
     for field in [
         "attempt",
         "kind",
@@ -279,7 +279,7 @@ fn in_one_line(call: &spans::Fields) -> String {
         "token_hash",
     ] {
         if call.contains_key(field) {
-            line += &format!(" {field}={}", of(field));
+            line += &format!(" {field}={}", value(field));
         }
     }
     line

@@ -1,5 +1,5 @@
-//! Keeps what the spans of calls say when they end. A real program has a subscriber that sends them
-//! somewhere; `tracing-opentelemetry` understands the same fields.
+//! Collects the fields of the spans of calls when they close. A real program has a subscriber that
+//! exports them; `tracing-opentelemetry` understands the same fields.
 
 use std::{
     collections::BTreeMap,
@@ -21,12 +21,12 @@ use tracing_subscriber::{
 /// The fields of a span.
 pub(crate) type Fields = BTreeMap<&'static str, String>;
 
-/// The calls that ended, as their spans tell.
+/// The spans of the finished calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Calls(Arc<Mutex<Vec<Fields>>>);
 
 impl Calls {
-    /// The calls since this was last asked.
+    /// Removes and returns the collected spans.
     pub(crate) fn take(&self) -> Vec<Fields> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -36,37 +36,40 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Calls {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         if let Some(span) = context.span(id) {
             if span.name() == "fleetwright.call" {
-                let mut seen = Seen::default();
-                attributes.record(&mut seen);
-                span.extensions_mut().insert(seen);
+                let mut collected = Collected::default();
+                attributes.record(&mut collected);
+                span.extensions_mut().insert(collected);
             }
         }
     }
 
     fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
-        with_fields(context.span(id), |seen| values.record(seen));
+        with_fields(context.span(id), |collected| values.record(collected));
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
-        with_fields(context.span(&id), |seen| {
+        with_fields(context.span(&id), |collected| {
             let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            calls.push(std::mem::take(&mut seen.0));
+            calls.push(std::mem::take(&mut collected.0));
         });
     }
 }
 
-fn with_fields<'a, S: LookupSpan<'a>>(span: Option<SpanRef<'a, S>>, see: impl FnOnce(&mut Seen)) {
+fn with_fields<'a, S: LookupSpan<'a>>(
+    span: Option<SpanRef<'a, S>>,
+    work: impl FnOnce(&mut Collected),
+) {
     if let Some(span) = span {
-        if let Some(seen) = span.extensions_mut().get_mut::<Seen>() {
-            see(seen);
+        if let Some(collected) = span.extensions_mut().get_mut::<Collected>() {
+            work(collected);
         }
     }
 }
 
 #[derive(Default)]
-struct Seen(Fields);
+struct Collected(Fields);
 
-impl Visit for Seen {
+impl Visit for Collected {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.0.insert(field.name(), value.to_owned());
     }

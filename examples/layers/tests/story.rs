@@ -1,24 +1,24 @@
-//! The example is run as a person would run it, and must tell its whole story.
+//! Runs the example as a user would and checks its output.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::process::Command;
 
 #[test]
-fn the_layers_show_what_they_do() {
+fn layers_example_prints_every_scenario() {
     let output = Command::new(env!("CARGO_BIN_EXE_layers")).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    let complaints = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}{complaints}");
-    let mut rest = told.lines();
-    for wanted in [
-        "ok: 60 describes at once were 2 calls on the wire",
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stdout}{stderr}");
+    let mut rest = stdout.lines();
+    for expected in [
+        "ok: 60 concurrent describes needed 2 native calls",
         "ok: 20 launched with",
         "15 of 15 launches failed",
         "effect unknown, retry with the same token, code InternalError",
         "ok: the cloud has 15 instances for 15 launches",
         "is \"spot in zone b\", in zone mem-b",
-        "calls for two launches: the second did not ask for what was lacking",
+        "calls for two launches: the second one skipped the offering without capacity",
         "memory launch_instance OK attempt=2 token_hash=",
         "memory launch_instance ERROR",
         "metrics: http://127.0.0.1:",
@@ -27,8 +27,8 @@ fn the_layers_show_what_they_do() {
         "nothing left",
     ] {
         assert!(
-            rest.any(|line| line.contains(wanted)),
-            "{wanted:?} is missing in:\n{told}"
+            rest.any(|line| line.contains(expected)),
+            "{expected:?} is missing in:\n{stdout}"
         );
     }
     for metric in [
@@ -36,21 +36,24 @@ fn the_layers_show_what_they_do() {
         "fleetwright_retries_denied_total",
         "fleetwright_fallbacks_total",
     ] {
-        let line = told.lines().find(|line| line.contains(metric)).unwrap();
+        let line = stdout.lines().find(|line| line.contains(metric)).unwrap();
         let value: f64 = line.rsplit(' ').next().unwrap().parse().unwrap();
         assert!(value > 0.0, "{line}");
     }
 }
 
 #[test]
-fn an_address_that_cannot_be_had_is_told() {
+fn address_in_use_is_reported() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let output = Command::new(env!("CARGO_BIN_EXE_layers"))
         .args(["--listen", &address])
         .output()
         .unwrap();
-    let complaints = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
-    assert!(complaints.contains("give another --listen"), "{complaints}");
+    assert!(
+        stderr.contains("choose another --listen address"),
+        "{stderr}"
+    );
 }

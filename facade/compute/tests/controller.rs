@@ -7,7 +7,7 @@ use fleetwright_compute::instance::{ConditionKind, EventKind, Instance, Instance
 use fleetwright_facade_testkit::{
     TestFacade, flavor, has_condition, image, instance_record, is_running, is_settled,
 };
-use fleetwright_memory::{Capacity, Fault, MemoryCloud, Refused, Rule, WireCall};
+use fleetwright_memory::{Capacity, Fault, MemoryCloud, RefusalReason, Rule, WireCall};
 use fleetwright_region::server::{ChangeMethod, Consent, Field, Health, Phase, Power};
 
 fn kinds(instance: &Instance) -> Vec<EventKind> {
@@ -147,7 +147,7 @@ async fn an_edit_that_turns_destructive_waits_for_consent_and_destroys_nothing()
             assert_eq!(still.status.conditions, found.status.conditions);
             assert_eq!(still.status.applied_generation, 1);
             assert_eq!(machine(&facade, id).await, first);
-            assert_eq!(cloud.oracle().calls_of(WireCall::Reimage), 0);
+            assert_eq!(cloud.oracle().call_count(WireCall::Reimage), 0);
 
             facade.edit(id, |its| its.consent = Consent::Destroy).await;
             let done = facade.until(id, is_running).await;
@@ -162,7 +162,7 @@ async fn an_edit_that_turns_destructive_waits_for_consent_and_destroys_nothing()
 #[tokio::test(start_paused = true)]
 async fn what_is_being_done_is_shown_until_it_is_true() {
     let cloud = MemoryCloud::builder()
-        .without(fleetwright::OptionalVerb::ReimageInstance)
+        .without_verb(fleetwright::OptionalVerb::ReimageInstance)
         .build();
     let facade = TestFacade::on(&cloud).await;
     facade
@@ -253,7 +253,7 @@ async fn an_end_that_the_cloud_refuses_is_told_and_asked_for_again() {
             let network = facade.network("net").await;
             let id = facade.create(network, "web").await.instance.id;
             facade.until(id, is_running).await;
-            let down = Fault::Refused(Refused::BadCredentials);
+            let down = Fault::Refused(RefusalReason::BadCredentials);
             let always = Rule::always(WireCall::Terminate, down);
             cloud.faults().add(always);
             facade.delete(id).await;

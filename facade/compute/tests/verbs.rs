@@ -17,7 +17,7 @@ use fleetwright_facade_testkit::{
     tenant,
 };
 use fleetwright_identity::{Permission, Principal, Resource, Verb};
-use fleetwright_memory::{Fault, Refused, Rule, WireCall};
+use fleetwright_memory::{Fault, RefusalReason, Rule, WireCall};
 use fleetwright_region::{
     ids::ImageId,
     server::{Phase, Power},
@@ -284,7 +284,7 @@ async fn what_a_cloud_does_not_offer_or_cannot_do_now_is_told_so() {
     facade
         .during_region(facade.until_server_phase(id, Phase::Running))
         .await;
-    let busy = Fault::Refused(Refused::Throttled(Duration::from_secs(77)));
+    let busy = Fault::Refused(RefusalReason::Throttled(Duration::from_secs(77)));
     facade
         .cloud
         .faults()

@@ -7,7 +7,9 @@ use fleetwright::{
     CloudInstanceState, InstanceProvisioner as _, LaunchRecord, OptionalVerb, Reboot,
 };
 use fleetwright_facade_testkit::{NamePlanner, TestRegion, bare_server, server_admin, server_id};
-use fleetwright_memory::{Capacity, Fault, MemoryCloud, Phase as When, Refused, Rule, WireCall};
+use fleetwright_memory::{
+    Capacity, Fault, MemoryCloud, Phase as When, RefusalReason, Rule, WireCall,
+};
 use fleetwright_region::{
     ids::{FlavorId, ImageId},
     server::{
@@ -45,7 +47,7 @@ async fn no_capacity_is_said_in_words_and_tried_again_until_there_is_some() {
             assert!(
                 condition
                     .message
-                    .contains("no machine of this kind is free")
+                    .contains("no capacity for this instance type")
             );
             let told = |event: &fleetwright_region::server::Event| {
                 event.kind == EventKind::Failed && event.message == condition.message
@@ -53,7 +55,7 @@ async fn no_capacity_is_said_in_words_and_tried_again_until_there_is_some() {
             assert!(view.server.events.iter().any(told), "{view:#?}");
             assert_eq!(view.phase, Phase::Building);
             tokio::time::sleep(Duration::from_secs(3600)).await;
-            let calls = cloud.oracle().calls_of(WireCall::Launch);
+            let calls = cloud.oracle().call_count(WireCall::Launch);
             assert!((10..30).contains(&calls), "{calls} launches in an hour");
             cloud.operator().set_capacity(Vec::new());
             let view = region.until(id, running).await;
@@ -77,7 +79,7 @@ async fn a_quota_is_told_from_capacity_and_a_cloud_s_time_to_retry_is_kept() {
                 |view: &ServerView| view.server.condition(ConditionKind::QuotaReached).is_some();
             region.until(id, full).await;
             cloud.operator().set_quota(None);
-            let slow = Refused::Throttled(Duration::from_secs(700));
+            let slow = RefusalReason::Throttled(Duration::from_secs(700));
             cloud
                 .faults()
                 .add(Rule::nth(WireCall::Launch, 1, Fault::Refused(slow)));
@@ -87,9 +89,9 @@ async fn a_quota_is_told_from_capacity_and_a_cloud_s_time_to_retry_is_kept() {
             let not_before = view.server.retry.as_ref().unwrap().not_before;
             let wait = not_before - region.clock.now();
             assert!(wait > chrono::TimeDelta::seconds(690), "{wait}");
-            let calls = cloud.oracle().calls_of(WireCall::Launch);
+            let calls = cloud.oracle().call_count(WireCall::Launch);
             tokio::time::sleep(Duration::from_secs(600)).await;
-            assert_eq!(cloud.oracle().calls_of(WireCall::Launch), calls);
+            assert_eq!(cloud.oracle().call_count(WireCall::Launch), calls);
             region.until(id, running).await;
         })
         .await;
@@ -123,7 +125,7 @@ async fn three_machines_that_never_boot_are_enough_until_somebody_asks_for_anoth
             assert_eq!(view.health, Health::Error);
             assert_eq!(view.server.launch.as_ref().unwrap().incarnation, 3);
             tokio::time::sleep(Duration::from_secs(3600)).await;
-            assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 3);
+            assert_eq!(cloud.oracle().call_count(WireCall::Launch), 3);
             region.servers.request_replace(&who, id).await.unwrap();
             let view = region.until(id, running).await;
             assert_eq!(view.server.launch.as_ref().unwrap().incarnation, 4);
@@ -147,10 +149,10 @@ async fn a_machine_that_booted_and_is_gone_is_lost_and_not_launched_again() {
             let view = region.until(id, |view| view.phase == Phase::Lost).await;
             assert_eq!(view.health, Health::Error);
             tokio::time::sleep(Duration::from_secs(3600)).await;
-            assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 1);
+            assert_eq!(cloud.oracle().call_count(WireCall::Launch), 1);
             region.servers.request_replace(&who, id).await.unwrap();
             region.until(id, running).await;
-            assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 2);
+            assert_eq!(cloud.oracle().call_count(WireCall::Launch), 2);
         })
         .await;
 }
@@ -177,7 +179,7 @@ async fn a_launch_whose_answer_is_lost_is_found_by_its_token() {
             assert!(matches!(found, LaunchRecord::Found(machines) if machines.len() == 1));
         })
         .await;
-    assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 1);
+    assert_eq!(cloud.oracle().call_count(WireCall::Launch), 1);
     assert_eq!(live(&cloud), 1);
 }
 
@@ -196,7 +198,7 @@ async fn what_the_region_cannot_launch_is_refused_in_words_until_it_is_changed()
             let condition = view.server.condition(ConditionKind::Refused).unwrap();
             let words = "flavor huge is not in the catalog of region north";
             assert!(condition.message.contains(words), "{condition:?}");
-            assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 0);
+            assert_eq!(cloud.oracle().call_count(WireCall::Launch), 0);
             let (spec, keep) = (bare_server(1).spec, Consent::KeepEverything);
             region
                 .servers
@@ -235,7 +237,7 @@ async fn what_is_stopped_or_started_outside_is_brought_back() {
             region.until(id, stopped).await;
         })
         .await;
-    assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 1);
+    assert_eq!(cloud.oracle().call_count(WireCall::Launch), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -243,7 +245,7 @@ async fn the_least_destructive_way_that_the_cloud_offers_is_taken() {
     for without in [None, Some(OptionalVerb::ResizeInstance)] {
         let mut builder = MemoryCloud::builder();
         if let Some(verb) = without {
-            builder = builder.without(verb);
+            builder = builder.without_verb(verb);
         }
         let cloud = builder.build();
         let region = region(&cloud);
@@ -397,7 +399,7 @@ async fn a_new_process_goes_on_where_the_old_one_was_dropped() {
     assert!(next.read(id).await.server.machine.is_none());
     next.during(next.until(id, running)).await;
     assert_eq!(live(&cloud), 1);
-    assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 1);
+    assert_eq!(cloud.oracle().call_count(WireCall::Launch), 1);
     let machine = cloud.oracle().instances().remove(0).info;
     assert_eq!(machine.state, CloudInstanceState::Running);
 }

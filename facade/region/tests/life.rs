@@ -16,7 +16,7 @@ async fn a_server_lives_its_whole_life_on_the_memory_cloud() {
         .build();
     let region = TestRegion::new(Arc::new(cloud.provisioner()));
     fleetwright_facade_testkit::lifecycle::run_server_lifecycle(&region).await;
-    assert!(cloud.oracle().leftovers().is_nothing());
+    assert!(cloud.oracle().leftovers().is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use fleetwright_facade_testkit::{
 use fleetwright_identity::{
     Actor, ActorName, Binding, Permission, Principal, Resource, Role, RoleName, Roles, Scope, Verb,
 };
-use fleetwright_memory::{Fault, MemoryCloud, Phase as When, Refused, Rule, WireCall};
+use fleetwright_memory::{Fault, MemoryCloud, Phase as When, RefusalReason, Rule, WireCall};
 use fleetwright_region::{
     machine::{MachineAccess, MachineError},
     secret::SshKeys,
@@ -194,7 +194,7 @@ async fn what_cannot_be_asked_now_is_told_with_what_it_takes_in_every_phase() {
         [output, session, "ok".to_owned(), snapshot]
     };
     assert_eq!(answers(&facade).await, waits("not launched yet"));
-    let busy = Fault::Refused(Refused::Throttled(Duration::from_secs(1)));
+    let busy = Fault::Refused(RefusalReason::Throttled(Duration::from_secs(1)));
     cloud.faults().add(Rule::nth(WireCall::Launch, 1, busy));
     facade
         .region()
@@ -285,11 +285,11 @@ async fn a_cloud_s_trouble_is_told_with_a_time_to_ask_again() {
     facade.running_server().await;
     let faults = [
         (
-            Fault::Refused(Refused::Throttled(Duration::from_secs(77))),
+            Fault::Refused(RefusalReason::Throttled(Duration::from_secs(77))),
             77,
         ),
-        (Fault::Refused(Refused::AccessDenied), 15),
-        (Fault::Refused(Refused::BadCredentials), 15),
+        (Fault::Refused(RefusalReason::AccessDenied), 15),
+        (Fault::Refused(RefusalReason::BadCredentials), 15),
         (Fault::Lost(When::Before), 15),
         (Fault::ServerError(When::After), 15),
         (Fault::Malformed, 15),
@@ -326,7 +326,7 @@ async fn what_a_region_does_not_have_is_told_as_such() {
     let builder = MemoryCloud::builder();
     let cloud = optional
         .into_iter()
-        .fold(builder, |builder, verb| builder.without(verb));
+        .fold(builder, |builder, verb| builder.without_verb(verb));
     let cloud = cloud.build();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;

@@ -8,7 +8,7 @@ use fleetwright_facade_testkit::{
     RecordedMetrics, TestFacade, TestRegion, bare_server, new_snapshot, operator, server_admin,
     server_id, server_user, tenant,
 };
-use fleetwright_memory::{Fault, MemoryCloud, Refused, Rule, WireCall};
+use fleetwright_memory::{Fault, MemoryCloud, RefusalReason, Rule, WireCall};
 use fleetwright_region::{
     controller::tags,
     monitor::Sweep,
@@ -21,7 +21,7 @@ async fn everything_that_an_operator_should_see_is_counted() {
     let _guard = metrics::set_default_local_recorder(&recorded);
     let metric = |name: &str| recorded.get(&format!("fleetwright_region_{name}"));
     let cloud = MemoryCloud::new();
-    let busy = Fault::Refused(Refused::Throttled(Duration::from_secs(1)));
+    let busy = Fault::Refused(RefusalReason::Throttled(Duration::from_secs(1)));
     cloud
         .faults()
         .add(Rule::nth(WireCall::Launch, 1, busy.clone()));
@@ -89,7 +89,7 @@ async fn what_is_asked_of_machines_is_counted_by_verb_and_outcome() {
     machines.console_output(&who, id, None).await.unwrap();
     machines.ssh_key(&who, id).await.unwrap();
     machines.snapshot(&who, id, &new_snapshot()).await.unwrap();
-    let lost = Fault::Refused(Refused::Throttled(Duration::from_secs(1)));
+    let lost = Fault::Refused(RefusalReason::Throttled(Duration::from_secs(1)));
     cloud
         .faults()
         .add(Rule::nth(WireCall::Snapshot, 1, lost.clone()));

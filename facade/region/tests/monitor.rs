@@ -165,14 +165,14 @@ async fn more_absent_machines_than_are_believed_freeze_the_monitor() {
         cloud.operator().terminate(machine).unwrap();
     }
     tokio::time::sleep(Duration::from_secs(60)).await;
-    let calls = cloud.oracle().calls_of(WireCall::Describe);
+    let calls = cloud.oracle().call_count(WireCall::Describe);
     let findings = region.monitor.scan().await.unwrap();
     let why = findings.frozen.unwrap();
     assert_eq!(
         why,
         "3 machines are absent at once, more than the limit of 2"
     );
-    assert_eq!(cloud.oracle().calls_of(WireCall::Describe), calls);
+    assert_eq!(cloud.oracle().call_count(WireCall::Describe), calls);
     assert!(findings.drift.is_empty());
     let region = region.policy(|policy| policy.limit = Limit::new(3, 10));
     let findings = region.monitor.scan().await.unwrap();

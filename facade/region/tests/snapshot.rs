@@ -9,7 +9,7 @@ use fleetwright_facade_testkit::{
     stores::{InterceptedStore, RandomDelays},
     tenant,
 };
-use fleetwright_memory::{Fault, MemoryCloud, Phase as When, Refused, Rule, WireCall};
+use fleetwright_memory::{Fault, MemoryCloud, Phase as When, RefusalReason, Rule, WireCall};
 use fleetwright_region::{
     catalog::{Image, ImageState, Origin, Visibility},
     ids::ImageId,
@@ -101,7 +101,7 @@ async fn a_server_is_copied_and_another_one_is_launched_from_the_copy() {
         () = facade.during_region(story) => {}
         () = facade.region().snapshots.run() => panic!("it works until it is dropped"),
     }
-    assert_eq!(cloud.oracle().calls_of(WireCall::Snapshot), 1);
+    assert_eq!(cloud.oracle().call_count(WireCall::Snapshot), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -250,7 +250,7 @@ async fn a_cloud_in_trouble_is_asked_again_until_it_does_it_or_patience_ends() {
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
     let who = operator();
-    let busy = Fault::Refused(Refused::Throttled(Duration::from_secs(700)));
+    let busy = Fault::Refused(RefusalReason::Throttled(Duration::from_secs(700)));
     cloud.faults().add(Rule::nth(WireCall::Snapshot, 1, busy));
     cloud
         .faults()
@@ -270,7 +270,7 @@ async fn a_cloud_in_trouble_is_asked_again_until_it_does_it_or_patience_ends() {
             "{waiting:#?}"
         );
         assert_eq!(
-            cloud.oracle().calls_of(WireCall::Snapshot),
+            cloud.oracle().call_count(WireCall::Snapshot),
             1,
             "it said when"
         );
@@ -291,7 +291,7 @@ async fn a_cloud_in_trouble_is_asked_again_until_it_does_it_or_patience_ends() {
 
     let mut hopeless = new_snapshot();
     hopeless.image = ImageId::new("hopeless").unwrap();
-    let down = Fault::Refused(Refused::AccessDenied);
+    let down = Fault::Refused(RefusalReason::AccessDenied);
     cloud.faults().add(Rule::always(WireCall::Snapshot, down));
     let asked = facade
         .machines
@@ -310,7 +310,7 @@ async fn a_cloud_in_trouble_is_asked_again_until_it_does_it_or_patience_ends() {
     };
     assert_eq!(failed.state, ImageState::Failed);
     assert!(last_error(&failed).starts_with("gave up: "), "{failed:#?}");
-    let calls = cloud.oracle().calls_of(WireCall::Snapshot);
+    let calls = cloud.oracle().call_count(WireCall::Snapshot);
     assert!((50..200).contains(&calls), "{calls} calls in six hours");
 }
 

@@ -43,7 +43,7 @@ async fn from_two_files_to_a_running_server_and_back_to_nothing() {
     let cloud = MemoryCloud::builder()
         .latency(Duration::from_millis(20))
         .read_lag(Duration::from_secs(2))
-        .without(fleetwright::OptionalVerb::ResizeInstance)
+        .without_verb(fleetwright::OptionalVerb::ResizeInstance)
         .build();
     let facade = TestFacade::new().await;
     let alice = server_user(tenant(1, 1));
@@ -95,7 +95,7 @@ async fn from_two_files_to_a_running_server_and_back_to_nothing() {
         assert_eq!(gone, Deletion::Deleted);
     };
     facade.during_region(story).await;
-    assert!(cloud.oracle().leftovers().is_nothing());
+    assert!(cloud.oracle().leftovers().is_empty());
     for kind in ["server", "server-key", "network", "security-group"] {
         assert_eq!(facade.count(kind).await, 0, "{kind}");
     }
@@ -142,5 +142,5 @@ async fn a_flavor_that_left_the_file_is_still_launched_for_whoever_has_it() {
         facade.until_server_gone().await;
     };
     facade.during_region(story).await;
-    assert!(cloud.oracle().leftovers().is_nothing());
+    assert!(cloud.oracle().leftovers().is_empty());
 }

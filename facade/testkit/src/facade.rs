@@ -563,7 +563,7 @@ impl TestFacade {
         }
         self.assert_balanced(0).await;
         let left = self.cloud.oracle().leftovers();
-        assert!(left.is_nothing(), "{left:?}");
+        assert!(left.is_empty(), "{left:?}");
     }
 
     /// Checks that there are this many instances, each with its allocation, and that the ledger's totals are their sum.

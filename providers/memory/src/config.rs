@@ -1,7 +1,8 @@
 //! The knobs of the simulated cloud.
 //!
-//! Owns what a test or a program may turn before the cloud begins; what changes during its life is
-//! the [`Operator`](crate::Operator)'s. Everything is deterministic from the seed.
+//! Owns the settings that are fixed when the cloud is built. The
+//! [`Operator`](crate::Operator) changes the ones that can change later. All randomness comes from
+//! the seed, so the same seed and the same calls give the same results.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,22 +19,35 @@ use fleetwright_chaos::{Clock, TokioClock};
 
 use crate::{MemoryCloud, wire::WireCall};
 
-/// How long the cloud takes to carry things out.
+/// How long each transition of an instance takes.
+///
+/// The defaults are 5 s to boot, 3 s to stop, 2 s to terminate and 8 s to reimage.
+///
+/// ```
+/// use fleetwright_memory::Timing;
+/// use std::time::Duration;
+///
+/// let mut timing = Timing::all(Duration::from_secs(1));
+/// timing.boot = Duration::from_secs(30);
+/// assert_eq!(timing.stop, Duration::from_secs(1));
+/// assert_eq!(Timing::default().boot, Duration::from_secs(5));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timing {
-    /// From launch to running, and from start to running.
+    /// From launch to running, and from start to running. Default: 5 s.
     pub boot: Duration,
-    /// From stop to stopped.
+    /// From stop to stopped. Default: 3 s.
     pub stop: Duration,
-    /// From terminate to terminated.
+    /// From terminate to terminated. Default: 2 s.
     pub terminate: Duration,
-    /// For how long a running instance is pending while it is reimaged.
+    /// How long a running instance is pending while it is reimaged. Default: 8 s.
     pub reimage: Duration,
 }
 
 impl Timing {
-    /// Everything takes `duration`.
+    /// Every transition takes `duration`. Zero is allowed: a transition is then complete at the next
+    /// call.
     pub const fn all(duration: Duration) -> Self {
         Self {
             boot: duration,
@@ -57,22 +71,36 @@ impl Default for Timing {
     }
 }
 
-/// A limit on how many machines of a kind can run at once. Unset fields mean any.
+/// A limit on how many machines of a kind can be in use at once. An unset field matches any value.
+///
+/// An instance uses a machine from its launch or start until it is stopped or terminated. If
+/// several limits match, all of them apply. A launch beyond a limit fails with
+/// [`ErrorKind::Capacity`](fleetwright::ErrorKind::Capacity).
+///
+/// ```
+/// use fleetwright::{Market, Zone};
+/// use fleetwright_memory::{Capacity, MemoryCloud};
+///
+/// let spot = Capacity::of(10).in_zone(Zone::new("mem-a")?).on_market(Market::Spot);
+/// let cloud = MemoryCloud::builder().capacity(Capacity::of(100)).capacity(spot).build();
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capacity {
-    /// Of this type.
+    /// Applies to this type only. Default: every type.
     pub instance_type: Option<InstanceType>,
-    /// In this zone.
+    /// Applies to this zone only. Default: every zone.
     pub zone: Option<Zone>,
-    /// On this market.
+    /// Applies to this market only. Default: every market.
     pub market: Option<Market>,
-    /// The most that run at once.
+    /// The largest number of machines in use at once. 0 means that nothing can be launched.
     pub machines: u64,
 }
 
 impl Capacity {
-    /// At most `machines` in all; narrow it with the public fields.
+    /// Limits all machines to `machines`. Narrow it with [`of_type`](Self::of_type),
+    /// [`in_zone`](Self::in_zone) and [`on_market`](Self::on_market).
     pub fn of(machines: u64) -> Self {
         Self {
             machines,
@@ -80,21 +108,21 @@ impl Capacity {
         }
     }
 
-    /// Of this type only.
+    /// Applies the limit to this type only.
     #[must_use]
     pub fn of_type(mut self, instance_type: InstanceType) -> Self {
         self.instance_type = Some(instance_type);
         self
     }
 
-    /// In this zone only.
+    /// Applies the limit to this zone only.
     #[must_use]
     pub fn in_zone(mut self, zone: Zone) -> Self {
         self.zone = Some(zone);
         self
     }
 
-    /// On this market only.
+    /// Applies the limit to this market only.
     #[must_use]
     pub fn on_market(mut self, market: Market) -> Self {
         self.market = Some(market);
@@ -102,7 +130,27 @@ impl Capacity {
     }
 }
 
-/// Builds a [`MemoryCloud`]. The defaults are a well-behaved cloud.
+/// Builds a [`MemoryCloud`]. The defaults describe a well-behaved cloud: consistent reads, no
+/// latency, no throttling, no limits, every optional verb.
+///
+/// # Example
+///
+/// A slow, eventually consistent cloud with a quota:
+///
+/// ```
+/// use fleetwright_memory::{MemoryCloud, Timing, WireCall};
+/// use std::{num::NonZeroU32, time::Duration};
+///
+/// let cloud = MemoryCloud::builder()
+///     .seed(42)
+///     .timing(Timing::all(Duration::from_secs(60)))
+///     .latency(Duration::from_millis(80))
+///     .read_lag(Duration::from_secs(5))
+///     .quota(20)
+///     .throttle(WireCall::Describe, Duration::from_millis(100), NonZeroU32::MIN)
+///     .build();
+/// assert!(cloud.oracle().leftovers().is_empty());
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct MemoryCloudBuilder {
@@ -113,21 +161,27 @@ pub struct MemoryCloudBuilder {
 #[derive(Clone, Debug)]
 pub(crate) struct Knobs {
     pub(crate) seed: u64,
+    /// `None` is tokio's clock.
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) capabilities: Capabilities,
     pub(crate) timing: Timing,
     pub(crate) latency: Duration,
+    /// The zones; launches without a zone use the first one.
     pub(crate) zones: Vec<Zone>,
+    /// The catalog of types; empty accepts all.
     pub(crate) types: BTreeSet<InstanceType>,
+    /// The catalog of images; empty accepts all.
     pub(crate) images: BTreeSet<ImageId>,
+    /// The default for launches that request neither.
     pub(crate) public_address: PublicAddress,
     pub(crate) quota: Option<u64>,
     pub(crate) capacity: Vec<Capacity>,
+    /// Period and burst of each throttled call.
     pub(crate) buckets: BTreeMap<WireCall, (Duration, NonZeroU32)>,
 }
 
 impl MemoryCloudBuilder {
-    /// The knobs of a well-behaved cloud.
+    /// Returns a builder with the default of every knob.
     pub(crate) fn new() -> Self {
         const HOUR: Duration = Duration::from_secs(3600);
         let mut tags = TagLimits::new(50, 128, 256);
@@ -160,113 +214,135 @@ impl MemoryCloudBuilder {
         }
     }
 
-    /// Where all chance comes from: ids, lags, console sessions.
+    /// Sets the seed of all randomness: ids, read lags, console sessions. Default: 0.
+    ///
+    /// Separate generators serve ids and lags, so additional reads do not change the ids of later
+    /// launches.
     pub fn seed(self, seed: u64) -> Self {
         self.set(|knobs| knobs.seed = seed)
     }
 
-    /// The clock that transitions run on; tokio's unless set.
+    /// Sets the clock of the cloud: transitions, throttling and dates follow it. Default: tokio's
+    /// clock, starting when the cloud is built.
+    ///
+    /// A [`ManualClock`](crate::ManualClock) advances only when the test advances it. The waits
+    /// of a handle ([`latency`](Self::latency), the consistency window) use tokio's clock in any
+    /// case.
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         self.set(|knobs| knobs.clock = Some(clock))
     }
 
-    /// How long transitions take.
+    /// Sets how long transitions take. Default: [`Timing::default`].
     pub fn timing(self, timing: Timing) -> Self {
         self.set(|knobs| knobs.timing = timing)
     }
 
-    /// How long a call is on the wire, half of it each way.
+    /// Sets the network time of a call; half of it passes before the cloud handles the call, half
+    /// after. Default: zero.
     pub fn latency(self, latency: Duration) -> Self {
         self.set(|knobs| knobs.latency = latency)
     }
 
-    /// Declares a consistency window, and lets every read lag by chance up to all of it.
+    /// Declares a consistency window and makes every read lag by a random duration up to the whole
+    /// window. Default: zero, every read is current.
     pub fn read_lag(self, window: Duration) -> Self {
         self.set(|knobs| knobs.capabilities.consistency_window = window)
     }
 
-    /// How many instances a page of a list holds.
+    /// Sets the number of instances in one page of a list. Default: 100.
     pub fn page_size(self, size: NonZeroUsize) -> Self {
         self.set(|knobs| knobs.capabilities.page_size = size)
     }
 
-    /// How many ids a batch call takes.
+    /// Sets how many ids one batch call takes. Longer batches are split. Default: 1,000.
     pub fn batch_size(self, size: NonZeroUsize) -> Self {
         self.set(|knobs| knobs.capabilities.batch_size = size)
     }
 
-    /// What a batch launch does when only a part can be had.
-    pub fn batch_launch(self, how: BatchLaunch) -> Self {
-        self.set(|knobs| knobs.capabilities.batch_launch = how)
+    /// Sets what a batch launch does if only some of its instances can be created. Default:
+    /// [`BatchLaunch::AllOrNothing`].
+    pub fn batch_launch(self, mode: BatchLaunch) -> Self {
+        self.set(|knobs| knobs.capabilities.batch_launch = mode)
     }
 
-    /// For how long a token is remembered after its instances are terminated.
-    pub fn token_after_terminate(self, memory: Duration) -> Self {
-        self.set(|knobs| knobs.capabilities.token_after_terminate = memory)
+    /// Sets how long a launch token is kept after its last instance is terminated. Until then, a
+    /// launch with the token fails with
+    /// [`ErrorKind::TokenSpent`](fleetwright::ErrorKind::TokenSpent). Default: 1 h.
+    pub fn token_after_terminate(self, retention: Duration) -> Self {
+        self.set(|knobs| knobs.capabilities.token_after_terminate = retention)
     }
 
-    /// For how long a terminated instance lingers before it vanishes.
-    pub fn terminated_visible(self, memory: Duration) -> Self {
-        self.set(|knobs| knobs.capabilities.terminated_visible = memory)
+    /// Sets how long a terminated instance is still visible to reads. Default: 1 h.
+    pub fn terminated_visible(self, retention: Duration) -> Self {
+        self.set(|knobs| knobs.capabilities.terminated_visible = retention)
     }
 
-    /// The shortest time between two polls that the cloud declares.
-    pub fn poll_interval(self, tick: Duration) -> Self {
-        self.set(|knobs| knobs.capabilities.poll_interval = tick)
+    /// Sets the shortest time between two polls that the cloud declares. Default: 100 ms.
+    pub fn poll_interval(self, interval: Duration) -> Self {
+        self.set(|knobs| knobs.capabilities.poll_interval = interval)
     }
 
-    /// Adds a zone. The first one is where launches go that name none; without any, there are
-    /// `mem-a` and `mem-b`.
+    /// Adds a zone. Launches without a zone use the first one. Default: `mem-a` and `mem-b`, which
+    /// the first added zone replaces.
     pub fn zone(self, zone: Zone) -> Self {
         self.set(|knobs| knobs.zones.push(zone))
     }
 
-    /// Offers a type. Once one is offered, all others are refused; without any, every type is.
+    /// Adds an instance type to the catalog. Types outside a non-empty catalog are refused with
+    /// [`ErrorKind::Invalid`](fleetwright::ErrorKind::Invalid). Default: empty, every type is
+    /// accepted.
     pub fn offer_type(self, instance_type: InstanceType) -> Self {
         self.set(|knobs| knobs.types.extend([instance_type]))
     }
 
-    /// Offers an image. Once one is offered, all others are refused; without any, every image is.
+    /// Adds an image to the catalog. Images outside a non-empty catalog are refused, except
+    /// snapshots of this account. Default: empty, every image is accepted.
     pub fn offer_image(self, image: ImageId) -> Self {
         self.set(|knobs| knobs.images.extend([image]))
     }
 
-    /// The most instances the account may have that are not terminated.
+    /// Limits the number of instances that are not terminated. Default: no limit.
     pub fn quota(self, instances: u64) -> Self {
         self.set(|knobs| knobs.quota = Some(instances))
     }
 
-    /// Limits how many machines of a kind run at once. Every limit that fits a machine counts.
+    /// Adds a limit on machines in use. Every limit that matches a machine applies. Default: no
+    /// limit.
     pub fn capacity(self, capacity: Capacity) -> Self {
         self.set(|knobs| knobs.capacity.push(capacity))
     }
 
-    /// Throttles a call: `burst` at once, then one every `period`.
+    /// Throttles a call with a token bucket: `burst` calls at once, then one every `period`. The
+    /// error says when the next call is possible. Default: no throttling.
     pub fn throttle(self, call: WireCall, period: Duration, burst: NonZeroU32) -> Self {
         self.set(|knobs| knobs.buckets.extend([(call, (period, burst))]))
     }
 
-    /// Leaves an optional verb out.
-    pub fn without(self, verb: OptionalVerb) -> Self {
+    /// Removes an optional verb: it is not declared, and calling it fails with
+    /// [`ErrorKind::Unsupported`](fleetwright::ErrorKind::Unsupported). Default: all verbs work.
+    pub fn without_verb(self, verb: OptionalVerb) -> Self {
         self.set(|knobs| {
             knobs.capabilities.verbs.remove(&verb);
         })
     }
 
-    /// Gives public addresses only to launches that ask for one; otherwise all get one unless they
-    /// ask for none.
-    pub fn without_public_addresses(self) -> Self {
+    /// Assigns public addresses only to launches that request one. Default: every instance gets one
+    /// unless its launch requests none.
+    pub fn public_addresses_on_request(self) -> Self {
         self.set(|knobs| knobs.public_address = PublicAddress::Absent)
     }
 
-    /// Leaves a field of the placement out.
+    /// Removes a placement field: it is not declared, and launches that set it are refused. Default:
+    /// all fields are declared.
     pub fn without_placement(self, field: PlacementField) -> Self {
         self.set(|knobs| {
             knobs.capabilities.placement.remove(&field);
         })
     }
 
-    /// Begins the cloud: an empty account.
+    /// Builds the cloud with an empty account.
+    ///
+    /// Without a [`clock`](Self::clock), call it inside a tokio runtime with time enabled.
     pub fn build(mut self) -> MemoryCloud {
         if self.knobs.zones.is_empty() {
             self.knobs.zones.extend(
@@ -280,9 +356,10 @@ impl MemoryCloudBuilder {
             .clock
             .clone()
             .unwrap_or_else(|| Arc::new(TokioClock::new()));
-        MemoryCloud::begin(self.knobs, clock)
+        MemoryCloud::from_knobs(self.knobs, clock)
     }
 
+    /// Applies a change of the knobs.
     fn set(mut self, change: impl FnOnce(&mut Knobs)) -> Self {
         change(&mut self.knobs);
         self

@@ -1,13 +1,13 @@
-//! What the simulated cloud answers, in the shared words. Pure.
+//! Converts the cloud's own types to those of the core. Pure: no clock, no state.
 
 use fleetwright::{InstanceInfo, LaunchRecord, Placement};
 
 use crate::{engine::View, state::normalize};
 
-/// The info of an instance. `native` overrides its native state, for a cloud that says something
-/// nobody knows.
+/// Converts a view to the info of an instance. `native` overrides its native state, to simulate a
+/// state that the provider does not know.
 pub(crate) fn info(view: View, native: Option<&str>) -> InstanceInfo {
-    let word = native.unwrap_or(view.version.state.word());
+    let word = native.unwrap_or(view.version.state.as_str());
     let mut info = InstanceInfo::new(view.id, normalize(word));
     info.native_state = Some(word.to_owned());
     info.state_reason = view.version.reason.map(|reason| reason.to_string());
@@ -28,7 +28,10 @@ pub(crate) fn info(view: View, native: Option<&str>) -> InstanceInfo {
     info
 }
 
-/// The record of a launch: `None` where the cloud shows none, empty where only the token is left.
+/// Converts the views of a launch to its record.
+///
+/// `None` means that the read shows no launch; an empty list means that the token is known and all
+/// of its instances have been purged.
 pub(crate) fn launch_record(views: Option<Vec<View>>, native: Option<&str>) -> LaunchRecord {
     match views {
         None => LaunchRecord::NotFound,

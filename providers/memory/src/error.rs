@@ -1,4 +1,7 @@
-//! The native refusals of the simulated cloud, and the shared error each becomes. Pure.
+//! The native errors of the simulated cloud, and their mapping to [`ProvisionError`]. Pure.
+//!
+//! Every native error is a refusal: the call changed nothing. Errors with an unknown effect come
+//! from the [wire](crate::wire) only.
 
 use std::time::Duration;
 
@@ -9,45 +12,55 @@ use fleetwright::{
 
 use crate::state::{NativeState, normalize};
 
-/// Why the cloud refused a call. A refused call changed nothing.
+/// The reason why the cloud refused a call. A refused call changed nothing.
 #[derive(Clone, Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum NativeError {
+    /// A value is invalid, or outside the catalog or the declared limits.
     Invalid(InvalidValue),
+    /// No record of the instance is visible.
     NoSuchInstance(InstanceId),
+    /// The call is not possible in this state; `needed` names the states in which it is.
     WrongState {
         id: InstanceId,
         state: NativeState,
         needed: &'static str,
     },
-    Busy {
-        id: InstanceId,
-        after: Duration,
-    },
+    /// A transition has to finish first.
+    Busy { id: InstanceId, after: Duration },
+    /// The token was used with another config.
     TokenMismatch(LaunchToken),
+    /// The instances of the token are terminating or terminated.
     TokenSpent(LaunchToken),
-    NameTaken {
-        name: String,
-    },
+    /// The name belongs to a snapshot of another instance.
+    NameTaken { name: String },
+    /// No machine of the offering is free.
     NoCapacity {
         instance_type: InstanceType,
         zone: Zone,
         market: Market,
     },
+    /// No machine is free at all; only injected by a fault.
     NoCapacityAnywhere,
+    /// The quota of the account is reached.
     QuotaExceeded {
         used: u64,
-        asked: u64,
+        requested: u64,
         limit: u64,
     },
+    /// The address pool is exhausted.
     NoAddressLeft,
+    /// Too many calls; the next one is possible after this time.
     Throttled(Duration),
+    /// The credentials have expired; only injected by a fault.
     BadCredentials,
+    /// The credentials do not allow the call; only injected by a fault.
     AccessDenied,
+    /// The zone is unreachable.
     ZoneDown(Zone),
 }
 
-impl Refusal {
-    /// The cloud's code for it.
+impl NativeError {
+    /// Returns the cloud's error code, which callers see as the native code.
     pub(crate) const fn code(&self) -> &'static str {
         match self {
             Self::Invalid(_) => "InvalidParameter",
@@ -67,7 +80,8 @@ impl Refusal {
         }
     }
 
-    /// The shared error. `window` is how long "not found" proves nothing.
+    /// Converts to the error of the core. Within `window`, the consistency window, "not found" may be
+    /// a stale read, so the error then advises a retry after it.
     pub(crate) fn into_error(self, call: &Call, window: Duration) -> ProvisionError {
         let code = self.code();
         let error = match self {
@@ -75,17 +89,20 @@ impl Refusal {
             Self::NoSuchInstance(id) if window.is_zero() => call.not_found(&id),
             Self::NoSuchInstance(id) => call.not_found(&id).retry_after(window),
             Self::WrongState { id, state, needed } => {
-                call.wrong_state(&id, normalize(state.word()), needed)
+                call.wrong_state(&id, normalize(state.as_str()), needed)
             }
             Self::Busy { id, after } => {
-                let message = format!("instance {id} is still stopping; try again when it has");
+                let message = format!("instance {id} is still stopping; retry when it is stopped");
                 call.conflict(&message, RetryAdvice::After(after))
                     .with_scope(Scope::Instance(id))
             }
             Self::TokenMismatch(token) => call.token_conflict(&token),
             Self::TokenSpent(token) => call.token_spent(&token),
             Self::NameTaken { name } => {
-                let message = format!("another image is named {name}; choose another name");
+                let message = format!(
+                    "the image name {name} belongs to a snapshot of another instance; \
+                     choose another name"
+                );
                 call.conflict(&message, RetryAdvice::Never)
             }
             Self::NoCapacity {
@@ -93,7 +110,8 @@ impl Refusal {
                 zone,
                 market,
             } => {
-                let message = "no machine of this kind is free there; try another or later";
+                let message = "no capacity for this instance type, zone and market; \
+                               try another offering, or retry later";
                 let (instance_type, zone, market) = (Some(instance_type), Some(zone), Some(market));
                 call.capacity(
                     Scope::Offering {
@@ -105,24 +123,30 @@ impl Refusal {
                 )
             }
             Self::NoCapacityAnywhere => {
-                call.capacity(Scope::Region, "no machine is free; try later")
+                call.capacity(Scope::Region, "no capacity in the region; retry later")
             }
-            Self::QuotaExceeded { used, asked, limit } => {
+            Self::QuotaExceeded {
+                used,
+                requested,
+                limit,
+            } => {
                 let message = format!(
-                    "{used} of {limit} instances are in use and {asked} more were asked for; \
+                    "{used} of {limit} instances are in use and {requested} more were requested; \
                      terminate some or raise the quota"
                 );
                 call.quota(Scope::Account, &message)
             }
             Self::NoAddressLeft => call.quota(
                 Scope::Region,
-                "every address is in use; terminate something",
+                "all addresses are in use; terminate instances to free some",
             ),
             Self::Throttled(delay) => call.throttled(delay),
-            Self::BadCredentials => call.unauthenticated("the credentials expired; renew them"),
-            Self::AccessDenied => call.forbidden("these credentials do not allow the call"),
+            Self::BadCredentials => {
+                call.unauthenticated("the credentials have expired; renew them")
+            }
+            Self::AccessDenied => call.forbidden("the credentials do not allow this call"),
             Self::ZoneDown(zone) => {
-                let message = "the zone cannot be reached; try another or later";
+                let message = "the zone is unreachable; try another zone, or retry later";
                 call.unavailable(Effect::None, message)
                     .with_scope(Scope::zone(zone))
             }
@@ -137,59 +161,62 @@ mod tests {
     use fleetwright::{ErrorKind, Operation, Problem};
 
     #[test]
-    fn every_refusal_has_its_kind_and_changes_nothing() {
+    fn every_native_error_maps_to_its_kind_without_effect() {
         let id = InstanceId::new("i-1").unwrap();
         let token = LaunchToken::new("t").unwrap();
         let (zone, instance_type) = (Zone::new("a").unwrap(), InstanceType::new("s").unwrap());
         let second = Duration::from_secs(1);
         let cases = [
             (
-                Refusal::Invalid(InvalidValue::new("x", Problem::Empty)),
+                NativeError::Invalid(InvalidValue::new("x", Problem::Empty)),
                 ErrorKind::Invalid,
             ),
-            (Refusal::NoSuchInstance(id.clone()), ErrorKind::NotFound),
+            (NativeError::NoSuchInstance(id.clone()), ErrorKind::NotFound),
             (
-                Refusal::WrongState {
+                NativeError::WrongState {
                     id: id.clone(),
                     state: NativeState::Active,
                     needed: "stopped",
                 },
                 ErrorKind::WrongState,
             ),
-            (Refusal::Busy { id, after: second }, ErrorKind::Conflict),
+            (NativeError::Busy { id, after: second }, ErrorKind::Conflict),
             (
-                Refusal::TokenMismatch(token.clone()),
+                NativeError::TokenMismatch(token.clone()),
                 ErrorKind::TokenConflict,
             ),
-            (Refusal::TokenSpent(token), ErrorKind::TokenSpent),
-            (Refusal::NameTaken { name: "n".into() }, ErrorKind::Conflict),
+            (NativeError::TokenSpent(token), ErrorKind::TokenSpent),
             (
-                Refusal::NoCapacity {
+                NativeError::NameTaken { name: "n".into() },
+                ErrorKind::Conflict,
+            ),
+            (
+                NativeError::NoCapacity {
                     instance_type,
                     zone: zone.clone(),
                     market: Market::Spot,
                 },
                 ErrorKind::Capacity,
             ),
-            (Refusal::NoCapacityAnywhere, ErrorKind::Capacity),
+            (NativeError::NoCapacityAnywhere, ErrorKind::Capacity),
             (
-                Refusal::QuotaExceeded {
+                NativeError::QuotaExceeded {
                     used: 4,
-                    asked: 2,
+                    requested: 2,
                     limit: 5,
                 },
                 ErrorKind::Quota,
             ),
-            (Refusal::NoAddressLeft, ErrorKind::Quota),
-            (Refusal::Throttled(second), ErrorKind::Throttled),
-            (Refusal::BadCredentials, ErrorKind::Unauthenticated),
-            (Refusal::AccessDenied, ErrorKind::Forbidden),
-            (Refusal::ZoneDown(zone), ErrorKind::Unavailable),
+            (NativeError::NoAddressLeft, ErrorKind::Quota),
+            (NativeError::Throttled(second), ErrorKind::Throttled),
+            (NativeError::BadCredentials, ErrorKind::Unauthenticated),
+            (NativeError::AccessDenied, ErrorKind::Forbidden),
+            (NativeError::ZoneDown(zone), ErrorKind::Unavailable),
         ];
         let call = Call::new("memory", Operation::LaunchInstance);
-        for (refusal, kind) in cases {
-            let code = refusal.code();
-            let error = refusal.into_error(&call, Duration::ZERO);
+        for (error, kind) in cases {
+            let code = error.code();
+            let error = error.into_error(&call, Duration::ZERO);
             assert_eq!(
                 (error.kind(), error.effect()),
                 (kind, Effect::None),
@@ -200,11 +227,11 @@ mod tests {
     }
 
     #[test]
-    fn not_found_asks_to_wait_out_the_window() {
+    fn not_found_advises_a_retry_after_the_window() {
         let id = InstanceId::new("i-1").unwrap();
         let call = Call::new("memory", Operation::DescribeInstance);
         let retry = |window| {
-            Refusal::NoSuchInstance(id.clone())
+            NativeError::NoSuchInstance(id.clone())
                 .into_error(&call, window)
                 .retry()
         };

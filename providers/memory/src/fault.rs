@@ -1,46 +1,62 @@
-//! What can go wrong in the simulated cloud.
+//! The faults that can be injected between a handle and the cloud.
+//!
+//! Owns their names and meaning; the [wire](crate::wire) applies them.
 
 use std::time::Duration;
 
 use fleetwright_chaos::FaultPlan;
 
-use crate::error::Refusal;
+use crate::error::NativeError;
 
-/// The faults in force, by [`WireCall`](crate::WireCall) name and number of the call.
+/// The fault rules of an account, selected by [`WireCall`](crate::WireCall) and number of the call.
+///
+/// ```
+/// use fleetwright_memory::{Fault, MemoryCloud, Phase, Rule, WireCall};
+///
+/// let cloud = MemoryCloud::new();
+/// // The response of the second launch from now is lost.
+/// cloud.faults().add(Rule::nth(WireCall::Launch, 2, Fault::Lost(Phase::After)));
+/// // No fault was injected yet, which a test can assert at its end.
+/// assert_eq!(cloud.faults().unused_rules().len(), 1);
+/// ```
 pub type Faults = FaultPlan<Fault>;
 
-/// Something that goes wrong with one call between a handle and the cloud.
+/// A failure of one call between a handle and the cloud.
+///
+/// The README lists what the caller observes for each fault and what has happened in the cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The cloud refuses the call and does nothing.
-    Refused(Refused),
-    /// No answer: before the effect the request is lost, after it the reply. The caller cannot
-    /// tell which.
+    /// The cloud refuses the call and changes nothing.
+    Refused(RefusalReason),
+    /// The call times out: [`Phase::Before`] loses the request, [`Phase::After`] the response. The
+    /// caller cannot tell which, so the effect is unknown.
     Lost(Phase),
-    /// The cloud answers an internal error. The caller cannot tell whether it did anything.
+    /// The cloud returns an internal error. The caller cannot tell whether the call took effect.
     ServerError(Phase),
-    /// The call never ends, as on a connection that went dead.
+    /// The call never returns, as on a dead connection.
     Hang(Phase),
-    /// The calling process dies at this point: the call never ends, and neither does any later one
-    /// of the same handle. Drop them and open a new handle, as a restarted process would.
+    /// The calling process dies at this point: the call never returns, and neither does any later
+    /// call of the same handle. Drop the handle and open a new one, as a restarted process would.
     Crash(Phase),
-    /// The call is carried out, and its answer cannot be read.
+    /// The call takes effect, and its response cannot be parsed.
     Malformed,
-    /// A read shows the oldest that the consistency window allows.
+    /// A read returns the oldest state that the consistency window allows. Ignored by writes.
     StaleRead,
-    /// Every instance in the answer has this native state, which nobody knows.
+    /// Every instance in the response has this native state. The provider reports an unknown one as
+    /// pending.
     UnknownState(String),
-    /// The launch is accepted and fails before the instance runs, with this code and message.
+    /// The launch succeeds, and the instance is terminated instead of running, with this code and
+    /// message as its reason. Ignored by other calls.
     FailsLate {
         /// The cloud's code.
         code: String,
-        /// The cloud's words.
+        /// The cloud's message.
         message: String,
     },
 }
 
-/// When a fault strikes: before the cloud acts on the call, or after it.
+/// When a fault is injected: before or after the cloud handles the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// The call has no effect.
@@ -49,30 +65,35 @@ pub enum Phase {
     After,
 }
 
-/// How the cloud refuses a call.
+/// Why the cloud refuses a call with [`Fault::Refused`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Refused {
-    /// Too many calls; come back after this time.
+pub enum RefusalReason {
+    /// Too many calls; retry after this time. Reported as
+    /// [`ErrorKind::Throttled`](fleetwright::ErrorKind::Throttled).
     Throttled(Duration),
-    /// The credentials expired.
+    /// The credentials have expired. Reported as
+    /// [`ErrorKind::Unauthenticated`](fleetwright::ErrorKind::Unauthenticated).
     BadCredentials,
-    /// The credentials do not allow it.
+    /// The credentials do not allow the call. Reported as
+    /// [`ErrorKind::Forbidden`](fleetwright::ErrorKind::Forbidden).
     AccessDenied,
-    /// Nothing is free.
+    /// The region has no capacity. Reported as
+    /// [`ErrorKind::Capacity`](fleetwright::ErrorKind::Capacity).
     Capacity,
-    /// Every address is in use.
+    /// All addresses are in use. Reported as
+    /// [`ErrorKind::Quota`](fleetwright::ErrorKind::Quota).
     Quota,
 }
 
-impl From<Refused> for Refusal {
-    fn from(refused: Refused) -> Self {
-        match refused {
-            Refused::Throttled(delay) => Self::Throttled(delay),
-            Refused::BadCredentials => Self::BadCredentials,
-            Refused::AccessDenied => Self::AccessDenied,
-            Refused::Capacity => Self::NoCapacityAnywhere,
-            Refused::Quota => Self::NoAddressLeft,
+impl From<RefusalReason> for NativeError {
+    fn from(reason: RefusalReason) -> Self {
+        match reason {
+            RefusalReason::Throttled(delay) => Self::Throttled(delay),
+            RefusalReason::BadCredentials => Self::BadCredentials,
+            RefusalReason::AccessDenied => Self::AccessDenied,
+            RefusalReason::Capacity => Self::NoCapacityAnywhere,
+            RefusalReason::Quota => Self::NoAddressLeft,
         }
     }
 }

@@ -1,4 +1,10 @@
 #![doc = include_str!("../README.md")]
+//!
+//! # Structure
+//!
+//! A [`MemoryProvisioner`] sends every call over a simulated wire to the engine of its
+//! [`MemoryCloud`]. The wire adds latency, throttling and faults; the engine is synchronous and
+//! always correct. [`Oracle`] and [`Operator`] bypass the wire.
 
 mod cloud;
 mod config;
@@ -15,9 +21,9 @@ mod wire;
 pub use cloud::MemoryCloud;
 pub use config::{Capacity, MemoryCloudBuilder, Timing};
 pub use engine::Image;
-pub use fault::{Fault, Faults, Phase, Refused};
+pub use fault::{Fault, Faults, Phase, RefusalReason};
 pub use fleetwright_chaos::{Clock, ManualClock, Rule, TokioClock, When};
 pub use operator::Operator;
-pub use oracle::{Disk, Leftovers, Oracle, Truth};
+pub use oracle::{Disk, Leftovers, Oracle, OracleInstance};
 pub use provisioner::MemoryProvisioner;
 pub use wire::WireCall;

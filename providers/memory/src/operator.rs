@@ -1,4 +1,6 @@
-//! Changes from outside: what other people, other programs and the cloud itself do.
+//! The external actor: changes by other people, other programs and the cloud itself.
+//!
+//! Everything here bypasses the wire: it never waits, and no fault applies to it.
 
 use std::{num::NonZeroU32, sync::Arc};
 
@@ -7,15 +9,42 @@ use fleetwright::{
 };
 
 use crate::{
-    Capacity, Refused,
+    Capacity, RefusalReason,
     cloud::Shared,
     convert,
-    engine::{Order, World},
-    error::Refusal,
+    engine::{LaunchRequest, World},
+    error::NativeError,
 };
 
-/// Acts on the account past every handle: no wire, no faults, no count of calls or of records
-/// touched, and no zone is out of its reach.
+/// Changes the account as somebody else with access to it would.
+///
+/// Its actions bypass the wire: no latency, no faults, no effect on the counts of calls and of
+/// records touched, and unreachable zones are reachable for it. Errors have the provider name
+/// `memory operator`.
+///
+/// # Example
+///
+/// ```
+/// use fleetwright::{CloudInstanceState, InstanceConfig, InstanceProvisioner, Zone};
+/// use fleetwright_memory::MemoryCloud;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let cloud = MemoryCloud::new();
+/// let provisioner = cloud.provisioner();
+/// let config = InstanceConfig::builder("image-1", "small").build()?;
+/// let instance = provisioner.launch_instance(&config).await?;
+///
+/// cloud.operator().terminate(&instance.id)?;
+/// let status = provisioner.describe_instance(&instance.id).await?;
+/// assert_eq!(status.state, CloudInstanceState::Terminating);
+/// assert_eq!(status.state_reason.as_deref(), Some("terminated by an external actor"));
+///
+/// cloud.operator().cut_off(Zone::new("mem-a")?);
+/// assert!(provisioner.describe_instance(&instance.id).await.is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Operator {
     shared: Arc<Shared>,
@@ -26,73 +55,104 @@ impl Operator {
         Self { shared }
     }
 
-    /// Launches an instance that no handle knows of: a foreign one, with tags of its own.
+    /// Launches an instance that no handle has launched, for example one of another team.
+    ///
+    /// # Errors
+    ///
+    /// The same errors as for a launch by a handle, all without effect: invalid configs, spent
+    /// tokens, quota and capacity.
     pub fn launch(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
-        let (count, doom) = (NonZeroU32::MIN, None);
+        let (count, boot_failure) = (NonZeroU32::MIN, None);
         self.act(Operation::LaunchInstance, |world| {
-            let launched = world.launch(&Order {
+            let launched = world.launch(&LaunchRequest {
                 config,
                 count,
-                doom,
+                boot_failure,
             })?;
             let first = launched.views.into_iter().next();
-            let view = first.ok_or_else(|| launched.refusal.unwrap_or(Refused::Capacity.into()))?;
+            let view =
+                first.ok_or_else(|| launched.error.unwrap_or(RefusalReason::Capacity.into()))?;
             Ok(convert::info(view, None))
         })
     }
 
-    /// Stops an instance, as somebody at the cloud's console would.
+    /// Stops an instance. Its state reason says that an external actor did.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` for an unknown id, `WrongState` if it is terminating or terminated.
     pub fn stop(&self, id: &InstanceId) -> Result<()> {
         self.act(Operation::StopInstance, |world| {
-            world.stop(id, "stopped from outside")
+            world.stop(id, "stopped by an external actor")
         })
     }
 
     /// Starts an instance.
+    ///
+    /// # Errors
+    ///
+    /// As [`stop`](Self::stop); also `Conflict` while it is stopping, and `Capacity` or `Quota` if
+    /// no machine or address is free.
     pub fn start(&self, id: &InstanceId) -> Result<()> {
         self.act(Operation::StartInstance, |world| world.start(id).map(drop))
     }
 
-    /// Terminates an instance, as somebody at the cloud's console would, or the cloud that takes
-    /// a spot machine back.
+    /// Terminates an instance, as a person at the cloud's console would, or as the cloud does when it
+    /// reclaims a spot machine.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` for an unknown id. Terminating it again succeeds.
     pub fn terminate(&self, id: &InstanceId) -> Result<()> {
         self.act(Operation::TerminateInstance, |world| {
-            world.terminate(id, "terminated from outside")
+            world.terminate(id, "terminated by an external actor")
         })
     }
 
-    /// Changes tags of an instance.
+    /// Changes the tags of an instance, all or nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`stop`](Self::stop); also `Invalid` if the result exceeds the tag limits.
     pub fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
         self.act(Operation::UpdateTags, |world| world.update_tags(id, change))
     }
 
-    /// Makes a zone unreachable: calls to it fail, and lists have a gap there.
+    /// Makes a zone unreachable: calls for its instances fail with
+    /// [`ErrorKind::Unavailable`](fleetwright::ErrorKind::Unavailable), and lists have a gap. Its
+    /// instances keep running.
     pub fn cut_off(&self, zone: Zone) {
-        self.shared.look(|world| world.set_zone_down(zone, true));
+        self.shared
+            .with_world(|world| world.set_zone_down(zone, true));
     }
 
     /// Makes a zone reachable again.
     pub fn reconnect(&self, zone: Zone) {
-        self.shared.look(|world| world.set_zone_down(zone, false));
+        self.shared
+            .with_world(|world| world.set_zone_down(zone, false));
     }
 
-    /// Replaces all limits on how many machines can run at once.
+    /// Replaces all capacity limits. Machines beyond a new limit keep running.
     pub fn set_capacity(&self, limits: Vec<Capacity>) {
-        self.shared.look(|world| world.knobs.capacity = limits);
+        self.shared
+            .with_world(|world| world.knobs.capacity = limits);
     }
 
-    /// Sets the account's quota, or takes it away.
+    /// Sets the account's quota of instances that are not terminated; `None` removes it. Instances
+    /// beyond a new quota keep running.
     pub fn set_quota(&self, instances: Option<u64>) {
-        self.shared.look(|world| world.knobs.quota = instances);
+        self.shared
+            .with_world(|world| world.knobs.quota = instances);
     }
 
+    /// Runs `work` past the wire and converts its error.
     fn act<T>(
         &self,
         operation: Operation,
-        work: impl FnOnce(&mut World) -> Result<T, Refusal>,
+        work: impl FnOnce(&mut World) -> Result<T, NativeError>,
     ) -> Result<T> {
         let call = Call::new("memory operator", operation);
-        let answer = self.shared.look(|world| world.past_the_wire(work));
-        answer.map_err(|refusal| refusal.into_error(&call, std::time::Duration::ZERO))
+        let result = self.shared.with_world(|world| world.out_of_band(work));
+        result.map_err(|error| error.into_error(&call, std::time::Duration::ZERO))
     }
 }

@@ -1,4 +1,6 @@
-//! The truth out of band: what no API call can see, for tests and for proofs that nothing is left.
+//! The true state of the account, read past its API, for assertions in tests.
+//!
+//! Reading it never changes the account, except that due transitions are carried out first.
 
 use std::{collections::BTreeMap, fmt, net::IpAddr, num::NonZeroU32, sync::Arc};
 
@@ -12,27 +14,48 @@ use crate::{
     wire::WireCall,
 };
 
-/// Looks at the account from outside. It makes no calls, never lags and changes nothing.
+/// Reads the true state of the account. It makes no calls, never lags and changes nothing.
+///
+/// # Example
+///
+/// ```
+/// use fleetwright::{InstanceConfig, InstanceProvisioner};
+/// use fleetwright_memory::{MemoryCloud, WireCall};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let cloud = MemoryCloud::new();
+/// let config = InstanceConfig::builder("image-1", "small").user_data("#!/bin/sh").build()?;
+/// let instance = cloud.provisioner().launch_instance(&config).await?;
+///
+/// let oracle = cloud.oracle();
+/// assert_eq!(oracle.call_count(WireCall::Launch), 1);
+/// let truth = oracle.instance(&instance.id).expect("it was launched");
+/// assert!(truth.user_data.is_some() && truth.disk.is_some());
+/// assert_eq!(oracle.leftovers().instances, [instance.id]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Oracle {
     shared: Arc<Shared>,
 }
 
-/// Everything there is to know about one instance.
+/// The true state of one instance.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Truth {
-    /// As a read without lag would show it.
+pub struct OracleInstance {
+    /// The info that a read without lag returns.
     pub info: InstanceInfo,
-    /// The token it was launched with.
+    /// The launch token of its launch.
     pub token: Option<LaunchToken>,
-    /// What it was given to run, to the byte.
+    /// The user data of its launch, byte for byte.
     pub user_data: Option<UserData>,
-    /// Its root disk, until that is destroyed.
+    /// Its root disk. `None` once the instance is terminated.
     pub disk: Option<Disk>,
-    /// Whether it occupies a machine; a stopped one does not.
+    /// Whether it uses a machine of the capacity; a stopped instance does not.
     pub holds_machine: bool,
-    /// How often it has booted.
+    /// How many times it has booted.
     pub boots: u32,
 }
 
@@ -40,38 +63,40 @@ pub struct Truth {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Disk {
-    /// Its own name; a reimaged instance has another disk.
+    /// The name of the disk. A reimage replaces the disk, so the name changes.
     pub name: String,
-    /// Its size.
+    /// The size in GB.
     pub size_gb: NonZeroU32,
     /// The instance it is attached to.
     pub instance: InstanceId,
 }
 
-/// What exists and costs money.
+/// The resources that exist and cost money.
+///
+/// Its `Display` form is `nothing left`, or the number of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leftovers {
     /// Instances that are not terminated.
     pub instances: Vec<InstanceId>,
-    /// Disks.
+    /// The names of all disks.
     pub disks: Vec<String>,
-    /// Network cards.
+    /// The hardware addresses of all network cards.
     pub network_cards: Vec<MacAddress>,
-    /// Addresses, private and public.
+    /// All addresses in use, private and public.
     pub addresses: Vec<IpAddr>,
 }
 
 impl Leftovers {
-    /// Whether there is nothing at all.
-    pub fn is_nothing(&self) -> bool {
+    /// Whether no resource exists.
+    pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl fmt::Display for Leftovers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_nothing() {
+        if self.is_empty() {
             return f.write_str("nothing left");
         }
         let Self {
@@ -88,7 +113,7 @@ impl fmt::Display for Leftovers {
         );
         write!(
             f,
-            "left: {i} instances, {d} disks, {n} network cards, {a} addresses"
+            "still existing: {i} instances, {d} disks, {n} network cards, {a} addresses"
         )
     }
 }
@@ -98,87 +123,91 @@ impl Oracle {
         Self { shared }
     }
 
-    /// Every instance, in the order of launch: terminated ones until they vanish, foreign ones too.
-    pub fn instances(&self) -> Vec<Truth> {
-        self.shared.look(|world| {
+    /// Returns every instance in the order of launch, including those of external actors, and
+    /// terminated ones until they are purged.
+    pub fn instances(&self) -> Vec<OracleInstance> {
+        self.shared.with_world(|world| {
             let all = world.records.values();
             all.map(|record| truth(world, record)).collect()
         })
     }
 
-    /// One instance, if there is a record of it.
-    pub fn instance(&self, id: &InstanceId) -> Option<Truth> {
+    /// Returns one instance, or `None` if it never existed or was purged.
+    pub fn instance(&self, id: &InstanceId) -> Option<OracleInstance> {
         self.shared
-            .look(|world| Some(truth(world, world.record(id)?)))
+            .with_world(|world| Some(truth(world, world.record(id)?)))
     }
 
-    /// What exists in the whole account.
+    /// Returns the resources of the whole account.
     pub fn leftovers(&self) -> Leftovers {
-        self.shared.look(|world| {
-            let mut left = left_of(world, &Tags::new());
+        self.shared.with_world(|world| {
+            let mut leftovers = leftovers_of(world, &Tags::new());
             let in_use = world.private.in_use().chain(world.public.in_use());
-            left.addresses = in_use.map(IpAddr::from).collect();
-            left
+            leftovers.addresses = in_use.map(IpAddr::from).collect();
+            leftovers
         })
     }
 
-    /// What exists of the instances that carry `tags`.
-    pub fn leftovers_of(&self, tags: &Tags) -> Leftovers {
-        self.shared.look(|world| left_of(world, tags))
+    /// Returns the resources of the instances that have all of `tags`.
+    pub fn leftovers_with_tags(&self, tags: &Tags) -> Leftovers {
+        self.shared.with_world(|world| leftovers_of(world, tags))
     }
 
-    /// The images made of instances, by name.
+    /// Returns the snapshots of instances, by name. Images never expire.
     pub fn images(&self) -> Vec<Image> {
         self.shared
-            .look(|world| world.images.values().cloned().collect())
+            .with_world(|world| world.images.values().cloned().collect())
     }
 
-    /// How often each call was made on the wire, refused and lost ones included.
+    /// Returns how many times each call was sent, including refused and lost ones.
     pub fn calls(&self) -> BTreeMap<WireCall, u64> {
         self.shared.calls()
     }
 
-    /// How often `call` was made.
-    pub fn calls_of(&self, call: WireCall) -> u64 {
+    /// Returns how many times `call` was sent.
+    pub fn call_count(&self, call: WireCall) -> u64 {
         self.calls().get(&call).copied().unwrap_or_default()
     }
 
-    /// How many calls were made in all.
+    /// Returns how many calls were sent in total.
     pub fn total_calls(&self) -> u64 {
         self.calls().values().sum()
     }
 
-    /// How many instance records the cloud has looked at to serve calls.
+    /// Returns how many instance records the cloud has read to handle calls: the measure for the cost
+    /// of a call in a large account.
     pub fn records_touched(&self) -> u64 {
-        self.shared.look(|world| world.records_touched)
+        self.shared.with_world(|world| world.records_touched)
     }
 }
 
-fn left_of(world: &World, tags: &Tags) -> Leftovers {
-    let mut left = Leftovers::default();
+/// Returns the resources of the instances that have all of `tags`.
+fn leftovers_of(world: &World, tags: &Tags) -> Leftovers {
+    let mut leftovers = Leftovers::default();
     for truth in world.records.values().map(|record| truth(world, record)) {
         if !truth.info.tags.contains_all(tags) {
             continue;
         }
         if !truth.info.state.is_final() {
-            left.instances.push(truth.info.id);
+            leftovers.instances.push(truth.info.id);
         }
-        left.disks.extend(truth.disk.map(|disk| disk.name));
-        left.network_cards.extend(truth.info.mac_address);
+        leftovers.disks.extend(truth.disk.map(|disk| disk.name));
+        leftovers.network_cards.extend(truth.info.mac_address);
         let addresses = [truth.info.private_ip, truth.info.public_ip];
-        left.addresses.extend(addresses.into_iter().flatten());
+        leftovers.addresses.extend(addresses.into_iter().flatten());
     }
-    left
+    leftovers
 }
 
-fn truth(world: &World, record: &Record) -> Truth {
+/// Returns the true state of one record.
+fn truth(world: &World, record: &Record) -> OracleInstance {
     let view = record.view(record.current(), world.date_at(record.launched));
     let attached = |disk: &crate::engine::Disk| Disk {
         name: disk.name.clone(),
         size_gb: disk.size_gb,
         instance: record.id.clone(),
     };
-    Truth {
+    OracleInstance {
         info: convert::info(view, None),
         token: record.token.clone(),
         user_data: record.user_data.clone(),

@@ -1,4 +1,7 @@
-//! The trait on the simulated cloud: only the order of calls.
+//! The implementation of [`InstanceProvisioner`] on the simulated cloud.
+//!
+//! Owns the sequence of native calls for each method, as a provider for a real cloud does. What a
+//! call does is in the [engine](crate::engine); how it can fail is in the [wire](crate::wire).
 
 use std::{collections::BTreeSet, fmt, num::NonZeroU32};
 
@@ -14,14 +17,26 @@ use futures_util::{StreamExt as _, future::BoxFuture, stream};
 
 use crate::{
     convert,
-    engine::{Launched, Order, World},
-    error::Refusal,
-    wire::{Served, Wire, WireCall},
+    engine::{LaunchOutcome, LaunchRequest, World},
+    error::NativeError,
+    wire::{RequestContext, Wire, WireCall},
 };
 
 /// A handle on a [`MemoryCloud`](crate::MemoryCloud) account.
+///
+/// Open it with [`MemoryCloud::provisioner`](crate::MemoryCloud::provisioner). The only state of a
+/// handle is the list of its own recent launches: within the consistency window, a describe of one
+/// of them retries "not found". Everything else belongs to the account.
+///
+/// Errors carry the cloud's error code as native code and a request id such as `req-7`.
+///
+/// # Cancellation
+///
+/// Every future can be dropped at any time. A call that was dropped before the cloud handled it has
+/// no effect; a launch can be completed by repeating it with the same token.
 pub struct MemoryProvisioner {
     wire: Wire,
+    /// The launches of this handle within the consistency window.
     launched: RecentLaunches,
 }
 
@@ -33,25 +48,26 @@ impl MemoryProvisioner {
         }
     }
 
+    /// Launches with one call, and reports the survivors of a partial batch with the error.
     async fn launch(
         &self,
         operation: Operation,
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
-        let work = |world: &mut World, served: &Served| {
-            let order = Order {
+        let work = |world: &mut World, context: &RequestContext| {
+            let request = LaunchRequest {
                 config,
                 count,
-                doom: served.doom.clone(),
+                boot_failure: context.boot_failure.clone(),
             };
-            let Launched { views, refusal } = world.launch(&order)?;
-            let native = served.native.as_deref();
+            let LaunchOutcome { views, error } = world.launch(&request)?;
+            let native = context.native.as_deref();
             let infos: Vec<_> = views
                 .into_iter()
                 .map(|view| convert::info(view, native))
                 .collect();
-            let error = refusal.map(|no| self.refused(operation, no, served));
+            let error = error.map(|error| self.to_error(operation, error, context));
             Ok((infos, error))
         };
         let (infos, error) = self.wire.call(operation, WireCall::Launch, work).await?;
@@ -63,8 +79,8 @@ impl MemoryProvisioner {
         }
     }
 
-    /// Describes many with one call for each batch, and asks again for own launches that are not
-    /// visible yet.
+    /// Describes `ids` with one call for each batch, and retries those of its own recent launches
+    /// that are not visible yet.
     async fn describe(
         &self,
         operation: Operation,
@@ -78,57 +94,64 @@ impl MemoryProvisioner {
             .await
     }
 
+    /// Describes `ids` with one call for each batch, without retries.
     async fn describe_once(
         &self,
         operation: Operation,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceStatus>> {
-        let one = |world: &mut World, served: &Served, id: &InstanceId| {
-            let view = world.describe(id, served.lag)?;
+        let one = |world: &mut World, context: &RequestContext, id: &InstanceId| {
+            let view = world.describe(id, context.lag)?;
             Ok(InstanceStatus::from(convert::info(
                 view,
-                served.native.as_deref(),
+                context.native.as_deref(),
             )))
         };
         self.each(operation, WireCall::Describe, ids, one).await
     }
 
-    /// Does `one` for each of `ids`, with one call for each batch and a result for each item.
+    /// Runs `one` for each of `ids`, with one call for each batch. Returns one result for each id, in
+    /// order; if a call fails, its error is the result of every id in that batch.
     async fn each<T: Send>(
         &self,
         operation: Operation,
         wire_call: WireCall,
         ids: &[InstanceId],
-        one: impl Fn(&mut World, &Served, &InstanceId) -> Result<T, Refusal> + Send + Sync,
+        one: impl Fn(&mut World, &RequestContext, &InstanceId) -> Result<T, NativeError> + Send + Sync,
     ) -> Vec<Result<T>> {
-        let mut answers = Vec::with_capacity(ids.len());
+        let mut results = Vec::with_capacity(ids.len());
         for batch in ids.chunks(self.capabilities().batch_size.get()) {
-            let work = |world: &mut World, served: &Served| {
-                let answer =
-                    |id| one(world, served, id).map_err(|no| self.refused(operation, no, served));
-                Ok(batch.iter().map(answer).collect::<Vec<_>>())
+            let work = |world: &mut World, context: &RequestContext| {
+                let handle =
+                    |id| one(world, context, id).map_err(|e| self.to_error(operation, e, context));
+                Ok(batch.iter().map(handle).collect::<Vec<_>>())
             };
             match self.wire.call(operation, wire_call, work).await {
-                Ok(results) => answers.extend(results),
-                Err(error) => answers.extend(batch.iter().map(|_| Err(error.clone()))),
+                Ok(batch_results) => results.extend(batch_results),
+                Err(error) => results.extend(batch.iter().map(|_| Err(error.clone()))),
             }
         }
-        answers
+        results
     }
 
-    /// The error of a part of a call that was served.
-    fn refused(&self, operation: Operation, refusal: Refusal, served: &Served) -> ProvisionError {
+    /// Converts a native error of one item of a call.
+    fn to_error(
+        &self,
+        operation: Operation,
+        error: NativeError,
+        context: &RequestContext,
+    ) -> ProvisionError {
         let window = self.capabilities().consistency_window;
-        let error = refusal.into_error(&self.call(operation), window);
-        error.with_request_id(served.request.as_str())
+        let error = error.into_error(&self.call(operation), window);
+        error.with_request_id(context.request.as_str())
     }
 
-    /// Makes the call of an optional verb, if it is declared.
+    /// Sends the call of an optional verb, or fails without a call if the verb is not declared.
     async fn verb<T>(
         &self,
         verb: OptionalVerb,
         wire_call: WireCall,
-        work: impl FnOnce(&mut World, &Served) -> Result<T, Refusal> + Send,
+        work: impl FnOnce(&mut World, &RequestContext) -> Result<T, NativeError> + Send,
     ) -> Result<T> {
         let operation = Operation::from(verb);
         if !self.capabilities().supports(verb) {
@@ -137,19 +160,20 @@ impl MemoryProvisioner {
         self.wire.call(operation, wire_call, work).await
     }
 
-    /// The pages of a list, and at its end a gap for each zone that could not be seen.
+    /// Streams the pages of a list; at the end, a gap for each zone that was unreachable during any
+    /// of them.
     fn pages<'a>(
         &'a self,
         operation: Operation,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
-        let page = move |at: Next| async move {
-            let (after, known_gaps) = match at {
+        let page = move |position: Next| async move {
+            let (after, known_gaps) = match position {
                 Next::End => return None,
                 Next::Page(after, gaps) => (after, gaps),
             };
-            let answer = self.page(operation, filter, after, known_gaps).await;
-            Some(match answer {
+            let page = self.page(operation, filter, after, known_gaps).await;
+            Some(match page {
                 Ok((items, next)) => (items.into_iter().map(Ok).collect::<Vec<_>>(), next),
                 Err(error) => (vec![Err(error)], Next::End),
             })
@@ -158,6 +182,7 @@ impl MemoryProvisioner {
         pages.flat_map(stream::iter).fuse().boxed()
     }
 
+    /// Reads one page, and returns its items and the position of the next page.
     async fn page(
         &self,
         operation: Operation,
@@ -165,11 +190,11 @@ impl MemoryProvisioner {
         after: Option<u64>,
         mut gaps: BTreeSet<fleetwright::Zone>,
     ) -> Result<(Vec<ListItem>, Next)> {
-        let work = |world: &mut World, served: &Served| {
-            let page = world.page(filter, after, served.lag);
-            let native = served.native.as_deref();
+        let work = |world: &mut World, context: &RequestContext| {
+            let page = world.page(filter, after, context.lag);
+            let native = context.native.as_deref();
             let infos = page.views.into_iter().map(|v| convert::info(v, native));
-            // What the cloud selected by its own state may be shown in one that nobody knows.
+            // An injected unknown state may differ from the state by which the cloud selected.
             let infos: Vec<_> = infos.filter(|info| filter.matches(info)).collect();
             Ok((infos, page.next, world.zones_down()))
         };
@@ -180,7 +205,7 @@ impl MemoryProvisioner {
             return Ok((items, Next::Page(next, gaps)));
         }
         for zone in gaps {
-            let message = "the zone cannot be reached; what is there was not listed";
+            let message = "the zone is unreachable; its instances are missing from the list";
             let scope = Scope::zone(zone);
             let error = self.call(operation).unavailable(Effect::None, message);
             items.push(ListItem::Gap {
@@ -204,16 +229,17 @@ impl fmt::Debug for MemoryProvisioner {
     }
 }
 
-/// Where a list goes on, and the zones that it could not see so far.
+/// The position in a list: the next page with the unreachable zones so far, or the end.
 enum Next {
+    /// The last instance so far, and the zones that were unreachable.
     Page(Option<u64>, BTreeSet<fleetwright::Zone>),
     End,
 }
 
-/// The answer of a batch of one.
-fn only<T>(mut answers: Vec<Result<T>>, call: &Call) -> Result<T> {
-    let nothing = || Err(call.unexpected(Effect::Unknown, "the cloud answered nothing"));
-    answers.pop().unwrap_or_else(nothing)
+/// Returns the result of a batch of one.
+fn only<T>(mut results: Vec<Result<T>>, call: &Call) -> Result<T> {
+    let missing = || Err(call.unexpected(Effect::Unknown, "the response of the cloud is empty"));
+    results.pop().unwrap_or_else(missing)
 }
 
 #[async_trait]
@@ -226,28 +252,29 @@ impl InstanceProvisioner for MemoryProvisioner {
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
         let operation = Operation::LaunchInstance;
         let mut infos = self.launch(operation, config, NonZeroU32::MIN).await?;
-        let nothing = "the cloud answered a launch without an instance";
+        let missing = "the response of the launch contains no instance";
         infos
             .pop()
-            .ok_or_else(|| self.call(operation).unexpected(Effect::Unknown, nothing))
+            .ok_or_else(|| self.call(operation).unexpected(Effect::Unknown, missing))
     }
 
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
         let operation = Operation::TerminateInstance;
-        let work = |world: &mut World, _: &Served| world.terminate(id, "terminated on request");
+        let work =
+            |world: &mut World, _: &RequestContext| world.terminate(id, "terminated on request");
         self.wire.call(operation, WireCall::Terminate, work).await
     }
 
     async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
-        let work = |world: &mut World, _: &Served| world.stop(id, "stopped on request");
+        let work = |world: &mut World, _: &RequestContext| world.stop(id, "stopped on request");
         self.wire
             .call(Operation::StopInstance, WireCall::Stop, work)
             .await
     }
 
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
-        let work = |world: &mut World, served: &Served| {
-            Ok(convert::info(world.start(id)?, served.native.as_deref()))
+        let work = |world: &mut World, context: &RequestContext| {
+            Ok(convert::info(world.start(id)?, context.native.as_deref()))
         };
         self.wire
             .call(Operation::StartInstance, WireCall::Start, work)
@@ -268,9 +295,9 @@ impl InstanceProvisioner for MemoryProvisioner {
     }
 
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
-        let work = |world: &mut World, served: &Served| {
-            let views = world.find_launch(token, served.lag)?;
-            Ok(convert::launch_record(views, served.native.as_deref()))
+        let work = |world: &mut World, context: &RequestContext| {
+            let views = world.find_launch(token, context.lag)?;
+            Ok(convert::launch_record(views, context.native.as_deref()))
         };
         self.wire
             .call(Operation::FindLaunch, WireCall::FindLaunch, work)
@@ -286,7 +313,7 @@ impl InstanceProvisioner for MemoryProvisioner {
     }
 
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-        let one = |world: &mut World, _: &Served, id: &InstanceId| {
+        let one = |world: &mut World, _: &RequestContext, id: &InstanceId| {
             world.terminate(id, "terminated on request")
         };
         self.each(Operation::TerminateInstances, WireCall::Terminate, ids, one)
@@ -294,15 +321,16 @@ impl InstanceProvisioner for MemoryProvisioner {
     }
 
     async fn stop_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-        let one =
-            |world: &mut World, _: &Served, id: &InstanceId| world.stop(id, "stopped on request");
+        let one = |world: &mut World, _: &RequestContext, id: &InstanceId| {
+            world.stop(id, "stopped on request")
+        };
         self.each(Operation::StopInstances, WireCall::Stop, ids, one)
             .await
     }
 
     async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
-        let one = |world: &mut World, served: &Served, id: &InstanceId| {
-            Ok(convert::info(world.start(id)?, served.native.as_deref()))
+        let one = |world: &mut World, context: &RequestContext, id: &InstanceId| {
+            Ok(convert::info(world.start(id)?, context.native.as_deref()))
         };
         self.each(Operation::StartInstances, WireCall::Start, ids, one)
             .await
@@ -320,47 +348,47 @@ impl InstanceProvisioner for MemoryProvisioner {
     }
 
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
-        let work = |world: &mut World, _: &Served| world.update_tags(id, change);
+        let work = |world: &mut World, _: &RequestContext| world.update_tags(id, change);
         self.verb(OptionalVerb::UpdateTags, WireCall::UpdateTags, work)
             .await
     }
 
     async fn reboot_instance(&self, id: &InstanceId, how: Reboot) -> Result<()> {
-        let how = match how {
+        let mode = match how {
             Reboot::Soft => "soft",
             Reboot::Hard => "hard",
         };
-        let work = |world: &mut World, _: &Served| world.reboot(id, how);
+        let work = |world: &mut World, _: &RequestContext| world.reboot(id, mode);
         self.verb(OptionalVerb::RebootInstance, WireCall::Reboot, work)
             .await
     }
 
     async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
-        let work = |world: &mut World, _: &Served| world.resize(id, to);
+        let work = |world: &mut World, _: &RequestContext| world.resize(id, to);
         self.verb(OptionalVerb::ResizeInstance, WireCall::Resize, work)
             .await
     }
 
     async fn reimage_instance(&self, id: &InstanceId, image: &ImageId) -> Result<()> {
-        let work = |world: &mut World, _: &Served| world.reimage(id, image);
+        let work = |world: &mut World, _: &RequestContext| world.reimage(id, image);
         self.verb(OptionalVerb::ReimageInstance, WireCall::Reimage, work)
             .await
     }
 
     async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
-        let work = |world: &mut World, _: &Served| world.console_output(id);
+        let work = |world: &mut World, _: &RequestContext| world.console_output(id);
         self.verb(OptionalVerb::ConsoleOutput, WireCall::ConsoleOutput, work)
             .await
     }
 
     async fn console_session(&self, id: &InstanceId) -> Result<ConsoleSession> {
-        let work = |world: &mut World, _: &Served| world.console_session(id);
+        let work = |world: &mut World, _: &RequestContext| world.console_session(id);
         self.verb(OptionalVerb::ConsoleSession, WireCall::ConsoleSession, work)
             .await
     }
 
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
-        let work = |world: &mut World, _: &Served| world.snapshot(id, request);
+        let work = |world: &mut World, _: &RequestContext| world.snapshot(id, request);
         self.verb(OptionalVerb::SnapshotImage, WireCall::Snapshot, work)
             .await
     }

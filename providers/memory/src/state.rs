@@ -1,19 +1,26 @@
-//! The native states of the simulated cloud, and what they are in the shared words. Pure.
+//! The native states of the simulated cloud, and their mapping to [`CloudInstanceState`]. Pure.
 //!
-//! The cloud has a vocabulary of its own, as real ones do, so that normalizing is exercised and a
-//! state that nobody knows can be simulated.
+//! The cloud has its own state names, as real clouds do, so that tests exercise the mapping and can
+//! simulate a state that the provider does not know.
 
 use fleetwright::CloudInstanceState;
 
-/// A state as the simulated cloud keeps it.
+/// A state in the terms of the simulated cloud.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NativeState {
+    /// Booting after a launch or a start.
     Provisioning,
+    /// Running.
     Active,
+    /// Running, with the new image being installed.
     Reimaging,
+    /// Stopping.
     Halting,
+    /// Stopped.
     Halted,
+    /// Terminating.
     Deleting,
+    /// Terminated.
     Deleted,
 }
 
@@ -29,8 +36,8 @@ impl NativeState {
         Self::Deleted,
     ];
 
-    /// The cloud's word for it.
-    pub(crate) const fn word(self) -> &'static str {
+    /// Returns the cloud's name of the state.
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Provisioning => "PROVISIONING",
             Self::Active => "ACTIVE",
@@ -42,21 +49,21 @@ impl NativeState {
         }
     }
 
-    /// Whether the instance is destroyed or about to be.
+    /// Whether the instance is terminating or terminated.
     pub(crate) const fn is_ending(self) -> bool {
         matches!(self, Self::Deleting | Self::Deleted)
     }
 }
 
-/// What a native word means. A word that nobody knows is pending: never running, never terminated.
-pub(crate) fn normalize(word: &str) -> CloudInstanceState {
-    match word {
+/// Maps a native state name. An unknown name is pending: never running, never terminated.
+pub(crate) fn normalize(name: &str) -> CloudInstanceState {
+    match name {
         "ACTIVE" => CloudInstanceState::Running,
         "HALTING" => CloudInstanceState::Stopping,
         "HALTED" => CloudInstanceState::Stopped,
         "DELETING" => CloudInstanceState::Terminating,
         "DELETED" => CloudInstanceState::Terminated,
-        // "PROVISIONING", "REIMAGING" and whatever a later cloud may say.
+        // "PROVISIONING", "REIMAGING" and names that a later version of the cloud may add.
         _ => CloudInstanceState::Pending,
     }
 }
@@ -66,24 +73,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_has_its_meaning() {
-        let meanings = NativeState::ALL.map(|state| normalize(state.word()).as_str());
+    fn every_native_state_maps_to_its_state() {
+        let states = NativeState::ALL.map(|state| normalize(state.as_str()).as_str());
         assert_eq!(
-            meanings.join(" "),
+            states.join(" "),
             "pending running pending stopping stopped terminating terminated"
         );
         let ending: Vec<_> = NativeState::ALL
             .into_iter()
             .filter(|s| s.is_ending())
-            .map(NativeState::word)
+            .map(NativeState::as_str)
             .collect();
         assert_eq!(ending, ["DELETING", "DELETED"]);
     }
 
     #[test]
-    fn an_unknown_word_is_pending() {
-        for word in ["", "active", "DEFROSTING"] {
-            assert_eq!(normalize(word), CloudInstanceState::Pending);
+    fn unknown_native_state_is_pending() {
+        for name in ["", "active", "DEFROSTING"] {
+            assert_eq!(normalize(name), CloudInstanceState::Pending);
         }
     }
 }

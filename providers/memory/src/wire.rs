@@ -1,7 +1,7 @@
-//! The wire between a handle and the cloud: where time passes and things go wrong.
+//! The simulated network between a handle and the cloud.
 //!
-//! Owns latency, throttling, faults and crashes, so that the engine behind it is always right and
-//! the provisioner before it meets everything that a real network does.
+//! Owns latency, faults and crashes. The engine behind it is always correct, and the provisioner in
+//! front of it experiences what a real network does. It must not know what a call means.
 
 use std::{
     fmt,
@@ -19,34 +19,48 @@ use tokio::time::sleep;
 use crate::{
     cloud::Shared,
     engine::{Lag, World},
-    error::Refusal,
+    error::NativeError,
     fault::{Fault, Phase},
 };
 
-/// A call on the wire: what faults, throttling and counts go by.
+/// A native call of the simulated cloud: the unit of faults, throttling and counts.
+///
+/// One trait method may send several, for example one [`ListPage`](Self::ListPage) per page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "the names are self-explanatory")]
 pub enum WireCall {
+    /// Launches one or more instances.
     Launch,
+    /// Terminates a batch of instances.
     Terminate,
+    /// Stops a batch of instances.
     Stop,
+    /// Starts a batch of instances.
     Start,
+    /// Describes a batch of instances.
     Describe,
-    /// One page of a list.
+    /// Returns one page of a list.
     ListPage,
+    /// Finds the instances of a launch token.
     FindLaunch,
+    /// Changes the tags of an instance.
     UpdateTags,
+    /// Reboots an instance.
     Reboot,
+    /// Changes the type of an instance.
     Resize,
+    /// Replaces the image and the disk of an instance.
     Reimage,
+    /// Returns the console output of an instance.
     ConsoleOutput,
+    /// Opens a console session.
     ConsoleSession,
+    /// Creates an image of an instance.
     Snapshot,
 }
 
 impl WireCall {
-    /// Every call.
+    /// All calls.
     pub const ALL: [Self; 14] = [
         Self::Launch,
         Self::Terminate,
@@ -64,7 +78,7 @@ impl WireCall {
         Self::Snapshot,
     ];
 
-    /// The name that a fault rule goes by.
+    /// Returns the name, as used in fault rules: the variant in snake case.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Launch => "launch",
@@ -97,24 +111,25 @@ impl From<WireCall> for String {
     }
 }
 
-/// One handle's end of the wire.
+/// One handle's connection to the cloud.
 #[derive(Debug)]
 pub(crate) struct Wire {
     pub(crate) shared: Arc<Shared>,
+    /// Set by [`Fault::Crash`]; no later call of this handle returns.
     crashed: AtomicBool,
 }
 
-/// What the engine's work is told about the call that it serves.
+/// The parameters of one call that the engine needs, as the fault plan sets them.
 #[derive(Debug)]
-pub(crate) struct Served {
-    /// The cloud's name for the request.
+pub(crate) struct RequestContext {
+    /// The cloud's id of the request.
     pub(crate) request: String,
-    /// How far reads lag behind.
+    /// By how much reads lag.
     pub(crate) lag: Lag,
-    /// The native state to show for every instance, if the cloud says something nobody knows.
+    /// The native state to report for every instance instead of the true one.
     pub(crate) native: Option<String>,
-    /// Why what is launched is going to fail.
-    pub(crate) doom: Option<String>,
+    /// The reason with which the launched instances fail to boot.
+    pub(crate) boot_failure: Option<String>,
 }
 
 impl Wire {
@@ -125,38 +140,43 @@ impl Wire {
         }
     }
 
-    /// Makes one call: the request travels, the cloud does `work`, the reply travels.
+    /// Sends one call: half of the latency, then `work` in the cloud, then the other half.
+    ///
+    /// # Errors
+    ///
+    /// The cloud's refusal, or the error of an injected fault; both with the request id.
     pub(crate) async fn call<T>(
         &self,
         operation: Operation,
         wire_call: WireCall,
-        work: impl FnOnce(&mut World, &Served) -> Result<T, Refusal> + Send,
+        work: impl FnOnce(&mut World, &RequestContext) -> Result<T, NativeError> + Send,
     ) -> Result<T> {
         let shared = &*self.shared;
         let call = Call::new(shared.capabilities.provider.as_str(), operation);
-        self.travel().await;
+        self.transmit().await;
         let fault = shared.faults.next_fault(wire_call.as_str());
         let request = format!("req-{}", shared.count(wire_call));
-        let served = Served::under(fault.as_ref(), request);
-        let told = |error: ProvisionError| error.with_request_id(served.request.as_str());
+        let context = RequestContext::with_fault(fault.as_ref(), request);
+        let with_request_id =
+            |error: ProvisionError| error.with_request_id(context.request.as_str());
         if let Some(fault) = &fault {
-            self.strike(fault, Phase::Before, &call)
+            self.inject(fault, Phase::Before, &call)
                 .await
-                .map_err(told)?;
+                .map_err(with_request_id)?;
         }
-        let answer = shared.serve(wire_call, |world| work(world, &served));
+        let result = shared.handle(wire_call, |world| work(world, &context));
         if let Some(fault) = &fault {
-            self.strike(fault, Phase::After, &call)
+            self.inject(fault, Phase::After, &call)
                 .await
-                .map_err(told)?;
+                .map_err(with_request_id)?;
         }
-        self.travel().await;
+        self.transmit().await;
         let window = shared.capabilities.consistency_window;
-        answer.map_err(|refusal| told(refusal.into_error(&call, window)))
+        result.map_err(|error| with_request_id(error.into_error(&call, window)))
     }
 
-    /// Half of the way. In a process that has died, nothing ever arrives.
-    async fn travel(&self) {
+    /// Waits for half of the latency. In a crashed process, this never returns.
+    async fn transmit(&self) {
         let each_way = self.shared.latency / 2;
         if each_way > Duration::ZERO {
             sleep(each_way).await;
@@ -166,17 +186,18 @@ impl Wire {
         }
     }
 
-    /// What a fault does in this phase of a call.
-    async fn strike(&self, fault: &Fault, now: Phase, call: &Call) -> Result<()> {
+    /// Applies a fault in this phase of a call. `Ok(())` means that the call continues.
+    async fn inject(&self, fault: &Fault, now: Phase, call: &Call) -> Result<()> {
         match fault {
-            // Before the cloud acts, which is the first time that it is asked.
+            // Injected at the first opportunity, which is before the cloud handles the call.
             Fault::Refused(refused) => {
                 let window = self.shared.capabilities.consistency_window;
-                Err(Refusal::from(*refused).into_error(call, window))
+                Err(NativeError::from(*refused).into_error(call, window))
             }
             Fault::Lost(phase) if now == *phase => Err(call.timeout(Effect::Unknown)),
             Fault::ServerError(phase) if now == *phase => {
-                let error = call.unavailable(Effect::Unknown, "internal error of the cloud");
+                let error =
+                    call.unavailable(Effect::Unknown, "the cloud reported an internal error");
                 Err(error.with_native_code("InternalError"))
             }
             Fault::Hang(phase) if now == *phase => pending().await,
@@ -184,9 +205,10 @@ impl Wire {
                 self.crashed.store(true, Ordering::SeqCst);
                 pending().await
             }
-            Fault::Malformed if now == Phase::After => {
-                Err(call.unexpected(Effect::Unknown, "the cloud's answer cannot be read"))
-            }
+            Fault::Malformed if now == Phase::After => Err(call.unexpected(
+                Effect::Unknown,
+                "the response of the cloud cannot be parsed",
+            )),
             Fault::Lost(_)
             | Fault::ServerError(_)
             | Fault::Hang(_)
@@ -199,19 +221,20 @@ impl Wire {
     }
 }
 
-impl Served {
-    fn under(fault: Option<&Fault>, request: String) -> Self {
-        let mut served = Self {
+impl RequestContext {
+    /// Returns the context of a call under `fault`.
+    fn with_fault(fault: Option<&Fault>, request: String) -> Self {
+        let mut context = Self {
             request,
-            lag: Lag::Chance,
+            lag: Lag::Random,
             native: None,
-            doom: None,
+            boot_failure: None,
         };
         match fault {
-            Some(Fault::StaleRead) => served.lag = Lag::Whole,
-            Some(Fault::UnknownState(word)) => served.native = Some(word.clone()),
+            Some(Fault::StaleRead) => context.lag = Lag::Full,
+            Some(Fault::UnknownState(name)) => context.native = Some(name.clone()),
             Some(Fault::FailsLate { code, message }) => {
-                served.doom = Some(format!("{code}: {message}"));
+                context.boot_failure = Some(format!("{code}: {message}"));
             }
             Some(
                 Fault::Refused(_)
@@ -223,6 +246,6 @@ impl Served {
             )
             | None => {}
         }
-        served
+        context
     }
 }

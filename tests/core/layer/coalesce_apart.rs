@@ -85,7 +85,7 @@ async fn missing_instance_does_not_delay_other_callers() {
         (ErrorKind::NotFound, Operation::DescribeInstance)
     );
     assert!(*waited >= secs(40));
-    assert_eq!(cloud.oracle().calls_of(WireCall::Describe), 6);
+    assert_eq!(cloud.oracle().call_count(WireCall::Describe), 6);
 }
 
 #[tokio::test(start_paused = true)]

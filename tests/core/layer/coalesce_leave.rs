@@ -41,7 +41,7 @@ async fn five_hundred_callers_make_two_calls_even_if_ten_are_dropped() {
         });
         let began = Instant::now();
         join_all(calls).await;
-        assert!(cloud.oracle().calls_of(WireCall::Describe) <= 2);
+        assert!(cloud.oracle().call_count(WireCall::Describe) <= 2);
         assert!(began.elapsed() <= millis(100));
     }
 }
@@ -72,7 +72,7 @@ async fn tasks_share_batches() {
         answers.iter().filter(|a| matches!(a, Ok(true))).count(),
         498
     );
-    assert!(cloud.oracle().calls_of(WireCall::Describe) <= 2);
+    assert!(cloud.oracle().call_count(WireCall::Describe) <= 2);
 }
 
 #[tokio::test(start_paused = true)]

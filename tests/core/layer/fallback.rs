@@ -7,7 +7,7 @@ use fleetwright::{
     NetworkId, Operation, ProvisionError, RetryAdvice, Scope, Zone,
     layer::{Alternative, Fallback, FallbackPolicy, Layered},
 };
-use fleetwright_memory::{Capacity, Fault, MemoryCloud, Refused, Rule, WireCall};
+use fleetwright_memory::{Capacity, Fault, MemoryCloud, RefusalReason, Rule, WireCall};
 use tokio::time::sleep;
 
 use super::{live, many, millis, plain, script::Script, size, with_token};
@@ -82,7 +82,7 @@ async fn first_alternative_with_capacity_is_launched_and_tagged() {
         info.tags,
         plain().tags.with("alternative", "mem-c").unwrap()
     );
-    assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 3);
+    assert_eq!(cloud.oracle().call_count(WireCall::Launch), 3);
     // What lacked capacity is not asked for again.
     let batch = fallback.launch_instances(&plain(), many(2)).await.unwrap();
     assert!(
@@ -90,7 +90,7 @@ async fn first_alternative_with_capacity_is_launched_and_tagged() {
             .iter()
             .all(|info| info.placement == batch[0].placement)
     );
-    assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 4);
+    assert_eq!(cloud.oracle().call_count(WireCall::Launch), 4);
     assert_eq!(fallback.layer().without_capacity().len(), 2);
 }
 
@@ -125,10 +125,10 @@ async fn only_listed_alternatives_are_tried_without_duplicates() {
 #[tokio::test(start_paused = true)]
 async fn only_capacity_errors_fall_back() {
     let refusals = [
-        (Refused::Quota, ErrorKind::Quota),
-        (Refused::BadCredentials, ErrorKind::Unauthenticated),
-        (Refused::AccessDenied, ErrorKind::Forbidden),
-        (Refused::Throttled(secs(1)), ErrorKind::Throttled),
+        (RefusalReason::Quota, ErrorKind::Quota),
+        (RefusalReason::BadCredentials, ErrorKind::Unauthenticated),
+        (RefusalReason::AccessDenied, ErrorKind::Forbidden),
+        (RefusalReason::Throttled(secs(1)), ErrorKind::Throttled),
     ];
     for (refused, kind) in refusals {
         let cloud = cloud([]);
@@ -153,7 +153,7 @@ async fn only_capacity_errors_fall_back() {
     );
     let error = nowhere.launch_instance(&plain()).await.unwrap_err();
     assert_eq!(
-        (error.kind(), cloud.oracle().calls_of(WireCall::Launch)),
+        (error.kind(), cloud.oracle().call_count(WireCall::Launch)),
         (ErrorKind::Invalid, 2)
     );
     assert!(
@@ -220,7 +220,7 @@ async fn capacity_error_of_a_config_without_zone_does_not_apply_to_all_zones() {
     for calls in [2, 3] {
         let info = fallback.launch_instance(&plain()).await.unwrap();
         assert_eq!(info.placement.zone, Some(Zone::new("mem-b").unwrap()));
-        assert_eq!(cloud.oracle().calls_of(WireCall::Launch), calls);
+        assert_eq!(cloud.oracle().call_count(WireCall::Launch), calls);
     }
 }
 
@@ -273,7 +273,7 @@ async fn no_time_is_too_long_to_remember() {
         for _ in 0..2 {
             assert!(fallback.launch_instance(&plain()).await.is_err());
         }
-        assert_eq!(cloud.oracle().calls_of(WireCall::Launch), sent);
+        assert_eq!(cloud.oracle().call_count(WireCall::Launch), sent);
     }
 }
 
@@ -297,7 +297,7 @@ async fn partial_batch_does_not_fall_back() {
         (ErrorKind::Capacity, Effect::Done)
     );
     assert_eq!((error.survivors().len(), live(&cloud)), (2, 2));
-    assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 1);
+    assert_eq!(cloud.oracle().call_count(WireCall::Launch), 1);
     // All or nothing, the whole batch is.
     let limits = Capacity::of(2).in_zone(Zone::new("mem-a").unwrap());
     let cloud = MemoryCloud::builder().capacity(limits).build();

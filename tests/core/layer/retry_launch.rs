@@ -31,8 +31,8 @@ async fn launch_without_token_and_unknown_outcome_is_sent_once() {
             .add(Rule::nth(WireCall::Launch, 1, fault.clone()));
         let error = open(&cloud).launch_instance(&plain()).await.unwrap_err();
         assert_eq!(error.effect(), Effect::Unknown);
-        assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 1, "{fault:?}");
-        assert_eq!(cloud.oracle().calls_of(WireCall::FindLaunch), 0);
+        assert_eq!(cloud.oracle().call_count(WireCall::Launch), 1, "{fault:?}");
+        assert_eq!(cloud.oracle().call_count(WireCall::FindLaunch), 0);
     }
 }
 
@@ -54,7 +54,7 @@ async fn launch_with_token_is_retried_and_creates_one_instance() {
                 (launched.len(), live(&cloud)),
                 (count as usize, count as usize)
             );
-            assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 3, "{fault:?}");
+            assert_eq!(cloud.oracle().call_count(WireCall::Launch), 3, "{fault:?}");
             assert!(cloud.faults().unused_rules().is_empty());
             let tokens = cloud.oracle().instances().into_iter().map(|one| one.token);
             assert!(tokens.into_iter().all(|one| one == Some(token("t-1"))));
@@ -77,8 +77,8 @@ async fn launched_instance_is_returned_if_all_responses_are_lost() {
             live
         );
         assert_eq!(live.len(), count as usize);
-        assert_eq!(cloud.oracle().calls_of(WireCall::Launch), 5);
-        assert_eq!(cloud.oracle().calls_of(WireCall::FindLaunch), 1);
+        assert_eq!(cloud.oracle().call_count(WireCall::Launch), 5);
+        assert_eq!(cloud.oracle().call_count(WireCall::FindLaunch), 1);
     }
 }
 

@@ -10,7 +10,7 @@ use fleetwright::{
         Trace,
     },
 };
-use fleetwright_memory::{Capacity, Fault, MemoryCloud, Phase, Refused, Rule, WireCall};
+use fleetwright_memory::{Capacity, Fault, MemoryCloud, Phase, RefusalReason, Rule, WireCall};
 use futures_util::future::join_all;
 use tokio::time::{Instant, timeout};
 
@@ -201,7 +201,7 @@ async fn offering_is_given_up_only_after_retries() {
     let cloud = MemoryCloud::builder()
         .capacity(Capacity::of(0).in_zone(zone("mem-a")))
         .build();
-    let refused = Fault::Refused(Refused::Throttled(secs(1)));
+    let refused = Fault::Refused(RefusalReason::Throttled(secs(1)));
     cloud.faults().add(Rule::nth(WireCall::Launch, 1, refused));
     cloud
         .faults()
@@ -215,7 +215,7 @@ async fn offering_is_given_up_only_after_retries() {
     assert_eq!(info.placement.zone, Some(zone("mem-b")));
     // Throttled and refused in one zone, lost and repeated in the other.
     assert_eq!(
-        (cloud.oracle().calls_of(WireCall::Launch), live(&cloud)),
+        (cloud.oracle().call_count(WireCall::Launch), live(&cloud)),
         (4, 1)
     );
 }
@@ -240,7 +240,7 @@ async fn five_hundred_describes_through_the_whole_stack_are_two_calls() {
         }
     });
     join_all(calls).await;
-    assert_eq!(cloud.oracle().calls_of(WireCall::Describe), 2);
+    assert_eq!(cloud.oracle().call_count(WireCall::Describe), 2);
 }
 
 #[tokio::test(start_paused = true)]

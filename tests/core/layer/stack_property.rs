@@ -4,7 +4,7 @@ use fleetwright::{
     InstanceProvisioner as _, LaunchRecord, Zone,
     layer::{Alternative, FallbackPolicy, Stack, TimeoutPolicy},
 };
-use fleetwright_memory::{Capacity, Fault, MemoryCloud, Phase, Refused, Rule, WireCall};
+use fleetwright_memory::{Capacity, Fault, MemoryCloud, Phase, RefusalReason, Rule, WireCall};
 use futures_util::future::join_all;
 use proptest::{collection::vec, prelude::*, sample::select};
 use tokio::time::timeout;
@@ -15,9 +15,9 @@ use crate::fake::secs;
 fn fault() -> impl Strategy<Value = Fault> {
     let mut faults = vec![
         Fault::Malformed,
-        Fault::Refused(Refused::Throttled(secs(3))),
-        Fault::Refused(Refused::Capacity),
-        Fault::Refused(Refused::Quota),
+        Fault::Refused(RefusalReason::Throttled(secs(3))),
+        Fault::Refused(RefusalReason::Capacity),
+        Fault::Refused(RefusalReason::Quota),
     ];
     for phase in [Phase::Before, Phase::After] {
         faults.extend([

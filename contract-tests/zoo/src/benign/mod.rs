@@ -124,7 +124,7 @@ const ALL: &[Benign] = &[
             knobs(|cloud| {
                 OptionalVerb::ALL
                     .into_iter()
-                    .fold(cloud, MemoryCloudBuilder::without)
+                    .fold(cloud, MemoryCloudBuilder::without_verb)
             })
         },
     },
@@ -147,7 +147,7 @@ const ALL: &[Benign] = &[
     },
     Benign {
         name: "gives no public addresses",
-        make: || knobs(MemoryCloudBuilder::without_public_addresses),
+        make: || knobs(MemoryCloudBuilder::public_addresses_on_request),
     },
     Benign {
         name: "tells no reasons and no native states of what runs",

@@ -272,7 +272,7 @@ impl Override for RebootStarts {
 }
 
 fn without_resize() -> MemoryHarness {
-    MemoryHarness::with(|cloud| cloud.without(OptionalVerb::ResizeInstance))
+    MemoryHarness::with(|cloud| cloud.without_verb(OptionalVerb::ResizeInstance))
 }
 
 /// Forgets a verb in its declaration.

@@ -75,7 +75,7 @@ async fn simulate(scenario: &Scenario, mistake: Option<Mistake>) -> Result<Outco
         .read_lag(scenario.read_lag)
         .terminated_visible(scenario.terminated_visible);
     for verb in &scenario.unsupported {
-        builder = builder.without(*verb);
+        builder = builder.without_verb(*verb);
     }
     let cloud = builder.build();
     let verbs = cloud.provisioner().capabilities().verbs.clone();

@@ -1,49 +1,49 @@
-//! Changing what an instance is: its tags, type and image.
+//! Changes of an instance's tags, type and image.
 
 use std::sync::Arc;
 
 use fleetwright::{ImageId, InstanceId, InstanceType, TagChange};
 
 use super::{World, launch::not_offered};
-use crate::{error::Refusal, state::NativeState};
+use crate::{error::NativeError, state::NativeState};
 
 impl World {
-    /// Changes tags, all or nothing.
+    /// Changes tags, all or nothing. Refuses a result beyond the tag limits.
     pub(crate) fn update_tags(
         &mut self,
         id: &InstanceId,
         change: &TagChange,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), NativeError> {
         let seq = self.find_in(id, "not terminated", |_| true)?;
         let Some(record) = self.records.get(&seq) else {
             return Ok(());
         };
         let tags = change
             .apply(&record.current().tags)
-            .map_err(Refusal::Invalid)?;
+            .map_err(NativeError::Invalid)?;
         self.knobs
             .capabilities
             .tags
             .check(&tags)
-            .map_err(Refusal::Invalid)?;
+            .map_err(NativeError::Invalid)?;
         self.revise(seq, |version| version.tags = Arc::new(tags));
         Ok(())
     }
 
-    /// Changes the type of a stopped instance.
-    pub(crate) fn resize(&mut self, id: &InstanceId, to: &InstanceType) -> Result<(), Refusal> {
+    /// Changes the type of a stopped instance. Capacity is checked at its next start.
+    pub(crate) fn resize(&mut self, id: &InstanceId, to: &InstanceType) -> Result<(), NativeError> {
         self.check_type(to)?;
         let seq = self.find_in(id, "stopped", |state| state == NativeState::Halted)?;
         self.revise(seq, |version| version.instance_type = to.clone());
         Ok(())
     }
 
-    /// Puts a new image, and with it a new disk, on a running or stopped instance.
-    pub(crate) fn reimage(&mut self, id: &InstanceId, image: &ImageId) -> Result<(), Refusal> {
+    /// Replaces the image and the disk of a running or stopped instance. Id and addresses stay.
+    pub(crate) fn reimage(&mut self, id: &InstanceId, image: &ImageId) -> Result<(), NativeError> {
         self.check_image(image)?;
         let fits = |state| matches!(state, NativeState::Active | NativeState::Halted);
         let seq = self.find_in(id, "running or stopped", fits)?;
-        let name = self.names.disk();
+        let name = self.ids.disk();
         let Some(record) = self.records.get_mut(&seq) else {
             return Ok(());
         };
@@ -53,7 +53,7 @@ impl World {
         }
         self.revise(seq, |version| version.image = image.clone());
         if running {
-            self.begin(
+            self.start_transition(
                 seq,
                 NativeState::Reimaging,
                 "reimaged",
@@ -63,7 +63,8 @@ impl World {
         Ok(())
     }
 
-    pub(super) fn check_type(&self, instance_type: &InstanceType) -> Result<(), Refusal> {
+    /// Checks that the catalog has the type.
+    pub(super) fn check_type(&self, instance_type: &InstanceType) -> Result<(), NativeError> {
         let types = &self.knobs.types;
         if types.is_empty() || types.contains(instance_type) {
             return Ok(());
@@ -72,7 +73,8 @@ impl World {
         Err(not_offered("instance type", &names.join(", ")))
     }
 
-    pub(super) fn check_image(&self, image: &ImageId) -> Result<(), Refusal> {
+    /// Checks that the catalog or a snapshot has the image.
+    pub(super) fn check_image(&self, image: &ImageId) -> Result<(), NativeError> {
         let images = &self.knobs.images;
         if images.is_empty() || images.contains(image) || self.image_ids.contains(image) {
             return Ok(());

@@ -1,18 +1,18 @@
-//! Looking at an instance from outside: its console, and images made of it.
+//! Console output, console sessions, and snapshots.
 
 use std::time::Duration;
 
 use fleetwright::{ConsoleOutput, ConsoleSession, ImageId, InstanceId, SnapshotRequest};
 
 use super::{Image, World};
-use crate::{error::Refusal, state::NativeState};
+use crate::{error::NativeError, state::NativeState};
 
-/// For how long a console session can be used.
+/// The lifetime of a console session: 10 minutes.
 const SESSION: Duration = Duration::from_secs(600);
 
 impl World {
-    /// What an instance has written so far.
-    pub(crate) fn console_output(&mut self, id: &InstanceId) -> Result<ConsoleOutput, Refusal> {
+    /// Returns the console output so far: one line for each boot and each requested reboot.
+    pub(crate) fn console_output(&mut self, id: &InstanceId) -> Result<ConsoleOutput, NativeError> {
         let seq = self.find_in(id, "not terminated", |_| true)?;
         let lines = self
             .records
@@ -23,47 +23,51 @@ impl World {
         Ok(output)
     }
 
-    /// A new key to a running instance's console.
-    pub(crate) fn console_session(&mut self, id: &InstanceId) -> Result<ConsoleSession, Refusal> {
+    /// Opens a console session of a running instance, with a new key each time.
+    pub(crate) fn console_session(
+        &mut self,
+        id: &InstanceId,
+    ) -> Result<ConsoleSession, NativeError> {
         self.find_in(id, "running", |state| state == NativeState::Active)?;
-        let key = self.session_dice.bits();
+        let key = self.session_rng.bits();
         let mut session = ConsoleSession::new(format!("memory://console/{id}?key={key:016x}"));
         session.expires_at = Some(self.date_at(self.now.saturating_add(SESSION)));
         Ok(session)
     }
 
-    /// Makes an image, or answers the one that was made of this instance under this name.
+    /// Creates an image, or returns the existing one with this name if it is a snapshot of the same
+    /// instance, so that a snapshot can be retried.
     pub(crate) fn snapshot(
         &mut self,
         id: &InstanceId,
         request: &SnapshotRequest,
-    ) -> Result<ImageId, Refusal> {
+    ) -> Result<ImageId, NativeError> {
         let fits = |state| matches!(state, NativeState::Active | NativeState::Halted);
         self.find_in(id, "running or stopped", fits)?;
-        // The fields are public, so a name need not have come through the constructor.
-        SnapshotRequest::new(request.name.as_str()).map_err(Refusal::Invalid)?;
+        // The fields are public, so the name may have bypassed the check of the constructor.
+        SnapshotRequest::new(request.name.as_str()).map_err(NativeError::Invalid)?;
         self.knobs
             .capabilities
             .tags
             .check(&request.tags)
-            .map_err(Refusal::Invalid)?;
+            .map_err(NativeError::Invalid)?;
         if let Some(image) = self.images.get(&request.name) {
             if image.source != *id {
-                return Err(Refusal::NameTaken {
+                return Err(NativeError::NameTaken {
                     name: request.name.clone(),
                 });
             }
             return Ok(image.id.clone());
         }
-        let made = Image {
-            id: self.names.image(),
+        let created = Image {
+            id: self.ids.image(),
             name: request.name.clone(),
             source: id.clone(),
             tags: request.tags.clone(),
         };
-        let image = made.id.clone();
+        let image = created.id.clone();
         self.image_ids.insert(image.clone());
-        self.images.insert(request.name.clone(), made);
+        self.images.insert(request.name.clone(), created);
         Ok(image)
     }
 }

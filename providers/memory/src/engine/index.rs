@@ -1,4 +1,7 @@
-//! Finding instances by tag without touching the others.
+//! The index of instances by tag.
+//!
+//! A list reads only the instances that have the filter's tags. The index has an entry for every
+//! version that a stale read may return, so it can offer too many candidates, never too few.
 
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
@@ -10,28 +13,29 @@ use fleetwright::Tags;
 
 use super::Seq;
 
-/// Whether an instance still exists; terminated ones are kept apart, because lists leave them out.
+/// Whether an instance still exists. Terminated ones have their own sets, because most lists
+/// exclude them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Life {
-    Going,
-    Over,
+pub(super) enum Existence {
+    Existing,
+    Terminated,
 }
 
-/// A life with the tags that an instance had in it.
-pub(super) type Standing = (Life, Arc<Tags>);
+/// The existence and the tags of one version of an instance.
+pub(super) type IndexEntry = (Existence, Arc<Tags>);
 
-/// A life and a tag; no tag means all of that life.
-type Key = (Life, Option<(String, String)>);
+/// An existence and a tag; `None` selects all instances of that existence.
+type Key = (Existence, Option<(String, String)>);
 
-/// Every instance under each of its tags, in the order of launch.
+/// The instances with each tag, in the order of launch.
 #[derive(Debug, Default)]
 pub(super) struct TagIndex {
     sets: BTreeMap<Key, BTreeSet<Seq>>,
 }
 
 impl TagIndex {
-    /// Moves an instance from where it was to where it is.
-    pub(super) fn change(&mut self, seq: Seq, before: &[Standing], after: &[Standing]) {
+    /// Replaces the entries of an instance.
+    pub(super) fn change(&mut self, seq: Seq, before: &[IndexEntry], after: &[IndexEntry]) {
         for key in before.iter().flat_map(keys) {
             if let Entry::Occupied(mut set) = self.sets.entry(key) {
                 set.get_mut().remove(&seq);
@@ -45,17 +49,18 @@ impl TagIndex {
         }
     }
 
-    /// The instances of one of `lives` with all of `tags` that come after `after`, in order.
+    /// Returns the instances of any of `existences` that have all of `tags`, after `after`, in order
+    /// and without duplicates.
     pub(super) fn find<'a>(
         &'a self,
-        lives: &[Life],
+        existences: &[Existence],
         tags: &Tags,
         after: Option<Seq>,
     ) -> impl Iterator<Item = Seq> + use<'a> {
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut runs: Vec<_> = lives
+        let mut runs: Vec<_> = existences
             .iter()
-            .filter_map(|life| self.sets_of(*life, tags))
+            .filter_map(|existence| self.sets_of(*existence, tags))
             .map(|mut sets| {
                 sets.sort_by_key(|set| set.len());
                 let (smallest, others) = (sets[0], sets[1..].to_vec());
@@ -64,7 +69,7 @@ impl TagIndex {
                     .peekable()
             })
             .collect();
-        // An instance may stand in both lives while a lagging read can see either.
+        // An instance is in both sets while stale reads may return either version.
         std::iter::from_fn(move || {
             let next = runs
                 .iter_mut()
@@ -77,41 +82,41 @@ impl TagIndex {
         })
     }
 
-    /// The set of each tag, or nothing where one of them has none. At least one set.
-    fn sets_of(&self, life: Life, tags: &Tags) -> Option<Vec<&BTreeSet<Seq>>> {
+    /// Returns the set of each tag, or `None` if a tag has no instances. Never an empty list.
+    fn sets_of(&self, existence: Existence, tags: &Tags) -> Option<Vec<&BTreeSet<Seq>>> {
         if tags.is_empty() {
-            return Some(vec![self.sets.get(&(life, None))?]);
+            return Some(vec![self.sets.get(&(existence, None))?]);
         }
         let one = |(key, value): (&str, &str)| {
             self.sets
-                .get(&(life, Some((key.to_owned(), value.to_owned()))))
+                .get(&(existence, Some((key.to_owned(), value.to_owned()))))
         };
         tags.iter().map(one).collect()
     }
 }
 
-/// Every key under which an instance with this standing is found.
-fn keys((life, tags): &Standing) -> impl Iterator<Item = Key> + use<'_> {
-    let life = *life;
+/// Returns every key under which a version of an instance is found.
+fn keys((existence, tags): &IndexEntry) -> impl Iterator<Item = Key> + use<'_> {
+    let existence = *existence;
     let tags = tags
         .iter()
         .map(|(key, value)| (key.to_owned(), value.to_owned()));
     std::iter::once(None)
         .chain(tags.map(Some))
-        .map(move |tag| (life, tag))
+        .map(move |tag| (existence, tag))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn found(
+    fn find(
         index: &TagIndex,
-        lives: &[Life],
+        existences: &[Existence],
         pairs: &[(&str, &str)],
         after: Option<Seq>,
     ) -> Vec<Seq> {
-        index.find(lives, &tags(pairs), after).collect()
+        index.find(existences, &tags(pairs), after).collect()
     }
 
     fn tags(pairs: &[(&str, &str)]) -> Tags {
@@ -119,49 +124,72 @@ mod tests {
         pairs.iter().fold(Tags::new(), with)
     }
 
-    fn standing(life: Life, pairs: &[(&str, &str)]) -> Vec<Standing> {
-        vec![(life, Arc::new(tags(pairs)))]
+    fn entries(existence: Existence, pairs: &[(&str, &str)]) -> Vec<IndexEntry> {
+        vec![(existence, Arc::new(tags(pairs)))]
     }
 
     #[test]
-    fn an_instance_is_found_under_all_its_tags_and_moves() {
+    fn lookup_follows_changes_of_tags_and_existence() {
         let mut index = TagIndex::default();
         let none = Vec::new();
-        let both = standing(Life::Going, &[("a", "1"), ("b", "2")]);
-        let one = standing(Life::Going, &[("a", "1")]);
+        let both = entries(Existence::Existing, &[("a", "1"), ("b", "2")]);
+        let one = entries(Existence::Existing, &[("a", "1")]);
         index.change(1, &none, &both);
         index.change(2, &none, &one);
         index.change(3, &none, &both);
-        assert_eq!(found(&index, &[Life::Going], &[], None), [1, 2, 3]);
+        assert_eq!(find(&index, &[Existence::Existing], &[], None), [1, 2, 3]);
         assert_eq!(
-            found(&index, &[Life::Going], &[("a", "1")], Some(1)),
+            find(&index, &[Existence::Existing], &[("a", "1")], Some(1)),
             [2, 3]
         );
         assert_eq!(
-            found(&index, &[Life::Going], &[("a", "1"), ("b", "2")], None),
+            find(
+                &index,
+                &[Existence::Existing],
+                &[("a", "1"), ("b", "2")],
+                None
+            ),
             [1, 3]
         );
         assert_eq!(
-            found(&index, &[Life::Going], &[("b", "2"), ("c", "")], None),
+            find(
+                &index,
+                &[Existence::Existing],
+                &[("b", "2"), ("c", "")],
+                None
+            ),
             []
         );
-        assert_eq!(found(&index, &[Life::Over], &[], None), []);
-        let over = standing(Life::Over, &[("a", "1"), ("b", "2")]);
-        index.change(1, &both, &over);
-        assert_eq!(found(&index, &[Life::Going], &[("b", "2")], None), [3]);
+        assert_eq!(find(&index, &[Existence::Terminated], &[], None), []);
+        let terminated = entries(Existence::Terminated, &[("a", "1"), ("b", "2")]);
+        index.change(1, &both, &terminated);
         assert_eq!(
-            found(&index, &[Life::Going, Life::Over], &[("b", "2")], None),
+            find(&index, &[Existence::Existing], &[("b", "2")], None),
+            [3]
+        );
+        assert_eq!(
+            find(
+                &index,
+                &[Existence::Existing, Existence::Terminated],
+                &[("b", "2")],
+                None
+            ),
             [1, 3]
         );
-        let seen_both_ways = [both.clone(), over.clone()].concat();
-        index.change(3, &both, &seen_both_ways);
+        let in_both = [both.clone(), terminated.clone()].concat();
+        index.change(3, &both, &in_both);
         assert_eq!(
-            found(&index, &[Life::Going, Life::Over], &[("b", "2")], None),
+            find(
+                &index,
+                &[Existence::Existing, Existence::Terminated],
+                &[("b", "2")],
+                None
+            ),
             [1, 3]
         );
-        index.change(1, &over, &none);
+        index.change(1, &terminated, &none);
         index.change(2, &one, &none);
-        index.change(3, &seen_both_ways, &none);
+        index.change(3, &in_both, &none);
         assert!(index.sets.is_empty());
     }
 }

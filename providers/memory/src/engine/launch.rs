@@ -1,4 +1,7 @@
-//! Launching, and what is remembered of a launch by its token.
+//! Launches and launch tokens.
+//!
+//! Owns idempotency: a token that was used before returns the same instances, conflicts, or is
+//! spent, and it never creates more than the requested count.
 
 use std::{collections::VecDeque, num::NonZeroU32, sync::Arc};
 
@@ -8,107 +11,120 @@ use fleetwright::{
 };
 
 use super::{Event, Lag, Record, Seq, Version, View, World, record::Disk};
-use crate::{error::Refusal, state::NativeState};
+use crate::{error::NativeError, state::NativeState};
 
-/// The root disk's size where the config gives none.
+/// The size of the root disk if the config has none: 8 GB.
 const DEFAULT_DISK_GB: NonZeroU32 = NonZeroU32::new(8).unwrap();
 
-/// What is asked for.
+/// The parameters of one launch call.
 #[derive(Clone, Debug)]
-pub(crate) struct Order<'a> {
+pub(crate) struct LaunchRequest<'a> {
     pub(crate) config: &'a InstanceConfig,
     pub(crate) count: NonZeroU32,
-    /// Why the instances are going to fail before they run.
-    pub(crate) doom: Option<String>,
+    /// The reason with which the instances fail to boot, injected by a fault.
+    pub(crate) boot_failure: Option<String>,
 }
 
-/// What was launched, and where that is not all of it, why not.
+/// The launched instances and, if some are missing, the error that explains why.
 #[derive(Debug)]
-pub(crate) struct Launched {
+pub(crate) struct LaunchOutcome {
     pub(crate) views: Vec<View>,
-    pub(crate) refusal: Option<Refusal>,
+    pub(crate) error: Option<NativeError>,
 }
 
-/// What is remembered of a launch.
+/// The record of a launch token.
 #[derive(Debug)]
 pub(super) struct TokenEntry {
     fingerprint: Fingerprint,
     instances: Vec<Seq>,
-    /// How many of them are not terminated.
-    going: u64,
+    /// How many of the instances are not terminated.
+    existing: u64,
 }
 
 impl World {
-    /// Launches, or answers what the same token launched before.
-    pub(crate) fn launch(&mut self, order: &Order<'_>) -> Result<Launched, Refusal> {
-        let config = order.config;
+    /// Launches instances, or returns the instances that the same token launched before. In partial
+    /// mode, a replay creates the missing ones.
+    ///
+    /// # Errors
+    ///
+    /// Every error is without effect. A partial launch returns its error inside the outcome.
+    pub(crate) fn launch(
+        &mut self,
+        request: &LaunchRequest<'_>,
+    ) -> Result<LaunchOutcome, NativeError> {
+        let config = request.config;
         config
             .check(&self.knobs.capabilities)
-            .map_err(Refusal::Invalid)?;
-        let zone = self.offered(config)?;
-        let earlier = self.earlier(order)?;
-        let missing = order.count.get().saturating_sub(len32(&earlier));
+            .map_err(NativeError::Invalid)?;
+        let zone = self.choose_zone(config)?;
+        let earlier = self.find_replayed(request)?;
+        let missing = request.count.get().saturating_sub(len32(&earlier));
         let market = config.placement.market.unwrap_or(Market::OnDemand);
         let kind = (config.instance_type.clone(), zone.clone(), market);
         let public_address = config
             .placement
             .public_address
             .unwrap_or(self.knobs.public_address);
-        let (granted, refusal) = self.grant(&kind, public_address, missing.into());
+        let (granted, error) = self.grant(&kind, public_address, missing.into());
         let all_or_nothing = self.knobs.capabilities.batch_launch == BatchLaunch::AllOrNothing;
-        if let Some(refusal) = &refusal {
+        if let Some(error) = &error {
             if all_or_nothing || (granted == 0 && earlier.is_empty()) {
-                return Err(refusal.clone());
+                return Err(error.clone());
             }
         }
-        let mut made = Vec::new();
+        let mut created = Vec::new();
         for _ in 0..granted {
-            made.extend(self.create(order, &zone, market));
+            created.extend(self.create(request, &zone, market));
         }
-        self.remember(order, &earlier, &made);
+        self.record_token(request, &earlier, &created);
         let views = earlier
             .iter()
-            .chain(&made)
+            .chain(&created)
             .filter_map(|seq| self.view(*seq))
             .collect();
-        Ok(Launched { views, refusal })
+        Ok(LaunchOutcome { views, error })
     }
 
-    /// The zone to launch in, if everything that is asked for is offered there.
-    fn offered(&self, config: &InstanceConfig) -> Result<Zone, Refusal> {
+    /// Returns the zone to launch in: the requested one, or the first. Checks image, type and zone
+    /// against the catalog.
+    fn choose_zone(&self, config: &InstanceConfig) -> Result<Zone, NativeError> {
         self.check_image(&config.image)?;
         self.check_type(&config.instance_type)?;
         let zones = &self.knobs.zones;
-        let wanted = config.placement.zone.as_ref();
-        let zone = wanted.map_or(zones.first(), |wanted| {
-            zones.iter().find(|zone| *zone == wanted)
+        let requested = config.placement.zone.as_ref();
+        let zone = requested.map_or(zones.first(), |requested| {
+            zones.iter().find(|zone| *zone == requested)
         });
         let zone = zone.cloned().ok_or_else(|| {
             let names: Vec<_> = zones.iter().map(Zone::as_str).collect();
             not_offered("placement.zone", &names.join(", "))
         })?;
         if self.zones_down.contains(&zone) {
-            return Err(Refusal::ZoneDown(zone));
+            return Err(NativeError::ZoneDown(zone));
         }
         Ok(zone)
     }
 
-    /// What the order's token has launched so far.
-    fn earlier(&self, order: &Order<'_>) -> Result<Vec<Seq>, Refusal> {
-        let Some(token) = &order.config.launch_token else {
+    /// Returns the instances that the request's token has launched so far.
+    ///
+    /// # Errors
+    ///
+    /// `TokenMismatch` if the config differs, `TokenSpent` if no instance of it will remain.
+    fn find_replayed(&self, request: &LaunchRequest<'_>) -> Result<Vec<Seq>, NativeError> {
+        let Some(token) = &request.config.launch_token else {
             return Ok(Vec::new());
         };
         match self.tokens.get(token) {
             None => Ok(Vec::new()),
-            Some(entry) if entry.fingerprint != order.config.fingerprint(order.count) => {
-                Err(Refusal::TokenMismatch(token.clone()))
+            Some(entry) if entry.fingerprint != request.config.fingerprint(request.count) => {
+                Err(NativeError::TokenMismatch(token.clone()))
             }
-            Some(entry) if self.is_ending(entry) => Err(Refusal::TokenSpent(token.clone())),
+            Some(entry) if self.is_ending(entry) => Err(NativeError::TokenSpent(token.clone())),
             Some(entry) => Ok(entry.instances.clone()),
         }
     }
 
-    /// Whether nothing of a launch will be left.
+    /// Whether all instances of a token are terminating, terminated or purged.
     fn is_ending(&self, entry: &TokenEntry) -> bool {
         let kept = entry
             .instances
@@ -118,15 +134,16 @@ impl World {
             .all(NativeState::is_ending)
     }
 
-    fn create(&mut self, order: &Order<'_>, zone: &Zone, market: Market) -> Option<Seq> {
-        let config = order.config;
+    /// Creates one pending instance with its disk, network card and addresses.
+    fn create(&mut self, request: &LaunchRequest<'_>, zone: &Zone, market: Market) -> Option<Seq> {
+        let config = request.config;
         let placement = &config.placement;
         let public_address = placement
             .public_address
             .unwrap_or(self.knobs.public_address);
-        let private_ip = self.private.take()?;
+        let private_ip = self.private.allocate()?;
         let public_ip = match public_address {
-            PublicAddress::Assigned => self.public.take(),
+            PublicAddress::Assigned => self.public.allocate(),
             PublicAddress::Absent => None,
         };
         self.last_seq += 1;
@@ -134,29 +151,29 @@ impl World {
         let groups = placement.security_groups.iter().cloned().collect();
         let record = Record {
             seq,
-            id: self.names.instance(),
+            id: self.ids.instance(),
             token: config.launch_token.clone(),
             zone: zone.clone(),
             network: placement.network.clone().unwrap_or_else(default_network),
-            security_groups: or_default(groups),
+            security_groups: groups_or_default(groups),
             public_address,
             market,
             user_data: config.user_data.clone(),
             launched: self.now,
             disk: Some(Disk {
-                name: self.names.disk(),
+                name: self.ids.disk(),
                 size_gb: config.disk_size_gb.unwrap_or(DEFAULT_DISK_GB),
             }),
             holds_machine: false,
             boots: 0,
             console: Vec::new(),
-            doom: order.doom.clone(),
+            boot_failure: request.boot_failure.clone(),
             transition: 0,
             versions: VecDeque::from([Version {
                 since: self.now,
                 state: NativeState::Provisioning,
                 reason: None,
-                mac: Some(self.names.mac()),
+                mac: Some(self.ids.mac()),
                 private_ip: Some(private_ip),
                 public_ip,
                 tags: Arc::new(config.tags.clone()),
@@ -164,57 +181,59 @@ impl World {
                 image: config.image.clone(),
             }]),
         };
-        self.index.change(seq, &[], &record.standings());
+        self.index.change(seq, &[], &record.index_entries());
         self.by_id.insert(record.id.clone(), seq);
         self.records.insert(seq, record);
         self.usage.instances += 1;
         self.take_machine(seq);
-        self.after(self.knobs.timing.boot, Event::Settle(seq, 0));
+        self.schedule(self.knobs.timing.boot, Event::FinishTransition(seq, 0));
         Some(seq)
     }
 
-    fn remember(&mut self, order: &Order<'_>, earlier: &[Seq], made: &[Seq]) {
-        let Some(token) = &order.config.launch_token else {
+    /// Records the instances that a launch has created under its token.
+    fn record_token(&mut self, request: &LaunchRequest<'_>, earlier: &[Seq], created: &[Seq]) {
+        let Some(token) = &request.config.launch_token else {
             return;
         };
         if earlier.is_empty() {
             let entry = TokenEntry {
-                fingerprint: order.config.fingerprint(order.count),
-                instances: made.to_vec(),
-                going: made.len() as u64,
+                fingerprint: request.config.fingerprint(request.count),
+                instances: created.to_vec(),
+                existing: created.len() as u64,
             };
             self.tokens.insert(token.clone(), entry);
         } else if let Some(entry) = self.tokens.get_mut(token) {
-            entry.instances.extend(made);
-            entry.going += made.len() as u64;
+            entry.instances.extend(created);
+            entry.existing += created.len() as u64;
         }
     }
 
-    /// One instance of a token is terminated. After the last, the token is forgotten in time.
-    pub(super) fn token_lost_one(&mut self, token: &LaunchToken) {
+    /// Counts the termination of one instance of a token. After the last one, the token expires at
+    /// the end of its retention.
+    pub(super) fn release_token_instance(&mut self, token: &LaunchToken) {
         let Some(entry) = self.tokens.get_mut(token) else {
             return;
         };
-        entry.going -= 1;
-        if entry.going == 0 {
-            let event = Event::Forget(token.clone());
-            self.after(self.knobs.capabilities.token_after_terminate, event);
+        entry.existing -= 1;
+        if entry.existing == 0 {
+            let event = Event::ExpireToken(token.clone());
+            self.schedule(self.knobs.capabilities.token_after_terminate, event);
         }
     }
 
-    /// Forgets a token. Until then it launches nothing, so nothing new is forgotten with it.
-    pub(super) fn forget(&mut self, token: &LaunchToken) {
+    /// Removes a token. A spent token launches nothing, so no instance can still refer to it.
+    pub(super) fn expire_token(&mut self, token: &LaunchToken) {
         self.tokens.remove(token);
     }
 
-    /// What a token launched, as a lagging read sees it: nothing where it shows no launch, an empty
-    /// list where the launch is known and every instance of it has vanished.
+    /// Returns what a token has launched, as of the time that the read sees. `None` means that the
+    /// read shows no launch; an empty list means that all of its instances have been purged.
     pub(crate) fn find_launch(
         &mut self,
         token: &LaunchToken,
         lag: Lag,
-    ) -> Result<Option<Vec<View>>, Refusal> {
-        let moment = self.moment(lag);
+    ) -> Result<Option<Vec<View>>, NativeError> {
+        let read_time = self.read_time(lag);
         let Some(entry) = self.tokens.get(token) else {
             return Ok(None);
         };
@@ -231,45 +250,46 @@ impl World {
             .iter()
             .find(|record| self.zones_down.contains(&record.zone))
         {
-            return Err(Refusal::ZoneDown(record.zone.clone()));
+            return Err(NativeError::ZoneDown(record.zone.clone()));
         }
-        let seen: Vec<_> = kept
+        let visible: Vec<_> = kept
             .iter()
-            .filter_map(|record| Some((record, record.version_at(moment)?)))
+            .filter_map(|record| Some((record, record.version_at(read_time)?)))
             .collect();
-        let views = seen
+        let views = visible
             .iter()
             .map(|(r, version)| r.view(version, self.date_at(r.launched)));
         let views: Vec<_> = views.collect();
         Ok((!views.is_empty()).then_some(views))
     }
 
-    /// An instance as it truly is.
+    /// Returns the current view of an instance.
     pub(crate) fn view(&self, seq: Seq) -> Option<View> {
         let record = self.records.get(&seq)?;
         Some(record.view(record.current(), self.date_at(record.launched)))
     }
 }
 
+/// The length, saturated.
 fn len32(list: &[Seq]) -> u32 {
     u32::try_from(list.len()).unwrap_or(u32::MAX)
 }
 
-/// The refusal of a value that is not in the catalog.
-pub(super) fn not_offered(field: &str, offered: &str) -> Refusal {
+/// Returns the error for a value outside the catalog.
+pub(super) fn not_offered(field: &str, offered: &str) -> NativeError {
     let instead = format!("choose one of: {offered}");
-    Refusal::Invalid(InvalidValue::new(field, Problem::NotOffered { instead }))
+    NativeError::Invalid(InvalidValue::new(field, Problem::NotOffered { instead }))
 }
 
 #[expect(clippy::expect_used, reason = "the name is a valid constant")]
 fn default_network() -> NetworkId {
-    NetworkId::new("net-default").expect("a plain name")
+    NetworkId::new("net-default").expect("a valid name")
 }
 
 #[expect(clippy::expect_used, reason = "the name is a valid constant")]
-fn or_default(groups: Vec<SecurityGroupId>) -> Vec<SecurityGroupId> {
+fn groups_or_default(groups: Vec<SecurityGroupId>) -> Vec<SecurityGroupId> {
     if groups.is_empty() {
-        vec![SecurityGroupId::new("sg-default").expect("a plain name")]
+        vec![SecurityGroupId::new("sg-default").expect("a valid name")]
     } else {
         groups
     }

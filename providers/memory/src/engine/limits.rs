@@ -1,79 +1,87 @@
 //! Quota and capacity.
+//!
+//! The quota counts instances that are not terminated; capacity counts machines, which stopped
+//! instances do not use.
 
 use std::collections::{BTreeMap, btree_map::Entry};
 
 use fleetwright::{InstanceType, Market, PublicAddress, Zone};
 
 use super::{Seq, World};
-use crate::{config::Capacity, error::Refusal};
+use crate::{config::Capacity, error::NativeError};
 
-/// What a machine is: capacity is counted by it.
-pub(super) type Kind = (InstanceType, Zone, Market);
+/// The properties of a machine by which capacity is counted.
+pub(super) type MachineKind = (InstanceType, Zone, Market);
 
-/// What is in use.
+/// What is in use against quota and capacity.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
     /// Instances that are not terminated: they count against the quota.
     pub(super) instances: u64,
-    /// Machines that are taken, by kind.
-    machines: BTreeMap<Kind, u64>,
+    /// Machines in use, by kind. Kinds without machines have no entry.
+    machines: BTreeMap<MachineKind, u64>,
 }
 
 impl Capacity {
-    fn fits(&self, (instance_type, zone, market): &Kind) -> bool {
+    /// Whether the limit applies to machines of this kind.
+    fn fits(&self, (instance_type, zone, market): &MachineKind) -> bool {
         self.instance_type
             .as_ref()
-            .is_none_or(|wanted| wanted == instance_type)
-            && self.zone.as_ref().is_none_or(|wanted| wanted == zone)
-            && self.market.is_none_or(|wanted| wanted == *market)
+            .is_none_or(|limit| limit == instance_type)
+            && self.zone.as_ref().is_none_or(|limit| limit == zone)
+            && self.market.is_none_or(|limit| limit == *market)
     }
 }
 
 impl World {
-    /// How many of `asked` more instances of a kind can be had, and where that is not all of them,
-    /// why not.
+    /// Returns how many of `requested` more instances of a kind can be created and, if not all of
+    /// them, the limit that prevents it: quota before capacity, capacity before addresses.
     pub(super) fn grant(
         &self,
-        kind: &Kind,
+        kind: &MachineKind,
         public_address: PublicAddress,
-        asked: u64,
-    ) -> (u64, Option<Refusal>) {
+        requested: u64,
+    ) -> (u64, Option<NativeError>) {
         let used = self.usage.instances;
         let limit = self.knobs.quota.unwrap_or(u64::MAX);
         let within_quota = limit.saturating_sub(used);
         let free = self.free_machines(kind);
         let addresses = match public_address {
-            PublicAddress::Assigned => self.private.left().min(self.public.left()),
-            PublicAddress::Absent => self.private.left(),
+            PublicAddress::Assigned => self.private.available().min(self.public.available()),
+            PublicAddress::Absent => self.private.available(),
         };
-        let granted = asked.min(within_quota).min(free).min(addresses);
-        let refusal = if granted == asked {
+        let granted = requested.min(within_quota).min(free).min(addresses);
+        let error = if granted == requested {
             None
         } else if granted == within_quota {
-            Some(Refusal::QuotaExceeded { used, asked, limit })
+            Some(NativeError::QuotaExceeded {
+                used,
+                requested,
+                limit,
+            })
         } else if granted == free {
             Some(no_capacity(kind.clone()))
         } else {
-            Some(Refusal::NoAddressLeft)
+            Some(NativeError::NoAddressLeft)
         };
-        (granted, refusal)
+        (granted, error)
     }
 
-    /// How many more machines of a kind are free.
-    pub(super) fn free_machines(&self, kind: &Kind) -> u64 {
+    /// Returns how many more machines of a kind are free under every limit that applies.
+    pub(super) fn free_machines(&self, kind: &MachineKind) -> u64 {
         let limits = self.knobs.capacity.iter().filter(|limit| limit.fits(kind));
         limits.fold(u64::MAX, |free, limit| {
-            let taken = self
+            let matching = self
                 .usage
                 .machines
                 .iter()
                 .filter(|(kind, _)| limit.fits(kind));
-            let taken: u64 = taken.map(|(_, count)| count).sum();
-            free.min(limit.machines.saturating_sub(taken))
+            let in_use: u64 = matching.map(|(_, count)| count).sum();
+            free.min(limit.machines.saturating_sub(in_use))
         })
     }
 
-    /// Takes a machine for an instance.
+    /// Assigns a machine to an instance. Does nothing if it has one.
     pub(super) fn take_machine(&mut self, seq: Seq) {
         if let Some(record) = self.records.get_mut(&seq) {
             if !std::mem::replace(&mut record.holds_machine, true) {
@@ -82,11 +90,11 @@ impl World {
         }
     }
 
-    /// Gives an instance's machine back.
+    /// Releases an instance's machine. Does nothing if it has none.
     pub(super) fn release_machine(&mut self, seq: Seq) {
         if let Some(record) = self.records.get_mut(&seq) {
             if std::mem::take(&mut record.holds_machine) {
-                // Kinds that nothing runs on are not kept, or asking for capacity would cost ever more.
+                // Empty kinds are removed; otherwise the cost of a capacity check would only grow.
                 if let Entry::Occupied(mut count) = self.usage.machines.entry(kind_of(record)) {
                     *count.get_mut() -= 1;
                     if *count.get() == 0 {
@@ -98,17 +106,17 @@ impl World {
     }
 }
 
-/// Why a machine of a kind cannot be had.
-pub(super) fn no_capacity((instance_type, zone, market): Kind) -> Refusal {
-    Refusal::NoCapacity {
+/// Returns the error for a kind without free machines.
+pub(super) fn no_capacity((instance_type, zone, market): MachineKind) -> NativeError {
+    NativeError::NoCapacity {
         instance_type,
         zone,
         market,
     }
 }
 
-/// The kind of machine an instance runs on.
-pub(super) fn kind_of(record: &super::Record) -> Kind {
+/// Returns the kind of machine that an instance needs.
+pub(super) fn kind_of(record: &super::Record) -> MachineKind {
     (
         record.current().instance_type.clone(),
         record.zone.clone(),

@@ -1,20 +1,21 @@
-//! The simulated cloud itself: instances, what is attached to them, and time.
+//! The simulated cloud: instances, their disks, network cards and addresses, and time.
 //!
-//! Owns the truth. Everything here is synchronous and happens at one moment; waiting, faults and
-//! lost replies are the [wire](crate::wire)'s. Transitions are events in a queue, carried out at
-//! their due times whenever somebody calls, so the cost of a call does not grow with the fleet.
+//! Owns the true state. Everything here is synchronous: it never waits, and it knows no faults;
+//! those belong to the [wire](crate::wire). Transitions are events in a queue. Every access first
+//! runs the events that are due, each at its own time, so the cost of a call does not grow with the
+//! number of instances.
 //!
-//! | file | what it does |
+//! | module | responsibility |
 //! | --- | --- |
-//! | `record` | an instance and the versions of it that a lagging read may still see |
-//! | `launch` | launching, tokens, finding a launch |
+//! | `record` | one instance and the old versions that a stale read may return |
+//! | `launch` | launch, launch tokens, `find_launch` |
 //! | `power` | stop, start, terminate, reboot |
 //! | `change` | tags, type, image |
 //! | `console` | console output and sessions, snapshots |
-//! | `read` | describing, and pages of a list |
-//! | `index` | finding instances by tag without touching the others |
+//! | `read` | describe, and pages of a list, both with read lag |
+//! | `index` | lookup of instances by tag |
 //! | `limits` | quota and capacity |
-//! | `pool` | ids and addresses |
+//! | `pool` | unique ids, and address pools |
 
 mod change;
 mod console;
@@ -38,33 +39,35 @@ use std::{
 use fleetwright::{ImageId, InstanceId, LaunchToken, Tags, Zone};
 use fleetwright_chaos::{Clock, SeededRng};
 
-pub(crate) use launch::{Launched, Order};
+pub(crate) use launch::{LaunchOutcome, LaunchRequest};
 pub(crate) use read::Lag;
 pub(crate) use record::{Disk, Record, Version, View};
 
-use crate::{config::Knobs, error::Refusal, state::NativeState};
+use crate::{config::Knobs, error::NativeError, state::NativeState};
 use index::TagIndex;
 use launch::TokenEntry;
 use limits::Usage;
 pub(crate) use pool::AddressPool;
-use pool::Names;
+use pool::IdGenerator;
 
-/// The order in which instances were launched; never reused.
+/// The number of an instance in the order of launch. Never reused.
 pub(crate) type Seq = u64;
 
-/// The whole account.
+/// The whole state of the account.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) knobs: Knobs,
     clock: Arc<dyn Clock>,
     now: Duration,
+    /// Scheduled events by due time, then in the order of scheduling.
     events: BinaryHeap<Reverse<(Duration, u64, Event)>>,
-    events_made: u64,
+    events_scheduled: u64,
     last_seq: Seq,
-    names: Names,
+    ids: IdGenerator,
     pub(crate) private: AddressPool,
     pub(crate) public: AddressPool,
     pub(crate) records: BTreeMap<Seq, Record>,
+    /// The key of each record by its id.
     by_id: HashMap<InstanceId, Seq>,
     index: TagIndex,
     tokens: HashMap<LaunchToken, TokenEntry>,
@@ -72,35 +75,37 @@ pub(crate) struct World {
     pub(crate) images: BTreeMap<String, Image>,
     image_ids: BTreeSet<ImageId>,
     zones_down: BTreeSet<Zone>,
-    lag_dice: SeededRng,
-    session_dice: SeededRng,
+    /// Separate from the other generators, so that reads do not change later ids.
+    lag_rng: SeededRng,
+    session_rng: SeededRng,
+    /// How many records were read to handle calls; see `Oracle::records_touched`.
     pub(crate) records_touched: u64,
 }
 
-/// An image made of an instance.
+/// An image that was created by a snapshot of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// The image.
+    /// The id, which launches and reimages accept.
     pub id: ImageId,
-    /// The name it was made under.
+    /// The name that the snapshot requested. Unique in the account.
     pub name: String,
-    /// The instance it was made of.
+    /// The instance of which it is a snapshot.
     pub source: InstanceId,
-    /// Its tags.
+    /// The tags that the snapshot requested.
     pub tags: Tags,
 }
 
-/// Something that happens at its due time.
+/// A change that the cloud makes by itself when it is due.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A transition ends, unless another one has begun since (the number tells).
-    Settle(Seq, u64),
-    /// A version of an instance can no longer be seen by a lagging read.
+    /// Finishes a transition, unless a later one has started; the number identifies it.
+    FinishTransition(Seq, u64),
+    /// Drops versions of an instance that no stale read can return any more.
     Prune(Seq),
-    /// A terminated instance vanishes.
-    Vanish(Seq),
-    /// A token whose instances are terminated is forgotten.
-    Forget(LaunchToken),
+    /// Removes the record of a terminated instance.
+    Purge(Seq),
+    /// Removes a launch token after its retention.
+    ExpireToken(LaunchToken),
 }
 
 impl World {
@@ -111,9 +116,9 @@ impl World {
             clock,
             now: Duration::ZERO,
             events: BinaryHeap::new(),
-            events_made: 0,
+            events_scheduled: 0,
             last_seq: 0,
-            names: Names::new(seed),
+            ids: IdGenerator::new(seed),
             private: AddressPool::private(),
             public: AddressPool::public(),
             records: BTreeMap::new(),
@@ -124,14 +129,15 @@ impl World {
             images: BTreeMap::new(),
             image_ids: BTreeSet::new(),
             zones_down: BTreeSet::new(),
-            lag_dice: SeededRng::for_purpose(seed, 1),
-            session_dice: SeededRng::for_purpose(seed, 2),
+            lag_rng: SeededRng::for_purpose(seed, 1),
+            session_rng: SeededRng::for_purpose(seed, 2),
             records_touched: 0,
         }
     }
 
-    /// Carries out everything that is due by now.
-    pub(crate) fn catch_up(&mut self) {
+    /// Runs all events that are due by now, each at its due time. Time never goes back, even if the
+    /// clock does.
+    pub(crate) fn run_due_events(&mut self) {
         let now = self.clock.elapsed().max(self.now);
         while let Some(Reverse((due, _, _))) = self.events.peek() {
             if *due > now {
@@ -139,37 +145,38 @@ impl World {
             }
             if let Some(Reverse((due, _, event))) = self.events.pop() {
                 self.now = due;
-                self.happen(event);
+                self.run_event(event);
             }
         }
         self.now = now;
     }
 
-    fn happen(&mut self, event: Event) {
+    fn run_event(&mut self, event: Event) {
         match event {
-            Event::Settle(seq, transition) => self.settle(seq, transition),
+            Event::FinishTransition(seq, transition) => self.finish_transition(seq, transition),
             Event::Prune(seq) => self.prune(seq),
-            Event::Vanish(seq) => self.vanish(seq),
-            Event::Forget(token) => self.forget(&token),
+            Event::Purge(seq) => self.purge(seq),
+            Event::ExpireToken(token) => self.expire_token(&token),
         }
     }
 
-    fn after(&mut self, delay: Duration, event: Event) {
-        self.events_made += 1;
+    /// Schedules `event` after `delay`. Events with the same due time run in this order.
+    fn schedule(&mut self, delay: Duration, event: Event) {
+        self.events_scheduled += 1;
         self.events.push(Reverse((
             self.now.saturating_add(delay),
-            self.events_made,
+            self.events_scheduled,
             event,
         )));
     }
 
-    /// Gives an instance a new version as of now, and keeps the index true.
+    /// Adds a new version of an instance as of now, and updates the index.
     fn revise(&mut self, seq: Seq, change: impl FnOnce(&mut Version)) {
         let (now, window) = (self.now, self.knobs.capabilities.consistency_window);
         let Some(record) = self.records.get_mut(&seq) else {
             return;
         };
-        let before = record.standings();
+        let before = record.index_entries();
         let mut next = record.current().clone();
         change(&mut next);
         next.since = now;
@@ -177,7 +184,7 @@ impl World {
         if window.is_zero() {
             record.prune(now);
         } else {
-            self.after(window, Event::Prune(seq));
+            self.schedule(window, Event::Prune(seq));
         }
         self.reindex(seq, &before);
     }
@@ -189,52 +196,58 @@ impl World {
         let Some(record) = self.records.get_mut(&seq) else {
             return;
         };
-        let before = record.standings();
+        let before = record.index_entries();
         record.prune(oldest);
         self.reindex(seq, &before);
     }
 
-    fn reindex(&mut self, seq: Seq, before: &[index::Standing]) {
+    /// Moves an instance in the index from its entries `before` to its current ones.
+    fn reindex(&mut self, seq: Seq, before: &[index::IndexEntry]) {
         let after = self
             .records
             .get(&seq)
-            .map(Record::standings)
+            .map(Record::index_entries)
             .unwrap_or_default();
         self.index.change(seq, before, &after);
     }
 
-    /// A terminated instance is forgotten.
-    fn vanish(&mut self, seq: Seq) {
+    /// Removes the record of a terminated instance.
+    fn purge(&mut self, seq: Seq) {
         if let Some(record) = self.records.get(&seq) {
-            let before = record.standings();
+            let before = record.index_entries();
             self.by_id.remove(&record.id.clone());
             self.records.remove(&seq);
             self.reindex(seq, &before);
         }
     }
 
-    /// The truth about an instance, or why it cannot be had.
-    fn find(&mut self, id: &InstanceId) -> Result<&Record, Refusal> {
+    /// Returns the record of an instance and counts it as touched.
+    ///
+    /// # Errors
+    ///
+    /// `NoSuchInstance`, or `ZoneDown` if its zone is unreachable.
+    fn find(&mut self, id: &InstanceId) -> Result<&Record, NativeError> {
         self.records_touched += 1;
         let record = self.record(id);
-        let record = record.ok_or_else(|| Refusal::NoSuchInstance(id.clone()))?;
+        let record = record.ok_or_else(|| NativeError::NoSuchInstance(id.clone()))?;
         if self.zones_down.contains(&record.zone) {
-            return Err(Refusal::ZoneDown(record.zone.clone()));
+            return Err(NativeError::ZoneDown(record.zone.clone()));
         }
         Ok(record)
     }
 
-    /// An instance that is neither destroyed nor about to be, in one of the states that `fits`.
+    /// Returns an instance that is neither terminating nor terminated and whose state `fits`.
+    /// `needed` names those states for the error.
     fn find_in(
         &mut self,
         id: &InstanceId,
         needed: &'static str,
         fits: impl FnOnce(NativeState) -> bool,
-    ) -> Result<Seq, Refusal> {
+    ) -> Result<Seq, NativeError> {
         let record = self.find(id)?;
         let state = record.current().state;
         if state.is_ending() || !fits(state) {
-            return Err(Refusal::WrongState {
+            return Err(NativeError::WrongState {
                 id: id.clone(),
                 state,
                 needed,
@@ -243,15 +256,16 @@ impl World {
         Ok(record.seq)
     }
 
-    /// Lets somebody act who needs no wire: no record counts as touched, no zone is out of reach.
-    pub(crate) fn past_the_wire<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+    /// Runs `work` for an external actor: unreachable zones are reachable, and records do not count
+    /// as touched.
+    pub(crate) fn out_of_band<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let (down, touched) = (std::mem::take(&mut self.zones_down), self.records_touched);
-        let answer = work(self);
+        let result = work(self);
         (self.zones_down, self.records_touched) = (down, touched);
-        answer
+        result
     }
 
-    /// The record of an instance, if there is one.
+    /// Returns the record of an instance without counting it.
     pub(crate) fn record(&self, id: &InstanceId) -> Option<&Record> {
         self.records.get(self.by_id.get(id)?)
     }
@@ -265,12 +279,12 @@ impl World {
         }
     }
 
-    /// The zones that a list cannot see now.
+    /// Returns the zones that are unreachable now.
     pub(crate) fn zones_down(&self) -> Vec<Zone> {
         self.zones_down.iter().cloned().collect()
     }
 
-    /// What the calendar says at a moment of the simulation.
+    /// Returns the date at a time of the simulation.
     pub(crate) fn date_at(&self, elapsed: Duration) -> chrono::DateTime<chrono::Utc> {
         self.clock.date_at(elapsed)
     }

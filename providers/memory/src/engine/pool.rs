@@ -1,4 +1,7 @@
-//! Ids that are never reused, and addresses that are, but not soon.
+//! Unique ids, and pools of addresses.
+//!
+//! Ids are never reused. Addresses are reused as late as possible, so that a test notices code that
+//! confuses an instance with the next holder of its address.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -7,28 +10,28 @@ use std::{
 
 use fleetwright::{ImageId, InstanceId, MacAddress};
 
-/// Hands out names: scrambled numbers of a counter, so no two are ever the same.
+/// Generates ids: scrambled numbers of a counter, so they are unique and follow from the seed.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct IdGenerator {
     seed: u64,
-    given: u64,
+    generated: u64,
 }
 
-impl Names {
+impl IdGenerator {
     pub(super) const fn new(seed: u64) -> Self {
-        Self { seed, given: 0 }
+        Self { seed, generated: 0 }
     }
 
-    /// The next number and its scrambled form. Scrambling is one to one (the finalizer of
-    /// SplitMix64), so the forms never repeat.
+    /// Returns the next number and its scrambled form. Scrambling is a bijection (the finalizer of
+    /// SplitMix64), so the scrambled forms never repeat.
     fn next(&mut self) -> (u64, u64) {
-        self.given += 1;
+        self.generated += 1;
         let mut bits = self
-            .given
+            .generated
             .wrapping_add(self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (self.given, bits ^ (bits >> 31))
+        (self.generated, bits ^ (bits >> 31))
     }
 
     #[expect(
@@ -36,7 +39,7 @@ impl Names {
         reason = "the text contains only hexadecimal digits"
     )]
     pub(super) fn instance(&mut self) -> InstanceId {
-        InstanceId::new(format!("i-{:016x}", self.next().1)).expect("a plain name")
+        InstanceId::new(format!("i-{:016x}", self.next().1)).expect("a valid id")
     }
 
     #[expect(
@@ -44,29 +47,30 @@ impl Names {
         reason = "the text contains only hexadecimal digits"
     )]
     pub(super) fn image(&mut self) -> ImageId {
-        ImageId::new(format!("img-{:016x}", self.next().1)).expect("a plain name")
+        ImageId::new(format!("img-{:016x}", self.next().1)).expect("a valid id")
     }
 
     pub(super) fn disk(&mut self) -> String {
         format!("disk-{:016x}", self.next().1)
     }
 
-    /// A locally administered address that no other card has.
+    /// Returns a unique, locally administered hardware address.
     pub(super) fn mac(&mut self) -> MacAddress {
         let [_, _, _, a, b, c, d, e] = self.next().0.to_be_bytes();
         MacAddress::new([2, a, b, c, d, e])
     }
 }
 
-/// A range of addresses, those never used first, then those given back longest ago.
+/// A range of addresses. Unused addresses are allocated first, then those that were released
+/// longest ago.
 #[derive(Debug)]
 pub(crate) struct AddressPool {
     first: u32,
     size: u32,
-    /// How many of the range were ever handed out.
-    begun: u32,
-    /// Given back, the longest ago first.
-    returned: VecDeque<Ipv4Addr>,
+    /// How many of the range were allocated at least once.
+    ever_allocated: u32,
+    /// Released addresses, oldest release first.
+    released: VecDeque<Ipv4Addr>,
     used: BTreeSet<Ipv4Addr>,
 }
 
@@ -76,7 +80,7 @@ impl AddressPool {
         Self::new(Ipv4Addr::new(10, 0, 0, 1), (1 << 24) - 2)
     }
 
-    /// 198.18.0.0/15, which is set apart for tests, without its first and last address.
+    /// 198.18.0.0/15, which is reserved for benchmarks, without its first and last address.
     pub(super) const fn public() -> Self {
         Self::new(Ipv4Addr::new(198, 18, 0, 1), (1 << 17) - 2)
     }
@@ -85,36 +89,37 @@ impl AddressPool {
         Self {
             first: first.to_bits(),
             size,
-            begun: 0,
-            returned: VecDeque::new(),
+            ever_allocated: 0,
+            released: VecDeque::new(),
             used: BTreeSet::new(),
         }
     }
 
-    /// How many are left.
-    pub(super) fn left(&self) -> u64 {
-        u64::from(self.size - self.begun) + self.returned.len() as u64
+    /// Returns how many addresses are free.
+    pub(super) fn available(&self) -> u64 {
+        u64::from(self.size - self.ever_allocated) + self.released.len() as u64
     }
 
-    /// The next free address, or nothing when all are in use.
-    pub(super) fn take(&mut self) -> Option<Ipv4Addr> {
-        let address = if self.begun < self.size {
-            self.begun += 1;
-            Ipv4Addr::from_bits(self.first + self.begun - 1)
+    /// Allocates the next free address, or returns `None` if all are in use.
+    pub(super) fn allocate(&mut self) -> Option<Ipv4Addr> {
+        let address = if self.ever_allocated < self.size {
+            self.ever_allocated += 1;
+            Ipv4Addr::from_bits(self.first + self.ever_allocated - 1)
         } else {
-            self.returned.pop_front()?
+            self.released.pop_front()?
         };
         self.used.insert(address);
         Some(address)
     }
 
-    pub(super) fn give_back(&mut self, address: Ipv4Addr) {
+    /// Releases an address. Does nothing if it is not in use.
+    pub(super) fn release(&mut self, address: Ipv4Addr) {
         if self.used.remove(&address) {
-            self.returned.push_back(address);
+            self.released.push_back(address);
         }
     }
 
-    /// Those in use.
+    /// Returns the addresses in use, in ascending order.
     pub(crate) fn in_use(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
         self.used.iter().copied()
     }
@@ -125,45 +130,54 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_never_repeat_and_follow_the_seed() {
-        let mut names = Names::new(3);
-        let mut seen = BTreeSet::new();
+    fn ids_are_unique_and_follow_from_the_seed() {
+        let mut generator = IdGenerator::new(3);
+        let mut ids = BTreeSet::new();
         for _ in 0..10_000 {
-            assert!(seen.insert(names.instance().as_str().to_owned()));
+            assert!(ids.insert(generator.instance().as_str().to_owned()));
         }
-        assert_eq!(Names::new(3).instance(), Names::new(3).instance());
-        assert_ne!(Names::new(3).instance(), Names::new(4).instance());
-        assert_eq!(Names::new(0).instance().as_str(), "i-5692161d100b05e5");
-        assert!(names.image().as_str().starts_with("img-"));
-        assert!(names.disk().starts_with("disk-"));
-        let (one, two) = (names.mac(), names.mac());
+        assert_eq!(
+            IdGenerator::new(3).instance(),
+            IdGenerator::new(3).instance()
+        );
+        assert_ne!(
+            IdGenerator::new(3).instance(),
+            IdGenerator::new(4).instance()
+        );
+        assert_eq!(
+            IdGenerator::new(0).instance().as_str(),
+            "i-5692161d100b05e5"
+        );
+        assert!(generator.image().as_str().starts_with("img-"));
+        assert!(generator.disk().starts_with("disk-"));
+        let (one, two) = (generator.mac(), generator.mac());
         assert_ne!(one, two);
         assert_eq!(one.bytes()[0], 2);
     }
 
     #[test]
-    fn an_address_given_back_comes_last() {
+    fn released_address_is_allocated_last() {
         let mut pool = AddressPool::new(Ipv4Addr::new(10, 0, 0, 1), 3);
-        let first = pool.take().unwrap();
+        let first = pool.allocate().unwrap();
         assert_eq!(first, Ipv4Addr::new(10, 0, 0, 1));
-        pool.give_back(first);
-        let second = pool.take().unwrap();
+        pool.release(first);
+        let second = pool.allocate().unwrap();
         assert_ne!(second, first);
-        assert_eq!(pool.left(), 2);
-        assert_eq!(pool.take(), Some(Ipv4Addr::new(10, 0, 0, 3)));
-        assert_eq!(pool.take(), Some(first));
-        assert_eq!((pool.take(), pool.left()), (None, 0));
+        assert_eq!(pool.available(), 2);
+        assert_eq!(pool.allocate(), Some(Ipv4Addr::new(10, 0, 0, 3)));
+        assert_eq!(pool.allocate(), Some(first));
+        assert_eq!((pool.allocate(), pool.available()), (None, 0));
         assert_eq!(pool.in_use().count(), 3);
     }
 
     #[test]
-    fn the_ranges_stay_within_their_networks() {
+    fn ranges_stay_within_their_networks() {
         for (mut pool, last) in [
             (AddressPool::private(), Ipv4Addr::new(10, 255, 255, 254)),
             (AddressPool::public(), Ipv4Addr::new(198, 19, 255, 254)),
         ] {
-            pool.begun = pool.size - 1;
-            assert_eq!(pool.take(), Some(last));
+            pool.ever_allocated = pool.size - 1;
+            assert_eq!(pool.allocate(), Some(last));
         }
     }
 }

@@ -1,20 +1,23 @@
-//! Stop, start, terminate, reboot: commands begin a transition, and time ends it.
+//! Stop, start, terminate and reboot.
+//!
+//! A command starts a transition, and a scheduled event finishes it. A later command replaces a
+//! transition that is under way; the event of the replaced one is ignored.
 
 use std::time::Duration;
 
 use fleetwright::{InstanceId, PublicAddress};
 
 use super::{Event, Seq, View, World, limits};
-use crate::{error::Refusal, state::NativeState};
+use crate::{error::NativeError, state::NativeState};
 
 impl World {
-    /// Stops an instance; nothing happens to one that is stopped or stopping.
-    pub(crate) fn stop(&mut self, id: &InstanceId, reason: &str) -> Result<(), Refusal> {
+    /// Stops an instance and releases its public address. Does nothing if it is stopped or stopping.
+    pub(crate) fn stop(&mut self, id: &InstanceId, reason: &str) -> Result<(), NativeError> {
         let seq = self.find_in(id, "running, pending or stopped", |_| true)?;
         match self.state(seq) {
             NativeState::Provisioning | NativeState::Active | NativeState::Reimaging => {
                 self.release_public(seq);
-                self.begin(seq, NativeState::Halting, reason, self.knobs.timing.stop);
+                self.start_transition(seq, NativeState::Halting, reason, self.knobs.timing.stop);
             }
             NativeState::Halting
             | NativeState::Halted
@@ -24,12 +27,12 @@ impl World {
         Ok(())
     }
 
-    /// Starts an instance; nothing happens to one that runs or is about to.
-    pub(crate) fn start(&mut self, id: &InstanceId) -> Result<View, Refusal> {
+    /// Starts an instance. Does nothing if it is running or pending. Refuses while it is stopping.
+    pub(crate) fn start(&mut self, id: &InstanceId) -> Result<View, NativeError> {
         let seq = self.find_in(id, "stopped, pending or running", |_| true)?;
         match self.state(seq) {
             NativeState::Halting => {
-                return Err(Refusal::Busy {
+                return Err(NativeError::Busy {
                     id: id.clone(),
                     after: self.knobs.timing.stop,
                 });
@@ -42,11 +45,11 @@ impl World {
             | NativeState::Deleted => {}
         }
         self.view(seq)
-            .ok_or_else(|| Refusal::NoSuchInstance(id.clone()))
+            .ok_or_else(|| NativeError::NoSuchInstance(id.clone()))
     }
 
-    /// Takes a machine and a new address, and boots.
-    fn boot(&mut self, seq: Seq) -> Result<(), Refusal> {
+    /// Assigns a machine and a new public address, and boots.
+    fn boot(&mut self, seq: Seq) -> Result<(), NativeError> {
         let Some(record) = self.records.get(&seq) else {
             return Ok(());
         };
@@ -55,12 +58,14 @@ impl World {
             return Err(limits::no_capacity(kind));
         }
         let public_ip = match record.public_address {
-            PublicAddress::Assigned => Some(self.public.take().ok_or(Refusal::NoAddressLeft)?),
+            PublicAddress::Assigned => {
+                Some(self.public.allocate().ok_or(NativeError::NoAddressLeft)?)
+            }
             PublicAddress::Absent => None,
         };
         self.take_machine(seq);
         self.revise(seq, |version| version.public_ip = public_ip);
-        self.begin(
+        self.start_transition(
             seq,
             NativeState::Provisioning,
             "started",
@@ -69,12 +74,12 @@ impl World {
         Ok(())
     }
 
-    /// Destroys an instance; nothing happens to one that is destroyed or about to be.
-    pub(crate) fn terminate(&mut self, id: &InstanceId, reason: &str) -> Result<(), Refusal> {
+    /// Terminates an instance. Does nothing if it is terminating or terminated.
+    pub(crate) fn terminate(&mut self, id: &InstanceId, reason: &str) -> Result<(), NativeError> {
         let record = self.find(id)?;
         let (seq, ending) = (record.seq, record.current().state.is_ending());
         if !ending {
-            self.begin(
+            self.start_transition(
                 seq,
                 NativeState::Deleting,
                 reason,
@@ -84,59 +89,69 @@ impl World {
         Ok(())
     }
 
-    /// Boots a running instance again.
-    pub(crate) fn reboot(&mut self, id: &InstanceId, how: &str) -> Result<(), Refusal> {
+    /// Reboots a running instance. It stays running.
+    pub(crate) fn reboot(&mut self, id: &InstanceId, mode: &str) -> Result<(), NativeError> {
         let seq = self.find_in(id, "running", |state| state == NativeState::Active)?;
         if let Some(record) = self.records.get_mut(&seq) {
-            record.console.push(format!("{how} reboot"));
+            record.console.push(format!("{mode} reboot"));
         }
-        self.booted(seq);
+        self.record_boot(seq);
         Ok(())
     }
 
-    /// Enters a state that ends by itself after `delay`.
-    pub(super) fn begin(&mut self, seq: Seq, state: NativeState, reason: &str, delay: Duration) {
+    /// Sets a state whose transition finishes after `delay`.
+    pub(super) fn start_transition(
+        &mut self,
+        seq: Seq,
+        state: NativeState,
+        reason: &str,
+        delay: Duration,
+    ) {
         let Some(record) = self.records.get_mut(&seq) else {
             return;
         };
         record.transition += 1;
         let transition = record.transition;
-        self.enter(seq, state, reason);
-        self.after(delay, Event::Settle(seq, transition));
+        self.set_state(seq, state, reason);
+        self.schedule(delay, Event::FinishTransition(seq, transition));
     }
 
-    fn enter(&mut self, seq: Seq, state: NativeState, reason: &str) {
+    /// Sets state and reason of an instance.
+    fn set_state(&mut self, seq: Seq, state: NativeState, reason: &str) {
         self.revise(seq, |version| {
             version.state = state;
             version.reason = Some(reason.into());
         });
     }
 
-    /// A transition ends, unless another one has begun since.
-    pub(super) fn settle(&mut self, seq: Seq, transition: u64) {
+    /// Finishes a transition, unless a later one has started.
+    pub(super) fn finish_transition(&mut self, seq: Seq, transition: u64) {
         let Some(record) = self.records.get(&seq) else {
             return;
         };
         if record.transition != transition {
             return;
         }
-        match (record.current().state, record.doom.clone()) {
-            (NativeState::Provisioning, Some(doom)) => self.end(seq, &doom),
+        match (record.current().state, record.boot_failure.clone()) {
+            (NativeState::Provisioning, Some(boot_failure)) => {
+                self.finish_termination(seq, &boot_failure)
+            }
             (NativeState::Provisioning | NativeState::Reimaging, _) => {
-                self.enter(seq, NativeState::Active, "running");
-                self.booted(seq);
+                self.set_state(seq, NativeState::Active, "running");
+                self.record_boot(seq);
             }
             (NativeState::Halting, _) => {
                 self.release_machine(seq);
-                self.enter(seq, NativeState::Halted, "stopped");
+                self.set_state(seq, NativeState::Halted, "stopped");
             }
-            (NativeState::Deleting, _) => self.end(seq, "terminated"),
+            (NativeState::Deleting, _) => self.finish_termination(seq, "terminated"),
             (NativeState::Active | NativeState::Halted | NativeState::Deleted, _) => {}
         }
     }
 
-    /// The instance and all that was launched with it are gone.
-    pub(super) fn end(&mut self, seq: Seq, reason: &str) {
+    /// Terminates an instance and deletes its disk, network card and addresses. The record stays
+    /// visible for the retention of terminated instances.
+    pub(super) fn finish_termination(&mut self, seq: Seq, reason: &str) {
         self.release_machine(seq);
         let Some(record) = self.records.get_mut(&seq) else {
             return;
@@ -145,10 +160,10 @@ impl World {
         let (last, token) = (record.current(), record.token.clone());
         let (private_ip, public_ip) = (last.private_ip, last.public_ip);
         if let Some(address) = private_ip {
-            self.private.give_back(address);
+            self.private.release(address);
         }
         if let Some(address) = public_ip {
-            self.public.give_back(address);
+            self.public.release(address);
         }
         self.revise(seq, |version| {
             version.state = NativeState::Deleted;
@@ -157,26 +172,28 @@ impl World {
         });
         self.usage.instances -= 1;
         if let Some(token) = token {
-            self.token_lost_one(&token);
+            self.release_token_instance(&token);
         }
-        self.after(
+        self.schedule(
             self.knobs.capabilities.terminated_visible,
-            Event::Vanish(seq),
+            Event::Purge(seq),
         );
     }
 
+    /// Releases the public address of an instance, if it has one.
     fn release_public(&mut self, seq: Seq) {
         let address = self
             .records
             .get(&seq)
             .and_then(|record| record.current().public_ip);
         if let Some(address) = address {
-            self.public.give_back(address);
+            self.public.release(address);
             self.revise(seq, |version| version.public_ip = None);
         }
     }
 
-    fn booted(&mut self, seq: Seq) {
+    /// Counts a boot and writes it to the console.
+    fn record_boot(&mut self, seq: Seq) {
         let Some(record) = self.records.get_mut(&seq) else {
             return;
         };
@@ -185,6 +202,7 @@ impl World {
         record.console.push(format!("boot {boots} from {image}"));
     }
 
+    /// Returns the current state; a purged instance is deleted.
     fn state(&self, seq: Seq) -> NativeState {
         self.records
             .get(&seq)

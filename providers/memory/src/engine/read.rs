@@ -1,75 +1,78 @@
-//! Describing, and pages of a list, as a read sees them that may lag behind the truth.
+//! Describe, and pages of a list.
+//!
+//! Within the consistency window, both return an earlier version of an instance.
 
 use std::time::Duration;
 
 use fleetwright::{CloudInstanceState, InstanceFilter, InstanceId};
 
-use super::{Seq, View, World, index::Life};
-use crate::{error::Refusal, state::normalize};
+use super::{Seq, View, World, index::Existence};
+use crate::{error::NativeError, state::normalize};
 
-/// How far a read lags behind.
+/// By how much a read lags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lag {
-    /// By chance, up to the whole consistency window.
-    Chance,
+    /// By a random duration up to the whole consistency window.
+    Random,
     /// By the whole consistency window.
-    Whole,
+    Full,
 }
 
-/// A part of a list.
+/// One page of a list.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) views: Vec<View>,
-    /// Where the next page begins, if there may be one.
+    /// The last instance of this page, if there may be a next page.
     pub(crate) next: Option<Seq>,
 }
 
 impl World {
-    /// The moment that a read made now sees; nothing where that is before the beginning.
-    pub(super) fn moment(&mut self, lag: Lag) -> Option<Duration> {
+    /// Returns the time as of which a read that is made now sees the account. `None` is before the
+    /// account existed.
+    pub(super) fn read_time(&mut self, lag: Lag) -> Option<Duration> {
         let window = self.knobs.capabilities.consistency_window;
-        let behind = match lag {
-            Lag::Chance => self.lag_dice.up_to(window),
-            Lag::Whole => window,
+        let lag = match lag {
+            Lag::Random => self.lag_rng.up_to(window),
+            Lag::Full => window,
         };
-        self.now.checked_sub(behind)
+        self.now.checked_sub(lag)
     }
 
-    /// An instance as the read sees it.
-    pub(crate) fn describe(&mut self, id: &InstanceId, lag: Lag) -> Result<View, Refusal> {
-        let moment = self.moment(lag);
+    /// Returns an instance as of the time that the read sees.
+    pub(crate) fn describe(&mut self, id: &InstanceId, lag: Lag) -> Result<View, NativeError> {
+        let read_time = self.read_time(lag);
         let record = self.find(id)?;
-        let (seq, version) = (record.seq, record.version_at(moment).cloned());
-        let version = version.ok_or_else(|| Refusal::NoSuchInstance(id.clone()))?;
+        let (seq, version) = (record.seq, record.version_at(read_time).cloned());
+        let version = version.ok_or_else(|| NativeError::NoSuchInstance(id.clone()))?;
         let record = self
             .records
             .get(&seq)
-            .ok_or_else(|| Refusal::NoSuchInstance(id.clone()))?;
+            .ok_or_else(|| NativeError::NoSuchInstance(id.clone()))?;
         Ok(record.view(&version, self.date_at(record.launched)))
     }
 
-    /// The next page of what `filter` selects, in the order of launch. Touches the instances that
-    /// carry the filter's tags, and no others.
+    /// Returns the next page of the instances that `filter` selects, in the order of launch. Reads
+    /// only the instances that have the filter's tags.
     pub(crate) fn page(&mut self, filter: &InstanceFilter, after: Option<Seq>, lag: Lag) -> Page {
-        let moment = self.moment(lag);
-        let most = self.knobs.capabilities.page_size.get();
+        let read_time = self.read_time(lag);
+        let page_size = self.knobs.capabilities.page_size.get();
         let mut views = Vec::new();
         let (mut last, mut touched) = (after, 0);
         let mut candidates = self
             .index
-            .find(&lives(filter), &filter.tags, after)
+            .find(&existences(filter), &filter.tags, after)
             .peekable();
-        while views.len() < most {
+        while views.len() < page_size {
             let Some(seq) = candidates.next() else { break };
             last = Some(seq);
             touched += 1;
             let Some(record) = self.records.get(&seq) else {
                 continue;
             };
-            let Some(version) = record.version_at(moment) else {
+            let Some(version) = record.version_at(read_time) else {
                 continue;
             };
-            let selected = filter.selects_state(normalize(version.state.word()))
+            let selected = filter.selects_state(normalize(version.state.as_str()))
                 && version.tags.contains_all(&filter.tags)
                 && !self.zones_down.contains(&record.zone);
             if selected {
@@ -83,17 +86,17 @@ impl World {
     }
 }
 
-/// The lives in which a filter may find something.
-fn lives(filter: &InstanceFilter) -> Vec<Life> {
-    let mut lives = Vec::new();
+/// Returns the existences that can contain a match of the filter.
+fn existences(filter: &InstanceFilter) -> Vec<Existence> {
+    let mut existences = Vec::new();
     if CloudInstanceState::ALL
         .into_iter()
         .any(|s| !s.is_final() && filter.selects_state(s))
     {
-        lives.push(Life::Going);
+        existences.push(Existence::Existing);
     }
     if filter.selects_state(CloudInstanceState::Terminated) {
-        lives.push(Life::Over);
+        existences.push(Existence::Terminated);
     }
-    lives
+    existences
 }

@@ -1,4 +1,4 @@
-//! An instance, and the versions of it that a lagging read may still see.
+//! The record of an instance, with the old versions that a stale read may return.
 
 use std::{collections::VecDeque, net::Ipv4Addr, num::NonZeroU32, sync::Arc, time::Duration};
 
@@ -9,11 +9,11 @@ use fleetwright::{
 
 use super::{
     Seq,
-    index::{Life, Standing},
+    index::{Existence, IndexEntry},
 };
 use crate::state::NativeState;
 
-/// An instance with what is attached to it.
+/// An instance with its disk, network card and addresses.
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) seq: Seq,
@@ -25,37 +25,40 @@ pub(crate) struct Record {
     pub(crate) public_address: PublicAddress,
     pub(crate) market: Market,
     pub(crate) user_data: Option<UserData>,
+    /// The time of the launch on the clock of the cloud.
     pub(crate) launched: Duration,
-    /// The disk, until it is destroyed with the instance.
+    /// The root disk. `None` once the instance is terminated.
     pub(crate) disk: Option<Disk>,
-    /// Whether a machine is taken by it.
+    /// Whether it uses a machine of the capacity.
     pub(crate) holds_machine: bool,
     pub(crate) boots: u32,
+    /// The lines of the console output.
     pub(crate) console: Vec<String>,
-    /// Why its launch is going to fail.
-    pub(crate) doom: Option<String>,
-    /// Counts transitions, so that the end of an overtaken one is ignored.
+    /// The reason with which its boot fails, injected by a fault.
+    pub(crate) boot_failure: Option<String>,
+    /// The number of the current transition. Events of earlier ones are ignored.
     pub(crate) transition: u64,
-    /// The oldest that may still be seen first, the truth last. Never empty.
+    /// The versions that a read may return, oldest first; the last one is current. Never empty.
     pub(crate) versions: VecDeque<Version>,
 }
 
 /// A root disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Disk {
-    /// The disk's own name: another one after a reimage.
+    /// The name of the disk. A reimage replaces the disk.
     pub(crate) name: String,
     pub(crate) size_gb: NonZeroU32,
 }
 
-/// What of an instance changes.
+/// The properties of an instance that can change.
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
-    /// Since when it is so.
+    /// The time from which this version is current.
     pub(crate) since: Duration,
     pub(crate) state: NativeState,
+    /// The state reason that callers see.
     pub(crate) reason: Option<Arc<str>>,
-    /// The network card, until it is destroyed with the instance.
+    /// The network card. `None` once the instance is terminated.
     pub(crate) mac: Option<MacAddress>,
     pub(crate) private_ip: Option<Ipv4Addr>,
     pub(crate) public_ip: Option<Ipv4Addr>,
@@ -64,7 +67,7 @@ pub(crate) struct Version {
     pub(crate) image: ImageId,
 }
 
-/// What a read answers about an instance: the record as of some version.
+/// The result of a read of an instance: the record as of one version.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     pub(crate) id: InstanceId,
@@ -78,7 +81,7 @@ pub(crate) struct View {
 }
 
 impl Record {
-    /// The truth.
+    /// Returns the current version.
     #[expect(
         clippy::expect_used,
         reason = "a record starts with one version, and pruning keeps the last"
@@ -87,16 +90,16 @@ impl Record {
         self.versions.back().expect("a record has a version")
     }
 
-    /// What a read sees that looks at `moment`: nothing before the launch.
-    pub(crate) fn version_at(&self, moment: Option<Duration>) -> Option<&Version> {
-        let moment = moment?;
+    /// Returns the version as of `read_time`, or `None` before the launch.
+    pub(crate) fn version_at(&self, read_time: Option<Duration>) -> Option<&Version> {
+        let read_time = read_time?;
         self.versions
             .iter()
             .rev()
-            .find(|version| version.since <= moment)
+            .find(|version| version.since <= read_time)
     }
 
-    /// Drops the versions that no read can see any more which looks back to `oldest` at most.
+    /// Drops the versions that ended by `oldest`, the earliest time that a read can see.
     pub(super) fn prune(&mut self, oldest: Duration) {
         while self
             .versions
@@ -107,24 +110,24 @@ impl Record {
         }
     }
 
-    /// How the index must find it: as every version that can be seen.
-    pub(super) fn standings(&self) -> Vec<Standing> {
-        let standing = |version: &Version| {
-            let life = match version.state {
-                NativeState::Deleted => Life::Over,
+    /// Returns the index entries of every version that a read may return.
+    pub(super) fn index_entries(&self) -> Vec<IndexEntry> {
+        let entry = |version: &Version| {
+            let existence = match version.state {
+                NativeState::Deleted => Existence::Terminated,
                 NativeState::Provisioning
                 | NativeState::Active
                 | NativeState::Reimaging
                 | NativeState::Halting
                 | NativeState::Halted
-                | NativeState::Deleting => Life::Going,
+                | NativeState::Deleting => Existence::Existing,
             };
-            (life, Arc::clone(&version.tags))
+            (existence, Arc::clone(&version.tags))
         };
-        self.versions.iter().map(standing).collect()
+        self.versions.iter().map(entry).collect()
     }
 
-    /// The record as of `version`.
+    /// Returns the view of the record as of `version`.
     pub(crate) fn view(&self, version: &Version, launched: chrono::DateTime<chrono::Utc>) -> View {
         View {
             id: self.id.clone(),

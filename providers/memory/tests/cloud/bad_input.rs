@@ -1,4 +1,4 @@
-//! Bad input: a typed error that names the field and the limit, and nothing created.
+//! Invalid input: the error names field and limit, and nothing is created.
 
 use fleetwright::{
     Effect, ErrorKind, ImageId, InstanceConfig, InstanceId, InstanceProvisioner as _, InstanceType,
@@ -7,7 +7,7 @@ use fleetwright::{
 use fleetwright_memory::WireCall;
 
 use crate::{
-    calls::{self, make, picture},
+    calls::{self, send, snapshot_state},
     support::{blue, brisk, builder, many, open, plain, running},
 };
 
@@ -17,7 +17,7 @@ fn tags(count: usize) -> Tags {
     })
 }
 
-/// Launches `config`, alone and in a batch, and answers what was wrong with it.
+/// Launches `config`, alone and in a batch, and returns the validation error.
 pub(crate) async fn refused(config: &InstanceConfig) -> InvalidValue {
     let (cloud, provisioner) = open(
         builder()
@@ -38,13 +38,13 @@ pub(crate) async fn refused(config: &InstanceConfig) -> InvalidValue {
         );
         assert_eq!(error.native_code(), Some("InvalidParameter"));
     }
-    assert!(cloud.oracle().leftovers().is_nothing());
+    assert!(cloud.oracle().leftovers().is_empty());
     assert!(cloud.oracle().instances().is_empty());
     one.invalid_value().unwrap().clone()
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_no_cloud_takes_cannot_even_be_built() {
+async fn invalid_configs_cannot_be_built() {
     let cases = [
         (InstanceConfig::builder("", "small").build(), "image"),
         (
@@ -66,7 +66,7 @@ async fn what_no_cloud_takes_cannot_even_be_built() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn oversized_user_data_names_its_limit() {
+async fn error_for_oversized_user_data_names_the_limit() {
     let mut config = plain();
     config.user_data = Some(UserData::new(vec![7; 16 * 1024 + 1]).unwrap());
     let wrong = refused(&config).await;
@@ -85,7 +85,7 @@ async fn oversized_user_data_names_its_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn oversized_and_reserved_tags_name_the_tag_and_the_limit() {
+async fn error_for_invalid_tags_names_tag_and_limit() {
     let long = |actual, limit| Problem::TooLong {
         actual,
         limit,
@@ -123,28 +123,28 @@ async fn oversized_and_reserved_tags_name_the_tag_and_the_limit() {
         config.tags = tags.clone();
         let wrong = refused(&config).await;
         assert_eq!((wrong.field(), wrong.problem()), (field.as_str(), &problem));
-        // A change of tags and the tags of an image are held to the same limits.
+        // Tag changes and the tags of a snapshot have the same limits.
         let (cloud, provisioner) = open(brisk());
         let id = running(&provisioner).await.id;
-        let before = picture(&cloud);
+        let before = snapshot_state(&cloud);
         let mut change = TagChange::new();
         change.set = tags.clone();
         change.remove = ["fleet".to_owned()].into();
         let mut request = SnapshotRequest::new("s").unwrap();
         request.tags = tags;
-        let answers = [
+        let results = [
             provisioner.update_tags(&id, &change).await,
             provisioner.snapshot_image(&id, &request).await.map(drop),
         ];
-        for answer in answers {
-            let error = answer.unwrap_err();
+        for result in results {
+            let error = result.unwrap_err();
             assert_eq!(
                 (error.kind(), error.effect()),
                 (ErrorKind::Invalid, Effect::None)
             );
             assert_eq!(error.invalid_value(), Some(&wrong));
         }
-        assert_eq!(picture(&cloud), before);
+        assert_eq!(snapshot_state(&cloud), before);
     }
     let mut config = plain();
     config.tags = tags(48)
@@ -160,33 +160,33 @@ async fn oversized_and_reserved_tags_name_the_tag_and_the_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_call_about_an_id_refuses_an_unknown_one() {
+async fn calls_with_an_unknown_id_are_refused() {
     let unknown = InstanceId::new("i-0123456789abcdef").unwrap();
     for call in calls::ALL {
         let (cloud, provisioner) = open(brisk());
         running(&provisioner).await;
-        let before = picture(&cloud);
-        let answer = make(call, &provisioner, &unknown).await;
+        let before = snapshot_state(&cloud);
+        let result = send(call, &provisioner, &unknown).await;
         if matches!(
             call,
             WireCall::Launch | WireCall::ListPage | WireCall::FindLaunch
         ) {
-            answer.unwrap();
+            result.unwrap();
             continue;
         }
-        let error = answer.unwrap_err();
+        let error = result.unwrap_err();
         assert_eq!(
             (error.kind(), error.effect()),
             (ErrorKind::NotFound, Effect::None),
             "{call}"
         );
         assert!(error.message().contains(unknown.as_str()), "{error}");
-        assert_eq!(picture(&cloud), before, "{call}");
+        assert_eq!(snapshot_state(&cloud), before, "{call}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_snapshot_name_is_checked_even_when_it_was_set_afterwards() {
+async fn snapshot_name_is_checked_when_set_through_the_field() {
     let (cloud, provisioner) = open(brisk());
     let id = running(&provisioner).await.id;
     for name in [String::new(), "a b".into(), "x".repeat(129)] {

@@ -1,4 +1,4 @@
-//! Many at once: a result for each, all or nothing or in parts, and calls by the batch.
+//! Batch calls: one result for each id, and one native call for each batch.
 
 use std::num::NonZeroUsize;
 
@@ -15,7 +15,7 @@ fn unknown() -> InstanceId {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_is_one_call_and_equal_instances() {
+async fn batch_launch_is_one_call_and_creates_equal_instances() {
     let (cloud, provisioner) = open(builder());
     let batch = provisioner
         .launch_instances(&plain(), many(2_500))
@@ -31,15 +31,15 @@ async fn a_batch_is_one_call_and_equal_instances() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn batches_of_verbs_answer_each_in_the_order_asked() {
+async fn batch_results_are_in_request_order() {
     let (cloud, provisioner) = open(brisk());
     let two = ids(&provisioner
         .launch_instances(&plain(), many(2))
         .await
         .unwrap());
     pass(seconds(1)).await;
-    let asked = [two[1].clone(), unknown(), two[0].clone(), two[1].clone()];
-    let described = provisioner.describe_instances(&asked).await;
+    let requested = [two[1].clone(), unknown(), two[0].clone(), two[1].clone()];
+    let described = provisioner.describe_instances(&requested).await;
     let found: Vec<_> = described
         .iter()
         .map(|a| a.as_ref().ok().map(|s| &s.id))
@@ -56,17 +56,17 @@ async fn batches_of_verbs_answer_each_in_the_order_asked() {
         assert!(error.request_id().is_some(), "{error}");
     };
     let errors =
-        |answers: Vec<fleetwright::Result<()>>| answers.into_iter().map(Result::err).collect();
+        |results: Vec<fleetwright::Result<()>>| results.into_iter().map(Result::err).collect();
     kinds(
         described.into_iter().map(Result::err).collect(),
         Operation::DescribeInstances,
     );
     kinds(
-        errors(provisioner.stop_instances(&asked).await),
+        errors(provisioner.stop_instances(&requested).await),
         Operation::StopInstances,
     );
     pass(seconds(1)).await;
-    let started = provisioner.start_instances(&asked).await;
+    let started = provisioner.start_instances(&requested).await;
     assert_eq!(started[0].as_ref().unwrap().id, two[1]);
     assert_eq!(started[2].as_ref().unwrap().state, Pending);
     kinds(
@@ -76,15 +76,15 @@ async fn batches_of_verbs_answer_each_in_the_order_asked() {
     pass(seconds(1)).await;
     assert_eq!(state(&provisioner, &two[0]).await, Running);
     kinds(
-        errors(provisioner.terminate_instances(&asked).await),
+        errors(provisioner.terminate_instances(&requested).await),
         Operation::TerminateInstances,
     );
     pass(seconds(1)).await;
-    assert!(cloud.oracle().leftovers().is_nothing());
+    assert!(cloud.oracle().leftovers().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_of_ids_is_cut_into_calls_of_the_declared_size() {
+async fn batch_is_split_into_calls_of_the_declared_size() {
     let size = NonZeroUsize::new(3).unwrap();
     let (cloud, provisioner) = open(brisk().batch_size(size));
     let oracle = cloud.oracle();
@@ -94,20 +94,20 @@ async fn a_batch_of_ids_is_cut_into_calls_of_the_declared_size() {
         .unwrap());
     pass(seconds(1)).await;
     assert_eq!(provisioner.describe_instances(&all).await.len(), 7);
-    assert_eq!(oracle.calls_of(WireCall::Describe), 3);
+    assert_eq!(oracle.call_count(WireCall::Describe), 3);
     assert_eq!(provisioner.stop_instances(&all[..6]).await.len(), 6);
-    assert_eq!(oracle.calls_of(WireCall::Stop), 2);
+    assert_eq!(oracle.call_count(WireCall::Stop), 2);
     pass(seconds(1)).await;
     assert_eq!(provisioner.start_instances(&all[..1]).await.len(), 1);
-    assert_eq!(oracle.calls_of(WireCall::Start), 1);
+    assert_eq!(oracle.call_count(WireCall::Start), 1);
     assert_eq!(provisioner.terminate_instances(&[]).await.len(), 0);
-    assert_eq!(oracle.calls_of(WireCall::Terminate), 0);
+    assert_eq!(oracle.call_count(WireCall::Terminate), 0);
     assert_eq!(oracle.total_calls(), 7);
     assert_eq!(oracle.calls().len(), 4);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_failure_of_one_call_is_the_answer_of_its_part_of_the_batch() {
+async fn failed_call_fails_only_its_part_of_the_batch() {
     use fleetwright_memory::{Fault, Phase, Rule};
     let size = NonZeroUsize::new(2).unwrap();
     let (cloud, provisioner) = open(brisk().batch_size(size));
@@ -117,8 +117,8 @@ async fn the_failure_of_one_call_is_the_answer_of_its_part_of_the_batch() {
         .unwrap());
     let lost = Rule::nth(WireCall::Terminate, 2, Fault::Lost(Phase::Before));
     cloud.faults().add(lost);
-    let answers = provisioner.terminate_instances(&all).await;
-    let failed: Vec<_> = answers.iter().map(Result::is_err).collect();
+    let results = provisioner.terminate_instances(&all).await;
+    let failed: Vec<_> = results.iter().map(Result::is_err).collect();
     assert_eq!(failed, [false, false, true, true, false]);
     pass(seconds(1)).await;
     assert_eq!(live(&cloud), all[2..4]);

@@ -1,4 +1,4 @@
-//! Every call on the wire as a plain function, for sweeps over all of them.
+//! Every native call as a function, for sweeps over all of them.
 
 use std::fmt::Write as _;
 
@@ -12,36 +12,36 @@ use crate::support::{all_blue, open, running, stopped, token, with_token};
 
 pub(crate) const ALL: [WireCall; 14] = WireCall::ALL;
 
-/// A cloud that is ready for a call.
-pub(crate) struct Made {
+/// A cloud that is prepared for a call.
+pub(crate) struct Prepared {
     pub(crate) cloud: MemoryCloud,
     pub(crate) provisioner: MemoryProvisioner,
-    /// What the call is about.
+    /// The instance that the call is for.
     pub(crate) id: InstanceId,
 }
 
-/// The config that [`make`] launches.
+/// The config that [`send`] launches.
 pub(crate) fn launch_config() -> InstanceConfig {
     with_token("swept")
 }
 
-/// A cloud with one instance in a state that `call` works on, and nothing under way.
-pub(crate) async fn ready(call: WireCall, builder: MemoryCloudBuilder) -> Made {
+/// Prepares a cloud with one instance in a state that `call` accepts, and no transition running.
+pub(crate) async fn prepare(call: WireCall, builder: MemoryCloudBuilder) -> Prepared {
     let (cloud, provisioner) = open(builder);
     let id = if matches!(call, WireCall::Start | WireCall::Resize) {
         stopped(&provisioner).await.id
     } else {
         running(&provisioner).await.id
     };
-    Made {
+    Prepared {
         cloud,
         provisioner,
         id,
     }
 }
 
-/// Makes `call`, and answers as little as all calls have in common.
-pub(crate) async fn make(
+/// Sends `call` and drops the value of its result.
+pub(crate) async fn send(
     call: WireCall,
     provisioner: &MemoryProvisioner,
     id: &InstanceId,
@@ -80,7 +80,7 @@ pub(crate) async fn make(
     }
 }
 
-/// Whether `call` changes something where nothing stands in its way.
+/// Whether `call` changes something if it succeeds.
 pub(crate) fn changes(call: WireCall) -> bool {
     !matches!(
         call,
@@ -92,8 +92,8 @@ pub(crate) fn changes(call: WireCall) -> bool {
     )
 }
 
-/// Everything that the oracle knows, to be compared.
-pub(crate) fn picture(cloud: &MemoryCloud) -> String {
+/// Returns the full state of the oracle, for comparisons.
+pub(crate) fn snapshot_state(cloud: &MemoryCloud) -> String {
     let oracle = cloud.oracle();
     let mut text = format!("{:?}\n{:?}\n", oracle.leftovers(), oracle.images());
     for truth in oracle.instances() {
@@ -102,8 +102,8 @@ pub(crate) fn picture(cloud: &MemoryCloud) -> String {
     text
 }
 
-/// What a repeated call must come to: all but when it was launched, how often it booted and on
-/// which disk.
+/// Returns the state that a repeated call must reproduce: everything except launch time, number of
+/// boots and disk name.
 pub(crate) fn outcome(cloud: &MemoryCloud) -> String {
     let oracle = cloud.oracle();
     let images: Vec<_> = oracle

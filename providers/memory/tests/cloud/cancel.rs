@@ -1,4 +1,4 @@
-//! Futures that are dropped, and processes that die, at every point.
+//! Dropped futures and crashed processes, at every point of a call.
 
 use std::{
     future::Future,
@@ -15,7 +15,7 @@ use fleetwright_memory::{Fault, MemoryProvisioner, Phase, Rule};
 use tokio::time::timeout;
 
 use crate::{
-    calls::{self, Made, make, outcome, ready},
+    calls::{self, Prepared, outcome, prepare, send},
     support::{
         LONG, POLICY, all_blue, brisk, ids, live, many, open, pass, token, virtually, wait_for,
         with_token,
@@ -24,7 +24,7 @@ use crate::{
 
 const LATENCY: Duration = Duration::from_millis(40);
 
-/// A future that is given up after some polls.
+/// A future that is dropped after a number of polls.
 struct GivenUp<F> {
     future: Pin<Box<F>>,
     polls: u32,
@@ -46,7 +46,7 @@ impl<F: Future> Future for GivenUp<F> {
     }
 }
 
-/// Polls `future` at most `polls` times and drops it; its output if that was enough.
+/// Polls `future` at most `polls` times and drops it. Returns its output if it completed.
 async fn given_up<F: Future>(future: F, polls: u32) -> Option<F::Output> {
     GivenUp {
         future: Box::pin(future),
@@ -56,7 +56,7 @@ async fn given_up<F: Future>(future: F, polls: u32) -> Option<F::Output> {
 }
 
 #[test]
-fn a_launch_dropped_at_any_poll_is_one_launch_with_its_replay() {
+fn launch_dropped_at_any_poll_and_replayed_creates_one_instance() {
     for batch in [1, 3] {
         let mut polls = 0;
         loop {
@@ -88,12 +88,15 @@ fn a_launch_dropped_at_any_poll_is_one_launch_with_its_replay() {
             }
             polls += 1;
         }
-        assert!(polls >= 2, "it was dropped before and after its effect");
+        assert!(
+            polls >= 2,
+            "it must be dropped both before and after its effect"
+        );
     }
 }
 
 #[test]
-fn a_wait_dropped_at_any_poll_leaves_what_the_token_finds() {
+fn wait_dropped_at_any_poll_leaves_an_instance_that_the_token_finds() {
     let mut polls = 0;
     while !virtually(async {
         let (cloud, provisioner) = open(brisk().latency(LATENCY));
@@ -109,25 +112,25 @@ fn a_wait_dropped_at_any_poll_leaves_what_the_token_finds() {
 }
 
 #[test]
-fn every_call_dropped_at_any_poll_is_completed_by_its_repeat() {
+fn call_dropped_at_any_poll_is_completed_by_repeating_it() {
     for call in calls::ALL {
         let mut polls = 0;
         while !virtually(async {
             let knobs = || brisk().latency(LATENCY);
-            let twin = ready(call, knobs()).await;
-            make(call, &twin.provisioner, &twin.id).await.unwrap();
+            let twin = prepare(call, knobs()).await;
+            send(call, &twin.provisioner, &twin.id).await.unwrap();
             pass(LONG).await;
-            let Made {
+            let Prepared {
                 cloud,
                 provisioner,
                 id,
-            } = ready(call, knobs()).await;
-            let done = given_up(make(call, &provisioner, &id), polls)
+            } = prepare(call, knobs()).await;
+            let done = given_up(send(call, &provisioner, &id), polls)
                 .await
                 .is_some();
-            // A reimage that is under way can be asked for again once it is done.
+            // A reimage can be repeated only after the previous one is complete.
             pass(LONG).await;
-            make(call, &provisioner, &id).await.unwrap();
+            send(call, &provisioner, &id).await.unwrap();
             pass(LONG).await;
             assert_eq!(outcome(&cloud), outcome(&twin.cloud), "{call}");
             done
@@ -138,7 +141,7 @@ fn every_call_dropped_at_any_poll_is_completed_by_its_repeat() {
     }
 }
 
-/// A small life: every kind of call that a controller makes.
+/// Runs every kind of call that a controller makes, for one instance.
 async fn scenario(provisioner: &MemoryProvisioner) -> Result<()> {
     let info = provisioner.launch_instance(&with_token("t")).await?;
     wait_for(
@@ -157,11 +160,11 @@ async fn scenario(provisioner: &MemoryProvisioner) -> Result<()> {
 }
 
 #[test]
-fn a_process_that_dies_at_any_call_leaves_what_token_and_tags_find() {
+fn after_a_crash_at_any_call_token_and_tags_find_everything() {
     let calls = virtually(async {
         let (cloud, provisioner) = open(brisk());
         scenario(&provisioner).await.unwrap();
-        assert!(cloud.oracle().leftovers().is_nothing());
+        assert!(cloud.oracle().leftovers().is_empty());
         cloud.oracle().total_calls()
     });
     assert!(calls > 10);
@@ -178,7 +181,7 @@ fn a_process_that_dies_at_any_call_leaves_what_token_and_tags_find() {
                 drop(provisioner);
                 resume(&cloud.provisioner(), nth).await;
                 assert!(
-                    cloud.oracle().leftovers().is_nothing(),
+                    cloud.oracle().leftovers().is_empty(),
                     "call {nth} {phase:?}"
                 );
             });
@@ -186,7 +189,7 @@ fn a_process_that_dies_at_any_call_leaves_what_token_and_tags_find() {
     }
 }
 
-/// What a restarted process does: settle the launch by its token, then end it by its tags.
+/// Recovers as a restarted process does: settles the launch by its token, then terminates by tags.
 async fn resume(provisioner: &MemoryProvisioner, nth: u64) {
     let settled = provisioner.settle_launch(&token("t")).await.unwrap();
     let listed = provisioner.list_instances(&all_blue()).await.unwrap();
@@ -195,7 +198,7 @@ async fn resume(provisioner: &MemoryProvisioner, nth: u64) {
             assert_eq!(
                 (nth, listed.len()),
                 (1, 0),
-                "only the launch itself can be missing"
+                "only the launch itself may be missing"
             );
             provisioner.launch_instance(&with_token("t")).await.unwrap();
         }

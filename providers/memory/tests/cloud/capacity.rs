@@ -1,4 +1,4 @@
-//! Capacity: what is counted, what is refused, and that a refusal changes nothing.
+//! Capacity: which machines it counts, and that a refusal changes nothing.
 
 use fleetwright::{
     CloudInstanceState::Stopped, Effect, ErrorKind, InstanceConfig, InstanceProvisioner as _,
@@ -18,7 +18,7 @@ fn kind(name: &str, zone_name: &str, market: Market) -> InstanceConfig {
     config
 }
 
-/// Whether `limit` is about machines of this kind.
+/// Whether `limit` applies to machines of this kind.
 fn fits(limit: &Capacity, (name, zone_name, market): (&str, &str, Market)) -> bool {
     limit
         .instance_type
@@ -31,7 +31,7 @@ fn fits(limit: &Capacity, (name, zone_name, market): (&str, &str, Market)) -> bo
         && limit.market.is_none_or(|limited| limited == market)
 }
 
-/// Every kind of two types, two zones and both markets.
+/// Returns all combinations of two types, two zones and both markets.
 fn kinds() -> Vec<(&'static str, &'static str, Market)> {
     let mut all = Vec::new();
     for name in ["a", "b"] {
@@ -43,7 +43,7 @@ fn kinds() -> Vec<(&'static str, &'static str, Market)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn capacity_is_counted_by_type_zone_and_market_alone_and_together() {
+async fn capacity_limits_apply_by_type_zone_and_market() {
     for set in 0..8_u8 {
         let mut limit = Capacity::of(9);
         if set & 1 != 0 {
@@ -76,12 +76,12 @@ async fn capacity_is_counted_by_type_zone_and_market_alone_and_together() {
         };
         assert_eq!(error.scopes(), [scope]);
         for (name, zone_name, market) in kinds() {
-            let answer = provisioner
+            let result = provisioner
                 .launch_instance(&kind(name, zone_name, market))
                 .await;
             let refused = fits(&limit, (name, zone_name, market));
             assert_eq!(
-                answer.is_err(),
+                result.is_err(),
                 refused,
                 "{limit:?} {name} {zone_name} {market:?}"
             );
@@ -90,7 +90,7 @@ async fn capacity_is_counted_by_type_zone_and_market_alone_and_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_tightest_of_several_limits_counts() {
+async fn tightest_of_several_limits_applies() {
     let (_, provisioner) = open(
         brisk()
             .capacity(Capacity::of(3))
@@ -115,7 +115,7 @@ async fn the_tightest_of_several_limits_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_frees_the_machine_and_a_start_may_find_none() {
+async fn stop_releases_the_machine_and_start_may_lack_capacity() {
     let (cloud, provisioner) = open(brisk().capacity(Capacity::of(1)));
     let first = stopped(&provisioner).await;
     let second = running(&provisioner).await;
@@ -138,7 +138,7 @@ async fn a_stop_frees_the_machine_and_a_start_may_find_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_failure_gives_its_machine_back() {
+async fn failed_boot_releases_its_machine() {
     let (cloud, provisioner) = open(brisk().capacity(Capacity::of(1)));
     let fails = Fault::FailsLate {
         code: "Broken".into(),
@@ -152,7 +152,7 @@ async fn a_late_failure_gives_its_machine_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resized_instance_takes_a_machine_of_its_new_type() {
+async fn resized_instance_uses_capacity_of_its_new_type() {
     let (small, large) = (
         InstanceType::new("small").unwrap(),
         InstanceType::new("large").unwrap(),
@@ -181,7 +181,7 @@ async fn a_resized_instance_takes_a_machine_of_its_new_type() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn capacity_can_be_taken_away_while_machines_run() {
+async fn capacity_can_shrink_while_machines_run() {
     let (cloud, provisioner): (MemoryCloud, _) = open(brisk());
     for _ in 0..3 {
         running(&provisioner).await;
@@ -197,14 +197,14 @@ async fn capacity_can_be_taken_away_while_machines_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_frees_whatever_else_was_free() {
+async fn refused_launch_uses_no_capacity_or_quota() {
     let zone_b: Zone = zone("mem-b");
     let (cloud, provisioner) = open(brisk().capacity(Capacity::of(0).in_zone(zone_b.clone())));
     let mut there = blue().launch_token("t").build().unwrap();
     there.placement.zone = Some(zone_b);
     let error = provisioner.launch_instance(&there).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Capacity);
-    assert!(cloud.oracle().leftovers().is_nothing());
+    assert!(cloud.oracle().leftovers().is_empty());
     there.placement.zone = Some(zone("mem-a"));
     provisioner.launch_instance(&there).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! What is not offered: types, images, zones and placement fields.
+//! Refusal of types, images, zones and placement fields that the cloud does not have.
 
 use fleetwright::{
     Effect, ErrorKind, ImageId, InstanceConfig, InstanceProvisioner as _, InstanceType, Market,
@@ -8,15 +8,15 @@ use fleetwright_memory::WireCall;
 
 use crate::{
     bad_input::refused,
-    calls::{make, picture},
+    calls::{send, snapshot_state},
     support::{brisk, builder, open, plain, stopped, zone},
 };
 
-/// Makes a config wrong.
+/// Makes a config invalid.
 type Change = fn(&mut InstanceConfig);
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_offered_names_what_is() {
+async fn error_for_an_unknown_offering_lists_the_known_ones() {
     let changes: [(Change, &str, &str); 3] = [
         (
             |config| config.image = ImageId::new("image-9").unwrap(),
@@ -45,32 +45,32 @@ async fn what_is_not_offered_names_what_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_verb_refuses_a_type_or_an_image_that_is_not_offered() {
+async fn resize_and_reimage_check_the_catalog() {
     let (cloud, provisioner) = open(
         brisk()
             .offer_image(ImageId::new("image-1").unwrap())
             .offer_type(InstanceType::new("small").unwrap()),
     );
     let id = stopped(&provisioner).await.id;
-    let before = picture(&cloud);
+    let before = snapshot_state(&cloud);
     for (call, field) in [
         (WireCall::Resize, "instance type"),
         (WireCall::Reimage, "image"),
     ] {
-        let error = make(call, &provisioner, &id).await.unwrap_err();
+        let error = send(call, &provisioner, &id).await.unwrap_err();
         assert_eq!(
             (error.kind(), error.effect()),
             (ErrorKind::Invalid, Effect::None)
         );
         assert_eq!(error.invalid_value().unwrap().field(), field);
     }
-    assert_eq!(picture(&cloud), before);
+    assert_eq!(snapshot_state(&cloud), before);
     let small = InstanceType::new("small").unwrap();
     provisioner.resize_instance(&id, &small).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_placement_field_that_is_left_out_is_refused_when_it_is_set() {
+async fn undeclared_placement_field_is_refused() {
     let set: [(PlacementField, Change); 5] = [
         (PlacementField::Zone, |config| {
             config.placement.zone = Some(zone("mem-a"));
@@ -93,12 +93,12 @@ async fn a_placement_field_that_is_left_out_is_refused_when_it_is_set() {
         for (field, change) in set {
             let mut config = plain();
             change(&mut config);
-            let answer = provisioner.launch_instance(&config).await;
+            let result = provisioner.launch_instance(&config).await;
             if field != left_out {
-                answer.unwrap();
+                result.unwrap();
                 continue;
             }
-            let error = answer.unwrap_err();
+            let error = result.unwrap_err();
             assert_eq!(
                 (error.kind(), error.effect()),
                 (ErrorKind::Invalid, Effect::None)

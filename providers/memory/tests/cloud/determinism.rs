@@ -1,4 +1,4 @@
-//! The same seed and the same calls give the same world, to the letter.
+//! The same seed and the same calls give identical results.
 
 use std::fmt::Write as _;
 
@@ -6,11 +6,11 @@ use fleetwright::{InstanceFilter, InstanceProvisioner as _};
 use fleetwright_memory::{Fault, Phase, Rule, WireCall};
 
 use crate::{
-    calls::{self, make, picture},
+    calls::{self, send, snapshot_state},
     support::{brisk, live, many, open, pass, plain, seconds, virtually},
 };
 
-/// Everything that is seen in a world with lag, latency and faults.
+/// Returns a transcript of all results of a cloud with lag, latency and faults.
 async fn transcript(seed: u64) -> String {
     let knobs = brisk().seed(seed).read_lag(seconds(3)).latency(seconds(1));
     let (cloud, provisioner) = open(knobs);
@@ -31,8 +31,8 @@ async fn transcript(seed: u64) -> String {
         for (number, call) in calls::ALL.into_iter().enumerate() {
             let all = live(&cloud);
             let id = &all[(number * 7 + round) % all.len()];
-            let answer = make(call, &provisioner, id).await;
-            writeln!(text, "{call} {id} {answer:?}").unwrap();
+            let result = send(call, &provisioner, id).await;
+            writeln!(text, "{call} {id} {result:?}").unwrap();
             let list = provisioner
                 .list_instances(&InstanceFilter::new().in_any_state())
                 .await;
@@ -41,7 +41,7 @@ async fn transcript(seed: u64) -> String {
             writeln!(text, "{:?}", session.map(|session| session.url)).unwrap();
         }
         pass(seconds(2)).await;
-        text += &picture(&cloud);
+        text += &snapshot_state(&cloud);
     }
     writeln!(
         text,
@@ -54,7 +54,7 @@ async fn transcript(seed: u64) -> String {
 }
 
 #[test]
-fn the_same_seed_and_calls_give_the_same_transcript() {
+fn same_seed_and_calls_give_the_same_transcript() {
     for seed in [0, 1, u64::MAX] {
         let (one, two) = (virtually(transcript(seed)), virtually(transcript(seed)));
         assert!(one == two, "seed {seed}");
@@ -67,19 +67,19 @@ fn the_same_seed_and_calls_give_the_same_transcript() {
 }
 
 #[test]
-fn another_seed_gives_other_ids_other_lags_and_other_sessions() {
+fn another_seed_gives_other_ids_lags_and_sessions() {
     let world = |seed| {
         virtually(async move {
             let (cloud, provisioner) = open(brisk().seed(seed).read_lag(seconds(30)));
             let id = cloud.operator().launch(&plain()).unwrap().id;
-            let mut seen = Vec::new();
+            let mut observed = Vec::new();
             for _ in 0..30 {
                 pass(seconds(1)).await;
-                seen.push(provisioner.describe_instance(&id).await.is_ok());
+                observed.push(provisioner.describe_instance(&id).await.is_ok());
             }
             let session = provisioner.console_session(&id).await.unwrap().url;
             let key = session.split_once("key=").unwrap().1.to_owned();
-            (id, seen, key)
+            (id, observed, key)
         })
     };
     let (one, two) = (world(1), world(2));
@@ -89,7 +89,7 @@ fn another_seed_gives_other_ids_other_lags_and_other_sessions() {
 }
 
 #[test]
-fn what_is_read_does_not_change_what_is_launched() {
+fn reads_do_not_change_later_ids() {
     let ids = |reads: u32| {
         virtually(async move {
             let (cloud, provisioner) = open(brisk().read_lag(seconds(3)));

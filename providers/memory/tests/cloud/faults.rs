@@ -1,18 +1,17 @@
-//! What goes wrong, at every call: the error tells the truth, and a repeat converges.
+//! Every fault at every call: the error reports the effect, and repeating the call converges.
 
 use fleetwright::{Effect, ErrorKind, ProvisionError, RetryAdvice};
-use fleetwright_memory::{Fault, Phase, Refused, Rule, WireCall};
+use fleetwright_memory::{Fault, Phase, RefusalReason, Rule, WireCall};
 use tokio::time::timeout;
 
 use crate::{
-    calls::{self, Made, changes, make, outcome, picture, ready},
+    calls::{self, Prepared, changes, outcome, prepare, send, snapshot_state},
     support::{LONG, brisk, pass, seconds, virtually},
 };
 
 const PHASES: [Phase; 2] = [Phase::Before, Phase::After];
 
-/// A fault, whether the call is carried out all the same, and the error that it is told by; none
-/// where the call never ends.
+/// A fault, whether the call takes effect, and the expected error; `None` if the call never returns.
 type Case = (
     Fault,
     bool,
@@ -21,38 +20,38 @@ type Case = (
 
 fn cases() -> Vec<Case> {
     let refused = |refused, kind, retry, code| {
-        let told = Some((kind, Effect::None, retry, Some(code)));
-        (Fault::Refused(refused), false, told)
+        let expected = Some((kind, Effect::None, retry, Some(code)));
+        (Fault::Refused(refused), false, expected)
     };
     let (never, again) = (RetryAdvice::Never, RetryAdvice::SameToken);
     let wait = RetryAdvice::After(seconds(7));
     let mut all = vec![
         refused(
-            Refused::Throttled(seconds(7)),
+            RefusalReason::Throttled(seconds(7)),
             ErrorKind::Throttled,
             wait,
             "Throttling",
         ),
         refused(
-            Refused::BadCredentials,
+            RefusalReason::BadCredentials,
             ErrorKind::Unauthenticated,
             never,
             "BadCredentials",
         ),
         refused(
-            Refused::AccessDenied,
+            RefusalReason::AccessDenied,
             ErrorKind::Forbidden,
             never,
             "AccessDenied",
         ),
         refused(
-            Refused::Capacity,
+            RefusalReason::Capacity,
             ErrorKind::Capacity,
             never,
             "InsufficientCapacity",
         ),
         refused(
-            Refused::Quota,
+            RefusalReason::Quota,
             ErrorKind::Quota,
             never,
             "AddressesExhausted",
@@ -87,18 +86,18 @@ fn cases() -> Vec<Case> {
 fn check(
     call: WireCall,
     error: &ProvisionError,
-    told: (ErrorKind, Effect, RetryAdvice, Option<&str>),
+    expected: (ErrorKind, Effect, RetryAdvice, Option<&str>),
 ) {
     let is_read = error.operation().is_read();
-    let effect = if is_read { Effect::None } else { told.1 };
+    let effect = if is_read { Effect::None } else { expected.1 };
     assert_eq!(
         (error.kind(), error.effect()),
-        (told.0, effect),
+        (expected.0, effect),
         "{call}: {error}"
     );
     assert_eq!(
         (error.retry(), error.native_code()),
-        (told.2, told.3),
+        (expected.2, expected.3),
         "{call}: {error}"
     );
     assert_eq!(error.provider(), "memory");
@@ -107,41 +106,41 @@ fn check(
 }
 
 #[test]
-fn every_fault_at_every_call_tells_the_truth_and_a_repeat_converges() {
+fn every_fault_at_every_call_reports_its_effect_and_a_repeat_converges() {
     for call in calls::ALL {
-        for (fault, carried_out, told) in cases() {
+        for (fault, takes_effect, expected) in cases() {
             virtually(async {
                 let what = format!("{call} {fault:?}");
-                let twin = ready(call, brisk()).await;
-                make(call, &twin.provisioner, &twin.id).await.unwrap();
+                let twin = prepare(call, brisk()).await;
+                send(call, &twin.provisioner, &twin.id).await.unwrap();
                 pass(LONG).await;
-                let Made {
+                let Prepared {
                     cloud,
                     provisioner,
                     id,
-                } = ready(call, brisk()).await;
-                let before = picture(&cloud);
+                } = prepare(call, brisk()).await;
+                let before = snapshot_state(&cloud);
                 cloud.faults().add(Rule::nth(call, 1, fault.clone()));
-                let answer = timeout(LONG, make(call, &provisioner, &id)).await;
-                match (answer, told) {
-                    (Ok(answer), Some(told)) => check(call, &answer.unwrap_err(), told),
-                    (answer, None) => assert!(answer.is_err(), "{what} ended"),
-                    (answer, Some(_)) => panic!("{what}: {answer:?}"),
+                let result = timeout(LONG, send(call, &provisioner, &id)).await;
+                match (result, expected) {
+                    (Ok(result), Some(expected)) => check(call, &result.unwrap_err(), expected),
+                    (result, None) => assert!(result.is_err(), "{what} ended"),
+                    (result, Some(_)) => panic!("{what}: {result:?}"),
                 }
                 assert_eq!(cloud.faults().unused_rules(), [], "{what}");
                 assert_eq!(
-                    picture(&cloud) == before,
-                    !carried_out || !changes(call),
+                    snapshot_state(&cloud) == before,
+                    !takes_effect || !changes(call),
                     "{what}"
                 );
-                // The same handle after an error, a new one where the call never ended.
-                let handle = if told.is_some() {
+                // The same handle after an error, a new one if the call never returned.
+                let handle = if expected.is_some() {
                     provisioner
                 } else {
                     cloud.provisioner()
                 };
                 pass(seconds(2)).await;
-                make(call, &handle, &id).await.unwrap();
+                send(call, &handle, &id).await.unwrap();
                 pass(LONG * 2).await;
                 assert_eq!(outcome(&cloud), outcome(&twin.cloud), "{what}");
             });
@@ -150,28 +149,28 @@ fn every_fault_at_every_call_tells_the_truth_and_a_repeat_converges() {
 }
 
 #[test]
-fn what_was_carried_out_is_the_same_as_without_the_fault() {
+fn effect_of_a_faulty_call_equals_that_of_a_fault_free_call() {
     for call in calls::ALL {
-        for (fault, carried_out, _) in cases() {
+        for (fault, takes_effect, _) in cases() {
             virtually(async {
-                let twin = ready(call, brisk()).await;
-                let before = picture(&twin.cloud);
-                make(call, &twin.provisioner, &twin.id).await.unwrap();
-                let expected = if carried_out {
-                    picture(&twin.cloud)
+                let twin = prepare(call, brisk()).await;
+                let before = snapshot_state(&twin.cloud);
+                send(call, &twin.provisioner, &twin.id).await.unwrap();
+                let expected = if takes_effect {
+                    snapshot_state(&twin.cloud)
                 } else {
                     before
                 };
-                let Made {
+                let Prepared {
                     cloud,
                     provisioner,
                     id,
-                } = ready(call, brisk()).await;
+                } = prepare(call, brisk()).await;
                 cloud.faults().add(Rule::always(call, fault.clone()));
-                // Zero, so that nothing settles before the picture is taken.
-                let never = timeout(seconds(0), make(call, &provisioner, &id)).await;
+                // Zero latency, so that no transition finishes before the comparison.
+                let never = timeout(seconds(0), send(call, &provisioner, &id)).await;
                 assert!(never.is_err() || never.unwrap().is_err());
-                assert_eq!(picture(&cloud), expected, "{call} {fault:?}");
+                assert_eq!(snapshot_state(&cloud), expected, "{call} {fault:?}");
             });
         }
     }

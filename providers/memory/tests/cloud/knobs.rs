@@ -1,4 +1,4 @@
-//! The knobs that are not told elsewhere: what is declared, and the clocks.
+//! Knobs without their own file: declared capabilities, latency and clocks.
 
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::support::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn the_defaults_are_as_documented() {
+async fn defaults_are_as_documented() {
     for provisioner in [
         MemoryCloud::new().provisioner(),
         MemoryCloud::default().provisioner(),
@@ -52,7 +52,7 @@ async fn the_defaults_are_as_documented() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_set_is_declared() {
+async fn settings_are_declared_in_the_capabilities() {
     let size = |size| NonZeroUsize::new(size).unwrap();
     let (_, provisioner) = open(
         builder()
@@ -63,7 +63,7 @@ async fn what_is_set_is_declared() {
             .page_size(size(5))
             .batch_size(size(6))
             .batch_launch(BatchLaunch::Partial)
-            .without(OptionalVerb::ConsoleOutput)
+            .without_verb(OptionalVerb::ConsoleOutput)
             .without_placement(PlacementField::Spot),
     );
     let declared = provisioner.capabilities();
@@ -81,7 +81,7 @@ async fn what_is_set_is_declared() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_takes_its_latency_and_acts_halfway() {
+async fn call_takes_effect_after_half_of_its_latency() {
     let (cloud, provisioner) = open(brisk().latency(seconds(10)));
     let launching = async {
         let info = provisioner.launch_instance(&plain()).await.unwrap();
@@ -94,10 +94,13 @@ async fn a_call_takes_its_latency_and_acts_halfway() {
         (before, live(&cloud).len())
     };
     let began = tokio::time::Instant::now();
-    let ((info, ended), seen) = tokio::join!(launching, watching);
-    assert_eq!(seen, (0, 1));
+    let ((info, ended), observed) = tokio::join!(launching, watching);
+    assert_eq!(observed, (0, 1));
     assert_eq!(ended - began, seconds(10));
-    assert_eq!(info.state, Pending, "as it was when the cloud answered");
+    assert_eq!(
+        info.state, Pending,
+        "the state at the time when the cloud handled the call"
+    );
     assert_eq!(
         info.launch_time.unwrap().to_rfc3339(),
         "2026-01-01T00:00:05+00:00"
@@ -106,7 +109,7 @@ async fn a_call_takes_its_latency_and_acts_halfway() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_travel_at_the_same_time() {
+async fn latencies_of_concurrent_calls_overlap() {
     let (_, provisioner) = open(brisk().latency(seconds(10)));
     let config = plain();
     let calls = (0..20).map(|_| provisioner.launch_instance(&config));
@@ -116,7 +119,7 @@ async fn calls_travel_at_the_same_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn zones_that_are_added_replace_the_two_that_are_there() {
+async fn added_zones_replace_the_default_zones() {
     let (_, provisioner) = open(builder().zone(zone("x")).zone(zone("y")));
     let first = provisioner.launch_instance(&plain()).await.unwrap();
     assert_eq!(first.placement.zone, Some(zone("x")));
@@ -129,7 +132,7 @@ async fn zones_that_are_added_replace_the_two_that_are_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_manual_clock_moves_the_cloud_and_nothing_else_does() {
+async fn manual_clock_alone_advances_the_cloud() {
     let clock = Arc::new(ManualClock::new());
     let (cloud, provisioner) = open(builder().clock(clock.clone()).read_lag(seconds(1)));
     let id = provisioner.launch_instance(&plain()).await.unwrap().id;
@@ -141,7 +144,7 @@ async fn a_manual_clock_moves_the_cloud_and_nothing_else_does() {
     provisioner.terminate_instance(&id).await.unwrap();
     clock.advance(seconds(3));
     assert_eq!(state(&provisioner, &id).await, Terminated);
-    // One leap carries out everything that was due on the way, in its order.
+    // One large advance runs everything that was due in between, in order.
     clock.advance(Duration::MAX);
     assert!(cloud.oracle().instance(&id).is_none());
     let late = provisioner.launch_instance(&plain()).await.unwrap();
@@ -152,7 +155,7 @@ async fn a_manual_clock_moves_the_cloud_and_nothing_else_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leap_over_many_transitions_gives_each_its_own_time() {
+async fn large_advance_runs_each_transition_at_its_own_time() {
     let clock = Arc::new(ManualClock::new());
     let knobs = builder()
         .clock(clock.clone())
@@ -161,7 +164,7 @@ async fn a_leap_over_many_transitions_gives_each_its_own_time() {
     let config = crate::support::with_token("t");
     let id = provisioner.launch_instance(&config).await.unwrap().id;
     provisioner.terminate_instance(&id).await.unwrap();
-    // Terminated at 2 s, vanished at 12 s, forgotten at 22 s, whenever somebody looks.
+    // Terminated at 2 s, purged at 12 s, token expired at 22 s, independently of any read.
     clock.advance(seconds(11));
     assert_eq!(truth(&cloud, &id).info.state, Terminated);
     clock.advance(seconds(1));
@@ -173,7 +176,7 @@ async fn a_leap_over_many_transitions_gives_each_its_own_time() {
 }
 
 #[test]
-fn without_latency_and_with_a_clock_of_its_own_a_cloud_needs_no_runtime() {
+fn cloud_with_its_own_clock_and_no_latency_needs_no_runtime() {
     let clock = Arc::new(ManualClock::new());
     let (cloud, provisioner) = open(builder().clock(clock.clone()));
     let config = plain();
@@ -186,7 +189,7 @@ fn without_latency_and_with_a_clock_of_its_own_a_cloud_needs_no_runtime() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_calendar_can_begin_elsewhere() {
+async fn manual_clock_can_start_at_any_date() {
     let clock = TokioClock::starting_at(chrono::DateTime::UNIX_EPOCH);
     assert_eq!(clock.epoch().timestamp(), 0);
     let (_, provisioner) = open(builder().clock(Arc::new(clock)));
@@ -196,7 +199,7 @@ async fn a_calendar_can_begin_elsewhere() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn transitions_that_take_no_time_are_over_when_one_looks() {
+async fn transitions_without_duration_are_complete_at_the_next_read() {
     let (cloud, provisioner) = open(builder().timing(Timing::all(Duration::ZERO)));
     let info = provisioner.launch_instance(&plain()).await.unwrap();
     assert_eq!(info.state, Pending);
@@ -207,11 +210,11 @@ async fn transitions_that_take_no_time_are_over_when_one_looks() {
         Pending
     );
     provisioner.terminate_instance(&info.id).await.unwrap();
-    assert!(cloud.oracle().leftovers().is_nothing());
+    assert!(cloud.oracle().leftovers().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn transitions_may_take_for_ever() {
+async fn transitions_may_take_forever() {
     let (cloud, provisioner) = open(builder().timing(Timing::all(Duration::MAX)));
     let id = provisioner.launch_instance(&plain()).await.unwrap().id;
     pass(seconds(1_000_000)).await;
@@ -226,7 +229,7 @@ async fn transitions_may_take_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn neither_debug_nor_size_of_a_handle_shows_what_is_in_the_account() {
+async fn debug_output_omits_the_contents_of_the_account() {
     let (cloud, provisioner) = open(brisk());
     let info = running(&provisioner).await;
     provisioner

@@ -1,4 +1,4 @@
-//! A life from launch to oblivion: transitions take time, and what is attached goes with it.
+//! The lifecycle from launch to purge: transitions take time, and resources are deleted at its end.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::support::{
 
 const TICK: Duration = Duration::from_millis(1);
 
-/// One tick before `duration` has passed the state is `before`; then it is `after`.
+/// Checks that the state is `before` until just before `duration` has passed, and then `after`.
 async fn turns(
     provisioner: &MemoryProvisioner,
     id: &fleetwright::InstanceId,
@@ -27,7 +27,7 @@ async fn turns(
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_transition_takes_its_time() {
+async fn every_transition_takes_the_configured_time() {
     let mut timing = Timing::all(seconds(2));
     (timing.boot, timing.stop) = (seconds(11), seconds(7));
     (timing.terminate, timing.reimage) = (seconds(5), seconds(13));
@@ -55,7 +55,7 @@ async fn every_transition_takes_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_default_times_are_as_documented() {
+async fn default_timing_is_as_documented() {
     let (_, provisioner) = open(MemoryCloud::builder());
     let id = &provisioner.launch_instance(&plain()).await.unwrap().id;
     turns(&provisioner, id, (Pending, 5, Running)).await;
@@ -71,7 +71,7 @@ async fn the_default_times_are_as_documented() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_is_what_was_asked_for_to_the_byte() {
+async fn launch_applies_the_config_exactly() {
     let (cloud, provisioner) = open(builder());
     let script = [0, 255, b'\n', 7, 128];
     let mut config = blue()
@@ -108,7 +108,7 @@ async fn a_launch_is_what_was_asked_for_to_the_byte() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_asked_for_gets_a_default_that_is_told() {
+async fn unset_fields_get_reported_defaults() {
     let (cloud, provisioner) = open(builder());
     let info = provisioner.launch_instance(&plain()).await.unwrap();
     let placement = &info.placement;
@@ -129,7 +129,7 @@ async fn what_is_not_asked_for_gets_a_default_that_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_state_tells_its_reason() {
+async fn every_state_has_a_reason() {
     let (cloud, provisioner) = open(brisk());
     let info = stopped(&provisioner).await;
     let id = &info.id;
@@ -165,8 +165,8 @@ async fn every_state_tells_its_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_public_addresses_only_a_launch_that_asks_gets_one() {
-    let (_, provisioner) = open(brisk().without_public_addresses());
+async fn public_addresses_on_request_are_assigned_only_on_request() {
+    let (_, provisioner) = open(brisk().public_addresses_on_request());
     let silent = provisioner.launch_instance(&plain()).await.unwrap();
     assert_eq!(silent.public_ip, None);
     assert_eq!(silent.placement.public_address, Some(PublicAddress::Absent));

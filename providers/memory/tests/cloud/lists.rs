@@ -1,4 +1,4 @@
-//! Lists: complete, exact, page by page, and true while things change.
+//! Lists: complete, exact, paginated, and correct while instances change.
 
 use std::{collections::BTreeSet, num::NonZeroUsize};
 
@@ -14,7 +14,7 @@ fn pages_of(size: usize) -> MemoryCloudBuilder {
     brisk().page_size(NonZeroUsize::new(size).unwrap())
 }
 
-/// A mixed fleet: three tags with a few values each, in all states that last.
+/// A mixed fleet: three tags with a few values each, in all stable states.
 async fn mixed(cloud: &MemoryCloud) {
     let provisioner = cloud.provisioner();
     for number in 0..24_u32 {
@@ -67,7 +67,7 @@ fn filters() -> Vec<InstanceFilter> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_is_exactly_what_the_filter_matches() {
+async fn list_returns_exactly_the_instances_that_the_filter_matches() {
     let (cloud, provisioner) = open(pages_of(4));
     mixed(&cloud).await;
     let truth: Vec<_> = cloud
@@ -89,12 +89,12 @@ async fn a_list_is_exactly_what_the_filter_matches() {
     }
     assert!(
         sizes.len() >= 8,
-        "the filters tell the fleet apart: {sizes:?}"
+        "the filters must give different results: {sizes:?}"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_size_of_a_page_changes_nothing_but_the_number_of_calls() {
+async fn page_size_changes_only_the_number_of_calls() {
     let mut lists = Vec::new();
     for size in 1..=20 {
         let (cloud, provisioner) = open(pages_of(size));
@@ -103,13 +103,13 @@ async fn the_size_of_a_page_changes_nothing_but_the_number_of_calls() {
         let list = provisioner.list_instances(&all_blue()).await.unwrap();
         assert_eq!(list.len(), 18);
         assert_eq!(
-            oracle.calls_of(WireCall::ListPage),
+            oracle.call_count(WireCall::ListPage),
             18_u64.div_ceil(size as u64)
         );
         assert_eq!(
             oracle.records_touched() - touched,
             18,
-            "terminated ones are not looked at"
+            "terminated instances are not touched"
         );
         lists.push(list);
     }
@@ -117,7 +117,7 @@ async fn the_size_of_a_page_changes_nothing_but_the_number_of_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_nobody_knows_is_selected_as_pending() {
+async fn unknown_state_is_selected_as_pending() {
     let (cloud, provisioner) = open(brisk());
     let info = running(&provisioner).await;
     let unknown = Fault::UnknownState("DEFROSTING".into());
@@ -133,7 +133,7 @@ async fn a_state_nobody_knows_is_selected_as_pending() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_of_tags_moves_an_instance_between_lists() {
+async fn tag_change_moves_an_instance_between_lists() {
     let (cloud, provisioner) = open(brisk());
     let id = running(&provisioner).await.id;
     let red = InstanceFilter::tagged("fleet", "red").unwrap();

@@ -1,4 +1,4 @@
-//! The simulated cloud, knob by knob, against its own oracle. All of it in virtual time.
+//! Tests of the simulated cloud against its oracle, in virtual time.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,31 +7,31 @@
     reason = "test helpers may panic"
 )]
 
-mod attached;
 mod bad_input;
 mod batches;
 mod calls;
 mod cancel;
 mod capacity;
 mod catalog;
-mod consoles;
+mod console;
 mod determinism;
+mod external_actor;
+mod fault_cases;
 mod faults;
 mod knobs;
-mod lag;
 mod lifecycle;
 mod lists;
 mod model;
-mod outside;
 mod pages;
-mod parts;
-mod patience;
+mod partial_launch;
 mod power;
 mod quota;
+mod read_lag;
+mod recent_launches;
+mod resources;
 mod scale;
 mod support;
 mod throttle;
 mod tokens;
-mod trouble;
 mod verbs;
 mod zones;

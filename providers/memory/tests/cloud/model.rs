@@ -1,4 +1,4 @@
-//! Random lives: whatever is done, in whatever order, the account stays consistent.
+//! Random operations in random order keep the account consistent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,8 @@ use fleetwright::{
     InstanceProvisionerExt as _, InstanceType, LaunchToken, Reboot, TagChange,
 };
 use fleetwright_memory::{
-    Capacity, Fault, MemoryCloud, MemoryProvisioner, Phase, Refused, Rule, Truth, WireCall,
+    Capacity, Fault, MemoryCloud, MemoryProvisioner, OracleInstance, Phase, RefusalReason, Rule,
+    WireCall,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -18,7 +19,7 @@ use crate::support::{
 const QUOTA: u64 = 6;
 const MACHINES: u64 = 4;
 
-/// One step of a life. Numbers pick an instance, a token, or a fault.
+/// One random operation. Numbers select an instance, a token, or a fault.
 #[derive(Clone, Debug)]
 enum Step {
     Launch { token: Option<u8>, count: u32 },
@@ -54,28 +55,28 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The account under test, and what was seen of it so far.
-struct Life {
+/// The account under test, and the last observed state of each instance.
+struct Model {
     cloud: MemoryCloud,
     provisioner: MemoryProvisioner,
-    seen: BTreeMap<InstanceId, CloudInstanceState>,
+    observed: BTreeMap<InstanceId, CloudInstanceState>,
 }
 
-impl Life {
+impl Model {
     fn any_id(&self, at: usize) -> InstanceId {
         let all = self.cloud.oracle().instances();
         let pick = (!all.is_empty()).then(|| all[at % all.len()].info.id.clone());
         pick.unwrap_or_else(|| InstanceId::new("i-none").unwrap())
     }
 
-    /// Does one step; a refusal is fine, but it must not have had an effect.
+    /// Runs one operation. It may be refused, but then it must have had no effect.
     async fn take(&mut self, step: &Step) {
         if let Step::Pass(millis) = step {
             return pass(std::time::Duration::from_millis(*millis)).await;
         }
         let before = self.cloud.oracle().instances();
-        let answer = self.act(step).await;
-        let Err(error) = answer else { return };
+        let result = self.act(step).await;
+        let Err(error) = result else { return };
         let after = self.cloud.oracle().instances();
         if error.effect() == Effect::None {
             assert_eq!(
@@ -147,7 +148,7 @@ impl Life {
                     1 => Fault::Lost(Phase::After),
                     2 => Fault::ServerError(Phase::After),
                     3 => Fault::Malformed,
-                    4 => Fault::Refused(Refused::Throttled(seconds(1))),
+                    4 => Fault::Refused(RefusalReason::Throttled(seconds(1))),
                     _ => Fault::FailsLate {
                         code: "X".into(),
                         message: "y".into(),
@@ -166,14 +167,14 @@ impl Life {
         }
     }
 
-    /// What must hold at every moment.
+    /// Checks the invariants that hold at all times.
     fn check(&mut self) {
         let all = self.cloud.oracle().instances();
-        let going: Vec<&Truth> = all.iter().filter(|t| !t.info.state.is_final()).collect();
+        let going: Vec<&OracleInstance> = all.iter().filter(|t| !t.info.state.is_final()).collect();
         for truth in &all {
             let state = truth.info.state;
             let last = self
-                .seen
+                .observed
                 .insert(truth.info.id.clone(), state)
                 .unwrap_or(state);
             assert!(state.can_be_observed_after(last), "{last} to {state}");
@@ -182,7 +183,7 @@ impl Life {
             assert_eq!(truth.disk.is_none(), ended);
             assert_eq!(truth.info.mac_address.is_none(), ended);
             assert_eq!(truth.info.private_ip.is_none(), ended);
-            // One that is being terminated keeps for a while what it had, and that depends.
+            // A terminating instance may or may not have its resources yet.
             if state != CloudInstanceState::Terminating {
                 assert_eq!(truth.info.public_ip.is_none(), ended || stops);
                 let on_no_machine = ended || state == CloudInstanceState::Stopped;
@@ -195,7 +196,7 @@ impl Life {
             (left.disks.len(), left.network_cards.len()),
             (going.len(), going.len())
         );
-        let shown = |truth: &&&Truth| [truth.info.private_ip, truth.info.public_ip];
+        let shown = |truth: &&&OracleInstance| [truth.info.private_ip, truth.info.public_ip];
         let shown: Vec<_> = going.iter().flat_map(|t| shown(&t)).flatten().collect();
         let unique: BTreeSet<_> = shown.iter().copied().collect();
         assert_eq!(unique.len(), shown.len(), "no address is used twice");
@@ -213,12 +214,12 @@ impl Life {
         }
         assert!(
             launches.values().all(|launch| launch.len() == 1),
-            "one live launch a token"
+            "at most one existing launch for each token"
         );
     }
 }
 
-/// Whether the error is a fault's and not the account's own.
+/// Whether an injected fault caused the error.
 fn fault_code(error: &fleetwright::ProvisionError) -> bool {
     error.native_code() == Some("AddressesExhausted")
 }
@@ -227,25 +228,25 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_done_the_account_stays_consistent_and_can_be_emptied(
+    fn random_operations_keep_the_account_consistent_and_cleanable(
         steps in vec(step(), 1..50), seed: u64,
     ) {
         virtually(async {
             let knobs = brisk().seed(seed).quota(QUOTA).capacity(Capacity::of(MACHINES));
             let knobs = knobs.token_after_terminate(seconds(4)).terminated_visible(seconds(3));
             let (cloud, provisioner) = open(knobs);
-            let mut life = Life { cloud, provisioner, seen: BTreeMap::new() };
+            let mut model = Model { cloud, provisioner, observed: BTreeMap::new() };
             for step in &steps {
-                life.take(step).await;
-                life.check();
+                model.take(step).await;
+                model.check();
             }
-            life.cloud.faults().clear();
-            life.provisioner.terminate_matching(&all_blue(), &POLICY).await.unwrap();
-            life.check();
-            assert_eq!(live(&life.cloud), []);
-            assert!(life.cloud.oracle().leftovers().is_nothing());
+            model.cloud.faults().clear();
+            model.provisioner.terminate_matching(&all_blue(), &POLICY).await.unwrap();
+            model.check();
+            assert_eq!(live(&model.cloud), []);
+            assert!(model.cloud.oracle().leftovers().is_empty());
             pass(LONG).await;
-            assert!(life.cloud.oracle().instances().is_empty(), "all have vanished");
+            assert!(model.cloud.oracle().instances().is_empty(), "all instances are purged");
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Pages of a list: asked for when wanted, true while things change, and failing as one.
+//! Pages of a list: fetched on demand, correct while instances change, and failing as a whole.
 
 use std::{collections::BTreeSet, num::NonZeroUsize};
 
@@ -16,7 +16,7 @@ fn pages_of(size: usize) -> MemoryCloudBuilder {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_account_is_one_empty_page() {
+async fn empty_account_is_one_empty_page() {
     let (cloud, provisioner) = open(pages_of(1));
     assert_eq!(
         provisioner
@@ -29,7 +29,7 @@ async fn an_empty_account_is_one_empty_page() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_is_asked_for_when_it_is_wanted() {
+async fn pages_are_fetched_on_demand() {
     let (cloud, provisioner) = open(pages_of(2));
     let launched = provisioner
         .launch_instances(&plain(), many(5))
@@ -39,10 +39,10 @@ async fn a_page_is_asked_for_when_it_is_wanted() {
     let mut stream = provisioner.stream_instances(&filter);
     for (number, info) in launched.iter().enumerate() {
         match stream.next().await.unwrap().unwrap() {
-            ListItem::Instance(seen) => assert_eq!(*seen, *info),
+            ListItem::Instance(item) => assert_eq!(*item, *info),
             gap @ ListItem::Gap { .. } => panic!("{gap:?}"),
         }
-        let calls = cloud.oracle().calls_of(WireCall::ListPage);
+        let calls = cloud.oracle().call_count(WireCall::ListPage);
         assert_eq!(calls, number as u64 / 2 + 1);
     }
     for _ in 0..3 {
@@ -50,7 +50,7 @@ async fn a_page_is_asked_for_when_it_is_wanted() {
     }
 }
 
-/// Lists page by page, and lets `between` change the cloud after each page.
+/// Lists page by page and calls `between` after each page.
 async fn listed_while(
     cloud: &MemoryCloud,
     filter: &InstanceFilter,
@@ -59,8 +59,8 @@ async fn listed_while(
     let provisioner = cloud.provisioner();
     let mut stream = provisioner.stream_instances(filter);
     let (mut list, mut step) = (Vec::new(), 0);
-    while let Some(seen) = stream.try_next().await.unwrap() {
-        if let ListItem::Instance(info) = seen {
+    while let Some(item) = stream.try_next().await.unwrap() {
+        if let ListItem::Instance(info) = item {
             list.push(*info);
         }
         step += 1;
@@ -71,7 +71,7 @@ async fn listed_while(
 }
 
 #[tokio::test(start_paused = true)]
-async fn changes_between_pages_lose_and_double_nothing_that_stays() {
+async fn changes_between_pages_neither_drop_nor_duplicate_unchanged_instances() {
     for size in 1..6 {
         let (cloud, provisioner) = open(pages_of(size).terminated_visible(seconds(1)));
         let all = ids(&provisioner
@@ -81,7 +81,7 @@ async fn changes_between_pages_lose_and_double_nothing_that_stays() {
         pass(seconds(1)).await;
         let operator = cloud.operator();
         let away = TagChange::new().remove("fleet").unwrap();
-        // Each step one instance goes, one loses its tag, one comes and one stops.
+        // Each step terminates, untags, launches and stops one instance each.
         let list = listed_while(&cloud, &all_blue(), |step| {
             let at = step as usize;
             if at < 10 {
@@ -104,7 +104,7 @@ async fn changes_between_pages_lose_and_double_nothing_that_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_page_fails_the_list_and_ends_the_stream() {
+async fn failed_page_fails_the_list_and_ends_the_stream() {
     for (page, before) in [(1, 0), (2, 3), (3, 6)] {
         let (cloud, provisioner) = open(pages_of(3));
         provisioner
@@ -121,11 +121,11 @@ async fn a_failed_page_fails_the_list_and_ends_the_stream() {
         assert_eq!(error.operation(), Operation::ListInstances);
         cloud.faults().add(lost());
         let filter = all_blue();
-        let seen: Vec<_> = provisioner.stream_instances(&filter).collect().await;
-        assert_eq!(seen.len(), before + 1);
-        let error = seen[before].as_ref().unwrap_err();
+        let item: Vec<_> = provisioner.stream_instances(&filter).collect().await;
+        assert_eq!(item.len(), before + 1);
+        let error = item[before].as_ref().unwrap_err();
         assert_eq!(error.operation(), Operation::StreamInstances);
-        assert!(seen[..before].iter().all(Result::is_ok));
+        assert!(item[..before].iter().all(Result::is_ok));
         assert_eq!(cloud.faults().unused_rules(), []);
         assert_eq!(
             provisioner.list_instances(&all_blue()).await.unwrap().len(),

@@ -1,4 +1,4 @@
-//! Stop, start and terminate in every state, alone and against each other.
+//! Stop, start and terminate in every state, alone and in combination.
 
 use fleetwright::{
     CloudInstanceState::{self, Pending, Running, Stopped, Stopping, Terminated, Terminating},
@@ -10,7 +10,7 @@ use crate::support::{
     brisk, builder, live, open, pass, plain, running, seconds, state, stopped, truth,
 };
 
-/// The native states, and how an instance gets there.
+/// The native states, and the calls that lead to each.
 const STATES: [&str; 7] = [
     "PROVISIONING",
     "ACTIVE",
@@ -21,7 +21,7 @@ const STATES: [&str; 7] = [
     "DELETED",
 ];
 
-/// An instance in the native state `native`, with all its time there ahead of it.
+/// Returns an instance that has just entered the native state `native`.
 async fn in_state(provisioner: &MemoryProvisioner, native: &str) -> InstanceId {
     let id = match native {
         "PROVISIONING" => provisioner.launch_instance(&plain()).await.unwrap().id,
@@ -43,20 +43,20 @@ async fn in_state(provisioner: &MemoryProvisioner, native: &str) -> InstanceId {
     id
 }
 
-fn picture(cloud: &MemoryCloud, id: &InstanceId) -> String {
+fn snapshot_state(cloud: &MemoryCloud, id: &InstanceId) -> String {
     format!("{:?}", truth(cloud, id))
 }
 
 #[tokio::test(start_paused = true)]
-async fn stop_works_in_every_state_but_the_last_two() {
+async fn stop_is_refused_only_when_terminating_or_terminated() {
     for native in STATES {
         let (cloud, provisioner) = open(brisk());
         let id = in_state(&provisioner, native).await;
-        let before = picture(&cloud, &id);
-        let answer = provisioner.stop_instance(&id).await;
+        let before = snapshot_state(&cloud, &id);
+        let result = provisioner.stop_instance(&id).await;
         match native {
             "PROVISIONING" | "ACTIVE" | "REIMAGING" => {
-                answer.unwrap();
+                result.unwrap();
                 assert_eq!(state(&provisioner, &id).await, Stopping, "{native}");
                 pass(seconds(1)).await;
                 assert_eq!(state(&provisioner, &id).await, Stopped, "{native}");
@@ -64,11 +64,11 @@ async fn stop_works_in_every_state_but_the_last_two() {
                 assert_eq!(state(&provisioner, &id).await, Stopped, "{native}");
             }
             "HALTING" | "HALTED" => {
-                answer.unwrap();
-                assert_eq!(picture(&cloud, &id), before, "{native}");
+                result.unwrap();
+                assert_eq!(snapshot_state(&cloud, &id), before, "{native}");
             }
             _ => {
-                let error = answer.unwrap_err();
+                let error = result.unwrap_err();
                 assert_eq!(
                     (error.kind(), error.effect()),
                     (ErrorKind::WrongState, Effect::None)
@@ -78,39 +78,39 @@ async fn stop_works_in_every_state_but_the_last_two() {
                     error.message().contains("running, pending or stopped"),
                     "{error}"
                 );
-                assert_eq!(picture(&cloud, &id), before, "{native}");
+                assert_eq!(snapshot_state(&cloud, &id), before, "{native}");
             }
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn start_works_in_every_state_but_three() {
+async fn start_is_refused_only_when_stopping_terminating_or_terminated() {
     for native in STATES {
         let (cloud, provisioner) = open(brisk());
         let id = in_state(&provisioner, native).await;
-        let before = picture(&cloud, &id);
-        let answer = provisioner.start_instance(&id).await;
+        let before = snapshot_state(&cloud, &id);
+        let result = provisioner.start_instance(&id).await;
         match native {
             "PROVISIONING" | "ACTIVE" | "REIMAGING" => {
-                assert_eq!(answer.unwrap(), truth(&cloud, &id).info);
-                assert_eq!(picture(&cloud, &id), before, "{native}");
+                assert_eq!(result.unwrap(), truth(&cloud, &id).info);
+                assert_eq!(snapshot_state(&cloud, &id), before, "{native}");
             }
             "HALTED" => {
-                let info = answer.unwrap();
+                let info = result.unwrap();
                 assert_eq!((&info.id, info.state), (&id, Pending));
                 pass(seconds(1)).await;
                 assert_eq!(state(&provisioner, &id).await, Running);
             }
             "HALTING" => {
-                let error = answer.unwrap_err();
+                let error = result.unwrap_err();
                 assert_eq!(
                     (error.kind(), error.effect()),
                     (ErrorKind::Conflict, Effect::None)
                 );
                 assert_eq!(error.retry(), RetryAdvice::After(seconds(1)));
                 assert_eq!(error.scopes(), [Scope::Instance(id.clone())]);
-                assert_eq!(picture(&cloud, &id), before, "{native}");
+                assert_eq!(snapshot_state(&cloud, &id), before, "{native}");
                 pass(error.retry().delay().unwrap()).await;
                 assert_eq!(
                     provisioner.start_instance(&id).await.unwrap().state,
@@ -118,7 +118,7 @@ async fn start_works_in_every_state_but_three() {
                 );
             }
             _ => {
-                let error = answer.unwrap_err();
+                let error = result.unwrap_err();
                 assert_eq!(
                     (error.kind(), error.effect()),
                     (ErrorKind::WrongState, Effect::None)
@@ -127,30 +127,30 @@ async fn start_works_in_every_state_but_three() {
                     error.message().contains("stopped, pending or running"),
                     "{error}"
                 );
-                assert_eq!(picture(&cloud, &id), before, "{native}");
+                assert_eq!(snapshot_state(&cloud, &id), before, "{native}");
             }
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn terminate_works_in_every_state_and_wins() {
+async fn terminate_works_in_every_state_and_overrides_other_transitions() {
     for native in STATES {
         let (cloud, provisioner) = open(brisk());
         let bystander = running(&provisioner).await.id;
         let id = in_state(&provisioner, native).await;
-        let before = picture(&cloud, &id);
+        let before = snapshot_state(&cloud, &id);
         provisioner.terminate_instance(&id).await.unwrap();
         match native {
-            "DELETING" | "DELETED" => assert_eq!(picture(&cloud, &id), before),
+            "DELETING" | "DELETED" => assert_eq!(snapshot_state(&cloud, &id), before),
             _ => assert_eq!(state(&provisioner, &id).await, Terminating, "{native}"),
         }
-        for answer in [
+        for result in [
             provisioner.stop_instance(&id).await,
             provisioner.start_instance(&id).await.map(drop),
         ] {
             assert_eq!(
-                answer.unwrap_err().kind(),
+                result.unwrap_err().kind(),
                 ErrorKind::WrongState,
                 "{native}"
             );
@@ -164,20 +164,20 @@ async fn terminate_works_in_every_state_and_wins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_transition_that_was_overtaken_never_ends() {
-    // Booting takes 5 s, so the stop at 4 s is over at 7 s, and the boot's own end at 5 s is void.
+async fn replaced_transition_never_finishes() {
+    // A boot takes 5 s and a stop 3 s: a stop at 4 s finishes at 7 s and cancels the end of the boot.
     let (_, provisioner) = open(builder());
     let id = &provisioner.launch_instance(&plain()).await.unwrap().id;
     pass(seconds(4)).await;
     provisioner.stop_instance(id).await.unwrap();
-    let mut seen = Vec::new();
+    let mut observed = Vec::new();
     for _ in 0..6 {
-        seen.push(state(&provisioner, id).await);
+        observed.push(state(&provisioner, id).await);
         pass(seconds(1)).await;
     }
     use CloudInstanceState as S;
     assert_eq!(
-        seen,
+        observed,
         [
             S::Stopping,
             S::Stopping,
@@ -190,18 +190,18 @@ async fn a_transition_that_was_overtaken_never_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_power_verbs_know_no_unknown_id() {
+async fn power_verbs_return_not_found_for_unknown_ids() {
     let (cloud, provisioner) = open(brisk());
     running(&provisioner).await;
     let unknown = InstanceId::new("i-0000000000000000").unwrap();
-    let answers = [
+    let results = [
         provisioner.stop_instance(&unknown).await,
         provisioner.start_instance(&unknown).await.map(drop),
         provisioner.terminate_instance(&unknown).await,
         provisioner.describe_instance(&unknown).await.map(drop),
     ];
-    for answer in answers {
-        let error = answer.unwrap_err();
+    for result in results {
+        let error = result.unwrap_err();
         assert_eq!(
             (error.kind(), error.effect()),
             (ErrorKind::NotFound, Effect::None)

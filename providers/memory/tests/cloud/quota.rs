@@ -1,4 +1,4 @@
-//! The quota: what counts against it, and that a refusal changes nothing.
+//! The quota: which instances it counts, and that a refusal changes nothing.
 
 use fleetwright::{Effect, ErrorKind, InstanceProvisioner as _, Operation, RetryAdvice, Scope};
 use fleetwright_memory::{Capacity, Fault, Rule, WireCall};
@@ -6,7 +6,7 @@ use fleetwright_memory::{Capacity, Fault, Rule, WireCall};
 use crate::support::{brisk, fill, live, open, pass, plain, seconds};
 
 #[tokio::test(start_paused = true)]
-async fn the_quota_counts_everything_that_is_not_terminated() {
+async fn quota_counts_every_instance_that_is_not_terminated() {
     let (cloud, provisioner) = open(brisk().quota(3));
     let (number, error) = fill(&provisioner, &plain()).await;
     assert_eq!(number, 3);
@@ -24,17 +24,17 @@ async fn the_quota_counts_everything_that_is_not_terminated() {
     );
     let all = live(&cloud);
     pass(seconds(1)).await;
-    // A stopped one still counts, and a start needs no quota.
+    // A stopped instance still counts, and a start needs no quota.
     provisioner.stop_instance(&all[0]).await.unwrap();
     pass(seconds(1)).await;
     assert_eq!(fill(&provisioner, &plain()).await.0, 0);
     provisioner.start_instance(&all[0]).await.unwrap();
-    // A terminating one counts until it is terminated.
+    // A terminating instance counts until it is terminated.
     provisioner.terminate_instance(&all[1]).await.unwrap();
     assert_eq!(fill(&provisioner, &plain()).await.0, 0);
     pass(seconds(1)).await;
     assert_eq!(fill(&provisioner, &plain()).await.0, 1);
-    // So does one whose launch fails late, until it has.
+    // An instance whose boot will fail counts until it is terminated.
     provisioner.terminate_instance(&all[2]).await.unwrap();
     pass(seconds(1)).await;
     let fails = Fault::FailsLate {
@@ -49,7 +49,7 @@ async fn the_quota_counts_everything_that_is_not_terminated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_quota_can_be_moved_while_instances_live() {
+async fn quota_can_change_while_instances_exist() {
     let (cloud, provisioner) = open(brisk().quota(2));
     assert_eq!(fill(&provisioner, &plain()).await.0, 2);
     cloud.operator().set_quota(Some(1));
@@ -61,7 +61,7 @@ async fn the_quota_can_be_moved_while_instances_live() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn quota_is_told_before_capacity_where_both_are_used_up() {
+async fn quota_error_takes_precedence_over_capacity() {
     let (_, provisioner) = open(brisk().quota(1).capacity(Capacity::of(1)));
     assert_eq!(
         fill(&provisioner, &plain()).await.1.kind(),

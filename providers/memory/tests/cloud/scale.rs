@@ -1,4 +1,4 @@
-//! A hundred thousand instances: what a call costs does not grow with the fleet.
+//! 100,000 instances: the cost of a call does not grow with the size of the fleet.
 
 use std::num::NonZeroUsize;
 
@@ -8,13 +8,13 @@ use fleetwright_memory::WireCall;
 use crate::support::{all_blue, blue, brisk, found, ids, many, open, pass, plain, seconds, token};
 
 #[tokio::test(start_paused = true)]
-async fn in_a_hundred_thousand_a_call_touches_what_it_is_about() {
+async fn calls_touch_only_matching_records_among_100_000() {
     let (cloud, provisioner) = open(brisk());
     let oracle = cloud.oracle();
     let fleet = provisioner.launch_instances(&plain(), many(100_000)).await;
     let fleet = fleet.unwrap();
     assert_eq!(
-        (fleet.len(), oracle.calls_of(WireCall::Launch)),
+        (fleet.len(), oracle.call_count(WireCall::Launch)),
         (100_000, 1)
     );
     let rare = blue().tag("rare", "yes").launch_token("t").build().unwrap();
@@ -29,18 +29,18 @@ async fn in_a_hundred_thousand_a_call_touches_what_it_is_about() {
         let before = std::mem::replace(&mut touched, oracle.records_touched());
         touched - before
     };
-    // By the rare tag alone, and together with one that everybody carries: the matches, no more.
+    // By a rare tag, alone or with a tag that all instances have: only the matches are touched.
     let by_rare = InstanceFilter::tagged("rare", "yes").unwrap();
     for filter in [by_rare.clone(), by_rare.with_tag("fleet", "blue").unwrap()] {
         let found = provisioner.list_instances(&filter).await.unwrap();
         assert_eq!(ids(&found), ids(&rare));
         assert_eq!(since_then(), 250);
     }
-    assert_eq!(oracle.calls_of(WireCall::ListPage), 2 * 3);
+    assert_eq!(oracle.call_count(WireCall::ListPage), 2 * 3);
     let nobody = all_blue().with_tag("rare", "no").unwrap();
     assert_eq!(provisioner.list_instances(&nobody).await.unwrap(), []);
     assert_eq!(since_then(), 0);
-    // A stream that is left after its first page has touched that page.
+    // A stream that is dropped after its first page has touched only that page.
     let everybody = all_blue();
     let mut stream = provisioner.stream_instances(&everybody);
     futures_util::StreamExt::next(&mut stream)
@@ -62,7 +62,7 @@ async fn in_a_hundred_thousand_a_call_touches_what_it_is_about() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_terminated_is_not_touched_by_a_list_that_leaves_it_out() {
+async fn list_does_not_touch_terminated_instances_that_it_excludes() {
     let page = NonZeroUsize::new(10).unwrap();
     let (cloud, provisioner) = open(brisk().page_size(page).terminated_visible(seconds(100)));
     let oracle = cloud.oracle();
@@ -93,7 +93,7 @@ async fn what_is_terminated_is_not_touched_by_a_list_that_leaves_it_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lagging_list_touches_no_more_than_what_the_window_may_show() {
+async fn stale_list_touches_only_versions_within_the_window() {
     let (cloud, provisioner) = open(brisk().read_lag(seconds(5)));
     let batch = provisioner
         .launch_instances(&plain(), many(50))

@@ -1,4 +1,4 @@
-//! What the tests share: short words for configs, time and the truth.
+//! Shared helpers: configs, time and the oracle.
 
 use std::{future::Future, num::NonZeroU32, time::Duration};
 
@@ -7,9 +7,11 @@ use fleetwright::{
     InstanceProvisioner, LaunchRecord, LaunchToken, ProvisionError, Zone,
     wait::{self, WaitPolicy},
 };
-use fleetwright_memory::{MemoryCloud, MemoryCloudBuilder, MemoryProvisioner, Timing, Truth};
+use fleetwright_memory::{
+    MemoryCloud, MemoryCloudBuilder, MemoryProvisioner, OracleInstance, Timing,
+};
 
-/// Long enough for every transition.
+/// Longer than every transition.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) const POLICY: WaitPolicy = WaitPolicy::within(Duration::from_secs(600)).jitter_seed(1);
@@ -30,17 +32,17 @@ pub(crate) fn zone(name: &str) -> Zone {
     Zone::new(name).unwrap()
 }
 
-/// A config of the fleet `blue`, to be made more of.
+/// Returns a builder for configs of the fleet `blue`.
 pub(crate) fn blue() -> ConfigBuilder {
     InstanceConfig::builder("image-1", "small").tag("fleet", "blue")
 }
 
-/// The fleet `blue`.
+/// Selects the fleet `blue`.
 pub(crate) fn all_blue() -> InstanceFilter {
     InstanceFilter::tagged("fleet", "blue").unwrap()
 }
 
-/// The plain config of the fleet `blue`.
+/// Returns the basic config of the fleet `blue`.
 pub(crate) fn plain() -> InstanceConfig {
     blue().build().unwrap()
 }
@@ -59,7 +61,7 @@ pub(crate) fn builder() -> MemoryCloudBuilder {
     MemoryCloud::builder().seed(1)
 }
 
-/// A cloud in which every transition takes a second.
+/// Builds a cloud in which every transition takes a second.
 pub(crate) fn brisk() -> MemoryCloudBuilder {
     builder().timing(Timing::all(seconds(1)))
 }
@@ -75,7 +77,7 @@ pub(crate) async fn pass(duration: Duration) {
     tokio::time::sleep(duration).await;
 }
 
-/// Runs `test` on a runtime of its own whose clock is virtual: for cases of a property.
+/// Runs `test` on a separate runtime with virtual time, for property tests.
 pub(crate) fn virtually<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -96,14 +98,14 @@ pub(crate) async fn wait_for(
         .unwrap();
 }
 
-/// An instance that runs.
+/// Launches an instance and waits until it is running.
 pub(crate) async fn running(provisioner: &MemoryProvisioner) -> InstanceInfo {
     let info = provisioner.launch_instance(&plain()).await.unwrap();
     wait_for(provisioner, &info.id, CloudInstanceState::Running).await;
     info
 }
 
-/// An instance that is stopped.
+/// Launches an instance and waits until it is stopped.
 pub(crate) async fn stopped(provisioner: &MemoryProvisioner) -> InstanceInfo {
     let info = running(provisioner).await;
     provisioner.stop_instance(&info.id).await.unwrap();
@@ -115,7 +117,7 @@ pub(crate) async fn state(provisioner: &MemoryProvisioner, id: &InstanceId) -> C
     provisioner.describe_instance(id).await.unwrap().state
 }
 
-pub(crate) fn truth(cloud: &MemoryCloud, id: &InstanceId) -> Truth {
+pub(crate) fn truth(cloud: &MemoryCloud, id: &InstanceId) -> OracleInstance {
     cloud.oracle().instance(id).unwrap()
 }
 
@@ -123,7 +125,7 @@ pub(crate) fn ids(infos: &[InstanceInfo]) -> Vec<InstanceId> {
     infos.iter().map(|info| info.id.clone()).collect()
 }
 
-/// The instances of a launch of which something is left.
+/// Returns the instances of a launch that was found.
 pub(crate) fn found(record: LaunchRecord) -> Vec<InstanceInfo> {
     match record {
         LaunchRecord::Found(found) => found,
@@ -131,7 +133,7 @@ pub(crate) fn found(record: LaunchRecord) -> Vec<InstanceInfo> {
     }
 }
 
-/// The instances of a launch of which nothing is left.
+/// Returns the instances of a terminated launch.
 pub(crate) fn gone(record: LaunchRecord) -> Vec<InstanceInfo> {
     match record {
         LaunchRecord::Terminated(gone) => gone,
@@ -144,7 +146,7 @@ pub(crate) fn live(cloud: &MemoryCloud) -> Vec<InstanceId> {
     cloud.oracle().leftovers().instances
 }
 
-/// How many of `config` can be launched until one is refused, and the refusal.
+/// Launches `config` until one launch is refused. Returns the number of instances and the error.
 pub(crate) async fn fill(
     provisioner: &MemoryProvisioner,
     config: &InstanceConfig,
@@ -154,5 +156,5 @@ pub(crate) async fn fill(
             return (number, error);
         }
     }
-    unreachable!("a refusal comes before the numbers end")
+    unreachable!("a launch is refused before the numbers overflow")
 }

@@ -1,4 +1,4 @@
-//! Throttling: a bucket for each call, and the time told is the time it takes.
+//! Throttling: one bucket for each call, and the reported delay is exact.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use fleetwright::{Effect, ErrorKind, InstanceProvisioner as _, RetryAdvice};
 use fleetwright_memory::{ManualClock, WireCall};
 
 use crate::{
-    calls::{self, make, picture},
+    calls::{self, send, snapshot_state},
     support::{brisk, live, many, open, pass, plain, seconds, virtually},
 };
 
 #[test]
-fn every_call_has_a_bucket_of_its_own() {
+fn every_call_has_its_own_bucket() {
     for throttled in calls::ALL {
         virtually(async {
-            // Made ready from outside, so that the bucket is full.
+            // Prepared by the operator, so that the bucket is full.
             let (cloud, provisioner) = open(brisk().throttle(throttled, seconds(10), many(1)));
             let id = cloud.operator().launch(&plain()).unwrap().id;
             pass(seconds(1)).await;
@@ -22,31 +22,31 @@ fn every_call_has_a_bucket_of_its_own() {
                 cloud.operator().stop(&id).unwrap();
                 pass(seconds(1)).await;
             }
-            make(throttled, &provisioner, &id).await.unwrap();
+            send(throttled, &provisioner, &id).await.unwrap();
             pass(seconds(3)).await;
-            let before = picture(&cloud);
-            let error = make(throttled, &provisioner, &id).await.unwrap_err();
+            let before = snapshot_state(&cloud);
+            let error = send(throttled, &provisioner, &id).await.unwrap_err();
             assert_eq!(
                 (error.kind(), error.effect()),
                 (ErrorKind::Throttled, Effect::None)
             );
             assert_eq!(error.retry(), RetryAdvice::After(seconds(7)), "{throttled}");
             assert_eq!(error.native_code(), Some("Throttling"));
-            assert_eq!(picture(&cloud), before, "{throttled}");
-            // Another handle draws from the same bucket, and other calls from others.
+            assert_eq!(snapshot_state(&cloud), before, "{throttled}");
+            // Another handle uses the same bucket; other calls use other buckets.
             let other = cloud.provisioner();
-            assert!(make(throttled, &other, &id).await.is_err());
+            assert!(send(throttled, &other, &id).await.is_err());
             for call in [WireCall::ListPage, WireCall::FindLaunch] {
-                assert_eq!(make(call, &other, &id).await.is_err(), call == throttled);
+                assert_eq!(send(call, &other, &id).await.is_err(), call == throttled);
             }
             pass(seconds(7)).await;
-            make(throttled, &provisioner, &id).await.unwrap();
+            send(throttled, &provisioner, &id).await.unwrap();
         });
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_burst_is_served_and_a_batch_is_one_call() {
+async fn burst_is_accepted_and_a_batch_counts_as_one_call() {
     let (cloud, provisioner) = open(brisk().throttle(WireCall::Launch, seconds(1), many(3)));
     for _ in 0..3 {
         provisioner
@@ -58,9 +58,9 @@ async fn a_burst_is_served_and_a_batch_is_one_call() {
     assert_eq!(error.kind(), ErrorKind::Throttled);
     assert_eq!(live(&cloud).len(), 15);
     assert_eq!(
-        cloud.oracle().calls_of(WireCall::Launch),
+        cloud.oracle().call_count(WireCall::Launch),
         4,
-        "refused ones are counted"
+        "refused calls count"
     );
     pass(seconds(2)).await;
     provisioner.launch_instance(&plain()).await.unwrap();
@@ -69,7 +69,7 @@ async fn a_burst_is_served_and_a_batch_is_one_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_bucket_follows_the_clouds_clock() {
+async fn bucket_follows_the_clock_of_the_cloud() {
     let clock = std::sync::Arc::new(ManualClock::new());
     let knobs = brisk().throttle(WireCall::Launch, seconds(1), many(1));
     let (_, provisioner) = open(knobs.clock(clock.clone()));
@@ -90,7 +90,7 @@ async fn extreme_buckets_do_not_break_the_cloud() {
             let (_, provisioner) = open(knobs.clock(clock.clone()));
             provisioner.launch_instance(&plain()).await.unwrap();
             clock.advance(Duration::MAX);
-            // Served or throttled, but answered.
+            // Accepted or throttled, but the call returns.
             let _ = provisioner.launch_instance(&plain()).await;
         }
     }

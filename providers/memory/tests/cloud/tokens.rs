@@ -1,4 +1,4 @@
-//! Launch tokens: one intent is one launch, through everything.
+//! Launch tokens: launches with the same token create the instances once.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::support::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn a_replay_answers_the_same_instance_as_it_is_now() {
+async fn replay_returns_the_current_state_of_the_same_instance() {
     let (cloud, provisioner) = open(brisk());
     let first = provisioner.launch_instance(&with_token("t")).await.unwrap();
     pass(seconds(1)).await;
@@ -25,7 +25,7 @@ async fn a_replay_answers_the_same_instance_as_it_is_now() {
     pass(seconds(1)).await;
     let change = fleetwright::TagChange::new().set("fleet", "red").unwrap();
     provisioner.update_tags(&first.id, &change).await.unwrap();
-    // Its tags have changed since, and the config that launched it is still its config.
+    // The replay compares with the original config, although the tags have changed since.
     let replay = provisioner.launch_instance(&with_token("t")).await.unwrap();
     assert_eq!((&replay.id, replay.state), (&first.id, Stopped));
     assert_eq!(replay, truth(&cloud, &first.id).info);
@@ -33,7 +33,7 @@ async fn a_replay_answers_the_same_instance_as_it_is_now() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_token_every_launch_is_its_own() {
+async fn launches_without_a_token_are_independent() {
     let (cloud, provisioner) = open(brisk());
     let one = provisioner.launch_instance(&plain()).await.unwrap();
     let two = provisioner.launch_instance(&plain()).await.unwrap();
@@ -43,7 +43,7 @@ async fn without_a_token_every_launch_is_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_survives_its_handle() {
+async fn token_outlives_its_handle() {
     let (cloud, provisioner) = open(brisk());
     let first = provisioner.launch_instance(&with_token("t")).await.unwrap();
     drop(provisioner);
@@ -63,7 +63,7 @@ async fn a_token_survives_its_handle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_token_with_anything_else_is_a_conflict() {
+async fn same_token_with_another_config_is_a_conflict() {
     let (cloud, provisioner) = open(brisk());
     let first = provisioner.launch_instance(&with_token("t")).await.unwrap();
     let changes: [fn(&mut InstanceConfig); 8] = [
@@ -97,7 +97,7 @@ async fn the_same_token_with_anything_else_is_a_conflict() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_spent_token_never_launches_until_it_is_forgotten() {
+async fn spent_token_cannot_launch_until_it_expires() {
     let (cloud, provisioner) = open(
         brisk()
             .token_after_terminate(seconds(30))
@@ -105,7 +105,7 @@ async fn a_spent_token_never_launches_until_it_is_forgotten() {
     );
     let first = provisioner.launch_instance(&with_token("t")).await.unwrap();
     provisioner.terminate_instance(&first.id).await.unwrap();
-    // It is spent as soon as what it launched is on its way out.
+    // The token is spent as soon as its instance is terminating.
     let error = provisioner
         .launch_instance(&with_token("t"))
         .await
@@ -140,22 +140,22 @@ async fn a_spent_token_never_launches_until_it_is_forgotten() {
     let second = provisioner.launch_instance(&with_token("t")).await.unwrap();
     assert_ne!(second.id, first.id);
     assert_eq!(live(&cloud), std::slice::from_ref(&second.id));
-    // The old use's end forgets nothing of the new one.
+    // The expiry of the first use does not remove the second one.
     pass(seconds(100)).await;
     let replay = provisioner.launch_instance(&with_token("t")).await.unwrap();
     assert_eq!(replay.id, second.id);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cloud_that_forgets_at_once_launches_anew_at_once() {
+async fn token_without_retention_can_launch_again_at_once() {
     let (cloud, provisioner) = open(brisk().token_after_terminate(seconds(0)));
-    let mut seen = Vec::new();
+    let mut earlier = Vec::new();
     for _ in 0..4 {
         let info = provisioner.launch_instance(&with_token("t")).await.unwrap();
-        assert!(!seen.contains(&info.id));
+        assert!(!earlier.contains(&info.id));
         assert_eq!(live(&cloud), std::slice::from_ref(&info.id));
         provisioner.terminate_instance(&info.id).await.unwrap();
-        seen.push(info.id);
+        earlier.push(info.id);
         pass(seconds(1)).await;
         let found = provisioner.find_launch(&token("t")).await.unwrap();
         assert_eq!(found, LaunchRecord::NotFound);
@@ -163,7 +163,7 @@ async fn a_cloud_that_forgets_at_once_launches_anew_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_without_effect_frees_its_token() {
+async fn launch_without_effect_does_not_use_its_token() {
     let (cloud, provisioner) = open(brisk().quota(0));
     let error = provisioner
         .launch_instance(&with_token("t"))
@@ -178,13 +178,13 @@ async fn a_launch_without_effect_frees_its_token() {
     cloud.operator().set_quota(Some(1));
     let other = blue().tag("x", "").launch_token("t").build().unwrap();
     provisioner.launch_instance(&other).await.unwrap();
-    // At the quota, the replay of what is there launches nothing and is no error.
+    // A replay of existing instances succeeds even if the quota is reached.
     provisioner.launch_instance(&other).await.unwrap();
     assert_eq!(live(&cloud).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn launches_of_one_token_at_once_are_one_launch() {
+async fn concurrent_launches_with_one_token_create_one_instance() {
     let (cloud, provisioner) = open(builder().latency(seconds(1)));
     let (provisioner, other) = (Arc::new(provisioner), Arc::new(cloud.provisioner()));
     let config = with_token("t");
@@ -196,17 +196,17 @@ async fn launches_of_one_token_at_once_are_one_launch() {
         };
         handle.launch_instance(&config)
     });
-    let answers: Vec<_> = join_all(calls)
+    let results: Vec<_> = join_all(calls)
         .await
         .into_iter()
         .map(Result::unwrap)
         .collect();
-    assert_eq!(live(&cloud), [answers[0].id.clone()]);
-    assert!(answers.iter().all(|info| info.id == answers[0].id));
+    assert_eq!(live(&cloud), [results[0].id.clone()]);
+    assert!(results.iter().all(|info| info.id == results[0].id));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unknown_token_is_not_seen_and_found_records_follow_the_launch() {
+async fn find_launch_follows_the_launch_and_returns_not_found_for_unknown_tokens() {
     let (_, provisioner) = open(brisk());
     let record = provisioner.find_launch(&token("t")).await.unwrap();
     assert_eq!(record, LaunchRecord::NotFound);

@@ -1,4 +1,4 @@
-//! The optional verbs: declared they work, undeclared they are refused without a call.
+//! Optional verbs: declared ones work, undeclared ones are refused without a call.
 
 use fleetwright::{
     CloudInstanceState::{Pending, Running, Stopped},
@@ -8,7 +8,7 @@ use fleetwright::{
 use fleetwright_memory::WireCall;
 
 use crate::{
-    calls::{make, picture},
+    calls::{send, snapshot_state},
     support::{brisk, open, pass, plain, running, seconds, state, stopped, truth},
 };
 
@@ -24,31 +24,31 @@ const VERBS: [(OptionalVerb, WireCall, &str); 7] = [
 ];
 
 #[tokio::test(start_paused = true)]
-async fn an_undeclared_verb_is_refused_without_a_call_and_the_others_work() {
+async fn undeclared_verb_is_refused_without_a_call() {
     for (left_out, ..) in VERBS {
         for (verb, call, _) in VERBS {
-            let (cloud, provisioner) = open(brisk().without(left_out));
+            let (cloud, provisioner) = open(brisk().without_verb(left_out));
             assert_eq!(provisioner.capabilities().supports(verb), verb != left_out);
             let info = if verb == OptionalVerb::ResizeInstance {
                 stopped(&provisioner).await
             } else {
                 running(&provisioner).await
             };
-            let (before, calls) = (picture(&cloud), cloud.oracle().total_calls());
-            let answer = make(call, &provisioner, &info.id).await;
+            let (before, calls) = (snapshot_state(&cloud), cloud.oracle().total_calls());
+            let result = send(call, &provisioner, &info.id).await;
             if verb != left_out {
-                answer.unwrap();
-                assert_eq!(cloud.oracle().calls_of(call), 1);
+                result.unwrap();
+                assert_eq!(cloud.oracle().call_count(call), 1);
                 continue;
             }
-            let error = answer.unwrap_err();
+            let error = result.unwrap_err();
             assert_eq!(
                 (error.kind(), error.effect(), error.retry()),
                 (ErrorKind::Unsupported, Effect::None, RetryAdvice::Never)
             );
             assert_eq!(error.operation(), Operation::from(verb));
             assert_eq!(
-                (picture(&cloud), cloud.oracle().total_calls()),
+                (snapshot_state(&cloud), cloud.oracle().total_calls()),
                 (before, calls)
             );
         }
@@ -56,7 +56,7 @@ async fn an_undeclared_verb_is_refused_without_a_call_and_the_others_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_verb_refuses_the_states_it_does_not_work_in() {
+async fn every_verb_refuses_unsupported_states() {
     for (_, call, works) in VERBS {
         for at in "PRSHTG".chars() {
             let (cloud, provisioner) = open(brisk());
@@ -73,13 +73,13 @@ async fn every_verb_refuses_the_states_it_does_not_work_in() {
             if at == 'G' {
                 pass(seconds(1)).await;
             }
-            let before = picture(&cloud);
-            let answer = make(call, &provisioner, &id).await;
+            let before = snapshot_state(&cloud);
+            let result = send(call, &provisioner, &id).await;
             if works.contains(at) {
-                answer.unwrap();
+                result.unwrap();
                 continue;
             }
-            let error = answer.unwrap_err();
+            let error = result.unwrap_err();
             assert_eq!(
                 (error.kind(), error.effect()),
                 (ErrorKind::WrongState, Effect::None)
@@ -91,13 +91,13 @@ async fn every_verb_refuses_the_states_it_does_not_work_in() {
                 _ => "it must be running or stopped",
             };
             assert!(error.message().ends_with(needed), "{call} {at}: {error}");
-            assert_eq!(picture(&cloud), before, "{call} {at}");
+            assert_eq!(snapshot_state(&cloud), before, "{call} {at}");
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn tags_change_as_one_and_exactly() {
+async fn tag_change_is_atomic_and_exact() {
     let (cloud, provisioner) = open(brisk());
     let id = running(&provisioner).await.id;
     let change = TagChange::new()
@@ -114,7 +114,7 @@ async fn tags_change_as_one_and_exactly() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reboot_boots_again_and_keeps_everything() {
+async fn reboot_changes_only_the_boot_count() {
     let (cloud, provisioner) = open(brisk());
     let id = running(&provisioner).await.id;
     let before = truth(&cloud, &id);
@@ -137,7 +137,7 @@ async fn a_reboot_boots_again_and_keeps_everything() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resize_changes_the_type_and_nothing_else() {
+async fn resize_changes_only_the_type() {
     let (cloud, provisioner) = open(brisk());
     let id = stopped(&provisioner).await.id;
     let before = truth(&cloud, &id);
@@ -150,7 +150,7 @@ async fn a_resize_changes_the_type_and_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reimage_brings_a_new_disk_and_keeps_id_and_addresses() {
+async fn reimage_replaces_the_disk_and_keeps_id_and_addresses() {
     let image = ImageId::new("image-2").unwrap();
     for runs in [true, false] {
         let (cloud, provisioner) = open(brisk());
@@ -185,7 +185,7 @@ async fn a_reimage_brings_a_new_disk_and_keeps_id_and_addresses() {
         assert_eq!(
             cloud.oracle().leftovers().disks,
             [new.name],
-            "the old disk is gone"
+            "the old disk is deleted"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Zones that cannot be reached: calls to them fail, lists have gaps, and nothing is guessed.
+//! Unreachable zones: calls to them fail without effect, and lists have gaps.
 
 use std::num::NonZeroUsize;
 
@@ -11,14 +11,14 @@ use fleetwright_memory::{MemoryCloud, MemoryProvisioner};
 use futures_util::TryStreamExt as _;
 
 use crate::{
-    calls::{self, Made},
+    calls::{self, Prepared},
     support::{
         all_blue, brisk, ids, in_zone, live, many, open, pass, seconds, token, virtually,
         with_token, zone,
     },
 };
 
-/// Two zones with three instances each, one after the other.
+/// Launches three instances in each of two zones, alternately.
 async fn two_zones() -> (
     MemoryCloud,
     MemoryProvisioner,
@@ -33,7 +33,7 @@ async fn two_zones() -> (
     (cloud, provisioner, launched)
 }
 
-async fn seen(
+async fn stream_all(
     provisioner: &MemoryProvisioner,
     filter: &InstanceFilter,
 ) -> (Vec<fleetwright::InstanceId>, Vec<(Scope, ProvisionError)>) {
@@ -43,8 +43,8 @@ async fn seen(
         .await
         .unwrap();
     let (mut instances, mut gaps) = (Vec::new(), Vec::new());
-    for seen in all {
-        match seen {
+    for item in all {
+        match item {
             ListItem::Instance(info) => instances.push(info.id),
             ListItem::Gap { scope, error } => gaps.push((scope, error)),
         }
@@ -53,7 +53,7 @@ async fn seen(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_without_a_zone_is_incomplete_and_names_it() {
+async fn list_with_an_unreachable_zone_is_incomplete_and_names_it() {
     let (cloud, provisioner, launched) = two_zones().await;
     let operator = cloud.operator();
     operator.cut_off(zone("mem-b"));
@@ -63,7 +63,7 @@ async fn a_list_without_a_zone_is_incomplete_and_names_it() {
         (ErrorKind::Incomplete, Effect::None)
     );
     assert_eq!(error.scopes(), [Scope::zone(zone("mem-b"))]);
-    let (instances, gaps) = seen(&provisioner, &all_blue()).await;
+    let (instances, gaps) = stream_all(&provisioner, &all_blue()).await;
     let here: Vec<_> = launched
         .iter()
         .step_by(2)
@@ -82,16 +82,16 @@ async fn a_list_without_a_zone_is_incomplete_and_names_it() {
     let error = provisioner.list_instances(&all_blue()).await.unwrap_err();
     let both = [Scope::zone(zone("mem-a")), Scope::zone(zone("mem-b"))];
     assert_eq!(error.scopes(), both);
-    assert_eq!(seen(&provisioner, &all_blue()).await.0, []);
+    assert_eq!(stream_all(&provisioner, &all_blue()).await.0, []);
     operator.reconnect(zone("mem-a"));
     operator.reconnect(zone("mem-b"));
     let list = provisioner.list_instances(&all_blue()).await.unwrap();
     assert_eq!(ids(&list), ids(&launched));
-    assert_eq!(seen(&provisioner, &all_blue()).await.1.len(), 0);
+    assert_eq!(stream_all(&provisioner, &all_blue()).await.1.len(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_zone_that_was_away_for_one_page_is_a_gap() {
+async fn zone_unreachable_during_one_page_is_a_gap() {
     let (cloud, provisioner, launched) = two_zones().await;
     let filter = all_blue();
     let mut stream = provisioner.stream_instances(&filter);
@@ -109,15 +109,15 @@ async fn a_zone_that_was_away_for_one_page_is_a_gap() {
 }
 
 #[test]
-fn every_call_to_a_zone_that_is_away_is_refused_without_effect() {
+fn calls_to_an_unreachable_zone_fail_without_effect() {
     for call in calls::ALL {
         virtually(async {
-            let Made {
+            let Prepared {
                 cloud,
                 provisioner,
                 id,
                 ..
-            } = calls::ready(call, brisk()).await;
+            } = calls::prepare(call, brisk()).await;
             if call == fleetwright_memory::WireCall::ListPage {
                 return;
             }
@@ -127,8 +127,8 @@ fn every_call_to_a_zone_that_is_away_is_refused_without_effect() {
                 pass(seconds(1)).await;
             }
             cloud.operator().cut_off(zone("mem-a"));
-            let before = calls::picture(&cloud);
-            let error = calls::make(call, &provisioner, &id).await.unwrap_err();
+            let before = calls::snapshot_state(&cloud);
+            let error = calls::send(call, &provisioner, &id).await.unwrap_err();
             assert_eq!(
                 (error.kind(), error.effect(), error.retry()),
                 (ErrorKind::Unavailable, Effect::None, RetryAdvice::SameToken),
@@ -136,15 +136,15 @@ fn every_call_to_a_zone_that_is_away_is_refused_without_effect() {
             );
             assert_eq!(error.scopes(), [Scope::zone(zone("mem-a"))]);
             assert_eq!(error.native_code(), Some("ZoneUnavailable"));
-            assert_eq!(calls::picture(&cloud), before, "{call}");
+            assert_eq!(calls::snapshot_state(&cloud), before, "{call}");
             cloud.operator().reconnect(zone("mem-a"));
-            calls::make(call, &provisioner, &id).await.unwrap();
+            calls::send(call, &provisioner, &id).await.unwrap();
         });
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_other_zone_goes_on_and_so_does_time() {
+async fn unreachable_zone_affects_neither_other_zones_nor_time() {
     let (cloud, provisioner, launched) = two_zones().await;
     provisioner
         .terminate_instance(&launched[1].id)
@@ -173,7 +173,7 @@ async fn the_other_zone_goes_on_and_so_does_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_is_not_denied_while_its_zone_is_away() {
+async fn find_launch_is_not_not_found_while_the_zone_is_unreachable() {
     let (cloud, provisioner) = open(brisk());
     let config = with_token("t");
     let two = provisioner
@@ -192,7 +192,7 @@ async fn a_token_is_not_denied_while_its_zone_is_away() {
         (ErrorKind::Unavailable, Effect::None)
     );
     assert_eq!(live(&cloud), ids(&two));
-    // An unknown token has no zone, and its absence is told.
+    // An unknown token has no zone, so the result is "not found".
     let record = provisioner.find_launch(&token("other")).await.unwrap();
     assert_eq!(record, fleetwright::LaunchRecord::NotFound);
 }

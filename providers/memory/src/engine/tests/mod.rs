@@ -1,4 +1,4 @@
-//! What only the inside of the engine can show: that nothing is kept of what is gone.
+//! Tests that need the internals of the engine: that removed instances leave no state behind.
 
 use std::num::NonZeroU32;
 
@@ -10,7 +10,7 @@ use crate::{Capacity, MemoryCloudBuilder};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// An empty world and its clock; reads may lag by `window`.
+/// Returns an empty account and its clock; reads may lag by `window`.
 fn world(window: Duration) -> (World, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new());
     let mut knobs = MemoryCloudBuilder::new().read_lag(window).knobs;
@@ -19,17 +19,17 @@ fn world(window: Duration) -> (World, Arc<ManualClock>) {
 }
 
 fn launch(world: &mut World, config: &InstanceConfig) -> InstanceId {
-    let (count, doom) = (NonZeroU32::MIN, None);
-    let order = Order {
+    let (count, boot_failure) = (NonZeroU32::MIN, None);
+    let request = LaunchRequest {
         config,
         count,
-        doom,
+        boot_failure,
     };
-    world.launch(&order).unwrap().views.remove(0).id
+    world.launch(&request).unwrap().views.remove(0).id
 }
 
 #[test]
-fn nothing_is_kept_of_what_has_vanished() {
+fn purged_instances_leave_no_state() {
     for window in [Duration::ZERO, Duration::from_secs(7)] {
         let (mut world, clock) = world(window);
         for number in 0..50 {
@@ -40,21 +40,21 @@ fn nothing_is_kept_of_what_has_vanished() {
                 .unwrap();
             let id = launch(&mut world, &config);
             clock.advance(Duration::from_secs(20));
-            world.catch_up();
+            world.run_due_events();
             world.stop(&id, "stopped").unwrap();
             clock.advance(Duration::from_secs(20));
-            world.catch_up();
+            world.run_due_events();
             world.start(&id).unwrap();
             world.terminate(&id, "terminated").unwrap();
         }
         clock.advance(HOUR * 2);
-        world.catch_up();
+        world.run_due_events();
         assert!(world.records.is_empty() && world.by_id.is_empty());
         assert!(world.tokens.is_empty() && world.events.is_empty());
         assert_eq!(
             world
                 .index
-                .find(&[index::Life::Over], &Tags::new(), None)
+                .find(&[index::Existence::Terminated], &Tags::new(), None)
                 .count(),
             0
         );
@@ -70,26 +70,26 @@ fn nothing_is_kept_of_what_has_vanished() {
 }
 
 #[test]
-fn a_lagging_world_keeps_no_more_versions_than_its_window_needs() {
+fn versions_are_kept_for_the_consistency_window_only() {
     let (mut world, clock) = world(Duration::from_secs(10));
     let config = InstanceConfig::builder("i", "t").build().unwrap();
     let id = launch(&mut world, &config);
     for number in 0..200 {
         clock.advance(Duration::from_secs(1));
-        world.catch_up();
+        world.run_due_events();
         let change = fleetwright::TagChange::new().set("n", number.to_string());
         world.update_tags(&id, &change.unwrap()).unwrap();
         assert!(world.record(&id).unwrap().versions.len() <= 12);
         assert!(world.events.len() <= 12);
     }
     clock.advance(Duration::from_secs(10));
-    world.catch_up();
+    world.run_due_events();
     assert_eq!(world.record(&id).unwrap().versions.len(), 1);
     assert!(world.events.is_empty());
 }
 
 #[test]
-fn a_clock_that_goes_back_does_not_take_the_world_with_it() {
+fn time_does_not_go_back_with_the_clock() {
     #[derive(Debug)]
     struct Broken(std::sync::Mutex<Duration>);
     impl Clock for Broken {
@@ -104,24 +104,24 @@ fn a_clock_that_goes_back_does_not_take_the_world_with_it() {
     let mut knobs = MemoryCloudBuilder::new().knobs;
     knobs.zones = vec![Zone::new("z").unwrap()];
     let mut world = World::new(knobs, clock.clone());
-    world.catch_up();
+    world.run_due_events();
     *clock.0.lock().unwrap() = Duration::ZERO;
-    world.catch_up();
+    world.run_due_events();
     assert_eq!(world.now, HOUR);
 }
 
 #[test]
-fn an_event_after_its_instance_has_vanished_does_nothing() {
+fn event_of_a_purged_instance_is_ignored() {
     let (mut world, _) = world(Duration::ZERO);
-    world.happen(Event::Settle(1, 0));
-    world.happen(Event::Prune(1));
-    world.happen(Event::Vanish(1));
-    world.happen(Event::Forget(LaunchToken::new("t").unwrap()));
+    world.run_event(Event::FinishTransition(1, 0));
+    world.run_event(Event::Prune(1));
+    world.run_event(Event::Purge(1));
+    world.run_event(Event::ExpireToken(LaunchToken::new("t").unwrap()));
     assert!(world.records.is_empty() && world.events.is_empty());
 }
 
 #[test]
-fn free_machines_are_counted_down_to_none_and_not_below() {
+fn free_machines_never_go_below_zero() {
     let (mut world, _) = world(Duration::ZERO);
     let kind = (
         InstanceType::new("t").unwrap(),
@@ -131,8 +131,8 @@ fn free_machines_are_counted_down_to_none_and_not_below() {
     assert_eq!(world.free_machines(&kind), u64::MAX);
     world.knobs.capacity = vec![Capacity::of(2)];
     let config = InstanceConfig::builder("i", "t").build().unwrap();
-    for left in [2, 1] {
-        assert_eq!(world.free_machines(&kind), left);
+    for free in [2, 1] {
+        assert_eq!(world.free_machines(&kind), free);
         launch(&mut world, &config);
     }
     assert_eq!(world.free_machines(&kind), 0);
@@ -141,15 +141,19 @@ fn free_machines_are_counted_down_to_none_and_not_below() {
 }
 
 #[test]
-fn what_is_due_at_the_same_time_happens_in_the_order_it_was_made() {
+fn events_with_the_same_due_time_run_in_scheduling_order() {
     let (mut world, _) = world(Duration::ZERO);
-    let made = [Event::Vanish(2), Event::Settle(1, 0), Event::Vanish(1)];
-    for event in made.clone() {
-        world.after(HOUR, event);
+    let scheduled = [
+        Event::Purge(2),
+        Event::FinishTransition(1, 0),
+        Event::Purge(1),
+    ];
+    for event in scheduled.clone() {
+        world.schedule(HOUR, event);
     }
-    world.after(Duration::ZERO, Event::Prune(9));
+    world.schedule(Duration::ZERO, Event::Prune(9));
     let popped = std::iter::from_fn(|| world.events.pop());
     let order: Vec<_> = popped.map(|Reverse((_, _, event))| event).collect();
     assert_eq!(order[0], Event::Prune(9));
-    assert_eq!(order[1..], made);
+    assert_eq!(order[1..], scheduled);
 }

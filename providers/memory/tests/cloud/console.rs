@@ -1,4 +1,4 @@
-//! Consoles and images: looking at an instance from outside.
+//! Console output, console sessions and snapshots.
 
 use fleetwright::{
     Effect, ErrorKind, ImageId, InstanceProvisioner as _, RetryAdvice, SnapshotRequest, Tags,
@@ -7,7 +7,7 @@ use fleetwright::{
 use crate::support::{brisk, builder, open, pass, plain, running, seconds};
 
 #[tokio::test(start_paused = true)]
-async fn a_console_shows_the_boots_and_when_it_was_read() {
+async fn console_output_has_boots_and_capture_time() {
     let (_, provisioner) = open(brisk());
     let id = provisioner.launch_instance(&plain()).await.unwrap().id;
     assert_eq!(provisioner.console_output(&id).await.unwrap().text, "");
@@ -24,7 +24,7 @@ async fn a_console_shows_the_boots_and_when_it_was_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_console_session_is_new_each_time_and_ends() {
+async fn console_session_is_unique_and_expires() {
     let (_, provisioner) = open(brisk());
     let id = running(&provisioner).await.id;
     pass(seconds(59)).await;
@@ -47,7 +47,7 @@ async fn a_console_session_is_new_each_time_and_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_snapshot_is_an_image_that_can_be_launched() {
+async fn snapshot_creates_an_image_that_can_be_launched() {
     let base = ImageId::new("image-1").unwrap();
     let (cloud, provisioner) = open(brisk().offer_image(base));
     let id = running(&provisioner).await.id;
@@ -57,7 +57,7 @@ async fn a_snapshot_is_an_image_that_can_be_launched() {
     assert_eq!(
         provisioner.snapshot_image(&id, &request).await.unwrap(),
         image,
-        "a repeat"
+        "a repeated snapshot returns the same image"
     );
     let images = cloud.oracle().images();
     assert_eq!(images.len(), 1);
@@ -69,7 +69,7 @@ async fn a_snapshot_is_an_image_that_can_be_launched() {
     assert_eq!(copy.image, Some(image.clone()));
     pass(seconds(1)).await;
     provisioner.reimage_instance(&id, &image).await.unwrap();
-    // The name is taken: of another instance, it is another image.
+    // A snapshot of another instance cannot have the same name.
     let error = provisioner
         .snapshot_image(&copy.id, &request)
         .await
@@ -79,7 +79,9 @@ async fn a_snapshot_is_an_image_that_can_be_launched() {
         (ErrorKind::Conflict, Effect::None, RetryAdvice::Never)
     );
     assert!(
-        error.message().contains("another image is named golden"),
+        error
+            .message()
+            .contains("the image name golden belongs to a snapshot of another instance"),
         "{error}"
     );
     let other = SnapshotRequest::new("silver").unwrap();
@@ -95,7 +97,7 @@ async fn a_snapshot_is_an_image_that_can_be_launched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_image_outlives_its_instance() {
+async fn image_outlives_its_instance() {
     let (cloud, provisioner) = open(builder().terminated_visible(seconds(0)));
     let id = running(&provisioner).await.id;
     let request = SnapshotRequest::new("kept").unwrap();

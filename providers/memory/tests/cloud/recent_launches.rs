@@ -1,4 +1,4 @@
-//! A handle that waits for what it launched, no longer than the window.
+//! Describes of recent launches: "not found" is retried within the consistency window.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::support::{
 const WINDOW: Duration = seconds(5);
 
 #[tokio::test(start_paused = true)]
-async fn the_launching_handle_waits_for_what_it_launched() {
+async fn describe_retries_not_found_for_recent_launches_of_the_handle() {
     for latency in [Duration::ZERO, seconds(1), seconds(4)] {
         let (cloud, provisioner) = open(brisk().read_lag(WINDOW).latency(latency));
         cloud
@@ -32,14 +32,14 @@ async fn the_launching_handle_waits_for_what_it_launched() {
             (ErrorKind::NotFound, RetryAdvice::After(WINDOW))
         );
         let unknown = fleetwright::InstanceId::new("i-unknown").unwrap();
-        let mut asked = ids(&launched);
-        asked.push(unknown.clone());
+        let mut requested = ids(&launched);
+        requested.push(unknown.clone());
         let began = tokio::time::Instant::now();
-        let answers = provisioner.describe_instances(&asked).await;
-        for (info, answer) in launched.iter().zip(&answers) {
-            assert_eq!(answer.as_ref().unwrap().id, info.id);
+        let results = provisioner.describe_instances(&requested).await;
+        for (info, result) in launched.iter().zip(&results) {
+            assert_eq!(result.as_ref().unwrap().id, info.id);
         }
-        assert_eq!(answers[3].as_ref().unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(results[3].as_ref().unwrap_err().kind(), ErrorKind::NotFound);
         assert!(
             began.elapsed() >= WINDOW.saturating_sub(latency),
             "{:?}",
@@ -50,7 +50,7 @@ async fn the_launching_handle_waits_for_what_it_launched() {
             "{:?}",
             began.elapsed()
         );
-        // Nobody waits for what was never launched, or by somebody else.
+        // Unknown ids, and launches of other handles, are not retried.
         let began = tokio::time::Instant::now();
         provisioner.describe_instance(&unknown).await.unwrap_err();
         assert_eq!(began.elapsed(), latency);
@@ -58,8 +58,8 @@ async fn the_launching_handle_waits_for_what_it_launched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handle_does_not_wait_longer_than_the_window() {
-    // The cloud asks for polls an hour apart, and the window is five seconds.
+async fn retry_of_not_found_ends_with_the_window() {
+    // The declared poll interval of an hour is longer than the window of five seconds.
     let (cloud, provisioner) = open(brisk().read_lag(WINDOW).poll_interval(seconds(3_600)));
     let stale = Rule::nth(WireCall::Describe, 1, Fault::StaleRead);
     cloud.faults().add(stale);
@@ -70,21 +70,21 @@ async fn a_handle_does_not_wait_longer_than_the_window() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handle_polls_at_the_declared_pace_while_it_waits() {
-    for (tick, calls) in [(seconds(1), 6), (Duration::ZERO, 5_001)] {
-        let (cloud, provisioner) = open(brisk().read_lag(WINDOW).poll_interval(tick));
+async fn retry_of_not_found_uses_the_declared_poll_interval() {
+    for (interval, calls) in [(seconds(1), 6), (Duration::ZERO, 5_001)] {
+        let (cloud, provisioner) = open(brisk().read_lag(WINDOW).poll_interval(interval));
         cloud
             .faults()
             .add(Rule::always(WireCall::Describe, Fault::StaleRead));
         let info = provisioner.launch_instance(&plain()).await.unwrap();
         provisioner.describe_instance(&info.id).await.unwrap();
-        assert_eq!(cloud.oracle().calls_of(WireCall::Describe), calls);
+        assert_eq!(cloud.oracle().call_count(WireCall::Describe), calls);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handle_that_was_held_up_still_knows_its_own_launch() {
-    // The read is made within the window, and its answer is looked at long after.
+async fn delayed_response_still_counts_as_within_the_window() {
+    // The cloud handles the read within the window, and the task resumes long after it.
     let (cloud, provisioner) = open(brisk().read_lag(WINDOW).latency(seconds(2)));
     let info = provisioner.launch_instance(&plain()).await.unwrap();
     cloud
@@ -93,16 +93,16 @@ async fn a_handle_that_was_held_up_still_knows_its_own_launch() {
     let mut describing = Box::pin(provisioner.describe_instance(&info.id));
     let waker = futures_util::task::noop_waker();
     let mut context = std::task::Context::from_waker(&waker);
-    for held_up in [seconds(1), seconds(100)] {
+    for delay in [seconds(1), seconds(100)] {
         assert!(describing.as_mut().poll(&mut context).is_pending());
-        tokio::time::advance(held_up).await;
+        tokio::time::advance(delay).await;
     }
     let status = describing.await.unwrap();
     assert_eq!((status.id, status.state), (info.id, Running));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handle_forgets_its_launches_once_the_window_has_passed() {
+async fn recent_launch_expires_after_the_window() {
     let (cloud, provisioner) = open(brisk().read_lag(WINDOW).terminated_visible(seconds(0)));
     let info = provisioner.launch_instance(&plain()).await.unwrap();
     cloud.operator().terminate(&info.id).unwrap();
@@ -114,7 +114,7 @@ async fn a_handle_forgets_its_launches_once_the_window_has_passed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_launch_is_settled_once_the_window_has_passed() {
+async fn settle_launch_waits_for_the_window() {
     let (cloud, provisioner) = open(builder().read_lag(WINDOW));
     cloud
         .faults()

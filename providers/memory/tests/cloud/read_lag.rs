@@ -1,4 +1,4 @@
-//! Reads that lag behind, up to the declared window and never longer.
+//! Stale reads: they lag by up to the declared window and never by more.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::support::{
 
 const WINDOW: Duration = seconds(5);
 
-/// What was true of one instance, second by second.
+/// The true state of one instance at each second.
 struct History(Vec<Option<InstanceInfo>>);
 
 impl History {
@@ -23,15 +23,15 @@ impl History {
         self.0.push(all.into_iter().next().map(|truth| truth.info));
     }
 
-    /// Everything that a read made now may show: the truth at any moment of the window.
+    /// Returns every state that a read may return now: the true states within the window.
     fn visible(&self) -> &[Option<InstanceInfo>] {
-        let reach = usize::try_from(WINDOW.as_secs()).unwrap() + 1;
-        &self.0[self.0.len().saturating_sub(reach)..]
+        let length = usize::try_from(WINDOW.as_secs()).unwrap() + 1;
+        &self.0[self.0.len().saturating_sub(length)..]
     }
 }
 
-/// A life with a change every few seconds; `step` says which second it is.
-async fn live_on(cloud: &MemoryCloud, step: u64) {
+/// Changes one instance every few seconds; `step` is the current second.
+async fn change_instance(cloud: &MemoryCloud, step: u64) {
     let operator = cloud.operator();
     let id = cloud
         .oracle()
@@ -49,21 +49,25 @@ async fn live_on(cloud: &MemoryCloud, step: u64) {
     }
 }
 
-/// What a life of 40 seconds looked like to reads that lag by the chance of `seed`.
-async fn lags(seed: u64) -> (u32, u32) {
+/// Reads one instance for 40 seconds with the lags of `seed`. Returns the numbers of current and
+/// stale reads.
+async fn count_reads(seed: u64) -> (u32, u32) {
     let cloud = brisk().seed(seed).read_lag(WINDOW).build();
     let mut history = History(vec![None; 6]);
     let (mut fresh, mut stale) = (0, 0);
     for step in 0..40 {
-        live_on(&cloud, step).await;
+        change_instance(&cloud, step).await;
         history.note(&cloud);
-        // A new handle each time, so that none waits for its own launch.
+        // A new handle each time, because a handle retries its own recent launches.
         let (reader, visible) = (cloud.provisioner(), history.visible());
         let everything = InstanceFilter::new().in_any_state();
         let listed = reader.list_instances(&everything).await.unwrap();
-        let seen = listed.into_iter().next();
-        assert!(visible.contains(&seen), "seed {seed} step {step}: {seen:?}");
-        if seen == *history.0.last().unwrap() {
+        let observed = listed.into_iter().next();
+        assert!(
+            visible.contains(&observed),
+            "seed {seed} step {step}: {observed:?}"
+        );
+        if observed == *history.0.last().unwrap() {
             fresh += 1;
         } else {
             stale += 1;
@@ -80,8 +84,8 @@ async fn lags(seed: u64) -> (u32, u32) {
             .first()
             .map(|t| t.info.id.clone())
         {
-            let seen = reader.describe_instance(&id).await;
-            match seen {
+            let observed = reader.describe_instance(&id).await;
+            match observed {
                 Ok(status) => {
                     let shows = |v: &InstanceInfo| InstanceStatus::from(v.clone()) == status;
                     assert!(
@@ -98,8 +102,8 @@ async fn lags(seed: u64) -> (u32, u32) {
         }
         match reader.find_launch(&token("t")).await.unwrap() {
             LaunchRecord::NotFound => assert!(visible.contains(&None)),
-            LaunchRecord::Found(seen) | LaunchRecord::Terminated(seen) => {
-                assert!(visible.contains(&seen.into_iter().next()));
+            LaunchRecord::Found(observed) | LaunchRecord::Terminated(observed) => {
+                assert!(visible.contains(&observed.into_iter().next()));
             }
         }
         pass(seconds(1)).await;
@@ -108,20 +112,23 @@ async fn lags(seed: u64) -> (u32, u32) {
 }
 
 #[test]
-fn a_read_shows_what_was_true_within_the_window_and_nothing_else() {
+fn read_returns_only_states_from_within_the_window() {
     let mut all = (0, 0);
     for seed in 0..40 {
-        let (fresh, stale) = virtually(lags(seed));
+        let (fresh, stale) = virtually(count_reads(seed));
         all = (all.0 + fresh, all.1 + stale);
     }
-    assert!(all.0 > 100 && all.1 > 100, "both happen: {all:?}");
+    assert!(
+        all.0 > 100 && all.1 > 100,
+        "both kinds of read must occur: {all:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_window_every_read_is_the_truth() {
+async fn without_a_window_every_read_is_current() {
     let (cloud, provisioner) = open(brisk());
     for step in 0..40 {
-        live_on(&cloud, step).await;
+        change_instance(&cloud, step).await;
         let everything = InstanceFilter::new().in_any_state();
         let listed = provisioner.list_instances(&everything).await.unwrap();
         let truths = cloud.oracle().instances();
@@ -132,7 +139,7 @@ async fn without_a_window_every_read_is_the_truth() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stale_read_shows_the_whole_window_ago() {
+async fn stale_read_returns_the_state_one_window_ago() {
     let (cloud, provisioner) = open(brisk().read_lag(WINDOW));
     let stale = |call: WireCall| Rule::always(call, Fault::StaleRead);
     for call in [WireCall::Describe, WireCall::ListPage, WireCall::FindLaunch] {

@@ -1,4 +1,4 @@
-//! Changes from outside: what others do is seen, and is not counted as ours.
+//! The operator: its changes are visible to handles and do not count as calls.
 
 use fleetwright::{
     CloudInstanceState::{Pending, Running, Stopped, Terminated},
@@ -10,7 +10,7 @@ use crate::support::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn a_foreign_instance_is_listed_like_any_other_and_belongs_to_nobody() {
+async fn instance_of_an_external_actor_is_listed_with_its_own_tags() {
     let (cloud, provisioner) = open(brisk());
     let foreign = fleetwright::InstanceConfig::builder("image-1", "small")
         .tag("owner", "somebody else")
@@ -31,27 +31,30 @@ async fn a_foreign_instance_is_listed_like_any_other_and_belongs_to_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_others_do_is_seen_with_its_reason() {
+async fn changes_by_an_external_actor_are_visible_with_their_reason() {
     let (cloud, provisioner) = open(brisk());
     let id = running(&provisioner).await.id;
     let operator = cloud.operator();
     operator.stop(&id).unwrap();
     let status = provisioner.describe_instance(&id).await.unwrap();
-    assert_eq!(status.state_reason.as_deref(), Some("stopped from outside"));
+    assert_eq!(
+        status.state_reason.as_deref(),
+        Some("stopped by an external actor")
+    );
     pass(seconds(1)).await;
     assert_eq!(state(&provisioner, &id).await, Stopped);
     operator.start(&id).unwrap();
     pass(seconds(1)).await;
     assert_eq!(state(&provisioner, &id).await, Running);
-    let change = TagChange::new().set("seen", "yes").unwrap();
+    let change = TagChange::new().set("checked", "yes").unwrap();
     operator.update_tags(&id, &change).unwrap();
     let listed = provisioner.list_instances(&all_blue()).await.unwrap();
-    assert_eq!(listed[0].tags.get("seen"), Some("yes"));
+    assert_eq!(listed[0].tags.get("checked"), Some("yes"));
     operator.terminate(&id).unwrap();
     let status = provisioner.describe_instance(&id).await.unwrap();
     assert_eq!(
         status.state_reason.as_deref(),
-        Some("terminated from outside")
+        Some("terminated by an external actor")
     );
     pass(seconds(1)).await;
     assert_eq!(state(&provisioner, &id).await, Terminated);
@@ -59,18 +62,18 @@ async fn what_others_do_is_seen_with_its_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_operator_is_refused_what_cannot_be() {
+async fn operator_gets_the_same_refusals_as_a_handle() {
     let (cloud, provisioner) = open(brisk().quota(1));
     let id = running(&provisioner).await.id;
     let (operator, unknown) = (cloud.operator(), InstanceId::new("i-unknown").unwrap());
     let change = TagChange::new();
-    for answer in [
+    for result in [
         operator.stop(&unknown),
         operator.start(&unknown),
         operator.terminate(&unknown),
         operator.update_tags(&unknown, &change),
     ] {
-        assert_eq!(answer.unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::NotFound);
     }
     let error = operator.launch(&plain()).unwrap_err();
     assert_eq!(
@@ -85,7 +88,7 @@ async fn the_operator_is_refused_what_cannot_be() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn neither_operator_nor_oracle_is_counted() {
+async fn operator_and_oracle_do_not_count_as_calls() {
     let (cloud, provisioner) = open(brisk());
     let id = running(&provisioner).await.id;
     let (operator, oracle) = (cloud.operator(), cloud.oracle());
@@ -105,7 +108,7 @@ async fn neither_operator_nor_oracle_is_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn others_act_in_a_zone_that_no_handle_can_reach() {
+async fn operator_reaches_unreachable_zones() {
     let (cloud, provisioner) = open(brisk());
     let id = running(&provisioner).await.id;
     let operator = cloud.operator();
@@ -121,7 +124,7 @@ async fn others_act_in_a_zone_that_no_handle_can_reach() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_token_of_a_foreign_launch_is_the_accounts() {
+async fn launch_tokens_are_shared_with_external_actors() {
     let (cloud, provisioner) = open(brisk());
     let theirs = cloud.operator().launch(&with_token("t")).unwrap();
     let ours = provisioner.launch_instance(&with_token("t")).await.unwrap();

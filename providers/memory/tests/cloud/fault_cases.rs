@@ -1,4 +1,4 @@
-//! Single faults with a story of their own: death, silence, late failure, strange answers.
+//! Faults that need their own scenario: crash, hang, failed boot, unknown state.
 
 use fleetwright::{
     CloudInstanceState::{Pending, Running, Terminated},
@@ -8,7 +8,7 @@ use fleetwright_memory::{Fault, Phase, Rule, WireCall};
 use tokio::time::timeout;
 
 use crate::{
-    calls::{self, make},
+    calls::{self, send},
     support::{
         LONG, all_blue, brisk, found, gone, ids, live, open, pass, plain, running, seconds, token,
         truth, with_token,
@@ -18,13 +18,13 @@ use crate::{
 const PHASES: [Phase; 2] = [Phase::Before, Phase::After];
 
 #[tokio::test(start_paused = true)]
-async fn a_crashed_handle_never_answers_again_and_others_do() {
+async fn crashed_handle_never_returns_and_other_handles_work() {
     let (cloud, provisioner) = open(brisk().latency(seconds(2)));
     let id = running(&provisioner).await.id;
     cloud
         .faults()
         .add(Rule::nth(WireCall::Stop, 1, Fault::Crash(Phase::Before)));
-    // A call that is on its way when the process dies does not arrive either.
+    // A call that is in transit when the process dies does not arrive either.
     let late = async {
         pass(seconds(1) / 2).await;
         timeout(LONG, provisioner.terminate_instance(&id)).await
@@ -34,19 +34,19 @@ async fn a_crashed_handle_never_answers_again_and_others_do() {
     assert!(late.is_err() && stopped.is_err());
     let calls = cloud.oracle().total_calls();
     for call in calls::ALL {
-        assert!(timeout(LONG, make(call, &provisioner, &id)).await.is_err());
+        assert!(timeout(LONG, send(call, &provisioner, &id)).await.is_err());
     }
     assert_eq!(
         cloud.oracle().total_calls(),
         calls,
-        "nothing leaves a dead process"
+        "a crashed process sends no calls"
     );
     assert_eq!(live(&cloud), std::slice::from_ref(&id));
     cloud.provisioner().terminate_instance(&id).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reply_under_way_does_not_reach_a_process_that_died() {
+async fn response_does_not_reach_a_crashed_process() {
     let (cloud, provisioner) = open(brisk().latency(seconds(4)));
     cloud.faults().add(Rule::nth(
         WireCall::FindLaunch,
@@ -63,14 +63,14 @@ async fn a_reply_under_way_does_not_reach_a_process_that_died() {
         let unknown = fleetwright::InstanceId::new("i-unknown").unwrap();
         timeout(LONG, provisioner.describe_instance(&unknown)).await
     };
-    // The describe is answered at the cloud in the same moment as the find, before the crash.
+    // The cloud handles the describe at the same time as the find, before the crash.
     let (describe, find, launch) = futures_util::future::join3(describe, find, launch).await;
     assert!(describe.is_err() && find.is_err() && launch.is_err());
-    assert!(cloud.oracle().leftovers().is_nothing());
+    assert!(cloud.oracle().leftovers().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hanging_call_holds_up_no_other_call() {
+async fn hanging_call_does_not_block_other_calls() {
     let (cloud, provisioner) = open(brisk());
     let id = running(&provisioner).await.id;
     for phase in PHASES {
@@ -87,7 +87,7 @@ async fn a_hanging_call_holds_up_no_other_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_that_fails_late_is_terminated_with_the_clouds_reason() {
+async fn failed_boot_terminates_the_instance_with_the_native_reason() {
     let (cloud, provisioner) = open(brisk());
     let fails = Fault::FailsLate {
         code: "SpotReclaimed".into(),
@@ -96,7 +96,7 @@ async fn a_launch_that_fails_late_is_terminated_with_the_clouds_reason() {
     cloud.faults().add(Rule::nth(WireCall::Launch, 1, fails));
     let info = provisioner.launch_instance(&with_token("t")).await.unwrap();
     assert_eq!(info.state, Pending);
-    // A replay while it is pending changes nothing about its end.
+    // A replay while the instance is pending does not prevent the failure.
     assert_eq!(
         provisioner.launch_instance(&with_token("t")).await.unwrap(),
         info
@@ -108,7 +108,7 @@ async fn a_launch_that_fails_late_is_terminated_with_the_clouds_reason() {
         status.state_reason.as_deref(),
         Some("SpotReclaimed: try later")
     );
-    assert!(cloud.oracle().leftovers().is_nothing());
+    assert!(cloud.oracle().leftovers().is_empty());
     let record = provisioner.find_launch(&token("t")).await.unwrap();
     assert_eq!(gone(record)[0].state_reason, status.state_reason);
     let error = provisioner
@@ -116,14 +116,14 @@ async fn a_launch_that_fails_late_is_terminated_with_the_clouds_reason() {
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TokenSpent);
-    // The fault was for one launch.
+    // The fault applied to one launch only.
     running(&provisioner).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_nobody_knows_is_pending_and_keeps_its_name_in_every_answer() {
+async fn unknown_state_is_pending_with_its_native_name_in_every_response() {
     let (cloud, provisioner) = open(brisk());
-    let word = "DEFROSTING";
+    let name = "DEFROSTING";
     for call in [
         WireCall::Launch,
         WireCall::Start,
@@ -133,34 +133,34 @@ async fn a_state_nobody_knows_is_pending_and_keeps_its_name_in_every_answer() {
     ] {
         cloud
             .faults()
-            .add(Rule::nth(call, 1, Fault::UnknownState(word.into())));
+            .add(Rule::nth(call, 1, Fault::UnknownState(name.into())));
     }
-    let strange = |state, native: &Option<String>| {
-        assert_eq!((state, native.as_deref()), (Pending, Some(word)));
+    let check = |state, native: &Option<String>| {
+        assert_eq!((state, native.as_deref()), (Pending, Some(name)));
     };
     let info = provisioner.launch_instance(&with_token("t")).await.unwrap();
-    strange(info.state, &info.native_state);
+    check(info.state, &info.native_state);
     assert_eq!(
         truth(&cloud, &info.id).info.native_state.as_deref(),
         Some("PROVISIONING")
     );
     pass(seconds(1)).await;
     let status = provisioner.describe_instance(&info.id).await.unwrap();
-    strange(status.state, &status.native_state);
+    check(status.state, &status.native_state);
     let listed = provisioner.list_instances(&all_blue()).await.unwrap();
-    strange(listed[0].state, &listed[0].native_state);
+    check(listed[0].state, &listed[0].native_state);
     let record = provisioner.find_launch(&token("t")).await.unwrap();
     let found = found(record);
-    strange(found[0].state, &found[0].native_state);
+    check(found[0].state, &found[0].native_state);
     let started = provisioner.start_instance(&info.id).await.unwrap();
-    strange(started.state, &started.native_state);
+    check(started.state, &started.native_state);
     assert_eq!(cloud.faults().unused_rules(), []);
     let listed = provisioner.list_instances(&all_blue()).await.unwrap();
     assert_eq!((ids(&listed), listed[0].state), (vec![info.id], Running));
 }
 
 #[test]
-fn a_call_goes_by_one_name_in_rules_and_words() {
+fn wire_call_names_are_unique_and_match_display() {
     let mut names = std::collections::BTreeSet::new();
     for call in WireCall::ALL {
         assert!(names.insert(call.as_str()), "{call}");
@@ -174,26 +174,26 @@ fn a_call_goes_by_one_name_in_rules_and_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_request_has_a_number_of_its_own() {
+async fn request_ids_are_unique() {
     let (cloud, provisioner) = open(brisk());
     cloud
         .faults()
         .add(Rule::always(WireCall::Launch, Fault::Lost(Phase::Before)));
     let unknown = fleetwright::InstanceId::new("i-unknown").unwrap();
-    let mut requests = Vec::new();
+    let mut errors = Vec::new();
     for _ in 0..3 {
-        requests.push(provisioner.launch_instance(&plain()).await.unwrap_err());
-        requests.push(provisioner.describe_instance(&unknown).await.unwrap_err());
+        errors.push(provisioner.launch_instance(&plain()).await.unwrap_err());
+        errors.push(provisioner.describe_instance(&unknown).await.unwrap_err());
     }
-    let told: Vec<_> = requests
+    let ids: Vec<_> = errors
         .iter()
         .map(|error| error.request_id().unwrap())
         .collect();
-    assert_eq!(told, ["req-1", "req-2", "req-3", "req-4", "req-5", "req-6"]);
+    assert_eq!(ids, ["req-1", "req-2", "req-3", "req-4", "req-5", "req-6"]);
     assert_eq!(
-        cloud.oracle().calls_of(WireCall::Launch),
+        cloud.oracle().call_count(WireCall::Launch),
         3,
-        "lost ones are counted"
+        "lost calls count"
     );
     assert_eq!(cloud.oracle().total_calls(), 6);
 }

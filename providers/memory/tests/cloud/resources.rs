@@ -1,4 +1,4 @@
-//! What is attached to an instance: machine, disk, network card, addresses.
+//! The resources of an instance: machine, disk, network card, addresses.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use fleetwright::{
 use crate::support::{brisk, ids, many, open, pass, plain, running, seconds, truth};
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_releases_the_public_address_and_a_start_brings_another() {
+async fn start_after_stop_assigns_another_public_address() {
     let (cloud, provisioner) = open(brisk());
     let first = running(&provisioner).await;
     let (public, private) = (first.public_ip.unwrap(), first.private_ip.unwrap());
@@ -25,7 +25,7 @@ async fn a_stop_releases_the_public_address_and_a_start_brings_another() {
         assert_eq!(cloud.oracle().leftovers().addresses, [private]);
         pass(seconds(1)).await;
     }
-    // The address that was given back is not the next one to be given out.
+    // A released address is not the next one to be allocated.
     running(&provisioner).await;
     let again = provisioner.start_instance(&first.id).await.unwrap();
     assert_eq!(again.private_ip, Some(private));
@@ -37,7 +37,7 @@ async fn a_stop_releases_the_public_address_and_a_start_brings_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_public_address_a_start_brings_none() {
+async fn start_assigns_no_public_address_if_the_launch_requested_none() {
     let (cloud, provisioner) = open(brisk());
     let mut config = plain();
     config.placement.public_address = Some(PublicAddress::Absent);
@@ -50,7 +50,7 @@ async fn without_a_public_address_a_start_brings_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_keeps_everything_but_the_machine_and_the_public_address() {
+async fn stop_releases_only_machine_and_public_address() {
     let (cloud, provisioner) = open(brisk());
     let info = running(&provisioner).await;
     let before = truth(&cloud, &info.id);
@@ -72,7 +72,7 @@ async fn a_stop_keeps_everything_but_the_machine_and_the_public_address() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_terminated_instance_leaves_nothing_but_its_memory() {
+async fn terminated_instance_has_no_resources_and_stays_visible() {
     let (cloud, provisioner) = open(brisk());
     let oracle = cloud.oracle();
     assert_eq!(oracle.leftovers().to_string(), "nothing left");
@@ -80,7 +80,7 @@ async fn a_terminated_instance_leaves_nothing_but_its_memory() {
     let left = oracle.leftovers();
     assert_eq!(
         left.to_string(),
-        "left: 1 instances, 1 disks, 1 network cards, 2 addresses"
+        "still existing: 1 instances, 1 disks, 1 network cards, 2 addresses"
     );
     assert_eq!(left.instances, std::slice::from_ref(&info.id));
     assert_eq!(left.network_cards, [info.mac_address.unwrap()]);
@@ -88,14 +88,14 @@ async fn a_terminated_instance_leaves_nothing_but_its_memory() {
     assert_eq!(left.disks, [disk.name]);
     let addresses = [info.private_ip.unwrap(), info.public_ip.unwrap()];
     assert_eq!(left.addresses, addresses);
-    assert_eq!(oracle.leftovers_of(&info.tags), left);
+    assert_eq!(oracle.leftovers_with_tags(&info.tags), left);
     let other = fleetwright::Tags::new().with("fleet", "green").unwrap();
-    assert!(oracle.leftovers_of(&other).is_nothing());
+    assert!(oracle.leftovers_with_tags(&other).is_empty());
     provisioner.terminate_instance(&info.id).await.unwrap();
     assert_eq!(oracle.leftovers(), left, "until it is terminated");
     pass(seconds(1)).await;
-    assert!(oracle.leftovers().is_nothing());
-    assert!(oracle.leftovers_of(&info.tags).is_nothing());
+    assert!(oracle.leftovers().is_empty());
+    assert!(oracle.leftovers_with_tags(&info.tags).is_empty());
     let end = truth(&cloud, &info.id);
     assert_eq!((end.info.state, end.holds_machine), (Terminated, false));
     assert_eq!((end.info.private_ip, end.info.public_ip), (None, None));
@@ -104,9 +104,9 @@ async fn a_terminated_instance_leaves_nothing_but_its_memory() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ids_and_all_names_are_never_reused() {
+async fn ids_and_names_are_never_reused() {
     let (cloud, provisioner) = open(brisk().terminated_visible(seconds(1)));
-    let mut seen = BTreeSet::new();
+    let mut earlier = BTreeSet::new();
     for _ in 0..40 {
         let launched = provisioner
             .launch_instances(&plain(), many(5))
@@ -114,12 +114,12 @@ async fn ids_and_all_names_are_never_reused() {
             .unwrap();
         for info in &launched {
             let disk = truth(&cloud, &info.id).disk.unwrap().name;
-            assert!(seen.insert(info.id.to_string()), "{}", info.id);
-            assert!(seen.insert(info.mac_address.unwrap().to_string()));
-            assert!(seen.insert(disk));
+            assert!(earlier.insert(info.id.to_string()), "{}", info.id);
+            assert!(earlier.insert(info.mac_address.unwrap().to_string()));
+            assert!(earlier.insert(disk));
         }
-        for answer in provisioner.terminate_instances(&ids(&launched)).await {
-            answer.unwrap();
+        for result in provisioner.terminate_instances(&ids(&launched)).await {
+            result.unwrap();
         }
         pass(seconds(2)).await;
         assert_eq!(cloud.oracle().instances().len(), 0, "all vanished");

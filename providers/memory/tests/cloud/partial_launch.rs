@@ -1,4 +1,4 @@
-//! Batch launches: all or nothing, or in parts with the survivors told.
+//! Batch launches: all or nothing, or partial with the survivors in the error.
 
 use fleetwright::{
     BatchLaunch, CloudInstanceState::Terminated, Effect, ErrorKind, InstanceProvisioner as _,
@@ -11,7 +11,7 @@ use crate::support::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn all_or_nothing_launches_nothing_of_what_cannot_be_had_whole() {
+async fn all_or_nothing_launches_nothing_if_part_of_the_batch_does_not_fit() {
     let limits = [
         (brisk().quota(2), ErrorKind::Quota),
         (brisk().capacity(Capacity::of(2)), ErrorKind::Capacity),
@@ -26,7 +26,7 @@ async fn all_or_nothing_launches_nothing_of_what_cannot_be_had_whole() {
         assert_eq!((error.kind(), error.effect()), (kind, Effect::None));
         assert_eq!(error.operation(), Operation::LaunchInstances);
         assert!(error.survivors().is_empty());
-        assert!(cloud.oracle().leftovers().is_nothing());
+        assert!(cloud.oracle().leftovers().is_empty());
         let two = provisioner
             .launch_instances(&config, many(2))
             .await
@@ -36,7 +36,7 @@ async fn all_or_nothing_launches_nothing_of_what_cannot_be_had_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_parts_the_survivors_are_told_and_a_replay_tops_up() {
+async fn partial_launch_reports_survivors_and_replay_completes_it() {
     let knobs = brisk().batch_launch(BatchLaunch::Partial).quota(2);
     let (cloud, provisioner) = open(knobs);
     let config = with_token("t");
@@ -58,7 +58,7 @@ async fn in_parts_the_survivors_are_told_and_a_replay_tops_up() {
     assert!(error.request_id().is_some(), "{error}");
     assert_eq!(ids(error.survivors()), live(&cloud));
     assert_eq!(live(&cloud).len(), 2);
-    // Nothing more to be had: the same survivors, and nothing else.
+    // The quota is still reached: the replay reports the same survivors.
     let again = provisioner
         .launch_instances(&config, many(5))
         .await
@@ -95,7 +95,7 @@ async fn in_parts_the_survivors_are_told_and_a_replay_tops_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_token_of_a_topped_up_batch_is_spent_with_its_last_instance() {
+async fn token_of_a_completed_batch_is_spent_with_its_last_instance() {
     let knobs = brisk().batch_launch(BatchLaunch::Partial).quota(2);
     let (cloud, provisioner) = open(knobs);
     let config = with_token("t");
@@ -123,11 +123,11 @@ async fn the_token_of_a_topped_up_batch_is_spent_with_its_last_instance() {
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TokenSpent);
-    assert!(cloud.oracle().leftovers().is_nothing());
+    assert!(cloud.oracle().leftovers().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_parts_a_lost_reply_is_completed_by_its_replay() {
+async fn replay_completes_a_partial_launch_with_a_lost_response() {
     for phase in [Phase::Before, Phase::After] {
         let knobs = brisk().batch_launch(BatchLaunch::Partial).quota(2);
         let (cloud, provisioner) = open(knobs);
@@ -151,7 +151,7 @@ async fn in_parts_a_lost_reply_is_completed_by_its_replay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_parts_nothing_at_all_is_a_plain_refusal() {
+async fn partial_launch_without_survivors_has_no_effect() {
     let knobs = brisk().batch_launch(BatchLaunch::Partial).quota(0);
     let (cloud, provisioner) = open(knobs);
     let error = provisioner
@@ -163,13 +163,13 @@ async fn in_parts_nothing_at_all_is_a_plain_refusal() {
         (ErrorKind::Quota, Effect::None)
     );
     assert!(error.survivors().is_empty());
-    assert!(cloud.oracle().leftovers().is_nothing());
+    assert!(cloud.oracle().leftovers().is_empty());
     let found = provisioner.find_launch(&token("t")).await.unwrap();
     assert_eq!(found, LaunchRecord::NotFound);
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_than_there_are_addresses_is_a_quota_that_nothing_was_launched_against() {
+async fn launch_beyond_the_address_pool_is_a_quota_error_without_effect() {
     let (cloud, provisioner) = open(builder());
     for count in [131_071, u32::MAX] {
         let error = provisioner
@@ -189,5 +189,5 @@ async fn more_than_there_are_addresses_is_a_quota_that_nothing_was_launched_agai
         .await
         .unwrap_err();
     assert_eq!(error.native_code(), Some("AddressesExhausted"));
-    assert!(cloud.oracle().leftovers().is_nothing());
+    assert!(cloud.oracle().leftovers().is_empty());
 }
