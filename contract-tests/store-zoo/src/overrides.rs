@@ -1,4 +1,7 @@
 //! A store with some calls overridden: how mutants are written in a few lines.
+//!
+//! Owns the trait with all overridable calls, the store that applies it, and the harness for the kit. Every call that
+//! is not overridden goes to the correct store behind it.
 
 use std::{
     fmt,
@@ -31,58 +34,58 @@ pub struct CallContext<'a> {
 #[async_trait]
 #[expect(
     missing_docs,
-    reason = "each field overrides the store's method of the same name; the harness's own fields are documented"
+    reason = "each method overrides the store's method of the same name; the harness's own methods are documented"
 )]
 pub trait Override: Send + Sync {
     /// Returns the schema to open the correct store with.
-    fn schema(&self, sound: Schema) -> Schema {
-        sound
+    fn schema(&self, schema: Schema) -> Schema {
+        schema
     }
-    /// Returns whether every handle has records of its own.
-    fn forgets_with_each_handle(&self) -> bool {
+    /// Returns whether every handle has its own records, so that reopening loses them.
+    fn has_records_per_handle(&self) -> bool {
         false
     }
-    async fn get(&self, at: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
-        at.store.get(id).await
+    async fn get(&self, call: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
+        call.store.get(id).await
     }
-    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
-        at.store.list(query).await
+    async fn list(&self, call: CallContext<'_>, query: &Query) -> Result<Page> {
+        call.store.list(query).await
     }
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
-        at.store.commit(transaction).await
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+        call.store.commit(transaction).await
     }
-    async fn head(&self, at: CallContext<'_>) -> Result<Revision> {
-        at.store.head().await
+    async fn head(&self, call: CallContext<'_>) -> Result<Revision> {
+        call.store.head().await
     }
     /// Returns an error if a watch cannot begin; [`batch`](Self::batch) returns what it shows.
     async fn can_watch(
         &self,
-        at: CallContext<'_>,
+        call: CallContext<'_>,
         after: Revision,
         interest: &Interest,
     ) -> Result<()> {
-        at.store.watch(after, interest.clone()).await.map(|_| ())
+        call.store.watch(after, interest.clone()).await.map(|_| ())
     }
     async fn batch(
         &self,
-        at: CallContext<'_>,
+        call: CallContext<'_>,
         after: Revision,
         interest: &Interest,
     ) -> Result<Batch> {
-        next_batch(at, after, interest).await
+        next_batch(call, after, interest).await
     }
-    async fn compact(&self, at: CallContext<'_>, through: Revision) -> Result<()> {
-        at.store.compact(through).await
+    async fn compact(&self, call: CallContext<'_>, through: Revision) -> Result<()> {
+        call.store.compact(through).await
     }
 }
 
 /// Returns the next commit of the correct store, as a batch.
 pub(crate) async fn next_batch(
-    at: CallContext<'_>,
+    call: CallContext<'_>,
     after: Revision,
     interest: &Interest,
 ) -> Result<Batch> {
-    let mut watch = at.store.watch(after, Interest::all()).await?;
+    let mut watch = call.store.watch(after, Interest::all()).await?;
     let commit = watch.next().await?;
     Ok(Batch {
         through: commit.revision,
@@ -99,7 +102,7 @@ pub struct OverriddenStore {
 }
 
 impl OverriddenStore {
-    /// Overrides a handle.
+    /// Overrides the calls of a handle. `handle` is its number, from 1.
     pub fn new(store: Arc<dyn Store>, overrides: Arc<dyn Override>, handle: usize) -> Self {
         Self {
             store,
@@ -108,7 +111,7 @@ impl OverriddenStore {
         }
     }
 
-    fn at(&self) -> CallContext<'_> {
+    fn call(&self) -> CallContext<'_> {
         CallContext {
             store: &self.store,
             handle: self.handle,
@@ -129,20 +132,20 @@ impl Store for OverriddenStore {
         self.store.schema()
     }
     async fn get(&self, id: &RecordId) -> Result<Option<Record>> {
-        self.overrides.get(self.at(), id).await
+        self.overrides.get(self.call(), id).await
     }
     async fn list(&self, query: &Query) -> Result<Page> {
-        self.overrides.list(self.at(), query).await
+        self.overrides.list(self.call(), query).await
     }
     async fn commit(&self, transaction: &Transaction) -> Result<Revision> {
-        self.overrides.commit(self.at(), transaction).await
+        self.overrides.commit(self.call(), transaction).await
     }
     async fn head(&self) -> Result<Revision> {
-        self.overrides.head(self.at()).await
+        self.overrides.head(self.call()).await
     }
     async fn watch(&self, after: Revision, interest: Interest) -> Result<Watch> {
         self.overrides
-            .can_watch(self.at(), after, &interest)
+            .can_watch(self.call(), after, &interest)
             .await?;
         let source = OverriddenSource {
             handle: self.clone(),
@@ -151,7 +154,7 @@ impl Store for OverriddenStore {
         Ok(Watch::new(source, after))
     }
     async fn compact(&self, through: Revision) -> Result<()> {
-        self.overrides.compact(self.at(), through).await
+        self.overrides.compact(self.call(), through).await
     }
 }
 
@@ -165,12 +168,12 @@ impl Source for OverriddenSource {
     async fn batch(&self, after: Revision) -> Result<Batch> {
         let overrides = &self.handle.overrides;
         overrides
-            .batch(self.handle.at(), after, &self.interest)
+            .batch(self.handle.call(), after, &self.interest)
             .await
     }
 }
 
-/// A harness whose handles have a overrides.
+/// A harness of the memory store whose handles have their calls overridden.
 pub struct OverrideHarness {
     base: MemoryHarness,
     overrides: Arc<dyn Override>,
@@ -212,7 +215,7 @@ impl Harness for OverrideHarness {
     }
     async fn open(&self, schema: Schema) -> Result<Arc<dyn Store>> {
         let schema = self.overrides.schema(schema);
-        let base = if self.overrides.forgets_with_each_handle() {
+        let base = if self.overrides.has_records_per_handle() {
             MemoryHarness::new().memory(schema)
         } else {
             self.base.memory(schema)
@@ -223,7 +226,7 @@ impl Harness for OverrideHarness {
         let small = MemoryHarness::small(schema);
         Ok(Some(self.wrap(Arc::new(small))))
     }
-    /// Only what never comes is waited for so long.
+    /// Short, because a mutant that loses a commit makes the clause wait this long.
     fn budget(&self) -> Duration {
         Duration::from_secs(1)
     }

@@ -1,5 +1,7 @@
-//! A store whose revisions leap, as those of a store do that shares its counter with others. Legal: revisions grow,
-//! and nobody promised by how much.
+//! A store whose revisions skip numbers, like those of a store that shares its counter with others.
+//!
+//! It is correct: the contract promises that revisions grow, and not by how much. The clauses must not assume that
+//! the next revision is the last one plus one.
 
 use async_trait::async_trait;
 
@@ -9,42 +11,42 @@ use fleetwright_store::{
     StoreError, Transaction,
 };
 
-/// The overrides: 1, 2, 3 are shown as 107, 114, 121.
+/// Overrides that return the revisions 1, 2, 3 as 107, 114, 121.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SkippedRevisions;
 
 const FIRST: u64 = 100;
-const LEAP: u64 = 7;
+const STEP: u64 = 7;
 
-/// As it is shown. Before the first commit is where every store begins.
-fn shown(revision: Revision) -> Revision {
+/// Converts a revision of the correct store. Every store starts at [`Revision::ZERO`].
+fn to_outer(revision: Revision) -> Revision {
     match revision {
         Revision::ZERO => Revision::ZERO,
-        Revision(number) => Revision(FIRST + LEAP * number),
+        Revision(number) => Revision(FIRST + STEP * number),
     }
 }
 
-/// The last one that is shown at or before this.
-fn meant(shown: Revision) -> Revision {
-    Revision(shown.0.saturating_sub(FIRST) / LEAP)
+/// Converts back: the last revision of the correct store at or before this one.
+fn to_inner(outer: Revision) -> Revision {
+    Revision(outer.0.saturating_sub(FIRST) / STEP)
 }
 
-fn shown_record(record: Record) -> Record {
+fn record_to_outer(record: Record) -> Record {
     Record {
-        revision: shown(record.revision),
+        revision: to_outer(record.revision),
         ..record
     }
 }
 
-fn shown_error(error: StoreError) -> StoreError {
+fn error_to_outer(error: StoreError) -> StoreError {
     match error {
         StoreError::Compacted { asked, oldest } => StoreError::Compacted {
             asked,
-            oldest: shown(oldest),
+            oldest: to_outer(oldest),
         },
         StoreError::Conflict(mut conflict) => {
             if let Found::At(revision) = &mut conflict.found {
-                *revision = shown(*revision);
+                *revision = to_outer(*revision);
             }
             StoreError::Conflict(conflict)
         }
@@ -55,77 +57,77 @@ fn shown_error(error: StoreError) -> StoreError {
 
 #[async_trait]
 impl Override for SkippedRevisions {
-    async fn get(&self, at: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
-        Ok(at.store.get(id).await?.map(shown_record))
+    async fn get(&self, call: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
+        Ok(call.store.get(id).await?.map(record_to_outer))
     }
-    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
-        let page = at.store.list(query).await?;
+    async fn list(&self, call: CallContext<'_>, query: &Query) -> Result<Page> {
+        let page = call.store.list(query).await?;
         Ok(Page {
-            records: page.records.into_iter().map(shown_record).collect(),
-            revision: shown(page.revision),
+            records: page.records.into_iter().map(record_to_outer).collect(),
+            revision: to_outer(page.revision),
             ..page
         })
     }
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
-        let mut meaning = transaction.clone();
-        for check in &mut meaning.checks {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+        let mut translated = transaction.clone();
+        for check in &mut translated.checks {
             if let Check::At(_, revision) = check {
-                // One in between is no record's.
-                let is_shown = shown(meant(*revision)) == *revision;
-                *revision = if is_shown {
-                    meant(*revision)
+                // A revision in between belongs to no record.
+                let exists = to_outer(to_inner(*revision)) == *revision;
+                *revision = if exists {
+                    to_inner(*revision)
                 } else {
                     Revision(u64::MAX)
                 };
             }
         }
-        let answer = at.store.commit(&meaning).await;
-        answer
-            .map(shown)
-            .map_err(|error| as_asked(shown_error(error), transaction))
+        let result = call.store.commit(&translated).await;
+        result
+            .map(to_outer)
+            .map_err(|error| with_requested_check(error_to_outer(error), transaction))
     }
-    async fn head(&self, at: CallContext<'_>) -> Result<Revision> {
-        Ok(shown(at.store.head().await?))
+    async fn head(&self, call: CallContext<'_>) -> Result<Revision> {
+        Ok(to_outer(call.store.head().await?))
     }
     async fn can_watch(
         &self,
-        at: CallContext<'_>,
+        call: CallContext<'_>,
         after: Revision,
         interest: &Interest,
     ) -> Result<()> {
-        let head = shown(at.store.head().await?);
+        let head = to_outer(call.store.head().await?);
         if after > head {
             return Err(StoreError::Ahead { asked: after, head });
         }
-        let watch = at.store.watch(meant(after), interest.clone()).await;
-        watch.map(|_| ()).map_err(shown_error)
+        let watch = call.store.watch(to_inner(after), interest.clone()).await;
+        watch.map(|_| ()).map_err(error_to_outer)
     }
     async fn batch(
         &self,
-        at: CallContext<'_>,
+        call: CallContext<'_>,
         after: Revision,
         interest: &Interest,
     ) -> Result<Batch> {
-        let mut batch = next_batch(at, meant(after), interest)
+        let mut batch = next_batch(call, to_inner(after), interest)
             .await
-            .map_err(shown_error)?;
-        batch.through = shown(batch.through);
+            .map_err(error_to_outer)?;
+        batch.through = to_outer(batch.through);
         for commit in &mut batch.commits {
-            commit.revision = shown(commit.revision);
+            commit.revision = to_outer(commit.revision);
             for change in &mut commit.changes {
                 let (Change::Put(record) | Change::Deleted(record)) = change;
-                record.revision = shown(record.revision);
+                record.revision = to_outer(record.revision);
             }
         }
         Ok(batch)
     }
-    async fn compact(&self, at: CallContext<'_>, through: Revision) -> Result<()> {
-        at.store.compact(meant(through)).await
+    async fn compact(&self, call: CallContext<'_>, through: Revision) -> Result<()> {
+        call.store.compact(to_inner(through)).await
     }
 }
 
-/// The check in a conflict as it was asked, not as it was meant.
-fn as_asked(mut error: StoreError, transaction: &Transaction) -> StoreError {
+/// Puts the caller's own check into a conflict, instead of the converted one.
+fn with_requested_check(mut error: StoreError, transaction: &Transaction) -> StoreError {
     if let StoreError::Conflict(conflict) = &mut error {
         if let fleetwright_store::Part::Check(position) = conflict.part {
             if let Some(check) = transaction.checks.get(position) {

@@ -1,4 +1,4 @@
-//! The suite proven by its zoo: the reference passes, every mutant dies of its clause, every clause has a mutant.
+//! The store contract, tested: the memory store passes, every mutant fails its clause, and every clause has a mutant.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::collections::BTreeSet;
@@ -8,8 +8,9 @@ use fleetwright_store_contract::{
 };
 use fleetwright_store_zoo::{OverrideHarness, SkippedRevisions, mutants};
 
-/// About processes, which memory does not outlive; its mutants are in the tests of the SQLite store.
-const ELSEWHERE: &str = "CRASH-01";
+/// The clause about processes, which the memory store does not outlive. Its mutants are in the tests of the SQLite
+/// store.
+const TESTED_WITH_SQLITE: &str = "CRASH-01";
 
 #[test]
 fn the_reference_passes() {
@@ -40,17 +41,17 @@ fn skipped_revisions_pass() {
 
 #[test]
 fn every_mutant_fails_its_clause() {
-    let died = mutants::all().into_iter().map(|mutant| {
-        let its_own = clause(mutant.violates).unwrap();
-        // Some break only now and then: those need not die at once.
-        let verdicts = (0..20).map(|_| run_clause(its_own, &(mutant.make)(), None));
+    let survived = mutants::all().into_iter().map(|mutant| {
+        let violated = clause(mutant.violates).unwrap();
+        // Some mutants break only sometimes, so each gets twenty attempts.
+        let verdicts = (0..20).map(|_| run_clause(violated, &(mutant.make)(), None));
         let mut failures = verdicts.filter(|verdict| !verdict.status.is_conformant());
         match failures.next() {
             Some(verdict) if verdict.status == Status::Fail => String::new(),
             other => format!("{mutant:?}: {other:?}\n"),
         }
     });
-    let survivors: String = died.collect();
+    let survivors: String = survived.collect();
     assert!(survivors.is_empty(), "mutants that survive:\n{survivors}");
 }
 
@@ -64,19 +65,19 @@ fn every_clause_has_a_mutant() {
         .iter()
         .filter(|clause| !with_mutant.contains(clause.id));
     let without: Vec<_> = without.map(|clause| clause.id).collect();
-    assert_eq!(without, [ELSEWHERE]);
+    assert_eq!(without, [TESTED_WITH_SQLITE]);
 }
 
 #[test]
 fn violation_states_promise_and_observation() {
     let mutant = mutants::all()[0];
-    let its_own = clause(mutant.violates).unwrap();
-    let verdict = run_clause(its_own, &(mutant.make)(), None);
+    let violated = clause(mutant.violates).unwrap();
+    let verdict = run_clause(violated, &(mutant.make)(), None);
     assert_eq!(
         CONTRACT.message(&verdict),
         "RECORD-01: fail\n  \
          promised: a store must return nothing for a record that does not exist, whatever other records exist\n  \
-         observed: get of thing/a, which is not there: Some(Record { id: thing/ab, revision: Revision(1), \
+         observed: get of thing/a, which does not exist, returned Some(Record { id: thing/ab, revision: Revision(1), \
          value: Object {} })\n  \
          text:     docs/store-contract.md, RECORD-01\n"
     );

@@ -1,9 +1,26 @@
 //! The process that CRASH-01 starts, lets write, and kills.
 //!
-//! It is the test program itself, run again for the one test that
-//! [`store_contract_tests!`](crate::store_contract_tests) adds for it, with the records' location in the
-//! environment. It says on its standard error which commits were acknowledged; what it said before it died is
-//! what must be there afterwards.
+//! The process is the test program itself. [`store_contract_tests!`](crate::store_contract_tests) adds a
+//! test, `store_contract_child`, that calls [`run_child`]. CRASH-01 runs the program again with only that test
+//! and with the location of the records in an environment variable; in a normal run the variable is not set
+//! and the test returns at once.
+//!
+//! The child writes one line to its standard error for each acknowledged commit. Every commit whose line the
+//! parent has read must be in the store after the kill. Lines are written in one piece, so a kill can cut off
+//! the last line but cannot falsify one.
+//!
+//! A test that runs CRASH-01 on a harness of its own writes the same test itself:
+//!
+//! ```no_run
+//! use fleetwright_store_contract::{MemoryHarness, crash::{Child, run_child}};
+//!
+//! # fn open_harness_at(_location: &str) -> MemoryHarness { MemoryHarness::new() }
+//! fn child() {
+//!     run_child(open_harness_at);
+//! }
+//!
+//! let child_process = Child::new("my_tests::child");
+//! ```
 
 use std::{
     io::{BufRead, BufReader, Write as _},
@@ -18,20 +35,22 @@ use serde_json::json;
 use crate::{Failure, Harness, context};
 use fleetwright_store::{Revision, Store, StoreError, Transaction};
 
+/// The environment variable with the location. It is set in the child process only.
 const LOCATION: &str = "FLEETWRIGHT_STORE_CRASH_LOCATION";
+/// The first word of a line about an acknowledged commit.
 const ACKNOWLEDGED: &str = "acknowledged";
 
-/// How many records of the past are kept beside the last one.
-pub(crate) const KEPT: u64 = 3;
+/// The number of items that exist at the same time: each transaction creates one and deletes the oldest.
+pub(crate) const ITEMS_KEPT: u64 = 3;
 
-/// How to start another process that writes.
+/// How to start the process that writes: the name of its test in this program.
 #[derive(Clone, Debug)]
 pub struct Child {
     test: String,
 }
 
 impl Child {
-    /// By the path of its test, as `module_path!` has it: with the name of the program in front.
+    /// Names the test by its path with the crate in front, as `module_path!` returns it.
     pub fn new(test: &str) -> Self {
         let test = test.split_once("::").map_or(test, |(_, path)| path);
         Self {
@@ -39,13 +58,13 @@ impl Child {
         }
     }
 
-    /// Lets a process write until it has acknowledged `commits` and `longer` has passed, and kills it. Answers
-    /// the last count and revision that it acknowledged.
-    pub(crate) fn killed_after(
+    /// Starts a process, waits until it has acknowledged `commits` and then for `extra`, and kills it. Returns
+    /// the last count and revision that it acknowledged, or `None` if it acknowledged nothing.
+    pub(crate) fn run_until_killed(
         &self,
         location: &str,
         commits: usize,
-        longer: Duration,
+        extra: Duration,
     ) -> Result<Option<(u64, Revision)>, Failure> {
         let kit = |error: std::io::Error| Failure::KitError(format!("the child process: {error}"));
         let program = std::env::current_exe().map_err(kit)?;
@@ -57,7 +76,7 @@ impl Child {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(kit)?;
-        let mut told = BufReader::new(
+        let mut output = BufReader::new(
             child
                 .stderr
                 .take()
@@ -66,79 +85,88 @@ impl Child {
         let mut last = None;
         let mut count = 0;
         while count < commits {
-            let Some(line) = next_line(&mut told) else {
+            let Some(line) = next_line(&mut output) else {
                 child.kill().map_err(kit)?;
                 child.wait().map_err(kit)?;
-                return Err(Failure::violated("the process that writes ended by itself"));
+                return Err(Failure::violated("the writing process ended by itself"));
             };
             last = acknowledged(&line)?.or(last);
             count += usize::from(acknowledged(&line)?.is_some());
         }
-        std::thread::sleep(longer);
+        std::thread::sleep(extra);
         child.kill().map_err(kit)?;
         child.wait().map_err(kit)?;
-        // What it still said before it died counts, too.
-        while let Some(line) = next_line(&mut told) {
+        // Lines that it wrote before the kill count as well.
+        while let Some(line) = next_line(&mut output) {
             last = acknowledged(&line)?.or(last);
         }
         Ok(last)
     }
 }
 
-/// A line that was written to its end.
-fn next_line(told: &mut impl BufRead) -> Option<String> {
+/// Returns the next complete line, or `None` at the end of the output.
+fn next_line(output: &mut impl BufRead) -> Option<String> {
     let mut line = String::new();
-    let read = told.read_line(&mut line);
+    let read = output.read_line(&mut line);
     (read.is_ok() && line.ends_with('\n')).then_some(line)
 }
 
-/// The count and the revision of a line about a commit; an error if the line is about a failure.
+/// Returns the count and the revision of a line about a commit, and `None` for any other line. A line about
+/// a failure is an error.
 fn acknowledged(line: &str) -> Result<Option<(u64, Revision)>, Failure> {
     let words: Vec<_> = line.split_whitespace().collect();
     match words.as_slice() {
         [ACKNOWLEDGED, count, revision] => match (count.parse(), revision.parse()) {
             (Ok(count), Ok(revision)) => Ok(Some((count, Revision(revision)))),
-            (Err(_), _) | (_, Err(_)) => Err(Failure::KitError(format!("the child says {line:?}"))),
+            (Err(_), _) | (_, Err(_)) => Err(Failure::KitError(format!(
+                "the child process wrote {line:?}"
+            ))),
         },
         ["failed", ..] => Err(Failure::violated(format!(
-            "the process that writes says: {line}"
+            "the writing process reported: {line}"
         ))),
         _ => Ok(None),
     }
 }
 
-/// Writes until it is killed, if this is the process that CRASH-01 has started; else does nothing.
+/// Writes until the process is killed, if CRASH-01 has started it. Returns at once otherwise.
+///
+/// `at` creates a harness on the records at a [`location`](Harness::location).
 pub fn run_child<H: Harness>(at: impl FnOnce(&str) -> H) {
     let Ok(location) = std::env::var(LOCATION) else {
         return;
     };
     let harness = at(&location);
-    let ended = Executor::MultiThread
+    let result = Executor::MultiThread
         .build()
-        .and_then(|runtime| runtime.block_on(write_for_ever(&harness)));
-    if let Err(stop) = ended {
-        say(&format!("failed {stop:?}\n"));
+        .and_then(|runtime| runtime.block_on(write_until_killed(&harness)));
+    if let Err(failure) = result {
+        print_line(&format!("failed {failure:?}\n"));
     }
 }
 
-async fn write_for_ever(harness: &dyn Harness) -> Result<(), Failure> {
-    let failed =
-        |error: StoreError| Failure::call_failed("a call of the process that writes", &error);
-    let opened = harness.open(context::wrong(context::schema())?).await;
+/// Continues the count that it finds in the store, one transaction at a time.
+async fn write_until_killed(harness: &dyn Harness) -> Result<(), Failure> {
+    let failed = |error: StoreError| Failure::call_failed("a call of the writing process", &error);
+    let opened = harness.open(context::valid(context::schema())?).await;
     let store: Arc<dyn Store> = opened.map_err(failed)?;
     let counter = context::thing("counter")?;
     let before = store.get(&counter).await.map_err(failed)?;
     let first = before.map_or(0, |record| record.value["count"].as_u64().unwrap_or(0)) + 1;
     for count in first.. {
-        let revision = store.commit(&step(count)?).await.map_err(failed)?;
-        // In one piece, so that a kill cuts no line in two that was begun.
-        say(&format!("{ACKNOWLEDGED} {count} {revision}\n"));
+        let revision = store
+            .commit(&transaction_for(count)?)
+            .await
+            .map_err(failed)?;
+        // In one piece, so that a kill leaves no partial line.
+        print_line(&format!("{ACKNOWLEDGED} {count} {revision}\n"));
     }
     Ok(())
 }
 
-/// One transaction of four writes: they are all there, or the count is not there.
-fn step(count: u64) -> Result<Transaction, Failure> {
+/// Returns the transaction for a count: both counters, the new item, and the deletion of the oldest item.
+/// Values have different sizes, so that kills happen at different points of the store's files.
+fn transaction_for(count: u64) -> Result<Transaction, Failure> {
     let item = |count: u64| context::thing(&format!("item-{count:08}"));
     let name = format!("name-{count}");
     let large = "x".repeat(usize::try_from(count % 7).unwrap_or(0) * 1500);
@@ -149,15 +177,16 @@ fn step(count: u64) -> Result<Transaction, Failure> {
             json!({"name": name, "count": count, "group": "item", "large": large}),
         )
         .put(context::other("counter")?, json!({"count": count}));
-    match count.checked_sub(KEPT) {
+    match count.checked_sub(ITEMS_KEPT) {
         Some(old) => Ok(transaction.delete(item(old)?)),
         None => Ok(transaction),
     }
 }
 
-fn say(line: &str) {
+/// Writes a line to standard error, in one piece.
+fn print_line(line: &str) {
     let mut out = std::io::stderr().lock();
-    // Nobody listens once the parent is gone: then there is nobody to tell that either.
+    // Fails if the parent has died; there is no other place to report that.
     let _ = out.write_all(line.as_bytes());
     let _ = out.flush();
 }

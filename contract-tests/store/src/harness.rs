@@ -1,4 +1,6 @@
-//! What the author of a store gives to the suite.
+//! The harness: what the author of a store implements so that the clauses can run.
+//!
+//! Owns the trait, the environment of clauses that open their own stores, and the harness of the memory store.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -10,51 +12,66 @@ use async_trait::async_trait;
 use crate::crash::Child;
 use fleetwright_store::{MemoryOptions, MemoryStore, Result, Schema, Store};
 
-/// One set of records, empty at first, and the ways to it. Dropping the harness may destroy them.
+/// Access to one set of records, which is empty at first.
+///
+/// The kit creates a new harness for each clause, so that clauses do not see each other's records. Dropping the
+/// harness may destroy the records. Only [`name`](Self::name) and [`open`](Self::open) are required; a store
+/// that implements the others is tested by more clauses. [`MemoryHarness`] is an example; the crate's front
+/// page shows how to run one.
 #[async_trait]
 pub trait Harness: Send + Sync {
-    /// What the store is called in reports.
+    /// Returns the name of the store for reports.
     fn name(&self) -> String;
 
-    /// A new handle on the records, as a process that has just started would open it.
+    /// Opens a new handle on the records, like a process that has just started. Every handle of this harness
+    /// sees the same records.
+    ///
+    /// # Errors
+    ///
+    /// Any error fails the clause.
     async fn open(&self, schema: Schema) -> Result<Arc<dyn Store>>;
 
-    /// Where the records are, if they outlive a process: what the second argument of
-    /// [`store_contract_tests!`](crate::store_contract_tests) makes a harness on the same records of.
+    /// Returns where the records are, if they outlive a process, for instance a path. The second argument of
+    /// [`store_contract_tests!`](crate::store_contract_tests) creates a harness on the same records from it.
+    ///
+    /// The default, `None`, means that the records do not outlive their process: CRASH-01 is not claimed.
     fn location(&self) -> Option<String> {
         None
     }
 
-    /// A handle on records of their own for which there is little room, some hundred kilobytes; nothing if the
-    /// store cannot be made small.
+    /// Opens a handle on a separate, empty set of records that is full after a few hundred kilobytes.
+    ///
+    /// The default, `None`, means that the size of the store cannot be limited: FULL-01 is not claimed.
     async fn open_small(&self, _schema: Schema) -> Result<Option<Arc<dyn Store>>> {
         Ok(None)
     }
 
-    /// What the store's own check finds wrong with the records, if it has one.
+    /// Returns the problems that the store's own integrity check finds, if it has one. By default there are
+    /// none.
     async fn problems(&self, _schema: Schema) -> Result<Vec<String>> {
         Ok(Vec::new())
     }
 
-    /// How long to wait for something that must happen at all.
+    /// Returns how long to wait for something that must happen, such as the next commit of a watch. Default: 30
+    /// seconds. Only a store that fails a clause takes this long.
     fn budget(&self) -> Duration {
         Duration::from_secs(30)
     }
 
-    /// How many sequences of calls are compared with the model.
+    /// Returns how many random sequences of calls MODEL-01 compares with the model. Default: 64.
     fn model_cases(&self) -> u32 {
         64
     }
 }
 
-/// Creates a fresh harness.
+/// Creates a fresh harness without records.
 pub type Factory = Arc<dyn Fn() -> Arc<dyn Harness> + Send + Sync>;
 
-/// What a clause that opens its own stores is given.
+/// The environment of a clause that opens its own stores.
 pub struct Environment {
     /// Creates a harness without records.
     pub factory: Factory,
-    /// How to start a process that writes to a store and is killed, for stores that outlive their process.
+    /// How to start the process that writes and is killed, for stores that outlive their process.
     pub child: Option<Child>,
 }
 
@@ -73,17 +90,17 @@ pub struct MemoryHarness {
 }
 
 impl MemoryHarness {
-    /// Without records.
+    /// Creates a harness without records.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A handle as what it is.
+    /// Returns a handle with its concrete type. The first call sets the schema.
     pub fn memory(&self, schema: Schema) -> MemoryStore {
         self.store.get_or_init(|| MemoryStore::new(schema)).clone()
     }
 
-    /// A handle on a store with room for 200 kilobytes.
+    /// Creates a separate store that is full at 200 kilobytes of values.
     pub fn small(schema: Schema) -> MemoryStore {
         MemoryStore::with_options(schema, MemoryOptions::default().capacity(200_000))
     }

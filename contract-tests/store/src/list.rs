@@ -1,12 +1,14 @@
-//! The list of clauses. The registry and the tests are generated from it, and a test compares the document with
-//! it.
+//! The list of clauses.
 //!
-//! A row is: how the body runs, the family's module, the name of body and test, the id, and what a store must
-//! do. Rows are added and never renumbered.
+//! The registry and the tests are generated from it, and a test compares `docs/store-contract.md` with it.
+//!
+//! A row has: how the body runs (`async` on one fresh store, `sync` on stores that it opens itself), the module of
+//! the family, the name of the body and of the test, the id, and what a store must do. Rows are added at the end of
+//! their family. An id is never renumbered and never given to another promise.
 
 use crate::{Context, Environment, clauses};
 
-/// Calls a macro with every clause.
+/// Calls a macro of this crate with the given tokens followed by the row of every clause.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! for_each_store_clause {
@@ -65,7 +67,7 @@ macro_rules! for_each_store_clause {
     };
 }
 
-/// Fills the registry.
+/// Defines [`CLAUSES`].
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __store_registry {

@@ -1,5 +1,8 @@
-//! What a store is, in the plainest way: a list of records, searched from end to end. It shares no code with the
-//! stores but the vocabulary, so that a mistake in the judge or in an index is not made twice.
+//! The model of MODEL-01: a store as a plain map of records, without indexes.
+//!
+//! It defines what each call returns in the simplest possible way, by searching all records. It uses the types of
+//! `fleetwright-store` and none of its logic: all stores share one evaluation of transactions, so a mistake there
+//! must not be repeated here. It never chooses a revision; the caller passes the one that the store chose.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +12,7 @@ use fleetwright_store::{
     Change, Check, Commit, Found, Part, Record, RecordId, Revision, Transaction, Write,
 };
 
+/// All records with their revisions, and every commit since the beginning.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     pub(crate) records: BTreeMap<RecordId, (Revision, Value)>,
@@ -16,7 +20,7 @@ pub(crate) struct Model {
     pub(crate) compacted: Revision,
 }
 
-/// What a commit comes to.
+/// The result of a commit, without the parts that stores may word differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
     Committed(Revision),
@@ -25,19 +29,20 @@ pub(crate) enum Expected {
 }
 
 impl Model {
+    /// Returns the revision of the last commit.
     pub(crate) fn head(&self) -> Revision {
         self.log
             .last()
             .map_or(Revision::ZERO, |commit| commit.revision)
     }
 
-    /// Commits, with the given revision if it changes anything.
+    /// Commits a transaction. It gets the given revision if it changes anything.
     pub(crate) fn commit(&mut self, transaction: &Transaction, revision: Revision) -> Expected {
         if contradicts_itself(transaction) {
             return Expected::Invalid;
         }
         for (position, check) in transaction.checks.iter().enumerate() {
-            if let Some(found) = self.against(check) {
+            if let Some(found) = self.find_conflict(check) {
                 return Expected::Conflict(Part::Check(position), found);
             }
         }
@@ -56,7 +61,7 @@ impl Model {
                 }
             }
         }
-        if let Some((position, holder)) = taken(&after, transaction) {
+        if let Some((position, holder)) = find_taken_name(&after, transaction) {
             return Expected::Conflict(Part::Write(position), Found::HeldBy(holder.key));
         }
         if changes.is_empty() {
@@ -67,23 +72,25 @@ impl Model {
         Expected::Committed(revision)
     }
 
+    /// Forgets the changes up to a revision. The log keeps them, to compute revisions from.
     pub(crate) fn compact(&mut self, through: Revision) {
         self.compacted = self.compacted.max(through.min(self.head()));
     }
 
-    /// The records of a kind that fit, in the order of keys.
-    pub(crate) fn list(&self, kind: &str, fits: impl Fn(&Value) -> bool) -> Vec<Record> {
+    /// Returns the records of a kind that match, in the order of their keys.
+    pub(crate) fn list(&self, kind: &str, matches: impl Fn(&Value) -> bool) -> Vec<Record> {
         let of_kind = self
             .records
             .iter()
             .filter(|(id, _)| id.kind.as_str() == kind);
         of_kind
-            .filter(|(_, (_, value))| fits(value))
+            .filter(|(_, (_, value))| matches(value))
             .map(|(id, (revision, value))| record(id, *revision, value))
             .collect()
     }
 
-    fn against(&self, check: &Check) -> Option<Found> {
+    /// Returns what contradicts a check, or `None` if it holds.
+    fn find_conflict(&self, check: &Check) -> Option<Found> {
         let revision = |id: &RecordId| self.records.get(id).map(|(revision, _)| *revision);
         match check {
             Check::Absent(id) => revision(id).map(Found::At),
@@ -114,24 +121,25 @@ fn record(id: &RecordId, revision: Revision, value: &Value) -> Record {
     }
 }
 
+/// Returns whether two writes are of the same record or claim the same name.
 fn contradicts_itself(transaction: &Transaction) -> bool {
     let writes = &transaction.writes;
     let pairs = || {
         let firsts = writes.iter().enumerate();
         firsts.flat_map(|(at, first)| writes[at + 1..].iter().map(move |second| (first, second)))
     };
-    let twice = pairs().any(|(first, second)| first.id() == second.id());
-    let claims = pairs().any(|pair| match pair {
+    let same_record = pairs().any(|(first, second)| first.id() == second.id());
+    let same_name = pairs().any(|pair| match pair {
         (Write::Put(a, first), Write::Put(b, second)) => {
             a.kind == b.kind && !first["name"].is_null() && first["name"] == second["name"]
         }
         (Write::Put(..) | Write::Delete(_), Write::Put(..) | Write::Delete(_)) => false,
     });
-    twice || claims
+    same_record || same_name
 }
 
-/// The first write that would share its name, and with whom.
-fn taken(
+/// Returns the first write whose name another record has, with the id of that record.
+fn find_taken_name(
     after: &BTreeMap<RecordId, (Revision, Value)>,
     transaction: &Transaction,
 ) -> Option<(usize, RecordId)> {

@@ -13,6 +13,11 @@ use crate::{
 };
 
 /// Returns the clause with this id, for instance `WATCH-03`.
+///
+/// ```
+/// let clause = fleetwright_store_contract::clause("WATCH-03").unwrap();
+/// assert_eq!(clause.name, "watch_03_continues_from_any_revision");
+/// ```
 pub fn clause(id: &str) -> Option<&'static Clause> {
     CONTRACT.clause(id)
 }
@@ -52,6 +57,7 @@ pub fn run_store_contract_tests<H: Harness + 'static>(make: fn() -> H) -> Report
     report
 }
 
+/// Wraps a constructor of harnesses.
 fn factory<H: Harness + 'static>(make: fn() -> H) -> Factory {
     Arc::new(move || Arc::new(make()))
 }
@@ -74,9 +80,13 @@ pub fn test_clause<H: Harness + 'static>(id: &str, make: fn() -> H, child: Optio
     }
 }
 
-/// Emits one `#[test]` for each clause. The first argument creates a harness without records. The
-/// second, for stores that outlive their process, creates one on the records at a
-/// [`location`](Harness::location).
+/// Emits one `#[test]` for each clause, named after it.
+///
+/// The first argument is a function that creates a harness without records. The second one, for stores
+/// that outlive their process, creates a harness on the records at a [`location`](Harness::location);
+/// with it, CRASH-01 is tested. The crate's front page has an example.
+///
+/// A store with a location and without the second argument fails CRASH-01 as an error of the kit.
 #[macro_export]
 macro_rules! store_contract_tests {
     ($make:expr) => {
@@ -96,6 +106,7 @@ macro_rules! store_contract_tests {
     };
 }
 
+/// Emits the tests from the rows of the list.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __store_contract_tests {

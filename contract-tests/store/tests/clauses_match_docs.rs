@@ -1,4 +1,4 @@
-//! The document, the registry and the trait's documentation are about the same clauses.
+//! The document, the registry and the documentation of the trait `Store` have the same clauses.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{fs, path::Path};

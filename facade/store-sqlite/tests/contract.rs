@@ -1,4 +1,4 @@
-//! The SQLite store is held to the contract of every store.
+//! The store contract on the SQLite store.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod harness;

@@ -1,4 +1,4 @@
-//! CRASH-01 proven by stores that are broken in a way that a kill shows.
+//! Mutants for CRASH-01: SQLite stores with a bug that only a kill reveals. Each must fail the clause.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod harness;
@@ -19,7 +19,7 @@ use fleetwright_store_zoo::{CallContext, OverriddenStore, Override};
 use harness::SqliteHarness;
 use tokio::task::JoinHandle;
 
-/// The SQLite store with a overrides.
+/// A harness of the SQLite store whose handles have their calls overridden.
 struct SqliteWithOverride {
     base: SqliteHarness,
     overrides: Arc<dyn Override>,
@@ -52,7 +52,8 @@ impl Harness for SqliteWithOverride {
     }
 }
 
-fn must_die<T: Override + Default + 'static>(child: &str) {
+/// Requires that the overridden store fails CRASH-01.
+fn require_failure<T: Override + Default + 'static>(child: &str) {
     let factory: Factory =
         Arc::new(|| Arc::new(SqliteWithOverride::new::<T>(SqliteHarness::new())));
     let verdict = run_clause(
@@ -63,8 +64,8 @@ fn must_die<T: Override + Default + 'static>(child: &str) {
     assert_eq!(verdict.status, Status::Fail, "{verdict:?}");
 }
 
-/// A mutant: a test that it dies, and the process that it writes in.
-macro_rules! dies {
+/// Declares a mutant: the test that it fails CRASH-01, and the process that writes.
+macro_rules! fails_crash_01 {
     ($module:ident, $overrides:ty) => {
         mod $module {
             use super::*;
@@ -78,38 +79,38 @@ macro_rules! dies {
 
             #[test]
             fn fails_crash_01() {
-                must_die::<$overrides>(concat!(module_path!(), "::child"));
+                require_failure::<$overrides>(concat!(module_path!(), "::child"));
             }
         }
     };
 }
 
-dies!(acknowledges_early, AcknowledgesEarly);
-dies!(writes_in_halves, WritesInHalves);
-dies!(forgets_changes, ForgetsChanges);
+fails_crash_01!(acknowledges_early, AcknowledgesEarly);
+fails_crash_01!(writes_in_halves, WritesInHalves);
+fails_crash_01!(forgets_changes, ForgetsChanges);
 
-/// Answers what a commit will come to, and carries it out a little later.
+/// Acknowledges a commit before it is carried out, five milliseconds later.
 #[derive(Default)]
 struct AcknowledgesEarly(Mutex<Option<(Revision, JoinHandle<()>)>>);
 
 #[async_trait]
 impl Override for AcknowledgesEarly {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
-        let head = at.store.head().await?;
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+        let head = call.store.head().await?;
         let mut last = self.0.lock().unwrap();
         let (revision, before) = match last.take() {
             Some((revision, before)) => (revision.next(), Some(before)),
             None => (head.next(), None),
         };
-        let (store, transaction) = (Arc::clone(at.store), transaction.clone());
-        let later = tokio::spawn(async move {
+        let (store, transaction) = (Arc::clone(call.store), transaction.clone());
+        let task = tokio::spawn(async move {
             if let Some(before) = before {
                 before.await.unwrap();
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
             store.commit(&transaction).await.unwrap();
         });
-        *last = Some((revision, later));
+        *last = Some((revision, task));
         Ok(revision)
     }
 }
@@ -120,23 +121,23 @@ struct WritesInHalves;
 
 #[async_trait]
 impl Override for WritesInHalves {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let (mut first, mut second) = (transaction.clone(), Transaction::new());
         second.writes = first.writes.split_off(2);
-        at.store.commit(&first).await?;
-        at.store.commit(&second).await
+        call.store.commit(&first).await?;
+        call.store.commit(&second).await
     }
 }
 
-/// Keeps no change that it has shown to its own process.
+/// Compacts every change as soon as it is committed.
 #[derive(Default)]
 struct ForgetsChanges;
 
 #[async_trait]
 impl Override for ForgetsChanges {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
-        let revision = at.store.commit(transaction).await?;
-        at.store.compact(revision).await?;
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+        let revision = call.store.commit(transaction).await?;
+        call.store.compact(revision).await?;
         Ok(revision)
     }
 }

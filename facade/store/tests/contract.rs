@@ -1,4 +1,4 @@
-//! The memory store is held to the contract of every store.
+//! The store contract on the memory store.
 
 use fleetwright_store_contract::MemoryHarness;
 

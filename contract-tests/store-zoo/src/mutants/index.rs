@@ -1,4 +1,4 @@
-//! Indexes that find too much, too little, or the past.
+//! INDEX: indexes that find too much, too little, or old values.
 
 use std::{collections::BTreeMap, sync::Mutex};
 
@@ -12,25 +12,30 @@ use fleetwright_store::{
 };
 
 pub(super) const MUTANTS: &[Mutant] = &[
-    mutant::<FindsByPrefix>("INDEX-01", "finds what begins with the text"),
-    mutant::<OrdersByTime>("INDEX-01", "lists in the order of writing"),
-    mutant::<Lags>("INDEX-02", "shows an index as it was at first"),
-    mutant::<FirstItemOnly>("INDEX-03", "indexes the first item of an array"),
-    mutant::<WholeValuesOnly>("INDEX-04", "finds nothing by some of the parts"),
-    mutant::<FoldsParts>(
-        "INDEX-04",
-        "takes the first part as the beginning of a text",
+    mutant::<FindsByPrefix>("INDEX-01", "finds values that start with the text"),
+    mutant::<OrdersByTime>("INDEX-01", "lists in the order of writes"),
+    mutant::<ServesStaleIndex>("INDEX-02", "returns an index as it was at the first list"),
+    mutant::<FirstItemOnly>("INDEX-03", "indexes only the first item of an array"),
+    mutant::<WholeValuesOnly>("INDEX-04", "finds nothing by the first parts of a value"),
+    mutant::<ComparesPartsAsText>("INDEX-04", "finds parts that start with the text"),
+    mutant::<UnknownIsEmpty>(
+        "INDEX-05",
+        "returns an empty list for an index that does not exist",
     ),
-    mutant::<UnknownIsEmpty>("INDEX-05", "lists nothing by an index that is not there"),
 ];
 
-/// All records of the kind that fit, on one page.
-async fn those(at: CallContext<'_>, query: &Query, fits: impl Fn(&Record) -> bool) -> Result<Page> {
-    let mut page = at.store.list_all(&Query::all(query.kind.clone())).await?;
-    page.records.retain(|record| fits(record));
+/// Returns all records of the kind that match, on one page.
+async fn matching(
+    call: CallContext<'_>,
+    query: &Query,
+    matches: impl Fn(&Record) -> bool,
+) -> Result<Page> {
+    let mut page = call.store.list_all(&Query::all(query.kind.clone())).await?;
+    page.records.retain(|record| matches(record));
     Ok(page)
 }
 
+/// Returns the text that a query looks for under this index, if it is one text.
 fn text(query: &Query, index: &str) -> Option<String> {
     match &query.select {
         Select::Index(name, value) if name.as_str() == index => match value.0.as_slice() {
@@ -45,13 +50,13 @@ fn text(query: &Query, index: &str) -> Option<String> {
 struct FindsByPrefix;
 #[async_trait]
 impl Override for FindsByPrefix {
-    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
+    async fn list(&self, call: CallContext<'_>, query: &Query) -> Result<Page> {
         let Some(wanted) = text(query, "group") else {
-            return at.store.list(query).await;
+            return call.store.list(query).await;
         };
-        let begins = |group: &str| group.starts_with(&wanted);
-        those(at, query, |record| {
-            record.value["group"].as_str().is_some_and(begins)
+        let starts = |group: &str| group.starts_with(&wanted);
+        matching(call, query, |record| {
+            record.value["group"].as_str().is_some_and(starts)
         })
         .await
     }
@@ -61,8 +66,8 @@ impl Override for FindsByPrefix {
 struct OrdersByTime;
 #[async_trait]
 impl Override for OrdersByTime {
-    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
-        let mut page = at.store.list(query).await?;
+    async fn list(&self, call: CallContext<'_>, query: &Query) -> Result<Page> {
+        let mut page = call.store.list(query).await?;
         if query.select != Select::All {
             page.records.sort_by_key(|record| record.revision);
         }
@@ -71,11 +76,11 @@ impl Override for OrdersByTime {
 }
 
 #[derive(Default)]
-struct Lags(Mutex<BTreeMap<String, Page>>);
+struct ServesStaleIndex(Mutex<BTreeMap<String, Page>>);
 #[async_trait]
-impl Override for Lags {
-    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
-        let page = at.store.list(query).await?;
+impl Override for ServesStaleIndex {
+    async fn list(&self, call: CallContext<'_>, query: &Query) -> Result<Page> {
+        let page = call.store.list(query).await?;
         let Ok(mut known) = self.0.lock() else {
             return Ok(page);
         };
@@ -87,8 +92,8 @@ impl Override for Lags {
 struct FirstItemOnly;
 #[async_trait]
 impl Override for FirstItemOnly {
-    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
-        let mut page = at.store.list(query).await?;
+    async fn list(&self, call: CallContext<'_>, query: &Query) -> Result<Page> {
+        let mut page = call.store.list(query).await?;
         if let Some(wanted) = text(query, "tag") {
             let first = |tags: &Value| tags.get(0).unwrap_or(tags).clone();
             page.records
@@ -102,8 +107,8 @@ impl Override for FirstItemOnly {
 struct WholeValuesOnly;
 #[async_trait]
 impl Override for WholeValuesOnly {
-    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
-        let mut page = at.store.list(query).await?;
+    async fn list(&self, call: CallContext<'_>, query: &Query) -> Result<Page> {
+        let mut page = call.store.list(query).await?;
         if text(query, "place").is_some() {
             page.records.clear();
         }
@@ -112,16 +117,16 @@ impl Override for WholeValuesOnly {
 }
 
 #[derive(Default)]
-struct FoldsParts;
+struct ComparesPartsAsText;
 #[async_trait]
-impl Override for FoldsParts {
-    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
+impl Override for ComparesPartsAsText {
+    async fn list(&self, call: CallContext<'_>, query: &Query) -> Result<Page> {
         let Some(wanted) = text(query, "place") else {
-            return at.store.list(query).await;
+            return call.store.list(query).await;
         };
-        let begins = |place: &str| place.starts_with(&wanted);
-        those(at, query, |record| {
-            record.value["organization"].as_str().is_some_and(begins)
+        let starts = |place: &str| place.starts_with(&wanted);
+        matching(call, query, |record| {
+            record.value["organization"].as_str().is_some_and(starts)
         })
         .await
     }
@@ -131,10 +136,10 @@ impl Override for FoldsParts {
 struct UnknownIsEmpty;
 #[async_trait]
 impl Override for UnknownIsEmpty {
-    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
-        match at.store.list(query).await {
-            Err(StoreError::Invalid(_)) => those(at, query, |_| false).await,
-            answer => answer,
+    async fn list(&self, call: CallContext<'_>, query: &Query) -> Result<Page> {
+        match call.store.list(query).await {
+            Err(StoreError::Invalid(_)) => matching(call, query, |_| false).await,
+            result => result,
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Stores that break when many call at once, when calls are dropped, when they are opened again, when they are
-//! full, or only now and then.
+//! RACE, DROP, MODEL, CRASH-02 and FULL: stores that break with concurrent calls, dropped calls, a reopened handle or no
+//! space, or only in some sequences of calls.
 
 use std::{
     collections::BTreeMap,
@@ -17,58 +17,58 @@ use fleetwright_store::{
 
 pub(super) const MUTANTS: &[Mutant] = &[
     mutant::<ChecksThenWrites>("RACE-01", "checks first and writes later"),
-    mutant::<LooksThenClaims>("RACE-02", "looks for holders first and claims later"),
-    mutant::<CachesInHandles>("RACE-03", "answers from a cache of the handle"),
+    mutant::<ReadsThenClaims>("RACE-02", "reads the holders first and claims later"),
+    mutant::<CachesInHandles>("RACE-03", "reads from a cache of the handle"),
     mutant::<WritesInHalves>("DROP-01", "writes in two halves"),
-    mutant::<LosesTheSecondDelete>("MODEL-01", "carries out the first of two deletes"),
-    mutant::<FreesTooMuch>(
+    mutant::<LosesTheSecondDelete>("MODEL-01", "applies only the first delete of a transaction"),
+    mutant::<SkipsCheckOfWritten>(
         "MODEL-01",
-        "does not compare a revision if the record is also made",
+        "does not compare the revision of a record that it also writes",
     ),
-    mutant::<ForgetsWithTheHandle>("CRASH-02", "forgets all with its handle"),
-    mutant::<SwallowsFull>("FULL-01", "acknowledges what there is no room for"),
-    mutant::<CallsFullUnavailable>("FULL-01", "asks to repeat what there is no room for"),
+    mutant::<LosesRecordsOnReopen>("CRASH-02", "loses all records when it is reopened"),
+    mutant::<HidesFull>("FULL-01", "acknowledges a write that it has no space for"),
+    mutant::<ReportsFullAsUnavailable>("FULL-01", "reports a full store as unavailable"),
 ];
 
 #[derive(Default)]
 struct ChecksThenWrites;
 #[async_trait]
 impl Override for ChecksThenWrites {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let (mut checks, mut writes) = (transaction.clone(), transaction.clone());
         checks.writes.clear();
         writes.checks.clear();
-        at.store.commit(&checks).await?;
+        call.store.commit(&checks).await?;
         tokio::task::yield_now().await;
-        at.store.commit(&writes).await
+        call.store.commit(&writes).await
     }
 }
 
 #[derive(Default)]
-struct LooksThenClaims;
+struct ReadsThenClaims;
 #[async_trait]
-impl Override for LooksThenClaims {
-    /// Without anything unique.
+impl Override for ReadsThenClaims {
+    /// Has no unique index.
     fn schema(&self, _: Schema) -> Schema {
         let builder = Schema::builder().kind("thing").index("name", ["/name"]);
         let builder = builder.kind("other").index("name", ["/name"]);
         builder.build().unwrap_or_default()
     }
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         for (id, value) in puts(transaction) {
             let Some(name) = value["name"].as_str() else {
                 continue;
             };
             let query = Query::by(id.kind.clone(), IndexName::new("name")?, name);
-            if !at.store.list(&query).await?.records.is_empty() {
-                return at
+            if !call.store.list(&query).await?.records.is_empty() {
+                return call
                     .store
                     .commit(&Transaction::new().check(fleetwright_store::Check::Exists(id.clone())))
                     .await;
             }
         }
         tokio::task::yield_now().await;
-        at.store.commit(transaction).await
+        call.store.commit(transaction).await
     }
 }
 
@@ -76,11 +76,11 @@ impl Override for LooksThenClaims {
 struct CachesInHandles(Mutex<BTreeMap<(usize, RecordId), Option<Record>>>);
 #[async_trait]
 impl Override for CachesInHandles {
-    async fn get(&self, at: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
-        let found = at.store.get(id).await?;
+    async fn get(&self, call: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
+        let found = call.store.get(id).await?;
         let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(cache
-            .entry((at.handle, id.clone()))
+            .entry((call.handle, id.clone()))
             .or_insert(found)
             .clone())
     }
@@ -90,12 +90,12 @@ impl Override for CachesInHandles {
 struct WritesInHalves;
 #[async_trait]
 impl Override for WritesInHalves {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let (mut first, mut second) = (transaction.clone(), Transaction::new());
         second.writes = first.writes.split_off(first.writes.len() / 2);
-        at.store.commit(&first).await?;
+        call.store.commit(&first).await?;
         tokio::task::yield_now().await;
-        at.store.commit(&second).await
+        call.store.commit(&second).await
     }
 }
 
@@ -103,7 +103,7 @@ impl Override for WritesInHalves {
 struct LosesTheSecondDelete;
 #[async_trait]
 impl Override for LosesTheSecondDelete {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let mut changed = transaction.clone();
         let mut deletes = 0;
         changed.writes.retain(|write| match write {
@@ -113,57 +113,57 @@ impl Override for LosesTheSecondDelete {
                 deletes < 2
             }
         });
-        at.store.commit(&changed).await
+        call.store.commit(&changed).await
     }
 }
 
 #[derive(Default)]
-struct FreesTooMuch;
+struct SkipsCheckOfWritten;
 #[async_trait]
-impl Override for FreesTooMuch {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for SkipsCheckOfWritten {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let mut changed = transaction.clone();
-        let made = |id: &RecordId| puts(transaction).any(|(put, _)| put == id);
+        let writes = |id: &RecordId| puts(transaction).any(|(put, _)| put == id);
         changed.checks.retain(|check| match check {
-            fleetwright_store::Check::At(id, _) => !made(id),
+            fleetwright_store::Check::At(id, _) => !writes(id),
             fleetwright_store::Check::Absent(_)
             | fleetwright_store::Check::Exists(_)
             | fleetwright_store::Check::Unclaimed(_) => true,
         });
-        at.store.commit(&changed).await
+        call.store.commit(&changed).await
     }
 }
 
 #[derive(Default)]
-struct ForgetsWithTheHandle;
+struct LosesRecordsOnReopen;
 #[async_trait]
-impl Override for ForgetsWithTheHandle {
-    fn forgets_with_each_handle(&self) -> bool {
+impl Override for LosesRecordsOnReopen {
+    fn has_records_per_handle(&self) -> bool {
         true
     }
 }
 
 #[derive(Default)]
-struct SwallowsFull;
+struct HidesFull;
 #[async_trait]
-impl Override for SwallowsFull {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
-        match at.store.commit(transaction).await {
-            Err(StoreError::Full { .. }) => Ok(at.store.head().await?.next()),
-            answer => answer,
+impl Override for HidesFull {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+        match call.store.commit(transaction).await {
+            Err(StoreError::Full { .. }) => Ok(call.store.head().await?.next()),
+            result => result,
         }
     }
 }
 
 #[derive(Default)]
-struct CallsFullUnavailable;
+struct ReportsFullAsUnavailable;
 #[async_trait]
-impl Override for CallsFullUnavailable {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
-        let answer = at.store.commit(transaction).await;
-        if let Err(StoreError::Full { reason, source }) = answer {
+impl Override for ReportsFullAsUnavailable {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+        let result = call.store.commit(transaction).await;
+        if let Err(StoreError::Full { reason, source }) = result {
             return Err(StoreError::Unavailable { reason, source });
         }
-        answer
+        result
     }
 }

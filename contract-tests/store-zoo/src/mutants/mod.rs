@@ -1,4 +1,7 @@
-//! Stores that are each broken in one way, by the family of the clause that is named for it.
+//! Stores that are each broken in one way, in one module per family of clauses.
+//!
+//! A mutant names the clause that it violates; a test runs that clause and requires that it fails. A mutant breaks as
+//! little else as possible, so that the clause is shown to be necessary.
 
 mod index;
 mod many;
@@ -18,9 +21,9 @@ use fleetwright_store_contract::Factory;
 pub struct Mutant {
     /// What is wrong with it, in a few words.
     pub name: &'static str,
-    /// The clause that it dies of.
+    /// The id of the clause that must fail.
     pub violates: &'static str,
-    /// Makes it.
+    /// Creates the factory of its harness.
     pub make: fn() -> Factory,
 }
 
@@ -30,7 +33,7 @@ impl std::fmt::Debug for Mutant {
     }
 }
 
-/// Every mutant. CRASH-01 is about processes: its mutants are in the tests of the SQLite store.
+/// Returns every mutant. Those of CRASH-01 need processes and are in the tests of the SQLite store.
 pub fn all() -> Vec<&'static Mutant> {
     let families = [
         record::MUTANTS,
@@ -44,6 +47,7 @@ pub fn all() -> Vec<&'static Mutant> {
     families.into_iter().flatten().collect()
 }
 
+/// Declares a mutant with the overrides `T`.
 const fn mutant<T: Override + Default + 'static>(
     violates: &'static str,
     name: &'static str,
@@ -55,7 +59,7 @@ const fn mutant<T: Override + Default + 'static>(
     }
 }
 
-/// The same transaction with every value changed.
+/// Returns the transaction with every value changed.
 fn with_values(transaction: &Transaction, change: impl Fn(Value) -> Value) -> Transaction {
     let mut changed = transaction.clone();
     for write in &mut changed.writes {
@@ -66,7 +70,7 @@ fn with_values(transaction: &Transaction, change: impl Fn(Value) -> Value) -> Tr
     changed
 }
 
-/// The puts of a transaction.
+/// Returns the puts of a transaction.
 fn puts(transaction: &Transaction) -> impl Iterator<Item = (&fleetwright_store::RecordId, &Value)> {
     transaction.writes.iter().filter_map(|write| match write {
         Write::Put(id, value) => Some((id, value)),

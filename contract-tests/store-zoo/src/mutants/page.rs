@@ -1,4 +1,4 @@
-//! Pages that move, grow, or lie about their moment.
+//! PAGE: pages that lose or repeat records, are too large, or have the wrong revision.
 
 use std::{collections::BTreeMap, sync::Mutex};
 
@@ -11,27 +11,33 @@ use fleetwright_store::{
 };
 
 pub(super) const MUTANTS: &[Mutant] = &[
-    mutant::<OrdersByCase>("PAGE-01", "orders keys as a dictionary does"),
-    mutant::<LosesTheLast>("PAGE-01", "loses the record behind a full page"),
-    mutant::<CountsRecords>("PAGE-02", "skips as many records as were shown"),
-    mutant::<KeepsCursorsInHandles>("PAGE-03", "knows only the cursors of its own handle"),
-    mutant::<NeedsTheRecord>("PAGE-03", "cannot go on from a record that is gone"),
-    mutant::<BeginsAnew>("PAGE-04", "begins anew with a cursor that it does not know"),
-    mutant::<MomentAhead>("PAGE-05", "gives a page the next revision"),
-    mutant::<MomentBehind>("PAGE-05", "gives a page the revision of its newest record"),
-    mutant::<OneMore>("PAGE-06", "gives one record more than asked for"),
-    mutant::<AlwaysMore>("PAGE-06", "has a cursor on every page"),
+    mutant::<OrdersWithoutCase>("PAGE-01", "orders keys without regard to case"),
+    mutant::<LosesTheLast>("PAGE-01", "loses the last record of a full page"),
+    mutant::<UsesOffsets>(
+        "PAGE-02",
+        "uses the number of returned records as the cursor",
+    ),
+    mutant::<StoresCursorsPerHandle>("PAGE-03", "accepts only the cursors of its own handle"),
+    mutant::<NeedsCursorRecord>("PAGE-03", "cannot continue after a record that was deleted"),
+    mutant::<RestartsList>(
+        "PAGE-04",
+        "starts again with a cursor that it does not know",
+    ),
+    mutant::<RevisionAhead>("PAGE-05", "gives a page the next revision"),
+    mutant::<RevisionBehind>("PAGE-05", "gives a page the revision of its newest record"),
+    mutant::<OneMore>("PAGE-06", "returns one record more than requested"),
+    mutant::<AlwaysMore>("PAGE-06", "returns a cursor with every page"),
 ];
 
-/// The page is changed on its way out.
+/// Declares a store that changes each page before it returns it.
 macro_rules! changes_pages {
     ($name:ident, $change:expr) => {
         #[derive(Default)]
         struct $name;
         #[async_trait]
         impl Override for $name {
-            async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
-                let mut page = at.store.list(query).await?;
+            async fn list(&self, call: CallContext<'_>, query: &Query) -> Result<Page> {
+                let mut page = call.store.list(query).await?;
                 let change = $change;
                 change(&mut page, query);
                 Ok(page)
@@ -40,7 +46,7 @@ macro_rules! changes_pages {
     };
 }
 
-changes_pages!(OrdersByCase, |page: &mut Page, _: &Query| {
+changes_pages!(OrdersWithoutCase, |page: &mut Page, _: &Query| {
     page.records
         .sort_by_key(|record| record.key().as_str().to_lowercase());
 });
@@ -49,9 +55,9 @@ changes_pages!(LosesTheLast, |page: &mut Page, _: &Query| {
         page.records.pop();
     }
 });
-changes_pages!(MomentAhead, |page: &mut Page, _: &Query| page.revision =
+changes_pages!(RevisionAhead, |page: &mut Page, _: &Query| page.revision =
     page.revision.next());
-changes_pages!(MomentBehind, |page: &mut Page, _: &Query| {
+changes_pages!(RevisionBehind, |page: &mut Page, _: &Query| {
     let newest = page.records.iter().map(|record| record.revision).max();
     page.revision = newest.unwrap_or(Revision::ZERO);
 });
@@ -60,21 +66,21 @@ changes_pages!(AlwaysMore, |page: &mut Page, _: &Query| {
 });
 
 #[derive(Default)]
-struct CountsRecords(Mutex<BTreeMap<String, usize>>);
+struct UsesOffsets(Mutex<BTreeMap<String, usize>>);
 #[async_trait]
-impl Override for CountsRecords {
-    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
-        let page = at.store.list(query).await?;
+impl Override for UsesOffsets {
+    async fn list(&self, call: CallContext<'_>, query: &Query) -> Result<Page> {
+        let page = call.store.list(query).await?;
         let skip = match (&query.after, self.0.lock()) {
             (Some(cursor), Ok(counts)) => counts.get(cursor.as_str()).copied().unwrap_or(0),
             (None, _) | (_, Err(_)) => 0,
         };
-        let whole = Query {
+        let all_records = Query {
             after: None,
             limit: u32::MAX,
             ..query.clone()
         };
-        let all = at.store.list_all(&whole).await?;
+        let all = call.store.list_all(&all_records).await?;
         let limit = query.limit as usize;
         let records: Vec<_> = all.records.into_iter().skip(skip).take(limit).collect();
         if let (Some(cursor), Ok(mut counts)) = (&page.next, self.0.lock()) {
@@ -85,38 +91,38 @@ impl Override for CountsRecords {
 }
 
 #[derive(Default)]
-struct KeepsCursorsInHandles(Mutex<BTreeMap<String, usize>>);
+struct StoresCursorsPerHandle(Mutex<BTreeMap<String, usize>>);
 #[async_trait]
-impl Override for KeepsCursorsInHandles {
-    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
+impl Override for StoresCursorsPerHandle {
+    async fn list(&self, call: CallContext<'_>, query: &Query) -> Result<Page> {
         if let (Some(cursor), Ok(known)) = (&query.after, self.0.lock()) {
-            if known.get(cursor.as_str()) != Some(&at.handle) {
-                return Err(Invalid::new("this handle has made no such cursor").into());
+            if known.get(cursor.as_str()) != Some(&call.handle) {
+                return Err(Invalid::new("this handle did not create the cursor").into());
             }
         }
-        let page = at.store.list(query).await?;
+        let page = call.store.list(query).await?;
         if let (Some(cursor), Ok(mut known)) = (&page.next, self.0.lock()) {
-            known.insert(cursor.as_str().to_owned(), at.handle);
+            known.insert(cursor.as_str().to_owned(), call.handle);
         }
         Ok(page)
     }
 }
 
 #[derive(Default)]
-struct NeedsTheRecord(Mutex<BTreeMap<String, fleetwright_store::RecordId>>);
+struct NeedsCursorRecord(Mutex<BTreeMap<String, fleetwright_store::RecordId>>);
 #[async_trait]
-impl Override for NeedsTheRecord {
-    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
-        let behind = match (&query.after, self.0.lock()) {
+impl Override for NeedsCursorRecord {
+    async fn list(&self, call: CallContext<'_>, query: &Query) -> Result<Page> {
+        let last_record = match (&query.after, self.0.lock()) {
             (Some(cursor), Ok(known)) => known.get(cursor.as_str()).cloned(),
             (None, _) | (_, Err(_)) => None,
         };
-        if let Some(id) = behind {
-            if at.store.get(&id).await?.is_none() {
-                return Err(Invalid::new(format!("{id} is gone")).into());
+        if let Some(id) = last_record {
+            if call.store.get(&id).await?.is_none() {
+                return Err(Invalid::new(format!("{id} does not exist")).into());
             }
         }
-        let page = at.store.list(query).await?;
+        let page = call.store.list(query).await?;
         if let (Some(cursor), Some(last), Ok(mut known)) =
             (&page.next, page.records.last(), self.0.lock())
         {
@@ -127,17 +133,17 @@ impl Override for NeedsTheRecord {
 }
 
 #[derive(Default)]
-struct BeginsAnew;
+struct RestartsList;
 #[async_trait]
-impl Override for BeginsAnew {
-    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
-        match at.store.list(query).await {
+impl Override for RestartsList {
+    async fn list(&self, call: CallContext<'_>, query: &Query) -> Result<Page> {
+        match call.store.list(query).await {
             Err(StoreError::Invalid(_)) if query.after.is_some() => {
-                let mut anew = query.clone();
-                anew.after = None;
-                at.store.list(&anew).await
+                let mut restarted = query.clone();
+                restarted.after = None;
+                call.store.list(&restarted).await
             }
-            answer => answer,
+            result => result,
         }
     }
 }
@@ -146,11 +152,11 @@ impl Override for BeginsAnew {
 struct OneMore;
 #[async_trait]
 impl Override for OneMore {
-    async fn list(&self, at: CallContext<'_>, query: &Query) -> Result<Page> {
+    async fn list(&self, call: CallContext<'_>, query: &Query) -> Result<Page> {
         let by_index = query.select != Select::All;
         let limit = query
             .limit
             .saturating_add(u32::from(by_index && query.limit > 0));
-        at.store.list(&query.clone().limit(limit)).await
+        call.store.list(&query.clone().limit(limit)).await
     }
 }

@@ -1,4 +1,4 @@
-//! Single records that are not what was written.
+//! RECORD: single records that differ from what was written.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -10,31 +10,37 @@ use fleetwright_store::{
 };
 
 pub(super) const MUTANTS: &[Mutant] = &[
-    mutant::<FindsByPrefix>("RECORD-01", "finds the next key if there is none"),
-    mutant::<HalvesFloats>("RECORD-02", "keeps floats in 32 bits"),
-    mutant::<DropsNulls>("RECORD-02", "leaves out fields that are null"),
-    mutant::<FoldsCase>("RECORD-03", "folds the case of keys"),
-    mutant::<CutsKeys>("RECORD-03", "cuts keys at 255 bytes"),
-    mutant::<ShowsHead>("RECORD-04", "shows the store's revision as the record's"),
-    mutant::<SkipsEqualPuts>("RECORD-04", "takes a put of the same value as no change"),
+    mutant::<FindsByPrefix>(
+        "RECORD-01",
+        "returns the next key if the record does not exist",
+    ),
+    mutant::<TruncatesFloats>("RECORD-02", "stores floats in 32 bits"),
+    mutant::<DropsNulls>("RECORD-02", "omits fields that are null"),
+    mutant::<IgnoresCase>("RECORD-03", "ignores the case of keys"),
+    mutant::<TruncatesKeys>("RECORD-03", "truncates keys to 255 characters"),
+    mutant::<ReturnsHeadRevision>("RECORD-04", "returns the store's revision as the record's"),
+    mutant::<SkipsEqualPuts>("RECORD-04", "treats a put of the same value as no change"),
     mutant::<HidesInsteadOfDeleting>("RECORD-05", "hides deleted records from get only"),
-    mutant::<CountsEmptyDeletes>("RECORD-05", "counts a delete of nothing as a commit"),
-    mutant::<SwallowsTheInvalid>("RECORD-06", "acknowledges what it cannot keep"),
-    mutant::<CallsInvalidUnavailable>("RECORD-06", "asks to repeat what is invalid"),
+    mutant::<CommitsEmptyDeletes>(
+        "RECORD-05",
+        "commits the deletion of a record that does not exist",
+    ),
+    mutant::<HidesInvalid>("RECORD-06", "acknowledges a write that it cannot store"),
+    mutant::<ReportsInvalidAsUnavailable>("RECORD-06", "reports an invalid write as unavailable"),
 ];
 
 #[derive(Default)]
 struct FindsByPrefix;
 #[async_trait]
 impl Override for FindsByPrefix {
-    async fn get(&self, at: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
-        let page = at.store.list(&Query::all(id.kind.clone())).await?;
-        let begins = |record: &Record| record.key().as_str().starts_with(id.key.as_str());
-        Ok(page.records.into_iter().find(begins))
+    async fn get(&self, call: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
+        let page = call.store.list(&Query::all(id.kind.clone())).await?;
+        let starts = |record: &Record| record.key().as_str().starts_with(id.key.as_str());
+        Ok(page.records.into_iter().find(starts))
     }
 }
 
-/// Values are changed on their way in.
+/// Declares a store that changes each value before it writes it.
 macro_rules! changes_values {
     ($name:ident, $change:expr) => {
         #[derive(Default)]
@@ -43,17 +49,17 @@ macro_rules! changes_values {
         impl Override for $name {
             async fn commit(
                 &self,
-                at: CallContext<'_>,
+                call: CallContext<'_>,
                 transaction: &Transaction,
             ) -> Result<Revision> {
-                at.store.commit(&with_values(transaction, $change)).await
+                call.store.commit(&with_values(transaction, $change)).await
             }
         }
     };
 }
 
-changes_values!(HalvesFloats, |value: Value| match value.as_array() {
-    Some(items) => items.iter().map(halved).collect(),
+changes_values!(TruncatesFloats, |value: Value| match value.as_array() {
+    Some(items) => items.iter().map(truncated).collect(),
     None => value,
 });
 
@@ -61,7 +67,7 @@ changes_values!(HalvesFloats, |value: Value| match value.as_array() {
     clippy::cast_possible_truncation,
     reason = "this mutant is wrong on purpose"
 )]
-fn halved(item: &Value) -> Value {
+fn truncated(item: &Value) -> Value {
     match item.as_f64() {
         Some(number) if item.is_f64() => json!(f64::from(number as f32)),
         _ => item.clone(),
@@ -88,19 +94,19 @@ fn renamed(id: &RecordId, rename: fn(&str) -> String) -> RecordId {
     }
 }
 
-/// Keys are changed on their way in.
+/// Declares a store that changes each key before it uses it.
 macro_rules! changes_keys {
     ($name:ident, $rename:expr) => {
         #[derive(Default)]
         struct $name;
         #[async_trait]
         impl Override for $name {
-            async fn get(&self, at: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
-                at.store.get(&renamed(id, $rename)).await
+            async fn get(&self, call: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
+                call.store.get(&renamed(id, $rename)).await
             }
             async fn commit(
                 &self,
-                at: CallContext<'_>,
+                call: CallContext<'_>,
                 transaction: &Transaction,
             ) -> Result<Revision> {
                 let mut changed = transaction.clone();
@@ -109,21 +115,21 @@ macro_rules! changes_keys {
                         Write::Put(id, _) | Write::Delete(id) => *id = renamed(id, $rename),
                     }
                 }
-                at.store.commit(&changed).await
+                call.store.commit(&changed).await
             }
         }
     };
 }
 
-changes_keys!(FoldsCase, |key| key.to_lowercase());
-changes_keys!(CutsKeys, |key| key.chars().take(255).collect());
+changes_keys!(IgnoresCase, |key| key.to_lowercase());
+changes_keys!(TruncatesKeys, |key| key.chars().take(255).collect());
 
 #[derive(Default)]
-struct ShowsHead;
+struct ReturnsHeadRevision;
 #[async_trait]
-impl Override for ShowsHead {
-    async fn get(&self, at: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
-        let (found, head) = (at.store.get(id).await?, at.store.head().await?);
+impl Override for ReturnsHeadRevision {
+    async fn get(&self, call: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
+        let (found, head) = (call.store.get(id).await?, call.store.head().await?);
         Ok(found.map(|record| Record {
             revision: head,
             ..record
@@ -135,18 +141,18 @@ impl Override for ShowsHead {
 struct SkipsEqualPuts;
 #[async_trait]
 impl Override for SkipsEqualPuts {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         if let [Write::Put(id, value)] = transaction.writes.as_slice() {
-            if at
+            if call
                 .store
                 .get(id)
                 .await?
                 .is_some_and(|record| record.value == *value)
             {
-                return at.store.head().await;
+                return call.store.head().await;
             }
         }
-        at.store.commit(transaction).await
+        call.store.commit(transaction).await
     }
 }
 
@@ -154,63 +160,63 @@ impl Override for SkipsEqualPuts {
 struct HidesInsteadOfDeleting;
 #[async_trait]
 impl Override for HidesInsteadOfDeleting {
-    async fn get(&self, at: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
-        let found = at.store.get(id).await?;
+    async fn get(&self, call: CallContext<'_>, id: &RecordId) -> Result<Option<Record>> {
+        let found = call.store.get(id).await?;
         Ok(found.filter(|record| record.value["hidden"].is_null()))
     }
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let mut changed = transaction.clone();
         for write in &mut changed.writes {
             if let Write::Delete(id) = write {
                 *write = Write::Put(id.clone(), json!({"hidden": true}));
             }
         }
-        at.store.commit(&changed).await
+        call.store.commit(&changed).await
     }
 }
 
 #[derive(Default)]
-struct CountsEmptyDeletes;
+struct CommitsEmptyDeletes;
 #[async_trait]
-impl Override for CountsEmptyDeletes {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
-        let before = at.store.head().await?;
-        let after = at.store.commit(transaction).await?;
+impl Override for CommitsEmptyDeletes {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+        let before = call.store.head().await?;
+        let after = call.store.commit(transaction).await?;
         if before < after || transaction.writes.is_empty() {
             return Ok(after);
         }
         let tombstone = RecordId::new("other", "tombstone")?;
-        at.store
+        call.store
             .commit(&Transaction::new().put(tombstone, json!({})))
             .await
     }
 }
 
 #[derive(Default)]
-struct SwallowsTheInvalid;
+struct HidesInvalid;
 #[async_trait]
-impl Override for SwallowsTheInvalid {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
-        match at.store.commit(transaction).await {
-            Err(StoreError::Invalid(_)) => at.store.head().await,
-            answer => answer,
+impl Override for HidesInvalid {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+        match call.store.commit(transaction).await {
+            Err(StoreError::Invalid(_)) => call.store.head().await,
+            result => result,
         }
     }
 }
 
 #[derive(Default)]
-struct CallsInvalidUnavailable;
+struct ReportsInvalidAsUnavailable;
 #[async_trait]
-impl Override for CallsInvalidUnavailable {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
-        let answer = at.store.commit(transaction).await;
-        if let Err(StoreError::Invalid(invalid)) = answer {
+impl Override for ReportsInvalidAsUnavailable {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+        let result = call.store.commit(transaction).await;
+        if let Err(StoreError::Invalid(invalid)) = result {
             let reason = invalid.to_string();
             return Err(StoreError::Unavailable {
                 reason,
                 source: None,
             });
         }
-        answer
+        result
     }
 }

@@ -1,4 +1,4 @@
-//! Transactions that are not checked, not whole, or not explained.
+//! TXN: transactions that are not checked, not atomic, or refused for the wrong reason.
 
 use async_trait::async_trait;
 
@@ -11,19 +11,19 @@ use fleetwright_store::{
 pub(super) const MUTANTS: &[Mutant] = &[
     mutant::<IgnoresAbsent>("TXN-01", "does not check for absence"),
     mutant::<IgnoresRevisions>("TXN-02", "does not compare revisions"),
-    mutant::<ComparesByOrder>("TXN-02", "takes a revision that is not the last for good"),
+    mutant::<ComparesByOrder>("TXN-02", "accepts a revision newer than the record's"),
     mutant::<IgnoresExistence>("TXN-03", "does not check for existence"),
     mutant::<IgnoresClaims>("TXN-04", "does not check claims"),
-    mutant::<IgnoresExceptions>("TXN-04", "counts the record that is excepted"),
-    mutant::<WritesOneByOne>("TXN-05", "commits each write by itself until one fails"),
-    mutant::<NamesTheFirstPart>("TXN-06", "blames the first check for everything"),
-    mutant::<HidesTheHolder>("TXN-06", "does not say who holds a value"),
-    mutant::<WritesOneByOne>("TXN-07", "gives each write a revision of its own"),
-    mutant::<ChecksAfterwards>("TXN-08", "takes what a transaction makes for existing"),
+    mutant::<IgnoresExceptions>("TXN-04", "counts the excepted record"),
+    mutant::<WritesOneByOne>("TXN-05", "commits each write alone until one fails"),
+    mutant::<NamesFirstCheck>("TXN-06", "names the first check in every conflict"),
+    mutant::<HidesTheHolder>("TXN-06", "does not name the holder of a value"),
+    mutant::<WritesOneByOne>("TXN-07", "gives each write its own revision"),
+    mutant::<ChecksAfterwards>("TXN-08", "evaluates checks after the writes"),
     mutant::<LastWriteWins>("TXN-09", "lets the last of two writes win"),
 ];
 
-/// Some checks are left out or changed.
+/// Declares a store that omits or changes some checks.
 macro_rules! changes_checks {
     ($name:ident, $change:expr) => {
         #[derive(Default)]
@@ -32,13 +32,13 @@ macro_rules! changes_checks {
         impl Override for $name {
             async fn commit(
                 &self,
-                at: CallContext<'_>,
+                call: CallContext<'_>,
                 transaction: &Transaction,
             ) -> Result<Revision> {
                 let mut changed = transaction.clone();
                 let kept = changed.checks.into_iter().filter_map($change);
                 changed.checks = kept.collect();
-                at.store.commit(&changed).await
+                call.store.commit(&changed).await
             }
         }
     };
@@ -70,15 +70,15 @@ changes_checks!(IgnoresExceptions, |check| Some(match check {
 struct ComparesByOrder;
 #[async_trait]
 impl Override for ComparesByOrder {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let mut changed = transaction.clone();
         for check in &mut changed.checks {
             if let Check::At(id, wanted) = check {
-                let found = at.store.get(id).await?.map(|record| record.revision);
+                let found = call.store.get(id).await?.map(|record| record.revision);
                 *wanted = found.filter(|found| found <= wanted).unwrap_or(*wanted);
             }
         }
-        at.store.commit(&changed).await
+        call.store.commit(&changed).await
     }
 }
 
@@ -86,14 +86,14 @@ impl Override for ComparesByOrder {
 struct WritesOneByOne;
 #[async_trait]
 impl Override for WritesOneByOne {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let checks = Transaction {
             checks: transaction.checks.clone(),
             writes: Vec::new(),
         };
-        let mut revision = at.store.commit(&checks).await?;
+        let mut revision = call.store.commit(&checks).await?;
         for write in &transaction.writes {
-            revision = at
+            revision = call
                 .store
                 .commit(&Transaction::new().write(write.clone()))
                 .await?;
@@ -102,7 +102,7 @@ impl Override for WritesOneByOne {
     }
 }
 
-/// Conflicts are told in another way.
+/// Declares a store that changes its conflicts.
 macro_rules! changes_conflicts {
     ($name:ident, $change:expr) => {
         #[derive(Default)]
@@ -111,12 +111,12 @@ macro_rules! changes_conflicts {
         impl Override for $name {
             async fn commit(
                 &self,
-                at: CallContext<'_>,
+                call: CallContext<'_>,
                 transaction: &Transaction,
             ) -> Result<Revision> {
-                let answer = at.store.commit(transaction).await;
+                let result = call.store.commit(transaction).await;
                 let change = $change;
-                answer.map_err(|error| match error {
+                result.map_err(|error| match error {
                     StoreError::Conflict(conflict) => StoreError::from(change(*conflict)),
                     other => other,
                 })
@@ -125,7 +125,7 @@ macro_rules! changes_conflicts {
     };
 }
 
-changes_conflicts!(NamesTheFirstPart, |conflict: Conflict| Conflict {
+changes_conflicts!(NamesFirstCheck, |conflict: Conflict| Conflict {
     part: Part::Check(0),
     ..conflict
 });
@@ -141,17 +141,17 @@ changes_conflicts!(HidesTheHolder, |conflict: Conflict| match conflict.part {
 struct ChecksAfterwards;
 #[async_trait]
 impl Override for ChecksAfterwards {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
-        let made = |check: &Check| match check {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+        let becomes_true = |check: &Check| match check {
             Check::Exists(id) => {
-                let makes = |write: &Write| matches!(write, Write::Put(..)) && write.id() == id;
-                transaction.writes.iter().any(makes)
+                let creates = |write: &Write| matches!(write, Write::Put(..)) && write.id() == id;
+                transaction.writes.iter().any(creates)
             }
             Check::Absent(_) | Check::At(..) | Check::Unclaimed(_) => false,
         };
         let mut changed = transaction.clone();
-        changed.checks.retain(|check| !made(check));
-        at.store.commit(&changed).await
+        changed.checks.retain(|check| !becomes_true(check));
+        call.store.commit(&changed).await
     }
 }
 
@@ -159,13 +159,13 @@ impl Override for ChecksAfterwards {
 struct LastWriteWins;
 #[async_trait]
 impl Override for LastWriteWins {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         let mut changed = transaction.clone();
         changed.writes.clear();
         for write in &transaction.writes {
             changed.writes.retain(|before| before.id() != write.id());
             changed.writes.push(write.clone());
         }
-        at.store.commit(&changed).await
+        call.store.commit(&changed).await
     }
 }

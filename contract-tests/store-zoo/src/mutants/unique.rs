@@ -1,4 +1,4 @@
-//! Unique values that are shared, never freed, or mistaken for others.
+//! UNIQUE: values that are shared, never freed, or confused with others.
 
 use std::{collections::BTreeMap, sync::Mutex};
 
@@ -13,17 +13,21 @@ use fleetwright_store::{
 };
 
 pub(super) const MUTANTS: &[Mutant] = &[
-    mutant::<TakesFromTheHolder>("UNIQUE-01", "gives a value to who asks last"),
-    mutant::<NeverFrees>("UNIQUE-02", "remembers every holder for ever"),
-    mutant::<LooksBeforeItself>(
-        "UNIQUE-03",
-        "does not see that a transaction gives a value up",
+    mutant::<TakesFromTheHolder>(
+        "UNIQUE-01",
+        "gives a value to the last writer and deletes the holder",
     ),
-    mutant::<NullIsAValue>("UNIQUE-04", "takes nothing for a value"),
-    mutant::<JoinsParts>("UNIQUE-05", "compares the parts joined"),
+    mutant::<NeverFrees>("UNIQUE-02", "never frees a value"),
+    mutant::<IgnoresReleases>(
+        "UNIQUE-03",
+        "ignores that the same transaction frees a value",
+    ),
+    mutant::<NullIsAValue>("UNIQUE-04", "treats null as a value"),
+    mutant::<JoinsParts>("UNIQUE-05", "joins the parts before it compares"),
     mutant::<ComparesAsText>("UNIQUE-05", "compares numbers and texts as text"),
 ];
 
+/// Returns the conflict of a value that another record holds.
 fn taken(id: &RecordId, holder: &RecordId) -> Result<StoreError> {
     let index = IndexName::new("name")?;
     let conflict = Conflict {
@@ -38,38 +42,38 @@ fn taken(id: &RecordId, holder: &RecordId) -> Result<StoreError> {
 struct TakesFromTheHolder;
 #[async_trait]
 impl Override for TakesFromTheHolder {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
-        let answer = at.store.commit(transaction).await;
-        let Err(StoreError::Conflict(conflict)) = &answer else {
-            return answer;
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+        let result = call.store.commit(transaction).await;
+        let Err(StoreError::Conflict(conflict)) = &result else {
+            return result;
         };
         let (Found::HeldBy(key), Part::Write(position)) = (&conflict.found, conflict.part) else {
-            return answer;
+            return result;
         };
         let kind = transaction.writes[position].id().kind.clone();
         let holder = RecordId {
             kind,
             key: key.clone(),
         };
-        at.store.commit(&transaction.clone().delete(holder)).await
+        call.store.commit(&transaction.clone().delete(holder)).await
     }
 }
 
-/// A value that stands for a record is remembered, and refused to others.
-macro_rules! remembers {
-    ($name:ident, $stands_for:expr) => {
+/// Declares a store that remembers the first holder of each text and refuses it to others.
+macro_rules! remembers_holders {
+    ($name:ident, $text_of:expr) => {
         #[derive(Default)]
         struct $name(Mutex<BTreeMap<String, RecordId>>);
         #[async_trait]
         impl Override for $name {
             async fn commit(
                 &self,
-                at: CallContext<'_>,
+                call: CallContext<'_>,
                 transaction: &Transaction,
             ) -> Result<Revision> {
-                let stands_for = $stands_for;
+                let text_of = $text_of;
                 for (id, value) in puts(transaction) {
-                    let Some(text) = stands_for(value) else {
+                    let Some(text) = text_of(value) else {
                         continue;
                     };
                     let Ok(mut held) = self.0.lock() else {
@@ -80,44 +84,44 @@ macro_rules! remembers {
                         return Err(taken(id, holder)?);
                     }
                 }
-                at.store.commit(transaction).await
+                call.store.commit(transaction).await
             }
         }
     };
 }
 
-remembers!(NeverFrees, |value: &Value| value["name"]
+remembers_holders!(NeverFrees, |value: &Value| value["name"]
     .as_str()
     .map(str::to_owned));
-remembers!(NullIsAValue, |value: &Value| value["name"]
+remembers_holders!(NullIsAValue, |value: &Value| value["name"]
     .is_null()
     .then(String::new));
-remembers!(JoinsParts, |value: &Value| {
+remembers_holders!(JoinsParts, |value: &Value| {
     let parts = (value["first"].as_str()?, value["second"].as_str()?);
     Some(format!("{}{}", parts.0, parts.1))
 });
-remembers!(ComparesAsText, |value: &Value| {
+remembers_holders!(ComparesAsText, |value: &Value| {
     let bare = |part: &Value| part.to_string().trim_matches('"').to_owned();
     let (first, second) = (&value["first"], &value["second"]);
     (!first.is_null()).then(|| format!("{}/{}", bare(first), bare(second)))
 });
 
 #[derive(Default)]
-struct LooksBeforeItself;
+struct IgnoresReleases;
 #[async_trait]
-impl Override for LooksBeforeItself {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+impl Override for IgnoresReleases {
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
         for (id, value) in puts(transaction) {
             let Some(name) = value["name"].as_str() else {
                 continue;
             };
             let query = Query::by(id.kind.clone(), IndexName::new("name")?, name);
-            for holder in at.store.list(&query).await?.records {
+            for holder in call.store.list(&query).await?.records {
                 if holder.id != *id {
                     return Err(taken(id, &holder.id)?);
                 }
             }
         }
-        at.store.commit(transaction).await
+        call.store.commit(transaction).await
     }
 }

@@ -1,4 +1,4 @@
-//! Watches with gaps, doubles and silence.
+//! WATCH: watches that lose, repeat or delay commits.
 
 use std::{
     collections::BTreeMap,
@@ -14,31 +14,28 @@ use fleetwright_store::{
 };
 
 pub(super) const MUTANTS: &[Mutant] = &[
-    mutant::<LosesDeletes>("WATCH-01", "does not show deletes"),
-    mutant::<ForgetsTheDeleted>("WATCH-01", "does not say how a deleted record was"),
-    mutant::<ShowsTheLatest>("WATCH-01", "shows every record as it is now"),
-    mutant::<NeverWakes>("WATCH-02", "does not wake who waits"),
-    mutant::<BeginsAtInsteadOfAfter>("WATCH-03", "shows the last commit again"),
-    mutant::<ShowsAllKinds>("WATCH-04", "does not look at the interest"),
-    mutant::<StandsStill>(
-        "WATCH-04",
-        "stays where it is while nothing of interest comes",
-    ),
-    mutant::<KnowsNoKinds>("WATCH-04", "waits for ever for a kind that is not there"),
-    mutant::<SkipsTheCompacted>(
+    mutant::<LosesDeletes>("WATCH-01", "does not return deletes"),
+    mutant::<DropsDeletedValue>("WATCH-01", "does not return the value of a deleted record"),
+    mutant::<ReturnsNewestValue>("WATCH-01", "returns the newest value in every change"),
+    mutant::<NeverWakes>("WATCH-02", "does not wake a waiting watch"),
+    mutant::<StartsAtInsteadOfAfter>("WATCH-03", "returns the last commit again"),
+    mutant::<ReturnsAllKinds>("WATCH-04", "ignores the interest"),
+    mutant::<StaysInPlace>("WATCH-04", "does not advance over commits of other kinds"),
+    mutant::<AcceptsUnknownKinds>("WATCH-04", "waits forever for a kind that is not declared"),
+    mutant::<SkipsCompacted>(
         "WATCH-05",
-        "begins behind what is compacted and says nothing",
+        "starts after the compacted commits without an error",
     ),
-    mutant::<CompactsRecords>("WATCH-05", "cannot compact by parts"),
-    mutant::<WaitsForTheFuture>("WATCH-06", "takes a revision of the future for now"),
-    mutant::<OwnCommitsOnly>("WATCH-07", "shows the commits of its own handle"),
-    mutant::<TakesOutBeforeHandingOver>("WATCH-08", "loses what a dropped call had taken"),
+    mutant::<CompactsEverything>("WATCH-05", "compacts everything, whatever the revision"),
+    mutant::<AcceptsFutureRevision>("WATCH-06", "treats a future revision as the current one"),
+    mutant::<OwnCommitsOnly>("WATCH-07", "returns only the commits of its own handle"),
+    mutant::<AdvancesBeforeReturning>("WATCH-08", "loses the commit of a dropped call"),
     mutant::<LosesSome>("WATCH-09", "loses one of ten commits"),
-    mutant::<DoublesSome>("WATCH-09", "shows one of ten commits twice"),
-    mutant::<SkipsWhenSlow>("WATCH-10", "goes on behind a gap and says nothing"),
+    mutant::<RepeatsSome>("WATCH-09", "returns one of ten commits twice"),
+    mutant::<SkipsWhenSlow>("WATCH-10", "continues after a gap without an error"),
 ];
 
-/// The commits are changed on their way out.
+/// Declares a store that changes each batch before a watch returns it.
 macro_rules! changes_batches {
     ($name:ident, $change:expr) => {
         #[derive(Default)]
@@ -47,11 +44,11 @@ macro_rules! changes_batches {
         impl Override for $name {
             async fn batch(
                 &self,
-                at: CallContext<'_>,
+                call: CallContext<'_>,
                 after: Revision,
-                of: &Interest,
+                interest: &Interest,
             ) -> Result<Batch> {
-                let mut batch = next_batch(at, after, of).await?;
+                let mut batch = next_batch(call, after, interest).await?;
                 let change = $change;
                 change(&mut batch);
                 Ok(batch)
@@ -67,7 +64,7 @@ changes_batches!(LosesDeletes, |batch: &mut Batch| {
             .retain(|change| matches!(change, Change::Put(_)));
     }
 });
-changes_batches!(ForgetsTheDeleted, |batch: &mut Batch| {
+changes_batches!(DropsDeletedValue, |batch: &mut Batch| {
     for change in batch
         .commits
         .iter_mut()
@@ -81,24 +78,29 @@ changes_batches!(ForgetsTheDeleted, |batch: &mut Batch| {
 changes_batches!(LosesSome, |batch: &mut Batch| {
     batch.commits.retain(|commit| commit.revision.0 % 10 != 7);
 });
-changes_batches!(DoublesSome, |batch: &mut Batch| {
+changes_batches!(RepeatsSome, |batch: &mut Batch| {
     if batch.through.0 % 10 == 7 {
         batch.commits.extend(batch.commits.clone());
     }
 });
 
 #[derive(Default)]
-struct ShowsTheLatest;
+struct ReturnsNewestValue;
 #[async_trait]
-impl Override for ShowsTheLatest {
-    async fn batch(&self, at: CallContext<'_>, after: Revision, of: &Interest) -> Result<Batch> {
-        let mut batch = next_batch(at, after, of).await?;
+impl Override for ReturnsNewestValue {
+    async fn batch(
+        &self,
+        call: CallContext<'_>,
+        after: Revision,
+        interest: &Interest,
+    ) -> Result<Batch> {
+        let mut batch = next_batch(call, after, interest).await?;
         for change in batch
             .commits
             .iter_mut()
             .flat_map(|commit| &mut commit.changes)
         {
-            if let Some(now) = at.store.get(change.id()).await? {
+            if let Some(now) = call.store.get(change.id()).await? {
                 *change = Change::Put(Record { ..now });
             }
         }
@@ -110,49 +112,64 @@ impl Override for ShowsTheLatest {
 struct NeverWakes;
 #[async_trait]
 impl Override for NeverWakes {
-    async fn batch(&self, at: CallContext<'_>, after: Revision, of: &Interest) -> Result<Batch> {
-        if at.store.head().await? <= after {
+    async fn batch(
+        &self,
+        call: CallContext<'_>,
+        after: Revision,
+        interest: &Interest,
+    ) -> Result<Batch> {
+        if call.store.head().await? <= after {
             std::future::pending::<()>().await;
         }
-        next_batch(at, after, of).await
+        next_batch(call, after, interest).await
     }
 }
 
 #[derive(Default)]
-struct BeginsAtInsteadOfAfter(Mutex<BTreeMap<Revision, ()>>);
+struct StartsAtInsteadOfAfter(Mutex<BTreeMap<Revision, ()>>);
 #[async_trait]
-impl Override for BeginsAtInsteadOfAfter {
-    async fn batch(&self, at: CallContext<'_>, after: Revision, of: &Interest) -> Result<Batch> {
-        let is_first = {
-            let mut begun = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            begun.insert(after, ()).is_none()
+impl Override for StartsAtInsteadOfAfter {
+    async fn batch(
+        &self,
+        call: CallContext<'_>,
+        after: Revision,
+        interest: &Interest,
+    ) -> Result<Batch> {
+        let is_first_call = {
+            let mut started = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            started.insert(after, ()).is_none()
         };
-        let from = if is_first {
+        let from = if is_first_call {
             after.0.saturating_sub(1)
         } else {
             after.0
         };
-        next_batch(at, Revision(from), of).await
+        next_batch(call, Revision(from), interest).await
     }
 }
 
 #[derive(Default)]
-struct ShowsAllKinds;
+struct ReturnsAllKinds;
 #[async_trait]
-impl Override for ShowsAllKinds {
-    async fn batch(&self, at: CallContext<'_>, after: Revision, _: &Interest) -> Result<Batch> {
-        next_batch(at, after, &Interest::all()).await
+impl Override for ReturnsAllKinds {
+    async fn batch(&self, call: CallContext<'_>, after: Revision, _: &Interest) -> Result<Batch> {
+        next_batch(call, after, &Interest::all()).await
     }
 }
 
 #[derive(Default)]
-struct StandsStill;
+struct StaysInPlace;
 #[async_trait]
-impl Override for StandsStill {
-    async fn batch(&self, at: CallContext<'_>, after: Revision, of: &Interest) -> Result<Batch> {
+impl Override for StaysInPlace {
+    async fn batch(
+        &self,
+        call: CallContext<'_>,
+        after: Revision,
+        interest: &Interest,
+    ) -> Result<Batch> {
         let mut through = after;
         loop {
-            let batch = next_batch(at, through, of).await?;
+            let batch = next_batch(call, through, interest).await?;
             if !batch.commits.is_empty() {
                 return Ok(batch);
             }
@@ -162,50 +179,55 @@ impl Override for StandsStill {
 }
 
 #[derive(Default)]
-struct KnowsNoKinds;
+struct AcceptsUnknownKinds;
 #[async_trait]
-impl Override for KnowsNoKinds {
-    async fn can_watch(&self, at: CallContext<'_>, after: Revision, _: &Interest) -> Result<()> {
-        at.store.watch(after, Interest::all()).await.map(|_| ())
+impl Override for AcceptsUnknownKinds {
+    async fn can_watch(&self, call: CallContext<'_>, after: Revision, _: &Interest) -> Result<()> {
+        call.store.watch(after, Interest::all()).await.map(|_| ())
     }
 }
 
-/// The oldest revision to watch from, if this one is too old.
-async fn oldest(at: CallContext<'_>, after: Revision) -> Revision {
-    match at.store.watch(after, Interest::all()).await {
+/// Returns the revision, or the oldest one to watch from if it is compacted.
+async fn oldest(call: CallContext<'_>, after: Revision) -> Revision {
+    match call.store.watch(after, Interest::all()).await {
         Err(StoreError::Compacted { oldest, .. }) => oldest,
         Ok(_) | Err(_) => after,
     }
 }
 
 #[derive(Default)]
-struct SkipsTheCompacted;
+struct SkipsCompacted;
 #[async_trait]
-impl Override for SkipsTheCompacted {
+impl Override for SkipsCompacted {
     async fn can_watch(&self, _: CallContext<'_>, _: Revision, _: &Interest) -> Result<()> {
         Ok(())
     }
-    async fn batch(&self, at: CallContext<'_>, after: Revision, of: &Interest) -> Result<Batch> {
-        next_batch(at, oldest(at, after).await, of).await
+    async fn batch(
+        &self,
+        call: CallContext<'_>,
+        after: Revision,
+        interest: &Interest,
+    ) -> Result<Batch> {
+        next_batch(call, oldest(call, after).await, interest).await
     }
 }
 
 #[derive(Default)]
-struct CompactsRecords;
+struct CompactsEverything;
 #[async_trait]
-impl Override for CompactsRecords {
-    async fn compact(&self, at: CallContext<'_>, _: Revision) -> Result<()> {
-        at.store.compact(Revision(u64::MAX)).await
+impl Override for CompactsEverything {
+    async fn compact(&self, call: CallContext<'_>, _: Revision) -> Result<()> {
+        call.store.compact(Revision(u64::MAX)).await
     }
 }
 
 #[derive(Default)]
-struct WaitsForTheFuture;
+struct AcceptsFutureRevision;
 #[async_trait]
-impl Override for WaitsForTheFuture {
-    async fn can_watch(&self, at: CallContext<'_>, after: Revision, _: &Interest) -> Result<()> {
-        let after = after.min(at.store.head().await?);
-        at.store.watch(after, Interest::all()).await.map(|_| ())
+impl Override for AcceptsFutureRevision {
+    async fn can_watch(&self, call: CallContext<'_>, after: Revision, _: &Interest) -> Result<()> {
+        let after = after.min(call.store.head().await?);
+        call.store.watch(after, Interest::all()).await.map(|_| ())
     }
 }
 
@@ -213,29 +235,39 @@ impl Override for WaitsForTheFuture {
 struct OwnCommitsOnly(Mutex<BTreeMap<Revision, usize>>);
 #[async_trait]
 impl Override for OwnCommitsOnly {
-    async fn commit(&self, at: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
-        let revision = at.store.commit(transaction).await?;
-        let mut by = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        by.insert(revision, at.handle);
+    async fn commit(&self, call: CallContext<'_>, transaction: &Transaction) -> Result<Revision> {
+        let revision = call.store.commit(transaction).await?;
+        let mut handles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        handles.insert(revision, call.handle);
         Ok(revision)
     }
-    async fn batch(&self, at: CallContext<'_>, after: Revision, of: &Interest) -> Result<Batch> {
-        let mut batch = next_batch(at, after, of).await?;
-        let by = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    async fn batch(
+        &self,
+        call: CallContext<'_>,
+        after: Revision,
+        interest: &Interest,
+    ) -> Result<Batch> {
+        let mut batch = next_batch(call, after, interest).await?;
+        let handles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         batch
             .commits
-            .retain(|commit| by.get(&commit.revision) == Some(&at.handle));
+            .retain(|commit| handles.get(&commit.revision) == Some(&call.handle));
         Ok(batch)
     }
 }
 
 #[derive(Default)]
-struct TakesOutBeforeHandingOver(Mutex<Revision>);
+struct AdvancesBeforeReturning(Mutex<Revision>);
 #[async_trait]
-impl Override for TakesOutBeforeHandingOver {
-    async fn batch(&self, at: CallContext<'_>, _: Revision, of: &Interest) -> Result<Batch> {
-        let taken = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let batch = next_batch(at, taken, of).await?;
+impl Override for AdvancesBeforeReturning {
+    async fn batch(
+        &self,
+        call: CallContext<'_>,
+        _: Revision,
+        interest: &Interest,
+    ) -> Result<Batch> {
+        let position = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let batch = next_batch(call, position, interest).await?;
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = batch.through;
         tokio::task::yield_now().await;
         Ok(batch)
@@ -246,7 +278,12 @@ impl Override for TakesOutBeforeHandingOver {
 struct SkipsWhenSlow;
 #[async_trait]
 impl Override for SkipsWhenSlow {
-    async fn batch(&self, at: CallContext<'_>, after: Revision, of: &Interest) -> Result<Batch> {
-        next_batch(at, oldest(at, after).await, of).await
+    async fn batch(
+        &self,
+        call: CallContext<'_>,
+        after: Revision,
+        interest: &Interest,
+    ) -> Result<Batch> {
+        next_batch(call, oldest(call, after).await, interest).await
     }
 }

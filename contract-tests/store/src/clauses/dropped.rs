@@ -1,4 +1,7 @@
-//! Calls that are dropped: all or nothing, and the store goes on.
+//! DROP: commits whose future is dropped are carried out as a whole or not at all.
+//!
+//! Each round polls a commit a little longer before it drops it, so that the drop happens at a different
+//! point of the store's work.
 
 use std::{future::Future, task::Poll, time::Duration};
 
@@ -11,7 +14,7 @@ use crate::{
 };
 use fleetwright_store::Transaction;
 
-/// How often a call is polled before it is dropped, at the most.
+/// The largest number of polls before a call is dropped.
 const POLLS: u64 = 12;
 
 /// DROP-01: a store must commit all of a transaction or nothing when its call is dropped at any
@@ -19,35 +22,36 @@ const POLLS: u64 = 12;
 ///
 /// A client that disconnects must not leave half an instance.
 pub(crate) async fn drop_01_dropped_commit_is_all_or_nothing(cx: &Context) -> Outcome {
-    let mut ended = 0;
+    let mut completed = 0;
     for polls in 0..POLLS {
         let marker = json!({"round": polls});
         let transaction = Transaction::new()
             .put(thing("a")?, marker.clone())
             .put(thing("b")?, marker.clone())
             .put(thing(&format!("c-{polls}"))?, marker);
-        ended += u64::from(ends_within(polls, cx.store().commit(&transaction)).await);
-        is_whole(cx, polls).await?;
+        completed += u64::from(completes_within(polls, cx.store().commit(&transaction)).await);
+        require_no_partial_commit(cx, polls).await?;
     }
-    // What was dropped early may still come; behind a commit that is acknowledged nothing is on its way.
-    cx.mark().await?;
-    is_whole(cx, POLLS).await?;
-    let shown = cx.shown_after(fleetwright_store::Revision::ZERO).await?;
-    let halves: Vec<_> = shown
+    // A dropped commit may still be carried out. Once a later commit is acknowledged, it is not.
+    cx.commit_marker().await?;
+    require_no_partial_commit(cx, POLLS).await?;
+    let received = cx.commits_after(fleetwright_store::Revision::ZERO).await?;
+    let partial: Vec<_> = received
         .iter()
         .filter(|commit| ![1, 3].contains(&commit.changes.len()))
         .collect();
-    require(halves.is_empty(), || {
-        format!("transactions of three writes are shown as {halves:?}")
+    require(partial.is_empty(), || {
+        format!("the watch returned parts of transactions of three writes: {partial:?}")
     })?;
-    require(shown.len() as u64 > ended, || {
-        format!("{ended} commits ended, and shown are {shown:?}")
+    require(received.len() as u64 > completed, || {
+        format!("{completed} commits were acknowledged, and the watch returned {received:?}")
     })?;
     Ok(Pass::Held)
 }
 
-/// Polls a call so often, with time to get on in between, and drops it; tells whether it ended.
-async fn ends_within<T>(polls: u64, call: impl Future<Output = T>) -> bool {
+/// Polls a call up to `polls` times, with 200 microseconds in between, and drops it. Returns whether it
+/// completed.
+async fn completes_within<T>(polls: u64, call: impl Future<Output = T>) -> bool {
     let mut call = Box::pin(call);
     for _ in 0..polls {
         let polled = std::future::poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await;
@@ -59,8 +63,9 @@ async fn ends_within<T>(polls: u64, call: impl Future<Output = T>) -> bool {
     false
 }
 
-/// One page is of one moment: a and b are of the same round, and that round's third record is there.
-async fn is_whole(cx: &Context, round: u64) -> Result<(), Failure> {
+/// Requires that `a` and `b` are of the same round and that this round's third record exists. One page is
+/// from one moment, so this holds at any time.
+async fn require_no_partial_commit(cx: &Context, round: u64) -> Result<(), Failure> {
     let page = cx.page(&all_things()?).await?;
     let value = |key: &str| {
         let found = page

@@ -1,15 +1,21 @@
-//! Pages: stable under writes, with cursors that outlive records and handles.
+//! PAGE: pages are stable while others write, and cursors outlive records and handles.
+//!
+//! Most clauses run twice, on a list of all records and on a list by index, because stores usually have one
+//! code path for each.
 
 use serde_json::json;
 
-use super::record::is_invalid;
+use super::record::require_invalid;
 use crate::{
     Context, Failure, Outcome, Pass,
-    context::{all_things, by, keys_of, kind, other, revisions, same_keys, set, thing},
+    context::{
+        all_things, keys_of, kind, other, require_keys, revisions, thing, things_by, unique_keys,
+    },
     require,
 };
 use fleetwright_store::{Cursor, Page, Query, Transaction, limits::MAX_PAGE};
 
+/// Creates records of one group in one transaction.
 async fn fill(cx: &Context, keys: &[&str]) -> Result<(), Failure> {
     let transaction = keys
         .iter()
@@ -20,11 +26,12 @@ async fn fill(cx: &Context, keys: &[&str]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Returns the cursor of a page that is not the last.
 fn cursor_of(page: &Page) -> Result<Cursor, Failure> {
     let next = page.next.clone();
     next.ok_or_else(|| {
         Failure::violated(format!(
-            "there are more, and a page has no cursor: {page:?}"
+            "there are more records, and the page has no cursor: {page:?}"
         ))
     })
 }
@@ -35,20 +42,20 @@ fn cursor_of(page: &Page) -> Result<Cursor, Failure> {
 /// The page size affects speed, not meaning.
 pub(crate) async fn page_01_every_record_once_in_order(cx: &Context) -> Outcome {
     let keys = ["A", "B", "a", "a ", "a/", "aa", "b", "ä", "\u{1f980}"];
-    let mut mixed = keys;
-    mixed.reverse();
-    mixed.swap(0, 4);
-    fill(cx, &mixed).await?;
-    cx.mark().await?;
+    let mut shuffled = keys;
+    shuffled.reverse();
+    shuffled.swap(0, 4);
+    fill(cx, &shuffled).await?;
+    cx.commit_marker().await?;
     for limit in [1, 2, 3, 8, 9, 10, u32::MAX] {
         let query = all_things()?.limit(limit);
-        same_keys(
+        require_keys(
             &format!("in pages of {limit}"),
             &cx.keys(&query).await?,
             &keys,
         )?;
-        let query = by("group", "g")?.limit(limit);
-        same_keys(
+        let query = things_by("group", "g")?.limit(limit);
+        require_keys(
             &format!("by index in pages of {limit}"),
             &cx.keys(&query).await?,
             &keys,
@@ -62,13 +69,13 @@ pub(crate) async fn page_01_every_record_once_in_order(cx: &Context) -> Outcome 
 ///
 /// A monitor that misses a server takes it for lost.
 pub(crate) async fn page_02_concurrent_writes_lose_nothing(cx: &Context) -> Outcome {
-    for query in [all_things()?.limit(2), by("group", "g")?.limit(2)] {
+    for query in [all_things()?.limit(2), things_by("group", "g")?.limit(2)] {
         let stable = ["b", "d", "f", "h", "j", "l"];
         fill(cx, &stable).await?;
         fill(cx, &["a", "c", "e"]).await?;
-        let mut seen = Vec::new();
+        let mut listed = Vec::new();
         let mut page = cx.page(&query).await?;
-        let mut traffic = [
+        let mut changes = [
             ("aa", "a"),
             ("ba", "c"),
             ("k", "e"),
@@ -77,21 +84,21 @@ pub(crate) async fn page_02_concurrent_writes_lose_nothing(cx: &Context) -> Outc
         ]
         .into_iter();
         loop {
-            seen.extend(keys_of(&page));
-            if let Some((comes, goes)) = traffic.next() {
-                cx.delete(goes).await?;
-                fill(cx, &[comes]).await?;
-                cx.put("d", json!({"group": "g", "again": comes})).await?;
+            listed.extend(keys_of(&page));
+            if let Some((created, deleted)) = changes.next() {
+                cx.delete(deleted).await?;
+                fill(cx, &[created]).await?;
+                cx.put("d", json!({"group": "g", "round": created})).await?;
             }
             let Some(cursor) = page.next.take() else {
                 break;
             };
             page = cx.page(&query.clone().after(cursor)).await?;
         }
-        let once = seen.len() == set(&seen).len();
-        let complete = stable.iter().all(|key| set(&seen).contains(key));
-        require(once && complete, || {
-            format!("{stable:?} were there throughout; seen: {seen:?}")
+        let no_duplicate = listed.len() == unique_keys(&listed).len();
+        let complete = stable.iter().all(|key| unique_keys(&listed).contains(key));
+        require(no_duplicate && complete, || {
+            format!("{stable:?} existed during the whole list; listed: {listed:?}")
         })?;
     }
     Ok(Pass::Held)
@@ -103,26 +110,30 @@ pub(crate) async fn page_02_concurrent_writes_lose_nothing(cx: &Context) -> Outc
 /// A caller behind a load balancer requests the next page from another replica.
 pub(crate) async fn page_03_cursor_outlives_its_record(cx: &Context) -> Outcome {
     fill(cx, &["a", "b", "c", "d"]).await?;
-    for (query, gone) in [
+    for (query, deleted) in [
         (all_things()?.limit(1), "a"),
-        (by("group", "g")?.limit(1), "b"),
+        (things_by("group", "g")?.limit(1), "b"),
     ] {
         let page = cx.page(&query).await?;
-        same_keys("the first page", &keys_of(&page), &[gone])?;
+        require_keys("the first page", &keys_of(&page), &[deleted])?;
         let cursor = Cursor::from_text(cursor_of(&page)?.as_str());
-        cx.delete(gone).await?;
+        cx.delete(deleted).await?;
         let rest = query.limit(10).after(cursor);
-        let wanted = if gone == "a" {
+        let wanted = if deleted == "a" {
             &["b", "c", "d"][..]
         } else {
             &["c", "d"]
         };
-        same_keys("what follows", &cx.keys(&rest).await?, wanted)?;
-        let another = cx.another().await?;
-        let there = another.list(&rest).await;
-        let there =
-            there.map_err(|error| Failure::call_failed("a list on another handle", &error))?;
-        same_keys("what follows on another handle", &keys_of(&there), wanted)?;
+        require_keys("the rest after the cursor", &cx.keys(&rest).await?, wanted)?;
+        let another = cx.open_another().await?;
+        let page = another.list(&rest).await;
+        let page =
+            page.map_err(|error| Failure::call_failed("a list on another handle", &error))?;
+        require_keys(
+            "the rest after the cursor, on another handle",
+            &keys_of(&page),
+            wanted,
+        )?;
     }
     Ok(Pass::Held)
 }
@@ -132,21 +143,21 @@ pub(crate) async fn page_03_cursor_outlives_its_record(cx: &Context) -> Outcome 
 /// Continuing at another place loses records silently.
 pub(crate) async fn page_04_foreign_cursor_is_refused(cx: &Context) -> Outcome {
     fill(cx, &["a", "b"]).await?;
-    let of_all = cursor_of(&cx.page(&all_things()?.limit(1)).await?)?;
-    let of_group = cursor_of(&cx.page(&by("group", "g")?.limit(1)).await?)?;
-    let wrong = [
-        by("group", "g")?.after(of_all.clone()),
-        Query::all(kind("other")?).after(of_all),
-        all_things()?.after(of_group.clone()),
-        by("group", "h")?.after(of_group.clone()),
-        by("tag", "g")?.after(of_group),
+    let cursor_of_all = cursor_of(&cx.page(&all_things()?.limit(1)).await?)?;
+    let cursor_of_group = cursor_of(&cx.page(&things_by("group", "g")?.limit(1)).await?)?;
+    let invalid = [
+        things_by("group", "g")?.after(cursor_of_all.clone()),
+        Query::all(kind("other")?).after(cursor_of_all),
+        all_things()?.after(cursor_of_group.clone()),
+        things_by("group", "h")?.after(cursor_of_group.clone()),
+        things_by("tag", "g")?.after(cursor_of_group),
         all_things()?.after(Cursor::from_text("")),
         all_things()?.after(Cursor::from_text("b")),
         all_things()?.after(Cursor::from_text("'; DROP TABLE records; --")),
         all_things()?.after(Cursor::from_text("e30")),
     ];
-    for query in wrong {
-        is_invalid(&format!("{query:?}"), &cx.store().list(&query).await)?;
+    for query in invalid {
+        require_invalid(&format!("{query:?}"), &cx.store().list(&query).await)?;
     }
     Ok(Pass::Held)
 }
@@ -155,28 +166,31 @@ pub(crate) async fn page_04_foreign_cursor_is_refused(cx: &Context) -> Outcome {
 /// commits and no earlier ones.
 ///
 /// Every controller starts with a list and then a watch; a gap between the two is a change that is
-/// never seen.
+/// never listed.
 pub(crate) async fn page_05_page_has_its_revision(cx: &Context) -> Outcome {
     let empty = cx.page(&all_things()?).await?.revision;
     let head = cx.head().await?;
     require(empty == head, || {
-        format!("a page of nothing is of {empty}, the store at {head}")
+        format!("the page of an empty store has revision {empty}, the store {head}")
     })?;
     fill(cx, &["a", "b", "c"]).await?;
     cx.commit(Transaction::new().put(other("x")?, json!({})))
         .await?;
     let first = cx.page(&all_things()?.limit(2)).await?;
     let later = cx.put("d", json!({})).await?;
-    let shown = cx.shown_after(first.revision).await?;
-    require(revisions(&shown) == [later], || {
+    let received = cx.commits_after(first.revision).await?;
+    require(revisions(&received) == [later], || {
         format!(
-            "after a page at {} came {later}, and shown is {shown:?}",
+            "after a page at {} followed {later}, and the watch returned {received:?}",
             first.revision
         )
     })?;
     let second = cx.page(&all_things()?.after(cursor_of(&first)?)).await?;
     require(second.revision > later, || {
-        format!("a page at {} was read after {later}", second.revision)
+        format!(
+            "a page has revision {} and was read after {later}",
+            second.revision
+        )
     })?;
     Ok(Pass::Held)
 }
@@ -187,7 +201,7 @@ pub(crate) async fn page_05_page_has_its_revision(cx: &Context) -> Outcome {
 /// A caller with little memory must not get more, and must know when to stop.
 pub(crate) async fn page_06_page_size_is_respected(cx: &Context) -> Outcome {
     fill(cx, &["a", "b", "c"]).await?;
-    for query in [all_things()?, by("group", "g")?] {
+    for query in [all_things()?, things_by("group", "g")?] {
         for (limit, wanted, more) in [
             (1, 1, true),
             (2, 2, true),
@@ -200,7 +214,10 @@ pub(crate) async fn page_06_page_size_is_respected(cx: &Context) -> Outcome {
                 format!("3 records in pages of {limit}: {count} on the first, cursor: {has_cursor}")
             })?;
         }
-        is_invalid("a page of none", &cx.store().list(&query.limit(0)).await)?;
+        require_invalid(
+            "a page of zero records",
+            &cx.store().list(&query.limit(0)).await,
+        )?;
     }
     Ok(Pass::Held)
 }

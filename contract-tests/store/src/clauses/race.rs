@@ -1,4 +1,7 @@
-//! Many at once: nothing lost, one winner, no read of the past.
+//! RACE: many writers at the same time, through two handles.
+//!
+//! The clauses look for lost increments, two winners of a unique value, and reads that miss an acknowledged
+//! commit.
 
 use std::sync::Arc;
 
@@ -6,18 +9,19 @@ use serde_json::{Value, json};
 
 use crate::{
     Context, Failure, Outcome, Pass,
-    context::{all_things, by, keys_of, same_keys, thing},
+    context::{all_things, keys_of, require_keys, thing, things_by},
     require,
 };
 use fleetwright_store::{Found, RecordId, Result, Revision, Store, StoreExt, Transaction};
 
-const RACERS: usize = 8;
+/// The number of concurrent writers.
+const WRITERS: usize = 8;
 
-/// Handles for the racers, by turns.
+/// Returns one handle for each writer, alternating between two.
 async fn handles(cx: &Context) -> Result<Vec<Arc<dyn Store>>, Failure> {
-    let another = cx.another().await?;
+    let another = cx.open_another().await?;
     let pair = [Arc::clone(cx.store()), another];
-    Ok(pair.into_iter().cycle().take(RACERS).collect())
+    Ok(pair.into_iter().cycle().take(WRITERS).collect())
 }
 
 /// RACE-01: a store must lose no increment of a counter that many writers increase by
@@ -25,29 +29,30 @@ async fn handles(cx: &Context) -> Result<Vec<Arc<dyn Store>>, Failure> {
 ///
 /// A lost increment is a quota that does not hold.
 pub(crate) async fn race_01_no_increment_is_lost(cx: &Context) -> Outcome {
-    const EACH: u64 = 8;
+    const INCREMENTS: u64 = 8;
     let id = thing("counter")?;
-    let mut racers = Vec::new();
+    let mut writers = Vec::new();
     for store in handles(cx).await? {
-        racers.push(tokio::spawn(increment(store, id.clone(), EACH)));
+        writers.push(tokio::spawn(increment(store, id.clone(), INCREMENTS)));
     }
-    for racer in racers {
-        let done = cx.in_time("the end of a racer", racer).await?;
+    for writer in writers {
+        let done = cx.within_budget("a concurrent writer", writer).await?;
         let done = done.map_err(|error| Failure::KitError(error.to_string()))?;
         done.map_err(|error| Failure::call_failed("an increment", &error))?;
     }
-    let wanted = RACERS as u64 * EACH;
+    let wanted = WRITERS as u64 * INCREMENTS;
     let found = cx.get(&id).await?.and_then(|record| record.value.as_u64());
     require(found == Some(wanted), || {
-        format!("{wanted} increments come to {found:?}")
+        format!("the counter is {found:?} after {wanted} increments")
     })?;
-    let shown = cx.shown_after(Revision::ZERO).await?.len() as u64;
-    require(shown == wanted, || {
-        format!("{wanted} increments are {shown} commits")
+    let commits = cx.commits_after(Revision::ZERO).await?.len() as u64;
+    require(commits == wanted, || {
+        format!("{wanted} increments are {commits} commits")
     })?;
     Ok(Pass::Held)
 }
 
+/// Increments a counter by compare-and-set, with retries.
 async fn increment(store: Arc<dyn Store>, id: RecordId, times: u64) -> Result<()> {
     for _ in 0..times {
         store
@@ -66,33 +71,37 @@ async fn increment(store: Arc<dyn Store>, id: RecordId, times: u64) -> Result<()
 pub(crate) async fn race_02_one_writer_gets_a_unique_value(cx: &Context) -> Outcome {
     for round in 0..4 {
         let name = format!("name-{round}");
-        let mut racers = Vec::new();
+        let mut writers = Vec::new();
         for (number, store) in handles(cx).await?.into_iter().enumerate() {
             let id = thing(&format!("{round}-{number}"))?;
             let claim = Transaction::new().create(id.clone(), json!({"name": name}));
-            racers.push(tokio::spawn(
+            writers.push(tokio::spawn(
                 async move { (id, store.commit(&claim).await) },
             ));
         }
-        let (mut winners, mut told) = (Vec::new(), Vec::new());
-        for racer in racers {
-            let ended = cx.in_time("the end of a racer", racer).await?;
-            let (id, answer) = ended.map_err(|error| Failure::KitError(error.to_string()))?;
-            match answer {
+        let (mut winners, mut conflicts) = (Vec::new(), Vec::new());
+        for writer in writers {
+            let joined = cx.within_budget("a concurrent writer", writer).await?;
+            let (id, result) = joined.map_err(|error| Failure::KitError(error.to_string()))?;
+            match result {
                 Ok(_) => winners.push(id.key.to_string()),
-                Err(error) => told.push(error.conflict().map(|conflict| conflict.found.clone())),
+                Err(error) => {
+                    conflicts.push(error.conflict().map(|conflict| conflict.found.clone()));
+                }
             }
         }
-        require(winners.len() == 1, || format!("{winners:?} all won {name}"))?;
+        require(winners.len() == 1, || {
+            format!("exactly one writer must get {name}, and {winners:?} did")
+        })?;
         let winner = thing(&winners[0])?.key;
         let wanted = Some(Found::HeldBy(winner));
-        require(told.iter().all(|found| *found == wanted), || {
-            format!("{winners:?} won, and the others are told {told:?}")
+        require(conflicts.iter().all(|found| *found == wanted), || {
+            format!("{winners:?} won, and the others got {conflicts:?}")
         })?;
         let winners: Vec<_> = winners.iter().map(String::as_str).collect();
-        same_keys(
+        require_keys(
             "by name",
-            &cx.keys(&by("name", name.as_str())?).await?,
+            &cx.keys(&things_by("name", name.as_str())?).await?,
             &winners,
         )?;
     }
@@ -107,30 +116,30 @@ pub(crate) async fn race_03_acknowledged_commit_is_visible(cx: &Context) -> Outc
     let handles = handles(cx).await?;
     let pairs = handles.iter().zip(handles.iter().skip(1));
     let id = thing("a")?;
-    for (number, (writes, reads)) in pairs.enumerate() {
+    for (number, (writer, reader)) in pairs.enumerate() {
         let value = json!({"group": format!("g{number}")});
-        let answer = writes
+        let result = writer
             .commit(&Transaction::new().put(id.clone(), value.clone()))
             .await;
-        let revision = answer.map_err(|error| Failure::call_failed("a commit", &error))?;
+        let revision = result.map_err(|error| Failure::call_failed("a commit", &error))?;
         let failed = |error| Failure::call_failed("a read on another handle", &error);
-        let found = reads.get(&id).await.map_err(failed)?;
+        let found = reader.get(&id).await.map_err(failed)?;
         let found = found.map(|record| (record.revision, record.value));
         require(found == Some((revision, value.clone())), || {
-            format!("{value} is acknowledged at {revision}, and another handle gets {found:?}")
+            format!("{value} is acknowledged at {revision}, and another handle returned {found:?}")
         })?;
-        let head = reads.head().await.map_err(failed)?;
+        let head = reader.head().await.map_err(failed)?;
         require(head == revision, || {
-            format!("{revision} is acknowledged, the head is {head}")
+            format!("{revision} is acknowledged, and the head of another handle is {head}")
         })?;
-        let page = reads
-            .list(&by("group", format!("g{number}"))?)
+        let page = reader
+            .list(&things_by("group", format!("g{number}"))?)
             .await
             .map_err(failed)?;
-        same_keys("by index on another handle", &keys_of(&page), &["a"])?;
-        let page = reads.list(&all_things()?).await.map_err(failed)?;
+        require_keys("by index on another handle", &keys_of(&page), &["a"])?;
+        let page = reader.list(&all_things()?).await.map_err(failed)?;
         require(page.revision == revision && page.records.len() == 1, || {
-            format!("{revision} is acknowledged, and another handle lists {page:?}")
+            format!("{revision} is acknowledged, and another handle listed {page:?}")
         })?;
     }
     Ok(Pass::Held)

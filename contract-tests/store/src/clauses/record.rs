@@ -1,10 +1,13 @@
-//! Single records: kept exactly, told apart exactly, versioned.
+//! RECORD: single records are stored exactly, distinguished exactly, and versioned.
+//!
+//! The values and keys are the ones that a real database gets wrong: large integers, denormal floats, nulls,
+//! control characters, keys that differ in case or in their last byte.
 
 use serde_json::{Value, json};
 
 use crate::{
     Context, Failure, Outcome, Pass,
-    context::{all_things, by, kind, other, same_keys, thing, wrong},
+    context::{all_things, kind, other, require_keys, thing, things_by, valid},
     require,
 };
 use fleetwright_store::{
@@ -21,7 +24,7 @@ pub(crate) async fn record_01_absent_record_is_none(cx: &Context) -> Outcome {
     for id in [thing("a")?, thing("abc")?, thing("aB")?, other("ab")?] {
         let found = cx.get(&id).await?;
         require(found.is_none(), || {
-            format!("get of {id}, which is not there: {found:?}")
+            format!("get of {id}, which does not exist, returned {found:?}")
         })?;
     }
     Ok(Pass::Held)
@@ -32,7 +35,7 @@ pub(crate) async fn record_01_absent_record_is_none(cx: &Context) -> Outcome {
 ///
 /// A controller compares what it reads with what it wrote; a rounded number looks like a change.
 pub(crate) async fn record_02_values_are_kept_exactly(cx: &Context) -> Outcome {
-    let odd = [
+    let values = [
         json!(null),
         json!(""),
         json!({"a": null, "b": [], "c": {}, "d": [null, [[]]]}),
@@ -57,24 +60,25 @@ pub(crate) async fn record_02_values_are_kept_exactly(cx: &Context) -> Outcome {
         json!({"": 1, " ": 2, "ä": 3, "a.b/c~d": 4}),
         nested(MAX_VALUE_DEPTH),
     ];
-    for (position, value) in odd.iter().enumerate() {
+    for (position, value) in values.iter().enumerate() {
         let key = format!("k{position}");
         cx.put(&key, value.clone()).await?;
         let found = cx.value(&key).await?;
         require(found.as_ref() == Some(value), || {
-            format!("get: {found:?}, written: {value}")
+            format!("get returned {found:?}, written was {value}")
         })?;
     }
     let page = cx.page(&all_things()?).await?;
-    for (record, value) in page.records.iter().zip(&odd) {
+    for (record, value) in page.records.iter().zip(&values) {
         let found = &record.value;
         require(found == value, || {
-            format!("list: {found}, written: {value}")
+            format!("list returned {found}, written was {value}")
         })?;
     }
     Ok(Pass::Held)
 }
 
+/// Returns arrays nested to a depth.
 fn nested(depth: usize) -> Value {
     (0..depth).fold(json!(1), |inner, _| json!([inner]))
 }
@@ -104,8 +108,8 @@ pub(crate) async fn record_03_keys_are_compared_exactly(cx: &Context) -> Outcome
     ];
     for (position, key) in keys.into_iter().enumerate() {
         cx.put(key, json!({"position": position})).await?;
-        let in_other = json!({"position": position + 1000});
-        cx.commit(Transaction::new().put(other(key)?, in_other))
+        let other_value = json!({"position": position + 1000});
+        cx.commit(Transaction::new().put(other(key)?, other_value))
             .await?;
     }
     for (position, key) in keys.into_iter().enumerate() {
@@ -113,7 +117,7 @@ pub(crate) async fn record_03_keys_are_compared_exactly(cx: &Context) -> Outcome
             let found = cx.get(&id).await?.map(|record| record.value);
             let wanted = Some(json!({"position": wanted}));
             require(found == wanted, || {
-                format!("{id}: {found:?}, written: {wanted:?}")
+                format!("get of {id} returned {found:?}, written was {wanted:?}")
             })?;
         }
     }
@@ -126,34 +130,35 @@ pub(crate) async fn record_03_keys_are_compared_exactly(cx: &Context) -> Outcome
 /// Compare-and-set compares revisions: if one occurs twice, a stale write succeeds.
 pub(crate) async fn record_04_revisions_grow(cx: &Context) -> Outcome {
     let mut before = cx.head().await?;
-    let mut grown = |what: &str, revision: Revision| {
+    let mut require_larger = |what: &str, revision: Revision| {
         let is_larger = revision > before;
-        let seen = format!("{what} has revision {revision}, after {before}");
+        let message = format!("{what} has revision {revision}, after {before}");
         before = revision;
-        require(is_larger, || seen)
+        require(is_larger, || message)
     };
-    let made = cx.put("a", json!(1)).await?;
-    grown("the first write", made)?;
-    grown("a write of another record", cx.put("b", json!(1)).await?)?;
-    record_is_at(cx, "a", made).await?;
+    let created = cx.put("a", json!(1)).await?;
+    require_larger("the first write", created)?;
+    require_larger("a write of another record", cx.put("b", json!(1)).await?)?;
+    require_revision(cx, "a", created).await?;
     let replaced = cx.put("a", json!(1)).await?;
-    grown("a write of the same value", replaced)?;
-    record_is_at(cx, "a", replaced).await?;
-    grown("a delete", cx.delete("a").await?)?;
-    let anew = cx.put("a", json!(1)).await?;
-    grown("a record made anew", anew)?;
-    record_is_at(cx, "a", anew).await?;
+    require_larger("a write of the same value", replaced)?;
+    require_revision(cx, "a", replaced).await?;
+    require_larger("a delete", cx.delete("a").await?)?;
+    let recreated = cx.put("a", json!(1)).await?;
+    require_larger("a record that was deleted and created again", recreated)?;
+    require_revision(cx, "a", recreated).await?;
     let head = cx.head().await?;
-    require(head == anew, || {
-        format!("the store is at {head}, its last commit at {anew}")
+    require(head == recreated, || {
+        format!("the head is {head}, and the last commit was {recreated}")
     })?;
     Ok(Pass::Held)
 }
 
-async fn record_is_at(cx: &Context, key: &str, wanted: Revision) -> Result<(), Failure> {
+/// Requires that both get and list return a record with this revision.
+async fn require_revision(cx: &Context, key: &str, wanted: Revision) -> Result<(), Failure> {
     let found = cx.get(&thing(key)?).await?.map(|record| record.revision);
     require(found == Some(wanted), || {
-        format!("{key} is at {found:?}, and its last commit answered {wanted}")
+        format!("get returned {key} at {found:?}, and its last commit was {wanted}")
     })?;
     let page = cx.page(&all_things()?).await?;
     let listed = page
@@ -162,7 +167,7 @@ async fn record_is_at(cx: &Context, key: &str, wanted: Revision) -> Result<(), F
         .find(|record| record.key().as_str() == key);
     let listed = listed.map(|record| record.revision);
     require(listed == Some(wanted), || {
-        format!("{key} is listed at {listed:?}, and its last commit answered {wanted}")
+        format!("list returned {key} at {listed:?}, and its last commit was {wanted}")
     })
 }
 
@@ -176,23 +181,29 @@ pub(crate) async fn record_05_deleted_record_is_not_listed(cx: &Context) -> Outc
     cx.delete("a").await?;
     let found = cx.value("a").await?;
     require(found.is_none(), || {
-        format!("a was deleted, and get shows {found:?}")
+        format!("a was deleted, and get returned {found:?}")
     })?;
-    same_keys("all things", &cx.keys(&all_things()?).await?, &["b"])?;
-    same_keys(
+    require_keys("all things", &cx.keys(&all_things()?).await?, &["b"])?;
+    require_keys(
         "things by group",
-        &cx.keys(&by("group", "g")?).await?,
+        &cx.keys(&things_by("group", "g")?).await?,
         &["b"],
     )?;
-    same_keys("things by name", &cx.keys(&by("name", "n")?).await?, &[])?;
+    require_keys(
+        "things by name",
+        &cx.keys(&things_by("name", "n")?).await?,
+        &[],
+    )?;
     let before = cx.head().await?;
     let again = cx.delete("a").await?;
     require(again == before && cx.head().await? == before, || {
-        format!("a delete of what is gone answers {again}, and the store was at {before}")
+        format!(
+            "the deletion of a record that does not exist returned {again}, and the store was at {before}"
+        )
     })?;
-    let shown = cx.shown_after(before).await?;
-    require(shown.is_empty(), || {
-        format!("a delete of what is gone is watched as {shown:?}")
+    let received = cx.commits_after(before).await?;
+    require(received.is_empty(), || {
+        format!("the deletion of a record that does not exist was watched as {received:?}")
     })?;
     Ok(Pass::Held)
 }
@@ -204,7 +215,7 @@ pub(crate) async fn record_05_deleted_record_is_not_listed(cx: &Context) -> Outc
 /// not be retried.
 pub(crate) async fn record_06_invalid_writes_are_refused(cx: &Context) -> Outcome {
     let put = |value| Ok::<_, Failure>(Transaction::new().put(thing("a")?, value));
-    let unknown = wrong(RecordId::new("unknown", "a"))?;
+    let unknown = valid(RecordId::new("unknown", "a"))?;
     let many = (0..=MAX_OPERATIONS).try_fold(Transaction::new(), |transaction, number| {
         Ok::<_, Failure>(transaction.put(thing(&number.to_string())?, json!(1)))
     })?;
@@ -221,23 +232,23 @@ pub(crate) async fn record_06_invalid_writes_are_refused(cx: &Context) -> Outcom
     ];
     let before = cx.head().await?;
     for transaction in refused {
-        cx.invalid(transaction).await?;
+        cx.expect_invalid(transaction).await?;
     }
-    is_invalid("get", &cx.store().get(&unknown).await)?;
-    is_invalid(
+    require_invalid("get", &cx.store().get(&unknown).await)?;
+    require_invalid(
         "list",
         &cx.store().list(&Query::all(kind("unknown")?)).await,
     )?;
     let after = cx.head().await?;
     require(after == before, || {
-        format!("refused writes moved the store from {before} to {after}")
+        format!("refused writes raised the revision from {before} to {after}")
     })?;
-    same_keys("all things", &cx.keys(&all_things()?).await?, &[])?;
+    require_keys("all things", &cx.keys(&all_things()?).await?, &[])?;
     cx.commit(largest(4)?).await?;
     Ok(Pass::Held)
 }
 
-/// So many of the largest values: four are as much as a transaction takes.
+/// Returns a transaction with `count` of the largest values. Four are the most that a transaction may have.
 fn largest(count: u64) -> Result<Transaction, Failure> {
     let value = json!("x".repeat(MAX_VALUE_BYTES - 2));
     (0..count).try_fold(Transaction::new(), |transaction, number| {
@@ -245,12 +256,13 @@ fn largest(count: u64) -> Result<Transaction, Failure> {
     })
 }
 
-pub(crate) fn is_invalid<T: std::fmt::Debug>(
+/// Requires that a call was refused as invalid.
+pub(crate) fn require_invalid<T: std::fmt::Debug>(
     call: &str,
-    answer: &Result<T, StoreError>,
+    result: &Result<T, StoreError>,
 ) -> Result<(), Failure> {
-    let is_invalid = matches!(answer, Err(StoreError::Invalid(_)));
+    let is_invalid = matches!(result, Err(StoreError::Invalid(_)));
     require(is_invalid, || {
-        format!("{call} must be refused as invalid, and is {answer:?}")
+        format!("{call} must be refused as invalid, and returned {result:?}")
     })
 }

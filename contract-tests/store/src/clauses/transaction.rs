@@ -1,30 +1,36 @@
-//! Transactions: every check, all or nothing, one revision.
+//! TXN: every check is evaluated, a transaction is committed as a whole or not at all, and it has one
+//! revision.
+//!
+//! Each clause about a check tries it in both directions: it must let a transaction pass when it holds, and
+//! name what was found when it does not.
 
 use serde_json::json;
 
 use crate::{
     Context, Failure, Outcome, Pass,
-    context::{all_things, index, kind, other, same_keys, thing, wrong},
+    context::{all_things, index, kind, other, require_keys, thing, valid},
     require,
 };
 use fleetwright_store::{Change, Check, Claim, Found, Part, Revision, Transaction};
 
-/// A write that is only there to be refused.
+/// Returns a transaction with one check and a write that must happen only if the check holds.
 fn guarded(check: Check) -> Result<Transaction, Failure> {
     Ok(Transaction::new()
         .check(check)
         .put(other("guarded")?, json!({})))
 }
 
+/// Requires that a check holds.
 async fn must_pass(cx: &Context, check: Check) -> Result<(), Failure> {
     cx.commit(guarded(check)?).await?;
     Ok(())
 }
 
+/// Requires that a check fails, and that the conflict names it and what was found.
 async fn must_fail(cx: &Context, check: Check, found: Found) -> Result<(), Failure> {
-    let conflict = cx.conflict(guarded(check.clone())?).await?;
+    let conflict = cx.expect_conflict(guarded(check.clone())?).await?;
     require(conflict.check == check && conflict.found == found, || {
-        format!("{check} must find {found:?}, and the conflict is: {conflict}")
+        format!("{check} must fail because of {found:?}, and the conflict is: {conflict}")
     })
 }
 
@@ -34,8 +40,8 @@ async fn must_fail(cx: &Context, check: Check, found: Found) -> Result<(), Failu
 pub(crate) async fn txn_01_absent_is_checked(cx: &Context) -> Outcome {
     let check = Check::Absent(thing("a")?);
     must_pass(cx, check.clone()).await?;
-    let made = cx.put("a", json!(1)).await?;
-    must_fail(cx, check.clone(), Found::At(made)).await?;
+    let created = cx.put("a", json!(1)).await?;
+    must_fail(cx, check.clone(), Found::At(created)).await?;
     cx.delete("a").await?;
     must_pass(cx, check).await?;
     Ok(Pass::Held)
@@ -48,18 +54,18 @@ pub(crate) async fn txn_01_absent_is_checked(cx: &Context) -> Outcome {
 pub(crate) async fn txn_02_a_revision_is_checked(cx: &Context) -> Outcome {
     let at = |revision| Ok::<_, Failure>(Check::At(thing("a")?, revision));
     must_fail(cx, at(Revision(1))?, Found::Absent).await?;
-    let made = cx.put("a", json!(1)).await?;
-    must_pass(cx, at(made)?).await?;
-    for wrong in [Revision::ZERO, made.next(), Revision(u64::MAX)] {
-        must_fail(cx, at(wrong)?, Found::At(made)).await?;
+    let created = cx.put("a", json!(1)).await?;
+    must_pass(cx, at(created)?).await?;
+    for wrong in [Revision::ZERO, created.next(), Revision(u64::MAX)] {
+        must_fail(cx, at(wrong)?, Found::At(created)).await?;
     }
     let replaced = cx.put("a", json!(1)).await?;
-    must_fail(cx, at(made)?, Found::At(replaced)).await?;
+    must_fail(cx, at(created)?, Found::At(replaced)).await?;
     let swap = Transaction::new().replace(thing("a")?, replaced, json!(2));
     let swapped = cx.commit(swap.clone()).await?;
-    let conflict = cx.conflict(swap).await?;
+    let conflict = cx.expect_conflict(swap).await?;
     require(conflict.found == Found::At(swapped), || {
-        format!("the same swap again: {conflict}")
+        format!("the same replacement again: {conflict}")
     })?;
     cx.delete("a").await?;
     must_fail(cx, at(swapped)?, Found::Absent).await?;
@@ -123,25 +129,25 @@ pub(crate) async fn txn_04_claims_are_checked(cx: &Context) -> Outcome {
 pub(crate) async fn txn_05_all_or_nothing(cx: &Context) -> Outcome {
     cx.put("holder", json!({"name": "taken"})).await?;
     let before = cx.head().await?;
-    let wishes = Transaction::new()
+    let writes = Transaction::new()
         .put(thing("a")?, json!({"name": "free"}))
         .delete(thing("holder")?)
         .put(thing("b")?, json!({"name": "also free"}));
-    let by_check = wishes.clone().check(Check::Exists(thing("nothing")?));
+    let by_check = writes.clone().check(Check::Exists(thing("nothing")?));
     let by_index = Transaction::new()
         .put(thing("a")?, json!({"name": "free"}))
         .put(thing("b")?, json!({"name": "taken"}));
     for transaction in [by_check, by_index] {
-        cx.conflict(transaction).await?;
+        cx.expect_conflict(transaction).await?;
         let after = cx.head().await?;
         require(after == before, || {
-            format!("a refused transaction moved {before} to {after}")
+            format!("a refused transaction raised the revision from {before} to {after}")
         })?;
-        same_keys("all things", &cx.keys(&all_things()?).await?, &["holder"])?;
+        require_keys("all things", &cx.keys(&all_things()?).await?, &["holder"])?;
     }
-    let shown = cx.shown_after(before).await?;
-    require(shown.is_empty(), || {
-        format!("refused transactions are watched: {shown:?}")
+    let received = cx.commits_after(before).await?;
+    require(received.is_empty(), || {
+        format!("a watch returned refused transactions: {received:?}")
     })?;
     cx.put("c", json!({"name": "free"})).await?;
     Ok(Pass::Held)
@@ -152,27 +158,27 @@ pub(crate) async fn txn_05_all_or_nothing(cx: &Context) -> Outcome {
 ///
 /// A caller returns 409 for one reason and retries for another.
 pub(crate) async fn txn_06_conflict_names_the_failed_check(cx: &Context) -> Outcome {
-    let made = cx.put("a", json!({"name": "n"})).await?;
+    let created = cx.put("a", json!({"name": "n"})).await?;
     let checks = Transaction::new()
         .check(Check::Exists(thing("a")?))
-        .check(Check::At(thing("a")?, made.next()))
+        .check(Check::At(thing("a")?, created.next()))
         .check(Check::Absent(thing("a")?))
         .put(thing("b")?, json!({"name": "n"}));
-    let conflict = cx.conflict(checks).await?;
-    let is_right = conflict.part == Part::Check(1) && conflict.found == Found::At(made);
-    require(is_right, || {
-        format!("check 1 must be named, at {made}, and it is: {conflict}")
+    let conflict = cx.expect_conflict(checks).await?;
+    let is_named = conflict.part == Part::Check(1) && conflict.found == Found::At(created);
+    require(is_named, || {
+        format!("the conflict must name check 1 and {created}, and is: {conflict}")
     })?;
     let writes = Transaction::new()
         .put(thing("b")?, json!({"name": "m"}))
         .put(thing("c")?, json!({"name": "n"}));
-    let conflict = cx.conflict(writes).await?;
+    let conflict = cx.expect_conflict(writes).await?;
     let claim = Claim::new(kind("thing")?, index("name")?, "n");
-    let is_right = conflict.part == Part::Write(1)
+    let is_named = conflict.part == Part::Write(1)
         && conflict.found == Found::HeldBy(thing("a")?.key)
         && conflict.check == Check::Unclaimed(claim);
-    require(is_right, || {
-        format!("write 1 and its holder must be named, not: {conflict}")
+    require(is_named, || {
+        format!("the conflict must name write 1 and the holder, and is: {conflict}")
     })?;
     Ok(Pass::Held)
 }
@@ -193,22 +199,24 @@ pub(crate) async fn txn_07_one_revision_for_all_writes(cx: &Context) -> Outcome 
         .put(a, json!(3));
     let revision = cx.commit(transaction).await?;
     require(revision > before, || {
-        format!("a commit after {before} answers {revision}")
+        format!("a commit after {before} has revision {revision}")
     })?;
     for id in [&ids[0], &ids[1], &ids[3]] {
         let found = cx.get(id).await?.map(|record| record.revision);
         require(found == Some(revision), || {
-            format!("{id} is at {found:?}, not at {revision}")
+            format!("{id} has revision {found:?}, and its transaction has {revision}")
         })?;
     }
-    let shown = cx.shown_after(before).await?;
-    let order: Vec<_> = shown
+    let received = cx.commits_after(before).await?;
+    let order: Vec<_> = received
         .iter()
-        .flat_map(|one| one.changes.iter().map(Change::id))
+        .flat_map(|commit| commit.changes.iter().map(Change::id))
         .collect();
-    let is_one = shown.len() == 1 && order == ids.iter().collect::<Vec<_>>();
+    let is_one = received.len() == 1 && order == ids.iter().collect::<Vec<_>>();
     require(is_one, || {
-        format!("one commit must be shown, in the order of writes: {shown:?}")
+        format!(
+            "the watch must return one commit in the order of the writes, and returned {received:?}"
+        )
     })?;
     Ok(Pass::Held)
 }
@@ -222,12 +230,12 @@ pub(crate) async fn txn_08_checks_see_the_state_before(cx: &Context) -> Outcome 
     let exists = Transaction::new()
         .check(Check::Exists(thing("b")?))
         .put(thing("b")?, json!(1));
-    cx.conflict(exists).await?;
-    let gone = Transaction::new()
+    cx.expect_conflict(exists).await?;
+    let delete = Transaction::new()
         .check(Check::Absent(thing("a")?))
         .delete(thing("a")?);
-    cx.conflict(gone).await?;
-    let claim = wrong(Ok(Claim::new(kind("thing")?, index("name")?, "m")))?;
+    cx.expect_conflict(delete).await?;
+    let claim = valid(Ok(Claim::new(kind("thing")?, index("name")?, "m")))?;
     let unclaimed = Transaction::new()
         .check(Check::Unclaimed(claim))
         .check(Check::Exists(thing("a")?))
@@ -247,18 +255,20 @@ pub(crate) async fn txn_09_contradicting_transaction_is_refused(cx: &Context) ->
     let twice = Transaction::new()
         .put(thing("a")?, json!(1))
         .delete(thing("a")?);
-    cx.invalid(twice).await?;
+    cx.expect_invalid(twice).await?;
     let claimed = Transaction::new()
         .put(thing("b")?, json!({"name": "n"}))
         .put(thing("c")?, json!({"name": "n"}));
-    cx.invalid(claimed).await?;
+    cx.expect_invalid(claimed).await?;
     let nothing = cx.commit(Transaction::new()).await?;
     let only_checks = cx
         .commit(Transaction::new().check(Check::Exists(thing("a")?)))
         .await?;
     let after = cx.head().await?;
     require([nothing, only_checks, after] == [before; 3], || {
-        format!("without a write the store goes from {before} to {nothing}, {only_checks}, {after}")
+        format!(
+            "commits without a write took the store from {before} to {nothing}, {only_checks}, {after}"
+        )
     })?;
     let kinds = Transaction::new()
         .put(thing("b")?, json!({"name": "n"}))

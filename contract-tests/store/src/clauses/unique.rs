@@ -1,21 +1,24 @@
-//! Unique indexes: one value, one holder.
+//! UNIQUE: a value under a unique index belongs to one record.
+//!
+//! The clauses cover taking a value, freeing it, moving it within one transaction, and telling values apart.
 
 use serde_json::{Value, json};
 
 use crate::{
     Context, Failure, Outcome, Pass,
-    context::{by, other, same_keys, thing},
+    context::{other, require_keys, thing, things_by},
     require,
 };
 use fleetwright_store::{Found, Transaction};
 
-async fn must_be_taken(cx: &Context, key: &str, value: Value, holder: &str) -> Result<(), Failure> {
+/// Requires that a put is refused because `holder` has the unique value.
+async fn require_taken(cx: &Context, key: &str, value: Value, holder: &str) -> Result<(), Failure> {
     let conflict = cx
-        .conflict(Transaction::new().put(thing(key)?, value))
+        .expect_conflict(Transaction::new().put(thing(key)?, value))
         .await?;
     let wanted = Found::HeldBy(thing(holder)?.key);
     require(conflict.found == wanted, || {
-        format!("{holder} holds it, but: {conflict}")
+        format!("the conflict must name {holder} as the holder, and is: {conflict}")
     })
 }
 
@@ -25,15 +28,15 @@ async fn must_be_taken(cx: &Context, key: &str, value: Value, holder: &str) -> R
 /// The index guarantees one server for an owner, not a read before the write.
 pub(crate) async fn unique_01_second_record_is_refused(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n"})).await?;
-    must_be_taken(cx, "b", json!({"name": "n"}), "a").await?;
+    require_taken(cx, "b", json!({"name": "n"}), "a").await?;
     cx.put("b", json!({"name": "m"})).await?;
-    must_be_taken(cx, "b", json!({"name": "n"}), "a").await?;
+    require_taken(cx, "b", json!({"name": "n"}), "a").await?;
     let found = cx.value("b").await?;
     require(found == Some(json!({"name": "m"})), || {
-        format!("b was refused, and is {found:?}")
+        format!("the put of b was refused, and b is now {found:?}")
     })?;
     cx.put("a", json!({"name": "n", "group": "g"})).await?;
-    same_keys("by name", &cx.keys(&by("name", "n")?).await?, &["a"])?;
+    require_keys("by name", &cx.keys(&things_by("name", "n")?).await?, &["a"])?;
     cx.commit(Transaction::new().put(other("a")?, json!({"name": "n"})))
         .await?;
     Ok(Pass::Held)
@@ -50,7 +53,7 @@ pub(crate) async fn unique_02_value_becomes_free(cx: &Context) -> Outcome {
     cx.put("c", json!({"name": "n"})).await?;
     cx.put("c", json!({})).await?;
     cx.put("d", json!({"name": "n"})).await?;
-    same_keys("by name", &cx.keys(&by("name", "n")?).await?, &["d"])?;
+    require_keys("by name", &cx.keys(&things_by("name", "n")?).await?, &["d"])?;
     Ok(Pass::Held)
 }
 
@@ -60,19 +63,19 @@ pub(crate) async fn unique_02_value_becomes_free(cx: &Context) -> Outcome {
 /// A replacement takes over its owner in one step; otherwise there is a moment with none or two.
 pub(crate) async fn unique_03_value_moves_between_records(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n"})).await?;
-    let given = Transaction::new()
+    let moved = Transaction::new()
         .put(thing("b")?, json!({"name": "n"}))
         .delete(thing("a")?);
-    cx.commit(given).await?;
-    same_keys("by name", &cx.keys(&by("name", "n")?).await?, &["b"])?;
+    cx.commit(moved).await?;
+    require_keys("by name", &cx.keys(&things_by("name", "n")?).await?, &["b"])?;
     cx.put("c", json!({"name": "m"})).await?;
     let swapped = Transaction::new()
         .put(thing("b")?, json!({"name": "m"}))
         .put(thing("c")?, json!({"name": "n"}));
     cx.commit(swapped).await?;
-    same_keys("by name", &cx.keys(&by("name", "n")?).await?, &["c"])?;
-    same_keys("by name", &cx.keys(&by("name", "m")?).await?, &["b"])?;
-    must_be_taken(cx, "d", json!({"name": "n"}), "c").await?;
+    require_keys("by name", &cx.keys(&things_by("name", "n")?).await?, &["c"])?;
+    require_keys("by name", &cx.keys(&things_by("name", "m")?).await?, &["b"])?;
+    require_taken(cx, "d", json!({"name": "n"}), "c").await?;
     Ok(Pass::Held)
 }
 
@@ -93,7 +96,7 @@ pub(crate) async fn unique_04_missing_values_do_not_collide(cx: &Context) -> Out
     cx.put("x", json!({"first": "a"})).await?;
     cx.put("y", json!({"first": "a", "second": null})).await?;
     cx.put("z", json!({"name": ""})).await?;
-    must_be_taken(cx, "zz", json!({"name": ""}), "z").await?;
+    require_taken(cx, "zz", json!({"name": ""}), "z").await?;
     Ok(Pass::Held)
 }
 
@@ -118,7 +121,7 @@ pub(crate) async fn unique_05_values_are_compared_exactly(cx: &Context) -> Outco
         cx.put(&format!("k{number}"), pair(parts)).await?;
     }
     for (number, parts) in pairs.iter().enumerate() {
-        must_be_taken(cx, "late", pair(parts), &format!("k{number}")).await?;
+        require_taken(cx, "late", pair(parts), &format!("k{number}")).await?;
     }
     Ok(Pass::Held)
 }

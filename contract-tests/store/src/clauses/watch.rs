@@ -1,10 +1,13 @@
-//! Watches: every commit once, in order, or an error.
+//! WATCH: a watch returns every commit once and in order, or an error.
+//!
+//! No clause waits for a commit that must not come: it commits a marker and reads up to that
+//! ([`Context::commits_after`]). The exception is WATCH-02, which gives a watch 20 milliseconds to start waiting.
 
 use std::{future::Future, sync::Arc, task::Poll, time::Duration};
 
 use serde_json::json;
 
-use super::record::is_invalid;
+use super::record::require_invalid;
 use crate::{
     Context, Failure, Outcome, Pass,
     context::{kind, other, revisions, thing},
@@ -17,12 +20,12 @@ use fleetwright_store::{
 /// WATCH-01: a store must show every commit after a revision in order, with the new value of each
 /// record and the last value of a deleted one.
 ///
-/// Controllers act on changes in the order in which they were made.
+/// Controllers act on changes in the order in which they were committed.
 pub(crate) async fn watch_01_every_commit_in_order(cx: &Context) -> Outcome {
     let after = cx.put("before", json!(0)).await?;
-    let made = cx.put("a", json!({"n": 1})).await?;
+    let created = cx.put("a", json!({"n": 1})).await?;
     let replaced = cx.put("a", json!({"n": 2})).await?;
-    // Each as it was then, not as it is by the time the watch looks.
+    // A watch must return each value as it was then, not the newest one.
     let first = cx.put("c", json!(1)).await?;
     let second = cx.put("c", json!(2)).await?;
     let both = Transaction::new()
@@ -38,8 +41,8 @@ pub(crate) async fn watch_01_every_commit_in_order(cx: &Context) -> Outcome {
     let (a, c) = (thing("a")?, thing("c")?);
     let wanted = [
         commit(
-            made,
-            vec![Change::Put(record(a.clone(), made, json!({"n": 1})))],
+            created,
+            vec![Change::Put(record(a.clone(), created, json!({"n": 1})))],
         ),
         commit(
             replaced,
@@ -55,30 +58,32 @@ pub(crate) async fn watch_01_every_commit_in_order(cx: &Context) -> Outcome {
             ],
         ),
     ];
-    let shown = cx.shown_after(after).await?;
-    require(shown == wanted, || {
-        format!("shown: {shown:?}, and must be: {wanted:?}")
+    let received = cx.commits_after(after).await?;
+    require(received == wanted, || {
+        format!("the watch returned {received:?} instead of {wanted:?}")
     })?;
     Ok(Pass::Held)
 }
 
-/// WATCH-02: a store must wait for the next commit and return when it is made.
+/// WATCH-02: a store must wait for the next commit and return when it is committed.
 ///
 /// A change that wakes nobody is only found by the next full list, hours later.
 pub(crate) async fn watch_02_waits_for_the_next(cx: &Context) -> Outcome {
     let mut watch = cx.watch(cx.head().await?).await?;
     for round in 0..3 {
         let mut next = Box::pin(watch.next());
-        // Time to find that there is nothing, and to begin to wait.
+        // Time for the watch to find nothing and to start waiting.
         let early = tokio::time::timeout(Duration::from_millis(20), &mut next).await;
         require(early.is_err(), || {
-            format!("nothing was committed, and {early:?} is shown")
+            format!("nothing was committed, and the watch returned {early:?}")
         })?;
         let revision = cx.put("a", json!(round)).await?;
-        let commit = cx.in_time("what a watch waits for", next).await?;
+        let commit = cx
+            .within_budget("the commit that a watch waits for", next)
+            .await?;
         let commit = commit.map_err(|error| Failure::call_failed("a watch", &error))?;
         require(commit.revision == revision, || {
-            format!("{commit:?} is shown, not {revision}")
+            format!("the watch returned {commit:?} instead of {revision}")
         })?;
     }
     Ok(Pass::Held)
@@ -88,38 +93,38 @@ pub(crate) async fn watch_02_waits_for_the_next(cx: &Context) -> Outcome {
 ///
 /// A restarted process has stored its position and nothing else.
 pub(crate) async fn watch_03_continues_from_any_revision(cx: &Context) -> Outcome {
-    let made = put_each(cx, 6).await?;
-    let all = cx.shown_after(Revision::ZERO).await?;
-    require(revisions(&all) == made, || {
-        format!("{made:?} were made, and shown is {all:?}")
+    let committed = put_records(cx, 6).await?;
+    let all = cx.commits_after(Revision::ZERO).await?;
+    require(revisions(&all) == committed, || {
+        format!("{committed:?} were committed, and the watch returned {all:?}")
     })?;
-    for first in 0..=made.len() {
+    for first in 0..=committed.len() {
         let after = first
             .checked_sub(1)
-            .map_or(Revision::ZERO, |last| made[last]);
+            .map_or(Revision::ZERO, |last| committed[last]);
         let mut watch = cx.watch(after).await?;
-        for wanted in &made[first..] {
+        for wanted in &committed[first..] {
             let commit = cx.next(&mut watch).await?;
             require(commit.revision == *wanted, || {
                 format!(
-                    "after {after}, {} is shown where {wanted} must be",
+                    "after {after} the watch returned {} instead of {wanted}",
                     commit.revision
                 )
             })?;
-            // As a process does that has stored its position and starts anew.
+            // Like a process that has stored its position and is restarted.
             watch = cx.watch(watch.position()).await?;
         }
     }
     Ok(Pass::Held)
 }
 
-/// So many commits, of a record each.
-async fn put_each(cx: &Context, count: usize) -> Result<Vec<Revision>, Failure> {
-    let mut made = Vec::new();
+/// Commits `count` records, each in its own transaction, and returns the revisions.
+async fn put_records(cx: &Context, count: usize) -> Result<Vec<Revision>, Failure> {
+    let mut committed = Vec::new();
     for number in 0..count {
-        made.push(cx.put(&format!("k{number}"), json!({"group": "g"})).await?);
+        committed.push(cx.put(&format!("k{number}"), json!({"group": "g"})).await?);
     }
-    Ok(made)
+    Ok(committed)
 }
 
 /// WATCH-04: a store must show only changes of the requested kinds, advance past the others, and
@@ -130,43 +135,43 @@ pub(crate) async fn watch_04_shows_requested_kinds_only(cx: &Context) -> Outcome
     let interest = Interest::kinds([kind("thing")?]);
     let opened = cx.store().watch(Revision::ZERO, interest).await;
     let mut watch = opened.map_err(|error| Failure::call_failed("a watch of one kind", &error))?;
-    cx.mark().await?;
+    cx.commit_marker().await?;
     let both = Transaction::new()
         .put(other("a")?, json!(1))
         .put(thing("a")?, json!(1));
     let mixed = cx.commit(both).await?;
     for _ in 0..5 {
-        cx.mark().await?;
+        cx.commit_marker().await?;
     }
     let last = cx.put("b", json!(1)).await?;
     for (key, wanted) in [("a", mixed), ("b", last)] {
         let commit = cx.next(&mut watch).await?;
         let ids: Vec<_> = commit.changes.iter().map(Change::id).collect();
         require(commit.revision == wanted && ids == [&thing(key)?], || {
-            format!("{key} at {wanted} must be shown alone, not {commit:?}")
+            format!("the watch must return only {key} at {wanted}, and returned {commit:?}")
         })?;
     }
     require(watch.position() == last, || {
-        format!("{watch:?} has shown all up to {last}")
+        format!("{watch:?} has returned everything up to {last}")
     })?;
-    let marked = cx.mark().await?;
-    let idle = cx
-        .in_time("the end of the log", moved_past(&mut watch, marked))
+    let marker = cx.commit_marker().await?;
+    let advanced = cx
+        .within_budget("the end of the log", advance_past(&mut watch, marker))
         .await?;
-    idle?;
+    advanced?;
     let unknown = Interest::kinds([kind("thing")?, kind("unknown")?]);
-    let answer = cx.store().watch(Revision::ZERO, unknown).await;
-    is_invalid("a watch of an undeclared kind", &answer)?;
+    let result = cx.store().watch(Revision::ZERO, unknown).await;
+    require_invalid("a watch of an undeclared kind", &result)?;
     Ok(Pass::Held)
 }
 
-/// Polls a watch to which nothing of interest comes until it has moved on.
-async fn moved_past(watch: &mut Watch, revision: Revision) -> Result<(), Failure> {
+/// Polls a watch that must return nothing until its position has reached a revision.
+async fn advance_past(watch: &mut Watch, revision: Revision) -> Result<(), Failure> {
     while watch.position() < revision {
         let slice = Duration::from_millis(5);
-        if let Ok(shown) = tokio::time::timeout(slice, watch.next()).await {
+        if let Ok(received) = tokio::time::timeout(slice, watch.next()).await {
             return Err(Failure::violated(format!(
-                "{shown:?} is shown and of no interest"
+                "the watch returned {received:?}, which is of another kind"
             )));
         }
     }
@@ -178,47 +183,52 @@ async fn moved_past(watch: &mut Watch, revision: Revision) -> Result<(), Failure
 ///
 /// A store that forgets commits must say so, or its watchers believe that nothing happened.
 pub(crate) async fn watch_05_compacted_revision_is_refused(cx: &Context) -> Outcome {
-    let made = put_each(cx, 5).await?;
-    let oldest = made[2];
+    let committed = put_records(cx, 5).await?;
+    let oldest = committed[2];
     compact(cx, oldest).await?;
-    for after in [Revision::ZERO, made[0], made[1]] {
-        let answer = cx.store().watch(after, Interest::all()).await;
-        is_compacted(&answer.map(|_| ()), oldest)?;
+    for after in [Revision::ZERO, committed[0], committed[1]] {
+        let result = cx.store().watch(after, Interest::all()).await;
+        require_compacted(&result.map(|_| ()), oldest)?;
     }
-    let shown = cx.shown_after(oldest).await?;
-    require(revisions(&shown) == made[3..], || {
-        format!("{made:?} were made, and behind {oldest} is shown {shown:?}")
+    let received = cx.commits_after(oldest).await?;
+    require(revisions(&received) == committed[3..], || {
+        format!("{committed:?} were committed, and the watch returned {received:?} after {oldest}")
     })?;
-    compact(cx, made[0]).await?;
+    compact(cx, committed[0]).await?;
     cx.watch(oldest).await?;
-    for number in 0..made.len() {
+    for number in 0..committed.len() {
         let found = cx.value(&format!("k{number}")).await?;
         require(found.is_some(), || {
-            format!("k{number} is gone with its change")
+            format!("compaction of its change deleted k{number}")
         })?;
     }
     let before = cx.head().await?;
     compact(cx, Revision(u64::MAX)).await?;
     let head = cx.head().await?;
     require(head == before, || {
-        format!("compacting moved the store from {before} to {head}")
+        format!("compaction changed the revision from {before} to {head}")
     })?;
-    let shown = cx.shown_after(head).await?;
-    require(shown.is_empty(), || {
-        format!("nothing came after {head}, and shown is {shown:?}")
+    let received = cx.commits_after(head).await?;
+    require(received.is_empty(), || {
+        format!("nothing was committed after {head}, and the watch returned {received:?}")
     })?;
     Ok(Pass::Held)
 }
 
+/// Compacts, which must succeed.
 async fn compact(cx: &Context, through: Revision) -> Result<(), Failure> {
-    let answer = cx.store().compact(through).await;
-    answer.map_err(|error| Failure::call_failed("compact", &error))
+    let result = cx.store().compact(through).await;
+    result.map_err(|error| Failure::call_failed("compact", &error))
 }
 
-fn is_compacted(answer: &Result<(), StoreError>, wanted: Revision) -> Result<(), Failure> {
-    let is_told = matches!(answer, Err(StoreError::Compacted { oldest, .. }) if *oldest == wanted);
-    require(is_told, || {
-        format!("must be told that {wanted} is the oldest, and is told {answer:?}")
+/// Requires that a call was refused because of compaction, with the oldest possible revision.
+fn require_compacted(result: &Result<(), StoreError>, wanted: Revision) -> Result<(), Failure> {
+    let is_expected =
+        matches!(result, Err(StoreError::Compacted { oldest, .. }) if *oldest == wanted);
+    require(is_expected, || {
+        format!(
+            "the error must name {wanted} as the oldest revision, and the call returned {result:?}"
+        )
     })
 }
 
@@ -228,10 +238,10 @@ fn is_compacted(answer: &Result<(), StoreError>, wanted: Revision) -> Result<(),
 pub(crate) async fn watch_06_future_revision_is_refused(cx: &Context) -> Outcome {
     let now = cx.put("a", json!(1)).await?;
     for ahead in [now.next(), Revision(u64::MAX)] {
-        let answer = cx.store().watch(ahead, Interest::all()).await;
-        let is_told = matches!(&answer, Err(StoreError::Ahead { head, .. }) if *head == now);
-        require(is_told, || {
-            format!("a watch from {ahead} in a store at {now}: {answer:?}")
+        let result = cx.store().watch(ahead, Interest::all()).await;
+        let is_expected = matches!(&result, Err(StoreError::Ahead { head, .. }) if *head == now);
+        require(is_expected, || {
+            format!("a watch from {ahead} in a store at {now} returned {result:?}")
         })?;
     }
     Ok(Pass::Held)
@@ -241,7 +251,7 @@ pub(crate) async fn watch_06_future_revision_is_refused(cx: &Context) -> Outcome
 ///
 /// Replicas write, too.
 pub(crate) async fn watch_07_shows_commits_of_all_handles(cx: &Context) -> Outcome {
-    let another = cx.another().await?;
+    let another = cx.open_another().await?;
     let mut here = cx.watch(Revision::ZERO).await?;
     let there = another.watch(Revision::ZERO, Interest::all()).await;
     let mut there =
@@ -249,13 +259,13 @@ pub(crate) async fn watch_07_shows_commits_of_all_handles(cx: &Context) -> Outco
     let stores: [&Arc<dyn Store>; 2] = [cx.store(), &another];
     for (number, store) in stores.into_iter().cycle().take(4).enumerate() {
         let transaction = Transaction::new().put(thing("a")?, json!(number));
-        let answer = store.commit(&transaction).await;
-        let revision = answer.map_err(|error| Failure::call_failed("a commit", &error))?;
+        let result = store.commit(&transaction).await;
+        let revision = result.map_err(|error| Failure::call_failed("a commit", &error))?;
         for watch in [&mut here, &mut there] {
             let commit = cx.next(watch).await?;
             require(commit.revision == revision, || {
                 format!(
-                    "{} is shown, where {revision} of handle {} must be",
+                    "the watch returned {} instead of {revision} of handle {}",
                     commit.revision,
                     number % 2
                 )
@@ -270,27 +280,29 @@ pub(crate) async fn watch_07_shows_commits_of_all_handles(cx: &Context) -> Outco
 /// Timeouts and `select!` drop calls often.
 pub(crate) async fn watch_08_dropped_call_loses_nothing(cx: &Context) -> Outcome {
     let mut watch = cx.watch(Revision::ZERO).await?;
-    let (mut made, mut shown) = (Vec::new(), Vec::new());
+    let (mut committed, mut received) = (Vec::new(), Vec::new());
     for number in 0..4 {
-        shown.extend(first_poll(&mut watch).await);
-        made.push(cx.put("a", json!(number)).await?);
-        shown.extend(first_poll(&mut watch).await);
+        received.extend(first_poll(&mut watch).await);
+        committed.push(cx.put("a", json!(number)).await?);
+        received.extend(first_poll(&mut watch).await);
     }
-    while shown.len() < made.len() {
-        shown.push(
-            cx.in_time("a commit that a dropped call was for", watch.next())
+    while received.len() < committed.len() {
+        received.push(
+            cx.within_budget("a commit after a dropped call", watch.next())
                 .await?,
         );
     }
-    let shown: Result<Vec<_>, _> = shown.into_iter().collect();
-    let shown = shown.map_err(|error| Failure::call_failed("a watch", &error))?;
-    require(revisions(&shown) == made, || {
-        format!("{made:?} were made and calls dropped; shown: {shown:?}")
+    let received: Result<Vec<_>, _> = received.into_iter().collect();
+    let received = received.map_err(|error| Failure::call_failed("a watch", &error))?;
+    require(revisions(&received) == committed, || {
+        format!(
+            "{committed:?} were committed and calls were dropped; the watch returned {received:?}"
+        )
     })?;
     Ok(Pass::Held)
 }
 
-/// What a call answers at once, if it does; else it is dropped.
+/// Polls the next commit once. Returns it if it is ready, and drops the call otherwise.
 async fn first_poll(watch: &mut Watch) -> Option<Result<Commit, StoreError>> {
     let mut next = Box::pin(watch.next());
     std::future::poll_fn(move |context| match next.as_mut().poll(context) {
@@ -305,36 +317,36 @@ async fn first_poll(watch: &mut Watch) -> Option<Result<Commit, StoreError>> {
 /// A gap under load is a bug that no test without load finds.
 pub(crate) async fn watch_09_no_gap_and_no_duplicate_under_load(cx: &Context) -> Outcome {
     const WRITERS: usize = 4;
-    let handles = [Arc::clone(cx.store()), cx.another().await?];
+    let handles = [Arc::clone(cx.store()), cx.open_another().await?];
     let mut watch = cx.watch(Revision::ZERO).await?;
     let mut writers = Vec::new();
     for (number, store) in handles.into_iter().cycle().take(WRITERS).enumerate() {
         let id = thing(&format!("writer-{number}"))?;
-        writers.push(tokio::spawn(write_some(store, id)));
+        writers.push(tokio::spawn(write_repeatedly(store, id)));
     }
     let (store, last) = (
         Arc::clone(cx.store()),
         Transaction::new().put(other("last")?, json!(1)),
     );
-    // The last commit is made when all others are, and is where the watch ends.
-    let ended = tokio::spawn(async move {
-        let mut made = Vec::new();
+    // The last commit follows all others, so the watch can stop there.
+    let all_writers = tokio::spawn(async move {
+        let mut committed = Vec::new();
         for writer in writers {
-            made.extend(
+            committed.extend(
                 writer
                     .await
                     .map_err(|error| Failure::KitError(error.to_string()))??,
             );
         }
-        made.sort_unstable();
-        let answer = store.commit(&last).await;
-        made.push(answer.map_err(|error| Failure::call_failed("the last commit", &error))?);
-        Ok::<_, Failure>(made)
+        committed.sort_unstable();
+        let result = store.commit(&last).await;
+        committed.push(result.map_err(|error| Failure::call_failed("the last commit", &error))?);
+        Ok::<_, Failure>(committed)
     });
-    let mut shown = Vec::new();
+    let mut received = Vec::new();
     loop {
         let commit = cx.next(&mut watch).await?;
-        shown.push(commit.revision);
+        received.push(commit.revision);
         if commit
             .changes
             .iter()
@@ -343,25 +355,26 @@ pub(crate) async fn watch_09_no_gap_and_no_duplicate_under_load(cx: &Context) ->
             break;
         }
     }
-    let made = ended
+    let committed = all_writers
         .await
         .map_err(|error| Failure::KitError(error.to_string()))??;
-    require(shown == made, || {
-        format!("{made:?} were made, and shown is {shown:?}")
+    require(received == committed, || {
+        format!("{committed:?} were committed, and the watch returned {received:?}")
     })?;
     Ok(Pass::Held)
 }
 
-async fn write_some(store: Arc<dyn Store>, id: RecordId) -> Result<Vec<Revision>, Failure> {
+/// Writes one record fifteen times and returns the revisions.
+async fn write_repeatedly(store: Arc<dyn Store>, id: RecordId) -> Result<Vec<Revision>, Failure> {
     const COMMITS: usize = 15;
-    let mut made = Vec::new();
+    let mut committed = Vec::new();
     for count in 0..COMMITS {
-        let answer = store
+        let result = store
             .commit(&Transaction::new().put(id.clone(), json!(count)))
             .await;
-        made.push(answer.map_err(|error| Failure::call_failed("a commit", &error))?);
+        committed.push(result.map_err(|error| Failure::call_failed("a commit", &error))?);
     }
-    Ok(made)
+    Ok(committed)
 }
 
 /// WATCH-10: a store must report to a watch that has fallen behind that its commits are compacted,
@@ -372,16 +385,19 @@ pub(crate) async fn watch_10_slow_watch_gets_an_error(cx: &Context) -> Outcome {
     let mut watch = cx.watch(Revision::ZERO).await?;
     cx.put("a", json!(1)).await?;
     cx.next(&mut watch).await?;
-    let made = put_each(cx, 4).await?;
-    compact(cx, made[2]).await?;
+    let committed = put_records(cx, 4).await?;
+    compact(cx, committed[2]).await?;
     let next = cx
-        .in_time("the next commit of a slow watch", watch.next())
+        .within_budget("the next commit of a slow watch", watch.next())
         .await?;
-    is_compacted(&next.map(|_| ()), made[2])?;
-    let mut anew = cx.watch(made[2]).await?;
-    let commit = cx.next(&mut anew).await?;
-    require(commit.revision == made[3], || {
-        format!("a new watch begins with {commit:?}")
+    require_compacted(&next.map(|_| ()), committed[2])?;
+    let mut restarted = cx.watch(committed[2]).await?;
+    let commit = cx.next(&mut restarted).await?;
+    require(commit.revision == committed[3], || {
+        format!(
+            "a new watch from {} returned {commit:?} first",
+            committed[2]
+        )
     })?;
     Ok(Pass::Held)
 }

@@ -1,4 +1,4 @@
-//! How the suite gets at the SQLite store.
+//! The harness of the SQLite store.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 /// A database in a folder of its own.
 pub(crate) struct SqliteHarness {
     folder: PathBuf,
-    /// Removed at the end by who made it, not by the process that writes and is killed.
+    /// Deletes the folder when the harness is dropped. The process that is killed does not own the folder.
     _owned: Option<TempDir>,
 }
 
@@ -32,7 +32,7 @@ impl SqliteHarness {
     }
 }
 
-/// Other handles are looked at often, so that tests are short.
+/// Polls other handles every two milliseconds, so that tests are short.
 pub(crate) fn options() -> SqliteOptions {
     SqliteOptions::default().poll_every(Duration::from_millis(2))
 }
