@@ -167,7 +167,7 @@ impl<'a> Story<'a> {
             .plan_update(&self.ada, id, &wanted)
             .await
         {
-            Err(error @ ComputeError::DependencyChecker(_)) => {
+            Err(error @ ComputeError::Dependency(_)) => {
                 println!("misfit: {}: {}", view.instance.name, in_words(&error));
                 Ok(())
             }

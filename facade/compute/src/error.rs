@@ -45,7 +45,7 @@ pub enum ComputeError {
     Refused(#[source] Refused),
     /// A dependency does not exist or cannot be used.
     #[error(transparent)]
-    DependencyChecker(#[from] DependencyError),
+    Dependency(#[from] DependencyError),
     /// The network has an instance with this name.
     #[error("the network has an instance {name} already, {id}: choose another name")]
     NameTaken {
@@ -170,7 +170,7 @@ impl From<Invalid> for ComputeError {
 
 impl From<RecordError> for ComputeError {
     fn from(error: RecordError) -> Self {
-        Self::DependencyChecker(DependencyError::Record(error))
+        Self::Dependency(DependencyError::Record(error))
     }
 }
 

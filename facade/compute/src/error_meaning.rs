@@ -1,4 +1,4 @@
-//! What each error means to whoever called: one total match, so that no new error becomes an internal one unnoticed.
+//! The meaning of each error to the caller: one total match, so that a new error does not become an internal one unnoticed.
 
 use std::time::Duration;
 
@@ -12,14 +12,23 @@ use fleetwright_store::StoreError;
 use crate::{ComputeError, Meaning, service::RETRY_AFTER};
 
 impl ComputeError {
-    /// What it means to the caller, as HTTP numbers it.
+    /// Its meaning to the caller, with the HTTP status.
+    ///
+    /// ```
+    /// use fleetwright_compute::{ComputeError, Meaning};
+    ///
+    /// let error = ComputeError::BadField { field: "limit".to_owned(), problem: "use 1 to 500".to_owned() };
+    /// assert_eq!(error.meaning(), Meaning::InvalidRequest);
+    /// assert_eq!((error.meaning().status(), error.meaning().code()), (400, "invalid_request"));
+    /// assert_eq!((error.to_string().as_str(), error.retry_after()), ("limit: use 1 to 500", None));
+    /// ```
     pub fn meaning(&self) -> Meaning {
         match self {
             Self::BadField { .. } => Meaning::InvalidRequest,
             Self::Unprocessable { .. } | Self::NameImmutable { .. } => Meaning::Unprocessable,
             Self::NotFound(_) | Self::NoKey(_) => Meaning::NotFound,
             Self::Refused(_) => Meaning::Forbidden,
-            Self::DependencyChecker(error) => of_ground(error),
+            Self::Dependency(error) => dependency_meaning(error),
             Self::NameTaken { .. }
             | Self::NameDeleting { .. }
             | Self::Deleting(_)
@@ -29,14 +38,14 @@ impl ComputeError {
             | Self::NotReady { .. } => Meaning::Conflict,
             Self::Unsupported { .. } => Meaning::NotOffered,
             Self::Unavailable { .. } | Self::Busy(_) => Meaning::Unavailable,
-            Self::Ledger(error) => of_ledger(error),
-            Self::Server(error) => of_server(error),
+            Self::Ledger(error) => ledger_meaning(error),
+            Self::Server(error) => server_meaning(error),
             Self::Machine { .. } | Self::FlavorMissing(_) => Meaning::Internal,
-            Self::Store(error) => of_store(error),
+            Self::Store(error) => store_meaning(error),
         }
     }
 
-    /// When to ask again, if that may help.
+    /// The delay before a retry, or `None` if a retry of the same request cannot succeed.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::NameDeleting { retry_after, .. }
@@ -47,7 +56,7 @@ impl ComputeError {
             | Self::Unprocessable { .. }
             | Self::NotFound(_)
             | Self::Refused(_)
-            | Self::DependencyChecker(_)
+            | Self::Dependency(_)
             | Self::NameTaken { .. }
             | Self::NameImmutable { .. }
             | Self::NeedsConsent { .. }
@@ -74,20 +83,20 @@ impl ComputeError {
     }
 }
 
-fn of_ground(error: &DependencyError) -> Meaning {
+fn dependency_meaning(error: &DependencyError) -> Meaning {
     match error {
-        DependencyError::Record(error) => of_record(error),
+        DependencyError::Record(error) => record_meaning(error),
         DependencyError::NoFlavor(_)
         | DependencyError::NoImage(_)
         | DependencyError::NotOffered(_)
         | DependencyError::Incompatible { .. }
         | DependencyError::ImageInOtherRegion { .. } => Meaning::InvalidRequest,
-        // Of a kind that came later. It is at least told in its own words.
+        // A kind that was added later. Its message is shown in any case.
         _ => Meaning::Unprocessable,
     }
 }
 
-fn of_record(error: &RecordError) -> Meaning {
+fn record_meaning(error: &RecordError) -> Meaning {
     match error {
         RecordError::NotFound { .. } => Meaning::NotFound,
         RecordError::Refused(_) => Meaning::Forbidden,
@@ -101,12 +110,12 @@ fn of_record(error: &RecordError) -> Meaning {
         }
         RecordError::InvalidNetwork(_) | RecordError::InvalidRule(_) => Meaning::InvalidRequest,
         RecordError::Busy { .. } | RecordError::Entropy(_) => Meaning::Unavailable,
-        RecordError::Store(error) => of_store(error),
+        RecordError::Store(error) => store_meaning(error),
         _ => Meaning::Internal,
     }
 }
 
-fn of_ledger(error: &LedgerError) -> Meaning {
+fn ledger_meaning(error: &LedgerError) -> Meaning {
     match error {
         LedgerError::Exceeded(_) | LedgerError::Refused(_) => Meaning::Forbidden,
         LedgerError::LimitBelowUse { .. } => Meaning::Conflict,
@@ -117,12 +126,12 @@ fn of_ledger(error: &LedgerError) -> Meaning {
         LedgerError::Contended { .. } | LedgerError::AllocationContended { .. } => {
             Meaning::Unavailable
         }
-        LedgerError::Store(error) => of_store(error),
+        LedgerError::Store(error) => store_meaning(error),
         _ => Meaning::Internal,
     }
 }
 
-fn of_server(error: &ServerError) -> Meaning {
+fn server_meaning(error: &ServerError) -> Meaning {
     match error {
         ServerError::NotFound(_)
         | ServerError::NoServerOwnedBy(_)
@@ -130,7 +139,7 @@ fn of_server(error: &ServerError) -> Meaning {
         | ServerError::Deleting(_)
         | ServerError::NeedsConsent { .. }
         | ServerError::NotReady { .. } => Meaning::Conflict,
-        // The service's own principal: the tenant's was judged before.
+        // The service's own principal lacks a permission: the tenant's was checked before.
         ServerError::Refused(_) => Meaning::Internal,
         ServerError::NoRegion(_) | ServerError::Key { .. } | ServerError::Busy(_) => {
             Meaning::Unavailable
@@ -139,13 +148,13 @@ fn of_server(error: &ServerError) -> Meaning {
             Meaning::InvalidRequest
         }
         ServerError::UserData { .. } => Meaning::Unprocessable,
-        ServerError::Dependency(error) => of_ground(error),
-        ServerError::Store(error) => of_store(error),
+        ServerError::Dependency(error) => dependency_meaning(error),
+        ServerError::Store(error) => store_meaning(error),
         _ => Meaning::Internal,
     }
 }
 
-fn of_store(error: &StoreError) -> Meaning {
+fn store_meaning(error: &StoreError) -> Meaning {
     match error {
         StoreError::Conflict(_)
         | StoreError::Unavailable { .. }

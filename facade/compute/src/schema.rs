@@ -1,4 +1,4 @@
-//! The kinds of records that are kept here, and by what they are found.
+//! The kinds of records of this crate, their indexes and their references.
 
 use fleetwright_region::references::{Reference, ReferenceTarget, References};
 use fleetwright_store::{Document as _, SchemaBuilder};
@@ -47,8 +47,9 @@ pub const ORGANIZATION_INDEX: &str = "organization";
 /// The index of an instance's region.
 pub const REGION_INDEX: &str = "region";
 
-/// Adds the records of instances. A store for compute has the kinds of [region](fleetwright_region::schema::add_kinds) and of
-/// [identity](fleetwright_identity::schema()) too, so that an instance, its payment and what it stands on are written together.
+/// Adds the kind of instances. A store for compute has the kinds of [region](fleetwright_region::schema::add_kinds) and of
+/// [identity](fleetwright_identity::schema()) too, so that an instance, its allocation and checks of its dependencies are one
+/// transaction.
 #[must_use]
 pub fn add_kinds(builder: SchemaBuilder) -> SchemaBuilder {
     let instance = builder
@@ -62,7 +63,7 @@ pub fn add_kinds(builder: SchemaBuilder) -> SchemaBuilder {
         .fold(instance, |builder, reference| reference.declare(builder))
 }
 
-/// Adds everything that a store for the whole façade has.
+/// Adds every kind of a façade's store. [`Facade::schema`](crate::Facade::schema) is the complete schema.
 #[must_use]
 pub fn add_all_kinds(builder: SchemaBuilder) -> SchemaBuilder {
     add_kinds(fleetwright_region::schema::add_kinds(

@@ -98,7 +98,7 @@ async fn the_checks_come_in_their_order_with_their_codes() {
     asked.spec.ssh_authority = Some(others);
     let nowhere = scope(tenant(3, 3));
     let steps: Vec<(u16, String, Mend)> = vec![
-        (400, "metadata.description: 1025 characters are too many: at most 1024 are taken".into(), Box::new(|new| new.description = None)),
+        (400, "metadata.description: 1025 characters are too many: at most 1024 are allowed".into(), Box::new(|new| new.description = None)),
         (403, format!("not permitted: user alice may not create instances in {nowhere}"), Box::new(move |new| (new.organization, new.project) = here)),
         (404, format!("there is no network {theirs}"), Box::new(move |new| new.network = blue)),
         (400, "there is no flavor huge: choose one that is offered".into(), Box::new(|new| new.spec.flavor = flavor("large"))),
@@ -110,7 +110,7 @@ async fn the_checks_come_in_their_order_with_their_codes() {
         (422, format!("security group {on_green} is not in network {blue}: choose one that is"), Box::new(move |new| new.spec.networking.security_groups = [on_blue].into())),
         (422, "spec.userData: the user data is in no format that cloud-init knows".into(), Box::new(|new| new.spec.user_data = Some(UserData::new("#!/bin/sh\n").unwrap()))),
         (404, format!("there is no SSH certificate authority {others}"), Box::new(move |new| new.spec.ssh_authority = Some(ours))),
-        (422, "spec.networking.allowedSourceAddresses: no region here lets a machine send from addresses that are not its own, as the IPv6 range 2001:db8::/48: leave it out".into(), Box::new(|new| new.spec.networking.allowed_sources.clear())),
+        (422, "spec.networking.allowedSourceAddresses: no region supports additional source addresses, such as the IPv6 range 2001:db8::/48: remove them".into(), Box::new(|new| new.spec.networking.allowed_sources.clear())),
         (409, format!("the network has an instance taken already, {}: choose another name", InstanceId::derive(blue, &name("taken"))), Box::new(|new| new.name = name("free"))),
         (403, "total servers allocation of 2 would exceed the limit of 1".into(), Box::new(|_| ())),
     ];
@@ -162,7 +162,7 @@ async fn what_is_not_a_form_that_is_taken_is_told_by_its_field() {
         (
             tags("a\nb", "x"),
             spec(),
-            "metadata.tags[\"a\\nb\"]: there is a control character in it",
+            "metadata.tags[\"a\\nb\"]: it contains a control character: remove it",
         ),
         (tags(&"k".repeat(129), "x"), spec(), "metadata.tags[\"kkkk"),
         (
@@ -173,17 +173,17 @@ async fn what_is_not_a_form_that_is_taken_is_told_by_its_field() {
         (
             many(33),
             spec(),
-            "metadata.tags: 33 are given, and at most 32 are taken",
+            "metadata.tags: 33 tags are too many: at most 32 are allowed",
         ),
         (
             tags("k", &"v".repeat(4096)),
             spec(),
-            "metadata.tags: their 4097 bytes are too many",
+            "metadata.tags: 4097 bytes are too many",
         ),
         (
             Tags::new(),
             crowded,
-            "spec.networking.securityGroups: 33 are given, and at most 32 are taken",
+            "spec.networking.securityGroups: 33 security groups are too many: at most 32 are allowed",
         ),
         (
             Tags::new(),
@@ -219,7 +219,7 @@ async fn an_address_range_of_either_family_is_told_apart_and_refused() {
             .await;
         let error = made.unwrap_err();
         assert_eq!(error.meaning(), Meaning::Unprocessable);
-        let words = format!("as the {family} range {range}");
+        let words = format!("such as the {family} range {range}");
         assert!(error.to_string().contains(&words), "{error}");
     }
 }

@@ -336,7 +336,7 @@ async fn a_list_of_too_much_at_once_is_refused_by_its_field() {
         .map(|number| NetworkId::from_uuid(Uuid::from_u128(number)))
         .collect();
     let error = facade.instances.list(&alice, &wanted).await.unwrap_err();
-    let words = "networkID: 101 are given, and at most 100 are taken";
+    let words = "networkID: 101 values are too many: at most 100 are allowed";
     assert_eq!(
         (error.meaning().status(), error.to_string().as_str()),
         (400, words)

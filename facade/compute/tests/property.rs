@@ -195,8 +195,8 @@ proptest! {
             assert_eq!(fixed(&after), fixed(&before));
             // A server takes what its instance was taken with.
             let who = operator();
-            let wish = after.wish();
-            let applied = facade.servers.apply(&who, after.server, &wish, after.consent);
+            let desired = after.desired_state();
+            let applied = facade.servers.apply(&who, after.server, &desired, after.consent);
             applied.await.unwrap();
         });
     }

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use fleetwright::InstanceProvisioner;
 use fleetwright_compute::{
     ComputeError,
-    controller::Rules,
+    controller::ControllerPolicy,
     facade::{Facade, FacadeRegion},
     instance::{ConditionKind, Instance, InstanceId},
     service::{InstanceDependencies, InstanceView, Instances},
@@ -62,7 +62,7 @@ pub struct TestFacadeBuilder {
     mapping: String,
     server_quota: u64,
     scan_every: Duration,
-    instance_policy: Rules,
+    instance_policy: ControllerPolicy,
 }
 
 impl Deref for TestFacade {
@@ -117,7 +117,7 @@ impl TestFacadeBuilder {
 
     /// With a changed policy of the controllers of instances and networks.
     #[must_use]
-    pub fn instance_policy(mut self, change: impl FnOnce(&mut Rules)) -> Self {
+    pub fn instance_policy(mut self, change: impl FnOnce(&mut ControllerPolicy)) -> Self {
         change(&mut self.instance_policy);
         self
     }
@@ -190,7 +190,7 @@ impl TestFacade {
             mapping: MAPPING.to_owned(),
             server_quota: 1000,
             scan_every: Duration::from_secs(2),
-            instance_policy: Rules::default(),
+            instance_policy: ControllerPolicy::default(),
         }
     }
 
@@ -420,11 +420,11 @@ impl TestFacade {
 
     /// Creates the server of an instance, as its controller does.
     pub async fn make_server(&self, instance: &Instance) {
-        let (owner, wish) = (instance.id.owner(), instance.wish());
+        let (owner, desired) = (instance.id.owner(), instance.desired_state());
         let tenant = (instance.organization, instance.project);
         let region = instance.region.clone();
-        let mut new = NewServer::new(instance.server, owner, region, tenant, wish.spec);
-        new.intent = wish.intent;
+        let mut new = NewServer::new(instance.server, owner, region, tenant, desired.spec);
+        new.intent = desired.intent;
         self.servers.ensure(&operator(), &new).await.unwrap();
     }
 

@@ -45,15 +45,15 @@ impl Controller {
 
     async fn create_server(&self, read: Read) -> Outcome {
         let instance = &read.value;
-        let wish = instance.wish();
+        let desired = instance.desired_state();
         let mut new = NewServer::new(
             instance.server,
             instance.id.owner(),
             instance.region.clone(),
             (instance.organization, instance.project),
-            wish.spec,
+            desired.spec,
         );
-        new.intent = wish.intent;
+        new.intent = desired.intent;
         new.guards = self.guards(&read);
         match self.servers.ensure(&self.service, &new).await {
             Ok(view) => self.show(read, Some(&view.server), None).await,
@@ -64,10 +64,10 @@ impl Controller {
     async fn apply(&self, read: Read, server: Option<&Server>) -> Outcome {
         let instance = &read.value;
         let consent = instance.consent;
-        let (wish, guards) = (instance.wish(), self.guards(&read));
+        let (desired, guards) = (instance.desired_state(), self.guards(&read));
         let applied =
             self.servers
-                .apply_if(&self.service, instance.server, &wish, consent, &guards);
+                .apply_if(&self.service, instance.server, &desired, consent, &guards);
         match applied.await {
             Ok((ServerView { server, .. }, _)) => self.show(read, Some(&server), None).await,
             Err(error) => self.report_failure(read, server, error).await,
@@ -107,10 +107,10 @@ impl Controller {
 
     /// Commits a transaction together with the release of an instance's allocation.
     async fn release(&self, read: &Read, transaction: Transaction) -> Result<(), ComputeError> {
-        let paid = self.instances.id(&read.key);
+        let charged = self.instances.id(&read.key);
         let build = || async {
             let transaction = transaction.clone();
-            Ok::<_, ComputeError>(self.ledger.release(transaction, &paid).await?)
+            Ok::<_, ComputeError>(self.ledger.release(transaction, &charged).await?)
         };
         self.ledger.commit(read.value.organization, build).await?;
         Ok(())
@@ -151,7 +151,7 @@ impl Controller {
         obstacle: Option<&Obstacle>,
     ) -> Outcome {
         let now = self.clock.now();
-        let plan = server.map(|server| self.servers.plan(server, &read.value.wish().spec));
+        let plan = server.map(|server| self.servers.plan(server, &read.value.desired_state().spec));
         // There is no plan in a region that this process does not know.
         let plan = plan.and_then(Result::ok).unwrap_or_default();
         let found = Inputs {
@@ -165,7 +165,7 @@ impl Controller {
                 let since = status
                     .condition(obstacle.kind)
                     .map_or(now, |held| held.since);
-                Action::RequeueAt(self.rules.retry_refused_at(since, now))
+                Action::RequeueAt(self.policy.retry_refused_at(since, now))
             }
             Some(_) | None => Action::AwaitChange,
         };

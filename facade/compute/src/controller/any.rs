@@ -20,7 +20,7 @@ pub(super) fn actor() -> Actor {
     Actor::User(ActorName::new("alice").unwrap())
 }
 
-/// An instance of which nothing has happened yet.
+/// A new instance.
 pub(super) fn instance() -> Instance {
     let network = NetworkId::new("00000000-0000-0000-0000-000000000003").unwrap();
     let name = Name::new("web").unwrap();
@@ -37,18 +37,18 @@ pub(super) fn instance() -> Instance {
     .unwrap()
 }
 
-/// A server that was asked for what an instance asks for.
+/// A server with the desired state of an instance.
 pub(super) fn server_of(instance: &Instance) -> Value {
-    let wish = instance.wish();
+    let desired = instance.desired_state();
     json!({
         "id": instance.server, "owner": instance.id.owner(), "region": instance.region,
         "organization": instance.organization, "project": instance.project,
-        "created_at": now(), "spec": wish.spec, "intent": wish.intent,
+        "created_at": now(), "spec": desired.spec, "intent": desired.intent,
         "generation": 7, "observed_generation": 7,
     })
 }
 
-/// Whether a machine is there, and what was seen of it.
+/// Whether a machine exists, and what was observed of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Machine {
     None,
@@ -144,7 +144,7 @@ const CHANGES: [fn(&mut Value); 9] = [
     },
 ];
 
-/// Every instance with every server it may find.
+/// Every instance with every server that it can have.
 pub(super) fn every_shape() -> Vec<(Instance, Option<Server>)> {
     let mut shapes = Vec::new();
     for instance in instances() {

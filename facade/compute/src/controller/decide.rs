@@ -41,10 +41,10 @@ pub enum Wait {
 /// It is total. It never creates a second server without a request of the tenant, never changes a server of another owner, and never
 /// removes an instance that has a server.
 pub fn decide(instance: &Instance, server: Option<&Server>) -> Step {
-    let foreign = server.is_some_and(|server| !is_its_own(instance, server));
+    let foreign = server.is_some_and(|server| !is_owned(instance, server));
     let own = server.filter(|_| !foreign);
     if instance.deletion.is_some() {
-        return ending(own);
+        return decide_deletion(own);
     }
     match own {
         None if foreign => Step::Wait(Wait::ServerConflict),
@@ -54,15 +54,15 @@ pub fn decide(instance: &Instance, server: Option<&Server>) -> Step {
 }
 
 /// Whether a server is the one that realises an instance.
-pub(super) fn is_its_own(instance: &Instance, server: &Server) -> bool {
+pub(super) fn is_owned(instance: &Instance, server: &Server) -> bool {
     let tenant = (instance.organization, instance.project);
     server.owner == instance.id.owner()
         && server.region == instance.region
         && (server.organization, server.project) == tenant
 }
 
-/// By the server as the store has it now: what the status says of it is how it was.
-fn ending(own: Option<&Server>) -> Step {
+/// Decides by the server's record, not by the status, which can be older.
+fn decide_deletion(own: Option<&Server>) -> Step {
     match own.map(|server| server.intent.power) {
         None => Step::RemoveInstance,
         Some(Power::Deleted) => Step::Wait(Wait::ServerDeletion),
@@ -82,7 +82,7 @@ fn with_server(instance: &Instance, server: &Server) -> Step {
     if server.intent.power == Power::Deleted {
         return Step::Wait(Wait::OperatorDeletion);
     }
-    if !instance.wish().holds_for(server) {
+    if !instance.desired_state().holds_for(server) {
         Step::Apply
     } else if server.observed_generation == server.generation {
         Step::Idle

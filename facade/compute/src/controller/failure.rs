@@ -1,4 +1,4 @@
-//! Why a pass failed, and when it is worth making again.
+//! Why a reconcile failed, and when to repeat it.
 
 use fleetwright_identity::LedgerError;
 use fleetwright_region::{
@@ -9,7 +9,7 @@ use fleetwright_store::{Advice, StoreError};
 
 use crate::ComputeError;
 
-/// The store's error that an error comes from, if it does.
+/// The store's error that caused an error, if any.
 pub(crate) fn store_error(error: &ComputeError) -> Option<&StoreError> {
     if let ComputeError::Store(source)
     | ComputeError::Ledger(LedgerError::Store(source))
@@ -17,24 +17,24 @@ pub(crate) fn store_error(error: &ComputeError) -> Option<&StoreError> {
     {
         return Some(source);
     }
-    let (ComputeError::DependencyChecker(ground)
-    | ComputeError::Server(ServerError::Dependency(ground))) = error
+    let (ComputeError::Dependency(dependency)
+    | ComputeError::Server(ServerError::Dependency(dependency))) = error
     else {
         return None;
     };
-    if let DependencyError::Record(RecordError::Store(source)) = ground {
+    if let DependencyError::Record(RecordError::Store(source)) = dependency {
         Some(source)
     } else {
         None
     }
 }
 
-/// Whether a pass failed only because somebody else was faster.
+/// Whether a reconcile failed because another writer changed a record first.
 pub(crate) fn is_conflict(error: &ComputeError) -> bool {
     store_error(error).is_some_and(|error| error.conflict().is_some())
 }
 
-/// When it is worth trying again.
+/// When to retry.
 pub(crate) fn advice(error: &ComputeError) -> Advice {
     match (store_error(error), error) {
         (Some(source), _) => source.advice(),

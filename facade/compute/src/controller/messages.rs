@@ -9,8 +9,8 @@ pub(super) const ALL_LOST: &str = "the data on its root disk and its addresses a
 
 /// The changed fields of a plan, each with its change method.
 pub(super) fn changes(plan: &Plan) -> String {
-    let changes = plan.methods.iter().map(|(field, way)| {
-        let how = match way {
+    let changes = plan.methods.iter().map(|(field, method)| {
+        let how = match method {
             ChangeMethod::Retag => "changed in place",
             ChangeMethod::NextLaunch => "takes effect with the next launch",
             ChangeMethod::Resize => "the machine is stopped, resized and started",

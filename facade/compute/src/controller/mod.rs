@@ -54,7 +54,7 @@ use tracing::Instrument as _;
 pub use decide::{Step, Wait, decide};
 pub(crate) use failure::{advice, is_conflict};
 pub use orphans::OrphanServer;
-pub use policy::Rules;
+pub use policy::ControllerPolicy;
 pub(crate) use policy::after;
 pub use project::{Inputs, Obstacle, events_between, project};
 
@@ -88,13 +88,19 @@ pub struct Controller {
     ledger: Ledger,
     clock: Arc<dyn Clock>,
     service: Principal,
-    rules: Rules,
+    policy: ControllerPolicy,
     waits: WaitGauge,
 }
 
 impl Controller {
-    /// The controller of all instances of a store with [every kind](crate::schema::add_all_kinds). The servers know every
-    /// region; `service` is whom they are asked by, who may do everything to them and see what they stand on.
+    /// Creates the controller of all instances of a store with [every kind](crate::schema::add_all_kinds).
+    ///
+    /// `servers` must have every region. `service` is the principal of calls to the region, which needs the permissions of
+    /// [`compute_permissions`](crate::service::compute_permissions).
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] if the store's schema lacks the kind of instances.
     pub fn new(
         store: Arc<dyn Store>,
         servers: Servers,
@@ -110,19 +116,26 @@ impl Controller {
             ledger,
             clock,
             service,
-            rules: Rules::default(),
+            policy: ControllerPolicy::default(),
             waits: WaitGauge::default(),
         })
     }
 
     /// Sets another policy.
     #[must_use]
-    pub fn with_rules(mut self, rules: Rules) -> Self {
-        self.rules = rules;
+    pub fn with_policy(mut self, policy: ControllerPolicy) -> Self {
+        self.policy = policy;
         self
     }
 
-    /// One pass over one instance: reads it and its server, decides, carries out one step.
+    /// Reconciles one instance: reads it and its server, decides, carries out one step, and returns when to do so again.
+    ///
+    /// [`run`](Self::run) calls it; tests and tools can call it for one instance.
+    ///
+    /// # Errors
+    ///
+    /// If a record cannot be read or written, or the region fails. The reconcile is safe to repeat. A refused call is no error: it
+    /// becomes a condition of the instance.
     pub async fn reconcile(&self, id: InstanceId) -> Result<Action, ComputeError> {
         let span = tracing::info_span!("instance", %id);
         self.one_pass(id).instrument(span).await
@@ -140,9 +153,9 @@ impl Controller {
         let step = decide(&read.value, server.as_ref());
         counter!("fleetwright_compute_steps_total", "step" => step.name()).increment(1);
         tracing::debug!(step = step.name(), "decided");
-        let answer = self.act(read, server.as_ref(), step).await;
+        let result = self.act(read, server.as_ref(), step).await;
         let waits_for = match step {
-            Step::RemoveInstance if answer.is_ok() => None,
+            Step::RemoveInstance if result.is_ok() => None,
             Step::Idle => None,
             Step::CreateServer
             | Step::Apply
@@ -151,7 +164,7 @@ impl Controller {
             | Step::Wait(_) => Some(step.name()),
         };
         self.waits.set(id, waits_for);
-        answer
+        result
     }
 
     /// Reconciles instances until the future is dropped.
@@ -161,7 +174,7 @@ impl Controller {
             self.error_delay(*id, error, failures)
         };
         Runner::new(keys, Arc::clone(&self.clock))
-            .concurrency(self.rules.concurrency)
+            .concurrency(self.policy.concurrency)
             .on_queue_length(|length| {
                 gauge!("fleetwright_compute_instances_queued").set(length as f64)
             })
@@ -179,8 +192,8 @@ impl Controller {
         let cause = error as &dyn std::error::Error;
         tracing::warn!(instance = %id, error = cause, failures, "the reconcile of an instance failed; it is retried");
         match advice(error) {
-            Advice::ReadAgain | Advice::Later => self.rules.backoff(id.as_uuid(), failures),
-            Advice::GiveUp => self.rules.refused_backoff,
+            Advice::ReadAgain | Advice::Later => self.policy.backoff(id.as_uuid(), failures),
+            Advice::GiveUp => self.policy.refused_backoff,
         }
     }
 
@@ -193,7 +206,7 @@ impl Controller {
 impl fmt::Debug for Controller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Controller")
-            .field("rules", &self.rules)
+            .field("policy", &self.policy)
             .finish_non_exhaustive()
     }
 }

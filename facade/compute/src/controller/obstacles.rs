@@ -67,7 +67,9 @@ pub(super) fn classify(error: ServerError) -> Failure {
             format!("the server cannot be created: {reason}; ask an operator to resolve that"),
         ),
         ServerError::NeedsConsent { plan, .. } => consent_needed(plan),
-        ServerError::Dependency(ground) if !is_transient(ground) => refused(ground.to_string()),
+        ServerError::Dependency(dependency) if !is_transient(dependency) => {
+            refused(dependency.to_string())
+        }
         ServerError::UserDataTooLarge { actual, .. } => refused(format!(
             "user data of {actual} bytes is too large: shorten it"
         )),
@@ -92,10 +94,10 @@ pub(super) fn classify(error: ServerError) -> Failure {
 }
 
 /// Whether a failed check of dependencies can succeed when it is repeated.
-fn is_transient(ground: &DependencyError) -> bool {
+fn is_transient(dependency: &DependencyError) -> bool {
     use RecordError::{Busy, Entropy, Store};
     matches!(
-        ground,
+        dependency,
         DependencyError::Record(Store(_) | Busy { .. } | Entropy(_))
     )
 }

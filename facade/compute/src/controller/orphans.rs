@@ -1,4 +1,4 @@
-//! Servers whose instance does not exist. They are counted, told and shown; nothing is destroyed.
+//! Servers whose instance does not exist. They are counted, logged and listed; they are never deleted.
 
 use fleetwright_identity::{OrganizationId, Principal, ProjectId};
 use fleetwright_region::{
@@ -12,16 +12,16 @@ use metrics::counter;
 use super::Controller;
 use crate::{ComputeError, instance::InstanceId};
 
-/// What an orphan waits for, in gauges.
+/// The label of orphans in the gauge of waits.
 const ORPHAN: &str = "orphan";
 
-/// A server that says it is an instance's which does not exist.
+/// A server whose owner is an instance that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OrphanServer {
     /// Which server.
     pub id: ServerId,
-    /// Whose it says it is.
+    /// The owner in its record.
     pub owner: Owner,
     /// Where it runs.
     pub region: RegionId,
@@ -29,18 +29,22 @@ pub struct OrphanServer {
     pub organization: OrganizationId,
     /// The tenant's project.
     pub project: ProjectId,
-    /// Where it is in its life.
+    /// Its phase.
     pub phase: Phase,
 }
 
 impl Controller {
-    /// The servers without their instance that the principal may list. It reads every server, and is for operators.
+    /// Returns the servers without an instance that the principal may list. It reads every server, and is for operators.
     ///
-    /// An instance whose record cannot be read exists.
-    pub async fn orphans(&self, who: &Principal) -> Result<Vec<OrphanServer>, ComputeError> {
+    /// An instance whose record cannot be read counts as existing.
+    ///
+    /// # Errors
+    ///
+    /// If the principal may not list servers, or the store fails.
+    pub async fn orphans(&self, principal: &Principal) -> Result<Vec<OrphanServer>, ComputeError> {
         let (mut orphans, mut wanted) = (Vec::new(), ListServers::default());
         loop {
-            let page = self.servers.list(who, &wanted).await?;
+            let page = self.servers.list(principal, &wanted).await?;
             for view in page.servers {
                 if self.is_orphan(&view).await? {
                     orphans.push(orphan(view));
@@ -65,14 +69,14 @@ impl Controller {
         Ok(record.is_none())
     }
 
-    /// A pass over an instance that is not there: none of its servers should be.
+    /// Reconciles an instance that does not exist: its server should not exist either.
     pub(super) async fn without_instance(&self, id: InstanceId) -> Result<Action, ComputeError> {
         match self.servers.read_by_owner(&self.service, &id.owner()).await {
             Ok(view) => {
                 if self.waits.set(id, Some(ORPHAN)) {
                     counter!("fleetwright_compute_orphan_servers_total").increment(1);
                     let (server, region) = (view.server.id, &view.server.region);
-                    tracing::warn!(%server, %region, phase = ?view.phase, "a server has no instance: nothing is done to it until an operator has seen to it");
+                    tracing::warn!(%server, %region, phase = ?view.phase, "a server has no instance: it is left as it is until an operator deletes it");
                 }
             }
             Err(ServerError::NoServerOwnedBy(_)) => {

@@ -1,4 +1,4 @@
-//! What an operator can set about the controllers of this crate.
+//! The policy of this crate's controllers, for operators to set.
 
 use std::{num::NonZeroUsize, time::Duration};
 
@@ -10,15 +10,15 @@ use uuid::Uuid;
 ///
 /// ```
 /// use std::time::Duration;
-/// use fleetwright_compute::controller::Rules;
+/// use fleetwright_compute::controller::ControllerPolicy;
 ///
-/// let mut policy = Rules::default();
+/// let mut policy = ControllerPolicy::default();
 /// policy.max_backoff = Duration::from_secs(60);
 /// assert_eq!(policy.first_backoff, Duration::from_secs(2));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Rules {
+pub struct ControllerPolicy {
     /// The delay after the first failed reconcile of a record. It doubles with every further failure in a row. Default: 2 seconds.
     pub first_backoff: Duration,
     /// The longest delay after failures, before jitter is added. Default: 5 minutes.
@@ -31,7 +31,7 @@ pub struct Rules {
     pub concurrency: NonZeroUsize,
 }
 
-impl Default for Rules {
+impl Default for ControllerPolicy {
     /// The defaults that the fields name.
     fn default() -> Self {
         let seconds = Duration::from_secs;
@@ -45,7 +45,7 @@ impl Default for Rules {
     }
 }
 
-impl Rules {
+impl ControllerPolicy {
     /// How long to wait after the `failures`th failure in a row, counted from 1.
     pub(crate) fn backoff(&self, key: Uuid, failures: u32) -> Duration {
         let backoff = Backoff {
@@ -55,8 +55,8 @@ impl Rules {
         backoff.delay(key, failures)
     }
 
-    /// When what is refused since then is asked for again: after as long as it has lasted, which doubles it, within what is set. It
-    /// needs no memory, so that a new process goes on with it.
+    /// Returns when to repeat a call that is refused since `since`: after as long as that has lasted, so that the delay doubles, within
+    /// the limits of the policy. It needs no counter, so a new process continues with the same delays.
     pub(crate) fn retry_refused_at(
         &self,
         since: DateTime<Utc>,
@@ -69,7 +69,7 @@ impl Rules {
     }
 }
 
-/// A date `delay` after another; the end of the calendar if it is beyond it.
+/// The date `delay` after `now`, at most the end of the calendar.
 pub(crate) fn after(now: DateTime<Utc>, delay: Duration) -> DateTime<Utc> {
     TimeDelta::from_std(delay)
         .ok()
@@ -85,16 +85,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_refused_is_asked_for_ever_more_rarely_within_what_is_set(lasted in 0_u64..1 << 40) {
-            let rules = Rules::default();
+        fn refused_calls_are_repeated_with_growing_delays_within_the_policy(lasted in 0_u64..1 << 40) {
+            let policy = ControllerPolicy::default();
             let since = DateTime::<Utc>::UNIX_EPOCH;
             let now = after(since, Duration::from_secs(lasted));
-            let delay = rules.retry_refused_at(since, now).signed_duration_since(now).to_std().unwrap();
-            prop_assert!(delay >= rules.first_backoff && delay <= rules.refused_backoff);
+            let delay = policy.retry_refused_at(since, now).signed_duration_since(now).to_std().unwrap();
+            prop_assert!(delay >= policy.first_backoff && delay <= policy.refused_backoff);
             prop_assert!(delay.as_secs() <= lasted.max(2));
-            // A calendar that was set back refuses nobody for ever.
-            let back = rules.retry_refused_at(now, since).signed_duration_since(since).to_std().unwrap();
-            prop_assert_eq!(back, rules.first_backoff);
+            // A clock that was set back does not delay the call forever.
+            let set_back = policy.retry_refused_at(now, since).signed_duration_since(since).to_std().unwrap();
+            prop_assert_eq!(set_back, policy.first_backoff);
         }
     }
 }

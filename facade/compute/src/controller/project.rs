@@ -50,15 +50,15 @@ pub struct Inputs<'a> {
 /// write.
 pub fn project(instance: &Instance, found: &Inputs<'_>, now: DateTime<Utc>) -> Status {
     let before = &instance.status;
-    let seen = found.server.and_then(observed_machine);
+    let observation = found.server.and_then(observed_machine);
     let mut status = before.clone();
     status.phase = phase(instance, found);
     status.health = health(instance, found);
-    status.private_ip = seen.and_then(|seen| seen.private_ip);
-    status.public_ip = seen.and_then(|seen| seen.public_ip);
-    status.mac_address = seen.and_then(|seen| seen.mac_address);
+    status.private_ip = observation.and_then(|observation| observation.private_ip);
+    status.public_ip = observation.and_then(|observation| observation.public_ip);
+    status.mac_address = observation.and_then(|observation| observation.mac_address);
     let observed = found.server.and_then(Server::current_observation);
-    status.observed_at = observed.map(|seen| seen.at);
+    status.observed_at = observed.map(|observation| observation.at);
     status.conditions = conditions(instance, found, now);
     status.pending = pending(instance, found, now);
     let Some(server) = found.server else {
@@ -83,14 +83,14 @@ pub fn project(instance: &Instance, found: &Inputs<'_>, now: DateTime<Utc>) -> S
 fn is_applied(instance: &Instance, server: &Server) -> bool {
     match &instance.deletion {
         Some(_) => server.intent.power == Power::Deleted,
-        None => instance.wish().holds_for(server),
+        None => instance.desired_state().holds_for(server),
     }
 }
 
 /// The last observation of a machine that may still exist.
 fn observed_machine(server: &Server) -> Option<&Observed> {
-    let seen = server.current_observation()?;
-    match (seen.presence, seen.state) {
+    let observation = server.current_observation()?;
+    match (observation.presence, observation.state) {
         (Presence::Missing(_), _) => None,
         (
             Presence::Shown | Presence::Absent(_),
@@ -102,7 +102,7 @@ fn observed_machine(server: &Server) -> Option<&Observed> {
             | CloudInstanceState::Running
             | CloudInstanceState::Stopping
             | CloudInstanceState::Stopped,
-        ) => Some(seen),
+        ) => Some(observation),
     }
 }
 
@@ -200,7 +200,7 @@ fn pending_change(server: &Server, plan: &Plan, applied: bool) -> Option<(String
     if plan
         .methods
         .values()
-        .any(|way| *way != ChangeMethod::NextLaunch)
+        .any(|method| *method != ChangeMethod::NextLaunch)
     {
         return Some((messages::changes(plan), loss(plan)));
     }

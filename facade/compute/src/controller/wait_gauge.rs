@@ -1,4 +1,4 @@
-//! What each instance waits for, as far as this process knows: for gauges, and for nothing else.
+//! The gauge of what instances wait for, as far as this process knows. Nothing else uses it.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use metrics::gauge;
 
 use crate::instance::InstanceId;
 
-/// The instances that wait, by what for. What is at rest is not here.
+/// The instances that wait, with what they wait for. Idle instances are not in it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WaitGauge {
     inner: Arc<Mutex<Inner>>,
@@ -22,7 +22,7 @@ struct Inner {
 }
 
 impl WaitGauge {
-    /// What an instance waits for since its last pass; nothing if it waits for nothing. Answers whether that is news.
+    /// Sets what an instance waits for since its last reconcile, or `None`. Returns whether that changed.
     pub(super) fn set(&self, id: InstanceId, waits_for: Option<&'static str>) -> bool {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match waits_for {

@@ -25,7 +25,7 @@ use fleetwright_store::{Invalid, Schema, Store};
 use super::{Facade, FacadeError, FacadeRegion};
 use crate::{
     ComputeError,
-    controller::{Controller, Rules},
+    controller::{Controller, ControllerPolicy},
     networks::NetworkDeletionController,
     schema,
     service::{InstanceDependencies, Instances, compute_principal},
@@ -53,7 +53,7 @@ pub struct FacadeBuilder {
     clock: Option<Arc<dyn Clock>>,
     entropy: Option<Arc<dyn Entropy>>,
     quota_kinds: Option<QuotaKinds>,
-    instance_policy: Rules,
+    instance_policy: ControllerPolicy,
     server_policy: servers::ControllerPolicy,
     monitor_policy: monitor::Policy,
     snapshot_policy: SnapshotPolicy,
@@ -174,7 +174,7 @@ impl FacadeBuilder {
     }
 
     /// Sets the policy of the controllers of instances and of networks that are being deleted.
-    pub fn instance_policy(mut self, policy: Rules) -> Self {
+    pub fn instance_policy(mut self, policy: ControllerPolicy) -> Self {
         self.instance_policy = policy;
         self
     }
@@ -322,8 +322,8 @@ impl FacadeBuilder {
             service,
         )?;
         Ok(Facade {
-            instance_controller: instance_controller.with_rules(self.instance_policy.clone()),
-            network_controller: network_controller.with_rules(self.instance_policy),
+            instance_controller: instance_controller.with_policy(self.instance_policy.clone()),
+            network_controller: network_controller.with_policy(self.instance_policy),
             store,
             clock,
             catalog,

@@ -1,4 +1,4 @@
-//! What instances are called, and how that is derived.
+//! The ids of instances, and how they are derived from network and name.
 
 use std::{fmt, str::FromStr};
 
@@ -11,17 +11,30 @@ use fleetwright_store::{Invalid, Key};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// An instance. The same name in the same network is always the same id, so that two creations of one name meet in the store.
+/// The id of an instance. The same name in the same network always has the same id, so that two creations of one name conflict in the
+/// store.
+///
+/// ```
+/// use fleetwright_compute::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let network: NetworkId = "b059b3e6-9ae5-42b7-94b4-f42fb7a6baee".parse()?;
+/// let id = InstanceId::derive(network, &"my-host".parse()?);
+/// assert_eq!(id.to_string(), "cea82847-20ce-5f13-87fb-9f3cc7da081d");
+/// assert_eq!("cea82847-20ce-5f13-87fb-9f3cc7da081d".parse::<InstanceId>()?, id);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct InstanceId(Uuid);
 
 impl InstanceId {
-    /// The id of the instance of this name in this network: the name's UUID (version 5) in the namespace of the network. If its
-    /// text does not begin with a letter, the bytes of the UUID are hashed again until it does, because some systems take no other
-    /// names.
+    /// Derives the id of the instance of this name in this network: the name's UUID (version 5) in the namespace of the network. If its
+    /// text does not begin with a letter, the bytes of the UUID are hashed again until it does, because some systems accept only names
+    /// that begin with a letter.
     ///
-    /// Frozen: another derivation would forget the instances that there are.
+    /// The derivation must never change: existing instances would no longer be found.
     pub fn derive(network: NetworkId, name: &Name) -> Self {
         let namespace = network.as_uuid();
         let mut id = Uuid::new_v5(&namespace, name.as_str().as_bytes());
@@ -31,12 +44,12 @@ impl InstanceId {
         Self(id)
     }
 
-    /// From a UUID.
+    /// Creates an id from a UUID.
     pub const fn from_uuid(uuid: Uuid) -> Self {
         Self(uuid)
     }
 
-    /// As a UUID.
+    /// Returns it as a UUID.
     pub const fn as_uuid(&self) -> Uuid {
         self.0
     }
@@ -46,18 +59,18 @@ impl InstanceId {
         Key::new(self.to_string())
     }
 
-    /// The server that realises it. It is stored in the instance's record all the same.
+    /// The id of the server that realises it. The instance's record has it too.
     pub fn server(&self) -> ServerId {
         ServerId::from_uuid(self.0)
     }
 
-    /// What the server has as its owner.
+    /// The owner in the server's record.
     pub fn owner(&self) -> Owner {
         Owner::new(crate::schema::INSTANCE_KIND, self.to_string())
     }
 }
 
-/// The first of 32 hexadecimal digits is a letter: the first four bits are ten or more.
+/// Whether the first of the 32 hexadecimal digits is a letter: the first four bits are ten or more.
 fn begins_with_letter(id: &Uuid) -> bool {
     id.as_bytes()[0] >= 0xa0
 }
@@ -93,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_those_that_were_always_derived() {
+    fn derived_ids_never_change() {
         let network = "b059b3e6-9ae5-42b7-94b4-f42fb7a6baee";
         // Hashed once, and hashed again once.
         assert_eq!(
@@ -110,9 +123,9 @@ mod tests {
         );
     }
 
-    /// These names are none of a tenant's, and show two rounds of hashing.
+    /// These names are not valid for tenants; they need two rounds of hashing.
     #[test]
-    fn hashing_goes_on_until_there_is_a_letter() {
+    fn hashing_repeats_until_the_id_begins_with_a_letter() {
         let namespace = Uuid::NAMESPACE_DNS;
         let derive = |name: &str| {
             let mut id = Uuid::new_v5(&namespace, name.as_bytes());
@@ -131,7 +144,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_id_begins_with_a_letter_and_is_that_of_its_server(
+        fn derived_id_begins_with_a_letter_and_equals_the_server_id(
             network in any::<u128>(),
             name in "[0-9A-Za-z]([0-9A-Za-z_.-]{0,61}[0-9A-Za-z])?",
         ) {

@@ -1,6 +1,7 @@
-//! The instance: what a tenant asks for, and what the tenant is told of it.
+//! The instance: its desired state, its observed status, its conditions and its events.
 //!
-//! Owns the record and what is derived from it. Who writes it is the service and the controller, each its own fields.
+//! Owns the record and what is derived from it. It never reads or writes a store: the service and the controller do, each its own
+//! fields.
 
 mod id;
 mod note;

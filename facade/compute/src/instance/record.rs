@@ -122,7 +122,7 @@ impl Instance {
     }
 
     /// The desired state of its server.
-    pub fn wish(&self) -> DesiredState {
+    pub fn desired_state(&self) -> DesiredState {
         DesiredState {
             spec: self.spec.server(self.network, &self.tags),
             intent: self.intent.clone(),

@@ -1,4 +1,4 @@
-//! What an instance is asked to be.
+//! The desired shape of an instance.
 
 use std::collections::BTreeSet;
 
@@ -10,36 +10,45 @@ use fleetwright_region::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The asked shape of an instance. Where it stands is no part of it: that never changes.
+/// The desired shape of an instance. Network and region are not part of it: they never change.
+///
+/// | changed field | change method |
+/// | --- | --- |
+/// | flavor | resize where the cloud can, otherwise replace |
+/// | image | reimage where the cloud can, otherwise replace |
+/// | security groups, public address | replace, unless the cloud can change them in place |
+/// | authority, user data | at the next launch, since they are read at the first boot |
+///
+/// [`plan_update`](crate::service::Instances::plan_update) returns the method for an instance in its region.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InstanceSpec {
-    /// Its size.
+    /// Its flavor: processors, memory, disk.
     pub flavor: FlavorId,
-    /// What it boots from.
+    /// The image that it boots from.
     pub image: ImageId,
-    /// How it is reached.
+    /// Its security groups and addresses. Default: reachable only from its network.
     #[serde(default)]
     pub networking: Networking,
-    /// The authority whose certificates open it.
+    /// The SSH certificate authority whose certificates give access. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ssh_authority: Option<SshAuthorityId>,
-    /// What it runs at its first boot, in a format of cloud-init. Never shown by `Debug`.
+    /// What it runs at its first boot, in a format of cloud-init; at most 32 KiB. `Debug` never shows it. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_data: Option<UserData>,
 }
 
-/// How an instance is reached.
+/// The security groups and addresses of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Networking {
-    /// The security groups around it, all on its network.
+    /// Its security groups, all on its network; at most 32. Default: none.
     #[serde(default)]
     pub security_groups: BTreeSet<SecurityGroupId>,
-    /// Whether it gets a public address.
+    /// Whether it gets a public address. Default: absent.
     #[serde(default = "absent")]
     pub public_ip: PublicAddress,
-    /// Addresses beside its own that it may send from.
+    /// Additional addresses that it may send from. No region supports them yet, so they must be empty.
     #[serde(default)]
     pub allowed_sources: BTreeSet<Prefix>,
 }
@@ -49,7 +58,7 @@ fn absent() -> PublicAddress {
 }
 
 impl Default for Networking {
-    /// Reached from its network alone.
+    /// Reachable only from its network.
     fn default() -> Self {
         Self {
             security_groups: BTreeSet::new(),
@@ -60,7 +69,7 @@ impl Default for Networking {
 }
 
 impl InstanceSpec {
-    /// The least there is to an instance; the other fields are public.
+    /// A spec with the defaults. The other fields are public.
     pub fn new(flavor: FlavorId, image: ImageId) -> Self {
         Self {
             flavor,
@@ -71,7 +80,7 @@ impl InstanceSpec {
         }
     }
 
-    /// What the server of such an instance is asked to be.
+    /// The spec of the server of an instance with this spec.
     pub fn server(&self, network: NetworkId, tags: &Tags) -> ServerSpec {
         let mut server = ServerSpec::new(self.flavor.clone(), self.image.clone(), network);
         server

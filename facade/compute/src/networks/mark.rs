@@ -1,4 +1,4 @@
-//! Marking everything that stands in a network, one transaction for each.
+//! Marking every instance of a network for deletion, in one transaction each.
 
 use fleetwright_region::ids::NetworkId;
 use fleetwright_store::{Query, StoreError, Transaction, Versioned};
@@ -10,14 +10,13 @@ use crate::{
     instance::{DeletionCause, Instance},
 };
 
-/// How often an instance is read again that others write.
+/// The number of attempts when other callers write the same instance.
 const ATTEMPTS: usize = 16;
 
 impl NetworkDeletionController {
-    /// Marks every instance of a network. One that cannot be marked holds up no other one; the first such error is answered when all
-    /// others are.
+    /// Marks every instance of a network. A failure does not stop the others; the first error is returned after all were tried.
     pub(super) async fn mark_all(&self, network: NetworkId) -> Result<(), ComputeError> {
-        let mut query = self.standing(network)?;
+        let mut query = self.query(network)?;
         let mut first = None;
         loop {
             let page = self.instances.list(&query).await?;
@@ -35,7 +34,7 @@ impl NetworkDeletionController {
                 let cause = &error as &dyn std::error::Error;
                 tracing::warn!(
                     error = cause,
-                    "an instance of a network that is going was not marked; it is tried again"
+                    "an instance of a deleted network was not marked; it is retried"
                 );
                 first.get_or_insert(error);
             }
@@ -47,7 +46,7 @@ impl NetworkDeletionController {
         first.map_or(Ok(()), Err)
     }
 
-    /// Marks an instance, unless it is or is gone.
+    /// Marks an instance, unless it is marked or deleted already.
     async fn mark(&self, mut read: Versioned<Instance>) -> Result<(), ComputeError> {
         let id = read.value.id;
         for _ in 0..ATTEMPTS {
@@ -76,14 +75,14 @@ impl NetworkDeletionController {
         Err(ComputeError::Busy(id))
     }
 
-    /// Whether no instance stands in a network, readable or not.
+    /// Whether a network has no instance. Unreadable records count as instances.
     pub(super) async fn is_empty(&self, network: NetworkId) -> Result<bool, ComputeError> {
-        let query = self.standing(network)?.limit(1);
+        let query = self.query(network)?.limit(1);
         let page = self.store.list(&query).await?;
         Ok(page.records.is_empty() && page.damaged.is_empty())
     }
 
-    fn standing(&self, network: NetworkId) -> Result<Query, ComputeError> {
+    fn query(&self, network: NetworkId) -> Result<Query, ComputeError> {
         let (kind, index) = crate::schema::INSTANCE_NETWORK.names()?;
         Ok(Query::by(kind, index, network.to_string().as_str()))
     }

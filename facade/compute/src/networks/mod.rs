@@ -1,9 +1,9 @@
-//! Networks that are going take their instances with them.
+//! The network deletion controller: deletes the instances of networks whose deletion was requested, and then the networks.
 //!
-//! A network goes because somebody asked for that, by a call, and for no other reason: a network that is not there, or that no file
-//! names, says nothing about its instances. Each instance in it is marked as its tenant would, one transaction each, and ends as every
-//! other does; once nothing stands in the network, it is let go. Whoever dies at any point leaves marks that hold and a network that
-//! is still going, from which the next one goes on.
+//! Only a call deletes a network. A network that does not exist, or that no mapping names, never causes the deletion of instances. Each
+//! instance is marked in a transaction of its own, as if its tenant had deleted it, and the controller of instances deletes it. Once the
+//! network has no instance, its record is deleted. A crash at any point leaves valid marks and a network in deletion, from which
+//! the next process continues.
 
 mod mark;
 
@@ -28,21 +28,23 @@ use tracing::Instrument as _;
 
 use crate::{
     ComputeError,
-    controller::{Rules, advice, after, is_conflict},
+    controller::{ControllerPolicy, advice, after, is_conflict},
     instance::Instance,
 };
 
-/// Deletes what stands in networks that are going, and lets them be gone. Clones are the same.
+/// Deletes the instances of networks that are being deleted, and then the networks. Clones share everything.
 ///
 /// # Guarantees
 ///
-/// - No instance goes by its network unless the network's own record says that it is going.
-/// - Every instance of such a network is marked, each with an event; what fails is counted, holds up no other one, and is tried again.
-/// - A network is let go only by a transaction that proves that nothing stands in it.
+/// - No instance is deleted because of its network unless the network's own record says that it is being deleted.
+/// - Every instance of a network in deletion is marked, each with an event. A failure is counted and retried, and delays no other
+///   instance.
+/// - A network's record is deleted only by a transaction that checks that nothing refers to it.
 ///
 /// # Assumptions
 ///
-/// A [controller](crate::controller::Controller) of instances works on the same store: without it they are marked and stay.
+/// A [controller](crate::controller::Controller) of instances works on the same store: without it instances are marked
+/// and never deleted.
 #[derive(Clone)]
 pub struct NetworkDeletionController {
     store: Arc<dyn Store>,
@@ -50,14 +52,18 @@ pub struct NetworkDeletionController {
     networks: Arc<Networks>,
     clock: Arc<dyn Clock>,
     service: Principal,
-    rules: Rules,
-    /// Networks in which every instance is marked. Nothing new comes into a network that is going, and no mark is taken back, so
-    /// that once is enough.
+    policy: ControllerPolicy,
+    /// Networks in which every instance is marked. Once is enough: a network in deletion accepts no new instance, and marks are
+    /// never removed.
     marked: Arc<Mutex<BTreeSet<NetworkId>>>,
 }
 
 impl NetworkDeletionController {
-    /// Of a store with [every kind](crate::schema::add_all_kinds). `service` is in whose name networks are listed and let go.
+    /// Creates the controller of a store with [every kind](crate::schema::add_all_kinds). It lists and deletes networks as `service`.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`] if the store's schema lacks a kind or the index of instances by network.
     pub fn new(
         store: Arc<dyn Store>,
         networks: Arc<Networks>,
@@ -71,19 +77,23 @@ impl NetworkDeletionController {
             networks,
             clock,
             service,
-            rules: Rules::default(),
+            policy: ControllerPolicy::default(),
             marked: Arc::default(),
         })
     }
 
-    /// With other rules.
+    /// Sets another policy.
     #[must_use]
-    pub fn with_rules(mut self, rules: Rules) -> Self {
-        self.rules = rules;
+    pub fn with_policy(mut self, policy: ControllerPolicy) -> Self {
+        self.policy = policy;
         self
     }
 
-    /// One pass over one network: if it is going, marks what stands in it, and lets it be gone if nothing does.
+    /// Reconciles one network: if it is being deleted, marks its instances, and deletes its record if it has none.
+    ///
+    /// # Errors
+    ///
+    /// If a record cannot be read or written. The reconcile is safe to repeat.
     pub async fn reconcile(&self, id: NetworkId) -> Result<Action, ComputeError> {
         let span = tracing::info_span!("network", %id);
         self.one_pass(id).instrument(span).await
@@ -108,18 +118,20 @@ impl NetworkDeletionController {
             self.marked().insert(id);
         }
         if !self.is_empty(id).await? {
-            return Ok(self.look_again());
+            return Ok(self.recheck());
         }
         match self.networks.finish(&self.service, id).await? {
             Deletion::Deleted => {
                 self.marked().remove(&id);
                 counter!("fleetwright_compute_networks_deleted_total").increment(1);
-                tracing::info!("the network is gone");
+                tracing::info!("the network is deleted");
                 Ok(Action::AwaitChange)
             }
             Deletion::Waiting => {
-                tracing::warn!("something that is no instance stands in a network that is going");
-                Ok(self.look_again())
+                tracing::warn!(
+                    "the network has no instance, and other records still refer to it; its deletion waits for them"
+                );
+                Ok(self.recheck())
             }
         }
     }
@@ -130,7 +142,7 @@ impl NetworkDeletionController {
         let error_policy =
             |id: &NetworkId, error: &ComputeError, failures| self.error_delay(*id, error, failures);
         Runner::new(keys, Arc::clone(&self.clock))
-            .concurrency(self.rules.concurrency)
+            .concurrency(self.policy.concurrency)
             .on_queue_length(|length| {
                 gauge!("fleetwright_compute_networks_queued").set(length as f64)
             })
@@ -148,30 +160,30 @@ impl NetworkDeletionController {
         let cause = error as &dyn std::error::Error;
         tracing::warn!(network = %id, error = cause, failures, "the reconcile of a deleted network failed; it is retried");
         match advice(error) {
-            Advice::ReadAgain | Advice::Later => self.rules.backoff(id.as_uuid(), failures),
-            Advice::GiveUp => self.rules.refused_backoff,
+            Advice::ReadAgain | Advice::Later => self.policy.backoff(id.as_uuid(), failures),
+            Advice::GiveUp => self.policy.refused_backoff,
         }
     }
 
-    /// All networks that are going, and a watch from before they were listed.
+    /// Lists the networks that are being deleted, with a watch from before the list.
     async fn list_all(&self) -> Result<(Vec<NetworkId>, Watch), RecordError> {
         let head = self.store.head().await?;
-        let going = self.networks.deleting(&self.service).await?;
-        for damaged in &going.damaged {
+        let deleting = self.networks.deleting(&self.service).await?;
+        for damaged in &deleting.damaged {
             counter!("fleetwright_compute_unreadable_records_total").increment(1);
-            tracing::warn!(record = %damaged.id, reason = %damaged.reason, "a network that is going cannot be read");
+            tracing::warn!(record = %damaged.id, reason = %damaged.reason, "a network that is being deleted cannot be read");
         }
         let kinds = [
             Kind::new(fleetwright_region::schema::NETWORK_KIND)?,
             self.instances.kind().clone(),
         ];
         let watch = self.store.watch(head, Interest::kinds(kinds)).await?;
-        let ids = going.items.iter().map(|found| found.value.id).collect();
+        let ids = deleting.items.iter().map(|found| found.value.id).collect();
         Ok((ids, watch))
     }
 
-    fn look_again(&self) -> Action {
-        Action::RequeueAt(after(self.clock.now(), self.rules.network_recheck))
+    fn recheck(&self) -> Action {
+        Action::RequeueAt(after(self.clock.now(), self.policy.network_recheck))
     }
 
     fn marked(&self) -> MutexGuard<'_, BTreeSet<NetworkId>> {
@@ -179,7 +191,7 @@ impl NetworkDeletionController {
     }
 }
 
-/// The networks that a commit asks to go, and those that an instance has left.
+/// The networks whose deletion a commit requests, and those whose instances it deletes.
 fn keys_of(commit: &Commit) -> Vec<NetworkId> {
     let ids = commit.changes.iter().filter_map(|change| match change {
         Change::Put(record)
@@ -203,7 +215,7 @@ fn text<'r>(record: &'r Record, path: &str) -> Option<&'r str> {
 impl fmt::Debug for NetworkDeletionController {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NetworkDeletionController")
-            .field("rules", &self.rules)
+            .field("policy", &self.policy)
             .finish_non_exhaustive()
     }
 }

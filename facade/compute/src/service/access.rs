@@ -1,8 +1,8 @@
-//! What is shown of an instance's machine: its console, its key, an image of it.
+//! Calls that use an instance's machine: console output, console session, SSH key, snapshot.
 //!
-//! The tenant is judged by the permission for the verb on the instance; then the region is asked in compute's name, for the one
-//! server that the record names and that names the instance in turn. That a key was shown, a console opened or an image made is an
-//! event, written before anything is answered: nobody has what is not in the record.
+//! The caller needs the permission for the verb on the instance. Then compute calls the region with its own principal, for the server
+//! that the record names and that names the instance as its owner. A read key, an opened console and a requested snapshot are events,
+//! written before the call returns: nobody gets a secret without an event.
 
 use std::num::NonZeroUsize;
 
@@ -27,83 +27,108 @@ use crate::{
 };
 
 impl Instances {
-    /// What the machine has printed: all that the cloud still has, or the last lines of it.
+    /// Returns the machine's console output: all that the cloud still has, or the last `lines` of it.
+    ///
+    /// # Errors
+    ///
+    /// Shared by the four calls of machines: [`NotReady`](ComputeError::NotReady) if it has no machine yet or its state does not permit
+    /// the call, [`Unsupported`](ComputeError::Unsupported) if its region's cloud does not offer it,
+    /// [`Unavailable`](ComputeError::Unavailable) if the cloud cannot be reached now, [`Deleting`](ComputeError::Deleting).
     pub async fn console_output(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: InstanceId,
         lines: Option<NonZeroUsize>,
     ) -> Result<ConsoleOutput, ComputeError> {
         let verb = Verb::ConsoleOutput;
         let work = async {
-            let (machines, server) = self.machine_of(who, verb, id).await?;
-            let shown = machines.console_output(&self.service, server, lines).await;
-            shown.map_err(|error| told(id, error))
+            let (machines, server) = self.machine_of(principal, verb, id).await?;
+            let output = machines.console_output(&self.service, server, lines).await;
+            output.map_err(|error| machine_error(id, error))
         };
-        self.metered(verb.as_str(), Some(id), work).await
+        self.measure(verb.as_str(), Some(id), work).await
     }
 
-    /// A session on the console of one that runs. Whoever has its address is in.
+    /// Opens a session on the console of a running instance, and adds an event.
+    ///
+    /// The session's address is a secret: it gives access to the console without further authentication.
+    ///
+    /// # Errors
+    ///
+    /// As [`console_output`](Self::console_output).
     pub async fn console_session(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: InstanceId,
     ) -> Result<ConsoleSession, ComputeError> {
         let verb = Verb::ConsoleSession;
         let work = async {
-            let (machines, server) = self.machine_of(who, verb, id).await?;
+            let (machines, server) = self.machine_of(principal, verb, id).await?;
             let opened = machines.console_session(&self.service, server).await;
-            let session = opened.map_err(|error| told(id, error))?;
-            self.accessed(who, verb, id, "a console session was opened")
+            let session = opened.map_err(|error| machine_error(id, error))?;
+            self.record_access(principal, verb, id, "a console session was opened")
                 .await?;
             Ok(session)
         };
-        self.metered(verb.as_str(), Some(id), work).await
+        self.measure(verb.as_str(), Some(id), work).await
     }
 
-    /// The private half of its key pair, which opens no other instance.
-    pub async fn ssh_key(&self, who: &Principal, id: InstanceId) -> Result<Secret, ComputeError> {
+    /// Returns the private key of the instance's SSH key pair, and adds an event. The key gives access to no other instance.
+    ///
+    /// # Errors
+    ///
+    /// As [`console_output`](Self::console_output), and [`NoKey`](ComputeError::NoKey) if it was created without a key pair.
+    pub async fn ssh_key(
+        &self,
+        principal: &Principal,
+        id: InstanceId,
+    ) -> Result<Secret, ComputeError> {
         let verb = Verb::SshKey;
         let work = async {
-            let (machines, server) = self.machine_of(who, verb, id).await?;
-            let shown = machines.ssh_key(&self.service, server).await;
-            let secret = shown.map_err(|error| told(id, error))?;
-            self.accessed(who, verb, id, "the private SSH key was read")
+            let (machines, server) = self.machine_of(principal, verb, id).await?;
+            let key = machines.ssh_key(&self.service, server).await;
+            let secret = key.map_err(|error| machine_error(id, error))?;
+            self.record_access(principal, verb, id, "the private SSH key was read")
                 .await?;
             Ok(secret)
         };
-        self.metered(verb.as_str(), Some(id), work).await
+        self.measure(verb.as_str(), Some(id), work).await
     }
 
-    /// Writes down that an image of its disk is to be made, and answers it: pending, and seen by all of the organization. Tags of the
-    /// system's own are left out of what is asked for, and those that say where it comes from are added. The same again answers the
-    /// image that there is.
+    /// Requests an image of the instance's disk, adds an event, and returns the image: pending, and visible to the organization.
+    ///
+    /// Reserved tags are removed from the request, and tags that name the image's origin are added. Repeating the request returns the
+    /// same image.
+    ///
+    /// # Errors
+    ///
+    /// As [`console_output`](Self::console_output), and [`ImageTaken`](ComputeError::ImageTaken) if another image has the id.
     pub async fn snapshot(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: InstanceId,
         new: &NewSnapshot,
     ) -> Result<Image, ComputeError> {
         let verb = Verb::Snapshot;
         let work = async {
-            let (machines, server) = self.machine_of(who, verb, id).await?;
-            let made = machines.snapshot(&self.service, server, new).await;
-            let image = made.map_err(|error| told(id, error))?;
-            self.accessed(who, verb, id, "a snapshot of its disk was requested")
+            let (machines, server) = self.machine_of(principal, verb, id).await?;
+            let created = machines.snapshot(&self.service, server, new).await;
+            let image = created.map_err(|error| machine_error(id, error))?;
+            self.record_access(principal, verb, id, "a snapshot of its disk was requested")
                 .await?;
             Ok(image)
         };
-        self.metered(verb.as_str(), Some(id), work).await
+        self.measure(verb.as_str(), Some(id), work).await
     }
 
-    /// Whom to ask for the machine, once the caller may.
+    /// Checks the caller's permission, and returns the access to machines with the instance's server.
     async fn machine_of(
         &self,
-        who: &Principal,
+        principal: &Principal,
         verb: Verb,
         id: InstanceId,
     ) -> Result<(&MachineAccess, ServerId), ComputeError> {
-        let instance = self.permitted(who, verb, id).await?.value;
+        let instance = self.permitted(principal, verb, id).await?.value;
         if instance.deletion.is_some() {
             return Err(ComputeError::Deleting(id));
         }
@@ -112,11 +137,11 @@ impl Instances {
         let machines = machines.ok_or(ComputeError::Unsupported { id, what })?;
         match self.server_of(&instance).await? {
             Some(_) => Ok((machines, instance.server)),
-            None => Err(unmade(id)),
+            None => Err(not_launched(id)),
         }
     }
 
-    /// The server of an instance: the one of its id, if that is this instance's. Another one is none of its tenant's business.
+    /// Returns the server of an instance, or `None`. A server of another owner with the same id is not returned.
     pub(super) async fn server_of(
         &self,
         instance: &Instance,
@@ -130,38 +155,38 @@ impl Instances {
                 Ok(own.then_some(view))
             }
             Err(ServerError::NotFound(_)) => Ok(None),
-            Err(error) => Err(inside(instance.id, error)),
+            Err(error) => Err(server_error(instance.id, error)),
         }
     }
 
-    async fn accessed(
+    async fn record_access(
         &self,
-        who: &Principal,
+        principal: &Principal,
         verb: Verb,
         id: InstanceId,
         message: &'static str,
     ) -> Result<(), ComputeError> {
-        let wish = |_: &mut Instance| {
+        let desired = |_: &mut Instance| {
             Ok(RecordChange::WithEvent(
                 EventKind::Accessed,
                 message,
                 GenerationStep::Keep,
             ))
         };
-        self.write(who, verb, id, wish).await?;
+        self.write(principal, verb, id, desired).await?;
         Ok(())
     }
 }
 
-/// A failure of what stands behind an instance, in words about the instance.
-pub(super) fn inside(id: InstanceId, error: ServerError) -> ComputeError {
+/// Converts an error of the region into one about the instance.
+pub(super) fn server_error(id: InstanceId, error: ServerError) -> ComputeError {
     if let ServerError::NoRegion(region) = &error {
-        return check_no_server(id, region);
+        return region_not_served(id, region);
     }
     error.into()
 }
 
-fn check_no_server(id: InstanceId, region: &RegionId) -> ComputeError {
+fn region_not_served(id: InstanceId, region: &RegionId) -> ComputeError {
     ComputeError::Unavailable {
         id,
         reason: format!("region {region} is not in service"),
@@ -169,7 +194,7 @@ fn check_no_server(id: InstanceId, region: &RegionId) -> ComputeError {
     }
 }
 
-fn unmade(id: InstanceId) -> ComputeError {
+fn not_launched(id: InstanceId) -> ComputeError {
     ComputeError::NotReady {
         id,
         found: "it has not been launched yet".to_owned(),
@@ -178,10 +203,10 @@ fn unmade(id: InstanceId) -> ComputeError {
     }
 }
 
-/// What the region says of a machine, in words about the instance: its tenant knows of no server.
-fn told(id: InstanceId, error: MachineError) -> ComputeError {
+/// Converts an error of the region's machines into one about the instance: tenants do not know of servers.
+fn machine_error(id: InstanceId, error: MachineError) -> ComputeError {
     match error {
-        MachineError::NotFound(_) => unmade(id),
+        MachineError::NotFound(_) => not_launched(id),
         MachineError::Deleting(_) => ComputeError::NotReady {
             id,
             found: "its machine is being deleted".to_owned(),
@@ -214,7 +239,7 @@ fn told(id: InstanceId, error: MachineError) -> ComputeError {
             reason: "it is busy, or does not respond".to_owned(),
             retry_after,
         },
-        MachineError::NoRegion(region) => check_no_server(id, &region),
+        MachineError::NoRegion(region) => region_not_served(id, &region),
         MachineError::Declined { verb, .. } => ComputeError::Unprocessable {
             field: verb.as_str().to_owned(),
             problem: "the cloud refuses this for the instance: a repeated call fails too"

@@ -1,4 +1,4 @@
-//! What an instance is charged for.
+//! The quota that an instance uses.
 
 use fleetwright::PublicAddress;
 use fleetwright_identity::{Allocation, Amounts, QuotaKind};
@@ -11,9 +11,8 @@ use crate::{
 };
 
 impl Instances {
-    /// One server, the graphics processors of its flavor, and its public address. By the flavor's record alone: what a retired
-    /// flavor cost is what it costs.
-    pub(super) fn price(&self, spec: &InstanceSpec) -> Result<Amounts, ComputeError> {
+    /// The amounts that a spec uses: one server, the GPUs of its flavor, and its public address. A retired flavor counts as before.
+    pub(super) fn cost(&self, spec: &InstanceSpec) -> Result<Amounts, ComputeError> {
         let flavor = self.catalog.flavor(&self.service, &spec.flavor);
         let flavor = flavor.ok_or_else(|| ComputeError::FlavorMissing(spec.flavor.clone()))?;
         let addresses = match spec.networking.public_ip {
@@ -26,18 +25,18 @@ impl Instances {
             .with(QuotaKind::public_ips(), addresses))
     }
 
-    /// What its allocation pays for.
-    pub(super) fn paid(&self, instance: &Instance) -> Result<RecordId, ComputeError> {
+    /// The record that an instance's allocation is for.
+    pub(super) fn charged_record(&self, instance: &Instance) -> Result<RecordId, ComputeError> {
         Ok(self.table.id(&instance.id.key()?))
     }
 
-    /// The whole payment.
-    pub(super) fn payment(&self, instance: &Instance) -> Result<Allocation, ComputeError> {
+    /// The allocation of an instance.
+    pub(super) fn allocation(&self, instance: &Instance) -> Result<Allocation, ComputeError> {
         Ok(Allocation::new(
-            self.paid(instance)?,
+            self.charged_record(instance)?,
             instance.organization,
             instance.project,
-            self.price(&instance.spec)?,
+            self.cost(&instance.spec)?,
         ))
     }
 }

@@ -56,29 +56,33 @@ impl Instances {
     ///
     /// [`NotFound`](ComputeError::NotFound) if it does not exist or is not visible, [`Refused`](ComputeError::Refused) without the
     /// permission to delete.
-    pub async fn delete(&self, who: &Principal, id: InstanceId) -> Result<(), ComputeError> {
+    pub async fn delete(&self, principal: &Principal, id: InstanceId) -> Result<(), ComputeError> {
         let change = |instance: &mut Instance| {
-            if !instance.mark_deleted(self.clock.now(), who.actor(), DeletionCause::Requested) {
+            if !instance.mark_deleted(
+                self.clock.now(),
+                principal.actor(),
+                DeletionCause::Requested,
+            ) {
                 return Ok(RecordChange::None);
             }
             Ok(RecordChange::Complete)
         };
         let work = async {
-            self.write(who, Verb::Delete, id, change).await?;
+            self.write(principal, Verb::Delete, id, change).await?;
             Ok(())
         };
-        self.metered("delete", Some(id), work).await
+        self.measure("delete", Some(id), work).await
     }
 
     /// A change that is refused while the instance is being deleted.
     pub(super) async fn change(
         &self,
-        who: &Principal,
+        principal: &Principal,
         verb: Verb,
         id: InstanceId,
         change: impl Fn(&mut Instance) -> Result<RecordChange, ComputeError> + Send + Sync,
     ) -> Result<Accepted, ComputeError> {
-        let written = self.write(who, verb, id, |instance| match instance.deletion {
+        let written = self.write(principal, verb, id, |instance| match instance.deletion {
             None => change(instance),
             Some(_) => Err(ComputeError::Deleting(id)),
         });
@@ -91,20 +95,20 @@ impl Instances {
 
     pub(super) async fn write(
         &self,
-        who: &Principal,
+        principal: &Principal,
         verb: Verb,
         id: InstanceId,
         change: impl Fn(&mut Instance) -> Result<RecordChange, ComputeError> + Send + Sync,
     ) -> Result<Versioned<Instance>, ComputeError> {
         for _ in 0..ATTEMPTS {
-            let found = self.permitted(who, verb, id).await?;
+            let found = self.permitted(principal, verb, id).await?;
             let mut instance = found.value.clone();
             match change(&mut instance)? {
                 RecordChange::None => return Ok(found),
                 RecordChange::Complete => {}
                 RecordChange::WithEvent(kind, message, step) => {
                     step.increment(&mut instance);
-                    self.add_event(&mut instance, who, kind, message.to_owned());
+                    self.add_event(&mut instance, principal, kind, message.to_owned());
                 }
             }
             let transaction = self.table.replace(Transaction::new(), &found, &instance)?;
@@ -127,10 +131,10 @@ impl Instances {
     pub(super) fn add_event(
         &self,
         instance: &mut Instance,
-        who: &Principal,
+        principal: &Principal,
         kind: EventKind,
         message: String,
     ) {
-        instance.note(self.clock.now(), who.actor(), kind, message);
+        instance.note(self.clock.now(), principal.actor(), kind, message);
     }
 }

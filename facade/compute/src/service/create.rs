@@ -1,5 +1,5 @@
-//! Making an instance: every check in its order, then one transaction with the instance, its event, its payment, and what must
-//! still hold of its ground.
+//! Creating an instance: every check in its order, then one transaction with the instance, its event, its allocation, and checks
+//! that its dependencies have not changed.
 
 use fleetwright_identity::{LedgerError, Principal, Resource, Scope, Verb};
 use fleetwright_region::{
@@ -17,77 +17,109 @@ use crate::{
 };
 
 impl Instances {
-    /// Makes an instance. It is there when this answers, and its server is made afterwards.
+    /// Creates an instance. Its record exists when this returns; the controller creates its server and machine afterwards.
     ///
-    /// The id follows from network and name. Two who ask for one name at once get one instance, and one of them
-    /// [`NameTaken`](ComputeError::NameTaken). So does who asks again after an answer that was lost, or after a store that did not know
-    /// whether it had committed: the error has the id of the instance that there is, to be read and compared.
+    /// The id is [derived](InstanceId::derive) from network and name, so a name is created once: of two concurrent calls with the same
+    /// name, one succeeds. A caller whose response was lost repeats the call, gets `NameTaken` with the id, reads the instance and
+    /// compares it.
+    ///
+    /// ```no_run
+    /// use fleetwright_compute::prelude::*;
+    ///
+    /// # async fn example(instances: &Instances, ada: &Principal, mut new: NewInstance) -> Result<(), Box<dyn std::error::Error>> {
+    /// new.description = Some("the shop's web server".to_owned());
+    /// new.tags = Tags::new().with("team", "shop")?;
+    /// new.spec.networking.public_ip = PublicAddress::Assigned;
+    /// new.spec.user_data = Some(UserData::new("#cloud-config\npackages: [nginx]\n")?);
+    /// let view = instances.create(ada, &new).await?;
+    /// assert_eq!(view.provisioning, Provisioning::Pending);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// In the order of the checks:
+    /// - [`BadField`](ComputeError::BadField): a field is malformed or too large.
+    /// - [`Refused`](ComputeError::Refused): the caller may not create instances in the project.
+    /// - [`Dependency`](ComputeError::Dependency): network, flavor, image, security group or authority does not exist, is not visible,
+    ///   is retired, or does not fit.
+    /// - [`Unprocessable`](ComputeError::Unprocessable): the user data or the source addresses are not possible.
+    /// - [`NameTaken`](ComputeError::NameTaken), [`NameDeleting`](ComputeError::NameDeleting): the name is in use in the network.
+    /// - [`Ledger`](ComputeError::Ledger): a quota would be exceeded.
+    /// - [`Busy`](ComputeError::Busy): other callers changed a dependency at every attempt; retry.
     pub async fn create(
         &self,
-        who: &Principal,
+        principal: &Principal,
         new: &NewInstance,
     ) -> Result<InstanceView, ComputeError> {
         let id = InstanceId::derive(new.network, &new.name);
-        let work = self.create_with_id(who, new, id);
-        self.metered("create", Some(id), work).await
+        let work = self.create_with_id(principal, new, id);
+        self.measure("create", Some(id), work).await
     }
 
     async fn create_with_id(
         &self,
-        who: &Principal,
+        principal: &Principal,
         new: &NewInstance,
         id: InstanceId,
     ) -> Result<InstanceView, ComputeError> {
         validate::check(new.description.as_deref(), &new.tags, &new.spec)?;
         let scope = Scope::Project(new.organization, new.project);
-        who.authorize(Verb::Create, Resource::Instances, &scope)
+        principal
+            .authorize(Verb::Create, Resource::Instances, &scope)
             .map_err(ComputeError::Refused)?;
         let key = id.key()?;
         for _ in 0..ATTEMPTS {
-            let (region, checks) = self.ground_of(who, new).await?;
-            let instance = self.made(who, new, id, region);
+            let (region, checks) = self.check_request(principal, new).await?;
+            let instance = self.new_record(principal, new, id, region);
             let written = self.commit_new(&key, &instance, checks).await;
             match written {
                 Ok(revision) => {
                     let value = instance;
-                    let made = Versioned {
+                    let created = Versioned {
                         key,
                         revision,
                         value,
                     };
-                    return Ok(self.view_after_write(made).await);
+                    return Ok(self.view_after_write(created).await);
                 }
-                Err(error) => self.why_not_made(error, &instance).await?,
+                Err(error) => self.check_retryable(error, &instance).await?,
             }
         }
         Err(ComputeError::Busy(id))
     }
 
-    /// Everything that is asked before something is written, in its order.
-    async fn ground_of(
+    /// Makes every check that comes before the write, in their order. Returns the region, and the checks for the transaction.
+    async fn check_request(
         &self,
-        who: &Principal,
+        principal: &Principal,
         new: &NewInstance,
     ) -> Result<(RegionId, Vec<Check>), ComputeError> {
         let tenant = (new.organization, new.project);
-        let network = self.network(who, tenant, new.network).await?;
+        let network = self.network(principal, tenant, new.network).await?;
         let region = network.value.region;
-        let place = Placement {
+        let placement = Placement {
             region: &region,
             tenant,
             network: new.network,
         };
-        let mut checks = self.open(who, &place, &new.spec).await?;
+        let mut checks = self
+            .check_network_open(principal, &placement, &new.spec)
+            .await?;
         let all = Field::ALL.into();
-        checks.extend(self.stands(who, &place, &new.spec, &all).await?);
-        self.free(new).await?;
+        checks.extend(
+            self.check_references(principal, &placement, &new.spec, &all)
+                .await?,
+        );
+        self.check_name_free(new).await?;
         Ok((region, checks))
     }
 
-    /// That no instance in the network has the name, also none that is going.
-    async fn free(&self, new: &NewInstance) -> Result<(), ComputeError> {
-        match self.named(new.network, &new.name).await? {
-            Some(found) => Err(taken(&found.value)),
+    /// Checks that no instance in the network has the name, not even one that is being deleted.
+    async fn check_name_free(&self, new: &NewInstance) -> Result<(), ComputeError> {
+        match self.find_by_name(new.network, &new.name).await? {
+            Some(found) => Err(name_taken(&found.value)),
             None => Ok(()),
         }
     }
@@ -98,22 +130,22 @@ impl Instances {
         instance: &Instance,
         checks: Vec<Check>,
     ) -> Result<Revision, ComputeError> {
-        let mut standing = Transaction::new();
-        standing.checks = checks;
-        let payment = self.payment(instance)?;
+        let mut transaction = Transaction::new();
+        transaction.checks = checks;
+        let allocation = self.allocation(instance)?;
         let organization = instance.organization;
-        let made = self.table.create(standing, key, instance)?;
-        let build = || async { Ok(self.ledger.charge(made.clone(), &payment).await?) };
+        let created = self.table.create(transaction, key, instance)?;
+        let build = || async { Ok(self.ledger.charge(created.clone(), &allocation).await?) };
         self.ledger.commit(organization, build).await
     }
 
-    /// Nothing if it may be tried again.
-    async fn why_not_made(
+    /// `Ok(())` means retry.
+    async fn check_retryable(
         &self,
         error: ComputeError,
         instance: &Instance,
     ) -> Result<(), ComputeError> {
-        // Quota, or a payment of another size, is told only of a name that is free: another may have taken it since.
+        // A ledger error is returned only if the name is free: another caller may have used the name since it was checked.
         let about_ledger = matches!(
             &error,
             ComputeError::Ledger(LedgerError::Exceeded(_) | LedgerError::AllocationMismatch { .. })
@@ -121,8 +153,8 @@ impl Instances {
         if !about_ledger && conflict(&error).is_none() {
             return Err(error);
         }
-        if let Some(found) = self.named(instance.network, &instance.name).await? {
-            return Err(taken(&found.value));
+        if let Some(found) = self.find_by_name(instance.network, &instance.name).await? {
+            return Err(name_taken(&found.value));
         }
         if about_ledger {
             return Err(error);
@@ -130,9 +162,9 @@ impl Instances {
         Ok(())
     }
 
-    fn made(
+    fn new_record(
         &self,
-        who: &Principal,
+        principal: &Principal,
         new: &NewInstance,
         id: InstanceId,
         region: RegionId,
@@ -147,7 +179,7 @@ impl Instances {
             region,
             network: new.network,
             created_at: now,
-            created_by: who.actor().clone(),
+            created_by: principal.actor().clone(),
             description: new.description.clone(),
             tags: new.tags.clone(),
             spec: new.spec.clone(),
@@ -160,12 +192,12 @@ impl Instances {
             events: Vec::new(),
         };
         let message = format!("created in network {}", new.network);
-        self.add_event(&mut instance, who, EventKind::Created, message);
+        self.add_event(&mut instance, principal, EventKind::Created, message);
         instance
     }
 }
 
-/// The conflict behind an error, whoever met it.
+/// The store conflict that caused an error, in this crate or in the ledger.
 pub(super) fn conflict(error: &ComputeError) -> Option<&Conflict> {
     match error {
         ComputeError::Store(error) | ComputeError::Ledger(LedgerError::Store(error)) => {
@@ -175,7 +207,7 @@ pub(super) fn conflict(error: &ComputeError) -> Option<&Conflict> {
         | ComputeError::Unprocessable { .. }
         | ComputeError::NotFound(_)
         | ComputeError::Refused(_)
-        | ComputeError::DependencyChecker(_)
+        | ComputeError::Dependency(_)
         | ComputeError::NameTaken { .. }
         | ComputeError::NameDeleting { .. }
         | ComputeError::Deleting(_)
@@ -195,7 +227,7 @@ pub(super) fn conflict(error: &ComputeError) -> Option<&Conflict> {
     }
 }
 
-fn taken(found: &Instance) -> ComputeError {
+fn name_taken(found: &Instance) -> ComputeError {
     let name = found.name.clone();
     match found.deletion {
         None => ComputeError::NameTaken { name, id: found.id },

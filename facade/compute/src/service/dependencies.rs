@@ -1,5 +1,5 @@
-//! What an instance stands on, asked step by step in the tenant's name: first the network, which says in which region; then flavor and
-//! image; groups; user data; the certificate authority; at last the addresses it would send from. The first that will not do is told.
+//! Checks of what an instance refers to, with the tenant's permissions and in a fixed order: network, which determines the region;
+//! flavor and image; security groups; user data; certificate authority; source addresses. The first failed check is returned.
 
 use std::collections::BTreeSet;
 
@@ -14,25 +14,25 @@ use fleetwright_store::{Check, Versioned};
 use super::{Instances, validate::check_sources};
 use crate::{ComputeError, instance::InstanceSpec};
 
-/// Where an instance stands, or is to.
+/// Where an instance is or will be.
 pub(super) struct Placement<'a> {
     pub(super) region: &'a RegionId,
     pub(super) tenant: (OrganizationId, ProjectId),
     pub(super) network: NetworkId,
 }
 
-/// The fields of which each step asks, after the network.
+/// The fields that are checked against the catalog.
 const CATALOG: [Field; 2] = [Field::Flavor, Field::Image];
 
 impl Instances {
-    /// The network of an instance that is to be made, which must be of its own project. Another one looks like none.
+    /// Returns the network of a new instance. A network of another project gives the same error as one that does not exist.
     pub(super) async fn network(
         &self,
-        who: &Principal,
+        principal: &Principal,
         tenant: (OrganizationId, ProjectId),
         id: NetworkId,
     ) -> Result<Versioned<Network>, ComputeError> {
-        let found = self.networks.get(who, id).await?;
+        let found = self.networks.get(principal, id).await?;
         if (found.value.organization, found.value.project) == tenant {
             return Ok(found);
         }
@@ -43,34 +43,40 @@ impl Instances {
         .into())
     }
 
-    /// That the network takes something new, for the transaction that puts it there.
-    pub(super) async fn open(
+    /// Checks that the network accepts new instances. Returns the checks for the transaction.
+    pub(super) async fn check_network_open(
         &self,
-        who: &Principal,
-        place: &Placement<'_>,
+        principal: &Principal,
+        placement: &Placement<'_>,
         spec: &InstanceSpec,
     ) -> Result<Vec<Check>, ComputeError> {
-        // Without groups: those are asked about at their own step.
-        let bare = ServerSpec::new(spec.flavor.clone(), spec.image.clone(), place.network);
-        self.step(who, place, &bare, &[Field::Network]).await
+        // Without security groups: those are checked later, in their own place.
+        let bare = ServerSpec::new(spec.flavor.clone(), spec.image.clone(), placement.network);
+        self.check_fields(principal, placement, &bare, &[Field::Network])
+            .await
     }
 
-    /// What the fields that changed refer to, in order. Of the others nothing is asked.
-    pub(super) async fn stands(
+    /// Checks what the changed fields refer to, in their order, and no other field. Returns the checks for the transaction.
+    pub(super) async fn check_references(
         &self,
-        who: &Principal,
-        place: &Placement<'_>,
+        principal: &Principal,
+        placement: &Placement<'_>,
         spec: &InstanceSpec,
         changed: &BTreeSet<Field>,
     ) -> Result<Vec<Check>, ComputeError> {
-        let wanted = spec.server(place.network, &fleetwright::Tags::new());
+        let wanted = spec.server(placement.network, &fleetwright::Tags::new());
         let some_of = |fields: &[Field]| -> Vec<Field> {
             let changed = fields.iter().filter(|field| changed.contains(field));
             changed.copied().collect()
         };
-        let mut checks = self.step(who, place, &wanted, &some_of(&CATALOG)).await?;
+        let mut checks = self
+            .check_fields(principal, placement, &wanted, &some_of(&CATALOG))
+            .await?;
         let groups = some_of(&[Field::SecurityGroups]);
-        checks.extend(self.step(who, place, &wanted, &groups).await?);
+        checks.extend(
+            self.check_fields(principal, placement, &wanted, &groups)
+                .await?,
+        );
         if !some_of(&[Field::UserData, Field::SshAuthority]).is_empty() {
             self.servers
                 .check_user_data(&wanted)
@@ -80,23 +86,26 @@ impl Instances {
                 })?;
         }
         let authority = some_of(&[Field::SshAuthority]);
-        checks.extend(self.step(who, place, &wanted, &authority).await?);
+        checks.extend(
+            self.check_fields(principal, placement, &wanted, &authority)
+                .await?,
+        );
         check_sources(spec)?;
         Ok(checks)
     }
 
-    async fn step(
+    async fn check_fields(
         &self,
-        who: &Principal,
-        place: &Placement<'_>,
+        principal: &Principal,
+        placement: &Placement<'_>,
         spec: &ServerSpec,
         changed: &[Field],
     ) -> Result<Vec<Check>, ComputeError> {
         if changed.is_empty() {
             return Ok(Vec::new());
         }
-        let mut site = ServerPlacement::new(place.region, place.tenant, spec);
-        site.changed = changed.iter().copied().collect();
-        Ok(self.ground.check(who, &site).await?)
+        let mut placement = ServerPlacement::new(placement.region, placement.tenant, spec);
+        placement.changed = changed.iter().copied().collect();
+        Ok(self.dependencies.check(principal, &placement).await?)
     }
 }

@@ -1,4 +1,4 @@
-//! What operators look at: the record as it is, its server, and what pays for it.
+//! The history of an instance, and its record with server and allocation for operators.
 
 use fleetwright_identity::{Allocation, Principal, Resource, Verb};
 use fleetwright_region::server::{ServerError, ServerView};
@@ -10,59 +10,69 @@ use crate::{
     instance::{Event, Instance, InstanceId},
 };
 
-/// An instance with all that stands behind it.
+/// An instance with its server and its allocation, for operators.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Inspection {
     /// The record.
     pub instance: Instance,
-    /// The commit that wrote it last.
+    /// The commit that last wrote it.
     pub revision: Revision,
     /// Its server, if there is one.
     pub server: Option<ServerView>,
-    /// What pays for it.
+    /// What it uses of its tenant's quota.
     pub allocation: Option<Allocation>,
 }
 
 impl Instances {
-    /// The last things that happened to an instance, oldest first. Who may read it may read them.
+    /// Returns the last events of an instance, oldest first; at most [`EVENTS_KEPT`](crate::instance::EVENTS_KEPT). It needs the
+    /// permission to read.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read`](Self::read).
     pub async fn events(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: InstanceId,
     ) -> Result<Vec<Event>, ComputeError> {
         let work = async {
-            let found = self.permitted(who, Verb::Read, id).await?;
+            let found = self.permitted(principal, Verb::Read, id).await?;
             Ok(found.value.events)
         };
-        self.metered("events", Some(id), work).await
+        self.measure("events", Some(id), work).await
     }
 
-    /// The record of an instance with its server and its payment. It takes the permission to read servers too, which tenants do not
-    /// have.
+    /// Returns the record of an instance with its server and its allocation. It needs the permissions to read the instance and to
+    /// read servers; tenants do not have the latter.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`read`](Self::read), and [`Refused`](ComputeError::Refused) without the permission to read servers.
     pub async fn inspect(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: InstanceId,
     ) -> Result<Inspection, ComputeError> {
         let work = async {
-            let found = self.permitted(who, Verb::Read, id).await?;
+            let found = self.permitted(principal, Verb::Read, id).await?;
             let scope = found.value.scope();
-            who.authorize(Verb::Read, Resource::Servers, &scope)
+            principal
+                .authorize(Verb::Read, Resource::Servers, &scope)
                 .map_err(ComputeError::Refused)?;
-            let server = match self.servers.read(who, found.value.server).await {
+            let server = match self.servers.read(principal, found.value.server).await {
                 Ok(view) => Some(view),
                 Err(ServerError::NotFound(_)) => None,
                 Err(error) => return Err(error.into()),
             };
-            let paid = self.paid(&found.value)?;
+            let charged = self.charged_record(&found.value)?;
             Ok(Inspection {
-                allocation: self.ledger.allocation(&paid).await?,
+                allocation: self.ledger.allocation(&charged).await?,
                 revision: found.revision,
                 instance: found.value,
                 server,
             })
         };
-        self.metered("inspect", Some(id), work).await
+        self.measure("inspect", Some(id), work).await
     }
 }

@@ -1,4 +1,4 @@
-//! Which instances there are, as far as their reader may see them.
+//! Listing the instances that the caller may see, in pages ordered by id.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,41 +16,54 @@ use crate::{
     instance::{Instance, InstanceId, Provisioning},
 };
 
-/// How many instances a page has at the most.
+/// The largest page: 500 instances.
 pub const MAX_PAGE: u32 = 500;
-/// How many values a filter of one sort has at the most.
+/// The most values that one filter of a list takes: 100.
 pub const MAX_FILTER: usize = 100;
-/// How many records are looked at for one page at the most: then it ends, however few of them were wanted.
-const LOOKED_AT: usize = 2000;
-/// How many a page has if nobody says.
-const USUAL_PAGE: u32 = 100;
+/// The most records that are examined for one page. Then the page ends, however few of them match.
+const MAX_EXAMINED: usize = 2000;
+/// The default size of a page.
+const DEFAULT_PAGE: u32 = 100;
 
-/// Which instances are listed: those that fit every filter. An empty one leaves none out.
+/// The filters and the position of a list. An instance is listed if it matches every filter; an empty filter matches every instance.
+///
+/// ```
+/// use fleetwright_compute::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut wanted = ListInstances::default();
+/// wanted.regions.insert("north".parse()?);
+/// wanted.phases.extend([Phase::Running, Phase::Stopped]);
+/// wanted.tags = Tags::new().with("team", "shop")?;
+/// assert_eq!(wanted.limit, 100);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListInstances {
-    /// Those that have all these tags.
+    /// Instances that have all these tags.
     pub tags: Tags,
-    /// Those of these organizations. One that the caller cannot see has none.
+    /// Instances of these organizations. One that is not visible to the caller has none.
     pub organizations: BTreeSet<OrganizationId>,
-    /// Those of these projects.
+    /// Instances of these projects.
     pub projects: BTreeSet<ProjectId>,
-    /// Those in these regions.
+    /// Instances in these regions.
     pub regions: BTreeSet<RegionId>,
-    /// Those in these networks.
+    /// Instances in these networks.
     pub networks: BTreeSet<NetworkId>,
-    /// Those that are so far.
+    /// Instances with this progress.
     pub provisioning: BTreeSet<Provisioning>,
-    /// Those in these phases.
+    /// Instances in these phases.
     pub phases: BTreeSet<Phase>,
-    /// At most so many at once: 1 to [`MAX_PAGE`], which is what a larger number means too.
+    /// The size of the page, from 1 to [`MAX_PAGE`]; a larger number means `MAX_PAGE`. Default: 100.
     pub limit: u32,
-    /// Only those behind this one: where the last page ended.
+    /// Only instances with a greater id: pass the [`next`](InstancePage::next) of the last page. Default: `None`, from the start.
     pub after: Option<InstanceId>,
 }
 
 impl Default for ListInstances {
-    /// All that there are, a hundred at once.
+    /// Every visible instance, 100 per page.
     fn default() -> Self {
         Self {
             tags: Tags::new(),
@@ -60,26 +73,27 @@ impl Default for ListInstances {
             networks: BTreeSet::new(),
             provisioning: BTreeSet::new(),
             phases: BTreeSet::new(),
-            limit: USUAL_PAGE,
+            limit: DEFAULT_PAGE,
             after: None,
         }
     }
 }
 
-/// Some instances, in the order of their ids. There may be more although a page has few.
+/// A page of instances, in the order of their ids. Only [`next`](Self::next) says whether more exist: a page can be short or empty before the last
+/// one.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InstancePage {
     /// The instances.
     pub instances: Vec<InstanceView>,
-    /// Where to go on; nothing if this page is the last.
+    /// Where the next page starts, or `None` if this page is the last.
     pub next: Option<InstanceId>,
-    /// Records that cannot be read, for who sees everything: of such a record it is not known whose it is.
+    /// Records that cannot be read. Only for callers that may list everything, since the tenant of such a record is not known.
     pub damaged: Vec<Damaged>,
 }
 
 impl ListInstances {
-    /// Whether an instance is among them.
+    /// Whether an instance matches every filter.
     pub fn wants(&self, instance: &Instance) -> bool {
         fn among<T: Ord>(set: &BTreeSet<T>, value: &T) -> bool {
             set.is_empty() || set.contains(value)
@@ -105,14 +119,16 @@ impl ListInstances {
             if count > MAX_FILTER {
                 return Err(ComputeError::BadField {
                     field: field.to_owned(),
-                    problem: format!("{count} are given, and at most {MAX_FILTER} are taken"),
+                    problem: format!(
+                        "{count} values are too many: at most {MAX_FILTER} are allowed"
+                    ),
                 });
             }
         }
         if self.limit == 0 {
             return Err(ComputeError::BadField {
                 field: "limit".to_owned(),
-                problem: format!("a page of none is asked for: want 1 to {MAX_PAGE}"),
+                problem: format!("a page of 0 is not possible: use 1 to {MAX_PAGE}"),
             });
         }
         Ok(())
@@ -120,56 +136,80 @@ impl ListInstances {
 }
 
 impl Instances {
-    /// A page of the instances that the caller may list, in the order of their ids. What it costs does not grow with the instances
-    /// of others. What is written between two pages is in neither, in one or in both, as its id has it; what is there throughout
-    /// is in exactly one.
+    /// Returns a page of the instances that the caller may list, in the order of their ids.
+    ///
+    /// An instance that exists during the whole list is on exactly one page. One that is created or deleted between two pages may be
+    /// missing. The cost does not grow with the number of other tenants' instances.
+    ///
+    /// ```no_run
+    /// use fleetwright_compute::prelude::*;
+    ///
+    /// # async fn example(instances: &Instances, ada: &Principal) -> Result<(), ComputeError> {
+    /// let mut wanted = ListInstances::default();
+    /// loop {
+    ///     let page = instances.list(ada, &wanted).await?;
+    ///     for view in &page.instances {
+    ///         println!("{} {:?}", view.instance.name, view.provisioning);
+    ///     }
+    ///     let Some(next) = page.next else { break };
+    ///     wanted.after = Some(next);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`BadField`](ComputeError::BadField) if a filter has more than [`MAX_FILTER`] values or the limit is 0;
+    /// [`Refused`](ComputeError::Refused) if the caller may list instances nowhere.
     pub async fn list(
         &self,
-        who: &Principal,
+        principal: &Principal,
         wanted: &ListInstances,
     ) -> Result<InstancePage, ComputeError> {
-        self.metered("list", None, self.page(who, wanted)).await
+        self.measure("list", None, self.page(principal, wanted))
+            .await
     }
 
     async fn page(
         &self,
-        who: &Principal,
+        principal: &Principal,
         wanted: &ListInstances,
     ) -> Result<InstancePage, ComputeError> {
         wanted.check()?;
-        let reach = who
+        let scopes = principal
             .scopes_for(Verb::List, Resource::Instances)
             .map_err(ComputeError::Refused)?;
         let limit = wanted.limit.min(MAX_PAGE);
-        let mut walk = self.walk(wanted, &reach, limit).await?;
-        let (mut instances, mut pulses) = (Vec::new(), BTreeMap::new());
+        let mut merged = self.merge_ranges(wanted, &scopes, limit).await?;
+        let (mut instances, mut scans) = (Vec::new(), BTreeMap::new());
         let now = self.clock.now();
         let mut last = None;
-        let mut looked_at = 0;
+        let mut examined = 0;
         let next = loop {
-            let Some(found) = walk.next().await? else {
+            let Some(found) = merged.next().await? else {
                 break None;
             };
-            if instances.len() >= limit as usize || looked_at >= LOOKED_AT {
+            if instances.len() >= limit as usize || examined >= MAX_EXAMINED {
                 break last;
             }
-            looked_at += 1;
+            examined += 1;
             last = Some(found.value.id);
-            if !wanted.wants(&found.value) || !reach.covers(&found.value.scope()) {
+            if !wanted.wants(&found.value) || !scopes.covers(&found.value.scope()) {
                 continue;
             }
             let region = found.value.region.clone();
-            if !pulses.contains_key(&region) {
-                pulses.insert(region.clone(), self.pulse(&region).await?);
+            if !scans.contains_key(&region) {
+                scans.insert(region.clone(), self.region_scan(&region).await?);
             }
-            let pulse = pulses.get(&region).and_then(Option::as_ref);
-            instances.push(InstanceView::new(found, pulse, now));
+            let scan = scans.get(&region).and_then(Option::as_ref);
+            instances.push(InstanceView::new(found, scan, now));
         };
-        for damaged in &walk.damaged {
+        for damaged in &merged.damaged {
             tracing::warn!(record = %damaged.id, reason = damaged.reason, "an instance cannot be read");
         }
-        let damaged = match reach {
-            GrantedScopes::Everywhere => walk.damaged,
+        let damaged = match scopes {
+            GrantedScopes::Everywhere => merged.damaged,
             GrantedScopes::Within(_) => Vec::new(),
         };
         Ok(InstancePage {

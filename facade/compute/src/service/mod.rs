@@ -1,9 +1,9 @@
-//! How tenants ask for instances and are told of them. Every call takes the caller's principal; there is no other way in.
+//! The tenants' service: creates, reads, lists, changes and deletes instances. Every call takes the caller's principal.
 //!
-//! A call is judged by the permission for its own verb. What its caller may not know of answers exactly as what does not exist.
-//! A wish is one transaction: the record, the event and what pays for it, with what must still hold of the ground it stands on.
-//! Nothing here waits for a cloud, but for the calls that show something of a machine: the console, the key, a snapshot.
-//! It never writes a record's status, which is the controller's.
+//! Each call needs the permission for its own verb. An instance that is not visible to the caller gives exactly the same error as
+//! one that does not exist. A change is one transaction: the record, its event, its allocation, and checks that its dependencies have
+//! not changed. No call waits for a cloud, except those that use the machine: console, key and snapshot. The service never writes a
+//! record's status: that is the controller's.
 
 mod access;
 mod allocation;
@@ -54,42 +54,45 @@ use crate::{
     schema::NAME_INDEX,
 };
 
-/// How often a wish is tried when others write the same record, or what it stands on.
+/// The number of attempts when other callers write the same record or its dependencies.
 const ATTEMPTS: usize = 16;
 
-/// When to ask again for what is not so now: about as long as a controller takes to see to it.
+/// The delay before a retry if nothing better is known: about as long as a controller takes for a reconcile.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// What the service is made of: the parts of one façade, over one store.
+/// The dependencies of [`Instances`]: the parts of one façade, over one store.
+///
+/// [`Facade::builder`](crate::Facade::builder) fills it in. Build it by hand only to put another part in place of one.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct InstanceDependencies {
-    /// Where everything is kept, with [every kind](crate::schema::add_all_kinds).
+    /// The store of every record, with [every kind](crate::schema::add_all_kinds).
     pub store: Arc<dyn Store>,
-    /// What tells the date.
+    /// The source of every date.
     pub clock: Arc<dyn Clock>,
-    /// What says whether an instance may stand where it is asked to. It is asked in the tenant's name.
-    pub ground: Arc<dyn DependencyChecker>,
-    /// The networks, one of which says where an instance is.
+    /// Checks what an instance refers to, with the tenant's permissions.
+    pub dependencies: Arc<dyn DependencyChecker>,
+    /// The networks. An instance is in the region of its network.
     pub networks: Arc<Networks>,
-    /// The flavors, by which instances are charged.
+    /// The flavors, which determine an instance's allocation.
     pub catalog: Arc<CatalogService>,
-    /// What instances are charged to.
+    /// The ledger to which instances are charged.
     pub ledger: Ledger,
-    /// The servers behind them.
+    /// The servers behind the instances.
     pub servers: Servers,
-    /// What is asked of machines at once: consoles, keys, images. Without it none of that is offered.
+    /// Consoles, keys and snapshots of machines. Default: `None`, and those calls return
+    /// [`Unsupported`](ComputeError::Unsupported).
     pub machines: Option<MachineAccess>,
-    /// In whose name servers are asked for; [`compute_principal`] if that is not said.
+    /// The principal of calls to the region. Default: `None`, which means [`compute_principal`].
     pub service: Option<Principal>,
 }
 
 impl InstanceDependencies {
-    /// InstanceDependencies that all stand on the same store.
+    /// Collects the required parts. All of them must use the same store.
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
-        ground: Arc<dyn DependencyChecker>,
+        dependencies: Arc<dyn DependencyChecker>,
         networks: Arc<Networks>,
         catalog: Arc<CatalogService>,
         ledger: Ledger,
@@ -98,7 +101,7 @@ impl InstanceDependencies {
         Self {
             store,
             clock,
-            ground,
+            dependencies,
             networks,
             catalog,
             ledger,
@@ -108,14 +111,14 @@ impl InstanceDependencies {
         }
     }
 
-    /// With what shows consoles and keys and makes images.
+    /// Offers consoles, keys and snapshots.
     #[must_use]
     pub fn with_machines(mut self, machines: MachineAccess) -> Self {
         self.machines = Some(machines);
         self
     }
 
-    /// With another principal than [`compute_principal`] to ask for servers in the name of.
+    /// Sets the principal of calls to the region, instead of [`compute_principal`].
     #[must_use]
     pub fn with_service(mut self, service: Principal) -> Self {
         self.service = Some(service);
@@ -130,13 +133,48 @@ impl fmt::Debug for InstanceDependencies {
     }
 }
 
-/// The service of instances. Clones are the same.
+/// The service of instances. Clones share everything.
+///
+/// [`Facade::instances`](crate::Facade) is one. Every call takes the caller's [`Principal`] first and checks it before anything else is
+/// read on its behalf.
+///
+/// ```no_run
+/// use fleetwright_compute::prelude::*;
+///
+/// # async fn example(
+/// #     instances: &Instances, ada: &Principal, network: NetworkId, tenant: (OrganizationId, ProjectId),
+/// # ) -> Result<(), Box<dyn std::error::Error>> {
+/// let spec = InstanceSpec::new("small".parse()?, "debian".parse()?);
+/// let new = NewInstance::new("web-1".parse()?, tenant, network, spec);
+/// let id = match instances.create(ada, &new).await {
+///     Ok(view) => view.instance.id,
+///     // The response of an earlier attempt was lost, or the name belongs to somebody else: read and compare.
+///     Err(ComputeError::NameTaken { id, .. }) => id,
+///     Err(error) => return Err(error.into()),
+/// };
+/// let running = instances.wait_until_provisioned(ada, id, Duration::from_secs(300)).await?;
+/// println!("{:?}", running.instance.status.private_ip);
+///
+/// instances.reboot(ada, id, Reboot::Soft).await?;
+/// for event in instances.events(ada, id).await? {
+///     println!("{} {}", event.at, event.message);
+/// }
+/// instances.delete(ada, id).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// Every call returns a [`ComputeError`]. Its [`meaning`](ComputeError::meaning) is the HTTP status, and its
+/// [`retry_after`](ComputeError::retry_after) says whether and when a retry can succeed. Nothing was changed, unless the store reports
+/// an unknown outcome.
 #[derive(Clone, Debug)]
 pub struct Instances {
     store: Arc<dyn Store>,
     table: Table<Instance>,
     clock: Arc<dyn Clock>,
-    ground: Arc<dyn DependencyChecker>,
+    dependencies: Arc<dyn DependencyChecker>,
     networks: Arc<Networks>,
     catalog: Arc<CatalogService>,
     ledger: Ledger,
@@ -147,7 +185,11 @@ pub struct Instances {
 }
 
 impl Instances {
-    /// The instances of a store. Fails if its schema lacks [their kind](crate::schema::add_kinds).
+    /// Creates the service.
+    ///
+    /// # Errors
+    ///
+    /// [`Store`](ComputeError::Store) if the store's schema lacks the [kind of instances](crate::schema::add_kinds).
     pub fn new(parts: InstanceDependencies) -> Result<Self, ComputeError> {
         let service = match parts.service {
             Some(service) => service,
@@ -157,7 +199,7 @@ impl Instances {
             table: Table::new(Arc::clone(&parts.store))?,
             store: parts.store,
             clock: parts.clock,
-            ground: parts.ground,
+            dependencies: parts.dependencies,
             networks: parts.networks,
             catalog: parts.catalog,
             ledger: parts.ledger,
@@ -168,23 +210,30 @@ impl Instances {
         })
     }
 
-    /// An instance as it is now.
+    /// Returns an instance as it is now. It needs the permission to read.
+    ///
+    /// The record is as new as the store. What is reported of the machine is as old as
+    /// [`observed_at`](InstanceView::observed_at) says: no cloud is called.
+    ///
+    /// # Errors
+    ///
+    /// [`NotFound`](ComputeError::NotFound) if it does not exist or is not visible to the caller.
     pub async fn read(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: InstanceId,
     ) -> Result<InstanceView, ComputeError> {
-        self.metered("read", Some(id), async {
-            let found = self.permitted(who, Verb::Read, id).await?;
-            self.seen(found).await
+        self.measure("read", Some(id), async {
+            let found = self.permitted(principal, Verb::Read, id).await?;
+            self.view(found).await
         })
         .await
     }
 
-    /// A record that the caller may do something to.
+    /// Returns a record if the caller has the permission for `verb` on it.
     async fn permitted(
         &self,
-        who: &Principal,
+        principal: &Principal,
         verb: Verb,
         id: InstanceId,
     ) -> Result<Versioned<Instance>, ComputeError> {
@@ -192,14 +241,14 @@ impl Instances {
         let found = found.ok_or(ComputeError::NotFound(id))?;
         let found = self.check_id(found).map_err(StoreError::from)?;
         let scope = found.value.scope();
-        match who.access(verb, Resource::Instances, &scope) {
+        match principal.access(verb, Resource::Instances, &scope) {
             Access::Allowed => Ok(found),
             Access::Refused(refused) => Err(ComputeError::Refused(refused)),
             Access::NotVisible => Err(ComputeError::NotFound(id)),
         }
     }
 
-    /// That a record is the one that its key says.
+    /// Checks that a record has the id that its key names.
     fn check_id(&self, found: Versioned<Instance>) -> Result<Versioned<Instance>, Damaged> {
         if found.key.as_str() == found.value.id.to_string() {
             return Ok(found);
@@ -207,12 +256,12 @@ impl Instances {
         Err(Damaged {
             id: self.table.id(&found.key),
             revision: found.revision,
-            reason: "it says that it has another id".to_owned(),
+            reason: "its id differs from its key".to_owned(),
         })
     }
 
-    /// The instance of this name in a network, whatever its id is.
-    async fn named(
+    /// Finds the instance of this name in a network by the index, whatever its id is.
+    async fn find_by_name(
         &self,
         network: NetworkId,
         name: &Name,

@@ -1,9 +1,9 @@
-//! In whose name compute asks for servers.
+//! The principal of compute's calls to the region.
 
 use fleetwright_identity::{ActorName, InvalidName, Permission, Principal, Resource, Verb};
 
-/// What the parts of compute may, everywhere: all of it to servers; look at what servers stand on; and see networks that are to go to
-/// their end. Nothing of a tenant's instances: those are a tenant's to see, with the tenant's own principal.
+/// The permissions of compute in every scope: everything on servers, reading what servers refer to, and finishing the deletion of
+/// networks. None on instances: those calls are made with the caller's own principal.
 pub fn compute_permissions() -> impl Iterator<Item = Permission> {
     Permission::all().filter(|permission| match permission.resource() {
         Resource::Servers => true,
@@ -25,7 +25,11 @@ pub fn compute_permissions() -> impl Iterator<Item = Permission> {
     })
 }
 
-/// The service `compute` with [its permissions](compute_permissions), whose name the records of servers keep.
+/// The service principal `compute` with [its permissions](compute_permissions). The events of servers name it.
+///
+/// # Errors
+///
+/// Never in practice: only if `compute` were not a valid name of an actor.
 pub fn compute_principal() -> Result<Principal, InvalidName> {
     Ok(Principal::service(
         ActorName::new("compute")?,

@@ -1,7 +1,7 @@
-//! Where the instances of a list are: ranges of indexes, each in the order of ids, walked side by side as if they were one.
+//! The index ranges that a list reads, each in the order of ids, and their merge into one sequence.
 //!
-//! A range has one exact value under its index, so its order is that of its records' keys. A list that begins behind an id begins
-//! there in each of them. What the caller may not see is in none, but for an operator's, who sees all.
+//! A range has one exact value under its index, so it is ordered by its records' keys; a list that starts after an id starts there in
+//! each range. Instances that are not visible to the caller are in no range.
 
 use std::collections::BTreeSet;
 
@@ -18,13 +18,13 @@ use crate::{
     schema::{ORGANIZATION_INDEX, PROJECT_INDEX, REGION_INDEX},
 };
 
-/// How many records are read of a range at once, at the least.
-const LEAST_AT_ONCE: u32 = 8;
+/// The fewest records that are read of a range at once.
+const MIN_READ: u32 = 8;
 
-/// One range, as far as it was read.
+/// One range, with the records that were read ahead.
 pub(super) struct Source {
     query: Query,
-    /// What was read and not taken yet, the next one last.
+    /// Records that were read and not returned yet, in reverse order.
     read: Vec<Versioned<Instance>>,
     next: Next,
 }
@@ -34,15 +34,15 @@ enum Next {
     End,
 }
 
-/// Ranges that are walked side by side.
+/// Ranges that are merged by id.
 pub(super) struct MergedRanges<'a> {
-    of: &'a Instances,
+    instances: &'a Instances,
     sources: Vec<Source>,
     pub(super) damaged: Vec<Damaged>,
 }
 
 impl<'a> MergedRanges<'a> {
-    /// The next instance by id, of all ranges.
+    /// Returns the instance with the next id of all ranges, or `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Versioned<Instance>>, ComputeError> {
         for source in &mut self.sources {
             while let (true, Next::Page(cursor)) = (source.read.is_empty(), &source.next) {
@@ -53,11 +53,11 @@ impl<'a> MergedRanges<'a> {
                     damaged,
                     next,
                     ..
-                } = self.of.table.list(&query).await?;
+                } = self.instances.table.list(&query).await?;
                 self.damaged.extend(damaged);
                 items.reverse();
                 for item in items {
-                    match self.of.check_id(item) {
+                    match self.instances.check_id(item) {
                         Ok(item) => source.read.push(item),
                         Err(damaged) => self.damaged.push(damaged),
                     }
@@ -73,44 +73,49 @@ impl<'a> MergedRanges<'a> {
 }
 
 impl Instances {
-    /// The ranges that have everything that is wanted and may be seen, behind an id.
-    pub(super) async fn walk<'a>(
+    /// Merges the ranges that contain every wanted and visible instance after an id.
+    pub(super) async fn merge_ranges<'a>(
         &'a self,
         wanted: &ListInstances,
-        reach: &GrantedScopes,
+        scopes: &GrantedScopes,
         limit: u32,
     ) -> Result<MergedRanges<'a>, ComputeError> {
         let after = wanted.after.map(|id| id.key()).transpose()?;
-        let ranges = self.ranges(wanted, reach).await?;
+        let ranges = self.ranges(wanted, scopes).await?;
         let share = limit / u32::try_from(ranges.len()).unwrap_or(u32::MAX).max(1);
-        // One more than is wanted shows whether there are more.
-        let at_once = share.max(LEAST_AT_ONCE).saturating_add(1);
+        // One more than the page has shows whether another page follows.
+        let page_size = share.max(MIN_READ).saturating_add(1);
         let mut sources = Vec::new();
         for (index, value) in ranges {
-            let mut query = self.table.by(&index, value.clone()).limit(at_once);
+            let mut query = self.table.by(&index, value.clone()).limit(page_size);
             if let Some(key) = &after {
-                query.after = Some(self.behind(&query, key.clone(), &value)?);
+                query.after = Some(self.cursor_after(&query, key.clone(), &value)?);
             }
             sources.push(source(query));
         }
         let narrowed = !wanted.networks.is_empty() || !wanted.regions.is_empty();
-        let all = matches!(reach, GrantedScopes::Everywhere) && wanted.organizations.is_empty();
+        let all = matches!(scopes, GrantedScopes::Everywhere) && wanted.organizations.is_empty();
         if all && !narrowed {
-            let mut query = self.table.all().limit(at_once);
+            let mut query = self.table.all().limit(page_size);
             if let Some(key) = after {
                 query.after = Some(query.plan(self.store.schema())?.cursor_after(key, None));
             }
             sources.push(source(query));
         }
         Ok(MergedRanges {
-            of: self,
+            instances: self,
             sources,
             damaged: Vec::new(),
         })
     }
 
-    /// A place in a range that no page ended at.
-    fn behind(&self, query: &Query, key: Key, value: &IndexValue) -> Result<Cursor, ComputeError> {
+    /// A cursor in a range after a key, at which no page has ended.
+    fn cursor_after(
+        &self,
+        query: &Query,
+        key: Key,
+        value: &IndexValue,
+    ) -> Result<Cursor, ComputeError> {
         let plan = query.plan(self.store.schema())?;
         Ok(plan.cursor_after(key, Some(value.encoded()?)))
     }
@@ -118,12 +123,12 @@ impl Instances {
     async fn ranges(
         &self,
         wanted: &ListInstances,
-        reach: &GrantedScopes,
+        scopes: &GrantedScopes,
     ) -> Result<Vec<(IndexName, IndexValue)>, ComputeError> {
         if !wanted.networks.is_empty() {
-            return self.by_networks(wanted, reach).await;
+            return self.by_networks(wanted, scopes).await;
         }
-        let scopes: BTreeSet<Scope> = match reach {
+        let scopes: BTreeSet<Scope> = match scopes {
             GrantedScopes::Everywhere if wanted.organizations.is_empty() => {
                 let regions = wanted.regions.iter();
                 let index = IndexName::new(REGION_INDEX)?;
@@ -157,30 +162,30 @@ impl Instances {
         Ok(ranges)
     }
 
-    /// One for each network. All instances in a network are of its project, so a network that is not in the caller's reach is
-    /// not looked into at all, however much there is in it.
+    /// One range for each visible network. All instances in a network are of its project, so the index of a network outside the
+    /// caller's scopes is not read at all.
     async fn by_networks(
         &self,
         wanted: &ListInstances,
-        reach: &GrantedScopes,
+        scopes: &GrantedScopes,
     ) -> Result<Vec<(IndexName, IndexValue)>, ComputeError> {
         let (_, index) = crate::schema::INSTANCE_NETWORK.names()?;
         let mut ranges = Vec::new();
         for network in &wanted.networks {
-            let seen = match reach {
+            let visible = match scopes {
                 GrantedScopes::Everywhere => true,
                 GrantedScopes::Within(_) => {
                     match self.networks.get(&self.service, *network).await {
                         Ok(found) => {
                             let found = found.value;
-                            reach.covers(&Scope::Project(found.organization, found.project))
+                            scopes.covers(&Scope::Project(found.organization, found.project))
                         }
                         Err(RecordError::NotFound { .. }) => false,
                         Err(error) => return Err(error.into()),
                     }
                 }
             };
-            if seen {
+            if visible {
                 ranges.push((index.clone(), network.to_string().into()));
             }
         }
@@ -197,7 +202,7 @@ fn source(query: Query) -> Source {
     }
 }
 
-/// The scopes of a caller as far as the organizations and projects that are wanted lie in them.
+/// Narrows the caller's scopes to the wanted organizations and projects.
 fn narrowed(scopes: BTreeSet<Scope>, wanted: &ListInstances) -> BTreeSet<Scope> {
     let has_organization =
         |id: OrganizationId| wanted.organizations.is_empty() || wanted.organizations.contains(&id);
@@ -213,7 +218,7 @@ fn narrowed(scopes: BTreeSet<Scope>, wanted: &ListInstances) -> BTreeSet<Scope> 
             }
             Scope::Organization(organization) if !has_organization(organization) => {}
             Scope::Organization(organization) => {
-                // Few enough to be ranges of their own: both sets have a limit.
+                // Each becomes a range of its own: there are few, since both filters have a limit.
                 let projects = wanted.projects.iter();
                 let each = projects.map(|project| Scope::Project(organization, *project));
                 found.extend(each);

@@ -1,4 +1,4 @@
-//! What tenants ask for.
+//! The requests of tenants: a new instance, and an update of one.
 
 use fleetwright::Tags;
 use fleetwright_identity::{OrganizationId, ProjectId};
@@ -7,28 +7,44 @@ use fleetwright_store::Revision;
 
 use crate::instance::{Instance, InstanceSpec};
 
-/// An instance that is asked for.
+/// A request for a new instance.
+///
+/// ```
+/// use fleetwright_compute::prelude::*;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let tenant = ("5ba1e150-0000-4000-8000-000000000001".parse()?, "5ba1e150-0000-4000-8000-000000000002".parse()?);
+/// let network: NetworkId = "b059b3e6-9ae5-42b7-94b4-f42fb7a6baee".parse()?;
+/// let spec = InstanceSpec::new("small".parse()?, "debian".parse()?);
+/// let new = NewInstance::new("my-host".parse()?, tenant, network, spec);
+///
+/// // The id is known before the instance exists.
+/// let id = InstanceId::derive(new.network, &new.name);
+/// assert_eq!(id.to_string(), "cea82847-20ce-5f13-87fb-9f3cc7da081d");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NewInstance {
-    /// What it is to be called. It never changes.
+    /// Its name, unique in the network. It never changes.
     pub name: Name,
-    /// What its tenant says of it.
+    /// A description for people, at most 1024 characters. Default: `None`.
     pub description: Option<String>,
-    /// Its tags.
+    /// Its tags, at most 32. Default: none.
     pub tags: Tags,
     /// The tenant.
     pub organization: OrganizationId,
     /// The tenant's project.
     pub project: ProjectId,
-    /// Where it is to stand, which says in which region. It never changes.
+    /// Its network, which determines its region. It never changes.
     pub network: NetworkId,
-    /// What it is to be.
+    /// Its flavor, image, networking, and what it boots with.
     pub spec: InstanceSpec,
 }
 
 impl NewInstance {
-    /// One without description and tags.
+    /// A request without description and tags.
     pub fn new(
         name: Name,
         tenant: (OrganizationId, ProjectId),
@@ -47,26 +63,26 @@ impl NewInstance {
     }
 }
 
-/// What an instance is asked to be instead: all that its tenant says of it, also what stays.
+/// An update of an instance. It replaces every field, so start from [`of`](Self::of) and change what has to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UpdateInstance {
-    /// Its name, which is the one it has.
+    /// Its present name. Another one is refused.
     pub name: Name,
-    /// What its tenant says of it.
+    /// Its description.
     pub description: Option<String>,
     /// Its tags, all of them.
     pub tags: Tags,
-    /// What it is to be.
+    /// Its flavor, image, networking, and what it boots with.
     pub spec: InstanceSpec,
-    /// What may be lost for it. It holds for this spec alone, and until another one is asked for.
+    /// What may be destroyed by this change. It holds for this spec, until the next update of the server. Default: keep everything.
     pub consent: Consent,
-    /// Only if nobody has written the record since this revision, what was seen of the instance included.
+    /// Update only if the record is at this revision. Changes of the status count too. Default: `None`, at any revision.
     pub if_revision: Option<Revision>,
 }
 
 impl UpdateInstance {
-    /// What an instance is asked to be already: change what is to change. Nothing may be lost unless that is said.
+    /// The present desired state, without consent to any loss.
     pub fn of(instance: &Instance) -> Self {
         Self {
             name: instance.name.clone(),
@@ -78,7 +94,7 @@ impl UpdateInstance {
         }
     }
 
-    /// All that is said of an instance, of which nothing may be lost.
+    /// An update without description, tags and consent.
     pub fn new(name: Name, spec: InstanceSpec) -> Self {
         Self {
             name,

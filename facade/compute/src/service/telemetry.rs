@@ -1,4 +1,4 @@
-//! What is counted of calls, and the span that each runs in. Neither ever holds what a tenant has sent.
+//! The counter of calls and the span of each call. Neither ever contains anything that a tenant sent.
 
 use std::future::Future;
 
@@ -9,8 +9,8 @@ use super::Instances;
 use crate::{ComputeError, instance::InstanceId};
 
 impl Instances {
-    /// A call with its span, counted with what came of it.
-    pub(super) async fn metered<T>(
+    /// Runs a call in its span, and counts it with its outcome.
+    pub(super) async fn measure<T>(
         &self,
         call: &'static str,
         id: Option<InstanceId>,
@@ -20,23 +20,23 @@ impl Instances {
         if let Some(id) = id {
             span.record("instance", tracing::field::display(id));
         }
-        let answer = work.instrument(span.clone()).await;
-        let outcome = match &answer {
+        let result = work.instrument(span.clone()).await;
+        let outcome = match &result {
             Ok(_) => "ok",
             Err(error) => error.meaning().code(),
         };
         counter!("fleetwright_compute_calls_total", "call" => call, "outcome" => outcome)
             .increment(1);
         if outcome == crate::Meaning::Internal.code() {
-            if let Err(error) = &answer {
+            if let Err(error) = &result {
                 span.in_scope(|| {
                     tracing::error!(
                         error = error as &dyn std::error::Error,
-                        "a call failed inside"
+                        "a call failed because of an internal error"
                     );
                 });
             }
         }
-        answer
+        result
     }
 }

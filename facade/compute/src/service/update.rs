@@ -1,5 +1,5 @@
-//! Asking for something else of an instance: what it takes is planned against what was last applied to its machine, and what that
-//! destroys needs the tenant's consent.
+//! Updating an instance: the change is planned against what was last applied to its machine, and a destructive plan needs the
+//! tenant's consent.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,9 @@ use fleetwright_region::server::{Consent, Field, Plan, Power};
 use fleetwright_store::{Check, Revision, Transaction, Versioned};
 
 use super::{
-    ATTEMPTS, FieldScope, InstanceField, InstanceView, Instances, UpdateInstance, access::inside,
-    change::GenerationStep, create::conflict, dependencies::Placement, validate,
+    ATTEMPTS, FieldScope, InstanceField, InstanceView, Instances, UpdateInstance,
+    access::server_error, change::GenerationStep, create::conflict, dependencies::Placement,
+    validate,
 };
 use crate::{
     ComputeError,
@@ -17,7 +18,7 @@ use crate::{
     loss::loss,
 };
 
-/// An update that was looked into, and not written yet.
+/// An update that passed its checks and is not written yet.
 struct Draft {
     found: Versioned<Instance>,
     changed: BTreeSet<InstanceField>,
@@ -26,23 +27,53 @@ struct Draft {
 }
 
 impl Instances {
-    /// Asks for something else, and answers what that takes. Of what the instance stands on, what changes is asked about and what
-    /// stays is not: a flavor or an image that was retired meanwhile is no obstacle to a change of something else.
+    /// Replaces description, tags and spec of an instance, and returns it with the plan of the change. It needs the permissions to
+    /// update and to read.
     ///
-    /// What the plan destroys needs [consent](UpdateInstance::consent), which holds for this generation alone; without it nothing is
-    /// written. Where nothing changes nothing is written, unless it is the consent that was missing. Since the instance is
-    /// answered, it takes the permission to read it too.
+    /// Only changed fields are checked: a flavor or an image that was retired meanwhile does not prevent a change of another field.
+    /// A plan that destroys data needs [consent](UpdateInstance::consent), which holds for this generation alone. Nothing is written
+    /// if nothing changes, unless the call adds a consent that is needed.
+    ///
+    /// ```no_run
+    /// use fleetwright_compute::prelude::*;
+    ///
+    /// # async fn example(instances: &Instances, ada: &Principal, id: InstanceId) -> Result<(), Box<dyn std::error::Error>> {
+    /// let view = instances.read(ada, id).await?;
+    /// let mut wanted = UpdateInstance::of(&view.instance);
+    /// wanted.spec.image = "rocky".parse()?;
+    /// wanted.if_revision = Some(view.revision);
+    /// match instances.update(ada, id, &wanted).await {
+    ///     Err(ComputeError::NeedsConsent { lost, .. }) => {
+    ///         println!("{lost}");
+    ///         wanted.consent = Consent::Destroy;
+    ///         instances.update(ada, id, &wanted).await?;
+    ///     }
+    ///     other => drop(other?),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`NotFound`](ComputeError::NotFound), [`Refused`](ComputeError::Refused): not visible, or not permitted.
+    /// - [`Deleting`](ComputeError::Deleting): it is being deleted.
+    /// - [`NameImmutable`](ComputeError::NameImmutable): the update has another name.
+    /// - [`Changed`](ComputeError::Changed): it is not at the revision that the caller expects.
+    /// - [`NeedsConsent`](ComputeError::NeedsConsent): the change destroys data; the error has the plan and the loss.
+    /// - [`Ledger`](ComputeError::Ledger): the new spec would exceed a quota.
+    /// - For changed fields, the errors of [`create`](Self::create).
     pub async fn update(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: InstanceId,
         wanted: &UpdateInstance,
     ) -> Result<(InstanceView, Plan), ComputeError> {
         let work = async {
             for _ in 0..ATTEMPTS {
-                let draft = self.draft(who, id, wanted).await?;
+                let draft = self.draft(principal, id, wanted).await?;
                 let plan = draft.plan.clone();
-                match self.carry_out(who, draft, wanted).await {
+                match self.commit_update(principal, draft, wanted).await {
                     Ok(written) => return Ok((self.view_after_write(written).await, plan)),
                     Err(error) if conflict(&error).is_some() => {}
                     Err(error) => return Err(error),
@@ -50,38 +81,42 @@ impl Instances {
             }
             Err(ComputeError::Busy(id))
         };
-        self.metered("update", Some(id), work).await
+        self.measure("update", Some(id), work).await
     }
 
-    /// What an [`update`](Self::update) would take, after all its checks but that for consent. Nothing is written.
+    /// Returns the plan of an [`update`](Self::update): the change method of each changed field. Nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`update`](Self::update), quota included, except [`NeedsConsent`](ComputeError::NeedsConsent).
     pub async fn plan_update(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: InstanceId,
         wanted: &UpdateInstance,
     ) -> Result<Plan, ComputeError> {
         let work = async {
-            let draft = self.draft(who, id, wanted).await?;
-            if let Some(amounts) = self.reprice(&draft.found.value, wanted, &draft.changed)? {
-                let paid = self.paid(&draft.found.value)?;
+            let draft = self.draft(principal, id, wanted).await?;
+            if let Some(amounts) = self.changed_cost(&draft.found.value, wanted, &draft.changed)? {
+                let charged = self.charged_record(&draft.found.value)?;
                 let dry = Transaction::new();
-                self.ledger.recharge(dry, &paid, &amounts).await?;
+                self.ledger.recharge(dry, &charged, &amounts).await?;
             }
             Ok(draft.plan)
         };
-        self.metered("plan-update", Some(id), work).await
+        self.measure("plan-update", Some(id), work).await
     }
 
     async fn draft(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: InstanceId,
         wanted: &UpdateInstance,
     ) -> Result<Draft, ComputeError> {
         validate::check(wanted.description.as_deref(), &wanted.tags, &wanted.spec)?;
-        let found = self.permitted(who, Verb::Update, id).await?;
+        let found = self.permitted(principal, Verb::Update, id).await?;
         let instance = &found.value;
-        if who
+        if principal
             .authorize(Verb::Read, Resource::Instances, &instance.scope())
             .is_err()
         {
@@ -103,13 +138,15 @@ impl Instances {
                 found,
             });
         }
-        let place = Placement {
+        let placement = Placement {
             region: &instance.region,
             tenant: (instance.organization, instance.project),
             network: instance.network,
         };
-        let fields = of_server(&changed);
-        let checks = self.stands(who, &place, &wanted.spec, &fields).await?;
+        let fields = server_fields(&changed);
+        let checks = self
+            .check_references(principal, &placement, &wanted.spec, &fields)
+            .await?;
         let plan = self.plan(instance, wanted).await?;
         Ok(Draft {
             found,
@@ -119,7 +156,7 @@ impl Instances {
         })
     }
 
-    /// Against what was last applied. An instance without a server, or whose server is going, has nothing that it would lose.
+    /// Plans against what was last applied. An instance without a server, or whose server is being deleted, has nothing to lose.
     async fn plan(
         &self,
         instance: &Instance,
@@ -129,14 +166,14 @@ impl Instances {
         match self.server_of(instance).await? {
             Some(view) if view.server.intent.power != Power::Deleted => {
                 let plan = self.servers.plan(&view.server, &spec);
-                plan.map_err(|error| inside(instance.id, error))
+                plan.map_err(|error| server_error(instance.id, error))
             }
             Some(_) | None => Ok(Plan::default()),
         }
     }
 
-    /// What it costs from now on, if what is charged for changes.
-    fn reprice(
+    /// The new amounts of the allocation, or `None` if they stay the same.
+    fn changed_cost(
         &self,
         before: &Instance,
         wanted: &UpdateInstance,
@@ -146,40 +183,40 @@ impl Instances {
         if !charged.iter().any(|field| changed.contains(field)) {
             return Ok(None);
         }
-        let (now, then) = (self.price(&before.spec)?, self.price(&wanted.spec)?);
-        Ok((now != then).then_some(then))
+        let (old, new) = (self.cost(&before.spec)?, self.cost(&wanted.spec)?);
+        Ok((old != new).then_some(new))
     }
 
-    async fn carry_out(
+    async fn commit_update(
         &self,
-        who: &Principal,
+        principal: &Principal,
         draft: Draft,
         wanted: &UpdateInstance,
     ) -> Result<Versioned<Instance>, ComputeError> {
         let found = &draft.found;
         let loss = loss(&draft.plan);
         let given = wanted.consent;
-        let of_server = !of_server(&draft.changed).is_empty();
-        let agrees = given == Consent::Destroy && loss.is_some();
-        let agrees_late = agrees && found.value.consent == Consent::KeepEverything;
-        if draft.changed.is_empty() && !agrees_late {
+        let changes_server = !server_fields(&draft.changed).is_empty();
+        let consents = given == Consent::Destroy && loss.is_some();
+        let adds_consent = consents && found.value.consent == Consent::KeepEverything;
+        if draft.changed.is_empty() && !adds_consent {
             return Ok(draft.found);
         }
-        if let (true, Consent::KeepEverything, Some(lost)) = (of_server, given, &loss) {
+        if let (true, Consent::KeepEverything, Some(lost)) = (changes_server, given, &loss) {
             return Err(ComputeError::NeedsConsent {
                 id: found.value.id,
                 plan: draft.plan,
                 lost: lost.clone(),
             });
         }
-        let step = if of_server || agrees_late {
+        let step = if changes_server || adds_consent {
             GenerationStep::Increment
         } else {
             GenerationStep::Keep
         };
-        let agreed = loss.filter(|_| agrees);
-        let instance = self.edited(who, &draft, wanted, step, (given, agreed));
-        let amounts = self.reprice(&found.value, wanted, &draft.changed)?;
+        let accepted_loss = loss.filter(|_| consents);
+        let instance = self.updated_record(principal, &draft, wanted, step, (given, accepted_loss));
+        let amounts = self.changed_cost(&found.value, wanted, &draft.changed)?;
         let revision = self.commit_changed(found, &instance, &draft.checks, amounts.as_ref());
         Ok(Versioned {
             revision: revision.await?,
@@ -188,14 +225,14 @@ impl Instances {
         })
     }
 
-    /// The record as it is asked for, with its events.
-    fn edited(
+    /// The updated record, with its events.
+    fn updated_record(
         &self,
-        who: &Principal,
+        principal: &Principal,
         draft: &Draft,
         wanted: &UpdateInstance,
         step: GenerationStep,
-        (given, agreed): (Consent, Option<String>),
+        (given, accepted_loss): (Consent, Option<String>),
     ) -> Instance {
         let before = &draft.found.value;
         let mut instance = before.clone();
@@ -204,22 +241,22 @@ impl Instances {
         instance.spec = wanted.spec.clone();
         instance.modified = Some(Modification {
             at: self.clock.now(),
-            by: who.actor().clone(),
+            by: principal.actor().clone(),
         });
         if !draft.changed.is_empty() {
             let fields: Vec<_> = draft.changed.iter().map(|field| field.label()).collect();
             let message = format!("changed: {}", fields.join(", "));
-            self.add_event(&mut instance, who, EventKind::Updated, message);
+            self.add_event(&mut instance, principal, EventKind::Updated, message);
         }
         step.increment(&mut instance);
         match step {
             GenerationStep::Increment => {
                 instance.consent = given;
-                if let Some(lost) = agreed {
-                    self.add_event(&mut instance, who, EventKind::LossAccepted, lost);
+                if let Some(lost) = accepted_loss {
+                    self.add_event(&mut instance, principal, EventKind::LossAccepted, lost);
                 }
             }
-            // What is in the record alone leaves the consent to what is asked of the server as it was.
+            // A change of the record alone keeps the consent to the server's pending change.
             GenerationStep::Keep => {}
         }
         instance
@@ -232,23 +269,23 @@ impl Instances {
         checks: &[Check],
         amounts: Option<&Amounts>,
     ) -> Result<Revision, ComputeError> {
-        let mut standing = Transaction::new();
-        standing.checks = checks.to_vec();
-        let replaced = self.table.replace(standing, found, instance)?;
+        let mut transaction = Transaction::new();
+        transaction.checks = checks.to_vec();
+        let replaced = self.table.replace(transaction, found, instance)?;
         let Some(amounts) = amounts else {
             return Ok(self.store.commit(&replaced).await?);
         };
-        let paid = self.paid(instance)?;
+        let charged = self.charged_record(instance)?;
         let build = || async {
-            let recharged = self.ledger.recharge(replaced.clone(), &paid, amounts);
+            let recharged = self.ledger.recharge(replaced.clone(), &charged, amounts);
             Ok::<_, ComputeError>(recharged.await?.transaction)
         };
         self.ledger.commit(instance.organization, build).await
     }
 }
 
-/// The fields of the server among them.
-fn of_server(changed: &BTreeSet<InstanceField>) -> BTreeSet<Field> {
+/// The server's fields among the changed ones.
+fn server_fields(changed: &BTreeSet<InstanceField>) -> BTreeSet<Field> {
     let fields = changed.iter().filter_map(|field| match field.scope() {
         FieldScope::Server(field) => Some(field),
         FieldScope::Immutable | FieldScope::Record => None,

@@ -1,7 +1,6 @@
-//! What a field must look like before anything is asked about what it means. Pure, and the same for every caller.
+//! Checks of the form of each field, before anything it refers to is read. Pure, and the same for every caller.
 //!
-//! The limits keep a record far from what a store takes, and what is refused here is refused with the field's name as an
-//! interface has it.
+//! The limits keep a record far below a store's size limit. Errors name the field as the HTTP interface does.
 
 use fleetwright::{RESERVED_PREFIX, Tags};
 use fleetwright_region::{
@@ -11,19 +10,19 @@ use fleetwright_region::{
 
 use crate::{ComputeError, instance::InstanceSpec};
 
-/// How many characters a description has at the most.
+/// The longest description, in characters.
 pub const MAX_DESCRIPTION_CHARS: usize = 1024;
-/// How many tags an instance has at the most.
+/// The most tags of an instance.
 pub const MAX_TAGS: usize = 32;
-/// How many characters the key of a tag has at the most.
+/// The longest key of a tag, in characters.
 pub const MAX_TAG_KEY_CHARS: usize = 128;
-/// How many characters the value of a tag has at the most.
+/// The longest value of a tag, in characters.
 pub const MAX_TAG_VALUE_CHARS: usize = 256;
 
-/// How many bytes the keys and values of all tags have at the most, together. A server's record has them four times.
+/// The most bytes of the keys and values of all tags together. A server's record contains them four times.
 pub const MAX_TAG_BYTES: usize = 4096;
 
-/// What a caller says of an instance, all of it that is written as it comes.
+/// Checks the fields that are stored as the caller sent them. Returns the first error.
 pub(super) fn check(
     description: Option<&str>,
     tags: &Tags,
@@ -33,19 +32,19 @@ pub(super) fn check(
     check_tags(tags)?;
     let groups = spec.networking.security_groups.len();
     if groups > MAX_SECURITY_GROUPS {
-        return Err(bad(
+        return Err(bad_field(
             "spec.networking.securityGroups",
             format!(
-                "{groups} are given, and at most {MAX_SECURITY_GROUPS} are taken: put their rules into fewer"
+                "{groups} security groups are too many: at most {MAX_SECURITY_GROUPS} are allowed; put their rules into fewer"
             ),
         ));
     }
     let bytes = spec.user_data.as_ref();
     let bytes = bytes.map_or(0, |data| data.as_bytes().len());
     if bytes > MAX_USER_DATA_BYTES {
-        return Err(bad(
+        return Err(bad_field(
             "spec.userData",
-            format!("{bytes} bytes are too many: at most {MAX_USER_DATA_BYTES} are taken"),
+            format!("{bytes} bytes are too many: at most {MAX_USER_DATA_BYTES} are allowed"),
         ));
     }
     Ok(())
@@ -57,9 +56,9 @@ fn check_description(description: Option<&str>) -> Result<(), ComputeError> {
     };
     let count = text.chars().count();
     if count > MAX_DESCRIPTION_CHARS {
-        return Err(bad(
+        return Err(bad_field(
             "metadata.description",
-            format!("{count} characters are too many: at most {MAX_DESCRIPTION_CHARS} are taken"),
+            format!("{count} characters are too many: at most {MAX_DESCRIPTION_CHARS} are allowed"),
         ));
     }
     Ok(())
@@ -68,9 +67,9 @@ fn check_description(description: Option<&str>) -> Result<(), ComputeError> {
 fn check_tags(tags: &Tags) -> Result<(), ComputeError> {
     if tags.len() > MAX_TAGS {
         let count = tags.len();
-        return Err(bad(
+        return Err(bad_field(
             "metadata.tags",
-            format!("{count} are given, and at most {MAX_TAGS} are taken"),
+            format!("{count} tags are too many: at most {MAX_TAGS} are allowed"),
         ));
     }
     let bytes: usize = tags
@@ -78,42 +77,44 @@ fn check_tags(tags: &Tags) -> Result<(), ComputeError> {
         .map(|(key, value)| key.len() + value.len())
         .sum();
     if bytes > MAX_TAG_BYTES {
-        return Err(bad(
+        return Err(bad_field(
             "metadata.tags",
-            format!("their {bytes} bytes are too many: at most {MAX_TAG_BYTES} are taken in all"),
+            format!(
+                "{bytes} bytes are too many: all keys and values together have at most {MAX_TAG_BYTES}"
+            ),
         ));
     }
     for (key, value) in tags {
-        let field = || format!("metadata.tags[{:?}]", shown(key));
-        let (of_key, of_value) = (key.chars().count(), value.chars().count());
+        let field = || format!("metadata.tags[{:?}]", shorten(key));
+        let (key_chars, value_chars) = (key.chars().count(), value.chars().count());
         if is_reserved(key) {
             let prefix = RESERVED_PREFIX.trim_end_matches(':');
-            return Err(bad(
+            return Err(bad_field(
                 field(),
                 format!(
-                    "keys that begin with {prefix} and ':', '/' or '-' are the system's own: choose another key"
+                    "keys that begin with {prefix} and ':', '/' or '-' are reserved: choose another key"
                 ),
             ));
         }
         if key.chars().any(char::is_control) || value.chars().any(char::is_control) {
-            return Err(bad(
+            return Err(bad_field(
                 field(),
-                "there is a control character in it".to_owned(),
+                "it contains a control character: remove it".to_owned(),
             ));
         }
-        if of_key > MAX_TAG_KEY_CHARS {
-            return Err(bad(
+        if key_chars > MAX_TAG_KEY_CHARS {
+            return Err(bad_field(
                 field(),
                 format!(
-                    "a key of {of_key} characters is too long: at most {MAX_TAG_KEY_CHARS} are taken"
+                    "a key of {key_chars} characters is too long: at most {MAX_TAG_KEY_CHARS} are allowed"
                 ),
             ));
         }
-        if of_value > MAX_TAG_VALUE_CHARS {
-            return Err(bad(
+        if value_chars > MAX_TAG_VALUE_CHARS {
+            return Err(bad_field(
                 field(),
                 format!(
-                    "a value of {of_value} characters is too long: at most {MAX_TAG_VALUE_CHARS} are taken"
+                    "a value of {value_chars} characters is too long: at most {MAX_TAG_VALUE_CHARS} are allowed"
                 ),
             ));
         }
@@ -121,8 +122,8 @@ fn check_tags(tags: &Tags) -> Result<(), ComputeError> {
     Ok(())
 }
 
-/// That addresses are to be sent from which no region lets a machine send from. Told apart by family, because that is the first
-/// thing a reader wonders about.
+/// Refuses additional source addresses, which no region supports. The error names the address family, since readers ask for that
+/// first.
 pub(super) fn check_sources(spec: &InstanceSpec) -> Result<(), ComputeError> {
     let Some(first) = spec.networking.allowed_sources.first() else {
         return Ok(());
@@ -135,20 +136,20 @@ pub(super) fn check_sources(spec: &InstanceSpec) -> Result<(), ComputeError> {
     Err(ComputeError::Unprocessable {
         field: "spec.networking.allowedSourceAddresses".to_owned(),
         problem: format!(
-            "no region here lets a machine send from addresses that are not its own, as the {family} range {first}: leave it out"
+            "no region supports additional source addresses, such as the {family} range {first}: remove them"
         ),
     })
 }
 
-fn bad(field: impl Into<String>, problem: String) -> ComputeError {
+fn bad_field(field: impl Into<String>, problem: String) -> ComputeError {
     ComputeError::BadField {
         field: field.into(),
         problem,
     }
 }
 
-/// A key as an error shows it: one readable line.
-fn shown(key: &str) -> String {
+/// The start of a key, for an error in one line.
+fn shorten(key: &str) -> String {
     let mut shown: String = key.chars().take(40).collect();
     if shown.len() < key.len() {
         shown.push('…');

@@ -22,15 +22,23 @@ impl Instances {
     /// # Errors
     ///
     /// [`Deleting`](ComputeError::Deleting) if it is being deleted; the other requests below return the same.
-    pub async fn start(&self, who: &Principal, id: InstanceId) -> Result<Accepted, ComputeError> {
-        let work = self.power(who, Verb::Start, id, Power::Running);
-        self.metered("start", Some(id), work).await
+    pub async fn start(
+        &self,
+        principal: &Principal,
+        id: InstanceId,
+    ) -> Result<Accepted, ComputeError> {
+        let work = self.power(principal, Verb::Start, id, Power::Running);
+        self.measure("start", Some(id), work).await
     }
 
     /// Requests that an instance is stopped. The request holds for later machines too. Nothing is written if it was requested before.
-    pub async fn stop(&self, who: &Principal, id: InstanceId) -> Result<Accepted, ComputeError> {
-        let work = self.power(who, Verb::Stop, id, Power::Stopped);
-        self.metered("stop", Some(id), work).await
+    pub async fn stop(
+        &self,
+        principal: &Principal,
+        id: InstanceId,
+    ) -> Result<Accepted, ComputeError> {
+        let work = self.power(principal, Verb::Stop, id, Power::Stopped);
+        self.measure("stop", Some(id), work).await
     }
 
     /// Requests a reboot of an instance whose desired power state is running. Reboots that are not carried out yet become one.
@@ -40,11 +48,11 @@ impl Instances {
     /// [`NotReady`](ComputeError::NotReady) if its desired power state is stopped.
     pub async fn reboot(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: InstanceId,
         how: Reboot,
     ) -> Result<Accepted, ComputeError> {
-        let wish = |instance: &mut Instance| {
+        let desired = |instance: &mut Instance| {
             if instance.intent.power != Power::Running {
                 return Err(ComputeError::NotReady {
                     id,
@@ -61,31 +69,35 @@ impl Instances {
             };
             Ok(with_event(EventKind::Requested, message))
         };
-        let work = self.change(who, Verb::Reboot, id, wish);
-        self.metered("reboot", Some(id), work).await
+        let work = self.change(principal, Verb::Reboot, id, desired);
+        self.measure("reboot", Some(id), work).await
     }
 
     /// Requests another machine in place of the present one. **The data on its root disk and its addresses are lost**; calling this is
     /// the consent to that. It needs the permission to update.
-    pub async fn replace(&self, who: &Principal, id: InstanceId) -> Result<Accepted, ComputeError> {
-        let wish = |instance: &mut Instance| {
+    pub async fn replace(
+        &self,
+        principal: &Principal,
+        id: InstanceId,
+    ) -> Result<Accepted, ComputeError> {
+        let desired = |instance: &mut Instance| {
             instance.intent.replaces = instance.intent.replaces.saturating_add(1);
             let message =
                 "a replacement was requested: the data on its root disk and its addresses are lost";
             Ok(with_event(EventKind::LossAccepted, message))
         };
-        let work = self.change(who, Verb::Update, id, wish);
-        self.metered("replace", Some(id), work).await
+        let work = self.change(principal, Verb::Update, id, desired);
+        self.measure("replace", Some(id), work).await
     }
 
     async fn power(
         &self,
-        who: &Principal,
+        principal: &Principal,
         verb: Verb,
         id: InstanceId,
         power: Power,
     ) -> Result<Accepted, ComputeError> {
-        let wish = |instance: &mut Instance| {
+        let desired = |instance: &mut Instance| {
             if instance.intent.power == power {
                 return Ok(RecordChange::None);
             }
@@ -97,7 +109,7 @@ impl Instances {
             };
             Ok(with_event(EventKind::Requested, message))
         };
-        self.change(who, verb, id, wish).await
+        self.change(principal, verb, id, desired).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an instance is to its tenant: a pure projection of its record, the region's pulse, its server's patience and the date.
+//! An instance as its tenant sees it: a pure projection of its record, the region's last scan, its server's retry state and the date.
 
 use chrono::{DateTime, Utc};
 use fleetwright_region::{
@@ -15,25 +15,25 @@ use crate::{
     instance::{EventKind, Instance, Provisioning},
 };
 
-/// An instance as it is read.
+/// An instance as a caller reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InstanceView {
     /// The record. Its user data is not shown by `Debug`.
     pub instance: Instance,
-    /// The commit that wrote it last: what an update may ask to be made against.
+    /// The commit that last wrote the record. Pass it as [`if_revision`](super::UpdateInstance::if_revision) to update only what was read.
     pub revision: Revision,
-    /// How far it is.
+    /// Its progress.
     pub provisioning: Provisioning,
-    /// How it fares. Unknown if the region was not looked at within two ticks of its monitor.
+    /// Its health. Unknown if its region was not scanned within two intervals of the monitor.
     pub health: Health,
-    /// When its machine was last looked at.
+    /// When its machine was last observed.
     pub observed_at: Option<DateTime<Utc>>,
-    /// What it is waiting for, if it is not what it is asked to be.
+    /// What it waits for, or `None` if the desired state is applied.
     pub waiting: Option<Waiting>,
 }
 
-/// What an instance is waiting for.
+/// What an instance waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Waiting {
@@ -41,32 +41,32 @@ pub struct Waiting {
     pub what: String,
     /// Since when.
     pub since: DateTime<Utc>,
-    /// What was done last to bring it about, if anything was.
+    /// The last step that was taken for it, if any.
     pub last_attempt: Option<LastAttempt>,
-    /// When the next try is, as far as one is dated. It is not told in lists.
+    /// When the next attempt is made, if that is known. Lists do not have it.
     pub next_attempt: Option<DateTime<Utc>>,
 }
 
-/// Something that was done for an instance.
+/// A step that was taken for an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LastAttempt {
     /// When.
     pub at: DateTime<Utc>,
-    /// What, and what came of it.
+    /// The step and its result, in one line.
     pub what: String,
-    /// How many calls of the cloud failed in a row. It is not told in lists.
+    /// How many calls to the cloud failed in a row. Lists do not have it.
     pub failures: Option<u32>,
 }
 
 impl InstanceView {
-    /// A record as it is seen at `now`, with what the last look at its region came to.
-    pub fn new(found: Versioned<Instance>, pulse: Option<&RegionScan>, now: DateTime<Utc>) -> Self {
+    /// Projects a record at `now`, with the last scan of its region.
+    pub fn new(found: Versioned<Instance>, scan: Option<&RegionScan>, now: DateTime<Utc>) -> Self {
         let instance = found.value;
-        let observed_at = observed_at(&instance, pulse);
+        let observed_at = observed_at(&instance, scan);
         Self {
             provisioning: instance.provisioning(),
-            health: health(&instance, observed_at, pulse, now),
+            health: health(&instance, observed_at, scan, now),
             observed_at,
             waiting: waiting(&instance),
             revision: found.revision,
@@ -74,7 +74,7 @@ impl InstanceView {
         }
     }
 
-    /// The same with what its server knows of failed calls.
+    /// Adds the retry state of its server.
     #[must_use]
     fn with_retry(mut self, retry: Option<&Retry>) -> Self {
         let (Some(waiting), Some(retry)) = (&mut self.waiting, retry) else {
@@ -88,24 +88,24 @@ impl InstanceView {
     }
 }
 
-/// By the look that saw a change, or by a later one that saw none.
-fn observed_at(instance: &Instance, pulse: Option<&RegionScan>) -> Option<DateTime<Utc>> {
-    let seen = instance.status.observed_at?;
-    Some(pulse.map_or(seen, |pulse| pulse.at.max(seen)))
+/// The date of the scan that observed the last change, or of a later one that observed none.
+fn observed_at(instance: &Instance, scan: Option<&RegionScan>) -> Option<DateTime<Utc>> {
+    let changed = instance.status.observed_at?;
+    Some(scan.map_or(changed, |scan| scan.at.max(changed)))
 }
 
 fn health(
     instance: &Instance,
     observed_at: Option<DateTime<Utc>>,
-    pulse: Option<&RegionScan>,
+    scan: Option<&RegionScan>,
     now: DateTime<Utc>,
 ) -> Health {
     match instance.status.phase {
-        // Known from what was done, whenever the machine was looked at.
+        // Known from the records, however old the observation is.
         Phase::Failed | Phase::Lost => Health::Error,
         Phase::Pending | Phase::Building | Phase::Replacing | Phase::Deleting => Health::Unknown,
-        Phase::Running | Phase::Stopping | Phase::Stopped => match (observed_at, pulse) {
-            (Some(at), Some(pulse)) if between(at, now) <= pulse.tick * 2 => instance.status.health,
+        Phase::Running | Phase::Stopping | Phase::Stopped => match (observed_at, scan) {
+            (Some(at), Some(scan)) if between(at, now) <= scan.tick * 2 => instance.status.health,
             (Some(_) | None, Some(_) | None) => Health::Unknown,
         },
     }
@@ -121,7 +121,7 @@ fn waiting(instance: &Instance) -> Option<Waiting> {
     })
 }
 
-/// The first that holds: what needs somebody's word, what is in the way, what is being done, what was asked last.
+/// The first that applies: a condition that needs a decision, another condition, the deletion, the pending change, the last request.
 fn reason(instance: &Instance) -> Option<(String, DateTime<Utc>)> {
     let status = &instance.status;
     let conditions = || status.conditions.iter();
@@ -138,7 +138,7 @@ fn reason(instance: &Instance) -> Option<(String, DateTime<Utc>)> {
     if status.observed_generation == instance.generation {
         return None;
     }
-    let asked = |kind: EventKind| match kind {
+    let is_request = |kind: EventKind| match kind {
         EventKind::Created | EventKind::Updated | EventKind::Requested => true,
         EventKind::LossAccepted
         | EventKind::DeletionRequested
@@ -149,7 +149,7 @@ fn reason(instance: &Instance) -> Option<(String, DateTime<Utc>)> {
         | EventKind::Problem
         | EventKind::Completed => false,
     };
-    let last = instance.events.iter().rfind(|event| asked(event.kind));
+    let last = instance.events.iter().rfind(|event| is_request(event.kind));
     let since = last.map_or(instance.created_at, |event| event.at);
     let what = if status.server.is_none() {
         "the creation of its server"
@@ -161,9 +161,9 @@ fn reason(instance: &Instance) -> Option<(String, DateTime<Utc>)> {
     Some((what.to_owned(), since))
 }
 
-/// What the controller did last.
+/// The last step of the controller.
 fn last_attempt(instance: &Instance) -> Option<LastAttempt> {
-    let done = |kind: EventKind| match kind {
+    let is_step = |kind: EventKind| match kind {
         EventKind::ServerCreated | EventKind::Applied | EventKind::Phase | EventKind::Problem => {
             true
         }
@@ -175,7 +175,7 @@ fn last_attempt(instance: &Instance) -> Option<LastAttempt> {
         | EventKind::Accessed
         | EventKind::Completed => false,
     };
-    let last = instance.events.iter().rfind(|event| done(event.kind))?;
+    let last = instance.events.iter().rfind(|event| is_step(event.kind))?;
     Some(LastAttempt {
         at: last.at,
         what: last.message.clone(),
@@ -184,13 +184,13 @@ fn last_attempt(instance: &Instance) -> Option<LastAttempt> {
 }
 
 impl Instances {
-    /// A record as its tenant sees it now.
-    pub(super) async fn seen(
+    /// Projects a record now, with the retry state of its server if it waits for something.
+    pub(super) async fn view(
         &self,
         found: Versioned<Instance>,
     ) -> Result<InstanceView, ComputeError> {
-        let pulse = self.pulse(&found.value.region).await?;
-        let view = InstanceView::new(found, pulse.as_ref(), self.clock.now());
+        let scan = self.region_scan(&found.value.region).await?;
+        let view = InstanceView::new(found, scan.as_ref(), self.clock.now());
         if view.waiting.is_none() {
             return Ok(view);
         }
@@ -199,15 +199,15 @@ impl Instances {
         Ok(view.with_retry(retry.as_ref()))
     }
 
-    /// The same of a record that was just written: what was done is not told as a failure because something else cannot be read.
+    /// Projects a record that was just written. A successful write is not reported as failed because another record cannot be read.
     pub(super) async fn view_after_write(&self, written: Versioned<Instance>) -> InstanceView {
-        match self.seen(written.clone()).await {
+        match self.view(written.clone()).await {
             Ok(view) => view,
             Err(_) => InstanceView::new(written, None, self.clock.now()),
         }
     }
 
-    pub(super) async fn pulse(
+    pub(super) async fn region_scan(
         &self,
         region: &RegionId,
     ) -> Result<Option<RegionScan>, ComputeError> {

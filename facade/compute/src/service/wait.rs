@@ -25,13 +25,13 @@ impl Instances {
     /// being deleted, and after `timeout`; the error says what the instance was waiting for. Otherwise as [`read`](Self::read).
     pub async fn wait_until_provisioned(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: InstanceId,
         timeout: Duration,
     ) -> Result<InstanceView, ComputeError> {
         let deadline = Instant::now() + timeout;
         loop {
-            let read = timeout_at(deadline, self.read(who, id)).await;
+            let read = timeout_at(deadline, self.read(principal, id)).await;
             let view =
                 read.map_err(|_| not_provisioned(id, "the store did not respond".to_owned()))??;
             match view.provisioning {

@@ -68,7 +68,7 @@ impl Check<'_> {
                 "has not applied its generation",
             ),
             (
-                instance.wish().holds_for(&server),
+                instance.desired_state().holds_for(&server),
                 "has not applied its desired state to its server",
             ),
             (status.phase == phase, "is in another phase"),

@@ -86,7 +86,7 @@ impl Rules {
 
     /// Checks that a changed desired state has a new generation, and each new generation an event.
     fn check_generation(&self, before: &Instance, now: &Instance) {
-        let desired_states = |one: &Instance| (one.wish(), one.deletion.is_some());
+        let desired_states = |one: &Instance| (one.desired_state(), one.deletion.is_some());
         let raised = now.generation > before.generation;
         if desired_states(before) != desired_states(now) && !raised {
             self.report(format!(
@@ -131,7 +131,7 @@ impl Rules {
             return;
         }
         let done = |server: &Server| {
-            server.observed_generation == server.generation && now.wish().holds_for(server)
+            server.observed_generation == server.generation && now.desired_state().holds_for(server)
         };
         let deleted_by_operator = self
             .journal

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use fleetwright::InstanceProvisioner;
 use fleetwright_compute::{
-    controller::{Controller as InstanceController, Rules as InstanceRules},
+    controller::{Controller as InstanceController, ControllerPolicy as InstancePolicy},
     networks::NetworkDeletionController,
     service::{InstanceDependencies, Instances, compute_principal},
 };
@@ -92,7 +92,7 @@ impl World<'_> {
             self.servers(service, &catalog)?,
         );
         let parts = parts.with_machines(self.machines(&catalog)?);
-        let rules = self.instance_rules();
+        let policy = self.instance_policy();
         let controller = InstanceController::new(
             self.store(instances),
             self.servers(instances, &catalog)?,
@@ -110,8 +110,8 @@ impl World<'_> {
             instances: Instances::new(parts)?,
             networks,
             servers: self.servers(Actor::Operator, &catalog)?,
-            instance_controller: controller.with_rules(rules.clone()),
-            network_controller: network_controller.with_rules(rules),
+            instance_controller: controller.with_policy(policy.clone()),
+            network_controller: network_controller.with_policy(policy),
             server_controller: self.server_controller(&catalog)?,
             monitor: self.monitor()?,
             snapshot_controller: self.snapshot_controller(&catalog)?,
@@ -213,25 +213,25 @@ impl World<'_> {
         Ok(machines.with_region(constants::region(), self.cloud(Actor::Service)))
     }
 
-    fn instance_rules(&self) -> InstanceRules {
-        let mut rules = InstanceRules::default();
-        rules.max_backoff = Duration::from_secs(20);
-        rules.refused_backoff = Duration::from_secs(30);
-        rules.network_recheck = Duration::from_secs(30);
-        rules
+    fn instance_policy(&self) -> InstancePolicy {
+        let mut policy = InstancePolicy::default();
+        policy.max_backoff = Duration::from_secs(20);
+        policy.refused_backoff = Duration::from_secs(30);
+        policy.network_recheck = Duration::from_secs(30);
+        policy
     }
 
     fn server_controller(&self, catalog: &Arc<CatalogService>) -> Result<Controller, SetupError> {
-        let mut rules = controller::ControllerPolicy::default();
-        rules.boot_timeout = Duration::from_secs(120);
-        rules.termination_timeout = Duration::from_secs(30);
-        rules.first_backoff = MIN_BACKOFF;
-        rules.max_backoff = Duration::from_secs(20);
-        rules.refused_backoff = Duration::from_secs(30);
+        let mut policy = controller::ControllerPolicy::default();
+        policy.boot_timeout = Duration::from_secs(120);
+        policy.termination_timeout = Duration::from_secs(30);
+        policy.first_backoff = MIN_BACKOFF;
+        policy.max_backoff = Duration::from_secs(20);
+        policy.refused_backoff = Duration::from_secs(30);
         if self.mistake == Some(Mistake::BackoffIgnored) {
-            rules.first_backoff = Duration::ZERO;
-            rules.max_backoff = Duration::ZERO;
-            rules.refused_backoff = Duration::ZERO;
+            policy.first_backoff = Duration::ZERO;
+            policy.max_backoff = Duration::ZERO;
+            policy.refused_backoff = Duration::ZERO;
         }
         let planner = RegionPlanner::new(Arc::clone(catalog), &self.rules.fixtures.mapping())?;
         let controller = Controller::new(
@@ -241,7 +241,7 @@ impl World<'_> {
             Arc::new(planner),
             Arc::clone(&self.clock),
         )?;
-        Ok(controller.with_policy(rules))
+        Ok(controller.with_policy(policy))
     }
 
     fn monitor(&self) -> Result<Monitor, SetupError> {

@@ -10,7 +10,7 @@ use super::{
     Inputs, Obstacle, Step, Wait,
     any::{every_shape, instance, now, server_of},
     decide,
-    decide::is_its_own,
+    decide::is_owned,
     events_between, project,
 };
 use crate::instance::{ConditionKind, EventKind, Instance, Status};
@@ -43,9 +43,7 @@ fn every_step_is_decided_for_some_shape() {
 #[test]
 fn a_decision_keeps_its_promises_for_every_shape() {
     for (instance, server) in &*SHAPES {
-        let own = server
-            .as_ref()
-            .filter(|server| is_its_own(instance, server));
+        let own = server.as_ref().filter(|server| is_owned(instance, server));
         let going = own.is_some_and(|server| server.intent.power == Power::Deleted);
         let had = instance.status.server;
         let allowed = match step_of(instance, server.as_ref()) {
@@ -54,7 +52,7 @@ fn a_decision_keeps_its_promises_for_every_shape() {
                 server.is_none() && asked && instance.deletion.is_none()
             }
             Step::Apply => {
-                let heard = own.is_none_or(|server| instance.wish().holds_for(server));
+                let heard = own.is_none_or(|server| instance.desired_state().holds_for(server));
                 !heard && !going && instance.deletion.is_none()
             }
             Step::DeleteServer => own.is_some() && !going && instance.deletion.is_some(),
@@ -68,7 +66,7 @@ fn a_decision_keeps_its_promises_for_every_shape() {
                 server.is_some() && own.is_none() && instance.deletion.is_none()
             }
             Step::Wait(Wait::Server) | Step::Idle => {
-                let heard = own.is_some_and(|server| instance.wish().holds_for(server));
+                let heard = own.is_some_and(|server| instance.desired_state().holds_for(server));
                 heard && instance.deletion.is_none()
             }
         };
@@ -101,7 +99,7 @@ fn what_a_server_was_asked_for_by_others_is_not_fought_over() {
 
 fn shown(instance: &Instance, server: Option<&Server>, days: i64) -> Status {
     let (plan, date) = (Plan::default(), now() + TimeDelta::days(days));
-    let own = server.filter(|server| is_its_own(instance, server));
+    let own = server.filter(|server| is_owned(instance, server));
     let taken = Obstacle::new(ConditionKind::ServerConflict, "taken");
     let found = Inputs {
         server: own,
@@ -128,11 +126,10 @@ proptest! {
 fn a_status_claims_nothing_that_is_not_so() {
     for (instance, server) in &*SHAPES {
         let status = shown(instance, server.as_ref(), 0);
-        let own = server
-            .as_ref()
-            .filter(|server| is_its_own(instance, server));
+        let own = server.as_ref().filter(|server| is_owned(instance, server));
         let done = |server: &Server| {
-            instance.wish().holds_for(server) && server.observed_generation == server.generation
+            instance.desired_state().holds_for(server)
+                && server.observed_generation == server.generation
         };
         assert!(status.observed_generation <= status.applied_generation);
         assert!(status.applied_generation <= instance.generation);
@@ -141,12 +138,12 @@ fn a_status_claims_nothing_that_is_not_so() {
         }
         let standing = own
             .and_then(Server::current_observation)
-            .is_some_and(|seen| {
+            .is_some_and(|observation| {
                 let missing = matches!(
-                    seen.presence,
+                    observation.presence,
                     fleetwright_region::server::Presence::Missing(_)
                 );
-                !missing && !seen.state.is_ending()
+                !missing && !observation.state.is_ending()
             });
         assert_eq!(status.private_ip.is_some(), standing, "{server:#?}");
         assert_eq!(status.public_ip.is_some(), standing);
