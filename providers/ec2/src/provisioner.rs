@@ -220,7 +220,11 @@ impl InstanceProvisioner for Ec2Provisioner {
         }
         if !change.set.is_empty() {
             let set = self.client.set_tags(id, &change.set).await;
-            set.map_err(error)?;
+            set.map_err(|failure| match error(failure) {
+                refused if change.remove.is_empty() => refused,
+                // Tags were removed, whatever became of this call.
+                partial => partial.with_effect(Effect::Unknown),
+            })?;
         }
         Ok(())
     }

@@ -5,7 +5,9 @@ mod emulated;
 
 use emulated::Ec2Harness;
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_ec2::fleetwright::{CloudInstanceState, InstanceProvisioner as _};
+use fleetwright_ec2::fleetwright::{
+    CloudInstanceState, Effect, ErrorKind, InstanceProvisioner as _, TagChange,
+};
 use fleetwright_emulators::ec2::{Action, Fault, FaultRule};
 use fleetwright_provider_testkit::broken_responses::{
     ChangeOperations, check_broken_responses, check_repeated_page_token,
@@ -40,4 +42,23 @@ async fn unknown_state_is_pending() {
     let status = ec2.describe_instance(&id).await.unwrap();
     assert_eq!(status.state, CloudInstanceState::Pending);
     assert_eq!(status.native_state.as_deref(), Some("hibernated"));
+}
+
+#[tokio::test]
+async fn refused_second_call_of_a_tag_change_has_an_unknown_effect() {
+    let harness = Ec2Harness::with_knobs(|_| {});
+    let ec2 = harness.open().await;
+    let mut config = harness.config();
+    config.tags.insert("a", "1").unwrap();
+    let id = ec2.launch_instance(&config).await.unwrap().id;
+    let set = TagChange::new().set("b", "2").unwrap();
+    let both = set.clone().remove("a").unwrap();
+    for (change, effect) in [(set, Effect::None), (both, Effect::Unknown)] {
+        let refused = FaultRule::nth(Action::CreateTags, 1, Fault::Forbidden);
+        harness.emulator().clear_faults();
+        harness.emulator().add_fault(refused);
+        let error = ec2.update_tags(&id, &change).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Forbidden, "{error}");
+        assert_eq!(error.effect(), effect, "{error}");
+    }
 }
