@@ -157,7 +157,7 @@ pub enum BootDiagnostics {
     /// Serialized as `kept`.
     #[default]
     Kept,
-    /// It does not, and `console_output` fails.
+    /// It does not, and `console_output` fails with `Conflict`, because Azure refuses the call.
     /// Serialized as `off`.
     Off,
 }

@@ -311,7 +311,8 @@ impl InstanceProvisioner for AzureProvisioner {
 
     /// `retrieveBootDiagnosticsData`, and the blob that it names, without the token.
     ///
-    /// Empty if the machine has written nothing, or if boot diagnostics are off.
+    /// Empty if the machine has written nothing. Errors: `Conflict` if boot diagnostics are off,
+    /// because Azure then refuses the call.
     async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
         self.console(id).await
     }
@@ -319,8 +320,7 @@ impl InstanceProvisioner for AzureProvisioner {
     /// GET of the image, then PUT of an image of the system disk. An image of the same name and
     /// machine is returned as the result of an earlier attempt.
     ///
-    /// Errors: `Conflict` if another image has the name. The machine should be generalized by the
-    /// caller.
+    /// The machine is not changed. Errors: `Conflict` if another image has the name.
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         self.snapshot_system_disk(id, request).await
     }
