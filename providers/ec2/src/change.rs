@@ -1,4 +1,6 @@
 //! Terminating, stopping and starting, and the meaning of EC2's refusals.
+//!
+//! Owns when a refusal is explained by a read. A change that EC2 accepts is never preceded by a read.
 
 use fleetwright::{
     Call, CloudInstanceState, Effect, InstanceId, InstanceInfo, Operation, Result, async_trait,
@@ -9,6 +11,7 @@ use crate::{Ec2Provisioner, batch, error::Failure};
 
 #[async_trait]
 impl ChangeInstances for Ec2Provisioner {
+    /// Sends one native call for each 1,000 ids, and explains each refusal.
     async fn change_once(
         &self,
         operation: Operation,
@@ -45,6 +48,11 @@ impl ChangeInstances for Ec2Provisioner {
 impl Ec2Provisioner {
     /// Returns what a refused change means. EC2 refuses a stop or a start with one code for every state that
     /// does not allow it, so the instance is read to find out which state that is.
+    ///
+    /// # Errors
+    ///
+    /// `WrongState` if the instance has ended, a conflict that may pass if it is between two states, and
+    /// the converted refusal for every other code. All without effect.
     async fn explain_refusal(
         &self,
         call: &Call,

@@ -2,6 +2,9 @@
 //!
 //! Owns how a call is sent and how its failure is read. It retries nothing: the SDK's own retries are off,
 //! because the layers above decide what may be retried, and when.
+//!
+//! Every method sends one native call, except the reads of all pages. Every method fails with a
+//! [`Failure`], which never contains a header, a body or the SDK's own text: those may hold secrets.
 
 use std::time::Duration;
 
@@ -24,9 +27,10 @@ use crate::{
     plan::Plan,
 };
 
-/// A page of instances, and the token of the next page.
+/// A page of instances, and the token of the next page; `None` after the last one.
 pub(crate) type Page = (Vec<Instance>, Option<String>);
 
+/// The result of a native call.
 type Response<T> = Result<T, Failure>;
 
 /// EC2 in one region.
@@ -36,7 +40,8 @@ pub(crate) struct Ec2Client {
 }
 
 impl Ec2Client {
-    /// Creates a client without the SDK's retries. `timeout` is the limit for one call.
+    /// Creates a client without the SDK's retries. `timeout` is the limit for one call, connecting
+    /// included. A connection that takes more than 5 seconds fails earlier, as a timeout.
     pub(crate) fn new(config: Builder, timeout: Duration) -> Self {
         let timeouts = TimeoutConfig::builder()
             .connect_timeout(timeout.min(Duration::from_secs(5)))
@@ -52,7 +57,7 @@ impl Ec2Client {
         }
     }
 
-    /// Launches instances.
+    /// Launches instances: exactly `plan.count`, or none, because minimum and maximum are the same.
     pub(crate) async fn run(&self, plan: Plan) -> Response<Vec<Instance>> {
         let output = self
             .sdk
@@ -120,7 +125,7 @@ impl Ec2Client {
         }
     }
 
-    /// Reads one page of the instances that `filters` select.
+    /// Reads one page of the instances that `filters` select. `size` is EC2's page size, 5 to 1,000.
     pub(crate) async fn page(
         &self,
         filters: Vec<Filter>,
@@ -162,7 +167,7 @@ impl Ec2Client {
         call.send().await.map(drop).map_err(failure)
     }
 
-    /// Reboots an instance.
+    /// Reboots an instance. EC2 only queues it.
     pub(crate) async fn reboot(&self, id: &InstanceId) -> Response<()> {
         let call = self.sdk.reboot_instances().instance_ids(id.as_str());
         call.send().await.map(drop).map_err(failure)
@@ -203,7 +208,8 @@ impl Ec2Client {
         call.send().await.map(drop).map_err(failure)
     }
 
-    /// Reads the console output in base64, and the time of its capture.
+    /// Reads the console output in base64, and the time of its capture. Both are missing until EC2
+    /// has captured something.
     pub(crate) async fn console_output(
         &self,
         id: &InstanceId,
@@ -226,7 +232,8 @@ impl Ec2Client {
         Ok(image.and_then(|image| image.root_device_name))
     }
 
-    /// Returns the account's own image with this name: its id and the value of its `tag`.
+    /// Returns the account's own image with this name: its id and the value of its `tag`. Names are
+    /// unique in an account and a region.
     pub(crate) async fn find_image(
         &self,
         name: &str,
@@ -243,7 +250,8 @@ impl Ec2Client {
         }))
     }
 
-    /// Creates an image without rebooting the instance. Returns its id.
+    /// Creates an image and returns its id. The instance is not rebooted, so its file systems are as
+    /// after a power failure. Image and snapshots get the tags.
     pub(crate) async fn create_image(
         &self,
         id: &InstanceId,
@@ -296,6 +304,7 @@ impl Intercept for CompleteResponses {
     }
 }
 
+/// Returns the instances of all reservations. A reservation is one launch.
 fn instances(reservations: Option<Vec<Reservation>>) -> Vec<Instance> {
     let reservations = reservations.unwrap_or_default().into_iter();
     reservations
@@ -314,11 +323,15 @@ fn next_token(after: Option<&str>, next: Option<String>) -> Response<Option<Stri
     Ok(next)
 }
 
+/// Returns ids as the SDK wants them.
 fn names(ids: &[InstanceId]) -> Vec<String> {
     ids.iter().map(ToString::to_string).collect()
 }
 
-/// Reads an SDK error. Headers and bodies, which may contain secrets, are left out.
+/// Converts an SDK error. Headers and bodies, which may contain secrets, are left out.
+///
+/// The cause decides the effect later: a request that the SDK did not send had none, a lost or
+/// unreadable response has an unknown one.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "`map_err` passes the error by value"

@@ -1,4 +1,7 @@
 //! Launch settings that only EC2 has.
+//!
+//! Owns their defaults and their validation. It must never hold a secret: a config is serialized and
+//! logged as it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,32 +38,38 @@ use serde::{Deserialize, Serialize};
 pub struct Ec2LaunchConfig {
     /// The subnet for each zone. A launch into a zone that is not listed gets the zone's default subnet.
     pub subnets: BTreeMap<Zone, NetworkId>,
-    /// The subnet of launches without zone and network. Default: EC2 chooses.
+    /// The subnet of launches without zone and network. Default: EC2 chooses a zone and its default
+    /// subnet.
     pub default_subnet: Option<NetworkId>,
-    /// The security groups of launches without any. Default: the default group of the network.
+    /// The security groups of launches that name none. They must belong to the subnet's network.
+    /// Default: the default group of the network.
     pub security_groups: BTreeSet<SecurityGroupId>,
-    /// The name of the key pair for SSH. Default: none.
+    /// The name of the key pair for SSH, which must exist in the region. Default: none.
     pub key_pair: Option<String>,
-    /// The instance profile, by name or ARN. Default: none.
+    /// The instance profile, by name or ARN. The caller needs `iam:PassRole` for its role. Default:
+    /// none.
     pub instance_profile: Option<String>,
-    /// Whether launches that leave it open get a public address. Default: the setting of the subnet.
+    /// Whether launches that leave it open get a public address. EC2 bills public addresses. Default:
+    /// the setting of the subnet.
     pub public_address: Option<PublicAddress>,
-    /// The root disk.
+    /// The root disk. Default: as the image describes it.
     pub root_device: RootDevice,
     /// Additional disks. They are deleted with the instance unless one is set to be kept. Default: none.
     pub extra_volumes: Vec<ExtraVolume>,
-    /// The settings of the instance metadata service.
+    /// The settings of the instance metadata service. Default: version 2 only, two hops.
     pub metadata: MetadataOptions,
     /// What a shutdown from inside the instance does. Default: stop.
     pub guest_shutdown: GuestShutdown,
 }
 
-/// The root disk. Its size comes from the launch, or else from the image.
+/// The root disk. Its size comes from the launch, or else from the image. It is always deleted with
+/// its instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RootDevice {
-    /// The device name. Default: read from the image, once per image and handle.
+    /// The device name, such as `/dev/xvda`. It must be the image's own: EC2 adds a second disk under
+    /// another name. Default: read from the image, once per image and handle.
     pub name: Option<String>,
     /// The volume type, such as `gp3`. Default: that of the image.
     pub volume_type: Option<String>,
@@ -76,15 +85,26 @@ impl RootDevice {
 }
 
 /// An additional disk.
+///
+/// ```
+/// use fleetwright_ec2::{Ec2LaunchConfig, ExtraVolume, OnTermination};
+///
+/// let mut data = ExtraVolume::new("/dev/sdf", 100);
+/// data.volume_type = Some("gp3".to_owned());
+/// data.on_termination = OnTermination::Keep;
+/// let mut launch = Ec2LaunchConfig::new();
+/// launch.extra_volumes = vec![data];
+/// assert!(launch.check().is_ok());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ExtraVolume {
-    /// The device name, such as `/dev/sdf`.
+    /// The device name, such as `/dev/sdf`. Unique among the additional disks.
     pub device: String,
     /// The size in GiB. At least 1.
     pub size_gb: u32,
-    /// The volume type, such as `gp3`. Default: EC2's.
+    /// The volume type, such as `gp3`. Default: EC2's own default for new volumes.
     #[serde(default)]
     pub volume_type: Option<String>,
     /// Whether it is encrypted. Default: the setting of the account.
@@ -96,7 +116,7 @@ pub struct ExtraVolume {
 }
 
 impl ExtraVolume {
-    /// Creates a disk that is deleted with its instance.
+    /// Creates a disk of `size_gb` GiB that is deleted with its instance.
     pub fn new(device: impl Into<String>, size_gb: u32) -> Self {
         Self {
             device: device.into(),
@@ -126,7 +146,8 @@ pub enum OnTermination {
 pub struct MetadataOptions {
     /// Whether requests need a session token. Default: required.
     pub tokens: MetadataTokens,
-    /// How many network hops a response may travel, 1 to 64. Default: 2, which reaches containers.
+    /// How many network hops a response may travel, 1 to 64. Default: 2, which reaches containers on
+    /// the instance; 1 reaches only the instance itself.
     pub hop_limit: u8,
 }
 
@@ -143,7 +164,7 @@ impl Default for MetadataOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MetadataTokens {
-    /// Only version 2, with session tokens.
+    /// Only version 2, with session tokens. Programs that know only version 1 get no credentials.
     #[default]
     Required,
     /// Versions 1 and 2.
@@ -168,11 +189,13 @@ impl Ec2LaunchConfig {
         Self::default()
     }
 
-    /// Checks every value.
+    /// Checks every value, without a call to EC2: names that do not exist are found by the launch.
     ///
     /// # Errors
     ///
-    /// The first invalid value, with the name of its field.
+    /// The first invalid value, with the name of its field: an empty name, a hop limit that is not
+    /// from 1 to 64, or an additional disk without device name or size, or with the device name of
+    /// another one.
     pub fn check(&self) -> Result<(), InvalidValue> {
         let names = [
             ("key_pair", self.key_pair.as_deref()),

@@ -1,4 +1,8 @@
 //! Conversion between EC2's types and the shared ones. Pure.
+//!
+//! Owns which of EC2's tags are ours and which callers see. Tags of AWS and of this system are hidden
+//! on read. Values that the shared types refuse, such as a malformed address, are left out; only a
+//! missing id or state is an error.
 
 use aws_sdk_ec2::{
     primitives::DateTime as NativeTime,
@@ -19,7 +23,8 @@ pub(crate) const FINGERPRINT_TAG: &str = "fleetwright:config";
 /// The prefix of tags that AWS sets.
 const NATIVE_PREFIX: &str = "aws:";
 
-/// Converts an instance.
+/// Converts an instance. A stopped or ended instance has no public address, even while EC2 still
+/// shows one. The MAC address is that of the first network card.
 ///
 /// # Errors
 ///
@@ -63,7 +68,8 @@ pub(crate) fn info(native: &Instance) -> Result<InstanceInfo, String> {
     Ok(info)
 }
 
-/// Returns the fingerprint of the config that an instance was launched with.
+/// Returns the fingerprint of the config that an instance was launched with; `None` if it was not
+/// launched by this crate, or if EC2 has already removed its tags.
 pub(crate) fn fingerprint(native: &Instance) -> Option<Fingerprint> {
     let tag = native
         .tags()
@@ -167,6 +173,7 @@ pub(crate) fn literal(value: &str) -> String {
     text
 }
 
+/// Returns the tags that callers see.
 fn tags(natives: &[Tag]) -> Tags {
     let shown = natives
         .iter()
@@ -176,6 +183,7 @@ fn tags(natives: &[Tag]) -> Tags {
     Tags::from_observed(own.map(|(key, value)| (key.to_owned(), value.to_owned())))
 }
 
+/// Returns why the instance is in its state: EC2's code and message.
 fn reason(native: &Instance) -> Option<String> {
     let reason = native.state_reason()?;
     match (reason.code(), reason.message()) {
@@ -186,6 +194,7 @@ fn reason(native: &Instance) -> Option<String> {
     }
 }
 
+/// Returns zone, subnet, security groups and market.
 fn placement(native: &Instance) -> Placement {
     let mut placement = Placement::default();
     let zone = native

@@ -2,6 +2,9 @@
 //!
 //! Owns the meaning of every code. A code that is not listed is classified by its HTTP status: a refusal
 //! changed nothing, the effect of an internal error is unknown.
+//!
+//! The code decides before the status. EC2 reports missing capacity with status 500 and throttling
+//! with 503, and both changed nothing; by status they would be outages with an unknown effect.
 
 use std::time::Duration;
 
@@ -12,7 +15,7 @@ use fleetwright_provider_support::{Class, Service};
 /// A call to EC2 that failed.
 pub(crate) type Failure = fleetwright_provider_support::Failure<Ec2>;
 
-/// EC2's errors.
+/// EC2 as a service whose failures the shared code converts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ec2 {}
 
@@ -26,11 +29,14 @@ impl Service for Ec2 {
     }
 }
 
-/// Returns whether EC2 knows no instance with one of the ids, or finds one of them malformed.
+/// Returns whether EC2 knows no instance with one of the ids, or finds one of them malformed. A
+/// malformed id cannot belong to an instance, so both mean the same to a caller.
 pub(crate) fn is_unknown_id(failure: &Failure) -> bool {
     failure.code().starts_with("InvalidInstanceID")
 }
 
+/// Classifies a code. The message decides only for `Unsupported`, which EC2 uses both for a type that
+/// the zone does not offer and for settings that do not fit together.
 fn classify(code: &str, message: &str, config: Option<&InstanceConfig>) -> Class {
     match code {
         "InvalidInstanceID.NotFound" | "InvalidInstanceID.Malformed" => Class::NotFound,
@@ -92,6 +98,7 @@ fn classify(code: &str, message: &str, config: Option<&InstanceConfig>) -> Class
     }
 }
 
+/// Classifies the families of codes that name a field, the more specific prefixes first.
 fn classify_prefix(code: &str) -> Class {
     let fields = [
         ("InvalidAMIID", "image"),
@@ -109,6 +116,7 @@ fn classify_prefix(code: &str) -> Class {
     known.map_or(Class::Other, |(_, field)| Class::Invalid(field))
 }
 
+/// Returns the offering of a launch, for a capacity error; the region if the call was not a launch.
 fn offering(config: Option<&InstanceConfig>) -> Scope {
     let Some(config) = config else {
         return Scope::Region;
@@ -120,6 +128,7 @@ fn offering(config: Option<&InstanceConfig>) -> Scope {
     }
 }
 
+/// Returns the subnet of a launch, whose addresses are used up for every instance type.
 fn subnet(config: Option<&InstanceConfig>) -> Scope {
     let network = config.and_then(|config| config.placement.network.clone());
     network.map_or_else(|| offering(config), Scope::Network)

@@ -3,6 +3,10 @@
 //! Owns when a launch is sent. EC2 itself makes a launch with a client token idempotent, so a replay is sent
 //! again and EC2 returns the first instances. What EC2 does not check is checked here before: that the token
 //! was not used with another config, and is not spent.
+//!
+//! The check comes before the launch and is not atomic with it. Within one zone and type EC2 closes the
+//! gap, because it compares the parameters itself. Across zones or types two handles that use one
+//! token at the same moment can both launch; the README describes it.
 
 use std::{num::NonZeroU32, sync::PoisonError};
 
@@ -19,6 +23,12 @@ use crate::{
 
 impl Ec2Provisioner {
     /// Launches `count` instances, all or none.
+    ///
+    /// # Errors
+    ///
+    /// Everything before `RunInstances` fails without effect: an invalid config, a token that was used
+    /// with another config or is spent, a failed read. Afterwards the effect is that of the response;
+    /// a response without instances has an unknown effect.
     pub(crate) async fn launch(
         &self,
         call: &Call,
@@ -62,6 +72,9 @@ impl Ec2Provisioner {
 
     /// Checks that a token was not used with another config and is not spent. EC2 compares only launches of
     /// the same type in the same zone by itself.
+    ///
+    /// A token that this handle has used within the consistency window is compared without a call,
+    /// because a list might not show its instances yet.
     async fn check_token(
         &self,
         call: &Call,
@@ -92,7 +105,7 @@ impl Ec2Provisioner {
         Ok(())
     }
 
-    /// Lists everything that a token launched.
+    /// Lists everything that a token launched, in all zones and of all types.
     pub(crate) async fn list_by_token(
         &self,
         token: &LaunchToken,
@@ -126,6 +139,7 @@ impl Ec2Provisioner {
     }
 }
 
+/// Whether every instance is terminating or terminated, so that the token is spent.
 fn all_are_ending(infos: &[InstanceInfo]) -> bool {
     infos.iter().all(|info| info.state.is_ending())
 }

@@ -1,4 +1,6 @@
 //! Behaviour of a provisioner, apart from what it launches.
+//!
+//! Owns the limits of EC2 that callers see as [`Capabilities`]. All durations are real time.
 
 use std::{num::NonZeroUsize, time::Duration};
 
@@ -8,6 +10,9 @@ use fleetwright::{BatchLaunch, Capabilities, OptionalVerb, PlacementField, TagLi
 const MAX_USER_DATA_BYTES: usize = 16_384;
 
 /// Behaviour of a provisioner. The defaults fit EC2; an emulator may be faster.
+///
+/// No value is checked: `page_size` outside of EC2's range is refused by EC2 with each list, as an
+/// invalid value.
 ///
 /// ```
 /// use std::time::Duration;
@@ -24,8 +29,12 @@ const MAX_USER_DATA_BYTES: usize = 16_384;
 #[non_exhaustive]
 pub struct Ec2Options {
     /// How long after a change EC2's reads may still be stale. Default: 20 seconds.
+    ///
+    /// For this time a launch of this handle that EC2 does not find is waited for, and `NotFound` of
+    /// another instance advises a retry. Zero means that reads are consistent.
     pub consistency_window: Duration,
-    /// The shortest useful delay between two polls. Default: 2 seconds.
+    /// The shortest useful delay between two polls of one instance, for waiters and for reads that
+    /// are repeated within the consistency window. Default: 2 seconds.
     pub poll_interval: Duration,
     /// How long EC2 shows a terminated instance at least, and thereby remembers its launch token. Default: 20
     /// minutes.
@@ -33,7 +42,8 @@ pub struct Ec2Options {
     /// How long one native call may take. The connection must be there after 5 seconds or this time, whichever
     /// is shorter. Default: 60 seconds.
     pub call_timeout: Duration,
-    /// How many instances a page of a list holds. EC2 allows 5 to 1,000. Default: 1,000.
+    /// How many instances a page of a list holds. EC2 allows 5 to 1,000. Default: 1,000, which costs
+    /// the fewest calls.
     pub page_size: NonZeroUsize,
 }
 
@@ -57,7 +67,9 @@ const fn thousand() -> NonZeroUsize {
 }
 
 impl Ec2Options {
-    /// Returns the capabilities of a provisioner with these options.
+    /// Returns the capabilities of a provisioner with these options: launches in batches are all or
+    /// nothing, tokens work for as long as terminated instances are visible, and reimaging is the one
+    /// verb that is not offered.
     pub(crate) fn capabilities(&self) -> Capabilities {
         // EC2 allows 50 tags. One of them holds our fingerprint.
         let mut tags = TagLimits::new(49, 128, 256);

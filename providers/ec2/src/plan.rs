@@ -1,7 +1,9 @@
 //! The launch request. Pure.
 //!
 //! Owns how an instance config and an [`Ec2LaunchConfig`] become one request. It sets nothing that neither of
-//! them contains.
+//! them contains, apart from the tags that mark our instances and one-time spot requests.
+//!
+//! A value of the launch wins over a value of the launch config, which wins over EC2's default.
 
 use std::num::NonZeroU32;
 
@@ -22,18 +24,31 @@ use crate::{
 /// The parameters of one `RunInstances` call.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
+    /// The image id.
     pub(crate) image: String,
+    /// The instance type.
     pub(crate) instance_type: String,
+    /// Minimum and maximum count.
     pub(crate) count: i32,
+    /// The client token, if the launch has a launch token.
     pub(crate) client_token: Option<String>,
+    /// User data in base64.
     pub(crate) user_data: Option<String>,
+    /// The tags for each kind of resource that the launch creates.
     pub(crate) tags: Vec<TagSpecification>,
+    /// The root disk, if it has settings, and the additional disks.
     pub(crate) block_devices: Vec<BlockDeviceMapping>,
+    /// The name of the key pair.
     pub(crate) key_pair: Option<String>,
+    /// The instance profile by name or ARN.
     pub(crate) instance_profile: Option<IamInstanceProfileSpecification>,
+    /// The settings of the metadata service.
     pub(crate) metadata: InstanceMetadataOptionsRequest,
+    /// What a shutdown from inside the instance does.
     pub(crate) shutdown: ShutdownBehavior,
+    /// The spot request; `None` on demand.
     pub(crate) market: Option<InstanceMarketOptionsRequest>,
+    /// The zone, if there is no subnet.
     pub(crate) placement: Option<NativePlacement>,
     /// Subnet and groups, or a network card that has them. EC2 refuses a request with both.
     pub(crate) subnet: Option<String>,
@@ -41,7 +56,8 @@ pub(crate) struct Plan {
     pub(crate) network_card: Option<InstanceNetworkInterfaceSpecification>,
 }
 
-/// Returns whether the launch needs the name of the image's root device.
+/// Returns whether the launch needs the name of the image's root device: EC2 changes the root disk
+/// only under that name, and adds a second disk under any other.
 pub(crate) fn needs_root_device(launch: &Ec2LaunchConfig, config: &InstanceConfig) -> bool {
     let configured = config.disk_size_gb.is_some() || launch.root_device.has_settings();
     configured && launch.root_device.name.is_none()
@@ -85,6 +101,8 @@ impl Plan {
         plan
     }
 
+    /// Sets zone, subnet, security groups and public address. A launch that says whether it wants a
+    /// public address must describe its network card, and the card then has subnet and groups.
     fn place(&mut self, launch: &Ec2LaunchConfig, config: &InstanceConfig) {
         let requested = &config.placement;
         let subnet = subnet(launch, config).map(ToString::to_string);
@@ -116,7 +134,7 @@ impl Plan {
     }
 }
 
-/// Returns the subnet of a launch.
+/// Returns the subnet of a launch: the requested one, that of the requested zone, or the default one.
 fn subnet<'a>(launch: &'a Ec2LaunchConfig, config: &'a InstanceConfig) -> Option<&'a NetworkId> {
     let requested = &config.placement;
     match (&requested.network, &requested.zone) {
@@ -126,6 +144,8 @@ fn subnet<'a>(launch: &'a Ec2LaunchConfig, config: &'a InstanceConfig) -> Option
     }
 }
 
+/// Returns the root disk, if the launch or the launch config has settings for it, and the additional
+/// disks. Every disk says whether it is deleted with its instance.
 fn block_devices(
     launch: &Ec2LaunchConfig,
     config: &InstanceConfig,
@@ -156,6 +176,7 @@ fn block_devices(
     devices
 }
 
+/// Creates the description of one disk.
 fn device(
     name: &str,
     size_gb: Option<u32>,
@@ -174,6 +195,7 @@ fn device(
         .build()
 }
 
+/// Creates the reference to an instance profile, which EC2 takes by name or by ARN.
 fn profile(name: &str) -> IamInstanceProfileSpecification {
     let builder = IamInstanceProfileSpecification::builder();
     if name.starts_with("arn:") {
@@ -183,6 +205,7 @@ fn profile(name: &str) -> IamInstanceProfileSpecification {
     }
 }
 
+/// Creates the settings of the metadata service.
 fn metadata(launch: &Ec2LaunchConfig) -> InstanceMetadataOptionsRequest {
     let tokens = match launch.metadata.tokens {
         MetadataTokens::Required => HttpTokensState::Required,

@@ -1,4 +1,10 @@
-//! The trait on EC2: the order of calls, and nothing else.
+//! The provisioner, and the trait on EC2.
+//!
+//! Owns the handle and the order of native calls in each method. It must never interpret an error
+//! code or build a request: [`error`](crate::error) and [`plan`](crate::plan) do that.
+//!
+//! Every method that changes one instance reads it first if EC2's own refusal would not say why.
+//! Such a read is part of the call: if it fails, nothing was changed.
 
 use std::{collections::HashMap, fmt, num::NonZeroU32, sync::Mutex};
 
@@ -22,10 +28,14 @@ use crate::{
     read::infos,
 };
 
-/// EC2 in one region of one account.
+/// A backend for EC2 in one region of one account.
 ///
-/// A handle is cheap to use from many tasks: share it in an [`Arc`](std::sync::Arc). It retries nothing by
-/// itself; wrap it in the layers of [`fleetwright::layer`].
+/// One handle serves any number of concurrent calls; share it in an [`Arc`](std::sync::Arc). It
+/// starts no background task and retries nothing: wrap it in the layers of [`fleetwright::layer`].
+///
+/// The handle remembers for the consistency window which instances it has launched and which launch
+/// tokens it has used, so that its own stale reads do not report a new instance as missing. It keeps
+/// the root device names of images for as long as it lives. It keeps no other state.
 ///
 /// ```no_run
 /// use fleetwright_ec2::{Ec2LaunchConfig, Ec2Provisioner};
@@ -47,12 +57,19 @@ use crate::{
 /// # }
 /// ```
 pub struct Ec2Provisioner {
+    /// The native calls.
     pub(crate) client: Ec2Client,
+    /// How instances are launched. Checked.
     pub(crate) launch: Ec2LaunchConfig,
+    /// How this handle behaves.
     pub(crate) options: Ec2Options,
+    /// Declared once, from the options.
     pub(crate) capabilities: Capabilities,
+    /// The region, for the address of console sessions.
     region: Option<String>,
+    /// The instances that this handle launched within the consistency window.
     pub(crate) recent_launches: RecentLaunches,
+    /// The tokens that this handle used within the consistency window.
     pub(crate) recent_tokens: RecentTokens,
     /// The names of root devices by image. They never change for an image.
     pub(crate) root_devices: Mutex<HashMap<ImageId, String>>,
@@ -61,6 +78,8 @@ pub struct Ec2Provisioner {
 impl Ec2Provisioner {
     /// Creates a handle with the region and the credentials that `aws-config` finds: environment, profiles,
     /// web identities, metadata service. Options are the defaults. Sends nothing to EC2.
+    ///
+    /// Missing credentials are reported by the first call, as `Unauthenticated`.
     ///
     /// # Errors
     ///
@@ -72,6 +91,24 @@ impl Ec2Provisioner {
 
     /// Creates a handle with the region, the credentials and the endpoint of `config`. Its retry and timeout
     /// settings are ignored: a call is sent once, within [`Ec2Options::call_timeout`].
+    ///
+    /// ```
+    /// use fleetwright_ec2::{
+    ///     Ec2LaunchConfig, Ec2Options, Ec2Provisioner,
+    ///     aws_config::{BehaviorVersion, Region, SdkConfig},
+    ///     fleetwright::InstanceProvisioner as _,
+    /// };
+    ///
+    /// // For an emulator: its endpoint, and credentials that it accepts.
+    /// let config = SdkConfig::builder()
+    ///     .behavior_version(BehaviorVersion::latest())
+    ///     .region(Region::new("us-east-1"))
+    ///     .endpoint_url("http://127.0.0.1:4566")
+    ///     .build();
+    /// let ec2 = Ec2Provisioner::new(&config, Ec2LaunchConfig::new(), Ec2Options::default())?;
+    /// assert_eq!(ec2.capabilities().batch_size.get(), 1_000);
+    /// # Ok::<(), fleetwright_ec2::fleetwright::InvalidValue>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -95,7 +132,8 @@ impl Ec2Provisioner {
         })
     }
 
-    /// Returns the context of errors about one instance.
+    /// Returns the context of errors about one instance. Within the consistency window, "not found"
+    /// is then an error that may pass.
     pub(crate) fn error_context<'a>(&self, id: &'a InstanceId) -> ErrorContext<'a> {
         ErrorContext {
             instance: Some(id),
@@ -115,16 +153,25 @@ impl fmt::Debug for Ec2Provisioner {
 
 #[async_trait]
 impl InstanceProvisioner for Ec2Provisioner {
+    /// Declared from the options; constant for the life of the handle.
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
     }
 
+    /// With a token one `DescribeInstances` by client token; then `RunInstances`. EC2 itself returns
+    /// the first instance for a replay.
+    ///
+    /// Errors: `Capacity` and `Quota` at once; `TokenConflict` if the token was used with another
+    /// config, in any zone; `TokenSpent` if its instance is terminating or terminated.
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
         let call = self.call(Operation::LaunchInstance);
         let launched = self.launch(&call, config, NonZeroU32::MIN).await?;
         single_result(&call, launched.into_iter().map(Ok).collect())
     }
 
+    /// One `RunInstances` for the whole batch: all instances are launched, or none.
+    ///
+    /// Errors: those of a single launch.
     async fn launch_instances(
         &self,
         config: &InstanceConfig,
@@ -134,31 +181,53 @@ impl InstanceProvisioner for Ec2Provisioner {
         self.launch(&call, config, count).await
     }
 
+    /// `TerminateInstances`. Volumes and the network card are deleted with the instance, except
+    /// volumes that are configured to be kept.
+    ///
+    /// Succeeds if it is terminating or terminated. Errors: `NotFound`, `Forbidden` if the instance
+    /// is protected against termination.
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
         let operation = Operation::TerminateInstance;
         self.change_one(operation, Change::Terminate, id).await
     }
 
+    /// `StopInstances`. Volumes are kept and billed; a public address is lost unless it is elastic.
+    ///
+    /// Succeeds if it is stopping or stopped. Errors: `WrongState` if it has ended, `Conflict` while
+    /// it is pending, `Unsupported` for one-time spot instances.
     async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
         let operation = Operation::StopInstance;
         self.change_one(operation, Change::Stop, id).await
     }
 
+    /// `StartInstances`, then one read.
+    ///
+    /// Succeeds if it is pending or running. Errors: `WrongState` if it has ended, `Conflict` while it
+    /// is stopping, `Capacity`.
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
         self.start_one(Operation::StartInstance, id).await
     }
 
+    /// `DescribeInstances` by id. A recent launch of this handle that is not found is read again until
+    /// the consistency window is over.
+    ///
+    /// Errors: `NotFound` for an id that EC2 does not know, or no longer knows.
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
         let info = self.describe_one(Operation::DescribeInstance, id).await?;
         Ok(info.into())
     }
 
+    /// One `DescribeInstances` for each page. EC2 filters by tag and state, and this crate filters
+    /// again. A list can be stale for the consistency window.
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
         let operation = Operation::ListInstances;
         let items = self.stream_pages(operation, filter);
         collect_complete(&self.call(operation), items).await
     }
 
+    /// `DescribeInstances` by client token, in all zones and for all types.
+    ///
+    /// Includes terminated instances for as long as EC2 shows them.
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         let call = self.call(Operation::FindLaunch);
         let natives = self.list_by_token(token).await;
@@ -167,26 +236,34 @@ impl InstanceProvisioner for Ec2Provisioner {
         Ok(LaunchRecord::from_instances(infos(&call, &natives)?))
     }
 
+    /// One `TerminateInstances` for 1,000 instances. If EC2 refuses the call because of one id, the
+    /// others are sent again without it.
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
         let operation = Operation::TerminateInstances;
         self.change_all(operation, Change::Terminate, ids).await
     }
 
+    /// One `StopInstances` for 1,000 instances, split as for terminations.
     async fn stop_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
         let operation = Operation::StopInstances;
         self.change_all(operation, Change::Stop, ids).await
     }
 
+    /// One `StartInstances` for 1,000 instances, split as for terminations, then one read of all.
     async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
         self.start_all(Operation::StartInstances, ids).await
     }
 
+    /// One `DescribeInstances` for 1,000 instances; if an id is unknown, again by filter, which
+    /// omits it.
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
         let infos = self.describe_all(Operation::DescribeInstances, ids).await;
         let status = |info: Result<InstanceInfo>| info.map(InstanceStatus::from);
         infos.into_iter().map(status).collect()
     }
 
+    /// Like [`list_instances`](InstanceProvisioner::list_instances), page by page. EC2 reports no
+    /// gaps.
     fn stream_instances<'a>(
         &'a self,
         filter: &'a InstanceFilter,
@@ -194,6 +271,11 @@ impl InstanceProvisioner for Ec2Provisioner {
         self.stream_pages(Operation::StreamInstances, filter)
     }
 
+    /// A read, then `DeleteTags` and `CreateTags`, each only if the change has such tags. The two are
+    /// not atomic: if the second call fails after the first one, the effect is unknown.
+    ///
+    /// Errors: an invalid value if the result would exceed EC2's limits; `WrongState` if the instance
+    /// has ended.
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
         let operation = Operation::UpdateTags;
         let call = self.call(operation);
@@ -229,6 +311,10 @@ impl InstanceProvisioner for Ec2Provisioner {
         Ok(())
     }
 
+    /// A read, then `RebootInstances`. EC2 reboots softly and resets the instance if that takes
+    /// minutes, so soft and hard are the same.
+    ///
+    /// Errors: `WrongState` unless it runs.
     async fn reboot_instance(&self, id: &InstanceId, _: Reboot) -> Result<()> {
         let operation = Operation::RebootInstance;
         let running = [CloudInstanceState::Running];
@@ -239,6 +325,10 @@ impl InstanceProvisioner for Ec2Provisioner {
             .map_err(|failure| failure.into_error(&self.call(operation), self.error_context(id)))
     }
 
+    /// A read, then `ModifyInstanceAttribute`.
+    ///
+    /// Errors: `WrongState` unless it is stopped; an invalid value for a type that EC2 does not know.
+    /// Missing capacity shows at the next start.
     async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
         let operation = Operation::ResizeInstance;
         let stopped = [CloudInstanceState::Stopped];
@@ -248,6 +338,9 @@ impl InstanceProvisioner for Ec2Provisioner {
         resized.map_err(|failure| failure.into_error(&self.call(operation), self.error_context(id)))
     }
 
+    /// A read, then `GetConsoleOutput`: what EC2 has captured last, which can be minutes old.
+    ///
+    /// Empty if EC2 has captured nothing yet. Errors: `WrongState` if it has ended.
     async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
         let operation = Operation::ConsoleOutput;
         let call = self.call(operation);
@@ -267,6 +360,10 @@ impl InstanceProvisioner for Ec2Provisioner {
         Ok(output)
     }
 
+    /// A read, then the address of the page of the AWS console that connects to the instance. The
+    /// user signs in there; the address contains no secret.
+    ///
+    /// Errors: `WrongState` unless it runs.
     async fn console_session(&self, id: &InstanceId) -> Result<ConsoleSession> {
         let operation = Operation::ConsoleSession;
         let running = [CloudInstanceState::Running];
@@ -278,6 +375,10 @@ impl InstanceProvisioner for Ec2Provisioner {
         )))
     }
 
+    /// A read, `DescribeImages` by name, then `CreateImage` without a reboot. An image of the same
+    /// name and instance is returned as the result of an earlier attempt.
+    ///
+    /// Errors: `Conflict` if another image has the name; `WrongState` unless it runs or is stopped.
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         self.create_snapshot_image(id, request).await
     }

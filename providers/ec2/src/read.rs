@@ -1,4 +1,7 @@
 //! Reading instances by id and by filter.
+//!
+//! Owns the pages of a list. It must never return a part of a list as the whole: the first page that
+//! cannot be read, or an instance that cannot be converted, is an error.
 
 use aws_sdk_ec2::types::Instance;
 use fleetwright::{
@@ -16,6 +19,8 @@ impl ReadInstances for Ec2Provisioner {
         &self.recent_launches
     }
 
+    /// Reads each 1,000 ids with one native call. A failed call is the result of each of its ids; an id
+    /// that EC2 does not know is `NotFound`, which may pass within the consistency window.
     async fn describe_once(
         &self,
         operation: Operation,
@@ -74,6 +79,11 @@ impl Ec2Provisioner {
 }
 
 /// Converts a native instance.
+///
+/// # Errors
+///
+/// An unexpected error if EC2 left out the id or the state. The effect of a launch with such a
+/// response is unknown; errors of reads have no effect anyway.
 pub(crate) fn info(call: &Call, native: &Instance) -> Result<InstanceInfo> {
     convert::info(native).map_err(|problem| call.unexpected(Effect::Unknown, &problem))
 }

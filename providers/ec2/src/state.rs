@@ -1,4 +1,7 @@
 //! Conversion between EC2's state names and [`CloudInstanceState`]. Pure.
+//!
+//! EC2 has exactly one name for each shared state. A name that EC2 adds later must not end a wait,
+//! neither as success nor as failure.
 
 use fleetwright::CloudInstanceState;
 

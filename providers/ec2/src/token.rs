@@ -8,7 +8,8 @@
 use fleetwright::{InstanceConfig, LaunchToken};
 use uuid::Uuid;
 
-/// Returns the client token of a launch: 45 characters of the 64 that EC2 allows.
+/// Returns the client token of a launch: 45 characters of the 64 that EC2 allows. The same launch
+/// always has the same client token, also in another process.
 pub(crate) fn client_token(token: &LaunchToken, config: &InstanceConfig) -> String {
     let zone = config
         .placement
@@ -32,6 +33,7 @@ pub(crate) fn pattern(token: &LaunchToken) -> String {
     format!("{}-*", prefix(token))
 }
 
+/// Returns the part that all client tokens of a launch token share.
 fn prefix(token: &LaunchToken) -> Uuid {
     token.derive("ec2-client-token")
 }
