@@ -1,4 +1,4 @@
-//! What a fleet costs in calls, under the layers.
+//! The number of native calls for a fleet under the layers.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod emulated;
@@ -15,7 +15,7 @@ use fleetwright_ec2::fleetwright::{
 use futures_util::future::join_all;
 
 #[tokio::test(flavor = "current_thread")]
-async fn five_hundred_instances_are_a_dozen_calls() {
+async fn five_hundred_instances_need_at_most_twelve_calls() {
     const FLEET: u32 = 500;
     let harness = Ec2Harness::new();
     let ec2 = Stack::default().wrap(harness.open().await);
@@ -32,14 +32,14 @@ async fn five_hundred_instances_are_a_dozen_calls() {
     wait::for_state(&*ec2, &ids, CloudInstanceState::Running, &policy)
         .await
         .unwrap();
-    for (id, answer) in ids
+    for (id, result) in ids
         .iter()
         .zip(join_all(ids.iter().map(|id| ec2.describe_instance(id))).await)
     {
-        assert_eq!(answer.unwrap().id, *id);
+        assert_eq!(result.unwrap().id, *id);
     }
-    for answer in join_all(ids.iter().map(|id| ec2.terminate_instance(id))).await {
-        answer.unwrap();
+    for result in join_all(ids.iter().map(|id| ec2.terminate_instance(id))).await {
+        result.unwrap();
     }
 
     let calls = harness.emulator().oracle().calls;

@@ -1,4 +1,4 @@
-//! The contract against a real account. Never run unless the environment asks for it:
+//! The contract against a real account. It runs only if the environment enables it:
 //!
 //! ```text
 //! FLEETWRIGHT_EC2_LIVE=1 FLEETWRIGHT_EC2_IMAGE=ami-… cargo test -p fleetwright-ec2 --test live -- LAUNCH --max-live 4
@@ -18,13 +18,16 @@ fn main() -> ExitCode {
     live::main(account)
 }
 
-/// The account that the environment names.
+/// Returns the account that the environment describes.
 fn account() -> Result<Account, String> {
     if env::var_os("FLEETWRIGHT_EC2_LIVE").is_none() {
-        return Err("FLEETWRIGHT_EC2_LIVE is not set: no account is touched".to_owned());
+        return Err(
+            "FLEETWRIGHT_EC2_LIVE is not set; set it to run against a real account".to_owned(),
+        );
     }
-    let image = env::var("FLEETWRIGHT_EC2_IMAGE")
-        .map_err(|_| "FLEETWRIGHT_EC2_IMAGE must name a small image of the region".to_owned())?;
+    let image = env::var("FLEETWRIGHT_EC2_IMAGE").map_err(|_| {
+        "FLEETWRIGHT_EC2_IMAGE is not set; set it to a small image of the region".to_owned()
+    })?;
     let image = ImageId::new(image).map_err(|error| error.to_string())?;
     let name = env::var("FLEETWRIGHT_EC2_TYPE").unwrap_or_else(|_| "t3.nano".to_owned());
     let instance_type = InstanceType::new(name).map_err(|error| error.to_string())?;
@@ -45,8 +48,8 @@ impl Harness for Account {
 
     #[expect(clippy::expect_used, reason = "an empty launch config is valid")]
     async fn open(&self) -> Arc<dyn InstanceProvisioner> {
-        let made = Ec2Provisioner::from_env(Ec2LaunchConfig::new()).await;
-        Arc::new(made.expect("a launch config without a mistake"))
+        let opened = Ec2Provisioner::from_env(Ec2LaunchConfig::new()).await;
+        Arc::new(opened.expect("a valid launch config"))
     }
 
     fn config(&self) -> InstanceConfig {

@@ -1,6 +1,6 @@
-//! The contract against moto, an EC2 that nobody here wrote. `scripts/test moto` starts it; without it every
-//! clause is shown as ignored. What moto does not do as EC2 does is in `moto-waivers.toml`, each entry
-//! bound to moto's version.
+//! The contract against moto, an independent emulator of EC2. `scripts/test moto` starts it; without it
+//! every clause is reported as ignored. `moto-waivers.toml` lists where moto differs from EC2, for one
+//! version of moto.
 
 use std::{env, process::ExitCode, sync::Arc, time::Duration};
 
@@ -12,34 +12,31 @@ use fleetwright_ec2::{
         ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Zone, async_trait,
     },
 };
+use fleetwright_provider_testkit::emulated::parse_name;
 
 fn main() -> ExitCode {
-    // It costs nothing.
-    let allowance = CostLimits {
+    // Nothing is billed.
+    let limits = CostLimits {
         max_live: 2_000,
         max_time: Duration::from_secs(3_600),
     };
-    live::main_with_limits(moto, allowance)
+    live::main_with_limits(moto, limits)
 }
 
 fn moto() -> Result<Moto, String> {
-    let told = |name: &str| {
-        env::var(name).map_err(|_| format!("{name} is not set: scripts/test moto sets it"))
+    let variable = |name: &str| {
+        env::var(name)
+            .map_err(|_| format!("{name} is not set; run scripts/test moto, which sets it"))
     };
     Ok(Moto {
-        endpoint: told("FLEETWRIGHT_MOTO_ENDPOINT")?,
-        version: told("FLEETWRIGHT_MOTO_VERSION")?,
+        endpoint: variable("FLEETWRIGHT_MOTO_ENDPOINT")?,
+        version: variable("FLEETWRIGHT_MOTO_VERSION")?,
     })
 }
 
 struct Moto {
     endpoint: String,
     version: String,
-}
-
-#[expect(clippy::panic, reason = "the names are valid constants")]
-fn name<T: for<'a> TryFrom<&'a str>>(text: &str) -> T {
-    T::try_from(text).unwrap_or_else(|_| panic!("{text} is no name"))
 }
 
 #[async_trait]
@@ -61,16 +58,16 @@ impl Harness for Moto {
         let mut options = Ec2Options::default();
         options.consistency_window = Duration::ZERO;
         options.poll_interval = Duration::from_millis(20);
-        let made = Ec2Provisioner::new(&config, Ec2LaunchConfig::new(), options);
-        Arc::new(made.expect("a launch config without a mistake"))
+        let opened = Ec2Provisioner::new(&config, Ec2LaunchConfig::new(), options);
+        Arc::new(opened.expect("a valid launch config"))
     }
 
     fn config(&self) -> InstanceConfig {
-        InstanceConfig::new(name("ami-12c6146b"), name("t3.micro"))
+        InstanceConfig::new(parse_name("ami-12c6146b"), parse_name("t3.micro"))
     }
 
     fn unknown_id(&self) -> InstanceId {
-        name("i-0fffffffffffffff0")
+        parse_name("i-0fffffffffffffff0")
     }
 
     fn budget(&self) -> Duration {
@@ -78,15 +75,15 @@ impl Harness for Moto {
     }
 
     fn unknown_image(&self) -> Option<ImageId> {
-        Some(name("ami-0fffffffffffffff0"))
+        Some(parse_name("ami-0fffffffffffffff0"))
     }
 
     fn other_type(&self) -> Option<InstanceType> {
-        Some(name("t3.small"))
+        Some(parse_name("t3.small"))
     }
 
     fn zone(&self) -> Option<Zone> {
-        Some(name("us-east-1b"))
+        Some(parse_name("us-east-1b"))
     }
 
     fn peer(&self) -> Option<Peer> {

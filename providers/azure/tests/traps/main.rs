@@ -1,5 +1,5 @@
 //! Known pitfalls of Azure, each with the test that shows how the provider handles it. The README has the
-//! list; [`every_trap_is_accounted_for`] compares.
+//! list; [`readme_lists_every_trap`] compares.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 mod absence;
@@ -59,6 +59,6 @@ async fn until_nothing(harness: &AzureHarness) {
 }
 
 #[test]
-fn every_trap_is_accounted_for() {
+fn readme_lists_every_trap() {
     check_traps(env!("CARGO_MANIFEST_DIR"), 46);
 }

@@ -1,4 +1,4 @@
-//! Many in one call, of which EC2 fails all for one.
+//! Batches: EC2 fails a whole call because of one id.
 
 use std::num::NonZeroU32;
 
@@ -15,7 +15,7 @@ fn count(count: u32) -> NonZeroU32 {
 }
 
 #[tokio::test]
-async fn trap_14_a_bad_id_keeps_no_other_alive() {
+async fn trap_14_unknown_id_does_not_stop_other_terminations() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let ec2 = harness.open().await;
     let launched = ec2
@@ -24,11 +24,11 @@ async fn trap_14_a_bad_id_keeps_no_other_alive() {
         .unwrap();
     let mut ids: Vec<_> = launched.into_iter().map(|info| info.id).collect();
     ids.insert(3, harness.unknown_id());
-    let answers = ec2.terminate_instances(&ids).await;
-    for (at, answer) in answers.into_iter().enumerate() {
-        match at {
-            3 => assert_eq!(answer.unwrap_err().kind(), ErrorKind::NotFound),
-            _ => answer.unwrap(),
+    let results = ec2.terminate_instances(&ids).await;
+    for (index, result) in results.into_iter().enumerate() {
+        match index {
+            3 => assert_eq!(result.unwrap_err().kind(), ErrorKind::NotFound),
+            _ => result.unwrap(),
         }
     }
     for id in ids.iter().filter(|id| **id != harness.unknown_id()) {
@@ -38,7 +38,7 @@ async fn trap_14_a_bad_id_keeps_no_other_alive() {
 }
 
 #[tokio::test]
-async fn trap_15_a_missing_id_blinds_no_batch() {
+async fn trap_15_unknown_id_does_not_fail_other_descriptions() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let ec2 = harness.open().await;
     let launched = ec2
@@ -47,16 +47,16 @@ async fn trap_15_a_missing_id_blinds_no_batch() {
         .unwrap();
     let mut ids: Vec<_> = launched.into_iter().map(|info| info.id).collect();
     ids.push(harness.unknown_id());
-    let mut answers = ec2.describe_instances(&ids).await;
-    let missing = answers.pop().unwrap().unwrap_err();
+    let mut results = ec2.describe_instances(&ids).await;
+    let missing = results.pop().unwrap().unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::NotFound);
-    for (id, answer) in ids.iter().zip(answers) {
-        assert_eq!(answer.unwrap().id, *id);
+    for (id, result) in ids.iter().zip(results) {
+        assert_eq!(result.unwrap().id, *id);
     }
 }
 
 #[tokio::test]
-async fn trap_17_a_batch_is_launched_whole_or_not_at_all() {
+async fn trap_17_batch_launch_is_all_or_nothing() {
     let harness = Ec2Harness::with_knobs(|knobs| knobs.capacity = vec![Capacity::of(2)]);
     let ec2 = harness.open().await;
     let error = ec2
@@ -73,7 +73,7 @@ async fn trap_17_a_batch_is_launched_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn trap_18_lists_have_pages_and_ids_have_no_page_size() {
+async fn trap_18_page_size_is_sent_with_lists_but_not_with_ids() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let ec2 = harness.open().await;
     let launched = ec2

@@ -1,4 +1,4 @@
-//! What a launch says, and what EC2 makes of what it does not say.
+//! Launch settings, and EC2's defaults for those that a launch does not set.
 
 use std::{collections::BTreeSet, num::NonZeroU32};
 
@@ -13,7 +13,7 @@ use fleetwright_ec2::{
 use crate::{alive, emulated::Ec2Harness, wait_for_state};
 
 #[tokio::test]
-async fn trap_35_user_data_is_measured_before_it_is_encoded_and_encoded_once() {
+async fn trap_35_user_data_limit_counts_raw_bytes_and_data_is_encoded_once() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let (ec2, mut config) = (harness.open().await, harness.config());
     let most = vec![0xff_u8; 16_384];
@@ -27,11 +27,15 @@ async fn trap_35_user_data_is_measured_before_it_is_encoded_and_encoded_once() {
     config.user_data = Some(UserData::new(vec![b'x'; 16_385]).unwrap());
     let error = ec2.launch_instance(&config).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
-    assert_eq!(harness.emulator().oracle().calls, before, "nothing is sent");
+    assert_eq!(
+        harness.emulator().oracle().calls,
+        before,
+        "nothing was sent"
+    );
 }
 
 #[tokio::test]
-async fn trap_36_tags_are_on_all_that_a_launch_makes() {
+async fn trap_36_launch_tags_every_resource_within_the_limits() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let (ec2, mut config) = (harness.open().await, harness.config());
     for at in 0..49 {
@@ -73,10 +77,10 @@ async fn trap_36_tags_are_on_all_that_a_launch_makes() {
 }
 
 #[tokio::test]
-async fn trap_37_the_root_disk_is_the_image_s_and_no_second_one() {
+async fn trap_37_disk_size_changes_the_root_disk_of_the_image() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let (ec2, mut config) = (harness.open().await, harness.config());
-    // Its root device has another name than most have, and thirty gigabytes.
+    // Its root device has an unusual name and 30 GiB.
     config.image = harness.other_image().unwrap();
     config.disk_size_gb = NonZeroU32::new(40);
     ec2.launch_instance(&config).await.unwrap();
@@ -87,7 +91,7 @@ async fn trap_37_the_root_disk_is_the_image_s_and_no_second_one() {
     assert_eq!(
         harness.emulator().oracle().calls["DescribeImages"],
         1,
-        "an image is asked once"
+        "each image is read once"
     );
     config.disk_size_gb = NonZeroU32::new(20);
     let error = ec2.launch_instance(&config).await.unwrap_err();
@@ -96,7 +100,7 @@ async fn trap_37_the_root_disk_is_the_image_s_and_no_second_one() {
 }
 
 #[tokio::test]
-async fn trap_38_extra_volumes_go_with_their_instance() {
+async fn trap_38_extra_volumes_are_deleted_with_the_instance() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let mut launch = Ec2LaunchConfig::new();
     launch.extra_volumes = vec![ExtraVolume::new("/dev/sdf", 9)];
@@ -113,7 +117,7 @@ async fn trap_38_extra_volumes_go_with_their_instance() {
 }
 
 #[tokio::test]
-async fn trap_39_a_launch_without_a_public_address_says_so_on_one_card() {
+async fn trap_39_public_address_setting_is_sent_with_one_network_interface() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let (ec2, mut config) = (harness.open().await, harness.config());
     config.placement.public_address = Some(PublicAddress::Absent);

@@ -1,4 +1,4 @@
-//! What is there, and what is seen of it.
+//! Stale reads, terminated instances and late failures.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{alive, config_with_token, emulated::Ec2Harness, wait_for_state};
 const LAG: Duration = Duration::from_millis(40);
 
 #[tokio::test]
-async fn trap_01_not_found_after_a_launch_is_waited_out() {
+async fn trap_01_recent_launch_that_is_not_found_is_read_again() {
     let harness = Ec2Harness::with_knobs(|knobs| knobs.lag.writes = LAG);
     let (ec2, other) = (harness.open().await, harness.open().await);
     for _ in 0..5 {
@@ -27,7 +27,7 @@ async fn trap_01_not_found_after_a_launch_is_waited_out() {
 }
 
 #[tokio::test]
-async fn trap_02_a_terminate_soon_after_a_launch_is_not_lost() {
+async fn trap_02_termination_right_after_launch_succeeds() {
     let harness = Ec2Harness::with_knobs(|knobs| knobs.lag.writes = LAG);
     let ec2 = harness.open().await;
     for _ in 0..5 {
@@ -39,7 +39,7 @@ async fn trap_02_a_terminate_soon_after_a_launch_is_not_lost() {
 }
 
 #[tokio::test]
-async fn trap_03_what_is_terminated_is_listed_only_if_it_is_asked_for() {
+async fn trap_03_terminated_instances_are_listed_only_on_request() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let ec2 = harness.open().await;
     let mut config = harness.config();
@@ -54,19 +54,19 @@ async fn trap_03_what_is_terminated_is_listed_only_if_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn trap_04_a_list_that_lags_launches_nothing_twice() {
+async fn trap_04_stale_list_does_not_cause_a_second_launch() {
     let harness = Ec2Harness::with_knobs(|knobs| knobs.lag.reads = LAG);
     let config = config_with_token(&harness, "t-1");
     let first = harness.open().await.launch_instance(&config).await.unwrap();
     for _ in 0..5 {
-        let again = harness.open().await.launch_instance(&config).await.unwrap();
-        assert_eq!(again.id, first.id);
+        let replayed = harness.open().await.launch_instance(&config).await.unwrap();
+        assert_eq!(replayed.id, first.id);
     }
     assert_eq!(alive(&harness), 1);
 }
 
 #[tokio::test]
-async fn trap_05_an_address_that_is_not_there_yet_is_none() {
+async fn trap_05_pending_instance_has_no_public_address() {
     let harness = Ec2Harness::with_knobs(|knobs| knobs.timing.boot = Duration::from_secs(60));
     let ec2 = harness.open().await;
     let info = ec2.launch_instance(&harness.config()).await.unwrap();
@@ -77,17 +77,17 @@ async fn trap_05_an_address_that_is_not_there_yet_is_none() {
 }
 
 #[tokio::test]
-async fn trap_07_a_launch_that_fails_late_tells_why() {
+async fn trap_07_late_launch_failure_has_a_state_reason() {
     let code = "Client.VolumeLimitExceeded";
     let harness = Ec2Harness::with_knobs(|knobs| {
-        knobs.late_failures = vec![LateFailure::new(code, "no more volumes")]
+        knobs.late_failures = vec![LateFailure::new(code, "volume limit reached")]
     });
     let ec2 = harness.open().await;
     let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
     let status = wait_for_state(&*ec2, &id, CloudInstanceState::Terminated).await;
     let reason = status.state_reason.unwrap();
     assert!(
-        reason.contains(code) && reason.contains("no more volumes"),
+        reason.contains(code) && reason.contains("volume limit reached"),
         "{reason}"
     );
 }

@@ -1,4 +1,4 @@
-//! Stopping, starting and what ends by itself.
+//! Stopping, starting, and instances that stop by themselves.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use fleetwright_emulators::ec2::ExternalAction;
 use crate::{emulated::Ec2Harness, wait_for_state};
 
 #[tokio::test]
-async fn trap_41_spot_is_asked_for_once_and_cannot_be_stopped() {
+async fn trap_41_spot_request_is_one_time_and_cannot_be_stopped() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let (ec2, mut config) = (harness.open().await, harness.config());
     config.placement.market = Some(Market::Spot);
@@ -33,14 +33,14 @@ async fn trap_41_spot_is_asked_for_once_and_cannot_be_stopped() {
 }
 
 #[tokio::test]
-async fn trap_42_a_shutdown_from_inside_does_what_was_asked_for() {
+async fn trap_42_guest_shutdown_stops_or_terminates_as_configured() {
     let harness = Ec2Harness::with_knobs(|_| {});
-    for (asked, ends) in [
+    for (configured, end_state) in [
         (GuestShutdown::Stop, CloudInstanceState::Stopped),
         (GuestShutdown::Terminate, CloudInstanceState::Terminated),
     ] {
         let mut launch = Ec2LaunchConfig::new();
-        launch.guest_shutdown = asked;
+        launch.guest_shutdown = configured;
         let ec2 = harness.open_with(launch).await;
         let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
         wait_for_state(&ec2, &id, CloudInstanceState::Running).await;
@@ -48,12 +48,12 @@ async fn trap_42_a_shutdown_from_inside_does_what_was_asked_for() {
             .emulator()
             .perform_external(ExternalAction::GuestShutdown { id: id.to_string() })
             .unwrap();
-        wait_for_state(&ec2, &id, ends).await;
+        wait_for_state(&ec2, &id, end_state).await;
     }
 }
 
 #[tokio::test]
-async fn trap_43_a_start_while_it_stops_is_told_to_come_back() {
+async fn trap_43_start_of_a_stopping_instance_is_a_conflict_with_a_retry_delay() {
     let harness = Ec2Harness::with_knobs(|knobs| knobs.timing.stop = Duration::from_millis(400));
     let ec2 = harness.open().await;
     let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
@@ -68,7 +68,7 @@ async fn trap_43_a_start_while_it_stops_is_told_to_come_back() {
 }
 
 #[tokio::test]
-async fn trap_44_a_stop_costs_the_public_address_and_not_the_private_one() {
+async fn trap_44_stop_changes_the_public_address_and_keeps_the_private_one() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let ec2 = harness.open().await;
     let id = ec2.launch_instance(&harness.config()).await.unwrap().id;

@@ -1,5 +1,5 @@
-//! What EC2 does to the unwary, each trap with the test that shows how we get past it. The README has
-//! the list; [`every_trap_is_accounted_for`] compares.
+//! Known pitfalls of EC2, each with the test that shows how the provider handles it. The README has the
+//! list; [`readme_lists_every_trap`] compares.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 mod batches;
@@ -12,10 +12,17 @@ mod lifecycle;
 mod tokens;
 
 use emulated::Ec2Harness;
-use fleetwright_contract_tests::check_traps;
+use fleetwright_contract_tests::{Harness as _, check_traps};
+use fleetwright_ec2::fleetwright::{InstanceConfig, InstanceProvisioner as _, ProvisionError};
 use fleetwright_provider_testkit::broken_responses::{config_with_token, wait_for_state};
 
-/// How many instances are not terminated.
+/// Launches on a new handle and returns the error.
+async fn launch_error(harness: &Ec2Harness, config: &InstanceConfig) -> ProvisionError {
+    let launched = harness.open().await.launch_instance(config).await;
+    launched.unwrap_err()
+}
+
+/// Returns how many instances are not terminated.
 fn alive(harness: &Ec2Harness) -> usize {
     let oracle = harness.emulator().oracle();
     oracle
@@ -26,6 +33,6 @@ fn alive(harness: &Ec2Harness) -> usize {
 }
 
 #[test]
-fn every_trap_is_accounted_for() {
+fn readme_lists_every_trap() {
     check_traps(env!("CARGO_MANIFEST_DIR"), 44);
 }

@@ -1,4 +1,4 @@
-//! Client tokens, which EC2 keeps by zone and compares by its own rules.
+//! Client tokens, which EC2 keeps by zone and compares by its own rules; and empty tag lists.
 
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_ec2::fleetwright::{
@@ -6,10 +6,10 @@ use fleetwright_ec2::fleetwright::{
 };
 use fleetwright_emulators::ec2::{Action, Fault, FaultRule, Phase};
 
-use crate::{alive, config_with_token, emulated::Ec2Harness, wait_for_state};
+use crate::{alive, config_with_token, emulated::Ec2Harness, launch_error, wait_for_state};
 
 #[tokio::test]
-async fn trap_08_a_token_fits_and_other_parameters_are_a_conflict() {
+async fn trap_08_token_fits_64_characters_and_other_parameters_are_a_conflict() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let mut config = config_with_token(&harness, &"long-".repeat(25));
     config.user_data = Some(UserData::new("one").unwrap());
@@ -17,54 +17,39 @@ async fn trap_08_a_token_fits_and_other_parameters_are_a_conflict() {
     let sent = &harness.latest_call("RunInstances").parameters["ClientToken"];
     assert!(sent.len() <= 64 && sent.is_ascii(), "{sent}");
     config.user_data = Some(UserData::new("two").unwrap());
-    let error = harness
-        .open()
-        .await
-        .launch_instance(&config)
-        .await
-        .unwrap_err();
+    let error = launch_error(&harness, &config).await;
     assert_eq!(error.kind(), ErrorKind::TokenConflict, "{error}");
     assert_eq!(alive(&harness), 1);
 }
 
 #[tokio::test]
-async fn trap_09_the_same_token_in_another_zone_launches_nothing() {
+async fn trap_09_same_token_in_another_zone_is_a_conflict() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let mut config = config_with_token(&harness, "t-1");
     config.placement.zone = Some(Zone::new("us-east-1a").unwrap());
     harness.open().await.launch_instance(&config).await.unwrap();
     for zone in ["us-east-1b", "us-east-1c"] {
         config.placement.zone = Some(Zone::new(zone).unwrap());
-        let error = harness
-            .open()
-            .await
-            .launch_instance(&config)
-            .await
-            .unwrap_err();
+        let error = launch_error(&harness, &config).await;
         assert_eq!(error.kind(), ErrorKind::TokenConflict, "{error}");
     }
     assert_eq!(alive(&harness), 1);
 }
 
 #[tokio::test]
-async fn trap_10_the_token_of_what_is_terminated_is_spent() {
+async fn trap_10_token_of_a_terminated_instance_is_spent() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let (ec2, config) = (harness.open().await, config_with_token(&harness, "t-1"));
     let id = ec2.launch_instance(&config).await.unwrap().id;
     ec2.terminate_instance(&id).await.unwrap();
     wait_for_state(&*ec2, &id, CloudInstanceState::Terminated).await;
-    let error = harness
-        .open()
-        .await
-        .launch_instance(&config)
-        .await
-        .unwrap_err();
+    let error = launch_error(&harness, &config).await;
     assert_eq!(error.kind(), ErrorKind::TokenSpent, "{error}");
     assert_eq!(alive(&harness), 0);
 }
 
 #[tokio::test]
-async fn trap_11_every_attempt_of_a_launch_has_the_same_client_token() {
+async fn trap_11_every_attempt_sends_the_same_client_token() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let lost = Fault::Lost {
         phase: Phase::After,
@@ -75,21 +60,21 @@ async fn trap_11_every_attempt_of_a_launch_has_the_same_client_token() {
     let (ec2, config) = (harness.open().await, config_with_token(&harness, "t-1"));
     ec2.launch_instance(&config).await.unwrap_err();
     let first = harness.latest_call("RunInstances").parameters["ClientToken"].clone();
-    // A new process, which knows nothing but the caller's token.
-    let again = harness.open().await.launch_instance(&config).await.unwrap();
+    // A new process, which knows only the caller's token.
+    let replayed = harness.open().await.launch_instance(&config).await.unwrap();
     assert_eq!(
         harness.latest_call("RunInstances").parameters["ClientToken"],
         first
     );
     assert_eq!(
         harness.emulator().oracle().instances[0].id,
-        again.id.as_str()
+        replayed.id.as_str()
     );
     assert_eq!(alive(&harness), 1);
 }
 
 #[tokio::test]
-async fn trap_12_terminating_again_succeeds() {
+async fn trap_12_second_termination_succeeds() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let ec2 = harness.open().await;
     let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
@@ -101,7 +86,7 @@ async fn trap_12_terminating_again_succeeds() {
 }
 
 #[tokio::test]
-async fn trap_13_an_empty_list_of_tags_is_never_sent() {
+async fn trap_13_empty_tag_list_is_not_sent() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let ec2 = harness.open().await;
     let mut config = harness.config();

@@ -1,5 +1,5 @@
-//! What Compute Engine does to the unwary, each trap with the test that shows how we get past it. The
-//! README has the list; [`every_trap_is_accounted_for`] compares.
+//! Known pitfalls of Compute Engine, each with the test that shows how the provider handles it. The
+//! README has the list; [`readme_lists_every_trap`] compares.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 #[path = "../emulated/mod.rs"]
@@ -20,20 +20,20 @@ use fleetwright_contract_tests::check_traps;
 use fleetwright_provider_testkit::broken_responses::{config_with_token, wait_for_state};
 use fleetwright_provider_testkit::canned_responses::{self, Reply};
 
-/// Longer than any test: what takes this long is over when a test lets it pass.
+/// Longer than any test. A test advances the emulator's clock by it.
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Answers every request by its path, for what the emulator never does.
-fn serve(answer: impl Fn(&str) -> Reply + Send + 'static) -> String {
-    canned_responses::serve(move |request| answer(&request.path)).unwrap()
+/// Serves a reply for the path of each request, for responses that the emulator never sends.
+fn serve(reply: impl Fn(&str) -> Reply + Send + 'static) -> String {
+    canned_responses::serve(move |request| reply(&request.path)).unwrap()
 }
 
-/// How many instances there are.
+/// Returns how many instances there are.
 fn alive(harness: &GcpHarness) -> usize {
     harness.emulator().oracle().instances.len()
 }
 
 #[test]
-fn every_trap_is_accounted_for() {
+fn readme_lists_every_trap() {
     check_traps(env!("CARGO_MANIFEST_DIR"), 42);
 }
