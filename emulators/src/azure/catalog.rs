@@ -1,6 +1,7 @@
 //! The catalog of a subscription: locations, sizes, images, networks.
 //!
-//! Owns plain values and their defaults. The engine owns what clients create.
+//! Owns plain values and their defaults, which are part of [`Knobs`](super::Knobs). The engine owns
+//! everything that clients create.
 
 use ipnet::Ipv4Net;
 use serde::{Deserialize, Serialize};
@@ -10,9 +11,9 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Location {
-    /// Its name, in small letters and without spaces.
+    /// The name, in lower case and without spaces. Clients may also write `East US`.
     pub name: String,
-    /// Its zones; none, it is not divided.
+    /// The availability zones; empty for a location without zones.
     #[serde(default)]
     pub zones: Vec<String>,
 }
@@ -26,7 +27,7 @@ impl Location {
         }
     }
 
-    /// Two places, the first of which has zones.
+    /// Returns the default: `eastus` with three zones, and `westus` without zones.
     pub(crate) fn standard() -> Vec<Self> {
         vec![
             Self::new("eastus", &["1", "2", "3"]),
@@ -35,19 +36,19 @@ impl Location {
     }
 }
 
-/// A resource group.
+/// A resource group. It exists in every subscription.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ResourceGroup {
-    /// Its name.
+    /// The name, which is not case-sensitive.
     pub name: String,
-    /// Where it is kept; what is in it may be anywhere.
+    /// The location of the group's metadata. Its resources may be in any location.
     pub location: String,
 }
 
 impl ResourceGroup {
-    /// A resource group.
+    /// Creates a resource group.
     pub fn new(name: &str, location: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -61,9 +62,9 @@ impl ResourceGroup {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SizeSpec {
-    /// Its name, such as `Standard_D2s_v5`.
+    /// The name, for example `Standard_D2s_v5`.
     pub name: String,
-    /// The family that its quota is counted by, such as `standardDSv5Family`.
+    /// The family that quota counts by, for example `standardDSv5Family`.
     pub family: String,
     /// The number of virtual processors. Quotas count these.
     pub cores: u32,
@@ -72,14 +73,15 @@ pub struct SizeSpec {
     /// `x64` or `Arm64`.
     #[serde(default = "x64")]
     pub architecture: String,
-    /// The zones that offer the type; if empty, all zones do.
+    /// The zones that offer the size; if empty, all zones do.
     #[serde(default)]
     pub zones: Vec<String>,
-    /// Whether this subscription may not have it anywhere.
+    /// Whether this subscription may not use it at all: 409 `SkuNotAvailable`.
     #[serde(default)]
     pub restricted: bool,
 }
 
+/// The default architecture.
 fn x64() -> String {
     "x64".to_owned()
 }
@@ -98,7 +100,7 @@ impl SizeSpec {
         }
     }
 
-    /// A small selection of Azure's sizes.
+    /// Returns the default: seven common sizes, one of them with `Arm64`.
     pub(crate) fn standard() -> Vec<Self> {
         let mut arm = Self::new("Standard_D2ps_v5", "standardDPSv5Family", 2, 8192);
         arm.architecture = "Arm64".to_owned();
@@ -113,7 +115,7 @@ impl SizeSpec {
         ]
     }
 
-    /// Whether a zone offers the type.
+    /// Whether a zone offers the size. A size with a list of zones is not offered without a zone.
     pub(crate) fn is_in(&self, zone: Option<&str>) -> bool {
         let offered = |zone: &str| self.zones.iter().any(|other| other == zone);
         self.zones.is_empty() || zone.is_some_and(offered)
@@ -125,25 +127,25 @@ impl SizeSpec {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct MarketplaceImage {
-    /// Who publishes it.
+    /// The publisher, for example `Canonical`.
     pub publisher: String,
-    /// What it belongs to.
+    /// The offer of the publisher.
     pub offer: String,
-    /// Which of the offer it is.
+    /// The SKU of the offer.
     pub sku: String,
-    /// Its version, which `latest` stands for too.
+    /// The version. A request may also say `latest`.
     pub version: String,
     /// `Linux` or `Windows`.
     pub os_type: String,
     /// `x64` or `Arm64`.
     #[serde(default = "x64")]
     pub architecture: String,
-    /// The minimum size of its disk in GiB.
+    /// The size in GiB, which is the minimum size of the OS disk.
     pub gib: u32,
 }
 
 impl MarketplaceImage {
-    /// Creates a Linux image for x64.
+    /// Creates a Linux image for `x64` of 30 GiB.
     pub fn linux(publisher: &str, offer: &str, sku: &str, version: &str) -> Self {
         Self {
             publisher: publisher.to_owned(),
@@ -156,7 +158,7 @@ impl MarketplaceImage {
         }
     }
 
-    /// Two of Linux and one of Windows.
+    /// Returns the default: Linux for `x64` and `Arm64`, and Windows for `x64`.
     pub(crate) fn standard() -> Vec<Self> {
         let jammy = "0001-com-ubuntu-server-jammy";
         let mut arm = Self::linux("Canonical", jammy, "22_04-lts-arm64", "22.04.202601010");
@@ -177,18 +179,18 @@ impl MarketplaceImage {
     }
 }
 
-/// A virtual network.
+/// A virtual network. It exists in every subscription.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct VirtualNetwork {
-    /// The resource group that it is in.
+    /// The resource group.
     pub resource_group: String,
-    /// Its name.
+    /// The name, which is not case-sensitive.
     pub name: String,
-    /// Where it is.
+    /// The location. Interfaces must be in the same one.
     pub location: String,
-    /// Its subnets.
+    /// The subnets.
     pub subnets: Vec<Subnet>,
 }
 
@@ -197,9 +199,9 @@ pub struct VirtualNetwork {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Subnet {
-    /// Its name.
+    /// The name, which is not case-sensitive.
     pub name: String,
-    /// Its addresses.
+    /// The address range. The first four addresses and the last one are never used.
     pub cidr: Ipv4Net,
 }
 
@@ -218,21 +220,21 @@ impl VirtualNetwork {
     }
 }
 
-/// A network security group. It has no rules.
+/// A network security group. It exists in every subscription and has no rules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SecurityGroup {
-    /// The resource group that it is in.
+    /// The resource group.
     pub resource_group: String,
-    /// Its name.
+    /// The name, which is not case-sensitive.
     pub name: String,
-    /// Where it is.
+    /// The location.
     pub location: String,
 }
 
 impl SecurityGroup {
-    /// A network security group.
+    /// Creates a network security group.
     pub fn new(resource_group: &str, name: &str, location: &str) -> Self {
         Self {
             resource_group: resource_group.to_owned(),
@@ -242,12 +244,12 @@ impl SecurityGroup {
     }
 }
 
-/// Whether two names of a resource are the same: Azure folds their case.
+/// Whether two names of a resource are equal. Azure ignores their case.
 pub(crate) fn same(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }
 
-/// A location's name without what people write into it.
+/// Returns the name of a location in lower case and without spaces.
 pub(crate) fn normalize_location(name: &str) -> String {
     let letters = name.chars().filter(|c| !c.is_whitespace());
     letters.collect::<String>().to_ascii_lowercase()

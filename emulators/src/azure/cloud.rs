@@ -1,4 +1,7 @@
 //! Implements [`Cloud`] for Azure: parsing, execution and encoding of calls.
+//!
+//! Owns the parts of a response that do not depend on the operation: request ids, dates,
+//! `Retry-After`, and the encoding of refusals.
 
 use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
@@ -28,6 +31,14 @@ use crate::{
 };
 
 /// A running emulator of Azure. Dropping it closes every connection and stops it.
+///
+/// ```
+/// use fleetwright_emulators::azure::{AzureEmulator, Knobs};
+///
+/// let emulator = AzureEmulator::start(Knobs::default())?;
+/// assert!(emulator.endpoint().starts_with("http://127.0.0.1:"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub type AzureEmulator = Emulator<Azure>;
 
 /// A fault, and the calls of an operation that it is injected into.
@@ -145,11 +156,13 @@ impl Cloud for Azure {
     }
 }
 
+/// Returns a date in the format of HTTP headers.
 fn http_date(date: DateTime<Utc>) -> String {
     date.format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
-/// The document of a refusal, with what a client may look for beside it.
+/// Returns the document of a refusal. 401 also has `WWW-Authenticate`, and 429 the header of the
+/// remaining calls, because clients look for them.
 fn refused(refusal: &Refusal) -> ApiResponse {
     let mut error = json!({ "code": refusal.code, "message": refusal.message });
     if let Some(target) = &refusal.target {

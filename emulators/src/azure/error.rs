@@ -1,14 +1,13 @@
-//! Azure Resource Manager's refusals: status, code, message.
+//! The refusals of Azure Resource Manager: status, code, message.
 //!
-//! Owns the constructors of refusals that more than one place returns. It decides nothing: the
-//! caller says why. Codes are Azure's; the words are those that clients are known to look at,
-//! shortened.
+//! Owns the constructors of refusals that more than one place returns. It decides nothing. Codes
+//! are Azure's; messages have the words that clients look for, shortened.
 
 use std::borrow::Cow;
 
 use super::engine::quota_text;
 
-/// An error response of the cloud.
+/// An error response of the cloud. Serialized as `{"error": {"code", "message", "target"}}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
@@ -18,12 +17,12 @@ pub struct Refusal {
     pub code: Cow<'static, str>,
     /// The message for humans.
     pub message: String,
-    /// The property that it is about.
+    /// The property that caused it, if there is one.
     pub target: Option<String>,
 }
 
 impl Refusal {
-    /// Creates a refusal with a status.
+    /// Creates a refusal with a status, without a target.
     pub fn new(
         status: u16,
         code: impl Into<Cow<'static, str>>,
@@ -42,14 +41,14 @@ impl Refusal {
         Self::new(400, code, message)
     }
 
-    /// A property that can not be what it is.
+    /// Creates 400 `InvalidParameter`, for a property with an invalid value.
     pub(crate) fn invalid(target: &str, message: impl Into<String>) -> Self {
         let mut refusal = Self::client("InvalidParameter", message);
         refusal.target = Some(target.to_owned());
         refusal
     }
 
-    /// A property that is missing.
+    /// Creates 400 `InvalidParameter`, for a required property that is missing.
     pub(crate) fn missing(target: &str) -> Self {
         Self::invalid(
             target,
@@ -57,24 +56,24 @@ impl Refusal {
         )
     }
 
-    /// A document that is none.
+    /// Creates 400 `InvalidRequestContent`, for a body that is not the expected JSON.
     pub(crate) fn content(why: &str) -> Self {
         let message =
             format!("The request content was invalid and could not be deserialized: '{why}'.");
         Self::client("InvalidRequestContent", message)
     }
 
-    /// Not now, because of what else goes on.
+    /// Creates 409 `Conflict`, for a call that collides with another operation.
     pub(crate) fn conflict(message: impl Into<String>) -> Self {
         Self::new(409, "Conflict", message)
     }
 
-    /// Not in this state, or not within this quota.
+    /// Creates 409 `OperationNotAllowed`, for a call that the state or a quota forbids.
     pub(crate) fn not_allowed(message: impl Into<String>) -> Self {
         Self::new(409, "OperationNotAllowed", message)
     }
 
-    /// A property that is what it is for good.
+    /// Creates 409 `PropertyChangeNotAllowed`, for a property that never changes.
     pub(crate) fn immutable(property: &str) -> Self {
         let message = format!("Changing property '{property}' is not allowed.");
         let mut refusal = Self::new(409, "PropertyChangeNotAllowed", message);
@@ -82,14 +81,14 @@ impl Refusal {
         refusal
     }
 
-    /// Something that Azure has and the emulator has not.
+    /// Creates 400 `NotSupported`, for a property that Azure has and the emulator does not.
     pub(crate) fn unsupported(property: &str) -> Self {
         let mut refusal = Self::client("NotSupported", format!("'{property}' is not emulated."));
         refusal.target = Some(property.to_owned());
         refusal
     }
 
-    /// The resource manager has no such resource.
+    /// Creates 404 `ResourceNotFound`: the resource manager does not know the resource.
     pub(crate) fn manager_not_found(kind: &str, name: &str, group: &str) -> Self {
         let message = format!(
             "The Resource '{kind}/{name}' under resource group '{group}' was not found. For more details please go \
@@ -98,18 +97,20 @@ impl Refusal {
         Self::new(404, "ResourceNotFound", message)
     }
 
-    /// The resource provider has no such resource, though the resource manager still thinks so.
+    /// Creates 404 `NotFound`: the resource provider does not know the resource, although the
+    /// resource manager still does.
     pub(crate) fn provider_not_found() -> Self {
         let message = "The entity was not found in this Azure location.";
         Self::new(404, "NotFound", message)
     }
 
+    /// Creates 404 `ResourceGroupNotFound`.
     pub(crate) fn group_not_found(name: &str) -> Self {
         let message = format!("Resource group '{name}' could not be found.");
         Self::new(404, "ResourceGroupNotFound", message)
     }
 
-    /// A reference to something that is not there.
+    /// Creates 400 `InvalidResourceReference`, for a reference to a missing resource.
     pub(crate) fn invalid_reference(id: &str) -> Self {
         let message = format!(
             "Resource {id} referenced by the request was not found. Please make sure that the referenced resource \
@@ -118,28 +119,33 @@ impl Refusal {
         Self::client("InvalidResourceReference", message)
     }
 
+    /// Creates a refusal of the credentials, status 401.
     pub(crate) fn unauthenticated(code: &'static str, message: &str) -> Self {
         Self::new(401, code, message)
     }
 
+    /// Creates 403 `AuthorizationFailed`.
     pub(crate) fn forbidden() -> Self {
         let message = "The client does not have authorization to perform the action over the scope, or the scope is \
                        invalid.";
         Self::new(403, "AuthorizationFailed", message)
     }
 
+    /// Creates 429 `TooManyRequests`.
     pub(crate) fn throttled() -> Self {
         let message =
             "The request is being throttled as the limit has been reached for the operation type.";
         Self::new(429, "TooManyRequests", message)
     }
 
+    /// Creates 500 `InternalExecutionError`.
     pub(crate) fn internal() -> Self {
         let message = "An internal execution error occurred. Please retry later.";
         Self::new(500, "InternalExecutionError", message)
     }
 
-    /// No machine of a size, for this subscription or at all, known at once.
+    /// Creates 409 `SkuNotAvailable`, for a size without capacity or not offered, reported
+    /// immediately.
     pub(crate) fn sku_not_available(size: &str, place: &str) -> Self {
         let message = format!(
             "The requested VM size for resource 'Following SKUs have failed for Capacity Restrictions: {size}' is \
@@ -149,11 +155,13 @@ impl Refusal {
         Self::new(409, "SkuNotAvailable", message)
     }
 
-    /// Some quota or other is used up.
+    /// Creates 409 `OperationNotAllowed` with the message of an exhausted quota. Only faults use
+    /// it.
     pub(crate) fn quota() -> Self {
         Self::not_allowed(quota_text("Total Regional Cores", "any", 0, 0, 1))
     }
 
+    /// Creates 412 `PreconditionFailed`.
     pub(crate) fn precondition(message: &str) -> Self {
         Self::new(412, "PreconditionFailed", message)
     }

@@ -1,4 +1,6 @@
-//! The true state, read past the API: without lag or pages.
+//! The true state of the emulated Azure, read past the API: without lag, pages or faults.
+//!
+//! Owns plain values for assertions. The control endpoint returns the same as JSON.
 
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
@@ -12,6 +14,16 @@ use super::{
 };
 
 /// The true state of the cloud, and the calls so far.
+///
+/// ```
+/// use fleetwright_emulators::azure::{AzureEmulator, Knobs};
+///
+/// let emulator = AzureEmulator::start(Knobs::default())?;
+/// let oracle = emulator.oracle();
+/// assert!(oracle.vms.is_empty() && oracle.disks.is_empty());
+/// assert_eq!(oracle.operations_in_progress, 0);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Oracle {
@@ -48,25 +60,25 @@ pub struct OracleVm {
     pub vm_id: String,
     /// Its provisioning state, such as `Succeeded`.
     pub provisioning_state: String,
-    /// Its power state, such as `running`; none before it first boots.
+    /// Its power state, such as `running`; `None` before its first boot.
     pub power_state: Option<String>,
     /// The error code of its latest operation, if that failed.
     pub failure: Option<String>,
-    /// When it was made, in milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     pub created_millis: i64,
-    /// Its image, by its id or as `publisher:offer:sku:version`.
+    /// Its image: the id, or `publisher:offer:sku:version`.
     pub image: String,
     /// Its size.
     pub size: String,
     /// Its location.
     pub location: String,
-    /// Its zone.
+    /// Its availability zone.
     pub zone: Option<String>,
     /// The market that it was launched on.
     pub market: Market,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
-    /// Its custom data.
+    /// Its decoded custom data.
     pub custom_data: Option<Vec<u8>>,
     /// The private address of its first interface.
     pub private_ip: Option<Ipv4Addr>,
@@ -74,9 +86,9 @@ pub struct OracleVm {
     pub public_ip: Option<Ipv4Addr>,
     /// The resource ids of its interfaces.
     pub nics: Vec<String>,
-    /// The resource ids of its disks, the system's first.
+    /// The resource ids of its disks, the OS disk first.
     pub disks: Vec<String>,
-    /// Whether it holds a machine, which is what costs.
+    /// Whether it has a machine, which is what Azure bills.
     pub allocated: bool,
     /// How often it has booted.
     pub boots: u64,
@@ -94,7 +106,7 @@ pub struct OracleNic {
     pub id: String,
     /// The virtual machine that it is attached to.
     pub attached_to: Option<String>,
-    /// The virtual machine that it is reserved for.
+    /// The virtual machine that it is reserved for, until the reservation expires.
     pub reserved_for: Option<String>,
     /// Its private addresses.
     pub private_ips: Vec<Ipv4Addr>,
@@ -110,7 +122,7 @@ pub struct OracleNic {
 pub struct OraclePublicIp {
     /// Its resource id.
     pub id: String,
-    /// The address, while it has one.
+    /// The address, if one is allocated.
     pub address: Option<Ipv4Addr>,
     /// The interface configuration that it is attached to.
     pub attached_to: Option<String>,
@@ -128,7 +140,7 @@ pub struct OracleDisk {
     pub attached_to: Option<String>,
     /// Whether it is deleted with its virtual machine.
     pub delete_with_vm: bool,
-    /// Its size.
+    /// Its size in GiB.
     pub gib: u32,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
@@ -140,7 +152,7 @@ pub struct OracleDisk {
 pub struct OracleImage {
     /// Its resource id.
     pub id: String,
-    /// The virtual machine that it was made of.
+    /// The virtual machine that it was created from; `None` for an image of a disk.
     pub source: Option<String>,
     /// Its provisioning state.
     pub provisioning_state: String,
@@ -149,6 +161,7 @@ pub struct OracleImage {
 }
 
 impl Oracle {
+    /// Reads the whole state.
     pub(crate) fn new(
         engine: &Engine,
         calls: BTreeMap<String, u64>,
@@ -187,6 +200,7 @@ impl Oracle {
     }
 }
 
+/// Returns the true state of a virtual machine. The addresses are those of its first interface.
 fn oracle_vm(engine: &Engine, vm: &Vm) -> OracleVm {
     let nic = vm.nics.first().and_then(|nic| engine.nics.find(&nic.id));
     let address = nic.and_then(|(_, nic)| nic.addresses.first());
@@ -218,6 +232,7 @@ fn oracle_vm(engine: &Engine, vm: &Vm) -> OracleVm {
     }
 }
 
+/// Returns the image that the creation requested.
 fn image_name(vm: &Vm) -> String {
     let storage = vm.body.properties.storage_profile.as_ref();
     let image = storage.and_then(|storage| storage.image_reference.clone());
@@ -227,6 +242,7 @@ fn image_name(vm: &Vm) -> String {
     image.id.unwrap_or_else(|| named.join(":"))
 }
 
+/// Returns the true state of an interface. An expired reservation is omitted.
 fn oracle_nic(engine: &Engine, nic: &Nic) -> OracleNic {
     let reserved = nic
         .reserved
@@ -246,6 +262,7 @@ fn oracle_nic(engine: &Engine, nic: &Nic) -> OracleNic {
     }
 }
 
+/// Returns the true state of a public address.
 fn oracle_ip(ip: &PublicIp) -> OraclePublicIp {
     OraclePublicIp {
         id: ip.id.path(),
@@ -255,6 +272,7 @@ fn oracle_ip(ip: &PublicIp) -> OraclePublicIp {
     }
 }
 
+/// Returns the true state of a disk.
 fn oracle_disk(engine: &Engine, disk: &Disk) -> OracleDisk {
     let vm = disk.attached.as_ref().and_then(|vm| engine.vms.find(vm));
     let own = vm.and_then(|(_, vm)| vm.disks.iter().find(|it| it.id.key() == disk.id.key()));

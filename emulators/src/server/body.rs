@@ -1,4 +1,6 @@
 //! Reads request bodies within limits, and sends response bodies that may be cut off.
+//!
+//! Owns the limits of size and time of a body. What the bytes mean is the handler's business.
 
 use std::{
     io,
@@ -22,6 +24,12 @@ const MAX_DISCARDED_BYTES: usize = 16 * MAX_BODY_BYTES;
 const BEFORE_RESET: Duration = Duration::from_millis(20);
 
 /// Reads a body to its end.
+///
+/// # Errors
+///
+/// [`BodyError::TooLarge`] for more than [`MAX_BODY_BYTES`], after reading (and dropping) at most
+/// 16 times as many; [`BodyError::Incomplete`] if the next part takes longer than 30 seconds or the
+/// connection breaks.
 pub(super) async fn read<B>(mut body: B) -> Result<Bytes, BodyError>
 where
     B: Body<Data = Bytes> + Unpin,
@@ -53,12 +61,16 @@ where
 /// The body of a response: all of it, or its first half and then an error.
 #[derive(Debug)]
 pub(super) struct ResponseBody {
+    /// The bytes that are not sent yet.
     remaining: Bytes,
+    /// The length that the remaining body announces, which may be more than it has.
     announced: u64,
+    /// The delay before the connection is reset; `None` for a complete body.
     reset_after: Option<Pin<Box<Sleep>>>,
 }
 
 impl ResponseBody {
+    /// Creates a body that is sent completely.
     pub(super) fn complete(body: String) -> Self {
         let remaining = Bytes::from(body);
         Self {
@@ -68,6 +80,7 @@ impl ResponseBody {
         }
     }
 
+    /// Creates a body of which half is sent before the connection is reset.
     pub(super) fn half(body: String) -> Self {
         let mut complete = Self::complete(body);
         complete.remaining.truncate(complete.remaining.len() / 2);

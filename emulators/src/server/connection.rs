@@ -1,4 +1,6 @@
 //! Accepts connections and serves requests on them.
+//!
+//! Owns the sockets. Each connection has its own task; an error of one never affects another.
 
 use std::{convert::Infallible, io, net::TcpListener, pin::Pin, sync::Arc, time::Duration};
 
@@ -14,7 +16,7 @@ use super::{
 /// The delay after a failed accept, for example without free file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// Serves until `stopped`; then every connection is dropped with the runtime.
+/// Accepts connections until `stopped`; then every connection is dropped with the runtime.
 pub(super) async fn accept(
     listener: TcpListener,
     handler: Arc<dyn Handler>,
@@ -38,7 +40,7 @@ pub(super) async fn accept(
     }
 }
 
-/// Serves one connection to its end.
+/// Serves one connection to its end. A connection that ends with an error is reset, not closed.
 async fn serve_connection_to_end(stream: TcpStream, handler: Arc<dyn Handler>) {
     // Small responses would otherwise wait for the client's acknowledgement.
     let _ = stream.set_nodelay(true);
@@ -54,6 +56,7 @@ async fn serve_connection_to_end(stream: TcpStream, handler: Arc<dyn Handler>) {
     }
 }
 
+/// Reads a request, calls the handler, and delivers the response as it says.
 async fn respond(
     request: Request<HyperBody>,
     handler: Arc<dyn Handler>,

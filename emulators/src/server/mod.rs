@@ -23,12 +23,13 @@ use bytes::Bytes;
 use hyper::{HeaderMap, Method, Uri};
 use tokio::{runtime, sync::oneshot};
 
-/// The maximum size of a request body in bytes; the rest of a larger one is discarded.
+/// The maximum size of a request body in bytes, 1 MiB; a larger one is read, dropped and reported
+/// as [`BodyError::TooLarge`].
 pub(crate) const MAX_BODY_BYTES: usize = 1 << 20;
 
-/// Turns requests into responses.
+/// Turns requests into responses. One handler serves all connections at the same time.
 pub(crate) trait Handler: Send + Sync + 'static {
-    /// Handles one request.
+    /// Handles one request. Every request gets a response: errors are responses too.
     fn handle(self: Arc<Self>, request: HttpRequest) -> ResponseFuture;
 }
 
@@ -38,9 +39,13 @@ pub(crate) type ResponseFuture = Pin<Box<dyn Future<Output = HttpResponse> + Sen
 /// An HTTP request with its body.
 #[derive(Debug)]
 pub struct HttpRequest {
+    /// The method.
     pub(crate) method: Method,
+    /// The path and the query. The host is in the headers.
     pub(crate) uri: Uri,
+    /// The headers.
     pub(crate) headers: HeaderMap,
+    /// The whole body, or why there is none.
     pub(crate) body: Result<Bytes, BodyError>,
 }
 
@@ -56,11 +61,15 @@ pub(crate) enum BodyError {
 /// An HTTP response, and how it is delivered.
 #[derive(Debug)]
 pub struct HttpResponse {
+    /// The HTTP status.
     pub(crate) status: u16,
+    /// The `Content-Type` header.
     pub(crate) content_type: &'static str,
     /// Further headers.
     pub(crate) headers: Vec<(&'static str, String)>,
+    /// The body.
     pub(crate) body: String,
+    /// How the response is delivered.
     pub(crate) delivery: Delivery,
 }
 
@@ -105,13 +114,21 @@ pub(crate) enum Delivery {
 /// A server that runs until it is dropped.
 #[derive(Debug)]
 pub(crate) struct RunningServer {
+    /// The address that it listens on, with the port that the system chose.
     address: SocketAddr,
+    /// Dropped to stop the accept loop.
     stop: Option<oneshot::Sender<()>>,
+    /// The thread of the server, joined on drop.
     thread: Option<thread::JoinHandle<()>>,
 }
 
 impl RunningServer {
-    /// Listens on `address` and serves with `handler`.
+    /// Listens on `address` and serves with `handler`, on a thread of its own. Port 0 means any
+    /// free port.
+    ///
+    /// # Errors
+    ///
+    /// The error of the system if the address is in use or not allowed, or the thread cannot start.
     pub(crate) fn start(address: SocketAddr, handler: Arc<dyn Handler>) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -147,5 +164,5 @@ impl Drop for RunningServer {
     }
 }
 
-/// How long a client may take to send the head, or the next part of the body.
+/// The maximum time a client may take to send the head, or the next part of the body.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);

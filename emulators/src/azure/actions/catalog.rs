@@ -1,4 +1,5 @@
-//! The catalog: groups, locations, sizes, quotas, networks.
+//! The catalog: resource groups, locations, sizes, quotas, networks. All of it comes from the
+//! knobs.
 
 use serde_json::Value;
 
@@ -13,10 +14,12 @@ use crate::azure::{
     wire::response::ApiResponse,
 };
 
-/// The types of the network provider that are not kept on shelves.
+/// The type of virtual networks, for the message of a 404.
 const NETWORKS: &str = "Microsoft.Network/virtualNetworks";
+/// The type of network security groups, for the message of a 404.
 const SECURITY_GROUPS: &str = "Microsoft.Network/networkSecurityGroups";
 
+/// Lists the resource groups.
 pub(super) fn groups(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let groups = context.engine.core.knobs.resource_groups.iter();
     let items = groups.map(|it| shapes::group(context.request.subscription(), it));
@@ -24,16 +27,19 @@ pub(super) fn groups(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> 
     context.paginate(items)
 }
 
+/// Returns a resource group.
 pub(super) fn group(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
     let group = known_group(context)?;
     let document = shapes::group(context.request.subscription(), group);
     Ok(ApiResponse::document(&document))
 }
 
+/// Returns 204 if the resource group exists, otherwise 404 `ResourceGroupNotFound`.
 pub(super) fn group_exists(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
     known_group(context).map(|_| ApiResponse::bare(204))
 }
 
+/// Finds the resource group that the path names.
 fn known_group<'a>(context: &'a Context<'_>) -> Result<&'a ResourceGroup, Refusal> {
     let name = context.request.name(1);
     let mut groups = context.engine.core.knobs.resource_groups.iter();
@@ -41,6 +47,7 @@ fn known_group<'a>(context: &'a Context<'_>) -> Result<&'a ResourceGroup, Refusa
     known.ok_or_else(|| Refusal::group_not_found(name))
 }
 
+/// Lists the locations.
 pub(super) fn locations(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let places = context.engine.core.knobs.locations.iter();
     let items = places.map(|it| shapes::location(context.request.subscription(), it));
@@ -48,6 +55,7 @@ pub(super) fn locations(context: &mut Context<'_>) -> Result<ApiResponse, Refusa
     context.paginate(items)
 }
 
+/// Returns a resource provider. Unknown ones are 404 `InvalidResourceNamespace`.
 pub(super) fn provider(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
     let (subscription, name) = (context.request.subscription(), context.request.name(1));
     let document = shapes::provider(subscription, name, &context.engine.core.knobs);
@@ -58,6 +66,7 @@ pub(super) fn provider(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
     Ok(ApiResponse::document(&document))
 }
 
+/// Lists the sizes of a location, without restricted ones.
 pub(super) fn sizes(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     context.engine.location(Some(context.request.name(1)))?;
     let sizes = context.engine.core.knobs.sizes.iter();
@@ -66,13 +75,15 @@ pub(super) fn sizes(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     context.paginate(items)
 }
 
+/// Lists the quotas of a location with their usage.
 pub(super) fn usages(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let location = context.engine.location(Some(context.request.name(1)))?;
     let items = shapes::usages(context.engine, &location);
     context.paginate(items)
 }
 
-/// Sizes with where they are offered; `$filter` knows one thing, the location.
+/// Lists the sizes with the locations that offer them. The only filter is `location eq '…'`; others
+/// are refused with 400 `InvalidFilterInQueryString`.
 pub(super) fn skus(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let wanted = match context.request.param("$filter") {
         None => None,
@@ -93,10 +104,12 @@ pub(super) fn skus(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     context.paginate(items)
 }
 
+/// Returns a virtual network.
 pub(super) fn network(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
     known_network(context).map(|document| ApiResponse::document(&document))
 }
 
+/// Returns the document of the virtual network that the path names, or 404 `ResourceNotFound`.
 fn known_network(context: &Context<'_>) -> Result<Value, Refusal> {
     let (group, name) = (context.request.name(1), context.request.name(2));
     context.engine.check_group(group)?;
@@ -105,6 +118,7 @@ fn known_network(context: &Context<'_>) -> Result<Value, Refusal> {
     Ok(shapes::network(context.request.subscription(), known))
 }
 
+/// Lists the virtual networks of a resource group or of a subscription.
 pub(super) fn networks(
     context: &mut Context<'_>,
     list_scope: ListScope,
@@ -119,11 +133,13 @@ pub(super) fn networks(
     context.paginate(items)
 }
 
+/// Lists the subnets of a virtual network.
 pub(super) fn subnets(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let items = subnets_of(known_network(context)?);
     context.paginate(items)
 }
 
+/// Returns a subnet, or 404 `NotFound`.
 pub(super) fn subnet(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
     let subnets = subnets_of(known_network(context)?);
     let name = context.request.name(3);
@@ -135,6 +151,7 @@ pub(super) fn subnet(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
     Ok(ApiResponse::document(found))
 }
 
+/// Takes the subnets out of the document of a virtual network.
 fn subnets_of(mut network: Value) -> Vec<Value> {
     match network.pointer_mut("/properties/subnets").map(Value::take) {
         Some(Value::Array(subnets)) => subnets,
@@ -142,6 +159,7 @@ fn subnets_of(mut network: Value) -> Vec<Value> {
     }
 }
 
+/// Lists the network security groups of a resource group.
 pub(super) fn security_groups(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     context.scope(ListScope::Group)?;
     let known = context.engine.core.knobs.network_security_groups.iter();
@@ -151,6 +169,7 @@ pub(super) fn security_groups(context: &mut Context<'_>) -> Result<ApiResponse, 
     context.paginate(items)
 }
 
+/// Returns a network security group, or 404 `ResourceNotFound`.
 pub(super) fn security_group(context: &Context<'_>) -> Result<ApiResponse, Refusal> {
     let (group, name) = (context.request.name(1), context.request.name(2));
     context.engine.check_group(group)?;

@@ -1,4 +1,4 @@
-//! The console of a machine: its URL and its content.
+//! The serial console of a machine: its URL and its content.
 
 use serde_json::json;
 
@@ -8,10 +8,15 @@ use crate::azure::{
     wire::{id::Kind, response::ApiResponse},
 };
 
-/// The end of the name of a console's blob.
+/// The suffix of the name of a console's blob.
 const CONSOLE: &str = ".serialconsole.log";
 
-/// Says where the console can be read, for whoever has the URL.
+/// Returns the URLs of the console and the screenshot. They need no token, like a URL with a shared
+/// access signature. The screenshot does not exist.
+///
+/// # Errors
+///
+/// 409 `OperationNotAllowed` if boot diagnostics are disabled.
 pub(super) fn retrieve(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.request.id(Kind::VirtualMachine);
     let seq = context.engine.find_vm(&id)?;
@@ -34,7 +39,7 @@ pub(super) fn retrieve(context: &mut Context<'_>) -> Result<ApiResponse, Refusal
     })))
 }
 
-/// The console of a machine, by the URL alone.
+/// Returns the console of a machine as text, or 404 `BlobNotFound`.
 pub(super) fn blob(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let (vm_id, name) = (context.request.name(0), context.request.name(1));
     let seq = name.strip_suffix(CONSOLE).and_then(|seq| seq.parse().ok());

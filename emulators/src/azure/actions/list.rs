@@ -1,4 +1,6 @@
 //! Pages, and the links that lead from one to the next.
+//!
+//! A page has a `nextLink` with an opaque `$skiptoken`, which is valid for its own list only.
 
 use serde_json::{Value, json};
 
@@ -12,15 +14,22 @@ use crate::{
     cloud::page::{PagePosition, PageRequest},
 };
 
-/// How far a list reaches.
+/// The scope of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListScope {
+    /// The resource group that the path names.
     Group,
+    /// The whole subscription.
     Subscription,
 }
 
 impl Context<'_> {
-    /// The page that is asked for.
+    /// Returns the requested page. Its size is [`Knobs::page_size`](crate::azure::Knobs).
+    ///
+    /// # Errors
+    ///
+    /// 400 `InvalidSkipToken` for the token of another list; 400 `InvalidFilterInQueryString` for a
+    /// filter, except on sizes.
     pub(super) fn paging(&self) -> Result<PageRequest, Refusal> {
         // Only sizes have a filter, and it is applied before there are pages.
         let filter = self.request.param("$filter");
@@ -45,7 +54,8 @@ impl Context<'_> {
         })
     }
 
-    /// What a list is of; a group must be there.
+    /// Returns the scope of a list. 404 `ResourceGroupNotFound` if the resource group does not
+    /// exist.
     pub(super) fn scope(&self, list_scope: ListScope) -> Result<Scope, Refusal> {
         let subscription = self.request.subscription();
         match list_scope {
@@ -57,7 +67,7 @@ impl Context<'_> {
         }
     }
 
-    /// A page as a document.
+    /// Returns a page as a document with `value` and, if there are more items, `nextLink`.
     pub(super) fn page(&self, items: &[Value], next: Option<PagePosition>) -> ApiResponse {
         let mut document = json!({ "value": items });
         if let Some(next) = next {
@@ -68,7 +78,7 @@ impl Context<'_> {
         ApiResponse::document(&document)
     }
 
-    /// Everything as one page, for lists that are short; tricks are played all the same.
+    /// Returns one page of a complete list. Page faults apply here too.
     pub(super) fn paginate(&mut self, items: Vec<Value>) -> Result<ApiResponse, Refusal> {
         let paging = self.paging()?;
         let after = paging.position.after;
@@ -82,18 +92,18 @@ impl Context<'_> {
     }
 }
 
-/// A filter that nobody knows.
+/// Returns 400 `InvalidFilterInQueryString`.
 pub(super) fn unknown_filter(filter: &str) -> Refusal {
     let message = format!("The filter '{filter}' is not supported.");
     Refusal::client("InvalidFilterInQueryString", message)
 }
 
-/// Tokens are of one list.
+/// Returns the name that tokens of this list are bound to: the path in lower case.
 fn list_name(request: &Request) -> String {
     request.path.to_ascii_lowercase()
 }
 
-/// The URL of the next page: the same again, from there.
+/// Returns the URL of the next page: the same path and query, with another token.
 fn link(request: &Request, origin: &str, next: PagePosition) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     for (name, value) in &request.query {

@@ -1,7 +1,7 @@
 //! The operations: each parses a request, calls the engine, and returns a document.
 //!
 //! Owns no state and no rule of the cloud: it reads parameters and documents, calls the engine, and
-//! has `shapes` write what came of it.
+//! lets `shapes` write the result.
 //!
 //! | file | purpose |
 //! | --- | --- |
@@ -26,15 +26,19 @@ use super::{
 };
 use crate::cloud::inject::CallContext;
 
-/// Everything that an operation is told.
+/// Everything that one call needs.
 #[derive(Debug)]
 struct Context<'a> {
+    /// The state.
     engine: &'a mut Engine,
+    /// The parsed request.
     request: &'a Request,
+    /// The injected faults that change the result: lag, pages, planned failures, states.
     context: &'a CallContext,
 }
 
-/// Executes a request.
+/// Executes a request. The match is total, so an operation without an implementation does not
+/// compile.
 pub(crate) fn execute(
     request: &Request,
     engine: &mut Engine,

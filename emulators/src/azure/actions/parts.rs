@@ -22,6 +22,7 @@ use crate::{
     cloud::page::{Page, PageRequest},
 };
 
+/// Creates or changes a disk, and begins an operation.
 pub(super) fn put_disk(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let wanted: DiskBody = body::read(context.request)?;
     let id = context.request.id(Kind::Disk);
@@ -29,6 +30,7 @@ pub(super) fn put_disk(context: &mut Context<'_>) -> Result<ApiResponse, Refusal
     Ok(put_response(context, &id, started))
 }
 
+/// Creates or changes an image, and begins an operation.
 pub(super) fn put_image(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let wanted: ImageBody = body::read(context.request)?;
     let id = context.request.id(Kind::Image);
@@ -36,6 +38,7 @@ pub(super) fn put_image(context: &mut Context<'_>) -> Result<ApiResponse, Refusa
     Ok(put_response(context, &id, started))
 }
 
+/// Creates or changes an interface, and begins an operation.
 pub(super) fn put_nic(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let wanted: NicBody = body::read(context.request)?;
     let id = context.request.id(Kind::Nic);
@@ -43,6 +46,7 @@ pub(super) fn put_nic(context: &mut Context<'_>) -> Result<ApiResponse, Refusal>
     Ok(put_response(context, &id, started))
 }
 
+/// Creates or changes a public address, and begins an operation.
 pub(super) fn put_ip(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let wanted: IpBody = body::read(context.request)?;
     let id = context.request.id(Kind::PublicIp);
@@ -50,7 +54,8 @@ pub(super) fn put_ip(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> 
     Ok(put_response(context, &id, started))
 }
 
-/// The answer to a call that has begun to make or to change something.
+/// Returns the response to a `PUT`: 201 for a new resource, 200 for a changed one, and always 202
+/// for a disk.
 fn put_response(context: &mut Context<'_>, id: &Id, (task, new): (u64, bool)) -> ApiResponse {
     let now = context.engine.now();
     let document = render(context.engine, id, Some(now), Expand::Nothing).unwrap_or(Value::Null);
@@ -63,14 +68,21 @@ fn put_response(context: &mut Context<'_>, id: &Id, (task, new): (u64, bool)) ->
     context.operation_response(task, StartedOperation::Document(status), &document)
 }
 
-/// What is shown of what something refers to.
+/// Which referenced resources a document contains in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expand {
+    /// None: only their ids.
     Nothing,
+    /// The public addresses of an interface.
     PublicAddresses,
 }
 
-/// Shows one.
+/// Returns a resource as of the time that the call reads.
+///
+/// # Errors
+///
+/// 404 `ResourceNotFound` or `ResourceGroupNotFound`; 400 `InvalidParameter` for an unknown
+/// `$expand`.
 pub(super) fn get(context: &mut Context<'_>, kind: Kind) -> Result<ApiResponse, Refusal> {
     let id = context.request.id(kind);
     context.engine.check_group(&id.group)?;
@@ -93,6 +105,7 @@ pub(super) fn get(context: &mut Context<'_>, kind: Kind) -> Result<ApiResponse, 
     Ok(ApiResponse::document(&document))
 }
 
+/// Returns the document of a resource as of a time; `None` if it did not exist then.
 fn render(engine: &Engine, id: &Id, moment: Option<Duration>, expand: Expand) -> Option<Value> {
     Some(match id.kind {
         Kind::Disk => parts::disk(engine, &*engine.disks.version_at(id, moment)?),
@@ -107,7 +120,7 @@ fn render(engine: &Engine, id: &Id, moment: Option<Duration>, expand: Expand) ->
     })
 }
 
-/// Begins to delete one; what is not there is deleted.
+/// Begins to delete a resource (202). A missing one is a success too (204).
 pub(super) fn delete(
     context: &mut Context<'_>,
     kind: Kind,
@@ -121,7 +134,7 @@ pub(super) fn delete(
     })
 }
 
-/// A page of all there are.
+/// Returns one page of the resources of a kind.
 pub(super) fn list(
     context: &mut Context<'_>,
     kind: Kind,
@@ -146,14 +159,18 @@ pub(super) fn list(
     Ok(context.page(&page.items, page.next))
 }
 
-/// The part of a list that is asked for.
+/// One read of a list.
 struct ListRead<'a> {
+    /// The subscription or the resource group.
     scope: &'a Scope,
+    /// The requested page.
     paging: &'a PageRequest,
+    /// The time that is read.
     moment: Option<Duration>,
 }
 
 impl ListRead<'_> {
+    /// Returns the page with its documents, and the number of records that it read.
     fn page<T: Clone>(
         &self,
         resource_table: &ResourceTable<T>,

@@ -1,21 +1,26 @@
 //! Long-running operations: how a call starts one, and how a client polls it.
+//!
+//! The response that starts an operation has an `Azure-AsyncOperation` header, whose URL returns
+//! the status. A response without a document also has a `Location` header, whose URL returns 202
+//! until the operation ended.
 
 use serde_json::{Value, json};
 
 use super::Context;
 use crate::azure::{engine::task::Task, error::Refusal, wire::response::ApiResponse};
 
-/// How a call that begins an operation is answered.
+/// The response of a call that starts an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StartedOperation {
-    /// With a document, and where to see how far it is.
+    /// A document with this status; polled by `Azure-AsyncOperation`.
     Document(u16),
-    /// With nothing but where to look.
+    /// 202 without a document; polled by `Azure-AsyncOperation` or `Location`.
     Accepted,
 }
 
 impl Context<'_> {
-    /// The answer to a call that begins an operation, which a fault may have fail in the end.
+    /// Returns the response of a call that started an operation. Applies the failure that a fault
+    /// plans for it.
     pub(super) fn operation_response(
         &mut self,
         task: u64,
@@ -40,7 +45,7 @@ impl Context<'_> {
         self.with_poll_delay(response)
     }
 
-    /// The URL of an operation: of its state, or of what it comes to.
+    /// Returns the URL of an operation: of its status, or with `monitor` of its result.
     fn url(&self, task: &Task, monitor: bool) -> String {
         let origin = self.engine.core.knobs.polling_origin.as_ref();
         let monitor = if monitor { "&monitor=true" } else { "" };
@@ -56,6 +61,7 @@ impl Context<'_> {
         )
     }
 
+    /// Adds the `Retry-After` header of [`poll_after_secs`](crate::azure::Knobs).
     fn with_poll_delay(&self, response: ApiResponse) -> ApiResponse {
         match self.engine.core.knobs.poll_after_secs {
             None => response,
@@ -64,7 +70,12 @@ impl Context<'_> {
     }
 }
 
-/// How far an operation is.
+/// Polls an operation: `InProgress`, `Succeeded` or `Failed`, with the error of a failed one.
+///
+/// # Errors
+///
+/// 404 `NotFound` for an operation that is unknown, has expired, or belongs to another subscription
+/// or provider.
 pub(super) fn get(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     context.engine.core.records_read += 1;
     let name = context.request.name(3);
@@ -102,6 +113,7 @@ pub(super) fn get(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     })
 }
 
+/// Returns the status of an operation as documents contain it.
 const fn status(task: &Task) -> &'static str {
     match (task.ended, &task.failure) {
         (None, _) => "InProgress",
@@ -110,7 +122,12 @@ const fn status(task: &Task) -> &'static str {
     }
 }
 
-/// What an operation comes to: not yet, nothing, or why not.
+/// Returns the result of an operation: 202 while it is in progress, then 200, or 204 after a
+/// deletion.
+///
+/// # Errors
+///
+/// 409 with the failure's code if the operation failed.
 fn monitor(context: &Context<'_>, task: &Task) -> Result<ApiResponse, Refusal> {
     if task.ended.is_none() {
         let response = ApiResponse::bare(202).header("location", context.url(task, true));

@@ -20,11 +20,12 @@ use crate::{
 };
 
 impl Context<'_> {
+    /// Returns the id of the virtual machine that the path names.
     fn vm_id(&self) -> Id {
         self.request.id(Kind::VirtualMachine)
     }
 
-    /// A virtual machine as a document.
+    /// Returns a virtual machine as a document.
     fn render(&self, vm: &Vm, detail: Detail) -> Value {
         let renderer = VmRenderer {
             engine: self.engine,
@@ -34,13 +35,15 @@ impl Context<'_> {
         renderer.vm(vm)
     }
 
-    /// The truth about a virtual machine that a call has just changed.
+    /// Returns the current document of a virtual machine that the call has just changed, without
+    /// lag.
     fn render_current(&self, seq: Seq) -> Value {
         let vm = self.engine.vms.get(seq);
         vm.map_or(Value::Null, |vm| self.render(vm, Detail::Plain))
     }
 
-    /// What of a virtual machine is asked for.
+    /// Returns the detail that `$expand` requests. Unknown values are refused with 400
+    /// `InvalidParameter`.
     fn detail(&self) -> Result<Detail, Refusal> {
         match self.request.param("$expand").map(str::to_ascii_lowercase) {
             None => Ok(Detail::Plain),
@@ -55,7 +58,11 @@ impl Context<'_> {
     }
 }
 
-/// Creates a virtual machine, or changes the existing one.
+/// Creates a virtual machine (201), or changes the existing one (200). Both begin an operation.
+///
+/// # Errors
+///
+/// 412 `PreconditionFailed`, and those of [`Engine::create_vm`] and [`Engine::replace_vm`].
 pub(super) fn put(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.vm_id();
     let body_document: VmBody = body::read(context.request)?;
@@ -72,7 +79,12 @@ pub(super) fn put(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     Ok(context.operation_response(task, StartedOperation::Document(status), &document))
 }
 
-/// `If-None-Match: *` wants nothing to be there, and `If-Match` a certain version.
+/// Checks `If-None-Match: *` (the resource must not exist) and `If-Match` (it must have this
+/// version).
+///
+/// # Errors
+///
+/// 412 `PreconditionFailed`.
 fn check_preconditions(context: &Context<'_>, existing: Option<Seq>) -> Result<(), Refusal> {
     if context.request.if_none_match.as_deref() == Some("*") && existing.is_some() {
         return Err(Refusal::precondition(
@@ -93,7 +105,7 @@ fn check_preconditions(context: &Context<'_>, existing: Option<Seq>) -> Result<(
     ))
 }
 
-/// Changes tags, size and the like.
+/// Changes tags, size and other mutable properties (200), and begins an operation.
 pub(super) fn patch(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.vm_id();
     let change: VmBody = body::read(context.request)?;
@@ -104,7 +116,7 @@ pub(super) fn patch(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     Ok(context.operation_response(task, StartedOperation::Document(200), &document))
 }
 
-/// A virtual machine as a read sees it.
+/// Returns a virtual machine as of the time that the call reads, which lags with the knobs.
 fn read_vm(context: &mut Context<'_>) -> Result<std::sync::Arc<Vm>, Refusal> {
     let id = context.vm_id();
     context.engine.check_group(&id.group)?;
@@ -114,14 +126,14 @@ fn read_vm(context: &mut Context<'_>) -> Result<std::sync::Arc<Vm>, Refusal> {
     vm.ok_or_else(|| context.engine.vm_not_found(&id))
 }
 
-/// Shows a virtual machine.
+/// Returns a virtual machine.
 pub(super) fn get(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let detail = context.detail()?;
     let vm = read_vm(context)?;
     Ok(ApiResponse::document(&context.render(&vm, detail)))
 }
 
-/// Shows how a virtual machine is.
+/// Returns the instance view of a virtual machine.
 pub(super) fn instance_view(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let vm = read_vm(context)?;
     let mut document = context.render(&vm, Detail::InstanceView);
@@ -131,7 +143,7 @@ pub(super) fn instance_view(context: &mut Context<'_>) -> Result<ApiResponse, Re
     ))
 }
 
-/// Begins to delete; what is not there is deleted.
+/// Begins to delete a virtual machine (202). A missing one is a success too (204).
 pub(super) fn delete(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     check_flag(context, "forcedeletion")?;
     let id = context.vm_id();
@@ -141,7 +153,8 @@ pub(super) fn delete(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> 
     })
 }
 
-/// Begins to start, stop, restart or deallocate.
+/// Begins to start, stop, restart or deallocate a virtual machine (202). Hibernation is refused
+/// with 400 `NotSupported`.
 pub(super) fn power(
     context: &mut Context<'_>,
     begin: impl FnOnce(&mut Engine, &Id) -> Result<u64, Refusal>,
@@ -157,21 +170,21 @@ pub(super) fn power(
     Ok(context.operation_response(task, StartedOperation::Accepted, &Value::Null))
 }
 
-/// Marks as generalized, at once.
+/// Marks a virtual machine as generalized, immediately (200).
 pub(super) fn generalize(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.vm_id();
     context.engine.generalize_vm(&id)?;
     Ok(ApiResponse::bare(200))
 }
 
-/// Has a spot machine taken back.
+/// Evicts a spot machine (204).
 pub(super) fn evict(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.vm_id();
     context.engine.evict_vm(&id)?;
     Ok(ApiResponse::bare(204))
 }
 
-/// A flag of the query must be one.
+/// Refuses a query flag that is neither `true` nor `false`, with 400 `InvalidParameter`.
 fn check_flag(context: &Context<'_>, name: &str) -> Result<(), Refusal> {
     let flag = context.request.param(name).map(str::to_ascii_lowercase);
     match flag.as_deref() {
@@ -183,13 +196,13 @@ fn check_flag(context: &Context<'_>, name: &str) -> Result<(), Refusal> {
     }
 }
 
-/// The virtual machines of a resource group.
+/// Lists the virtual machines of a resource group.
 pub(super) fn list_group(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let detail = context.detail()?;
     list(context, ListScope::Group, detail, None)
 }
 
-/// The virtual machines of a subscription, or only how they are.
+/// Lists the virtual machines of a subscription; with `statusOnly=true` only their states.
 pub(super) fn list_all(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     check_flag(context, "statusonly")?;
     let status = context.request.param("statusonly");
@@ -200,7 +213,8 @@ pub(super) fn list_all(context: &mut Context<'_>) -> Result<ApiResponse, Refusal
     list(context, ListScope::Subscription, detail, None)
 }
 
-/// The virtual machines of a subscription in one location.
+/// Lists the virtual machines of a subscription in one location. The filter is applied to each
+/// page, so a page may have fewer items than its size.
 pub(super) fn list_by_location(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let location = normalize_location(context.request.name(1));
     list(
@@ -211,6 +225,7 @@ pub(super) fn list_by_location(context: &mut Context<'_>) -> Result<ApiResponse,
     )
 }
 
+/// Returns one page of virtual machines.
 fn list(
     context: &mut Context<'_>,
     list_scope: ListScope,

@@ -1,4 +1,7 @@
 //! The interfaces of a virtual machine: existing ones, and those created with it.
+//!
+//! All of them are checked before the first one is created, so that a refused creation allocates no
+//! address.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +27,13 @@ use crate::{
 };
 
 impl Engine {
-    /// The interfaces that a virtual machine is to have.
+    /// Plans the interfaces of a virtual machine, the primary one first.
+    ///
+    /// # Errors
+    ///
+    /// 400 `InvalidParameter` for no interfaces, both kinds or a repeated one; 400
+    /// `VirtualMachineMustHaveOneNetworkInterfaceAsPrimary` for several without exactly one
+    /// primary; the refusals of each interface.
     pub(super) fn nic_plans(
         &self,
         vm: &Id,
@@ -77,6 +86,12 @@ impl Engine {
         Ok(plans.into_iter().map(|(_, plan)| plan).collect())
     }
 
+    /// Checks an existing interface, and returns it with its delete option.
+    ///
+    /// # Errors
+    ///
+    /// 400 `InvalidResourceReference` if it does not exist or is in another location, 400
+    /// `NicInUse`, 400 `NicReservedForAnotherVm`, 409 `Conflict` while it is being deleted.
     fn nic_to_attach(
         &self,
         vm: &Id,
@@ -101,6 +116,8 @@ impl Engine {
         Ok((seq, delete.unwrap_or_default()))
     }
 
+    /// Checks an interface that is created with its virtual machine: name, addresses, subnets,
+    /// security group, and the SKU of public addresses.
     fn check_configuration(
         &self,
         configuration: &NicConfiguration,
@@ -131,7 +148,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Refuses what a subnet has not enough addresses for.
+    /// Refuses interfaces that a subnet does not have enough addresses for, with 400
+    /// `SubnetIsFull`.
     pub(super) fn check_room(&mut self, plans: &[NicPlan]) -> Result<(), Refusal> {
         let mut needed: BTreeMap<String, u64> = BTreeMap::new();
         for plan in plans {
@@ -152,7 +170,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes or finds the interfaces of a new virtual machine, which were all checked to be had.
+    /// Creates or attaches the planned interfaces of a new virtual machine.
     pub(super) fn attach_nics(
         &mut self,
         vm: &Id,
@@ -184,6 +202,7 @@ impl Engine {
         Ok(attached)
     }
 
+    /// Creates an interface, with its addresses, from the document of a virtual machine.
     fn create_configured_nic(
         &mut self,
         vm: &Id,
@@ -208,6 +227,7 @@ impl Engine {
         }))
     }
 
+    /// Allocates an address of a new interface, and creates its public address if it has one.
     fn create_address(
         &mut self,
         vm: &Id,
@@ -235,6 +255,7 @@ impl Engine {
         })
     }
 
+    /// Creates a public address from the document of a virtual machine.
     fn create_configured_ip(
         &mut self,
         vm: &Id,

@@ -1,4 +1,7 @@
 //! Checks the document of a virtual machine, before anything is looked up.
+//!
+//! Owns the rules that need only the document: names, the administrator, Base64 data, priority and
+//! zones. Rules that need the catalog or the state are in `plan`.
 
 use std::sync::Arc;
 
@@ -10,28 +13,31 @@ use crate::azure::{
     wire::vm_body::{OsProfile, VmBody},
 };
 
-/// The most bytes of custom data.
+/// The maximum number of bytes of custom data, after decoding.
 const MAX_CUSTOM_DATA: usize = 65_535;
 
-/// The longest name of a virtual machine, and of a computer that runs Linux.
+/// The maximum length of the name of a virtual machine, and of a Linux host name.
 const MAX_NAME_LENGTH: usize = 64;
 
-/// The longest name of a computer that runs Windows.
+/// The maximum length of a Windows host name.
 const MAX_WINDOWS_NAME_LENGTH: usize = 15;
 
-/// The longest name of a disk, which Azure makes longer than its virtual machine's.
+/// The maximum length of the name of a disk. It is larger, because the default name of an OS disk
+/// extends the name of its virtual machine.
 const MAX_DISK_NAME_LENGTH: usize = 80;
 
-/// Refuses names that no virtual machine can have.
+/// Refuses an invalid name of a virtual machine, with 400 `InvalidParameter`.
 pub(super) fn check_name(name: &str) -> Result<(), Refusal> {
     check_name_format(name, MAX_NAME_LENGTH, "vmName")
 }
 
-/// Refuses names that no disk can have.
+/// Refuses an invalid name of a disk, with 400 `InvalidParameter`.
 pub(super) fn check_disk_name(name: &str) -> Result<(), Refusal> {
     check_name_format(name, MAX_DISK_NAME_LENGTH, "disk.name")
 }
 
+/// Refuses a name with 400 `InvalidParameter` unless it starts with a letter or digit, ends with
+/// one or an underscore, and has at most `max_length` characters of `A-Z a-z 0-9 . _ -`.
 fn check_name_format(name: &str, max_length: usize, target: &str) -> Result<(), Refusal> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let valid_start = name.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -47,7 +53,12 @@ fn check_name_format(name: &str, max_length: usize, target: &str) -> Result<(), 
     Err(Refusal::invalid(target, message))
 }
 
-/// Refuses a user nobody can log in as. Azure wants a key or a password, whether it is used or not.
+/// Checks the administrator: a name that is allowed, and a password or an SSH key. Windows always
+/// needs a password.
+///
+/// # Errors
+///
+/// 400 `InvalidParameter` with the property as `target`.
 pub(super) fn check_user(profile: Option<&OsProfile>, name: &str, os: &str) -> Result<(), Refusal> {
     let profile = profile.ok_or_else(|| Refusal::missing("osProfile"))?;
     let windows = os.eq_ignore_ascii_case("windows");
@@ -78,6 +89,8 @@ pub(super) fn check_user(profile: Option<&OsProfile>, name: &str, os: &str) -> R
     }
 }
 
+/// Refuses a host name that is too long, entirely numeric, or has special characters, with 400
+/// `InvalidParameter`.
 fn check_computer_name(name: &str, windows: bool) -> Result<(), Refusal> {
     let max_length = if windows {
         MAX_WINDOWS_NAME_LENGTH
@@ -96,7 +109,11 @@ fn check_computer_name(name: &str, windows: bool) -> Result<(), Refusal> {
     Err(Refusal::invalid("computerName", message))
 }
 
-/// The bytes of custom data.
+/// Decodes the custom data.
+///
+/// # Errors
+///
+/// 400 `InvalidParameter` if it is not Base64, or longer than 65,535 bytes.
 pub(super) fn custom_data(profile: Option<&OsProfile>) -> Result<Option<Arc<[u8]>>, Refusal> {
     let Some(text) = profile.and_then(|profile| profile.custom_data.as_deref()) else {
         return Ok(None);
@@ -112,7 +129,12 @@ pub(super) fn custom_data(profile: Option<&OsProfile>) -> Result<Option<Arc<[u8]
     }
 }
 
-/// Refuses what is kept and told again, but is nothing that Azure would keep.
+/// Checks properties that are stored and returned unchanged: user data, the type of the identity,
+/// and disks.
+///
+/// # Errors
+///
+/// 400 `InvalidParameter`, or 400 `NotSupported` for the write accelerator.
 pub(super) fn check_stored(body: &VmBody) -> Result<(), Refusal> {
     let properties = &body.properties;
     let data = properties.user_data.as_deref();
@@ -143,7 +165,11 @@ pub(super) fn check_stored(body: &VmBody) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// How a virtual machine is to be paid for.
+/// Returns whether the document requests a regular or a spot machine.
+///
+/// # Errors
+///
+/// 400 `InvalidParameter` for an unknown priority, or an eviction policy of a regular machine.
 pub(super) fn market(body: &VmBody) -> Result<Market, Refusal> {
     match body.properties.priority.as_deref() {
         None | Some("Regular") if body.properties.eviction_policy.is_some() => {
@@ -159,7 +185,8 @@ pub(super) fn market(body: &VmBody) -> Result<Market, Refusal> {
     }
 }
 
-/// The one zone of a virtual machine, if it has one.
+/// Returns the availability zone, if there is one. More than one is refused with 400
+/// `InvalidParameter`.
 pub(super) fn zone(body: &VmBody) -> Result<Option<String>, Refusal> {
     match body.zones.as_deref() {
         None | Some([]) => Ok(None),

@@ -1,10 +1,15 @@
 //! What happens at the end of an operation.
 //!
 //! ```text
-//! Creating ──► Succeeded, running          powerOff   ──► stopped, still allocated
-//!    └── fails ──► Failed, with its name,  deallocate ──► deallocated
-//!                  interface and disk      delete     ──► gone, with what goes with it
+//! create     ──► Succeeded, running
+//!    └ fails ──► Failed; keeps its name, interface and disk; the interface is reserved for it
+//! powerOff   ──► stopped, still allocated
+//! deallocate ──► deallocated, without its machine and its dynamic public address
+//! delete     ──► removed, with every resource whose delete option is Delete
 //! ```
+//!
+//! A failed change of power restores the previous power state; a failed deletion keeps the virtual
+//! machine as `Failed`.
 
 use super::{
     Engine,
@@ -61,7 +66,8 @@ impl Engine {
         }
     }
 
-    /// The states after an operation on a virtual machine.
+    /// Sets the provisioning state after an operation on a virtual machine: `Succeeded`, or
+    /// `Failed` with the failure. `change` is applied in the same version.
     fn finish(&mut self, seq: Seq, failure: Option<Failure>, change: impl FnOnce(&mut Vm)) {
         self.edit_vm(seq, |vm| {
             vm.provisioning = match failure {
@@ -73,6 +79,11 @@ impl Engine {
         });
     }
 
+    /// Ends a creation: the virtual machine boots, or it stays as `Failed`.
+    ///
+    /// A failed creation releases the machine and reserves the interfaces for this virtual machine.
+    /// After a failure of the guest (`OSProvisioning…`, `VMExtension…`) the machine runs
+    /// nevertheless.
     fn finish_creation(&mut self, seq: Seq, failure: Option<Failure>) {
         let Some(failure) = failure else {
             return self.boot(seq);
@@ -93,7 +104,8 @@ impl Engine {
         self.finish(seq, Some(failure), |_| {});
     }
 
-    /// A machine runs.
+    /// Boots a virtual machine: it has a machine, its public addresses are allocated, and its boot
+    /// count grows.
     pub(super) fn boot(&mut self, seq: Seq) {
         let Some(nics) = self.vms.get(seq).map(|vm| vm.nics.clone()) else {
             return;
@@ -107,7 +119,8 @@ impl Engine {
         self.log(seq, "booted");
     }
 
-    /// A change of power has failed: all is as it was.
+    /// Ends a failed change of power: restores the previous power state. A virtual machine that was
+    /// deallocated releases the machine that the start had reserved.
     fn restore_power(&mut self, seq: Seq, failure: Option<Failure>) {
         // What had a machine keeps it; what had none gives back what it got.
         let previous_power = self.vms.get(seq).and_then(|vm| vm.previous_power);
@@ -117,7 +130,7 @@ impl Engine {
         self.finish(seq, failure, |vm| vm.power = vm.previous_power);
     }
 
-    /// A machine is deallocated: it is given back, with the addresses that it had only for now.
+    /// Ends a deallocation: releases the machine and the dynamic public addresses.
     pub(super) fn finish_deallocation(&mut self, seq: Seq) {
         let Some(nics) = self.vms.get(seq).map(|vm| vm.nics.clone()) else {
             return;
@@ -128,7 +141,8 @@ impl Engine {
         self.log(seq, "deallocated");
     }
 
-    /// A virtual machine is gone: what goes with it goes, the rest is left behind, unattached.
+    /// Removes a virtual machine. Its disks and interfaces are deleted or detached, as their delete
+    /// options say.
     pub(super) fn remove_vm(&mut self, seq: Seq) {
         self.release(seq);
         let Some(vm) = self.vms.get(seq).cloned() else {
@@ -160,7 +174,7 @@ impl Engine {
         self.vms.remove(seq, now, window);
     }
 
-    /// The disks that a change took from a virtual machine are free.
+    /// Detaches the disks that the update in progress removed from a virtual machine.
     fn detach_disks(&mut self, seq: Seq) {
         let Some(vm) = self
             .vms
@@ -180,7 +194,7 @@ impl Engine {
         self.edit_vm(seq, |vm| vm.detaching_disks.clear());
     }
 
-    /// Whether something is being deleted.
+    /// Whether a disk, image, interface or public address is being deleted.
     fn is_deleting(&self, kind: Kind, seq: Seq) -> bool {
         let state = match kind {
             Kind::Nic => self.nics.get(seq).map(|it| it.provisioning),
@@ -192,6 +206,7 @@ impl Engine {
         state == Some(Provisioning::Deleting)
     }
 
+    /// Sets the provisioning state of a disk, image, interface or public address.
     fn set_provisioning(&mut self, kind: Kind, seq: Seq, state: Provisioning) {
         match kind {
             Kind::Nic => self.edit_nic(seq, |it| it.provisioning = state),
@@ -202,6 +217,7 @@ impl Engine {
         }
     }
 
+    /// Removes a resource at the end of its deletion.
     fn remove(&mut self, kind: Kind, seq: Seq) {
         let (now, window) = (self.now(), self.core.knobs.lag.reads);
         match kind {
@@ -214,7 +230,8 @@ impl Engine {
     }
 }
 
-/// Whether a creation that fails so leaves a machine that runs: the guest did not report in time.
+/// Whether a creation that failed with this code leaves a running machine: the machine was
+/// allocated, and only the guest did not report in time.
 fn leaves_machine_running(code: &str) -> bool {
     code.starts_with("OSProvisioning") || code.starts_with("VMExtension")
 }

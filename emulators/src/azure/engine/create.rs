@@ -1,4 +1,8 @@
 //! Creates a virtual machine with its disks and interfaces.
+//!
+//! Everything is checked before anything is created, so a refused call leaves no disk and no
+//! address behind. The one exception is Azure's: interfaces of a creation that fails for capacity
+//! or quota are reserved for that virtual machine.
 
 use std::sync::Arc;
 
@@ -19,6 +23,15 @@ use crate::{
 
 impl Engine {
     /// Begins to create a virtual machine, and returns its operation.
+    ///
+    /// The record, its interfaces and its disks exist immediately, with the provisioning state
+    /// `Creating`; the machine runs after [`boot`](crate::azure::Timing). `external` marks the
+    /// creation of an external actor.
+    ///
+    /// # Errors
+    ///
+    /// Every refusal of the checks in `plan`; 409 `OperationNotAllowed` for quota and 409
+    /// `SkuNotAvailable` for capacity, if the knobs check them immediately.
     pub(crate) fn create_vm(
         &mut self,
         id: &Id,
@@ -59,7 +72,8 @@ impl Engine {
         ))
     }
 
-    /// Retries a failed creation, and returns its operation.
+    /// Retries a failed creation, and returns its operation. The virtual machine keeps its GUID,
+    /// disks and interfaces, and gets new tags.
     pub(super) fn retry_creation(&mut self, seq: Seq, vm: &Vm, tags: Tags) -> u64 {
         let zone = vm.zone.as_deref().unwrap_or_default();
         let late_failure = self.late_failure(&vm.size, zone);
@@ -79,14 +93,14 @@ impl Engine {
         )
     }
 
-    /// Why a creation is going to fail, because a knob says so.
+    /// Returns the failure that [`late_failures`](crate::azure::Knobs) plans for a size and zone.
     fn late_failure(&self, size: &str, zone: &str) -> Option<Failure> {
         let mut rules = self.core.knobs.late_failures.iter();
         let rule = rules.find(|rule| rule.matches(size, zone))?;
         Some(Failure::new(&rule.code, &rule.message))
     }
 
-    /// Makes the record and all that belongs to it.
+    /// Creates the record of a virtual machine, and creates or attaches its interfaces and disks.
     fn insert_vm(
         &mut self,
         id: &Id,
@@ -144,7 +158,7 @@ impl Engine {
     }
 }
 
-/// The interfaces of an order that are there already.
+/// Returns the interfaces of a plan that exist already.
 fn existing_nics(plans: &[NicPlan]) -> Vec<Seq> {
     let existing = |plan: &NicPlan| match plan {
         NicPlan::Existing(seq, _) => Some(*seq),

@@ -1,4 +1,4 @@
-//! Managed disks: created with a virtual machine or alone, attached, left behind, deleted.
+//! Managed disks: created with a virtual machine or alone, attached, detached, deleted.
 
 use std::time::Duration;
 
@@ -23,24 +23,34 @@ use crate::{
 /// A managed disk.
 #[derive(Clone, Debug)]
 pub(crate) struct Disk {
+    /// The resource id.
     pub(crate) id: Id,
+    /// The location.
     pub(crate) location: String,
+    /// The availability zone, which is that of its virtual machine.
     pub(crate) zone: Option<String>,
+    /// The tags. Disks that are created with a virtual machine have none.
     pub(crate) tags: Tags,
+    /// The GUID, `uniqueId` in documents.
     pub(crate) guid: String,
+    /// The SKU, for example `Standard_LRS`.
     pub(crate) sku: String,
+    /// The size in GiB.
     pub(crate) gib: u32,
-    /// Of a system's disk.
+    /// The operating system, of an OS disk.
     pub(crate) os_type: Option<String>,
+    /// The virtual machine that it is attached to.
     pub(crate) attached: Option<Id>,
-    /// It is on its way from its virtual machine.
+    /// Whether it is being detached. It cannot be attached elsewhere until then.
     pub(crate) detaching: bool,
+    /// When it was created.
     pub(crate) created: Duration,
+    /// The provisioning state.
     pub(crate) provisioning: Provisioning,
 }
 
 impl Engine {
-    /// Creates or attaches the disks of a virtual machine.
+    /// Creates or attaches the planned disks of a virtual machine.
     pub(super) fn attach_disks(
         &mut self,
         vm: &Id,
@@ -64,6 +74,7 @@ impl Engine {
         attached_disks
     }
 
+    /// Creates the record of a disk that is not attached.
     pub(super) fn create_disk(
         &mut self,
         plan: &DiskPlan,
@@ -90,7 +101,13 @@ impl Engine {
         seq
     }
 
-    /// Creates or changes a separate disk, and returns the operation.
+    /// Creates an empty disk, or changes tags and size of an existing one. Returns the operation,
+    /// and whether the disk is new.
+    ///
+    /// # Errors
+    ///
+    /// 400 `InvalidParameter` for a smaller size or another create option than `Empty`, 400
+    /// `NotSupported` for an OS type, 409 `Conflict` while it is being deleted.
     pub(crate) fn put_disk(&mut self, id: &Id, body: &DiskBody) -> Result<(u64, bool), Refusal> {
         self.check_group(&id.group)?;
         let location = self.location(body.location.as_deref())?;
@@ -132,6 +149,10 @@ impl Engine {
     }
 
     /// Begins to delete a disk; `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// 404 `ResourceGroupNotFound`; 409 `OperationNotAllowed` while it is attached.
     pub(crate) fn delete_disk(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
         self.check_group(&id.group)?;
         let Some((seq, disk)) = self.disks.find(id) else {
@@ -150,17 +171,20 @@ impl Engine {
         )))
     }
 
+    /// Removes a disk at the end of its deletion.
     pub(super) fn remove_disk(&mut self, seq: Seq) {
         let (now, window) = (self.now(), self.core.knobs.lag.reads);
         self.disks.remove(seq, now, window);
     }
 
+    /// Changes a disk, and keeps the old version for stale reads.
     pub(super) fn edit_disk(&mut self, seq: Seq, change: impl FnOnce(&mut Disk)) {
         let (now, window) = (self.now(), self.core.knobs.lag.reads);
         self.disks.edit(seq, now, window, change);
     }
 
-    /// What Azure calls the state of a disk.
+    /// Returns `diskState`: `Unattached`, `Attached`, or `Reserved` if its virtual machine is
+    /// deallocated.
     pub(crate) fn disk_state(&self, disk: &Disk) -> &'static str {
         let vm = disk.attached.as_ref().and_then(|vm| self.vms.find(vm));
         match vm {

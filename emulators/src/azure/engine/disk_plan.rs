@@ -1,4 +1,4 @@
-//! The disks of a new virtual machine, looked up and checked before any is created.
+//! The disks of a virtual machine, looked up and checked before any is created.
 
 use std::collections::BTreeSet;
 
@@ -19,23 +19,36 @@ use crate::{
     cloud::index::Seq,
 };
 
-/// The largest disk.
+/// The maximum size of a disk in GiB.
 const MAX_GIB: u32 = 65_536;
 
-/// A disk to make or to attach.
+/// A disk to create or to attach.
 #[derive(Clone, Debug)]
 pub(super) struct DiskPlan {
+    /// The id of the disk.
     pub(super) id: Id,
-    /// It is there already.
+    /// The disk to attach; `None` creates a disk.
     pub(super) existing: Option<Seq>,
+    /// The logical unit number of a data disk.
     pub(super) lun: Option<u32>,
+    /// The size in GiB.
     pub(super) gib: u32,
+    /// The SKU.
     pub(super) sku: String,
+    /// The operating system, of an OS disk.
     pub(super) os_type: Option<String>,
+    /// What happens to the disk when its virtual machine is deleted.
     pub(super) delete: DeleteOption,
 }
 
 impl Engine {
+    /// Plans the OS disk. The default name is the machine's name, `_OsDisk_1_` and 32 random hex
+    /// digits; the default size is the image's.
+    ///
+    /// # Errors
+    ///
+    /// 400 `InvalidParameter` for another create option than `FromImage`, or a size below the
+    /// image's; 409 `ConflictingUserInput` if a disk with the name exists.
     pub(super) fn os_disk(
         &mut self,
         vm: &Id,
@@ -76,7 +89,12 @@ impl Engine {
         Ok(plan)
     }
 
-    /// A further disk, new or there.
+    /// Plans a data disk: a new one (`Empty`) or an existing one (`Attach`).
+    ///
+    /// # Errors
+    ///
+    /// 400 `InvalidParameter` without a lun below 64, a size or a known create option; the refusals
+    /// of a new or an attached disk.
     pub(super) fn data_disk(&self, vm: &Id, disk: &VmDisk) -> Result<DiskPlan, Refusal> {
         let lun = disk.lun.filter(|lun| *lun < 64);
         let lun = lun.ok_or_else(|| Refusal::missing("dataDisk.lun"))?;
@@ -109,7 +127,7 @@ impl Engine {
         Ok(plan)
     }
 
-    /// A disk that is made by itself.
+    /// Plans a disk that is created without a virtual machine.
     pub(super) fn standalone_disk(
         &self,
         id: &Id,
@@ -129,6 +147,12 @@ impl Engine {
         Ok(plan)
     }
 
+    /// Checks size and name of a new disk.
+    ///
+    /// # Errors
+    ///
+    /// 400 `InvalidParameter` for a size out of range or an invalid name; 409
+    /// `ConflictingUserInput` if a disk with the name exists.
     fn check_new_disk(&self, plan: &DiskPlan) -> Result<(), Refusal> {
         if plan.gib == 0 || plan.gib > MAX_GIB {
             let message = format!("The disk size {} GB is out of range.", plan.gib);
@@ -145,6 +169,12 @@ impl Engine {
         Err(Refusal::new(409, "ConflictingUserInput", message))
     }
 
+    /// Plans to attach an existing disk.
+    ///
+    /// # Errors
+    ///
+    /// 404 `ResourceNotFound`; 409 `AttachDiskWhileBeingDetached`; 409 `Conflict` if the disk is
+    /// being deleted or attached to another virtual machine.
     fn disk_to_attach(
         &self,
         vm: &Id,
@@ -184,7 +214,8 @@ impl Engine {
     }
 }
 
-/// A kind of managed disks.
+/// Returns the SKU of a disk, by default `Standard_LRS`. Unknown ones are refused with 400
+/// `InvalidParameter`.
 fn sku(requested: Option<String>) -> Result<String, Refusal> {
     const KNOWN: [&str; 7] = [
         "Standard_LRS",
@@ -204,7 +235,8 @@ fn sku(requested: Option<String>) -> Result<String, Refusal> {
     Err(Refusal::invalid("storageAccountType", message))
 }
 
-/// Refuses disks of one virtual machine that have the same name or the same number.
+/// Refuses disks of one virtual machine that have the same name or the same lun, with 400
+/// `InvalidParameter`.
 pub(super) fn check_distinct<'a>(
     disks: impl Iterator<Item = (&'a Id, Option<u32>)>,
 ) -> Result<(), Refusal> {

@@ -1,4 +1,4 @@
-//! Images: created from a generalized virtual machine, or from a disk.
+//! Managed images: created from a generalized virtual machine, or from a disk.
 
 use super::{
     Engine,
@@ -19,23 +19,34 @@ use crate::{
 /// A managed image.
 #[derive(Clone, Debug)]
 pub(crate) struct Image {
+    /// The resource id.
     pub(crate) id: Id,
+    /// The location.
     pub(crate) location: String,
+    /// The tags.
     pub(crate) tags: Tags,
-    /// The virtual machine that it was made of.
+    /// The virtual machine that it was created from.
     pub(crate) source: Option<Id>,
+    /// The OS disk that it was created from.
     pub(crate) disk: Option<Id>,
+    /// `Linux` or `Windows`.
     pub(crate) os_type: String,
+    /// `Generalized` or `Specialized`.
     pub(crate) os_state: String,
+    /// The size of its OS disk in GiB.
     pub(crate) gib: u32,
+    /// The SKU of its OS disk.
     pub(crate) sku: String,
+    /// `x64` or `Arm64`, from the source.
     pub(crate) architecture: String,
+    /// The generation that the document requested.
     pub(crate) generation: Option<String>,
+    /// The provisioning state.
     pub(crate) provisioning: Provisioning,
 }
 
 impl Image {
-    /// What a virtual machine is made of that is made of it.
+    /// Returns what a virtual machine that is created from this image remembers of it.
     pub(super) fn to_image_used(&self) -> ImageUsed {
         ImageUsed {
             os_type: self.os_type.clone(),
@@ -48,7 +59,14 @@ impl Image {
 }
 
 impl Engine {
-    /// Creates an image, or changes the tags of an existing one, and returns the operation.
+    /// Creates an image, or changes the tags of an existing one. Returns the operation, and whether
+    /// the image is new. A creation takes [`image`](crate::azure::Timing).
+    ///
+    /// # Errors
+    ///
+    /// 400 `InvalidParameter` unless there is exactly one source, 400 `NotSupported` for data disks
+    /// and zone resilience, 409 `OperationNotAllowed` for a virtual machine that is not
+    /// generalized, 409 `Conflict` while the image is being deleted.
     pub(crate) fn put_image(&mut self, id: &Id, body: &ImageBody) -> Result<(u64, bool), Refusal> {
         self.check_group(&id.group)?;
         let location = self.location(body.location.as_deref())?;
@@ -87,6 +105,7 @@ impl Engine {
         Ok((task, true))
     }
 
+    /// Plans an image of a generalized virtual machine. Only its OS disk is copied.
     fn image_from_vm(&self, id: &Id, path: &str) -> Result<Image, Refusal> {
         let vm = Id::read(Kind::VirtualMachine, path)?;
         let found = self.vms.find(&vm);
@@ -117,6 +136,7 @@ impl Engine {
         })
     }
 
+    /// Plans an image of a disk, attached or not.
     fn image_from_disk(&self, id: &Id, wanted: &ImageDisk) -> Result<Image, Refusal> {
         let path = wanted.managed_disk.as_ref().map(|disk| disk.id.as_str());
         let path = path.ok_or_else(|| Refusal::missing("osDisk.managedDisk"))?;
@@ -148,7 +168,12 @@ impl Engine {
         })
     }
 
-    /// Begins to delete an image; `None` if it does not exist.
+    /// Begins to delete an image; `None` if it does not exist. Machines that were created from it
+    /// stay.
+    ///
+    /// # Errors
+    ///
+    /// 404 `ResourceGroupNotFound`.
     pub(crate) fn delete_image(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
         self.check_group(&id.group)?;
         let Some((seq, image)) = self.images.find(id) else {
@@ -163,6 +188,7 @@ impl Engine {
         )))
     }
 
+    /// Changes an image, and keeps the old version for stale reads.
     pub(super) fn edit_image(&mut self, seq: Seq, change: impl FnOnce(&mut Image)) {
         let (now, window) = (self.now(), self.core.knobs.lag.reads);
         self.images.edit(seq, now, window, change);

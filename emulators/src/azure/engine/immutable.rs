@@ -1,7 +1,8 @@
 //! The properties of a virtual machine that never change.
 //!
-//! A document that would change it is refused; what a document leaves out stays, and what it
-//! repeats is no change.
+//! A document that would change one is refused with 409 `PropertyChangeNotAllowed` and the property
+//! as `target`. An omitted property stays as it is, and a repeated one is no change, so a client
+//! can send back the document that it has read.
 
 use super::{Engine, vm::Vm};
 use crate::azure::{
@@ -14,7 +15,12 @@ use crate::azure::{
 };
 
 impl Engine {
-    /// Refuses a document that would change what never changes.
+    /// Refuses a document that would change an immutable property.
+    ///
+    /// # Errors
+    ///
+    /// 409 `InvalidResourceLocation` for another location; 409 `PropertyChangeNotAllowed` for every
+    /// other property.
     pub(super) fn check_immutable(&self, vm: &Vm, body: &VmBody) -> Result<(), Refusal> {
         let properties = &body.properties;
         if let Some(location) = &body.location {
@@ -36,7 +42,7 @@ impl Engine {
         check_network(vm, properties.network_profile.as_ref())
     }
 
-    /// Refuses another system's disk, or the same with another size or of another kind.
+    /// Refuses another OS disk, and another size or SKU of the OS disk.
     fn check_os_disk(&self, vm: &Vm, wanted: Option<&VmDisk>) -> Result<(), Refusal> {
         let Some(wanted) = wanted else { return Ok(()) };
         let Some(own) = vm.os_disk() else {
@@ -64,7 +70,7 @@ impl Engine {
     }
 }
 
-/// Refuses to change what has no part of its own.
+/// Refuses changes of zones, priority, eviction policy, profiles and plan.
 fn check_rest(vm: &Vm, body: &VmBody) -> Result<(), Refusal> {
     let (properties, before) = (&body.properties, &vm.body.properties);
     let zones = body.zones.as_ref();
@@ -117,6 +123,7 @@ fn check_rest(vm: &Vm, body: &VmBody) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Refuses another image. Only the names or the id of the image count, not its exact version.
 fn check_storage(vm: &Vm, storage: Option<&StorageProfile>) -> Result<(), Refusal> {
     let Some(storage) = storage else {
         return Ok(());
@@ -136,6 +143,8 @@ fn check_storage(vm: &Vm, storage: Option<&StorageProfile>) -> Result<(), Refusa
     Ok(())
 }
 
+/// Refuses another computer name, administrator, custom data or other SSH keys. A password is
+/// ignored, because the engine does not keep it.
 fn check_os_profile(
     before: Option<&OsProfile>,
     after: Option<&OsProfile>,
@@ -177,6 +186,7 @@ fn check_os_profile(
     Ok(())
 }
 
+/// Refuses other interfaces. Their order does not matter.
 fn check_network(vm: &Vm, network: Option<&NetworkProfile>) -> Result<(), Refusal> {
     let Some(network) = network else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Invariants that hold after every call. For tests only.
+//! Invariants that hold after every call. Compiled for tests only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +13,8 @@ impl Engine {
         self.check_tasks();
     }
 
+    /// Checks that capacity and quota count exactly the machines that exist, and that the power
+    /// state and the allocation agree.
     fn check_machines(&self) {
         let (mut allocated, mut existing) = (BTreeMap::new(), BTreeMap::new());
         for (_, vm) in self.vms.iter() {
@@ -41,6 +43,7 @@ impl Engine {
         assert_eq!(counted, existing);
     }
 
+    /// Checks that machines, interfaces and disks refer to each other in both directions.
     fn check_attachments(&self) {
         for (_, vm) in self.vms.iter() {
             for nic in &vm.nics {
@@ -65,6 +68,7 @@ impl Engine {
         }
     }
 
+    /// Checks that no address is used twice, and that every static public address has an address.
     fn check_addresses(&self) {
         let (mut private, mut public) = (BTreeSet::new(), BTreeSet::new());
         for (_, nic) in self.nics.iter() {
@@ -83,6 +87,7 @@ impl Engine {
         }
     }
 
+    /// Checks that a virtual machine's operation is in progress and about that machine.
     fn check_tasks(&self) {
         assert_eq!(self.tasks.len(), self.task_ids.len());
         for (seq, vm) in self.vms.iter() {

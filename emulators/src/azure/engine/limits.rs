@@ -1,4 +1,12 @@
 //! Capacity and quota: how many machines there are, and how many a subscription may use.
+//!
+//! Capacity counts allocated machines; quota counts all existing ones, allocated or not. The knobs
+//! decide whether a violation is refused immediately or fails the operation.
+//!
+//! | limit | immediately | in the operation |
+//! | --- | --- | --- |
+//! | quota | 409 `OperationNotAllowed` (default) | `OperationNotAllowed` |
+//! | capacity | 409 `SkuNotAvailable` | `AllocationFailed` and its variants (default) |
 
 use super::Engine;
 use crate::{
@@ -10,17 +18,26 @@ use crate::{
     cloud::fault::Failure,
 };
 
-/// What a new or a larger machine is.
+/// A new or resized virtual machine, as the limits see it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestedVm<'a> {
+    /// The size.
     pub(super) size: &'a SizeSpec,
+    /// The location.
     pub(super) location: &'a str,
+    /// The availability zone.
     pub(super) zone: Option<&'a str>,
+    /// Regular or spot.
     pub(super) market: Market,
 }
 
 impl Engine {
-    /// Why a machine can not be had: refused at once, or going to fail in its operation.
+    /// Checks quota, then capacity. Returns the failure of the operation if the knobs report the
+    /// problem there.
+    ///
+    /// # Errors
+    ///
+    /// The refusal, if the knobs report the problem immediately.
     pub(super) fn limits(&self, wanted: RequestedVm<'_>) -> Result<Option<Failure>, Refusal> {
         if let Some(message) = self.quota_violation(wanted) {
             match self.core.knobs.quota_check {
@@ -42,20 +59,22 @@ impl Engine {
         }
     }
 
-    /// Refuses what a quota does not allow, whenever that is found.
+    /// Refuses a machine that exceeds a quota with 409 `OperationNotAllowed`, whatever the knobs
+    /// say.
     pub(super) fn quota(&self, wanted: RequestedVm<'_>) -> Result<(), Refusal> {
         self.quota_violation(wanted)
             .map_or(Ok(()), |message| Err(Refusal::not_allowed(message)))
     }
 
-    /// Whether there is a machine left.
+    /// Whether there is a free machine.
     pub(super) fn has_capacity(&self, wanted: RequestedVm<'_>) -> bool {
         let zone = wanted.zone.unwrap_or_default().to_owned();
         let kind = (wanted.size.name.clone(), zone, wanted.market);
         self.core.usage.free(&self.core.knobs.capacity, &kind) > 0
     }
 
-    /// The words about the first quota that a machine would exceed.
+    /// Returns the message for the first quota that a machine would exceed: the number of machines,
+    /// then vCPUs of the spot market, or of the family and of the location.
     fn quota_violation(&self, wanted: RequestedVm<'_>) -> Option<String> {
         let more = u64::from(wanted.size.cores);
         let place = wanted.location;
@@ -76,6 +95,7 @@ impl Engine {
         }
     }
 
+    /// Returns the message for the first quota of regular machines that would be exceeded.
     fn regular_quota_violation(&self, wanted: RequestedVm<'_>, more: u64) -> Option<String> {
         let (place, family) = (wanted.location, &wanted.size.family);
         if let Some(limit) = self.core.knobs.family_quota.get(family).copied() {
@@ -95,7 +115,7 @@ impl Engine {
         (used + more > limit).then(|| quota_text("Total Regional Cores", place, limit, used, more))
     }
 
-    /// How many virtual machines a location has.
+    /// Returns how many virtual machines exist in a location.
     pub(crate) fn vms_in(&self, location: &str) -> u64 {
         let existing = self.existing.get(location);
         existing.map_or(0, |machines| {
@@ -103,7 +123,7 @@ impl Engine {
         })
     }
 
-    /// How many cores of a family a location has.
+    /// Returns how many vCPUs of regular machines of a family exist in a location.
     pub(crate) fn cores_of_family(&self, location: &str, family: &str) -> u64 {
         self.cores_of(location, |size, market| {
             let mut sizes = self.core.knobs.sizes.iter();
@@ -112,13 +132,15 @@ impl Engine {
         })
     }
 
-    /// How many cores of a market a location has.
+    /// Returns how many vCPUs of a market exist in a location.
     pub(crate) fn cores_in(&self, location: &str, counted: Market) -> u64 {
         self.cores_of(location, |_, market| market == counted)
     }
 }
 
-/// The words for a machine that is missing, by how narrow the wish is.
+/// Returns the failure for missing capacity. The code depends on the request: `AllocationFailed`,
+/// `ZonalAllocationFailed`, `OverconstrainedAllocationRequest` (spot) or
+/// `OverconstrainedZonalAllocationRequest` (spot in a zone).
 pub(super) fn allocation_failure(wanted: RequestedVm<'_>) -> Failure {
     let code = match (wanted.zone, wanted.market) {
         (None, Market::OnDemand) => "AllocationFailed",
@@ -137,7 +159,8 @@ pub(super) fn allocation_failure(wanted: RequestedVm<'_>) -> Failure {
     Failure::new(code, message)
 }
 
-/// The words for a quota, in which clients look for the kind and the numbers.
+/// Returns the message for an exceeded quota. Clients parse the kind of quota and the numbers from
+/// it.
 pub(crate) fn quota_text(kind: &str, place: &str, limit: u64, used: u64, more: u64) -> String {
     format!(
         "Operation could not be completed as it results in exceeding approved {kind} quota. Additional details - \

@@ -1,12 +1,16 @@
-//! The engine of the emulated subscriptions: virtual machines, their resources, operations, time.
+//! The engine of the emulated subscriptions: virtual machines, their resources, operations, and
+//! time.
 //!
-//! Owns the true state. Everything here is synchronous; the wire handles requests, faults and lost
-//! responses. Operations end as events in a queue. The next call processes those that are due, so
-//! nothing runs in the background, and the cost of a call does not grow with the fleet.
+//! Owns the true state. It must never wait, spawn or look at HTTP: everything here is synchronous,
+//! and the wire handles requests, faults and lost responses. A call changes the state immediately
+//! where Azure does, and begins an operation for the rest. The end of an operation is an event in a
+//! queue; the next call processes the events that are due. So nothing runs in the background, the
+//! same calls with the same seed have the same results, and the cost of a call does not grow with
+//! the fleet.
 //!
 //! | file | purpose |
 //! | --- | --- |
-//! | `resource_table` | resources of one kind, and the versions that a lagging read may still return |
+//! | `resource_table` | resources of one kind, and the versions that a stale read may still return |
 //! | `vm`, `body_checks`, `plan`, `disk_plan` | a virtual machine, the checks of its document, the plan of its creation |
 //! | `create`, `update`, `immutable`, `power` | creating and changing virtual machines, immutable properties, power |
 //! | `task`, `completion` | operations: how one begins, and what happens at its end |
@@ -65,28 +69,41 @@ use crate::cloud::{
 };
 
 /// The state of all subscriptions.
+///
+/// Every subscription has the same catalog, and capacity, quota and public addresses are shared by
+/// all of them.
 #[derive(Debug)]
 pub struct Engine {
+    /// What all clouds have: knobs, clock, schedule, random numbers, capacity and public addresses.
     pub(crate) core: EngineCore<Knobs, Event>,
+    /// The source of GUIDs and unique names.
     names: IdGenerator,
+    /// The virtual machines.
     pub(crate) vms: ResourceTable<Vm>,
+    /// The network interfaces.
     pub(crate) nics: ResourceTable<Nic>,
+    /// The public addresses.
     pub(crate) ips: ResourceTable<PublicIp>,
+    /// The managed disks.
     pub(crate) disks: ResourceTable<Disk>,
+    /// The managed images.
     pub(crate) images: ResourceTable<Image>,
+    /// The operations by their internal number, until they expire.
     pub(crate) tasks: BTreeMap<u64, Task>,
+    /// The internal number of an operation by its GUID in lower case.
     task_ids: HashMap<String, u64>,
-    /// Virtual machines, which quota counts whether they are allocated or not, by location.
+    /// All virtual machines by location, allocated or not. Quota counts these.
     existing: BTreeMap<String, CapacityUsage>,
+    /// The free private addresses, by the id of the subnet in lower case.
     pools: BTreeMap<String, AddressPool>,
 }
 
 /// An event in the schedule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
-    /// An operation ends.
+    /// The operation with this number ends.
     End(u64),
-    /// An operation expires.
+    /// The operation with this number expires: polling it returns 404 from now on.
     Expire(u64),
 }
 
@@ -133,11 +150,12 @@ impl cloud::CloudEngine for Engine {
 }
 
 impl Engine {
+    /// Returns the next sequence number. Resources and operations share the numbers.
     const fn next_seq(&mut self) -> Seq {
         self.core.next_seq()
     }
 
-    /// Returns the current time.
+    /// Returns the current time since the start of the emulator.
     pub(crate) const fn now(&self) -> Duration {
         self.core.now()
     }
@@ -147,13 +165,14 @@ impl Engine {
         self.core.date(moment)
     }
 
-    /// Returns the date at a time as Azure writes it.
+    /// Returns the date at a time as documents contain it: with microseconds and `+00:00`.
     pub(crate) fn timestamp(&self, moment: Duration) -> String {
         let date = self.date(moment);
         date.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string()
     }
 
-    /// Returns the time whose state a read returns, or `None` if that is before the start.
+    /// Returns the time whose state a read returns, or `None` if that is before the start. Without
+    /// lag this is the current time.
     pub(crate) fn moment(&mut self, read_lag: ReadLag) -> Option<Duration> {
         let now = self.now();
         self.core
@@ -162,7 +181,7 @@ impl Engine {
             .read_time(now, read_lag, &mut self.core.rng)
     }
 
-    /// Refuses a resource group that does not exist.
+    /// Refuses a resource group that does not exist, with 404 `ResourceGroupNotFound`.
     pub(crate) fn check_group(&self, group: &str) -> Result<(), Refusal> {
         let known = self.core.knobs.resource_groups.iter();
         if known.map(|known| &known.name).any(|name| same(name, group)) {
@@ -171,7 +190,13 @@ impl Engine {
         Err(Refusal::group_not_found(group))
     }
 
-    /// Finds the virtual machine that a call names; a lagging call does not find a new one yet.
+    /// Finds the virtual machine that a call names.
+    ///
+    /// With [`Lag`](crate::azure::Lag), a call may not find a new virtual machine yet.
+    ///
+    /// # Errors
+    ///
+    /// 404 `ResourceGroupNotFound`, or the not-found code of [`Self::vm_not_found`].
     pub(crate) fn find_vm(&mut self, id: &Id) -> Result<Seq, Refusal> {
         self.check_group(&id.group)?;
         self.core.records_read += 1;
@@ -184,7 +209,11 @@ impl Engine {
         Ok(seq)
     }
 
-    /// The words for a virtual machine that is not there: others soon after it went.
+    /// Returns the refusal for a virtual machine that does not exist.
+    ///
+    /// 404 `NotFound`, the provider's code, until [`deleted_retention`](crate::azure::Timing) after
+    /// its deletion; 404 `ResourceNotFound`, the resource manager's code, afterwards and for a name
+    /// that was never used.
     pub(crate) fn vm_not_found(&self, id: &Id) -> Refusal {
         let retention = self.core.knobs.timing.deleted_retention;
         let recently = |deleted: Duration| self.now() < deleted.saturating_add(retention);
@@ -195,7 +224,7 @@ impl Engine {
         }
     }
 
-    /// Changes a virtual machine.
+    /// Changes a virtual machine. Every change gets a new version (the etag) and a new change time.
     fn edit_vm(&mut self, seq: Seq, change: impl FnOnce(&mut Vm)) {
         let (now, window) = (self.now(), self.core.knobs.lag.reads);
         self.vms.edit(seq, now, window, |vm| {
@@ -205,13 +234,13 @@ impl Engine {
         });
     }
 
-    /// Adds a line to the console of a virtual machine.
+    /// Adds a line with the current time to the serial console of a virtual machine.
     fn log(&mut self, seq: Seq, message: &str) {
         let line = format!("[{}] {message}", self.timestamp(self.now()));
         self.edit_vm(seq, |vm| Arc::make_mut(&mut vm.console).push(line));
     }
 
-    /// Reserves a machine for a virtual machine.
+    /// Reserves a machine for a virtual machine, unless it has one. Does not check the capacity.
     fn allocate(&mut self, seq: Seq) {
         let Some(vm) = self.vms.get(seq).filter(|vm| !vm.allocated) else {
             return;
@@ -220,7 +249,7 @@ impl Engine {
         self.edit_vm(seq, |vm| vm.allocated = true);
     }
 
-    /// Releases the machine of a virtual machine.
+    /// Releases the machine of a virtual machine, if it has one.
     fn release(&mut self, seq: Seq) {
         let Some(vm) = self.vms.get(seq).filter(|vm| vm.allocated) else {
             return;
@@ -229,7 +258,8 @@ impl Engine {
         self.edit_vm(seq, |vm| vm.allocated = false);
     }
 
-    /// What quota counts: how many cores exist of what a choice is about.
+    /// Returns how many vCPUs exist in a location, of the sizes and markets that `choice` selects.
+    /// Deallocated machines count too.
     fn cores_of(&self, location: &str, choice: impl Fn(&str, Market) -> bool) -> u64 {
         let Some(existing) = self.existing.get(location) else {
             return 0;
@@ -242,6 +272,7 @@ impl Engine {
             .sum()
     }
 
+    /// Returns the number of vCPUs of a size, 0 if the catalog no longer has it.
     fn cores(&self, size: &str) -> u32 {
         let spec = self
             .core

@@ -1,4 +1,8 @@
-//! Network interfaces: properties, addresses, reservations, and deletion.
+//! Network interfaces: properties, private addresses, reservations, and deletion.
+//!
+//! An interface is attached to at most one virtual machine. If the creation of that machine fails,
+//! the interface is reserved for it for [`nic_reservation`](crate::azure::Timing), three minutes by
+//! default: nobody else can use or delete it until then.
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -15,63 +19,91 @@ use crate::{
     cloud::{address_pool::AddressPool, index::Seq},
 };
 
-/// The first and the last addresses of a subnet that Azure keeps.
+/// How many addresses at the beginning and at the end of a subnet are never given to an interface.
 const RESERVED_ADDRESSES: (u32, u32) = (4, 1);
 
 /// A network interface.
 #[derive(Clone, Debug)]
 pub(crate) struct Nic {
+    /// The resource id.
     pub(crate) id: Id,
+    /// The location.
     pub(crate) location: String,
+    /// The tags.
     pub(crate) tags: Tags,
+    /// The GUID, `resourceGuid` in documents and the etag.
     pub(crate) guid: String,
+    /// The MAC address. Its first three bytes are `00-0D-3A`.
     pub(crate) mac: String,
+    /// The resource id of its network security group.
     pub(crate) group: Option<String>,
+    /// Whether accelerated networking was requested. Without effect.
     pub(crate) accelerated: bool,
+    /// Whether IP forwarding was requested. Without effect.
     pub(crate) forwarding: bool,
+    /// The addresses, in the order of the document.
     pub(crate) addresses: Vec<NicAddress>,
+    /// The virtual machine that it is attached to.
     pub(crate) attached: Option<Id>,
-    /// Only this virtual machine may have it until then, because its creation failed.
+    /// The virtual machine that it is reserved for, and until when.
     pub(crate) reserved: Option<(Id, Duration)>,
+    /// The provisioning state.
     pub(crate) provisioning: Provisioning,
 }
 
-/// An address of an interface.
+/// An address of an interface, `ipConfiguration` in documents.
 #[derive(Clone, Debug)]
 pub(crate) struct NicAddress {
+    /// The name, unique in its interface.
     pub(crate) name: String,
+    /// The resource id of the subnet.
     pub(crate) subnet: String,
+    /// The private address, which it keeps until the interface is deleted.
     pub(crate) private: Ipv4Addr,
+    /// Whether the private address is static. The emulator has only dynamic ones.
     pub(crate) is_static: bool,
+    /// Whether it is the primary address.
     pub(crate) primary: bool,
+    /// The public address, and what happens to it when the interface is deleted.
     pub(crate) public: Option<(Id, DeleteOption)>,
 }
 
 impl Nic {
-    /// The id of one of its addresses.
+    /// Returns the resource id of one of its addresses.
     pub(crate) fn address_path(&self, name: &str) -> String {
         format!("{}/ipConfigurations/{name}", self.id.path())
     }
 
-    /// Its public addresses.
+    /// Returns its public addresses with their delete options.
     pub(crate) fn publics(&self) -> impl Iterator<Item = &(Id, DeleteOption)> {
         self.addresses.iter().filter_map(|it| it.public.as_ref())
     }
 }
 
-/// An interface that is asked for, alone or with a virtual machine.
+/// A new interface, with its addresses already allocated.
 pub(super) struct NicSpec {
+    /// The resource id.
     pub(super) id: Id,
+    /// The location.
     pub(super) location: String,
+    /// The tags.
     pub(super) tags: Tags,
+    /// The network security group.
     pub(super) group: Option<Reference>,
+    /// Whether accelerated networking was requested.
     pub(super) accelerated: bool,
+    /// Whether IP forwarding was requested.
     pub(super) forwarding: bool,
+    /// The addresses.
     pub(super) addresses: Vec<NicAddress>,
 }
 
 impl Engine {
-    /// Refuses an interface that another virtual machine failed with lately.
+    /// Refuses an interface that is reserved for another virtual machine than `vm`.
+    ///
+    /// # Errors
+    ///
+    /// 400 `NicReservedForAnotherVm`.
     pub(super) fn check_reservation(&self, nic: &Nic, vm: Option<&Id>) -> Result<(), Refusal> {
         match &nic.reserved {
             Some((owner, until))
@@ -89,7 +121,7 @@ impl Engine {
         }
     }
 
-    /// Reserves interfaces for a virtual machine that failed.
+    /// Reserves interfaces for a virtual machine whose creation failed.
     pub(super) fn reserve(&mut self, nics: &[Seq], vm: &Id) {
         let until = self
             .now()
@@ -99,6 +131,8 @@ impl Engine {
         }
     }
 
+    /// Refuses a subnet that does not exist, or is in another location, with 400
+    /// `InvalidResourceReference`.
     pub(super) fn check_subnet(&self, id: &str, location: &str) -> Result<(), Refusal> {
         let (_, subnet_location) = self.subnet(id)?;
         if subnet_location == location {
@@ -108,6 +142,7 @@ impl Engine {
         }
     }
 
+    /// Refuses a network security group that does not exist, with 400 `InvalidResourceReference`.
     pub(super) fn check_security_group(&self, group: Option<&Reference>) -> Result<(), Refusal> {
         let Some(Reference { id }) = group else {
             return Ok(());
@@ -127,6 +162,7 @@ impl Engine {
         Err(Refusal::invalid_reference(id))
     }
 
+    /// Creates the record of an interface, and attaches its public addresses.
     pub(super) fn create_nic(&mut self, spec: NicSpec) -> Seq {
         let (seq, now) = (self.next_seq(), self.now());
         let bits = self.names.number().to_be_bytes();
@@ -157,7 +193,8 @@ impl Engine {
         seq
     }
 
-    /// An interface is gone, with its addresses; its public ones go or are left behind, as asked.
+    /// Removes an interface and releases its private addresses. Its public addresses are deleted or
+    /// detached, as their delete options say.
     pub(super) fn remove_nic(&mut self, seq: Seq) {
         let Some(nic) = self.nics.get(seq).cloned() else {
             return;
@@ -179,16 +216,23 @@ impl Engine {
         self.nics.remove(seq, now, window);
     }
 
+    /// Changes an interface, and keeps the old version for stale reads.
     pub(super) fn edit_nic(&mut self, seq: Seq, change: impl FnOnce(&mut Nic)) {
         let (now, window) = (self.now(), self.core.knobs.lag.reads);
         self.nics.edit(seq, now, window, change);
     }
 
+    /// Allocates a private address of a subnet.
+    ///
+    /// # Errors
+    ///
+    /// 400 `SubnetIsFull`, or 400 `InvalidResourceReference` for an unknown subnet.
     pub(super) fn allocate_private(&mut self, subnet: &str) -> Result<Ipv4Addr, Refusal> {
         let address = self.pool(subnet)?.take();
         address.ok_or_else(|| subnet_full(subnet))
     }
 
+    /// Returns the free addresses of a subnet.
     pub(super) fn pool(&mut self, subnet: &str) -> Result<&mut AddressPool, Refusal> {
         let (known, _) = self.subnet(subnet)?;
         let cidr = known.cidr;
@@ -196,18 +240,19 @@ impl Engine {
         Ok(pool.or_insert_with(|| AddressPool::subnet(cidr, RESERVED_ADDRESSES)))
     }
 
-    /// A name that nothing else has.
+    /// Returns a name with a random suffix of eight hex digits.
     pub(super) fn unique_name(&mut self, name: &str) -> String {
         format!("{name}-{:08x}", self.names.number() >> 32)
     }
 
-    /// A virtual network by its name.
+    /// Returns a virtual network of the catalog by its resource group and name, in any case.
     pub(crate) fn network(&self, group: &str, name: &str) -> Option<&VirtualNetwork> {
         let mut known = self.core.knobs.virtual_networks.iter();
         known.find(|it| same(&it.resource_group, group) && same(&it.name, name))
     }
 }
 
+/// Returns 400 `NicInUse`, for an interface that is attached to a virtual machine.
 pub(super) fn nic_in_use(nic: &Id, vm: &Id) -> Refusal {
     let message = format!(
         "Network Interface {} is used by existing resource {}. In order to delete the network interface, it must be \
@@ -218,7 +263,7 @@ pub(super) fn nic_in_use(nic: &Id, vm: &Id) -> Refusal {
     Refusal::client("NicInUse", message)
 }
 
-/// A subnet has no address left.
+/// Returns 400 `SubnetIsFull`.
 pub(super) fn subnet_full(subnet: &str) -> Refusal {
     let message = format!("Subnet {subnet} does not have enough capacity for 1 IP addresses.");
     Refusal::client("SubnetIsFull", message)

@@ -1,4 +1,7 @@
-//! Separate network interfaces: created, changed where Azure allows it, and deleted.
+//! Separate network interfaces: create, change and delete.
+//!
+//! Only tags and the network security group of an existing interface can change; other addresses
+//! are refused with 400 `NotSupported`.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +24,13 @@ use crate::azure::{
 };
 
 impl Engine {
-    /// Creates or changes a separate interface, and returns the operation.
+    /// Creates or changes an interface. Returns the operation, and whether the interface is new.
+    ///
+    /// # Errors
+    ///
+    /// 400 `InvalidResourceReference` for a subnet, security group or public address that does not
+    /// exist, 400 `SubnetIsFull`, 400 `PublicIPAddressInUse`, 400 `NotSupported`, 409 `Conflict`
+    /// while it is being deleted. A refused call allocates no address.
     pub(crate) fn put_nic(&mut self, id: &Id, body: &NicBody) -> Result<(u64, bool), Refusal> {
         self.check_group(&id.group)?;
         let location = self.location(body.location.as_deref())?;
@@ -60,7 +69,7 @@ impl Engine {
         Ok((task, new))
     }
 
-    /// The addresses of a new interface, all of them or none.
+    /// Checks the addresses of a new interface, and allocates all of them or none.
     fn create_addresses(
         &mut self,
         properties: &NicProperties,
@@ -104,7 +113,11 @@ impl Engine {
         Ok(addresses)
     }
 
-    /// Refuses an address that can not be had, and answers the public one that stands for it.
+    /// Checks an address of a new interface, and returns the id of its public address.
+    ///
+    /// # Errors
+    ///
+    /// See [`Self::put_nic`].
     fn check_address(
         &self,
         address: &IpConfiguration,
@@ -135,6 +148,11 @@ impl Engine {
     }
 
     /// Begins to delete an interface; `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// 400 `NicInUse` while it is attached, 400 `NicReservedForAnotherVm` while it is reserved, 404
+    /// `ResourceGroupNotFound`.
     pub(crate) fn delete_nic(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
         self.check_group(&id.group)?;
         let Some((seq, nic)) = self.nics.find(id) else {
@@ -154,12 +172,14 @@ impl Engine {
     }
 }
 
+/// Returns the resource id of an address's subnet, or an empty text.
 fn subnet_of(address: &IpConfiguration) -> &str {
     let subnet = address.properties.subnet.as_ref();
     subnet.map_or("", |subnet| subnet.id.as_str())
 }
 
-/// Refuses to give an interface other addresses than it has.
+/// Refuses other subnets or public addresses than the interface has, with 400 `NotSupported`. A
+/// document without addresses is no change.
 fn check_addresses(nic: &Nic, wanted: &[IpConfiguration]) -> Result<(), Refusal> {
     let matches = |(own, wanted): (&NicAddress, &IpConfiguration)| {
         let public = wanted.properties.public_ip_address.as_ref();

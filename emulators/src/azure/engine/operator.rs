@@ -1,4 +1,5 @@
-//! External actions on a subscription, past the wire: no token, no throttling, no fault.
+//! External actions on a subscription, past the wire: no token, no throttling, no fault, no call
+//! record.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -20,10 +21,27 @@ use crate::{
     cloud::{fault::Failure, index::Seq},
 };
 
-/// The most that one act makes.
+/// The maximum number of virtual machines that one action creates.
 const MAX_CREATED: u32 = 100_000;
 
-/// Something that an external actor does to a subscription, past the API. An `id` is a resource id.
+/// An action of an external actor on a subscription, past the API.
+///
+/// An `id` is a resource id. In JSON, `action` is the name of the variant in snake case, for
+/// example `{"action": "delete", "id": "/subscriptions/…"}`.
+///
+/// ```
+/// use fleetwright_emulators::azure::{AzureEmulator, ExternalAction, Knobs};
+///
+/// let emulator = AzureEmulator::start(Knobs::default())?;
+/// let create = serde_json::json!({ "action": "create_external", "count": 2 });
+/// let create: ExternalAction = serde_json::from_value(create)?;
+/// let ids = emulator.perform_external(create).expect("two virtual machines");
+/// let tags = [("owner".to_owned(), "somebody".to_owned())].into();
+/// let id = ids[0].clone();
+/// emulator.perform_external(ExternalAction::SetTags { id, tags }).expect("new tags");
+/// assert_eq!(emulator.oracle().vms[0].tags["owner"], "somebody");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
@@ -48,7 +66,7 @@ pub enum ExternalAction {
         #[serde(default)]
         size: Option<String>,
     },
-    /// Creates a disk that is not attached.
+    /// Creates a disk that is not attached, in the first location.
     CreateExternalDisk {
         /// Its id.
         id: String,
@@ -58,27 +76,27 @@ pub enum ExternalAction {
         #[serde(default)]
         tags: Tags,
     },
-    /// A virtual machine begins to be deallocated.
+    /// Begins to deallocate a virtual machine.
     Deallocate {
         /// Its id.
         id: String,
     },
-    /// A virtual machine begins to be deleted.
+    /// Begins to delete a virtual machine.
     Delete {
         /// Its id.
         id: String,
     },
-    /// A spot machine is taken back, as its eviction policy says.
+    /// Evicts a spot machine, as its eviction policy says.
     Evict {
         /// Its id.
         id: String,
     },
-    /// The system of a machine shuts itself down: it is stopped, and still allocated.
+    /// Shuts a running machine down from inside: it is stopped, and still allocated.
     GuestShutdown {
         /// Its id.
         id: String,
     },
-    /// The latest operation on a virtual machine counts as failed, whatever its power.
+    /// Marks the latest operation on a virtual machine as failed. The power state stays.
     Fail {
         /// Its id.
         id: String,
@@ -87,7 +105,7 @@ pub enum ExternalAction {
         /// The words of the reason.
         message: String,
     },
-    /// The tags of a virtual machine are replaced.
+    /// Replaces the tags of a virtual machine.
     SetTags {
         /// Its id.
         id: String,
@@ -97,7 +115,12 @@ pub enum ExternalAction {
 }
 
 impl Engine {
-    /// Performs an external action and returns the ids of the resources.
+    /// Performs an external action, and returns the ids of the resources that it created or
+    /// changed. The action does not count as a call.
+    ///
+    /// # Errors
+    ///
+    /// Those of the corresponding API call.
     pub(crate) fn perform(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         let paused = self.core.pause_observation();
         let result = self.perform_unobserved(action);
@@ -105,6 +128,7 @@ impl Engine {
         result
     }
 
+    /// Performs an external action.
     fn perform_unobserved(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         match action {
             ExternalAction::CreateExternal {
@@ -171,6 +195,8 @@ impl Engine {
         }
     }
 
+    /// Applies an action to a virtual machine, and returns its id. 404 `ResourceNotFound` if it
+    /// does not exist.
     fn with_vm(
         &mut self,
         path: &str,
@@ -182,10 +208,12 @@ impl Engine {
         Ok(vec![id.path()])
     }
 
+    /// Finds a virtual machine without lag.
     fn current_vm(&self, id: &Id) -> Result<Seq, Refusal> {
         self.vms.seq(id).ok_or_else(|| id.not_found())
     }
 
+    /// Creates virtual machines whose names are a prefix and a number.
     fn create_external(
         &mut self,
         place: &Id,
@@ -204,7 +232,7 @@ impl Engine {
         Ok(created)
     }
 
-    /// An order that can be carried out: the first of everything.
+    /// Returns a valid document with the first network, image and size of the catalog.
     fn external_body(
         &self,
         place: &Id,
@@ -257,6 +285,8 @@ impl Engine {
             .map_err(|error| Refusal::client("BadRequest", error.to_string()))
     }
 
+    /// Stops a running machine as if its guest had shut down. 409 `OperationNotAllowed` unless it
+    /// runs.
     fn shut_down_guest(&mut self, id: &Id) -> Result<(), Refusal> {
         let seq = self.current_vm(id)?;
         if self.vms.get(seq).and_then(|vm| vm.power) != Some(Power::Running) {

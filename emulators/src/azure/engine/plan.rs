@@ -1,5 +1,7 @@
 //! The plan of a virtual machine: everything it needs, looked up and checked before anything is
 //! created.
+//!
+//! Planning changes nothing, so a refused creation has no effect.
 
 use std::sync::Arc;
 
@@ -22,31 +24,45 @@ use crate::{
     cloud::index::Seq,
 };
 
-/// A launch request with all its names resolved.
+/// A document with all its names resolved.
 #[derive(Debug)]
 pub(super) struct Plan {
+    /// The normalized location.
     pub(super) location: String,
+    /// The availability zone.
     pub(super) zone: Option<String>,
+    /// The size.
     pub(super) size: SizeSpec,
+    /// Regular or spot.
     pub(super) market: Market,
+    /// What an eviction does.
     pub(super) eviction: Eviction,
+    /// The image.
     pub(super) image: ImageUsed,
+    /// The decoded custom data.
     pub(super) custom_data: Option<Arc<[u8]>>,
-    /// The system's first.
+    /// The disks, the OS disk first.
     pub(super) disks: Vec<DiskPlan>,
-    /// The primary first.
+    /// The interfaces, the primary one first.
     pub(super) nics: Vec<NicPlan>,
 }
 
-/// An interface to make or to attach.
+/// An interface of a planned virtual machine.
 #[derive(Clone, Debug)]
 pub(super) enum NicPlan {
+    /// An existing interface, and what happens to it when the machine is deleted.
     Existing(Seq, DeleteOption),
+    /// An interface to create.
     Create(Box<NicConfiguration>),
 }
 
 impl Engine {
-    /// Looks up everything that the document names.
+    /// Resolves and checks the document of a new virtual machine.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first problem: name, location, zone, size, image, architecture, administrator,
+    /// disks, custom data, priority, interfaces, in this order.
     pub(super) fn plan(&mut self, id: &Id, body: &VmBody) -> Result<Plan, Refusal> {
         body_checks::check_name(&id.name)?;
         body_checks::check_stored(body)?;
@@ -97,7 +113,12 @@ impl Engine {
         })
     }
 
-    /// Returns a location by any of its names.
+    /// Returns the normalized name of a location.
+    ///
+    /// # Errors
+    ///
+    /// 400 `LocationRequired` without a name; 400 `LocationNotAvailableForResourceType` for an
+    /// unknown one.
     pub(crate) fn location(&self, name: Option<&str>) -> Result<String, Refusal> {
         let Some(name) = name else {
             let message = "The location property is required for this definition.";
@@ -121,6 +142,7 @@ impl Engine {
         ))
     }
 
+    /// Refuses a zone that the location does not have, with 400 `InvalidAvailabilityZone`.
     fn check_zone(&self, location: &str, zone: Option<&str>) -> Result<(), Refusal> {
         let Some(zone) = zone else { return Ok(()) };
         let known = self
@@ -138,7 +160,11 @@ impl Engine {
         Err(Refusal::client("InvalidAvailabilityZone", message))
     }
 
-    /// A size of the catalog.
+    /// Returns a size of the catalog by its name, in any case.
+    ///
+    /// # Errors
+    ///
+    /// 400 `InvalidParameter` with the target `vmSize`.
     pub(super) fn size(&self, name: &str) -> Result<&SizeSpec, Refusal> {
         let known = self
             .core
@@ -154,7 +180,8 @@ impl Engine {
         })
     }
 
-    /// Refuses a size that is not offered here.
+    /// Refuses a size that the subscription may not use or the zone does not offer, with 409
+    /// `SkuNotAvailable`.
     pub(super) fn check_offer(
         &self,
         size: &SizeSpec,
@@ -171,6 +198,13 @@ impl Engine {
         Err(Refusal::sku_not_available(&size.name, &place))
     }
 
+    /// Finds the image: a managed image by its id, or a marketplace image by its four names.
+    /// Without a version, or with `latest`, the first match counts.
+    ///
+    /// # Errors
+    ///
+    /// 404 `NotFound` for a managed image, 404 `PlatformImageNotFound` for a marketplace image, 400
+    /// `LinkedInvalidPropertyId` for an id that is not an image's.
     fn image_used(&self, reference: &ImageReference) -> Result<ImageUsed, Refusal> {
         if let Some(id) = &reference.id {
             let id = Id::read(Kind::Image, id)?;
@@ -214,7 +248,12 @@ impl Engine {
         })
     }
 
-    /// A subnet by its id.
+    /// Returns a subnet by its resource id, and the location of its virtual network. The
+    /// subscription in the id is not compared, because every subscription has the same networks.
+    ///
+    /// # Errors
+    ///
+    /// 400 `InvalidResourceReference`.
     pub(crate) fn subnet(&self, id: &str) -> Result<(&Subnet, &str), Refusal> {
         let parts: Vec<&str> = id.trim_start_matches('/').split('/').collect();
         let [_, _, _, group, _, _, _, network, _, name] = parts.as_slice() else {

@@ -1,4 +1,8 @@
-//! Start, stop, restart, deallocate, delete, generalize: the checks of the machine's state.
+//! Start, stop, restart, deallocate, delete, generalize, evict: the checks of the machine's state.
+//!
+//! A call that finds the virtual machine in the requested state succeeds, with an operation that
+//! changes nothing. While it is being deleted, every call except another deletion is refused with
+//! 409 `OperationNotAllowed`.
 
 use super::{
     Engine,
@@ -16,7 +20,15 @@ use crate::{
 };
 
 impl Engine {
-    /// Begins to start a machine that does not run, and returns the operation.
+    /// Begins to start a virtual machine, and returns the operation. Ends as `running` after
+    /// [`boot`](crate::azure::Timing).
+    ///
+    /// Without capacity the call succeeds, and the operation fails with `AllocationFailed` or
+    /// `ZonalAllocationFailed`.
+    ///
+    /// # Errors
+    ///
+    /// 409 `OperationNotAllowed` for a generalized virtual machine.
     pub(crate) fn start_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
         let (seq, vm) = self.changeable_vm(id, "start")?;
         if vm.generalized {
@@ -41,7 +53,7 @@ impl Engine {
         ))
     }
 
-    /// Takes a machine for what is to start, or says why there is none.
+    /// Reserves a machine for a virtual machine that starts, or returns why there is none.
     pub(super) fn try_allocate(&mut self, seq: Seq, vm: &Vm) -> Option<Failure> {
         if vm.allocated {
             return None;
@@ -60,7 +72,12 @@ impl Engine {
         None
     }
 
-    /// Begins to power a machine off, which stays allocated.
+    /// Begins to stop a virtual machine, which keeps its machine. Ends as `stopped` after
+    /// [`stop`](crate::azure::Timing).
+    ///
+    /// # Errors
+    ///
+    /// 409 `OperationNotAllowed` if it is deallocated or being deallocated.
     pub(crate) fn power_off_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
         let (seq, vm) = self.changeable_vm(id, "powerOff")?;
         if vm.power == Some(Power::Deallocating) || !vm.allocated {
@@ -72,7 +89,8 @@ impl Engine {
         Ok(self.begin_power(seq, &vm, Power::Stopping, Work::PowerOff(seq)))
     }
 
-    /// Begins to deallocate a machine; one that is deallocated stays so.
+    /// Begins to deallocate a virtual machine. Ends as `deallocated` after
+    /// [`stop`](crate::azure::Timing).
     pub(crate) fn deallocate_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
         let (seq, vm) = self.changeable_vm(id, "deallocate")?;
         if vm.power == Some(Power::Deallocated) && vm.task.is_none() {
@@ -81,7 +99,11 @@ impl Engine {
         Ok(self.begin_power(seq, &vm, Power::Deallocating, Work::Deallocate(seq)))
     }
 
-    /// Begins to restart a machine that runs.
+    /// Begins to restart a virtual machine.
+    ///
+    /// # Errors
+    ///
+    /// 409 `OperationNotAllowed` unless it runs.
     pub(crate) fn restart_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
         let (seq, vm) = self.changeable_vm(id, "restart")?;
         if vm.power != Some(Power::Running) {
@@ -91,7 +113,13 @@ impl Engine {
         Ok(self.begin_power(seq, &vm, Power::Starting, Work::Restart(seq)))
     }
 
-    /// Begins to delete a virtual machine; `None` if it does not exist.
+    /// Begins to delete a virtual machine, in any state; `None` if it does not exist.
+    ///
+    /// A repeated call during the deletion returns the same operation.
+    ///
+    /// # Errors
+    ///
+    /// 404 `ResourceGroupNotFound`.
     pub(crate) fn delete_vm(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
         self.check_group(&id.group)?;
         let Ok(seq) = self.find_vm(id) else {
@@ -109,7 +137,11 @@ impl Engine {
         Ok(Some(task))
     }
 
-    /// Marks a machine that does not run as generalized.
+    /// Marks a virtual machine as generalized, immediately and for good.
+    ///
+    /// # Errors
+    ///
+    /// 409 `OperationNotAllowed` unless it is stopped or deallocated.
     pub(crate) fn generalize_vm(&mut self, id: &Id) -> Result<(), Refusal> {
         let (seq, vm) = self.changeable_vm(id, "generalize")?;
         match vm.power {
@@ -129,7 +161,11 @@ impl Engine {
         }
     }
 
-    /// Azure evicts a spot machine.
+    /// Evicts a spot machine: begins to deallocate or to delete it, as its eviction policy says.
+    ///
+    /// # Errors
+    ///
+    /// 409 `OperationNotAllowed` for a regular virtual machine.
     pub(crate) fn evict_vm(&mut self, id: &Id) -> Result<(), Refusal> {
         let (seq, vm) = self.changeable_vm(id, "simulateEviction")?;
         if vm.market != Market::Spot {
@@ -147,7 +183,8 @@ impl Engine {
         Ok(())
     }
 
-    /// A virtual machine that is to change, which one that is being deleted does not.
+    /// Finds a virtual machine, and refuses one that is being deleted. `operation` is the name in
+    /// the message.
     fn changeable_vm(&mut self, id: &Id, operation: &str) -> Result<(Seq, Vm), Refusal> {
         let seq = self.find_vm(id)?;
         let vm = self.vms.get(seq).cloned();
@@ -163,18 +200,20 @@ impl Engine {
         Ok((seq, vm))
     }
 
+    /// Begins a change of power with the duration [`stop`](crate::azure::Timing).
     fn begin_power(&mut self, seq: Seq, vm: &Vm, power: Power, work: Work) -> u64 {
         self.edit_vm(seq, |vm| vm.begin_power_change(power));
         let duration = self.core.knobs.timing.stop;
         self.begin(&vm.id, &vm.location, work, duration, None)
     }
 
-    /// An operation that finds everything as it is to be.
+    /// Begins an operation for a virtual machine that is in the requested state already.
     fn begin_no_op(&mut self, vm: &Vm, work: Work) -> u64 {
         self.begin_update(&vm.id, &vm.location, work)
     }
 }
 
+/// Returns 409 `OperationNotAllowed` for a virtual machine that is deallocated.
 fn deallocated_refusal(operation: &str, id: &Id) -> Refusal {
     let message = format!(
         "Operation '{operation}' is not allowed on VM '{}' since the VM is either deallocated or marked to be deallocated.",

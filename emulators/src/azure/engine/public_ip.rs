@@ -1,4 +1,8 @@
 //! Public addresses: created alone or with a virtual machine, allocated while it runs, deleted.
+//!
+//! A static address is allocated when the resource is created and kept until it is deleted. A
+//! dynamic one is allocated when its virtual machine boots, and released when the machine is
+//! deallocated.
 
 use std::net::Ipv4Addr;
 
@@ -21,23 +25,38 @@ use crate::{
 /// A public address.
 #[derive(Clone, Debug)]
 pub(crate) struct PublicIp {
+    /// The resource id.
     pub(crate) id: Id,
+    /// The location.
     pub(crate) location: String,
+    /// The availability zones of the document.
     pub(crate) zones: Vec<String>,
+    /// The tags.
     pub(crate) tags: Tags,
+    /// The GUID, `resourceGuid` in documents and the etag.
     pub(crate) guid: String,
+    /// `Basic` or `Standard`.
     pub(crate) sku: String,
     /// Whether it keeps its address while nothing runs behind it.
     pub(crate) is_static: bool,
+    /// The idle timeout in minutes. Without effect.
     pub(crate) idle_minutes: u32,
+    /// The address, if one is allocated.
     pub(crate) address: Option<Ipv4Addr>,
-    /// The interface configuration that it is attached to.
+    /// The resource id of the interface's address that it is attached to.
     pub(crate) attached: Option<String>,
+    /// The provisioning state.
     pub(crate) provisioning: Provisioning,
 }
 
 impl Engine {
-    /// Creates or changes a separate public address, and returns the operation.
+    /// Creates a public address, or changes the tags of an existing one. Returns the operation, and
+    /// whether it is new.
+    ///
+    /// # Errors
+    ///
+    /// 409 `PropertyChangeNotAllowed` for another SKU, 400 `NotSupported` for another allocation
+    /// method or IPv6, 409 `Conflict` while it is being deleted.
     pub(crate) fn put_ip(&mut self, id: &Id, body: &IpBody) -> Result<(u64, bool), Refusal> {
         self.check_group(&id.group)?;
         let location = self.location(body.location.as_deref())?;
@@ -57,7 +76,7 @@ impl Engine {
         ))
     }
 
-    /// Refuses to make another kind of an address that is there.
+    /// Refuses another SKU or allocation method of an existing public address.
     fn check_unchanged(&self, seq: Seq, body: &IpBody) -> Result<(), Refusal> {
         let Some(ip) = self.ips.get(seq) else {
             return Ok(());
@@ -75,6 +94,7 @@ impl Engine {
         Ok(())
     }
 
+    /// Creates the record of a public address. A static one gets its address immediately.
     pub(super) fn create_ip(&mut self, id: &Id, body: &IpBody) -> Result<Seq, Refusal> {
         let properties = body.properties.clone().unwrap_or_default();
         let sku = body.sku.clone().and_then(|sku| sku.name);
@@ -104,6 +124,10 @@ impl Engine {
     }
 
     /// Begins to delete a public address; `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// 400 `PublicIPAddressCannotBeDeleted` while it is attached, 404 `ResourceGroupNotFound`.
     pub(crate) fn delete_ip(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
         self.check_group(&id.group)?;
         let Some((seq, ip)) = self.ips.find(id) else {
@@ -125,7 +149,7 @@ impl Engine {
         )))
     }
 
-    /// A public address is gone.
+    /// Removes a public address and releases its address.
     pub(super) fn remove_ip(&mut self, seq: Seq) {
         if let Some(address) = self.ips.get(seq).and_then(|ip| ip.address) {
             self.core.public_ips.release(address);
@@ -134,8 +158,8 @@ impl Engine {
         self.ips.remove(seq, now, window);
     }
 
-    /// Gives the public addresses of a machine that runs what they lack, or takes from those of one
-    /// that is gone what they keep only while it runs.
+    /// Allocates missing public addresses of a virtual machine that boots (`on`), or releases the
+    /// dynamic ones of a machine that was deallocated or deleted.
     pub(super) fn update_public_addresses(&mut self, nics: &[Attached], on: bool) {
         let nics = nics.iter().filter_map(|nic| self.nics.find(&nic.id));
         let ids: Vec<Id> = nics
@@ -161,13 +185,20 @@ impl Engine {
         }
     }
 
+    /// Changes a public address, and keeps the old version for stale reads.
     pub(super) fn edit_ip(&mut self, seq: Seq, change: impl FnOnce(&mut PublicIp)) {
         let (now, window) = (self.now(), self.core.knobs.lag.reads);
         self.ips.edit(seq, now, window, change);
     }
 }
 
-/// Whether a public address keeps its address.
+/// Whether a public address is static. The default is static for the SKU `Standard`, otherwise
+/// dynamic.
+///
+/// # Errors
+///
+/// 400 `PublicIPAndSkuAllocationMethodMismatch` for a dynamic address of the SKU `Standard`; 400
+/// `InvalidParameter` for an unknown method.
 pub(super) fn is_static_allocation(
     allocation: Option<&str>,
     sku: Option<&str>,

@@ -1,8 +1,8 @@
-//! Resources of one kind: found by id, listed by scope, and still seen for a while by reads that
-//! lag.
+//! Resources of one kind: found by id, listed by scope, with the old versions that a stale read
+//! returns.
 //!
-//! Owns the versions of each resource. A listing touches what is on its page and nothing else; a
-//! resource that is gone stays for as long as a lagging read may see it.
+//! Owns the versions of each resource. A list reads the records on its page and no others. A
+//! deleted resource is kept for as long as a stale read may return it, which is the lag of reads.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -20,20 +20,22 @@ use crate::{
     },
 };
 
-/// What a list is of.
+/// What a list contains. Names are in lower case.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Scope {
-    /// A subscription.
+    /// All resources of a subscription.
     Subscription(String),
-    /// A resource group of a subscription.
+    /// The resources of a resource group: the subscription and the group.
     Group(String, String),
 }
 
 impl Scope {
+    /// Returns the scope of a subscription.
     pub(crate) fn subscription(subscription: &str) -> Self {
         Self::Subscription(subscription.to_ascii_lowercase())
     }
 
+    /// Returns the scope of a resource group.
     pub(crate) fn group(subscription: &str, group: &str) -> Self {
         Self::Group(
             subscription.to_ascii_lowercase(),
@@ -42,27 +44,32 @@ impl Scope {
     }
 }
 
-/// Resources of one kind.
+/// The resources of one kind.
 #[derive(Debug)]
 pub(crate) struct ResourceTable<T: Clone> {
+    /// All records, with deleted ones that may still be read, by sequence number.
     entries: Records<Entry<T>>,
+    /// The sequence number of an existing resource by its key.
     by_key: HashMap<String, Seq>,
-    /// What is gone and may still be seen, the oldest first.
+    /// Deleted resources that a stale read may return, oldest first, with their deletion times.
     deleted: VecDeque<(Duration, Seq)>,
-    /// When the latest resource of an id went.
+    /// When the last resource with a key was deleted. A new one with the key removes the entry.
     deleted_at: HashMap<String, Duration>,
 }
 
+/// The record of one resource.
 #[derive(Debug)]
 struct Entry<T> {
+    /// The key of its id.
     key: String,
+    /// The scopes that list it: its subscription and its resource group.
     scopes: [Scope; 2],
-    /// Nothing, once it is gone.
+    /// The versions; the last one is `None` once the resource is deleted.
     versions: History<Option<Arc<T>>>,
 }
 
 impl<T> Entry<T> {
-    /// Returns the current version.
+    /// Returns the current version, or `None` if the resource is deleted.
     fn current(&self) -> Option<&T> {
         self.versions.current().as_deref()
     }
@@ -93,7 +100,7 @@ impl<T: Clone> Default for ResourceTable<T> {
 }
 
 impl<T: Clone> ResourceTable<T> {
-    /// Adds a resource.
+    /// Adds a resource. Its id must not exist.
     pub(crate) fn insert(&mut self, seq: Seq, id: &Id, now: Duration, item: T) {
         let key = id.key();
         self.by_key.insert(key.clone(), seq);
@@ -109,36 +116,38 @@ impl<T: Clone> ResourceTable<T> {
         self.entries.add(seq, entry);
     }
 
-    /// The truth about a resource.
+    /// Returns the current version of a resource by its sequence number.
     pub(crate) fn get(&self, seq: Seq) -> Option<&T> {
         self.entries.get(&seq)?.current()
     }
 
-    /// A resource by its id.
+    /// Returns the sequence number of an existing resource.
     pub(crate) fn seq(&self, id: &Id) -> Option<Seq> {
         self.by_key.get(&id.key()).copied()
     }
 
-    /// The truth about a resource, by its id.
+    /// Returns the sequence number and the current version of an existing resource.
     pub(crate) fn find(&self, id: &Id) -> Option<(Seq, &T)> {
         let seq = self.seq(id)?;
         Some((seq, self.get(seq)?))
     }
 
-    /// When it was made.
+    /// Returns when a resource was created.
     pub(crate) fn created_at(&self, seq: Seq) -> Option<Duration> {
         self.entries
             .get(&seq)
             .map(|entry| entry.versions.created_at())
     }
 
-    /// Returns the version at a time.
+    /// Returns the version at a time, as a stale read sees it; `None` if the resource did not exist
+    /// then. A deleted resource is not found by its id, only in lists.
     pub(crate) fn version_at(&self, id: &Id, moment: Option<Duration>) -> Option<Arc<T>> {
         let entry = self.entries.get(&self.seq(id)?)?;
         entry.versions.at(moment)?.clone()
     }
 
-    /// Gives a resource a new version as of now; reads look back by `window` at most.
+    /// Adds a version to a resource, as of now. Versions older than `window` are dropped; without a
+    /// window the current version is changed in place.
     pub(crate) fn edit(
         &mut self,
         seq: Seq,
@@ -162,7 +171,7 @@ impl<T: Clone> ResourceTable<T> {
         self.entries.prune(seq, now.saturating_sub(window));
     }
 
-    /// Takes a resource away.
+    /// Deletes a resource, and drops deleted ones that are older than `window`.
     pub(crate) fn remove(&mut self, seq: Seq, now: Duration, window: Duration) {
         let Some(key) = self.entries.get(&seq).map(|entry| entry.key.clone()) else {
             return;
@@ -181,12 +190,12 @@ impl<T: Clone> ResourceTable<T> {
         }
     }
 
-    /// When the latest resource of an id that is not there went.
+    /// Returns when the last resource with this id was deleted, if there is none now.
     pub(crate) fn deleted_at(&self, id: &Id) -> Option<Duration> {
         self.deleted_at.get(&id.key()).copied()
     }
 
-    /// A page of a list, and how many records it records_read.
+    /// Returns a page of a list as of a time, and the number of records that it read.
     pub(crate) fn page(
         &self,
         scope: &Scope,
@@ -203,7 +212,7 @@ impl<T: Clone> ResourceTable<T> {
         }))
     }
 
-    /// The truth about everything, in the order in which it was made.
+    /// Returns the current version of every resource, in the order of creation.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Seq, &T)> {
         let there = |(seq, entry): (&Seq, _)| Some((*seq, Entry::current(entry)?));
         self.entries.iter().filter_map(there)

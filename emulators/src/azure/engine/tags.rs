@@ -1,4 +1,5 @@
-//! The rules of tags: their number, length and characters; names must differ not only in case.
+//! The rules of tags: their number, length and characters. Names that differ only in case are
+//! duplicates.
 
 use super::Engine;
 use crate::azure::{error::Refusal, wire::body::Tags};
@@ -6,17 +7,22 @@ use crate::azure::{error::Refusal, wire::body::Tags};
 /// The maximum number of tags of a resource.
 const MAX_TAGS: usize = 50;
 
-/// The longest name of a tag.
+/// The maximum length of a tag's name in characters.
 const MAX_NAME_LENGTH: usize = 512;
 
-/// The longest value of a tag.
+/// The maximum length of a tag's value in characters. A value may be empty.
 const MAX_VALUE_LENGTH: usize = 256;
 
-/// What no name of a tag may have in it.
+/// Characters that a tag's name may not contain. Values may contain any character.
 const FORBIDDEN: &str = "<>%&\\?/";
 
 impl Engine {
-    /// Refuses tags that no resource can have.
+    /// Checks the tags of a document; none are fine.
+    ///
+    /// # Errors
+    ///
+    /// 400 `TooManyTags`, `InvalidRequestContent` (duplicate names), `InvalidTagName`,
+    /// `InvalidTagNameCharacters` or `InvalidTagValueLength`.
     #[expect(
         clippy::unused_self,
         reason = "kept a method like the engine's other checks"
@@ -26,6 +32,7 @@ impl Engine {
     }
 }
 
+/// Checks the rules one after the other, and returns the first violation.
 fn check(tags: &Tags) -> Result<(), Refusal> {
     if tags.len() > MAX_TAGS {
         let message = format!(

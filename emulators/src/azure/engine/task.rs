@@ -1,4 +1,9 @@
 //! Long-running operations: how one begins, is preempted, and expires.
+//!
+//! A call that begins an operation returns a URL; the client polls it until the operation ended. A
+//! virtual machine has at most one operation in progress: a new one preempts the old one, which
+//! then fails with `OperationPreempted`. An ended operation can be polled for
+//! [`operation_retention`](crate::azure::Timing), one day by default.
 
 use std::time::Duration;
 
@@ -8,24 +13,31 @@ use crate::{
     cloud::{fault::Failure, index::Seq},
 };
 
-/// What an operation does when it ends.
+/// What an operation does when it ends. Each variant has the sequence number of its resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
+    /// Boots a new virtual machine, or fails its creation.
     CreateVm(Seq),
+    /// Ends an update of a virtual machine, or an operation that had nothing to do.
     UpdateVm(Seq),
+    /// Removes a virtual machine.
     DeleteVm(Seq),
+    /// Boots a virtual machine.
     Start(Seq),
+    /// Stops a virtual machine, which stays allocated.
     PowerOff(Seq),
+    /// Boots a running virtual machine again.
     Restart(Seq),
+    /// Stops a virtual machine and releases its machine.
     Deallocate(Seq),
-    /// Makes or changes something else.
+    /// Creates or changes a disk, image, interface or public address.
     Put(Kind, Seq),
-    /// Takes something else away.
+    /// Deletes a disk, image, interface or public address.
     Remove(Kind, Seq),
 }
 
 impl Work {
-    /// The virtual machine that it is about.
+    /// Returns the virtual machine of the operation, or `None` for another kind of resource.
     pub(crate) const fn vm(self) -> Option<Seq> {
         match self {
             Self::CreateVm(seq)
@@ -39,31 +51,40 @@ impl Work {
         }
     }
 
-    /// Whether it takes something away.
+    /// Whether the operation deletes its resource. Its result is then 204 and not 200.
     pub(crate) const fn removes(self) -> bool {
         matches!(self, Self::DeleteVm(_) | Self::Remove(..))
     }
 }
 
-/// An operation that takes time.
+/// A long-running operation.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
-    /// Its name, which is a GUID.
+    /// The GUID, which is the name in its URL.
     pub(crate) id: String,
+    /// The resource provider in its URL.
     pub(crate) provider: &'static str,
+    /// The subscription in its URL.
     pub(crate) subscription: String,
+    /// The location in its URL.
     pub(crate) location: String,
+    /// What happens at its end.
     pub(crate) work: Work,
+    /// When it began.
     pub(crate) started: Duration,
+    /// When it ended; `None` while it is in progress.
     pub(crate) ended: Option<Duration>,
-    /// Why it failed, once it has ended.
+    /// Why it failed. Only set after its end.
     pub(crate) failure: Option<Failure>,
-    /// Why it is going to fail.
+    /// Why it is going to fail, decided at its begin by capacity, a knob or a fault.
     pub(crate) planned_failure: Option<Failure>,
 }
 
 impl Engine {
-    /// Begins an operation; the one that goes on for the same virtual machine is overtaken by it.
+    /// Begins an operation that ends after `duration`, and returns its number.
+    ///
+    /// Preempts the operation in progress on the same virtual machine. With `planned_failure` the
+    /// operation fails at its end.
     pub(super) fn begin(
         &mut self,
         id: &Id,
@@ -97,19 +118,19 @@ impl Engine {
         number
     }
 
-    /// Begins an operation on something small.
+    /// Begins an operation with the duration [`update`](crate::azure::Timing), zero by default.
     pub(super) fn begin_update(&mut self, id: &Id, location: &str, work: Work) -> u64 {
         self.begin(id, location, work, self.core.knobs.timing.update, None)
     }
 
-    /// Has an operation that goes on fail in the end.
+    /// Makes an operation in progress fail at its end. Fault injection uses it.
     pub(crate) fn plan_failure(&mut self, number: u64, failure: Failure) {
         if let Some(task) = self.tasks.get_mut(&number) {
             task.planned_failure = Some(failure);
         }
     }
 
-    /// The operation that goes on for a virtual machine fails, because another has begun.
+    /// Ends the operation in progress on a virtual machine with the failure `OperationPreempted`.
     fn preempt(&mut self, seq: Seq) {
         let Some(task) = self.vms.get(seq).and_then(|vm| vm.task) else {
             return;
@@ -118,7 +139,7 @@ impl Engine {
         self.close(task, Some(Failure::new("OperationPreempted", message)));
     }
 
-    /// An operation has ended.
+    /// Marks an operation as ended, and schedules its expiry.
     pub(super) fn close(&mut self, number: u64, failure: Option<Failure>) {
         let now = self.now();
         let Some(task) = self.tasks.get_mut(&number) else {
@@ -133,14 +154,14 @@ impl Engine {
         self.core.schedule.after(retention, Event::Expire(number));
     }
 
-    /// An operation is not remembered any more.
+    /// Removes an operation. Polling it returns 404 from now on.
     pub(super) fn expire(&mut self, number: u64) {
         if let Some(task) = self.tasks.remove(&number) {
             self.task_ids.remove(&task.id);
         }
     }
 
-    /// An operation by its name.
+    /// Returns an operation by its GUID, in any case.
     pub(crate) fn task(&self, name: &str) -> Option<&Task> {
         let name = name.to_ascii_lowercase();
         self.tasks.get(self.task_ids.get(&name)?)

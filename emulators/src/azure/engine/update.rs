@@ -1,5 +1,12 @@
 //! Changes of a virtual machine: which properties can change, and which only while it is
 //! deallocated.
+//!
+//! | property | when it can change |
+//! | --- | --- |
+//! | tags, identity, user data, boot diagnostics, delete options | always |
+//! | data disks | always; a detached disk is free when the operation ends |
+//! | size | only while deallocated, within quota |
+//! | everything in `immutable` | never |
 
 use std::sync::Arc;
 
@@ -24,8 +31,17 @@ use crate::{
 };
 
 impl Engine {
-    /// Puts a virtual machine that is there: the same again changes nothing, while it is being made
-    /// it is answered with the operation that makes it, and where that failed it is tried again.
+    /// Applies a `PUT` to an existing virtual machine, and returns the operation.
+    ///
+    /// - While it is being created: returns the operation of the creation, so a repeated `PUT` is
+    ///   safe.
+    /// - After a failed creation: retries it.
+    /// - Otherwise: updates it, and an omitted list of tags removes all tags.
+    ///
+    /// # Errors
+    ///
+    /// 409 `PropertyChangeNotAllowed` for an immutable property, or for another size while the
+    /// virtual machine is not deallocated; otherwise those of [`Self::update_vm`].
     pub(crate) fn replace_vm(&mut self, seq: Seq, body: &VmBody) -> Result<u64, Refusal> {
         let Some(vm) = self.vms.get(seq) else {
             return Err(Refusal::internal());
@@ -50,7 +66,13 @@ impl Engine {
         self.update_vm(seq, &patch)
     }
 
-    /// Changes a virtual machine to match a document, and returns the operation.
+    /// Changes a virtual machine, and returns the operation. Omitted properties stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// 409 `Conflict` while another operation is in progress, 409 `PropertyChangeNotAllowed` for an
+    /// immutable property, and the refusals for tags, size and disks. A refused call changes
+    /// nothing.
     pub(crate) fn update_vm(&mut self, seq: Seq, body: &VmBody) -> Result<u64, Refusal> {
         let Some(vm) = self.vms.get(seq) else {
             return Err(Refusal::internal());
@@ -113,8 +135,13 @@ impl Engine {
         Ok(self.begin_update(&id, &location.unwrap_or_default(), Work::UpdateVm(seq)))
     }
 
-    /// The other size that a virtual machine is to have, if it is another and can be had. It must
-    /// be put away for it.
+    /// Returns the new size of a virtual machine, or `None` if the size is the same.
+    ///
+    /// # Errors
+    ///
+    /// 400 `InvalidParameter` for an unknown size, 400 `BadRequest` for another architecture, 409
+    /// `OperationNotAllowed` while it is not deallocated or for quota, 409 `SkuNotAvailable` where
+    /// the size is not offered.
     fn check_resize(&mut self, seq: Seq, size: &str) -> Result<Option<SizeSpec>, Refusal> {
         let Some(vm) = self.vms.get(seq).filter(|vm| !same(&vm.size, size)) else {
             return Ok(None);
@@ -149,7 +176,7 @@ impl Engine {
         allowed.map(|()| Some(size))
     }
 
-    /// Gives a virtual machine another size.
+    /// Sets the size of a virtual machine, and counts it under the new size.
     fn resize(&mut self, seq: Seq, size: &SizeSpec) {
         let Some(vm) = self.vms.get(seq) else { return };
         let (location, before) = (vm.location.clone(), vm.kind());
@@ -158,7 +185,7 @@ impl Engine {
         self.recount(&location, Some(&before), after);
     }
 
-    /// Counts a virtual machine as another for quota.
+    /// Counts a virtual machine under another size for quota. `None` counts nothing.
     fn recount(&mut self, location: &str, before: Option<&Kind>, after: Option<Kind>) {
         let existing = self.existing.entry(location.to_owned()).or_default();
         if let Some(before) = before {
@@ -169,7 +196,10 @@ impl Engine {
         }
     }
 
-    /// Attaches and detaches further disks, so that those of a document are there.
+    /// Attaches and detaches data disks, so that the virtual machine has the disks of the document.
+    ///
+    /// A disk that is no longer listed, or is marked `toBeDetached`, is detached; a listed disk
+    /// that is attached already stays; every other one is created or attached.
     fn change_disks(&mut self, seq: Seq, wanted: &[VmDisk]) -> Result<(), Refusal> {
         let Some(vm) = self.vms.get(seq).cloned() else {
             return Ok(());
@@ -219,7 +249,8 @@ impl Engine {
     }
 }
 
-/// What is to become of the system's disk and of interfaces that are named, if a document says it.
+/// Returns the delete options that a document sets: of the OS disk, and of interfaces by their
+/// keys.
 fn delete_options(body: &VmBody) -> (Option<DeleteOption>, Vec<(String, DeleteOption)>) {
     let properties = &body.properties;
     let storage = properties.storage_profile.as_ref();

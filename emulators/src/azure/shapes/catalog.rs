@@ -1,4 +1,4 @@
-//! Groups, places, sizes, quotas and networks as documents.
+//! Resource groups, locations, sizes, quotas and networks as documents.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,10 @@ use crate::azure::{
     knobs::{Knobs, Market},
 };
 
-/// What a limit is where no knob says one.
+/// The limit that is reported where no knob sets a quota.
 const UNLIMITED: u64 = 100_000;
 
-/// A resource group.
+/// Returns the document of a resource group.
 pub(crate) fn group(subscription: &str, group: &ResourceGroup) -> Value {
     json!({
         "id": format!("/subscriptions/{subscription}/resourceGroups/{}", group.name),
@@ -22,7 +22,7 @@ pub(crate) fn group(subscription: &str, group: &ResourceGroup) -> Value {
     })
 }
 
-/// A location.
+/// Returns the document of a location. The display name is the name.
 pub(crate) fn location(subscription: &str, location: &Location) -> Value {
     let name = &location.name;
     json!({
@@ -34,7 +34,8 @@ pub(crate) fn location(subscription: &str, location: &Location) -> Value {
     })
 }
 
-/// A resource provider, with the types of it that are spoken.
+/// Returns the document of a resource provider, or `None` for an unknown one. It lists only types
+/// that the emulator supports.
 pub(crate) fn provider(subscription: &str, name: &str, knobs: &Knobs) -> Option<Value> {
     let (name, types): (_, &[&str]) = match name.to_ascii_lowercase().as_str() {
         "microsoft.compute" => ("Microsoft.Compute", &["virtualMachines", "disks", "images"]),
@@ -56,7 +57,7 @@ pub(crate) fn provider(subscription: &str, name: &str, knobs: &Knobs) -> Option<
     }))
 }
 
-/// A size.
+/// Returns the document of a size.
 pub(crate) fn size(size: &SizeSpec) -> Value {
     json!({
         "name": size.name,
@@ -68,7 +69,8 @@ pub(crate) fn size(size: &SizeSpec) -> Value {
     })
 }
 
-/// A size as it is offered in a location.
+/// Returns a size as one location offers it, with its zones and restrictions. A restricted size has
+/// the reason `NotAvailableForSubscription`.
 pub(crate) fn sku(size: &SizeSpec, location: &Location) -> Value {
     let (name, place) = (&size.name, &location.name);
     let zones = location.zones.iter().filter(|zone| size.is_in(Some(zone)));
@@ -102,7 +104,7 @@ pub(crate) fn sku(size: &SizeSpec, location: &Location) -> Value {
     })
 }
 
-/// What of each quota is used in a location.
+/// Returns the quotas of a location: vCPUs, machines, spot vCPUs, and vCPUs by family.
 pub(crate) fn usages(engine: &Engine, location: &str) -> Vec<Value> {
     let usage = |name: &str, words: &str, limit: Option<u64>, used: u64| {
         json!({
@@ -143,7 +145,7 @@ pub(crate) fn usages(engine: &Engine, location: &str) -> Vec<Value> {
     usages
 }
 
-/// A virtual network with its subnets.
+/// Returns the document of a virtual network with its subnets.
 pub(crate) fn network(subscription: &str, network: &VirtualNetwork) -> Value {
     let path = network_path(
         subscription,
@@ -180,7 +182,7 @@ pub(crate) fn network(subscription: &str, network: &VirtualNetwork) -> Value {
     })
 }
 
-/// A network security group.
+/// Returns the document of a network security group, which has no rules.
 pub(crate) fn security_group(subscription: &str, group: &SecurityGroup) -> Value {
     let kind = "networkSecurityGroups";
     json!({
@@ -192,6 +194,7 @@ pub(crate) fn security_group(subscription: &str, group: &SecurityGroup) -> Value
     })
 }
 
+/// Returns the resource id of a network resource of the catalog.
 fn network_path(subscription: &str, group: &str, kind: &str, name: &str) -> String {
     format!(
         "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.Network/{kind}/{name}"

@@ -1,4 +1,7 @@
-//! Documents, as Azure writes them. They decide nothing.
+//! Documents, as Azure writes them.
+//!
+//! Owns the JSON of responses. It decides nothing and changes nothing: a document is a function of
+//! a record. Null members are omitted.
 //!
 //! | file | documents |
 //! | --- | --- |

@@ -15,7 +15,7 @@ use crate::azure::{
     wire::{body::Tags, body::without_nulls, id::Id},
 };
 
-/// What every resource has, and its properties.
+/// Returns the members that every resource has, and its properties.
 fn resource(id: &Id, location: &str, tags: &Tags, properties: &Value) -> Value {
     json!({
         "name": id.name,
@@ -27,7 +27,7 @@ fn resource(id: &Id, location: &str, tags: &Tags, properties: &Value) -> Value {
     })
 }
 
-/// A disk.
+/// Returns the document of a disk.
 pub(crate) fn disk(engine: &Engine, disk: &Disk) -> Value {
     let from = if disk.os_type.is_some() {
         "FromImage"
@@ -53,7 +53,7 @@ pub(crate) fn disk(engine: &Engine, disk: &Disk) -> Value {
     without_nulls(document)
 }
 
-/// An image.
+/// Returns the document of an image.
 pub(crate) fn image(image: &Image) -> Value {
     let source = image.source.as_ref().map(|vm| json!({ "id": vm.path() }));
     let disk = image.disk.as_ref().map(|disk| json!({ "id": disk.path() }));
@@ -82,7 +82,7 @@ pub(crate) fn image(image: &Image) -> Value {
     ))
 }
 
-/// A public address.
+/// Returns the document of a public address. `ipAddress` is omitted while none is allocated.
 pub(crate) fn public_ip(ip: &PublicIp) -> Value {
     let properties = json!({
         "provisioningState": ip.provisioning.name(),
@@ -101,7 +101,8 @@ pub(crate) fn public_ip(ip: &PublicIp) -> Value {
     without_nulls(document)
 }
 
-/// An interface; its public addresses in full, as they are seen at a moment, or by their ids alone.
+/// Returns the document of an interface. With `publics`, its public addresses are expanded as of
+/// that time; otherwise only their ids are returned.
 pub(crate) fn nic(nic: &Nic, publics: Option<(&Engine, Option<Duration>)>) -> Value {
     let addresses = nic.addresses.iter();
     let addresses = addresses.map(|address| nic_address(nic, address, publics));
@@ -125,6 +126,7 @@ pub(crate) fn nic(nic: &Nic, publics: Option<(&Engine, Option<Duration>)>) -> Va
     without_nulls(document)
 }
 
+/// Returns one `ipConfiguration` of an interface.
 fn nic_address(
     nic: &Nic,
     address: &NicAddress,
@@ -153,6 +155,7 @@ fn nic_address(
     })
 }
 
+/// Returns the etag of a network resource. It does not change, unlike that of a virtual machine.
 fn etag(guid: &str) -> String {
     format!("W/\"{guid}\"")
 }

@@ -1,4 +1,7 @@
 //! The instance view of a virtual machine: the codes of its states.
+//!
+//! A view has up to three statuses: `ProvisioningState/…`, `PowerState/…` (after the first boot),
+//! and `OSState/generalized`.
 
 use serde_json::{Value, json};
 
@@ -8,7 +11,8 @@ use crate::azure::engine::{
     vm::{Power, Provisioning, Vm},
 };
 
-/// The instance view of a virtual machine; `unknown` is a power state nobody knows.
+/// Returns the instance view. `unknown` is a power state that a fault puts in place of the true
+/// one. The guest's data is returned only while the machine runs.
 pub(super) fn instance_view(
     engine: &Engine,
     vm: &Vm,
@@ -37,6 +41,7 @@ pub(super) fn instance_view(
     })
 }
 
+/// Returns the status of a resource that was created successfully.
 fn provisioned(time: &str) -> Value {
     json!({
         "code": "ProvisioningState/succeeded",
@@ -46,6 +51,7 @@ fn provisioned(time: &str) -> Value {
     })
 }
 
+/// Returns the status of the guest agent.
 fn agent(engine: &Engine, vm: &Vm) -> Value {
     json!({
         "vmAgentVersion": "2.13.1.1",
@@ -60,7 +66,8 @@ fn agent(engine: &Engine, vm: &Vm) -> Value {
     })
 }
 
-/// The states: of the latest operation, of the power once there is any, of the system.
+/// Returns the statuses: provisioning, power and generalization. A failure adds its code and
+/// message, as in `ProvisioningState/failed/AllocationFailed`.
 fn statuses(engine: &Engine, vm: &Vm, unknown: Option<&str>) -> Vec<Value> {
     let time = engine.timestamp(vm.changed);
     let mut statuses = vec![match (vm.provisioning, &vm.failure) {

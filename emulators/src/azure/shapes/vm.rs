@@ -1,4 +1,7 @@
 //! A virtual machine as a document.
+//!
+//! Most of it is the document of the creation. Password and custom data are never returned, and
+//! user data only on request.
 
 use serde_json::{Value, json};
 
@@ -13,30 +16,32 @@ use crate::azure::{
     },
 };
 
-/// How much of a virtual machine is shown.
+/// How much of a virtual machine a read returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// What it is.
+    /// The virtual machine without its instance view.
     Plain,
-    /// What it is, and how it is.
+    /// The virtual machine with its instance view, `$expand=instanceView`.
     InstanceView,
-    /// What it is, with its user data.
+    /// The virtual machine with its user data, `$expand=userData`.
     UserData,
-    /// Only how it is.
+    /// Only names and states, `statusOnly=true`.
     StatusOnly,
 }
 
-/// Somebody who looks.
+/// Renders virtual machines for one call.
 #[derive(Debug)]
 pub(crate) struct VmRenderer<'a> {
+    /// The engine, for disks and dates.
     pub(crate) engine: &'a Engine,
+    /// How much is returned.
     pub(crate) detail: Detail,
-    /// A state nobody knows, which is shown instead of the true one.
+    /// An unknown state that a fault puts in place of the true one.
     pub(crate) state: Option<&'a str>,
 }
 
 impl VmRenderer<'_> {
-    /// A virtual machine as it is seen.
+    /// Returns the document of a virtual machine.
     pub(crate) fn vm(&self, vm: &Vm) -> Value {
         let mut document = json!({
             "name": vm.id.name,
@@ -58,6 +63,8 @@ impl VmRenderer<'_> {
         without_nulls(document)
     }
 
+    /// Returns the `properties`. An unknown state replaces the power state of the instance view, or
+    /// the provisioning state of a document without a view.
     fn properties(&self, vm: &Vm) -> Value {
         let body = &vm.body.properties;
         let has_view = matches!(self.detail, Detail::InstanceView | Detail::StatusOnly);
@@ -95,7 +102,8 @@ impl VmRenderer<'_> {
         properties
     }
 
-    /// Who it is; the ids follow from its own, so that they stay.
+    /// Returns the managed identity. The invented ids are the machine's GUID, so that they never
+    /// change.
     fn identity(&self, vm: &Vm) -> Option<Value> {
         let identity = vm.body.identity.as_ref()?;
         let kind = identity.r#type.clone().unwrap_or_default();
@@ -118,6 +126,7 @@ impl VmRenderer<'_> {
         }))
     }
 
+    /// Returns the `storageProfile`: the requested image and disks, with the true sizes and SKUs.
     fn storage(&self, vm: &Vm) -> Value {
         let requested = vm
             .body
@@ -160,6 +169,7 @@ impl VmRenderer<'_> {
         })
     }
 
+    /// Returns the members that all disks of a virtual machine have.
     fn disk(&self, id: &Id, requested: &VmDisk) -> Value {
         let found = self.engine.disks.find(id);
         json!({
@@ -174,7 +184,7 @@ impl VmRenderer<'_> {
     }
 }
 
-/// The user and the system, without what is told once: the password and the custom data.
+/// Returns the `osProfile` with its defaults, without the password and the custom data.
 fn os_profile(vm: &Vm) -> Option<Value> {
     let mut profile = vm.body.properties.os_profile.clone()?;
     profile.custom_data = None;
@@ -195,6 +205,7 @@ fn os_profile(vm: &Vm) -> Option<Value> {
     Some(json!(profile))
 }
 
+/// Returns the `networkProfile`: the ids of the interfaces. `primary` is set if there are several.
 fn network_profile(vm: &Vm) -> Value {
     let several = vm.nics.len() > 1;
     let nics = vm.nics.iter().enumerate().map(|(place, nic)| {
@@ -209,6 +220,7 @@ fn network_profile(vm: &Vm) -> Value {
     json!({ "networkInterfaces": nics.collect::<Vec<_>>() })
 }
 
+/// Returns the `diagnosticsProfile`, if one was requested.
 fn diagnostics(vm: &Vm) -> Option<Value> {
     let requested = vm.body.properties.diagnostics_profile.is_some();
     (requested || vm.diagnostics)

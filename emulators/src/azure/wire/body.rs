@@ -1,8 +1,9 @@
-//! The documents that requests carry: those of disks, images, interfaces and addresses, and how any
-//! of them is read.
+//! The documents of disks, images, interfaces and public addresses, and the parser of all
+//! documents.
 //!
-//! A member is honoured or refused. Only what Azure itself writes into its answers is passed over,
-//! so that a document that was read can be sent back.
+//! A member is applied or refused, never silently ignored. The only exception is a fixed list of
+//! members that Azure itself writes into its responses: they are dropped, so that a client can send
+//! back a document that it has read.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use serde_json::Value;
 use super::request::Request;
 use crate::azure::error::Refusal;
 
-/// Members that only Azure writes.
+/// Members that only the cloud writes. They are dropped at the top level and in `properties`.
 const READ_ONLY: [&str; 24] = [
     "id",
     "name",
@@ -43,10 +44,17 @@ const READ_ONLY: [&str; 24] = [
     "nicType",
 ];
 
-/// Tags of a resource.
+/// The tags of a resource, by name. The engine checks their number, length and characters.
 pub(crate) type Tags = BTreeMap<String, String>;
 
-/// The document of a request.
+/// Parses the document of a request.
+///
+/// Drops null members and read-only members first, so that `"tags": null` is the same as no tags.
+///
+/// # Errors
+///
+/// 400 `InvalidRequestContent` without a JSON object; 400 `BadRequest` with the parser's message
+/// for an unknown member or a member of the wrong type.
 pub(crate) fn read<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
     let body = request.body.clone().filter(Value::is_object);
     let Some(body) = body else {
@@ -60,13 +68,14 @@ pub(crate) fn read<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal>
     serde_json::from_value(body).map_err(|error| Refusal::client("BadRequest", error.to_string()))
 }
 
+/// Removes the [`READ_ONLY`] members of one object, not of nested ones.
 fn remove_read_only(document: &mut Value) {
     if let Value::Object(members) = document {
         members.retain(|name, _| !READ_ONLY.contains(&name.as_str()));
     }
 }
 
-/// A document without members that are null.
+/// Returns a document without its null members, at any depth. Items of arrays are kept.
 pub(crate) fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -78,7 +87,7 @@ pub(crate) fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// A flag, which clients also write as text, and Azure takes it.
+/// Deserializes a flag. `true` and `"True"` are both accepted, because clients send both.
 pub(super) fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Error> {
     let value = Value::deserialize(from)?;
     let parsed = match value.as_str().map(str::to_ascii_lowercase).as_deref() {
@@ -91,7 +100,7 @@ pub(super) fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D
         .ok_or_else(|| D::Error::custom(format!("{value} is not a flag")))
 }
 
-/// Refuses any version of the internet protocol but the fourth.
+/// Refuses every version of the internet protocol except `IPv4`, with 400 `NotSupported`.
 pub(crate) fn check_ip_version(version: Option<&str>) -> Result<(), Refusal> {
     match version {
         None | Some("IPv4") => Ok(()),
@@ -99,7 +108,8 @@ pub(crate) fn check_ip_version(version: Option<&str>) -> Result<(), Refusal> {
     }
 }
 
-/// Refuses name servers of an interface's own; a document without any says nothing.
+/// Refuses own name servers of an interface, with 400 `NotSupported`. A document whose lists are
+/// all empty is accepted, because responses contain one.
 pub(crate) fn check_dns_settings(settings: Option<&Value>) -> Result<(), Refusal> {
     let empty = |value: &Value| value.as_array().is_none_or(Vec::is_empty);
     let members = settings.and_then(Value::as_object);
@@ -110,75 +120,97 @@ pub(crate) fn check_dns_settings(settings: Option<&Value>) -> Result<(), Refusal
     }
 }
 
-/// A reference to another resource.
+/// A reference to another resource, `{"id": "…"}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reference {
+    /// The resource id. Whether it exists is checked by the engine.
     pub(crate) id: String,
 }
 
-/// A SKU.
+/// The SKU of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Sku {
+    /// The name, for example `Standard_LRS` of a disk or `Standard` of a public address.
     pub(crate) name: Option<String>,
+    /// Accepted and ignored: responses derive it from the name.
     pub(crate) tier: Option<String>,
 }
 
-/// What becomes of something when its virtual machine is deleted.
+/// What happens to a disk, an interface or an address when its owner is deleted. The default is
+/// `Detach`. Both are also accepted in lower case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum DeleteOption {
-    /// It goes too.
+    /// It is deleted too.
     #[serde(alias = "delete")]
     Delete,
-    /// It is left behind.
+    /// It stays, without an owner.
     #[default]
     #[serde(alias = "detach")]
     Detach,
 }
 
-/// A public address to make.
+/// The document of a public address: what `PublicIPAddresses_CreateOrUpdate` accepts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct IpBody {
+    /// The location. Required.
     pub(crate) location: Option<String>,
+    /// The tags. A `PUT` without tags removes them.
     pub(crate) tags: Option<Tags>,
+    /// The availability zones. Stored and returned only.
     pub(crate) zones: Option<Vec<String>>,
+    /// `Basic` (default) or `Standard`. Never changes.
     pub(crate) sku: Option<Sku>,
+    /// Everything else.
     pub(crate) properties: Option<IpProperties>,
 }
 
-/// What a public address is.
+/// The `properties` of a public address.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct IpProperties {
+    /// `Static` or `Dynamic`. The default follows from the SKU; it never changes.
     #[serde(rename = "publicIPAllocationMethod")]
     pub(crate) allocation: Option<String>,
+    /// `IPv4`. Anything else is refused with 400 `NotSupported`.
     #[serde(rename = "publicIPAddressVersion")]
     pub(crate) version: Option<String>,
+    /// The idle timeout in minutes. Stored and returned; default 4.
     pub(crate) idle_timeout_in_minutes: Option<u32>,
+    /// Written by the cloud into documents of interfaces. Accepted and ignored.
     pub(crate) delete_option: Option<DeleteOption>,
 }
 
-/// An interface to make.
+/// The document of an interface: what `NetworkInterfaces_CreateOrUpdate` accepts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct NicBody {
+    /// The location. Required.
     pub(crate) location: Option<String>,
+    /// The tags. A `PUT` without tags removes them.
     pub(crate) tags: Option<Tags>,
+    /// Everything else.
     pub(crate) properties: Option<NicProperties>,
 }
 
-/// What an interface is.
+/// The `properties` of an interface.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct NicProperties {
+    /// The addresses. At least one is required to create; they never change.
     pub(crate) ip_configurations: Vec<IpConfiguration>,
+    /// The network security group, which must exist. Can be changed.
     pub(crate) network_security_group: Option<Reference>,
+    /// Stored and returned only. Default `false`.
     pub(crate) enable_accelerated_networking: Option<bool>,
+    /// Stored and returned only. Default `false`.
     #[serde(rename = "enableIPForwarding")]
     pub(crate) enable_ip_forwarding: Option<bool>,
+    /// Written by the cloud. Accepted and ignored.
     pub(crate) primary: Option<bool>,
+    /// Not emulated: own name servers are refused with 400 `NotSupported`.
     pub(crate) dns_settings: Option<Value>,
 }
 
@@ -186,81 +218,111 @@ pub(crate) struct NicProperties {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct IpConfiguration {
+    /// The name of the configuration. Default `ipconfig` and a number from 1.
     pub(crate) name: Option<String>,
+    /// Written by the cloud. Accepted and ignored.
     pub(crate) id: Option<String>,
+    /// Written by the cloud. Accepted and ignored.
     pub(crate) etag: Option<String>,
+    /// Written by the cloud. Accepted and ignored.
     pub(crate) r#type: Option<String>,
+    /// The properties of the address.
     pub(crate) properties: IpConfigurationProperties,
 }
 
-/// What an address of an interface is.
+/// The properties of an address of an interface.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct IpConfigurationProperties {
+    /// The subnet, which must be in the interface's location. Required.
     pub(crate) subnet: Option<Reference>,
+    /// Whether it is the primary address. Default: the first one is.
     pub(crate) primary: Option<bool>,
+    /// Written by the cloud. Accepted and ignored.
     pub(crate) provisioning_state: Option<String>,
+    /// Written by the cloud. Accepted and ignored, because the address is dynamic.
     #[serde(rename = "privateIPAddress")]
     pub(crate) private_ip_address: Option<String>,
+    /// `IPv4`. Anything else is refused with 400 `NotSupported`.
     #[serde(rename = "privateIPAddressVersion")]
     pub(crate) private_ip_address_version: Option<String>,
+    /// `Dynamic`. Anything else is refused with 400 `NotSupported`.
     #[serde(rename = "privateIPAllocationMethod")]
     pub(crate) private_ip_allocation_method: Option<String>,
+    /// The public address to attach, if any. It must not be attached elsewhere.
     #[serde(rename = "publicIPAddress")]
     pub(crate) public_ip_address: Option<PublicReference>,
 }
 
-/// A public address, by its id or with all that a read shows of it.
+/// A public address in the document of an interface: its id, or the whole document that a read with
+/// `$expand` returned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PublicReference {
+    /// The resource id.
     pub(crate) id: String,
+    /// The properties that a read returned. Ignored.
     #[serde(default)]
     pub(crate) properties: Option<Value>,
 }
 
-/// A disk to make.
+/// The document of a disk: what `Disks_CreateOrUpdate` accepts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct DiskBody {
+    /// The location. Required.
     pub(crate) location: Option<String>,
+    /// The tags. A `PUT` without tags removes them.
     pub(crate) tags: Option<Tags>,
+    /// The availability zone, as a list. Only the first one counts.
     pub(crate) zones: Option<Vec<String>>,
+    /// The SKU. Default `Standard_LRS`.
     pub(crate) sku: Option<Sku>,
+    /// Everything else.
     pub(crate) properties: Option<DiskProperties>,
 }
 
-/// What a disk is.
+/// The `properties` of a disk.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct DiskProperties {
+    /// Where the content comes from. Required to create.
     pub(crate) creation_data: Option<CreationData>,
+    /// The size in GiB, 1 to 65,536. Required to create; it can only grow.
     #[serde(rename = "diskSizeGB")]
     pub(crate) disk_size_gb: Option<u32>,
+    /// Not emulated for separate disks: refused with 400 `NotSupported`.
     pub(crate) os_type: Option<String>,
 }
 
-/// Where a disk comes from.
+/// Where the content of a disk comes from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct CreationData {
+    /// `Empty`. Anything else is refused with 400 `InvalidParameter`.
     pub(crate) create_option: Option<String>,
 }
 
-/// An image to make.
+/// The document of an image: what `Images_CreateOrUpdate` accepts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ImageBody {
+    /// The location. Required.
     pub(crate) location: Option<String>,
+    /// The tags, which are all that can be changed later.
     pub(crate) tags: Option<Tags>,
+    /// Everything else.
     pub(crate) properties: Option<ImageProperties>,
 }
 
-/// What an image is.
+/// The `properties` of an image. Either a source machine or an OS disk is required, never both.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ImageProperties {
+    /// The generalized virtual machine that the image is created from.
     pub(crate) source_virtual_machine: Option<Reference>,
+    /// The disk that the image is created from.
     pub(crate) storage_profile: Option<ImageStorage>,
+    /// `V1` or `V2`. Stored and returned; default `V2`.
     pub(crate) hyper_v_generation: Option<String>,
 }
 
@@ -268,20 +330,29 @@ pub(crate) struct ImageProperties {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ImageStorage {
+    /// The OS disk.
     pub(crate) os_disk: Option<ImageDisk>,
+    /// Not emulated: a list that is not empty is refused with 400 `NotSupported`.
     pub(crate) data_disks: Vec<Value>,
+    /// Not emulated: `true` is refused with 400 `NotSupported`.
     pub(crate) zone_resilient: Option<bool>,
 }
 
-/// The system's disk of an image.
+/// The OS disk of an image.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ImageDisk {
+    /// `Linux` (default) or `Windows`.
     pub(crate) os_type: Option<String>,
+    /// `Generalized` or `Specialized`. Required.
     pub(crate) os_state: Option<String>,
+    /// The disk to copy. Required.
     pub(crate) managed_disk: Option<Reference>,
+    /// The host caching. Accepted and ignored.
     pub(crate) caching: Option<String>,
+    /// The SKU. Default: the SKU of the disk.
     pub(crate) storage_account_type: Option<String>,
+    /// The size in GiB. Default, and at least, the size of the disk.
     #[serde(rename = "diskSizeGB")]
     pub(crate) disk_size_gb: Option<u32>,
 }

@@ -1,19 +1,28 @@
-//! Resource ids, which are not case-sensitive.
+//! Resource ids.
+//!
+//! An id is a path of eight segments: subscription, resource group, provider, type and name. Ids
+//! are not case-sensitive: [`Id::path`] keeps the case that the client used, and [`Id::key`] is for
+//! comparisons.
 
 use crate::azure::error::Refusal;
 
-/// What a resource is.
+/// The kinds of resources that clients create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
+    /// A virtual machine.
     VirtualMachine,
+    /// A managed disk.
     Disk,
+    /// A managed image.
     Image,
+    /// A network interface.
     Nic,
+    /// A public address.
     PublicIp,
 }
 
 impl Kind {
-    /// The provider and the type, as ids and documents have it.
+    /// Returns the provider and the type, as ids and documents contain them.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::VirtualMachine => "Microsoft.Compute/virtualMachines",
@@ -24,7 +33,7 @@ impl Kind {
         }
     }
 
-    /// The provider alone, which the URLs of operations name.
+    /// Returns the provider alone, which the URLs of operations contain.
     pub(crate) const fn provider(self) -> &'static str {
         match self {
             Self::VirtualMachine | Self::Disk | Self::Image => "Microsoft.Compute",
@@ -36,13 +45,18 @@ impl Kind {
 /// The id of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Id {
+    /// The kind of the resource.
     pub(crate) kind: Kind,
+    /// The subscription, usually a GUID. The emulator accepts any text.
     pub(crate) subscription: String,
+    /// The resource group.
     pub(crate) group: String,
+    /// The name, unique in the group for this kind.
     pub(crate) name: String,
 }
 
 impl Id {
+    /// Creates an id from its parts, in the case in which they are given.
     pub(crate) fn new(kind: Kind, subscription: &str, group: &str, name: &str) -> Self {
         Self {
             kind,
@@ -52,12 +66,16 @@ impl Id {
         }
     }
 
-    /// Another resource of the same group.
+    /// Returns the id of another resource in the same resource group.
     pub(crate) fn beside(&self, kind: Kind, name: &str) -> Self {
         Self::new(kind, &self.subscription, &self.group, name)
     }
 
-    /// The id that a document says, of a resource of this kind.
+    /// Parses the id of a resource of this kind from a document.
+    ///
+    /// # Errors
+    ///
+    /// 400 `LinkedInvalidPropertyId` if the text is not a resource id, or the id of another kind.
     pub(crate) fn read(kind: Kind, text: &str) -> Result<Self, Refusal> {
         let parts: Vec<&str> = text.trim_start_matches('/').split('/').collect();
         let same = |one: &str, other: &str| one.eq_ignore_ascii_case(other);
@@ -89,7 +107,7 @@ impl Id {
         }
     }
 
-    /// The id as documents write it.
+    /// Returns the id as documents contain it.
     pub(crate) fn path(&self) -> String {
         format!(
             "/subscriptions/{}/resourceGroups/{}/providers/{}/{}",
@@ -100,12 +118,12 @@ impl Id {
         )
     }
 
-    /// The id as it is looked up.
+    /// Returns the id in lower case, for lookups and comparisons.
     pub(crate) fn key(&self) -> String {
         self.path().to_ascii_lowercase()
     }
 
-    /// It is not there, in the words of the resource manager.
+    /// Returns the resource manager's 404 `ResourceNotFound` for this id.
     pub(crate) fn not_found(&self) -> Refusal {
         Refusal::manager_not_found(self.kind.name(), &self.name, &self.group)
     }

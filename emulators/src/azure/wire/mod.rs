@@ -1,5 +1,9 @@
 //! The protocol of Azure Resource Manager: paths, queries, JSON documents, and headers.
 //!
+//! Owns the translation between HTTP and typed values. It must never look at the state of the
+//! engine: a request is parsed with the [`Knobs`](super::knobs::Knobs) alone, so a refusal from
+//! here has no effect.
+//!
 //! | file | purpose |
 //! | --- | --- |
 //! | `operation` | the operations, with their methods and paths |

@@ -1,79 +1,130 @@
 //! The operations that the emulator supports, with their names, methods and paths.
 //!
-//! One table says it all: names are Azure's operation ids, and requests are routed by it. A `{}` in
-//! a path takes any segment; letters of the others may be of either case, as Azure has it.
+//! One table, `ROUTES`, has everything: names are Azure's operation ids, and requests are routed by
+//! it. A `{}` in a path matches any segment; all other segments match in any case. Adding an
+//! operation means adding a variant, a row, and an arm in `actions`.
 
 use serde::{Deserialize, Serialize};
 
 use self::Scope::{Group, Root, Subscription};
 
-/// An operation of the resource manager, of the compute or of the network provider.
+/// An operation of the resource manager, of the compute provider or of the network provider.
+///
+/// Serialized as Azure's operation id, for example `"VirtualMachines_Get"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "&'static str")]
 #[non_exhaustive]
-#[expect(
-    missing_docs,
-    reason = "each variant is the Azure operation of that name"
-)]
 pub enum Operation {
+    /// Reads the serial console by the URL of its blob. Needs no token.
     BlobGet,
+    /// Creates an empty disk, or changes its tags and size. Long-running, 202.
     DisksCreateOrUpdate,
+    /// Deletes a disk that is not attached. Long-running.
     DisksDelete,
+    /// Returns a disk.
     DisksGet,
+    /// Lists the disks of a subscription.
     DisksList,
+    /// Lists the disks of a resource group.
     DisksListByResourceGroup,
+    /// Creates an image of a generalized machine or of a disk. Long-running.
     ImagesCreateOrUpdate,
+    /// Deletes an image. Long-running.
     ImagesDelete,
+    /// Returns an image.
     ImagesGet,
+    /// Lists the images of a subscription.
     ImagesList,
+    /// Lists the images of a resource group.
     ImagesListByResourceGroup,
+    /// Creates an interface, or changes its tags and security group. Long-running.
     NetworkInterfacesCreateOrUpdate,
+    /// Deletes an interface that is neither attached nor reserved. Long-running.
     NetworkInterfacesDelete,
+    /// Returns an interface.
     NetworkInterfacesGet,
+    /// Lists the interfaces of a resource group.
     NetworkInterfacesList,
+    /// Lists the interfaces of a subscription.
     NetworkInterfacesListAll,
+    /// Returns a network security group of the catalog.
     NetworkSecurityGroupsGet,
+    /// Lists the network security groups of a resource group.
     NetworkSecurityGroupsList,
+    /// Polls a long-running operation, by its status or by its location.
     OperationsGet,
+    /// Returns a resource provider with its types.
     ProvidersGet,
+    /// Creates a public address, or changes its tags. Long-running.
     PublicIPAddressesCreateOrUpdate,
+    /// Deletes a public address that is not attached. Long-running.
     PublicIPAddressesDelete,
+    /// Returns a public address.
     PublicIPAddressesGet,
+    /// Lists the public addresses of a resource group.
     PublicIPAddressesList,
+    /// Lists the public addresses of a subscription.
     PublicIPAddressesListAll,
+    /// Checks that a resource group exists: 204 or 404.
     ResourceGroupsCheckExistence,
+    /// Returns a resource group.
     ResourceGroupsGet,
+    /// Lists the resource groups.
     ResourceGroupsList,
+    /// Lists the sizes with the locations and zones that offer them.
     ResourceSkusList,
+    /// Returns a subnet.
     SubnetsGet,
+    /// Lists the subnets of a virtual network.
     SubnetsList,
+    /// Lists the locations.
     SubscriptionsListLocations,
+    /// Lists the quotas of a location with their usage.
     UsageList,
+    /// Lists the sizes of a location.
     VirtualMachineSizesList,
+    /// Creates or changes a virtual machine. Long-running, 201 or 200.
     VirtualMachinesCreateOrUpdate,
+    /// Stops a virtual machine and releases its machine. Long-running.
     VirtualMachinesDeallocate,
+    /// Deletes a virtual machine. Long-running, 202; 204 if it does not exist.
     VirtualMachinesDelete,
+    /// Marks a stopped virtual machine as generalized, so that it can become an image.
     VirtualMachinesGeneralize,
+    /// Returns a virtual machine.
     VirtualMachinesGet,
+    /// Returns the states of a virtual machine.
     VirtualMachinesInstanceView,
+    /// Lists the virtual machines of a resource group.
     VirtualMachinesList,
+    /// Lists the virtual machines of a subscription; `statusOnly` returns only the states.
     VirtualMachinesListAll,
+    /// Lists the virtual machines of a subscription in a location.
     VirtualMachinesListByLocation,
+    /// Stops a virtual machine, which keeps its machine. Long-running.
     VirtualMachinesPowerOff,
+    /// Restarts a running virtual machine. Long-running.
     VirtualMachinesRestart,
+    /// Returns the URL of the serial console.
     VirtualMachinesRetrieveBootDiagnosticsData,
+    /// Evicts a spot machine.
     VirtualMachinesSimulateEviction,
+    /// Starts a virtual machine. Long-running.
     VirtualMachinesStart,
+    /// Changes some properties of a virtual machine. Long-running.
     VirtualMachinesUpdate,
+    /// Returns a virtual network with its subnets.
     VirtualNetworksGet,
+    /// Lists the virtual networks of a resource group.
     VirtualNetworksList,
+    /// Lists the virtual networks of a subscription.
     VirtualNetworksListAll,
 }
 
-/// What a path begins with.
+/// The beginning of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
-    /// Nothing.
+    /// No prefix.
     Root,
     /// `subscriptions/{}`.
     Subscription,
@@ -82,6 +133,7 @@ enum Scope {
 }
 
 impl Scope {
+    /// Returns the segments of the prefix.
     const fn segments(self) -> &'static [&'static str] {
         match self {
             Self::Root => &[],
@@ -91,7 +143,7 @@ impl Scope {
     }
 }
 
-/// An operation with its name, its method and its path.
+/// An operation with its name, its method, and its path: the prefix and the rest.
 type Route = (Operation, &'static str, &'static str, Scope, &'static str);
 
 use Operation as O;
@@ -153,37 +205,47 @@ const ROUTES: [Route; 52] = [
     (O::VirtualNetworksListAll, "VirtualNetworks_ListAll", "GET", Subscription, "providers/Microsoft.Network/virtualNetworks"),
 ];
 
-/// Where a path leads.
+/// The result of routing a method and a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RouteMatch {
-    /// To an operation, with what its path takes: the subscription first, the group second if it
-    /// has one.
+    /// An operation, and the segments that the braces matched: the subscription first, the resource
+    /// group second if the path has one.
     Operation(Operation, Vec<String>),
-    /// To something that knows other methods.
+    /// The path exists with other methods only: 405.
     OtherMethod,
-    /// Nowhere.
+    /// The path does not exist: 404.
     NotFound,
 }
 
 impl Operation {
-    /// All operations.
+    /// Returns all operations, sorted by name.
     pub fn all() -> impl Iterator<Item = Self> {
         ROUTES.iter().map(|(operation, ..)| *operation)
     }
 
-    /// Its name, which fault rules and counts go by: Azure's operation id.
+    /// Returns Azure's operation id, for example `VirtualMachines_Get`. Fault rules, throttles and
+    /// call counts use it.
+    ///
+    /// ```
+    /// use fleetwright_emulators::azure::Operation;
+    ///
+    /// let operation = Operation::VirtualMachinesPowerOff;
+    /// assert_eq!(operation.name(), "VirtualMachines_PowerOff");
+    /// assert_eq!(Operation::from_name("VirtualMachines_PowerOff"), Some(operation));
+    /// assert_eq!(Operation::from_name("VirtualMachines_Dance"), None);
+    /// ```
     pub fn name(self) -> &'static str {
         let row = ROUTES.iter().find(|(operation, ..)| *operation == self);
         row.map_or("", |(_, name, ..)| name)
     }
 
-    /// The operation of that name.
+    /// Returns the operation of that name, or `None` if the emulator does not support it.
     pub fn from_name(name: &str) -> Option<Self> {
         let row = ROUTES.iter().find(|(_, known, ..)| *known == name);
         row.map(|(operation, ..)| *operation)
     }
 
-    /// The operation of a method and the segments of a path.
+    /// Finds the operation of a method and the decoded segments of a path.
     pub(crate) fn route(method: &str, segments: &[String]) -> RouteMatch {
         let mut found = RouteMatch::NotFound;
         for (operation, _, wanted, scope, rest) in ROUTES {
@@ -198,13 +260,14 @@ impl Operation {
         found
     }
 
-    /// Whether it is not of the resource manager, so that it needs neither a token nor a version.
+    /// Whether the operation belongs to blob storage and not to the resource manager, so that it
+    /// needs neither a token nor an API version.
     pub(crate) fn is_public(self) -> bool {
         self == Self::BlobGet
     }
 }
 
-/// What the braces of a path take from segments, if it fits them.
+/// Matches segments against a pattern, and returns what the braces matched.
 fn match_path(segments: &[String], scope: Scope, rest: &str) -> Option<Vec<String>> {
     let pattern = scope.segments().iter().copied().chain(rest.split('/'));
     let mut remaining = segments.iter();

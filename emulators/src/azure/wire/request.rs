@@ -1,7 +1,8 @@
-//! A request that was understood: who asks, for what, with which document.
+//! Parses a request: authentication, API version, operation, names, query and document.
 //!
-//! Owns everything that is refused before it counts as a call: no token, no version, no such path,
-//! no JSON.
+//! Owns every refusal that happens before a request counts as a call: no token (401), no or an
+//! invalid API version (400), an unknown path (404) or method (405), and an invalid document (400).
+//! Such a request is not counted, is not recorded and cannot have a fault injected.
 
 use std::collections::BTreeMap;
 
@@ -17,27 +18,40 @@ use crate::{
     server::{BodyError, HttpRequest},
 };
 
-/// How deep a document's parameters are shown in the record of a call.
+/// How many levels of a document are recorded in a [`CallRecord`](crate::azure::CallRecord).
 const DEPTH: usize = 8;
 
-/// A request.
+/// A parsed request.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
+    /// The operation. `None` only in a default value, which tests use.
     pub(crate) operation: Option<Operation>,
-    /// Scheme, host and port, as the client has them.
+    /// Scheme, host and port that the client used, for the URLs of responses.
     pub(crate) origin: String,
+    /// The path as it was sent.
     pub(crate) path: String,
-    /// What the path names: the subscription, then the group if it has one, then names.
+    /// The names in the path: the subscription, then the resource group if the path has one, then
+    /// the other names.
     pub(crate) names: Vec<String>,
-    /// The query, with its names in small letters.
+    /// The query parameters. Names are in lower case.
     pub(crate) query: BTreeMap<String, String>,
+    /// The `If-Match` header.
     pub(crate) if_match: Option<String>,
+    /// The `If-None-Match` header.
     pub(crate) if_none_match: Option<String>,
+    /// The JSON document, if the request has a body that is not blank.
     pub(crate) body: Option<Value>,
 }
 
 impl Request {
-    /// Understands a request, or refuses it.
+    /// Parses a request.
+    ///
+    /// The checks run in this order: token, API version, path and method, subscription, document.
+    /// The console blobs need no token, no version and no subscription.
+    ///
+    /// # Errors
+    ///
+    /// Returns the refusal of the first check that fails; see the functions below for the codes.
     pub(crate) fn read(request: &HttpRequest, knobs: &Knobs) -> Result<Self, Refusal> {
         let path = request.uri.path();
         let segments: Vec<String> = path
@@ -78,33 +92,33 @@ impl Request {
         })
     }
 
-    /// The subscription.
+    /// Returns the subscription, which is the first name of the path.
     pub(crate) fn subscription(&self) -> &str {
         self.name(0)
     }
 
-    /// A name of the path, by its place.
+    /// Returns a name of the path by its index, or an empty text.
     pub(crate) fn name(&self, place: usize) -> &str {
         self.names.get(place).map_or("", String::as_str)
     }
 
-    /// The resource of this kind that the path names.
+    /// Returns the id of the resource of this kind that the path names.
     pub(crate) fn id(&self, kind: Kind) -> Id {
         Id::new(kind, self.name(0), self.name(1), self.name(2))
     }
 
-    /// A parameter of the query.
+    /// Returns a query parameter. `name` is in lower case.
     pub(crate) fn param(&self, name: &str) -> Option<&str> {
         self.query.get(name).map(String::as_str)
     }
 
-    /// The version that was asked for.
+    /// Returns the requested API version.
     pub(crate) fn version(&self) -> &str {
         self.param("api-version").unwrap_or_default()
     }
 
-    /// Its parameters as its record shows them: path, query, and the document's leaves by their
-    /// paths.
+    /// Returns the parameters as the call record contains them: path, query, preconditions, and the
+    /// leaves of the document by their paths, without the administrator's password.
     pub(crate) fn recorded_parameters(&self) -> BTreeMap<String, String> {
         let mut recorded = self.query.clone();
         recorded.insert("path".to_owned(), self.path.clone());
@@ -121,7 +135,7 @@ impl Request {
     }
 }
 
-/// The leaves of a document, without passwords.
+/// Collects the leaves of a document by their paths. Omits `adminPassword`, and cuts at `depth`.
 fn leaves(value: &Value, path: &str, depth: usize, recorded: &mut BTreeMap<String, String>) {
     let deeper = depth.saturating_sub(1);
     match value {
@@ -146,6 +160,12 @@ fn leaves(value: &Value, path: &str, depth: usize, recorded: &mut BTreeMap<Strin
     }
 }
 
+/// Checks the bearer token against [`Knobs::tokens`].
+///
+/// # Errors
+///
+/// 401 `AuthenticationFailed` without a bearer token; 401 `InvalidAuthenticationToken` for a token
+/// that is not in the list. An empty list accepts every token.
 fn check_token(request: &HttpRequest, knobs: &Knobs) -> Result<(), Refusal> {
     let Some(value) = request.headers.get(header::AUTHORIZATION) else {
         let message = "Authentication failed. The 'Authorization' header is missing.";
@@ -172,6 +192,12 @@ fn check_token(request: &HttpRequest, knobs: &Knobs) -> Result<(), Refusal> {
     ))
 }
 
+/// Checks that the API version is a date, optionally followed by `-preview`. Every date is
+/// accepted.
+///
+/// # Errors
+///
+/// 400 `MissingApiVersionParameter` or 400 `InvalidApiVersionParameter`.
 fn check_version(version: Option<&str>) -> Result<(), Refusal> {
     let Some(version) = version.filter(|version| !version.is_empty()) else {
         let message =
@@ -193,6 +219,12 @@ fn check_version(version: Option<&str>) -> Result<(), Refusal> {
     Err(Refusal::client("InvalidApiVersionParameter", message))
 }
 
+/// Checks the subscription against [`Knobs::subscriptions`]. An empty list accepts every
+/// subscription.
+///
+/// # Errors
+///
+/// 404 `SubscriptionNotFound`.
 fn check_subscription(subscription: &str, knobs: &Knobs) -> Result<(), Refusal> {
     if knobs.subscriptions.is_empty() || knobs.subscriptions.contains(subscription) {
         return Ok(());
@@ -201,11 +233,14 @@ fn check_subscription(subscription: &str, knobs: &Knobs) -> Result<(), Refusal> 
     Err(Refusal::new(404, "SubscriptionNotFound", message))
 }
 
+/// Returns 405 `MethodNotAllowed`, for a path that has other methods.
 fn method_not_allowed(method: &str) -> Refusal {
     let message = format!("The HTTP method '{method}' is not supported for the resource.");
     Refusal::new(405, "MethodNotAllowed", message)
 }
 
+/// Returns 404 `InvalidResourceType` for an unknown type of a provider, or 404
+/// `MissingSubscription` for any other unknown path.
 fn unknown_path(segments: &[String]) -> Refusal {
     let after = segments
         .iter()
@@ -225,6 +260,7 @@ fn unknown_path(segments: &[String]) -> Refusal {
     }
 }
 
+/// Parses the query. Names become lower case; the last one of repeated names counts.
 fn read_query(query: &str) -> BTreeMap<String, String> {
     let pairs = form_urlencoded::parse(query.as_bytes());
     pairs
@@ -232,6 +268,12 @@ fn read_query(query: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// Parses the body as JSON. A blank body is `None`.
+///
+/// # Errors
+///
+/// 400 `InvalidRequestContent` for invalid JSON, 413 `RequestContentTooLarge` for a body over 1
+/// MiB, 408 `RequestTimeout` for a body that did not arrive.
 fn read_body(request: &HttpRequest) -> Result<Option<Value>, Refusal> {
     match &request.body {
         Ok(bytes) if bytes.iter().all(u8::is_ascii_whitespace) => Ok(None),
@@ -249,7 +291,7 @@ fn read_body(request: &HttpRequest) -> Result<Option<Value>, Refusal> {
     }
 }
 
-/// A segment without its percent signs.
+/// Decodes the percent encoding of a path segment. Invalid sequences are kept as they are.
 fn percent_decode(segment: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), segment.as_bytes());
     while let [first, more @ ..] = rest {
