@@ -2,7 +2,8 @@
 //! document with it.
 //!
 //! A row is: how the body runs, the family's module, the name of body and test, the id, what a
-//! backend must do, and what the clause needs. Rows are added and never renumbered.
+//! backend must do, and what the clause needs. Rows are added and never renumbered, because
+//! reports, waivers and the documentation of backends cite the ids.
 
 use crate::{Context, Factory, clauses};
 

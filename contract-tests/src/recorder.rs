@@ -1,8 +1,17 @@
-//! The handle that clauses call. It records every call, and turns panics and calls that never return
-//! into violations.
+//! The handle that clauses call. It records every call, and turns panics and calls that never
+//! return into violations.
 //!
 //! Owns the transcript. It never changes what a backend returns, except that it retries throttled
-//! calls.
+//! calls: any call may be throttled at any time, and no clause should have to expect it.
+//!
+//! A line of the transcript is `handle <number>: <call>(<arguments>) -> <result>`, where handles
+//! are numbered in the order in which the clause opened them. Equal lines that follow each other
+//! are counted. The message of a violation has these lines up to the violation; what the cleanup
+//! does after it is not recorded.
+//!
+//! A call that does not return within the harness's budget, and one that panics, fails the clause
+//! whatever the clause makes of it: the recorder returns an unexpected error in its place, so that
+//! the clause can end, and the runner replaces the clause's outcome.
 
 use std::{
     fmt,

@@ -2,6 +2,9 @@
 //!
 //! Owns the seed, the generator and the files of failing cases. The cases are the same in every run
 //! unless `FLEETWRIGHT_CONTRACT_SEED` selects others.
+//!
+//! Only violations are shrunk and stored. If a case ends for another reason, such as a part that
+//! the harness does not offer, no further case is run and that reason is the outcome of the clause.
 
 use std::{
     cell::{Cell, RefCell},

@@ -1,5 +1,8 @@
-//! Checks on instances that must not change: those that nothing was done to, and those that are
+//! Checks on instances that must not change: those that no call changed, and those that are
 //! terminating or terminated.
+//!
+//! Owns the comparison of two reads of an instance, field by field. What a cloud calls a state and
+//! the reasons that it gives may differ between reads and are never compared.
 
 use fleetwright::{
     CloudInstanceState, ErrorKind, InstanceId, InstanceInfo, ProvisionError, Result,

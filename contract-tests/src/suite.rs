@@ -1,8 +1,20 @@
 //! Running clauses against a harness: each on a fresh account, with a check for leftovers after it.
 //!
 //! Owns the steps around a clause: the runtime that the harness needs, the scope of its tags, the
-//! cleanup after it, waivers and the report. What a clause tests is in `clauses`; judging an outcome
-//! is the engine's.
+//! cleanup after it, waivers and the report. The tests themselves are in `clauses`; the engine
+//! judges outcomes.
+//!
+//! The steps of one run:
+//!
+//! 1. The factory creates a harness, and the runner a runtime: with a paused clock for
+//!    [`Time::Virtual`].
+//! 2. The clause runs with a [`Context`] whose tags no other run has, for at most 2,000 times the
+//!    budget.
+//! 3. Faults are removed, and parts of the cloud that were made unreachable are reconnected.
+//! 4. A new handle terminates every instance in the scope and waits until it is terminated.
+//! 5. Nothing may be left in the scope, by the list and by the oracle. Leftovers fail a clause that
+//!    has passed, and are not reported for one that has failed.
+//! 6. A panic, a call that never returned, a waiver and the report are taken into account.
 
 use std::{
     ops::AsyncFnOnce,

@@ -1,4 +1,9 @@
 //! Batches: one result for each item, and every launched instance is reported.
+//!
+//! BATCH-01 to BATCH-04 are about batch launches: their number, their token and what remains of a
+//! batch that fails in part. BATCH-05 to BATCH-08 are about the other batch calls, which must
+//! return results in the order of the requested ids, whatever becomes of a single item. They put
+//! unknown and repeated ids between good ones and use more ids than one native batch holds.
 
 use std::{collections::BTreeSet, num::NonZeroU32};
 
@@ -17,6 +22,9 @@ const COUNT: NonZeroU32 = NonZeroU32::new(3).unwrap();
 /// with their tags.
 ///
 /// One call for a batch keeps a fleet below its rate limits.
+///
+/// Launches three instances with a tag and compares ids, states and tags between the result and the
+/// list.
 pub(crate) async fn batch_01_launches_requested_number(cx: &Context) -> Outcome {
     let config = cx.config_with_tags(&[("kit-one", "1")])?;
     let launched = launch(cx, &config, COUNT).await?;
@@ -42,6 +50,8 @@ pub(crate) async fn batch_01_launches_requested_number(cx: &Context) -> Outcome 
 /// more.
 ///
 /// The response to a batch can be lost like any other.
+///
+/// Replays a batch of three through the launching handle and through another one.
 pub(crate) async fn batch_02_token_covers_the_whole_batch(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = launch(cx, &config, COUNT).await?;
@@ -63,6 +73,9 @@ pub(crate) async fn batch_02_token_covers_the_whole_batch(cx: &Context) -> Outco
 /// BATCH-03: a backend must refuse the token of a batch with another count as a token conflict.
 ///
 /// Another count is another request.
+///
+/// Replays a batch of three with the counts four and one. Both must conflict without effect, and
+/// the three instances must still be there.
 pub(crate) async fn batch_03_other_count_is_a_conflict(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = launch(cx, &config, COUNT).await?;
@@ -86,6 +99,10 @@ pub(crate) async fn batch_03_other_count_is_a_conflict(cx: &Context) -> Outcome 
 /// the surviving instances in the error, as declared.
 ///
 /// Survivors that are not reported are leaks. Needs: external actor or fault: capacity.
+///
+/// Leaves capacity for two of three instances, or fails the last native launch. Compares the
+/// survivors in the error with the list, then replays: the survivors must be part of the complete
+/// batch.
 pub(crate) async fn batch_04_partial_launch_is_reported_or_undone(cx: &Context) -> Outcome {
     let (config, error) = launch_short_of_machines(cx).await?;
     let (survivors, declared) = (error.survivors(), cx.capabilities().batch_launch);
@@ -159,6 +176,9 @@ async fn launch_short_of_machines(
 /// including missing and repeated ids.
 ///
 /// One missing instance must not hide five hundred others.
+///
+/// Describes three instances in reverse order of their ids, with an unknown id between them and the
+/// first id repeated at the end.
 pub(crate) async fn batch_05_describes_item_by_item(cx: &Context) -> Outcome {
     let mut requested = cx.launch_many(3).await?;
     cx.settle_reads().await;
@@ -181,6 +201,9 @@ pub(crate) async fn batch_05_describes_item_by_item(cx: &Context) -> Outcome {
 /// BATCH-06: a backend must terminate the valid items of a batch although others fail.
 ///
 /// One bad id must not keep a fleet running.
+///
+/// Terminates two instances with an unknown id between them, and requires that a third instance,
+/// which was not in the batch, still exists.
 pub(crate) async fn batch_06_terminates_item_by_item(cx: &Context) -> Outcome {
     let requested = with_unknown(cx, cx.launch_many(2).await?);
     let bystander = cx.launch().await?.id;
@@ -202,6 +225,9 @@ pub(crate) async fn batch_06_terminates_item_by_item(cx: &Context) -> Outcome {
 /// BATCH-07: a backend must stop and start the valid items of a batch although others fail.
 ///
 /// The same holds as for terminating.
+///
+/// Stops and then starts two instances with an unknown id between them, and waits until both have
+/// changed their state each time.
 pub(crate) async fn batch_07_stops_and_starts_item_by_item(cx: &Context) -> Outcome {
     let good = cx.launch_many(2).await?;
     for id in &good {
@@ -230,6 +256,9 @@ pub(crate) async fn batch_07_stops_and_starts_item_by_item(cx: &Context) -> Outc
 /// BATCH-08: a backend must accept batches that are larger than the cloud's own.
 ///
 /// Callers do not know a cloud's batch size.
+///
+/// Describes and terminates two more ids than a native batch has, at most 10,000. If the clause may
+/// not launch that many, ids are repeated.
 pub(crate) async fn batch_08_more_than_one_native_batch(cx: &Context) -> Outcome {
     let native = cx.capabilities().batch_size.get();
     // A backend without a batch size of its own declares a huge one; no caller asks for that many.

@@ -1,4 +1,8 @@
-//! The seven calls that every backend has, each on something that it can change.
+//! The seven calls that every backend has, each with an instance that it can change.
+//!
+//! Owns the table of calls and the two instances that error clauses call them on. The clauses
+//! inject a fault, make every call of the table and compare the errors; afterwards they can require
+//! that both instances are unchanged.
 
 use fleetwright::{CloudInstanceState, InstanceId, LaunchToken, Operation, Result};
 

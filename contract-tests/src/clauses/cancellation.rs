@@ -1,4 +1,9 @@
-//! Cancellation: a future dropped at any point leaves nothing that cannot be found or repeated.
+//! Cancellation: a future that is dropped at any point leaves nothing that cannot be found or
+//! retried.
+//!
+//! A caller's timeout drops a future between two polls. These clauses therefore poll a call a fixed
+//! number of times, drop it, and repeat that with one poll more until the call completes: then
+//! every point at which it can be dropped was tried.
 
 use fleetwright::{
     CloudInstanceState, ErrorKind, InstanceId, LaunchRecord, LaunchToken, ProvisionError,
@@ -16,6 +21,9 @@ const MOST_POLLS: usize = 64;
 /// point, and find it again by its token.
 ///
 /// Timeouts drop futures, and a dropped launch is a common leak.
+///
+/// Drops a launch after 0, 1, 2 and more polls, until it completes in fewer polls than that. After
+/// each, looks the token up, replays the launch and requires exactly one instance.
 pub(crate) async fn cancellation_01_dropped_launch_can_be_found(cx: &Context) -> Outcome {
     for polls in 0..MOST_POLLS {
         let mut config = cx.config_with_token();
@@ -69,6 +77,9 @@ pub(crate) async fn cancellation_01_dropped_launch_can_be_found(cx: &Context) ->
 /// retried, with its full effect.
 ///
 /// The same holds as for launches.
+///
+/// Drops a stop, a start and a terminate after 0, 1, 2 and more polls, until each completes. The
+/// same call must then succeed and the instance reach the state.
 pub(crate) async fn cancellation_02_dropped_change_can_be_retried(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     for polls in 0..MOST_POLLS {
@@ -118,6 +129,9 @@ enum Twins {
 /// CANCELLATION-03: a backend must not affect a call because another one was dropped.
 ///
 /// In other systems, a shared call ends with its first caller.
+///
+/// Makes two equal launches, describes, lists or stops concurrently and drops one of them after 0,
+/// 1, 2 and more polls. The other one must succeed.
 pub(crate) async fn cancellation_03_dropped_call_affects_no_other(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     cx.settle_reads().await;

@@ -1,4 +1,8 @@
-//! Concurrency: calls beside each other neither wait for nor spoil each other.
+//! Concurrency: concurrent calls neither block nor affect each other.
+//!
+//! The clauses of this file make calls concurrently on one task, in orders that they choose, so
+//! that a failure can be reproduced. CONCURRENCY-04 generates its calls; the module `history` plays
+//! and checks them.
 
 use std::{collections::BTreeSet, pin::pin};
 
@@ -20,6 +24,9 @@ const MOST_POLLS: usize = 12;
 /// CONCURRENCY-01: a backend must serve calls on one instance while a call on another one hangs.
 ///
 /// One dead connection must not block a fleet. Needs: fault: hang.
+///
+/// Lets one describe, launch, list, stop or terminate hang, and makes calls of all other kinds on a
+/// second instance at the same time, within half the budget.
 pub(crate) async fn concurrency_01_hanging_call_blocks_no_other(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::Hang])?;
     let calls = [
@@ -59,6 +66,9 @@ pub(crate) async fn concurrency_01_hanging_call_blocks_no_other(cx: &Context) ->
 /// CONCURRENCY-02: a backend must launch one instance for each of many concurrent launches.
 ///
 /// Managers launch concurrently.
+///
+/// Launches twelve instances concurrently through three handles, half of them with a token of their
+/// own, and compares the ids in the results with the list.
 pub(crate) async fn concurrency_02_concurrent_launches(cx: &Context) -> Outcome {
     let handles = [
         cx.shared_provisioner(),
@@ -92,6 +102,9 @@ pub(crate) async fn concurrency_02_concurrent_launches(cx: &Context) -> Outcome 
 /// concurrent with the terminate.
 ///
 /// A terminated instance must not come back.
+///
+/// Makes two stops, a start and a terminate concurrently, in each of four orders, on running and on
+/// stopped instances. The terminate must succeed and the instance must stay terminated.
 pub(crate) async fn concurrency_03_terminate_races(cx: &Context) -> Outcome {
     let mut race = [WireOp::Stop, WireOp::Terminate, WireOp::Start, WireOp::Stop];
     for stopped in [false, true] {
@@ -132,6 +145,9 @@ pub(crate) async fn concurrency_03_terminate_races(cx: &Context) -> Outcome {
 /// sequential order of them would return.
 ///
 /// A caller cannot act on any other result.
+///
+/// Generates callers and their calls, records begin, end and result of each call, and searches for
+/// an order that explains all results. The module `history` has the rules.
 pub(crate) fn concurrency_04_histories_are_linearizable(factory: &Factory) -> Outcome {
     history::run(factory)
 }
@@ -140,6 +156,9 @@ pub(crate) fn concurrency_04_histories_are_linearizable(factory: &Factory) -> Ou
 /// whichever of the others fail or are dropped.
 ///
 /// A backend that combines calls must return each result to the right caller.
+///
+/// Several callers make the same call at the same time, each for an instance of its own and one for
+/// an unknown id, beside callers that are dropped. Each must get its own result.
 pub(crate) async fn concurrency_05_each_caller_gets_its_own_result(cx: &Context) -> Outcome {
     let mut ids = Vec::new();
     for _ in 0..CALLERS {

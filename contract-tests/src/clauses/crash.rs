@@ -1,4 +1,9 @@
 //! Crashes and lost messages: token and tags reveal the outcome that the caller did not receive.
+//!
+//! CRASH-01 and CRASH-02 are the two basic cases, CRASH-05 and CRASH-07 what tags and a blind retry
+//! must and must not do. CRASH-03 and CRASH-04 are sweeps: they repeat a whole lifecycle (the
+//! module `life`) with the fault or the crash at its first call, its second and so on. CRASH-06
+//! generates sequences; the module `model` knows which results are right.
 
 use std::collections::BTreeSet;
 
@@ -23,6 +28,9 @@ const MOST_CALLS: u64 = 80;
 /// tags, and launch no second one on a replay.
 ///
 /// This is the common double launch. Needs: fault: response lost.
+///
+/// Loses the response of one launch. Exactly one instance must be listed and found by its token
+/// through the old and a new handle, and replays through both must return it.
 pub(crate) async fn crash_01_lost_response_is_settled(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::ResponseLost])?;
     let config = cx.config_with_token();
@@ -62,6 +70,9 @@ pub(crate) async fn crash_01_lost_response_is_settled(cx: &Context) -> Outcome {
 /// retried.
 ///
 /// This is the launch that never happened. Needs: fault: request lost.
+///
+/// Loses the request of one launch. If the call failed, nothing may be listed or found; replays
+/// through two handles must then agree on one instance.
 pub(crate) async fn crash_02_lost_request_is_settled(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::RequestLost])?;
     let config = cx.config_with_token();
@@ -96,6 +107,10 @@ pub(crate) async fn crash_02_lost_request_is_settled(cx: &Context) -> Outcome {
 /// whichever call of a lifecycle.
 ///
 /// An example proves one case; a sweep proves all of them. Needs: faults.
+///
+/// Injects every ambiguous fault, and throttling, into the first call of a lifecycle, then into its
+/// second, and so on, until a lifecycle ends before the fault is reached. The retries of `Life`
+/// must complete each.
 pub(crate) async fn crash_03_every_fault_at_every_call_converges(cx: &Context) -> Outcome {
     let faults = cx.faults(&[])?;
     let mut offered: Vec<_> = WireFault::AMBIGUOUS.to_vec();
@@ -128,6 +143,9 @@ pub(crate) async fn crash_03_every_fault_at_every_call_converges(cx: &Context) -
 /// process dies and is restarted.
 ///
 /// The same holds as for faults. Needs: fault: crash.
+///
+/// Lets the process die before and after the effect of every call of a lifecycle. A call that does
+/// not return is abandoned, and a new handle repeats the step.
 pub(crate) async fn crash_04_crash_at_every_call_converges(cx: &Context) -> Outcome {
     let crashes = [WireFault::CrashBefore, WireFault::CrashAfter];
     let faults = cx.faults(&crashes)?;
@@ -164,6 +182,10 @@ pub(crate) async fn crash_04_crash_at_every_call_converges(cx: &Context) -> Outc
 /// process launched.
 ///
 /// Ids are lost with the process, tags are not.
+///
+/// Launches three instances through one handle, stops one and dies during a fourth launch. A new
+/// handle must list all of them with their tags; the fourth only if the harness controls how far it
+/// got.
 pub(crate) async fn crash_05_everything_is_found_by_tags(cx: &Context) -> Outcome {
     let lost = cx.open_handle().await;
     let mut ids = Vec::new();
@@ -227,6 +249,9 @@ pub(crate) async fn crash_05_everything_is_found_by_tags(cx: &Context) -> Outcom
 /// calls and restarts.
 ///
 /// No author thinks of every order.
+///
+/// Plays 160 generated sequences in virtual time, 8 in real time. The module `model` has the
+/// reference.
 pub(crate) fn crash_06_any_sequence_matches_the_model(factory: &Factory) -> Outcome {
     model::run(factory)
 }
@@ -236,6 +261,9 @@ pub(crate) fn crash_06_any_sequence_matches_the_model(factory: &Factory) -> Outc
 ///
 /// A blind retry inside a backend is a double launch that no caller can prevent. Needs: oracle,
 /// fault: response lost.
+///
+/// Loses the response of a launch without a token, after which one instance must exist. Then loses
+/// the response of either request of a reboot: the oracle may count at most one boot more.
 pub(crate) async fn crash_07_unsafe_calls_are_sent_once(cx: &Context) -> Outcome {
     let (oracle, lost) = (cx.oracle()?, WireFault::ResponseLost);
     let faults = cx.faults(std::slice::from_ref(&lost))?;

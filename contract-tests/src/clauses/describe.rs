@@ -1,4 +1,8 @@
-//! Describing: what is shown is what there is, no older than declared.
+//! Describe: a read returns what exists, no older than declared.
+//!
+//! Reads may lag by the declared consistency window and no longer. The clauses wait for the window
+//! before they require that a change is visible, and if the harness can make reads stale, they make
+//! every read as stale as the window allows.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,6 +18,9 @@ use crate::{Context, Failure, Faults, Outcome, Pass, WireFault, WireOp, require}
 /// handle, with its id and one of the six states.
 ///
 /// A manager reads an instance right after it launches it.
+///
+/// Describes two instances immediately after their launch, and a third one while every read is as
+/// stale as the declared window allows.
 pub(crate) async fn describe_01_after_launch(cx: &Context) -> Outcome {
     for _ in 0..2 {
         let info = cx.launch().await?;
@@ -42,6 +49,9 @@ async fn described_at_once(cx: &Context, id: &InstanceId) -> Result<(), Failure>
 /// DESCRIBE-02: a backend must return not found for an id that no instance has.
 ///
 /// An empty result looks like an instance.
+///
+/// Describes an unknown id in an empty scope and beside an instance, so that a backend that returns
+/// the first or only instance is caught.
 pub(crate) async fn describe_02_unknown_id_is_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
     // With and without neighbours: neither the first nor the only instance is meant.
@@ -58,6 +68,9 @@ pub(crate) async fn describe_02_unknown_id_is_not_found(cx: &Context) -> Outcome
 /// has passed.
 ///
 /// People and clouds make changes; a cache that never expires hides them. Needs: external actor.
+///
+/// The external actor stops, terminates and launches instances. After each change and the
+/// consistency window, a description through the clause's handle must show it.
 pub(crate) async fn describe_03_external_changes_are_reported(cx: &Context) -> Outcome {
     let external_actor = cx.external_actor()?;
     let info = cx.launch_running().await?;
@@ -82,6 +95,9 @@ pub(crate) async fn describe_03_external_changes_are_reported(cx: &Context) -> O
 /// declared.
 ///
 /// A poller must be able to observe the state that it waits for.
+///
+/// Describes a terminated instance through two handles at once, after half and after nine tenths of
+/// the declared time. Without a declared time, it only has to be terminated or not found.
 pub(crate) async fn describe_04_terminated_instance_can_be_described(cx: &Context) -> Outcome {
     let visible = cx.capabilities().terminated_visible;
     let info = cx.launch_running().await?;
@@ -137,6 +153,9 @@ async fn terminated_by_now(
 /// with a delay to retry after, and not at all once the consistency window has passed.
 ///
 /// Not found right after a launch does not prove absence, and the caller must know that.
+///
+/// Describes a launch immediately through another handle, and again after the window; if the
+/// harness can make reads stale, once more with stale reads.
 pub(crate) async fn describe_05_other_handle_gets_a_retry_delay(cx: &Context) -> Outcome {
     let other = cx.open_handle().await;
     let info = cx.launch().await?;
@@ -196,6 +215,9 @@ async fn shown_under_its_id(
 /// since it was made.
 ///
 /// If a declared window does not hold, every wait is a guess. Needs: fault: stale read.
+///
+/// Makes every read as stale as allowed, launches, stops, starts and terminates, and after each
+/// change and the window requires the new state from two handles and from the list.
 pub(crate) async fn describe_06_reads_lag_no_longer_than_declared(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::StaleRead])?;
     lag_as_far_as_allowed(&faults).await;

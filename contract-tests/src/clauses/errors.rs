@@ -1,4 +1,9 @@
 //! Errors: the kind, the effect and the advice that a control loop acts on, and no secrets.
+//!
+//! Most clauses inject one fault into each of the seven calls that every backend has (the module
+//! `calls`), check the error of each, and then check that the two instances which the calls were
+//! made on are unchanged. After a fault that leaves the outcome unknown, a launch may also succeed,
+//! if the instance that it returns is the one that its token finds.
 
 use std::slice;
 
@@ -16,6 +21,9 @@ use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 /// something to retry at once.
 ///
 /// Quota needs a person or a smaller fleet, not a retry. Needs: fault: quota.
+///
+/// Injects the fault into a launch of one instance and into a batch launch, and checks kind, effect
+/// and advice of both errors.
 pub(crate) async fn errors_01_quota_is_quota(cx: &Context) -> Outcome {
     for error in refused_launches(cx, &WireFault::Quota).await? {
         reported(&error, ErrorKind::Quota, Effect::None)?;
@@ -30,6 +38,9 @@ pub(crate) async fn errors_01_quota_is_quota(cx: &Context) -> Outcome {
 /// ERRORS-02: a backend must report missing capacity as capacity, without effect, with a scope.
 ///
 /// The remedy is another offering, and the scope says which one to avoid. Needs: fault: capacity.
+///
+/// Injects the fault into a launch of one instance and into a batch launch, and checks kind, effect
+/// and scopes of both errors.
 pub(crate) async fn errors_02_capacity_is_capacity(cx: &Context) -> Outcome {
     for error in refused_launches(cx, &WireFault::Capacity).await? {
         reported(&error, ErrorKind::Capacity, Effect::None)?;
@@ -45,6 +56,9 @@ pub(crate) async fn errors_02_capacity_is_capacity(cx: &Context) -> Outcome {
 /// the cloud demands.
 ///
 /// Retrying early prolongs throttling. Needs: fault: throttled.
+///
+/// Injects the fault into each of the seven calls. The delay in the error must be at least the
+/// demanded one and at most twice as long, and nothing may have changed.
 pub(crate) async fn errors_03_throttling_has_a_retry_delay(cx: &Context) -> Outcome {
     let wait = cx.throttle_delay();
     let fault = WireFault::Throttled(wait);
@@ -64,6 +78,9 @@ pub(crate) async fn errors_03_throttling_has_a_retry_delay(cx: &Context) -> Outc
 /// ERRORS-04: a backend must report expired credentials as unauthenticated, never as not found.
 ///
 /// After not found, a manager would launch its whole fleet again. Needs: fault: bad credentials.
+///
+/// Injects the fault into each of the seven calls, checks kind and effect, and requires that
+/// nothing has changed.
 pub(crate) async fn errors_04_bad_credentials_are_unauthenticated(cx: &Context) -> Outcome {
     let judge = |error: &_| reported(error, ErrorKind::Unauthenticated, Effect::None);
     let subjects = strike_each(cx, &WireFault::BadCredentials, judge).await?;
@@ -74,6 +91,9 @@ pub(crate) async fn errors_04_bad_credentials_are_unauthenticated(cx: &Context) 
 /// ERRORS-05: a backend must report missing permissions as forbidden.
 ///
 /// A person must grant permissions; a retry does not help. Needs: fault: forbidden.
+///
+/// Injects the fault into each of the seven calls, checks kind and effect, and requires that
+/// nothing has changed.
 pub(crate) async fn errors_05_missing_permissions_are_forbidden(cx: &Context) -> Outcome {
     let judge = |error: &_| reported(error, ErrorKind::Forbidden, Effect::None);
     let subjects = strike_each(cx, &WireFault::Forbidden, judge).await?;
@@ -86,6 +106,9 @@ pub(crate) async fn errors_05_missing_permissions_are_forbidden(cx: &Context) ->
 /// what it finds.
 ///
 /// Mistaking an outage for absence doubles a fleet. Needs: fault: server error.
+///
+/// Injects internal errors before and after the effect into each of the seven calls. The advice
+/// must allow a retry, and the effect of a change must not be none.
 pub(crate) async fn errors_06_server_error_is_never_not_found(cx: &Context) -> Outcome {
     cx.faults(&[WireFault::ServerErrorBefore, WireFault::ServerErrorAfter])?;
     for fault in [WireFault::ServerErrorBefore, WireFault::ServerErrorAfter] {
@@ -106,6 +129,9 @@ pub(crate) async fn errors_06_server_error_is_never_not_found(cx: &Context) -> O
 /// panic.
 ///
 /// Proxies return pages of HTML. Needs: fault: malformed.
+///
+/// Injects a response that cannot be parsed into each of the seven calls. A panic is a violation in
+/// every clause; the recorder reports it.
 pub(crate) async fn errors_07_malformed_response_is_an_error(cx: &Context) -> Outcome {
     strike_each_unheard(cx, &WireFault::Malformed, |error| {
         require(error.kind() == ErrorKind::Unexpected, || {
@@ -121,6 +147,10 @@ pub(crate) async fn errors_07_malformed_response_is_an_error(cx: &Context) -> Ou
 /// looks the token up and returns what it finds.
 ///
 /// "No effect" would be false and would cost an instance. Needs: fault: response lost.
+///
+/// Loses the response of every launch and, if the harness can, lets every launch hang. The error
+/// must be timeout or unavailable and allow a retry; a success must be the one instance that
+/// exists.
 pub(crate) async fn errors_08_lost_response_has_unknown_effect(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::ResponseLost])?;
     let config = cx.config_with_token();
@@ -156,6 +186,9 @@ pub(crate) async fn errors_08_lost_response_has_unknown_effect(cx: &Context) -> 
 /// ERRORS-09: a backend must name provider and operation in every error, on one line.
 ///
 /// During an incident, the error line is often all there is.
+///
+/// Provokes seven errors without faults and, if the harness can, an internal error in each of the
+/// seven calls, and checks provider, operation and text.
 pub(crate) async fn errors_09_error_names_provider_and_operation(cx: &Context) -> Outcome {
     for (operation, error) in errors_without_faults(cx).await? {
         names_itself(cx, operation, &error)?;
@@ -180,6 +213,10 @@ pub(crate) async fn errors_09_error_names_provider_and_operation(cx: &Context) -
 /// ERRORS-10: a backend must show user data in no error and no debug output.
 ///
 /// Scripts contain credentials, and many people read logs.
+///
+/// Launches with a recognizable secret: successfully, with a token conflict, with too much user
+/// data and with every ambiguous fault. Neither the secret nor its base64 form may be in any
+/// output.
 pub(crate) async fn errors_10_user_data_is_never_shown(cx: &Context) -> Outcome {
     // Of a length that base64 maps without a rest, so that its code stays recognisable.
     let secret = "hunter2-hunter2-hunter2-hunter2-hunter2";
@@ -231,6 +268,9 @@ pub(crate) async fn errors_10_user_data_is_never_shown(cx: &Context) -> Outcome 
 /// ERRORS-11: a backend must report a failed read as without effect.
 ///
 /// A loop may retry it without further thought. Needs: fault: server error.
+///
+/// Fails describe, list and lookup before and after they are carried out, also as batch and stream,
+/// and checks the effect of every error.
 pub(crate) async fn errors_11_failed_read_has_no_effect(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::ServerErrorBefore])?;
     let subjects = Subjects::launch(cx).await?;
@@ -273,6 +313,9 @@ pub(crate) async fn errors_11_failed_read_has_no_effect(cx: &Context) -> Outcome
 ///
 /// Retries against a cloud that demands a pause get the whole account throttled. Needs: oracle,
 /// fault: throttled.
+///
+/// Throttles every request and makes each of the seven calls once. The oracle's count of requests
+/// must fit into the time that the call took.
 pub(crate) async fn errors_12_throttled_call_is_not_retried_early(cx: &Context) -> Outcome {
     let wait = cx.throttle_delay();
     let (oracle, fault) = (cx.oracle()?, WireFault::Throttled(wait));

@@ -1,4 +1,8 @@
 //! Launches: a launch creates what was requested, or nothing.
+//!
+//! The clauses launch with one special field at a time (type, user data, disk, image, placement)
+//! and compare what came of it: with the list if the field is reported there, otherwise with the
+//! oracle. After a refused launch the scope must be empty, by the list and by the oracle.
 
 use std::collections::BTreeSet;
 
@@ -13,6 +17,9 @@ use crate::{Context, Failure, Outcome, Pass, Truth, require};
 /// pending or running.
 ///
 /// A control loop must not block while an instance boots; it polls.
+///
+/// Launches one instance and checks the state in the result. That the id is well-formed is
+/// guaranteed by its type.
 pub(crate) async fn launch_01_returns_valid_info(cx: &Context) -> Outcome {
     let info = cx.launch().await?;
     let fresh = matches!(
@@ -29,6 +36,9 @@ pub(crate) async fn launch_01_returns_valid_info(cx: &Context) -> Outcome {
 /// after others were terminated.
 ///
 /// With a reused id, an old reference terminates a new instance.
+///
+/// Launches and terminates six instances one after the other, each only after the one before is
+/// terminated, and requires six different ids.
 pub(crate) async fn launch_02_ids_are_never_reused(cx: &Context) -> Outcome {
     let mut observed = BTreeSet::new();
     for _ in 0..6 {
@@ -46,6 +56,9 @@ pub(crate) async fn launch_02_ids_are_never_reused(cx: &Context) -> Outcome {
 /// without a filter, once the consistency window has passed.
 ///
 /// An instance that is not visible cannot be terminated.
+///
+/// Waits for the consistency window, then describes the instance and searches for it in the list of
+/// its tags and in the list of the whole account.
 pub(crate) async fn launch_03_becomes_visible(cx: &Context) -> Outcome {
     let info = cx.launch().await?;
     cx.settle_reads().await;
@@ -65,6 +78,9 @@ pub(crate) async fn launch_03_becomes_visible(cx: &Context) -> Outcome {
 /// LAUNCH-04: a backend must launch the requested image and instance type, and report both.
 ///
 /// Otherwise the wrong size or image is only noticed in production.
+///
+/// Launches with the harness's second type if there is one, because a backend that ignores the type
+/// would pass with its default, and compares the list entry with the config.
 pub(crate) async fn launch_04_launches_requested_image_and_type(cx: &Context) -> Outcome {
     let mut config = cx.config();
     if let Some(other) = cx.harness().other_type() {
@@ -91,6 +107,9 @@ pub(crate) async fn launch_04_launches_requested_image_and_type(cx: &Context) ->
 /// bytes are.
 ///
 /// One byte of a script decides whether an instance joins its fleet. Needs: oracle.
+///
+/// Launches with a script that has line ends and quotes, with white space alone, with Unicode and
+/// with all 256 bytes, and compares what the oracle says the instance received.
 pub(crate) async fn launch_05_user_data_is_unchanged(cx: &Context) -> Outcome {
     cx.oracle()?;
     let most = cx.capabilities().max_user_data_bytes;
@@ -120,6 +139,8 @@ pub(crate) async fn launch_05_user_data_is_unchanged(cx: &Context) -> Outcome {
 /// LAUNCH-06: a backend must give the root disk the requested size.
 ///
 /// A disk that is too small fails under load, not at launch. Needs: oracle.
+///
+/// Requests 33 GB, a size that no default has, and compares the size that the oracle reports.
 pub(crate) async fn launch_06_disk_has_requested_size(cx: &Context) -> Outcome {
     cx.oracle()?;
     let mut config = cx.config();
@@ -136,6 +157,9 @@ pub(crate) async fn launch_06_disk_has_requested_size(cx: &Context) -> Outcome {
 /// found, and create nothing.
 ///
 /// A check after the creation leaves instances behind. Needs: an unknown image.
+///
+/// Checks first that the core refuses to build a config without image or type. Then launches an
+/// unknown image and requires an error of one of the two kinds and an empty scope.
 pub(crate) async fn launch_07_empty_or_unknown_config_is_refused(cx: &Context) -> Outcome {
     for (image, instance_type) in [("", ""), ("", "x"), ("x", "")] {
         // No backend receives these: a config without image or type cannot be created.
@@ -168,6 +192,9 @@ pub(crate) async fn launch_07_empty_or_unknown_config_is_refused(cx: &Context) -
 /// invalid, and create nothing.
 ///
 /// Truncated user data boots half a machine.
+///
+/// Launches with one byte more than declared, requires a refusal without effect and an empty scope,
+/// and then launches with exactly the declared size.
 pub(crate) async fn launch_08_oversized_user_data_is_refused(cx: &Context) -> Outcome {
     let most = cx.capabilities().max_user_data_bytes;
     let mut config = cx.config();
@@ -188,6 +215,9 @@ pub(crate) async fn launch_08_oversized_user_data_is_refused(cx: &Context) -> Ou
 /// every placement field that is not declared as invalid.
 ///
 /// A launch that moves to another zone by itself defeats every placement policy. Needs: a zone.
+///
+/// Sets every placement field that is not declared, one at a time, and requires a refusal without
+/// effect. If zones are declared, launches into the harness's zone and compares the list entry.
 pub(crate) async fn launch_09_placement_is_applied_or_refused(cx: &Context) -> Outcome {
     let offered = &cx.capabilities().placement;
     for field in PlacementField::ALL {
@@ -240,6 +270,9 @@ fn place(placement: &mut Placement, field: PlacementField) -> Result<(), Failure
 /// consistency window has passed.
 ///
 /// A caller that trusts the result connects to an instance that does not run yet.
+///
+/// Compares the state in the result of the launch with a description after the consistency window.
+/// Only the pair running, then pending, is a violation.
 pub(crate) async fn launch_10_result_is_not_ahead_of_reads(cx: &Context) -> Outcome {
     let info = cx.launch().await?;
     cx.settle_reads().await;

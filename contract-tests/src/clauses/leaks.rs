@@ -1,7 +1,9 @@
-//! Leaks: what costs money goes with the instance it belongs to.
+//! Leaks: everything that costs money is deleted with the instance it belongs to.
 //!
-//! Every clause ends with a look for leftovers, after what it launched was terminated through
-//! another handle. These check earlier: through the clause's only handle, before any cleanup.
+//! Every clause of the contract ends with a check for leftovers, after everything that it launched
+//! was terminated through another handle. The clauses here check earlier: after a terminate or a
+//! failed launch through the clause's only handle, before any cleanup. All of them need the oracle,
+//! because disks and addresses are not part of a list.
 
 use fleetwright::{PlacementField, PublicAddress, UserData};
 
@@ -11,6 +13,9 @@ use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 /// instance.
 ///
 /// Disks and addresses are billed without an instance. Needs: oracle.
+///
+/// Launches with a disk and, if declared, a public address. The oracle must see leftovers while the
+/// instance runs, so that it is not blind, and none after its termination.
 pub(crate) async fn leaks_01_terminate_leaves_nothing(cx: &Context) -> Outcome {
     let oracle = cx.oracle()?;
     let mut config = cx.config();
@@ -36,6 +41,9 @@ pub(crate) async fn leaks_01_terminate_leaves_nothing(cx: &Context) -> Outcome {
 ///
 /// A failed creation that keeps its network interface is a common leak. Needs: oracle, fault:
 /// capacity.
+///
+/// Lets a launch fail for lack of capacity and with too much user data, and requires no leftovers
+/// after each.
 pub(crate) async fn leaks_02_refused_launch_leaves_nothing(cx: &Context) -> Outcome {
     cx.oracle()?;
     let faults = cx.faults(&[WireFault::Capacity])?;
@@ -78,6 +86,9 @@ fn was_refused(
 ///
 /// The same holds as for refused launches, and nothing reports it. Needs: oracle, fault: fails
 /// late.
+///
+/// Injects the late failure, waits until the instance is terminated if the launch returned one, and
+/// requires no leftovers.
 pub(crate) async fn leaks_03_late_failure_leaves_nothing(cx: &Context) -> Outcome {
     cx.oracle()?;
     let fault = WireFault::FailsLate("NoMachine".to_owned());
@@ -98,6 +109,8 @@ pub(crate) async fn leaks_03_late_failure_leaves_nothing(cx: &Context) -> Outcom
 /// stopped.
 ///
 /// Resources that were detached while it was stopped are easily forgotten. Needs: oracle.
+///
+/// Terminates two stopped instances in one batch and requires no leftovers.
 pub(crate) async fn leaks_04_terminating_a_stopped_instance_leaves_nothing(
     cx: &Context,
 ) -> Outcome {

@@ -1,4 +1,8 @@
-//! Listing: what a filter selects is shown, all of it and nothing else.
+//! Lists: a list has everything that its filter selects, and nothing else.
+//!
+//! This file tests filters and the content of entries; `pages` tests lists of several pages,
+//! streams and gaps. Every filter contains the scope's tags, except where a clause is about other
+//! instances of the account.
 
 mod pages;
 
@@ -20,6 +24,8 @@ use crate::{Context, Failure, Outcome, Pass, SCOPE_TAG, context::names, require}
 /// LIST-01: a backend must list an instance by the tags it was launched with.
 ///
 /// After a crash, instances are found again by their tags.
+///
+/// Launches with four tags, lists by all of them, and by each one together with the scope.
 pub(crate) async fn list_01_finds_instance_by_its_tags(cx: &Context) -> Outcome {
     let config = cx.config_with_tags(&[
         ("kit-one", "1"),
@@ -41,6 +47,9 @@ pub(crate) async fn list_01_finds_instance_by_its_tags(cx: &Context) -> Outcome 
 /// LIST-02: a backend must list nothing for tags that no instance has.
 ///
 /// If a filter returns other instances, they get terminated.
+///
+/// Lists by the scope's key with another value, by its key with an empty value, and by an unknown
+/// key with the scope's value.
 pub(crate) async fn list_02_unknown_tags_match_nothing(cx: &Context) -> Outcome {
     cx.launch().await?;
     cx.settle_reads().await;
@@ -64,6 +73,9 @@ pub(crate) async fn list_02_unknown_tags_match_nothing(cx: &Context) -> Outcome 
 /// LIST-04: a backend must list only instances that have all of the filter's tags.
 ///
 /// If tags are combined with OR, fleets get mixed.
+///
+/// Launches three instances whose two tags overlap in pairs, and lists by both tags and by each
+/// one.
 pub(crate) async fn list_04_tags_are_anded(cx: &Context) -> Outcome {
     let mut ids = Vec::new();
     for tags in [
@@ -87,6 +99,9 @@ pub(crate) async fn list_04_tags_are_anded(cx: &Context) -> Outcome {
 /// LIST-05: a backend must compare tags exactly: no prefix, no other case, no pattern.
 ///
 /// `blue` must not match `blue-2`.
+///
+/// Launches instances whose tag is a prefix, an extension, another case or a pattern of the others,
+/// and lists by each tag. Values that the backend refuses as invalid are left out.
 pub(crate) async fn list_05_tags_are_compared_exactly(cx: &Context) -> Outcome {
     let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
     let values = ["-blue", "-blue-sky", "-Blue", "-blu", "-bl*", "-b?ue", ""];
@@ -129,6 +144,9 @@ pub(crate) async fn list_05_tags_are_compared_exactly(cx: &Context) -> Outcome {
 /// others.
 ///
 /// Warm pools list stopped instances only.
+///
+/// Lists a running and a stopped instance by one state, by several and by states that neither is
+/// in, and requires exactly the right ones each time.
 pub(crate) async fn list_06_states_are_ored(cx: &Context) -> Outcome {
     let running = cx.launch_running().await?.id;
     let stopped = cx.launch_stopped().await?.id;
@@ -152,6 +170,9 @@ pub(crate) async fn list_06_states_are_ored(cx: &Context) -> Outcome {
 /// LIST-07: a backend must leave terminated instances out of a list unless the filter selects them.
 ///
 /// A terminated instance must not count as capacity.
+///
+/// Lists a live and a terminated instance without states, by terminated and in any state. Whether
+/// the second list must have the terminated one depends on the declaration.
 pub(crate) async fn list_07_terminated_are_excluded_by_default(cx: &Context) -> Outcome {
     let live = cx.launch().await?.id;
     let began = Instant::now();
@@ -185,6 +206,9 @@ pub(crate) async fn list_07_terminated_are_excluded_by_default(cx: &Context) -> 
 /// LIST-08: a backend must list stopped instances like running ones.
 ///
 /// A stopped instance that is not listed is paid for and forgotten.
+///
+/// Lists a running and a stopped instance without a filter for states and compares the listed
+/// states.
 pub(crate) async fn list_08_stopped_instances_are_listed(cx: &Context) -> Outcome {
     let running = cx.launch_running().await?.id;
     let stopped = cx.launch_stopped().await?.id;
@@ -206,6 +230,9 @@ pub(crate) async fn list_08_stopped_instances_are_listed(cx: &Context) -> Outcom
 /// them.
 ///
 /// Accounts are shared. Needs: external actor.
+///
+/// The external actor launches one instance with other tags and one without. Neither may be in the
+/// list, and both must still run after the clause's own instances are terminated.
 pub(crate) async fn list_11_foreign_instances_are_excluded(cx: &Context) -> Outcome {
     let external_actor = cx.external_actor()?;
     let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
@@ -248,6 +275,9 @@ async fn apart_from(cx: &Context, foreign: &[InstanceId]) -> Result<(), Failure>
 /// image, addresses, launch time.
 ///
 /// A monitor makes one list for each pass, not one call for each instance.
+///
+/// Requires tags, type, image, private address and launch time in a list entry, and compares public
+/// and hardware address with the oracle's if there is one.
 pub(crate) async fn list_12_entries_are_complete(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     cx.settle_reads().await;

@@ -1,4 +1,8 @@
-//! Starting: the same instance again, with the addresses that it has now.
+//! Start: the same instance runs again, with the addresses that it has now.
+//!
+//! The clauses start instances in every state, and compare the result of the start with what reads
+//! return before the stop and after the start. A public address may change; everything else must
+//! not.
 
 use std::{cell::RefCell, net::IpAddr};
 
@@ -12,6 +16,9 @@ use crate::{Context, Failure, Outcome, Pass, require, steady::differences};
 /// START-01: a backend must start a stopped instance under the same id, and bring it to running.
 ///
 /// Everything refers to the id.
+///
+/// Starts a stopped instance, checks id and state in the result, waits until it runs, and requires
+/// that one instance exists.
 pub(crate) async fn start_01_same_id_after_stop_and_start(cx: &Context) -> Outcome {
     let id = cx.launch_stopped().await?.id;
     let result = cx.start(&id).await?;
@@ -33,6 +40,9 @@ pub(crate) async fn start_01_same_id_after_stop_and_start(cx: &Context) -> Outco
 /// START-02: a backend must accept a start of a pending or running instance and change nothing.
 ///
 /// Retries repeat starts.
+///
+/// Starts an instance immediately after its launch and again when it runs, and compares every field
+/// before and after.
 pub(crate) async fn start_02_starting_again_changes_nothing(cx: &Context) -> Outcome {
     let id = cx.launch().await?.id;
     again(cx, &id, "launched just now").await?;
@@ -58,6 +68,9 @@ async fn again(cx: &Context, id: &InstanceId, state: &str) -> Result<InstanceInf
 /// and never report its former ones.
 ///
 /// Stale addresses lead to instances of somebody else.
+///
+/// Collects the addresses in the result of the start and in every description until the instance
+/// runs. Each must be absent or the final one, and the oracle confirms the public one.
 pub(crate) async fn start_03_addresses_are_current(cx: &Context) -> Outcome {
     let id = cx.launch().await?.id;
     let before = cx.wait_for_state(&id, CloudInstanceState::Running).await?;
@@ -105,6 +118,9 @@ pub(crate) async fn start_03_addresses_are_current(cx: &Context) -> Outcome {
 /// as not found if no record is kept, and leave it terminated.
 ///
 /// A success would promise an instance that never runs.
+///
+/// Starts an instance while it is terminating and when it is terminated, and requires that it stays
+/// terminated.
 pub(crate) async fn start_04_terminated_instance_cannot_be_started(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     let since = Instant::now();
@@ -124,6 +140,8 @@ pub(crate) async fn start_04_terminated_instance_cannot_be_started(cx: &Context)
 /// START-05: a backend must return not found for a start of an id that no instance has.
 ///
 /// A success would hide a wrong id.
+///
+/// Starts the harness's unknown id once.
 pub(crate) async fn start_05_unknown_id_is_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
     let result = cx.provisioner().start_instance(&id).await;
@@ -136,6 +154,9 @@ pub(crate) async fn start_05_unknown_id_is_not_found(cx: &Context) -> Outcome {
 /// a launch time.
 ///
 /// Managers overwrite what they know with the result.
+///
+/// Compares the result of a start with a list entry from before the stop, except state, addresses
+/// and placement. The launch time may be the time of the start.
 pub(crate) async fn start_06_result_is_complete(cx: &Context) -> Outcome {
     let mut config = cx.config();
     let named = config.tags.insert("kept", "through a start");
@@ -172,6 +193,9 @@ pub(crate) async fn start_06_result_is_complete(cx: &Context) -> Outcome {
 /// after, or start it once it has stopped.
 ///
 /// A start that is silently lost leaves the instance stopped.
+///
+/// Starts an instance immediately after its stop. If that is refused, waits until it is stopped and
+/// starts it again; in both cases it must run in the end.
 pub(crate) async fn start_07_stopping_instance_is_refused_or_started(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     cx.stop(&id).await?;

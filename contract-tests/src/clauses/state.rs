@@ -1,4 +1,8 @@
-//! States: six words in a legal order, and what an instance shows in each of them.
+//! States: six states in an order that the state machine allows, and what an instance reports in
+//! each.
+//!
+//! Pollers may miss states, so the clauses never require that a state in between is observed. They
+//! require that every observed state is one that can follow the states before it.
 
 use std::{cell::RefCell, time::Duration};
 
@@ -14,6 +18,9 @@ use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 /// launch through stop and start to terminated.
 ///
 /// Controllers rely on the order.
+///
+/// Polls an instance after launch, stop, start and terminate. The state before a command is legal
+/// only until the consistency window has passed since the command.
 pub(crate) async fn state_01_states_follow_the_allowed_order(cx: &Context) -> Outcome {
     let info = cx.launch().await?;
     let id = &info.id;
@@ -71,6 +78,9 @@ async fn follow(
 /// STATE-02: a backend must never report a terminated instance in another state again.
 ///
 /// A terminated instance is not billed and must not be counted.
+///
+/// Stops, starts, replays the launch of and terminates a terminated instance, and after each call
+/// watches description and list for 300 milliseconds.
 pub(crate) async fn state_02_terminated_is_final(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let info = cx.launch_config(&config).await?;
@@ -120,6 +130,10 @@ async fn stays_terminated(cx: &Context, id: &InstanceId, how: &str) -> Result<()
 ///
 /// Clouds add states; a new one must look neither ready nor terminated. Needs: fault: unknown
 /// state.
+///
+/// Injects three invented native states, two of which begin like known ones, into describe and
+/// list. The instance must be pending with the invented name, and running again once the fault is
+/// removed.
 pub(crate) async fn state_03_unknown_native_state_is_pending(cx: &Context) -> Outcome {
     let words = ["DEFROSTING", "RUNNING_SOON", "TERMINATED_SOON"];
     let needed = words.map(|word| WireFault::UnknownState(word.to_owned()));
@@ -162,6 +176,9 @@ fn is_pending_as(word: &str, read: &str, status: InstanceStatus) -> Result<(), F
 /// the cloud's reason, or, if it waits for the outcome, refuse it with that reason.
 ///
 /// Without the reason, missing capacity and a bad image look the same. Needs: fault: fails late.
+///
+/// Injects the late failure with a code, polls until the instance is terminated and requires the
+/// code in the reason of description and list. A refusal must carry the code and have no effect.
 pub(crate) async fn state_04_late_failure_has_a_reason(cx: &Context) -> Outcome {
     let code = "ContractFailsLate";
     let fault = WireFault::FailsLate(code.to_owned());
@@ -230,6 +247,9 @@ fn says(code: &str, read: &str, status: &InstanceStatus) -> Result<(), Failure> 
 /// STATE-05: a backend must report the private address of a running instance.
 ///
 /// A manager needs the address to use the instance.
+///
+/// Reads the private address by description and by list when the instance runs for the first time,
+/// and again after a stop and a start.
 pub(crate) async fn state_05_running_instance_has_an_address(cx: &Context) -> Outcome {
     let info = cx.launch_running().await?;
     let id = &info.id;
@@ -258,6 +278,9 @@ pub(crate) async fn state_05_running_instance_has_an_address(cx: &Context) -> Ou
 /// an instance that does not change.
 ///
 /// Managers use both reads.
+///
+/// Compares state, private, public and hardware address of a running and of a stopped instance
+/// between list and description.
 pub(crate) async fn state_06_list_and_describe_agree(cx: &Context) -> Outcome {
     let stopped = cx.launch_stopped().await?.id;
     let running = cx.launch_running().await?.id;

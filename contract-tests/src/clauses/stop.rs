@@ -1,4 +1,7 @@
-//! Stopping: the machine is given back, everything else is kept.
+//! Stop: the machine is released, everything else is kept.
+//!
+//! The clauses compare every field of an instance before and after a stop, ask the oracle whether
+//! the machine and the disk are there, and stop instances that are stopped, terminated or unknown.
 
 use fleetwright::{CloudInstanceState, ErrorKind, InstanceId, PlacementField, PublicAddress};
 use tokio::time::Instant;
@@ -11,6 +14,9 @@ use crate::{
 /// STOP-01: a backend must stop an instance: it becomes stopping, then stopped.
 ///
 /// Stopping only saves money if it happens.
+///
+/// Polls after the stop: running is legal only within the consistency window, an ending state
+/// never. Then waits and requires that the instance has stayed stopped.
 pub(crate) async fn stop_01_reaches_stopped(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     cx.stop(&id).await?;
@@ -42,6 +48,9 @@ pub(crate) async fn stop_01_reaches_stopped(cx: &Context) -> Outcome {
 /// STOP-02: a backend must accept a stop of a stopping or stopped instance and change nothing.
 ///
 /// Retries repeat stops.
+///
+/// Stops an instance again while it is stopping and when it is stopped, and compares every field
+/// before and after.
 pub(crate) async fn stop_02_stopping_again_changes_nothing(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     cx.stop(&id).await?;
@@ -66,6 +75,9 @@ async fn again(cx: &Context, id: &InstanceId, state: &str) -> Result<(), Failure
 /// STOP-03: a backend must not report the public address that a stopped instance had.
 ///
 /// The old address may belong to somebody else by now.
+///
+/// Launches with a public address if that is declared, stops the instance and reads the address by
+/// list and by description.
 pub(crate) async fn stop_03_no_public_address_while_stopped(cx: &Context) -> Outcome {
     let mut config = cx.config();
     let offered = &cx.capabilities().placement;
@@ -92,6 +104,9 @@ pub(crate) async fn stop_03_no_public_address_while_stopped(cx: &Context) -> Out
 /// STOP-04: a backend must keep the id, the tags and the disk of an instance when it is stopped.
 ///
 /// A stop is not a replacement.
+///
+/// Launches with a tag and a disk of 33 GB and compares every field before and after the stop,
+/// except addresses. The oracle confirms the size of the disk.
 pub(crate) async fn stop_04_id_tags_and_disk_are_kept(cx: &Context) -> Outcome {
     let mut config = cx.config();
     config.disk_size_gb = std::num::NonZeroU32::new(33);
@@ -121,6 +136,9 @@ pub(crate) async fn stop_04_id_tags_and_disk_are_kept(cx: &Context) -> Outcome {
 /// before it was stopped.
 ///
 /// Some clouds bill a machine that is only powered off. Needs: oracle.
+///
+/// Asks the oracle before and after a stop. If there is an external actor, it powers a second
+/// instance off first; a stop must then still release the machine.
 pub(crate) async fn stop_05_compute_is_released(cx: &Context) -> Outcome {
     let oracle = cx.oracle()?;
     let id = cx.launch_running().await?.id;
@@ -155,6 +173,9 @@ pub(crate) async fn stop_05_compute_is_released(cx: &Context) -> Outcome {
 /// as not found if no record is kept.
 ///
 /// A success would promise an instance that can be started again.
+///
+/// Stops an instance while it is terminating and when it is terminated, and requires that it stays
+/// terminated.
 pub(crate) async fn stop_06_terminated_instance_cannot_be_stopped(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     let since = Instant::now();
@@ -172,6 +193,8 @@ pub(crate) async fn stop_06_terminated_instance_cannot_be_stopped(cx: &Context) 
 /// STOP-07: a backend must return not found for a stop of an id that no instance has.
 ///
 /// A success would hide a wrong id.
+///
+/// Stops the harness's unknown id once.
 pub(crate) async fn stop_07_unknown_id_is_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
     let result = cx.provisioner().stop_instance(&id).await;

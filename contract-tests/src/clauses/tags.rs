@@ -1,4 +1,8 @@
-//! Tags: held to the byte from the creating call on, or refused.
+//! Tags: stored to the byte by the call that creates the instance, or refused.
+//!
+//! A tag that a backend cannot store must be refused before anything is created. The clauses accept
+//! a refusal as invalid without effect wherever the declared limits do not settle whether a tag is
+//! possible, and require the exact tag otherwise.
 
 use fleetwright::{
     CloudInstanceState::{Running, Stopped},
@@ -12,6 +16,9 @@ use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 /// refuse them as invalid; never alter them.
 ///
 /// Instances are found again by an exact comparison of tags.
+///
+/// Launches with ten unusual tags, one at a time, and with two keys that differ only in case. Each
+/// tag must be returned by launch and list and found by a filter, or be refused without effect.
 pub(crate) async fn tags_01_unusual_values_round_trip(cx: &Context) -> Outcome {
     let odd = [
         ("ManagedBy", "My Fleet"),
@@ -85,6 +92,9 @@ async fn exact_or_refused(
 ///
 /// If a second call sets the tags and is lost, the instance cannot be found again. Needs: fault:
 /// response lost.
+///
+/// Loses the response of a launch with two tags, and requires one instance that has them. The
+/// backend may have sent the launch again by itself.
 pub(crate) async fn tags_02_are_part_of_the_launch(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::ResponseLost])?;
     let mut config = cx.config_with_tags(&[("kit-one", "1"), ("kit-two", "2")])?;
@@ -110,6 +120,9 @@ pub(crate) async fn tags_02_are_part_of_the_launch(cx: &Context) -> Outcome {
 /// TAGS-03: a backend must accept as many and as long tags as declared.
 ///
 /// A declared limit that does not hold breaks callers late.
+///
+/// Launches with a token and with as many tags as declared, each of the declared length. At most
+/// 256 tags of 4,096 characters are tried.
 pub(crate) async fn tags_03_within_the_limits_are_accepted(cx: &Context) -> Outcome {
     let limits = &cx.capabilities().tags;
     // With a token, because a backend's own tags are not to be paid from the declared number.
@@ -137,6 +150,9 @@ pub(crate) async fn tags_03_within_the_limits_are_accepted(cx: &Context) -> Outc
 /// create nothing.
 ///
 /// Truncated tags match nothing.
+///
+/// Launches with one tag, one character of a key and one character of a value more than declared.
+/// Each refusal must have no effect and contain the declared limit as a number.
 pub(crate) async fn tags_04_beyond_the_limits_are_refused(cx: &Context) -> Outcome {
     let limits = cx.capabilities().tags.clone();
     let long = |limit: usize| limit <= MOST_CHARS;
@@ -170,6 +186,9 @@ pub(crate) async fn tags_04_beyond_the_limits_are_refused(cx: &Context) -> Outco
 /// nothing.
 ///
 /// The cloud refuses them anyway, after half of the work. Needs: reserved prefixes.
+///
+/// Launches with a key under each declared prefix, as declared and in capitals. The library's own
+/// prefix is refused by the core.
 pub(crate) async fn tags_05_reserved_prefixes_are_refused(cx: &Context) -> Outcome {
     // No backend receives the library's own prefix: a config with it cannot be created.
     let own = Tags::new().with(format!("{RESERVED_PREFIX}x"), "");
@@ -190,6 +209,9 @@ pub(crate) async fn tags_05_reserved_prefixes_are_refused(cx: &Context) -> Outco
 /// TAGS-06: a backend must not report tags that the backend sets for itself.
 ///
 /// Callers would copy them, and their calls would fail.
+///
+/// Launches with a token, for which most backends set tags, and compares the tags in the results of
+/// launch, list and lookup with those of the config.
 pub(crate) async fn tags_06_own_tags_are_hidden(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let info = cx.launch_config(&config).await?;
@@ -222,6 +244,9 @@ pub(crate) async fn tags_06_own_tags_are_hidden(cx: &Context) -> Outcome {
 /// TAGS-07: a backend must report the same tags after stop, start and terminate.
 ///
 /// A stopped instance without tags is lost.
+///
+/// Compares the listed tags after stop, start and terminate with those of the launch. A terminated
+/// instance is compared only if it is still listed.
 pub(crate) async fn tags_07_survive_a_lifecycle(cx: &Context) -> Outcome {
     let config = cx.config_with_tags(&[("ManagedBy", "the kit"), ("kit-colour", "blue")])?;
     let id = cx.launch_config(&config).await?.id;

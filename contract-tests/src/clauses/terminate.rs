@@ -1,4 +1,7 @@
-//! Terminating: the named instance, for good, whatever else is going on.
+//! Terminate: the named instance and no other, permanently, whatever else is in progress.
+//!
+//! The cloud may delete its record of a terminated instance after the declared time. From then on
+//! the clauses accept not found in place of terminated, and pass in the weaker form.
 
 use std::num::NonZeroU32;
 
@@ -14,6 +17,9 @@ use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 /// without an error for as long as declared.
 ///
 /// A manager observes the termination that it requested.
+///
+/// Polls after the terminate until the instance is terminated. Other states are legal within the
+/// consistency window, and not found only after the declared time.
 pub(crate) async fn terminate_01_can_be_described_afterwards(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     let since = Instant::now();
@@ -43,6 +49,8 @@ pub(crate) async fn terminate_01_can_be_described_afterwards(cx: &Context) -> Ou
 /// terminating and while its record is kept.
 ///
 /// Retries repeat terminates.
+///
+/// Terminates an instance through two handles while it is terminating and when it is terminated.
 pub(crate) async fn terminate_02_can_be_repeated(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     let since = Instant::now();
@@ -71,6 +79,8 @@ pub(crate) async fn terminate_02_can_be_repeated(cx: &Context) -> Outcome {
 /// had.
 ///
 /// A success would hide a wrong id, and with it an instance that keeps running.
+///
+/// Terminates the harness's unknown id once.
 pub(crate) async fn terminate_03_unknown_id_is_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
     let result = cx.provisioner().terminate_instance(&id).await;
@@ -83,6 +93,9 @@ pub(crate) async fn terminate_03_unknown_id_is_not_found(cx: &Context) -> Outcom
 /// batch or of a longer token.
 ///
 /// Terminating another instance is the worst fault of a backend.
+///
+/// Terminates one instance of a batch of two, and one of two instances whose tokens are a prefix of
+/// each other. The other two must run afterwards.
 pub(crate) async fn terminate_04_affects_only_its_target(cx: &Context) -> Outcome {
     let (mut short, mut long) = (cx.config(), cx.config());
     let token = cx.new_token();
@@ -126,6 +139,8 @@ pub(crate) async fn terminate_04_affects_only_its_target(cx: &Context) -> Outcom
 /// TERMINATE-05: a backend must terminate a pending, running, stopping or stopped instance.
 ///
 /// An instance must be removable in every state.
+///
+/// Terminates an instance in each of the four states and waits until it is terminated.
 pub(crate) async fn terminate_05_works_from_every_state(cx: &Context) -> Outcome {
     let pending = cx.launch().await?.id;
     end(cx, &pending, "pending").await?;
@@ -171,6 +186,9 @@ impl Rival {
 /// end with a terminated instance.
 ///
 /// A terminated instance must not come back.
+///
+/// Terminates an instance while a stop or a start is in progress, and concurrently with one, in
+/// both orders. The terminate must succeed; the other call may fail as wrong state or conflict.
 pub(crate) async fn terminate_06_wins_over_stop_and_start(cx: &Context) -> Outcome {
     let mut arm = Pass::Held;
     for rival in [Rival::Stop, Rival::Start] {
@@ -247,6 +265,10 @@ fn lost(
 /// instance that continues to run.
 ///
 /// A failure that is not reported is a leak. Needs: fault: server error.
+///
+/// Injects a server error, and a refusal for lack of permission if the harness can, into every
+/// terminate. The call must fail, the instance must run, and a terminate without the fault must
+/// succeed.
 pub(crate) async fn terminate_07_failures_are_reported(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::ServerErrorBefore])?;
     let also = Some(WireFault::Forbidden).filter(|fault| faults.supports(fault));

@@ -1,4 +1,8 @@
-//! Time: waiting that ends, and a clock that everything follows.
+//! Time: waits that end, and a clock that everything follows.
+//!
+//! TIME-01 to TIME-03 run the waiting functions of the core on the backend, since their promises
+//! depend on what the backend declares and returns; a harness can substitute other ones with
+//! `state_waiter`. TIME-04 and TIME-05 are about the backend alone.
 
 use std::time::Duration;
 
@@ -14,6 +18,9 @@ use crate::{Context, Failure, Outcome, Pass, Time, WireFault, WireOp, require};
 /// that was not reached.
 ///
 /// A wait that returns a false success sends work to an instance that is not there.
+///
+/// Waits for a state that never comes, with a deadline of three poll intervals, also while every
+/// describe hangs. The wait must end at the deadline and name the instance.
 pub(crate) async fn time_01_waiting_ends_at_its_deadline(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     let deadline = cx.capabilities().poll_interval.saturating_mul(3);
@@ -35,6 +42,9 @@ pub(crate) async fn time_01_waiting_ends_at_its_deadline(cx: &Context) -> Outcom
 /// TIME-02: a backend must let a wait fail as soon as its goal can no longer be reached.
 ///
 /// Ten minutes of waiting for a terminated instance are ten minutes of outage.
+///
+/// Terminates an instance while a wait for stopped is in progress, and waits until a terminated
+/// instance runs. Both waits must end because the state is unreachable.
 pub(crate) async fn time_02_waiting_ends_when_goal_is_unreachable(cx: &Context) -> Outcome {
     let deadline = cx.harness().budget();
     let running = cx.launch_running().await?.id;
@@ -53,6 +63,9 @@ pub(crate) async fn time_02_waiting_ends_when_goal_is_unreachable(cx: &Context) 
 /// with one call for all.
 ///
 /// Calls count against the account's rate limits. Needs: oracle.
+///
+/// Waits for four instances with a policy that asks for a microsecond between polls, and counts the
+/// calls with the oracle.
 pub(crate) async fn time_03_waiting_makes_few_calls(cx: &Context) -> Outcome {
     let oracle = cx.oracle()?;
     let mut ids = Vec::new();
@@ -98,6 +111,9 @@ pub(crate) async fn time_03_waiting_makes_few_calls(cx: &Context) -> Outcome {
 /// poll interval above zero and a batch and page size of at least one.
 ///
 /// Callers read them once and rely on them.
+///
+/// Compares the declared capabilities after a launch, a list, a stop, an error and a terminate with
+/// those before.
 pub(crate) async fn time_04_capabilities_never_change(cx: &Context) -> Outcome {
     let declared = cx.capabilities().clone();
     require(!declared.poll_interval.is_zero(), || {
@@ -133,6 +149,9 @@ pub(crate) async fn time_04_capabilities_never_change(cx: &Context) -> Outcome {
 /// are observed, and sleep on no other clock.
 ///
 /// A test that waits in real time is a test that nobody runs.
+///
+/// Launches two instances, polls only the second one until it runs, and requires that the first
+/// runs too. In virtual time, also launches one and describes it only after the whole budget.
 pub(crate) async fn time_05_transitions_follow_the_clock(cx: &Context) -> Outcome {
     nobody_needs_to_look(cx).await?;
     if cx.harness().time() == Time::Real {

@@ -1,4 +1,12 @@
-//! The optional verbs: declared they work, not declared they are refused without effect.
+//! The optional verbs: a declared verb works, and one that is not declared is refused without
+//! effect.
+//!
+//! The first seven clauses have one verb each. If it is not declared, they call it on a running
+//! instance, require `Unsupported`, and compare every field of the instance before and after.
+//! VERBS-08 and VERBS-09 call all verbs, on an unknown id and on a terminated instance.
+//!
+//! A backend may decide by a read whether a verb is allowed, so these clauses wait until all reads
+//! show the state that a verb needs before they call it.
 
 use fleetwright::{
     CloudInstanceState, ErrorKind, InstanceId, InstanceInfo, InvalidValue, Operation, OptionalVerb,
@@ -20,6 +28,9 @@ async fn running(cx: &Context) -> Result<InstanceInfo, Failure> {
 /// by the new ones.
 ///
 /// Tags identify fleets while they run. Needs: verb update_tags.
+///
+/// Adds, changes and removes tags, twice, and compares every field and two lists by tag. Then
+/// requests changes of which one part exceeds a limit: they must be refused and change nothing.
 pub(crate) async fn verbs_01_update_tags(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::UpdateTags) {
         return is_not_offered(cx, OptionalVerb::UpdateTags).await;
@@ -91,6 +102,9 @@ fn changes_beyond(limits: &TagLimits) -> Result<Vec<(&'static str, TagChange)>, 
 /// refuse to reboot a stopped one as wrong state.
 ///
 /// A reboot is not a replacement. Needs: verb reboot_instance.
+///
+/// Reboots softly and hard. The oracle's count of boots must grow, if it counts them, and every
+/// other field must be the same. A stopped instance must not be rebooted.
 pub(crate) async fn verbs_02_reboot(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::RebootInstance) {
         return is_not_offered(cx, OptionalVerb::RebootInstance).await;
@@ -148,6 +162,9 @@ async fn booted_again(
 /// refuse it while the instance runs as wrong state.
 ///
 /// Resizing must not cost the disk. Needs: verb resize_instance, another type.
+///
+/// Resizes a running instance, which must be refused and change nothing, then a stopped one, and
+/// requires the new type also after a start.
 pub(crate) async fn verbs_03_resize(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ResizeInstance) {
         return is_not_offered(cx, OptionalVerb::ResizeInstance).await;
@@ -184,6 +201,9 @@ pub(crate) async fn verbs_03_resize(cx: &Context) -> Outcome {
 /// and addresses.
 ///
 /// Reimaging must not cost the address. Needs: verb reimage_instance.
+///
+/// Reimages a running instance, which boots again, and a stopped one, and compares every other
+/// field. An unknown image must be refused.
 pub(crate) async fn verbs_04_reimage(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ReimageInstance) {
         return is_not_offered(cx, OptionalVerb::ReimageInstance).await;
@@ -225,6 +245,8 @@ pub(crate) async fn verbs_04_reimage(cx: &Context) -> Outcome {
 /// VERBS-05: a backend must return the console output of an instance, and hide it in debug output.
 ///
 /// It is the only evidence of a boot that failed. Needs: verb console_output.
+///
+/// Waits until the console of a running instance has output, and searches the debug output for it.
 pub(crate) async fn verbs_05_console_output(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ConsoleOutput) {
         return is_not_offered(cx, OptionalVerb::ConsoleOutput).await;
@@ -249,6 +271,9 @@ pub(crate) async fn verbs_05_console_output(cx: &Context) -> Outcome {
 /// hidden in debug output.
 ///
 /// The address alone gives access. Needs: verb console_session.
+///
+/// Opens sessions of two running instances, which must have different addresses that debug output
+/// does not show. A session of a stopped instance must be refused.
 pub(crate) async fn verbs_06_console_session(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ConsoleSession) {
         return is_not_offered(cx, OptionalVerb::ConsoleSession).await;
@@ -291,6 +316,9 @@ pub(crate) async fn verbs_06_console_session(cx: &Context) -> Outcome {
 /// same name again, and create none under a name that another instance's image has.
 ///
 /// A lost response must not cost a second image. Needs: verb snapshot_image.
+///
+/// Creates an image twice under one name, once under another, and for another instance under the
+/// first name, which must conflict. Then launches from the image.
 pub(crate) async fn verbs_07_snapshot_image(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::SnapshotImage) {
         return is_not_offered(cx, OptionalVerb::SnapshotImage).await;
@@ -348,6 +376,9 @@ fn snapshot_of(cx: &Context, which: &str) -> Result<SnapshotRequest, Failure> {
 /// VERBS-08: a backend must return not found for an optional verb on an id that no instance has.
 ///
 /// A success would hide a wrong id. Needs: any verb.
+///
+/// Calls every optional verb with the harness's unknown id. Verbs that are not declared must be
+/// unsupported.
 pub(crate) async fn verbs_08_unknown_ids_are_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
     for verb in OptionalVerb::ALL {
@@ -366,6 +397,9 @@ pub(crate) async fn verbs_08_unknown_ids_are_not_found(cx: &Context) -> Outcome 
 /// not found if no record is kept.
 ///
 /// A success would promise the impossible. Needs: any verb.
+///
+/// Calls every optional verb with a terminated instance, and requires that it stays terminated.
+/// Verbs that are not declared must be unsupported.
 pub(crate) async fn verbs_09_terminated_instance_is_in_wrong_state(cx: &Context) -> Outcome {
     let id = running(cx).await?.id;
     let since = Instant::now();

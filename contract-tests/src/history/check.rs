@@ -1,4 +1,12 @@
-//! The judge of a history: a search for an order that explains it.
+//! The check of a history: a search for an order of the calls that explains their results.
+//!
+//! The search tries every call that can be next: each one that was made before the first of the
+//! remaining calls returned. It keeps the state of the token after the calls so far, and remembers
+//! which combinations of remaining calls and state lead nowhere, so that none is searched twice. A
+//! history of a case has at most 21 calls.
+//!
+//! Owns the rules of a sequential cloud. It never makes a call and knows nothing about time beyond
+//! the ticks of the events.
 
 use std::{collections::HashSet, fmt};
 

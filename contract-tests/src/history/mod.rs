@@ -1,8 +1,24 @@
-//! Histories: concurrent launches, stops, starts and terminates, written down and judged.
+//! Histories: concurrent launches, stops, starts and terminates, recorded and checked.
 //!
-//! A few callers act on a few tokens at the same time, through two handles. For each token there must
-//! be some order of the calls that respects which ended before which began, and in which a cloud that
-//! does one thing at a time would have returned the same results.
+//! Two to four callers, each with up to five calls, act on two tokens at the same time through two
+//! handles. For every call the history has the request, the result, and two ticks of a logical
+//! clock: one when the call was made and one when it returned. At the end a list of each token is
+//! added as one more call.
+//!
+//! For each token there must be an order of its calls that respects which call returned before
+//! which other one was made, and in which a cloud that does one thing at a time would have returned
+//! the same results. The module `check` searches for it.
+//!
+//! Three rules decide what counts:
+//!
+//! * A call that was refused without effect, for a reason that has nothing to do with the token, is
+//!   left out: it can be anywhere in the order.
+//! * If the outcome of a call is unknown, the history of its token is not checked, because any
+//!   order may explain it.
+//! * No id may be returned to launches with different tokens.
+//!
+//! The cases depend on a seed alone (the module `seed`). Time passes only where a caller pauses, so
+//! a case is the same in every run in virtual time.
 
 mod check;
 

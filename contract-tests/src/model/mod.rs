@@ -1,12 +1,24 @@
-//! The model-based test: generated sequences of calls, faults, dropped calls and restarts, against a
-//! reference that keeps the set of everything that may be the case.
+//! The model-based test: generated sequences of calls, faults, dropped calls and restarts, compared
+//! with a reference model.
+//!
+//! The model does not know what a cloud does, because nobody knows that after a lost response. It
+//! keeps the *set* of states that are possible for each launch token. A result removes the states
+//! in which a correct cloud could not have returned it; a call without a result adds the states in
+//! which it was carried out. A backend violates the clause if the set becomes empty: then no state
+//! explains what was observed.
+//!
+//! A sequence has 4 to 23 steps on two tokens. `step` generates it, so that a call on an instance
+//! only follows a launch that may have created one, and `play` carries it out on a fresh account.
+//! proptest shrinks a sequence that fails to a short one that still fails; the message shows its
+//! steps with their results. The sequences depend on a seed alone, and failing ones are stored and
+//! tried first in later runs (the module `seed`).
 //!
 //! | file | what it owns |
 //! | --- | --- |
-//! | `mode` | the possible states, and the results of a correct cloud in each |
-//! | `step` | the alphabet, and which sequences make sense |
-//! | `slot` | the possible states of one token, narrowed by every result |
-//! | `play` | a sequence played on an account |
+//! | `mode` | the possible states of a token, and the results of a correct cloud in each |
+//! | `step` | the steps that can be generated, and which sequences are useful |
+//! | `slot` | the set of possible states of one token, narrowed by every result |
+//! | `play` | carrying out a sequence on an account |
 
 mod mode;
 mod play;

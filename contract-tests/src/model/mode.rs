@@ -1,6 +1,11 @@
-//! The reference model: what may be the case, as a set, and what each call does to it.
+//! The reference model: the possible states of a token, and what each call can do in each of them.
 //!
 //! Owns the table of results that a correct cloud returns. It never makes a call and knows no ids.
+//!
+//! The model is as coarse as the contract: pending and running are one phase, since the passing of
+//! time alone leads from one to the other, and so are stopping and stopped, terminating and
+//! terminated. What a cloud may forget about a terminated instance depends on its declaration and
+//! on the time, so the caller passes that in.
 
 use std::{collections::BTreeSet, fmt};
 

@@ -1,4 +1,12 @@
-//! Runs a sequence on an account: every step is carried out, and its result compared with the model.
+//! Carries out a sequence on an account and compares every result with the model.
+//!
+//! Owns the handle and the record of the steps, which is part of the message of a violation. It
+//! never judges a result itself: it translates what a call returned into the model's terms, and
+//! [`Slot`] decides.
+//!
+//! A fault or an external actor that the harness does not offer is left out of a step; the call is
+//! then made without it. A crash that the harness cannot inject is played by dropping the call
+//! after two polls. Either way the process continues with a new handle.
 
 use std::sync::Arc;
 

@@ -1,4 +1,8 @@
 //! The possible states of one token, narrowed by every result and every read.
+//!
+//! Owns the set of possible states, the ids that the token is or was known for, and the time since
+//! which its instance may be ending. An empty set is a violation; the message lists the states that
+//! were possible before.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -1,4 +1,8 @@
-//! The alphabet of generated sequences, and which sequences make sense.
+//! The steps that can be generated, and which sequences are useful.
+//!
+//! Owns the generator: the weights of the steps, and the preconditions that keep a sequence useful
+//! when it is generated and when it is shrunk. The generator has no account. It assumes the most
+//! permissive cloud, so it never rules a sequence out that could happen.
 
 use std::{collections::BTreeSet, fmt};
 

@@ -1,6 +1,8 @@
 //! Where report files are, and how several processes write one.
 //!
-//! Owns paths, the run key and the lock. It never interprets a report.
+//! Owns paths, the run key and the lock. It never interprets a report. A file is written under
+//! another name and then renamed, so that a reader never sees half of it; the lock file stays,
+//! since deleting it would let two processes hold different locks.
 
 use std::{
     env, fs, io,

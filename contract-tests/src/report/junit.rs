@@ -1,4 +1,7 @@
 //! The report in the JUnit format, for the test views of CI servers.
+//!
+//! A clause is a test case with its duration and reason. Clauses that were not run and waived ones
+//! are skipped tests, an error of the kit is an error, and a violation is a failure.
 
 use std::time::Duration;
 

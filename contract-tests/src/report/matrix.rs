@@ -1,4 +1,7 @@
 //! All reports on one HTML page: a table of clauses by providers, each cell with its reason.
+//!
+//! Owns the page, which needs no other file. Every text of a report is escaped, because reasons
+//! contain what backends returned.
 
 use std::fmt::Write as _;
 

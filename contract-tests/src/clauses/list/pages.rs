@@ -1,4 +1,8 @@
-//! Lists of several pages: complete, or failed, or with a gap that has a name.
+//! Lists of several pages: complete, failed, or with a gap that has a name.
+//!
+//! To have more than one page, a clause launches one instance more than the declared page size. If
+//! that is more than a clause may launch, LIST-03 and LIST-09 are not run, and the others use fewer
+//! instances.
 
 use std::collections::BTreeSet;
 
@@ -14,6 +18,10 @@ use crate::{Context, Failure, Outcome, Pass, SCOPE_TAG, WireFault, WireOp, requi
 /// no item of a page matches.
 ///
 /// A lost page is a leak, a duplicated item a wrong count.
+///
+/// Launches one page of tagged, one page of other and one page and one more of tagged instances.
+/// The list of all and the list by the tag must be exact; the middle page of the latter has no
+/// match.
 pub(crate) async fn list_03_complete_across_pages(cx: &Context) -> Outcome {
     let page = cx.capabilities().page_size.get();
     affordable(cx, page, 3)?;
@@ -49,6 +57,9 @@ pub(crate) async fn list_03_complete_across_pages(cx: &Context) -> Outcome {
 /// it as the whole.
 ///
 /// If a part is taken for the whole, the rest is launched again. Needs: fault: server error.
+///
+/// Fails the second page once, where a complete list after the backend's own retry is accepted, and
+/// then every page, where list and stream must fail.
 pub(crate) async fn list_09_failing_page_fails_the_list(cx: &Context) -> Outcome {
     let fault = WireFault::ServerErrorBefore;
     let faults = cx.faults(std::slice::from_ref(&fault))?;
@@ -88,6 +99,9 @@ pub(crate) async fn list_09_failing_page_fails_the_list(cx: &Context) -> Outcome
 /// and return the rest with a gap in the stream.
 ///
 /// An instance in a part that could not be read is not deleted. Needs: external actor, parts.
+///
+/// The external actor makes the part of the cloud with one instance unreachable. The list must fail
+/// as incomplete and name the part; the stream must have a gap for it and all other instances.
 pub(crate) async fn list_10_unreachable_part_is_named(cx: &Context) -> Outcome {
     let external_actor = cx.external_actor()?;
     let hidden = cx.launch().await?.id;
@@ -129,6 +143,9 @@ pub(crate) async fn list_10_unreachable_part_is_named(cx: &Context) -> Outcome {
 /// LIST-13: a backend must return from the stream exactly what the list returns.
 ///
 /// Two different results are worth as much as none.
+///
+/// Lists and streams running and stopped instances with three filters and compares the results
+/// entry by entry. There are more instances than fit on a page if the clause can afford it.
 pub(crate) async fn list_13_stream_equals_list(cx: &Context) -> Outcome {
     let ids = cx.launch_many(pages_if_possible(cx)).await?;
     for id in &ids {
@@ -171,6 +188,9 @@ pub(crate) async fn list_13_stream_equals_list(cx: &Context) -> Outcome {
 /// while others are created and terminated.
 ///
 /// Fleets change while they are listed.
+///
+/// Terminates and launches other instances during a list, and after every item of a stream. Those
+/// that leave are among the first, so that later ones move up to an earlier page.
 pub(crate) async fn list_14_concurrent_changes_lose_nothing(cx: &Context) -> Outcome {
     // Those that go are among the first, so that what follows them moves up.
     let (mut stable, mut first, mut second) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,4 +1,7 @@
-//! Finding out what became of a launch, without launching.
+//! Finding the instances of a launch by its token, without launching.
+//!
+//! A lookup must be exact in both directions: it finds the one instance of its token once the
+//! consistency window has passed, and never reports an instance that is terminating as found.
 
 use fleetwright::{
     CloudInstanceState, InstanceId, InstanceInfo, InstanceProvisioner, LaunchRecord, LaunchToken,
@@ -10,6 +13,9 @@ use crate::{Context, Failure, Outcome, Pass, require};
 /// window has passed.
 ///
 /// An unknown outcome is settled by a read, not by another launch.
+///
+/// Looks the token up through the launching handle, a handle that was open before the launch and
+/// one that was opened after it, and again while the instance is stopped.
 pub(crate) async fn token_09_find_launch_finds_the_instance(cx: &Context) -> Outcome {
     let second = cx.open_handle().await;
     let mut config = cx.config();
@@ -34,6 +40,9 @@ pub(crate) async fn token_09_find_launch_finds_the_instance(cx: &Context) -> Out
 /// TOKEN-10: a backend must report an unknown token as not found, and launch nothing by the lookup.
 ///
 /// A lookup must have no effect, or it is not safe to use.
+///
+/// Looks an unknown token up through two handles, beside an instance of another token. Then
+/// launches with the token and requires a new instance.
 pub(crate) async fn token_10_find_launch_launches_nothing(cx: &Context) -> Outcome {
     let neighbour = cx.launch_config(&cx.config_with_token()).await?;
     cx.wait_for_state(&neighbour.id, CloudInstanceState::Running)
@@ -64,6 +73,9 @@ pub(crate) async fn token_10_find_launch_launches_nothing(cx: &Context) -> Outco
 /// long as its token is remembered, and never as found.
 ///
 /// A manager would adopt an instance that is being terminated.
+///
+/// Looks the token up while its instance is terminating, when it is terminated and near the end of
+/// the declared memory. A record must name the instance in an ending state.
 pub(crate) async fn token_11_find_launch_reports_terminated(cx: &Context) -> Outcome {
     let mut config = cx.config();
     let token = cx.new_token();

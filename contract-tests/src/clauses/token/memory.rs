@@ -1,4 +1,9 @@
-//! For how long a token is known, by whom, and what it says of its instance.
+//! How long a token is known, which handles know it, and what a replay returns about its instance.
+//!
+//! The declared `token_after_terminate` is the time for which a token stays spent. The clauses test
+//! it shortly after the terminate, at nine tenths of it and after it; the last two only if the
+//! harness's clock can be advanced that far. A replay whose response arrives after that time may
+//! have either result.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,6 +21,9 @@ use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 /// at launch.
 ///
 /// An old snapshot has addresses and states that are no longer true.
+///
+/// Replays a launch while its instance runs, is stopped, has new tags and runs again. Each time the
+/// replay must show the state, the addresses and the tags that a description shows.
 pub(crate) async fn token_04_replay_returns_current_state(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = cx.launch_config(&config).await?;
@@ -75,6 +83,9 @@ async fn shown_as_it_is(
 /// TOKEN-05: a backend must accept a token again after a launch with it was refused without effect.
 ///
 /// Otherwise a token that was spent on a typing error needs a person.
+///
+/// Lets a launch fail as invalid and, if the harness can inject them, for lack of capacity and
+/// quota. After each, the token must not be found, and a launch with it must succeed.
 pub(crate) async fn token_05_refused_launch_frees_its_token(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let mut too_much = config.clone();
@@ -127,6 +138,9 @@ async fn is_free(cx: &Context, config: &InstanceConfig, after: &str) -> Result<(
 /// as declared; after that, have at most one live instance for the token, with a new id.
 ///
 /// A manager that only retries must not bring a terminated instance back.
+///
+/// Replays a launch while its instance is terminating, when it is terminated, near the end of the
+/// declared memory and after it. Times beyond the clause's limit in real time are left out.
 pub(crate) async fn token_06_spent_token_launches_nothing(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = cx.launch_config(&config).await?;
@@ -210,6 +224,9 @@ async fn launches_at_most_one(
 /// that launched.
 ///
 /// Two replicas of a manager share an account and no memory.
+///
+/// Opens the second handle before the launch, replays through it, and requires a conflict for
+/// another config. Then launches through the second handle and replays through the first.
 pub(crate) async fn token_07_second_handle_recognizes_token(cx: &Context) -> Outcome {
     let second = cx.open_handle().await;
     let config = cx.config_with_token();
@@ -242,6 +259,9 @@ pub(crate) async fn token_07_second_handle_recognizes_token(cx: &Context) -> Out
 /// opened.
 ///
 /// Tokens exist because processes crash.
+///
+/// Launches through a handle that is dropped, opens another one, replays the launch and tries the
+/// token with another config.
 pub(crate) async fn token_08_restarted_process_recognizes_token(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = {
@@ -261,6 +281,9 @@ pub(crate) async fn token_08_restarted_process_recognizes_token(cx: &Context) ->
 /// one handle or several.
 ///
 /// Retries overlap with the calls that they repeat.
+///
+/// Launches six times concurrently with one token, first through one handle and then through three.
+/// A loser may get a conflict with a retry delay, and its retry must return the winner's instance.
 pub(crate) async fn token_14_concurrent_launches_with_one_token(cx: &Context) -> Outcome {
     let own = cx.shared_provisioner();
     race(cx, &[Arc::clone(&own)]).await?;

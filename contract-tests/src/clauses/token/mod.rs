@@ -1,7 +1,11 @@
 //! Launch tokens: the same token is the same launch, from any handle and at any time.
 //!
-//! This file has what a token is compared by; [`memory`] has for how long and by whom it is known,
-//! [`find`] how a launch is looked up.
+//! This file tests how tokens and configs are compared. [`memory`] tests how long a token is known
+//! and which handles know it, [`find`] how a launch is looked up.
+//!
+//! A clause about "another config" changes one field that is valid for the backend: a tag if the
+//! declared limits leave room for one, otherwise the disk. A conflict must be without effect, and
+//! the number of instances is counted at the end of each clause.
 
 mod find;
 mod memory;
@@ -34,6 +38,9 @@ const FLAVOUR: &str = "contract-flavour";
 /// launch nothing more.
 ///
 /// A retry must not cost a second instance.
+///
+/// Replays a launch at once and twice while its instance runs. Every replay must return the first
+/// id, and one instance must exist.
 pub(crate) async fn token_01_same_token_same_instance(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = cx.launch_config(&config).await?;
@@ -50,6 +57,10 @@ pub(crate) async fn token_01_same_token_same_instance(cx: &Context) -> Outcome {
 /// launch nothing.
 ///
 /// Returning another instance than the requested one hides a mistake.
+///
+/// Replays a launch with configs that each differ in one field: tag, type, user data, disk, public
+/// address. Each must conflict without effect, and the original config must still be a replay
+/// afterwards.
 pub(crate) async fn token_02_other_config_is_a_conflict(cx: &Context) -> Outcome {
     let plain = cx.config_with_token();
     let mut config = flavoured(cx, &plain, "vanilla")?.unwrap_or(plain);
@@ -67,6 +78,9 @@ pub(crate) async fn token_02_other_config_is_a_conflict(cx: &Context) -> Outcome
 /// built or their place in memory.
 ///
 /// A restarted process builds an equal config, never the same memory.
+///
+/// Replays a launch with an equal config whose tags were inserted in reverse order, and with one
+/// that was written as JSON and read back. Both must return the first instance.
 pub(crate) async fn token_03_equal_configs_are_equal(cx: &Context) -> Outcome {
     let mut config = cx.config_with_token();
     config.user_data = small_user_data(cx, b"the same bytes")?;
@@ -88,6 +102,9 @@ pub(crate) async fn token_03_equal_configs_are_equal(cx: &Context) -> Outcome {
 /// TOKEN-12: a backend must launch a new instance for every launch without a token.
 ///
 /// A caller that gives no token requests a new instance each time.
+///
+/// Launches the same config without a token four times, two of them concurrently, and requires four
+/// ids and four instances.
 pub(crate) async fn token_12_launches_without_token_are_never_merged(cx: &Context) -> Outcome {
     let mut config = cx.config();
     config.user_data = small_user_data(cx, b"the same bytes")?;
@@ -110,6 +127,10 @@ pub(crate) async fn token_12_launches_without_token_are_never_merged(cx: &Contex
 /// length.
 ///
 /// Truncated or case-folded tokens merge unrelated launches.
+///
+/// Launches with tokens that differ in case, in one punctuation mark, by one more character at the
+/// end, and in the last of the most characters that a token may have. Each must be found with its
+/// own instance.
 pub(crate) async fn token_13_tokens_are_compared_exactly(cx: &Context) -> Outcome {
     let root = format!("t{}", cx.new_token());
     let filled = format!("{root:x<width$}", width = MAX_TOKEN_BYTES - 1);
@@ -145,6 +166,9 @@ pub(crate) async fn token_13_tokens_are_compared_exactly(cx: &Context) -> Outcom
 ///
 /// If a cloud's own tokens are zonal, the same token in another zone would launch twice. Needs: a
 /// zone.
+///
+/// Launches without a zone and replays with one; if the instance is in another zone than the
+/// harness's, also launches into the first and replays into the second.
 pub(crate) async fn token_15_zone_is_part_of_the_config(cx: &Context) -> Outcome {
     let none = || Failure::NotRun("the harness names no zone".to_owned());
     let zone = cx.harness().zone().ok_or_else(none)?;
