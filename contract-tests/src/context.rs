@@ -23,7 +23,7 @@ use crate::{
     require,
 };
 
-/// The key of the tag by which a [cleanup](crate::cleanup) recognizes what the kit launched.
+/// The key of the tag by which a [`cleanup`] recognizes what the kit launched.
 pub const OWNER_TAG: &str = "fleetwright-contract";
 
 /// The value of [`OWNER_TAG`].
@@ -38,6 +38,33 @@ pub const SCOPE_TAG: &str = "fleetwright-contract-scope";
 /// Methods called `require_…` fail with a violation; `wait_…` methods wait within the harness's
 /// budget and then fail with a violation; the others return [`Failure::NotRun`] if the harness does
 /// not offer what they need.
+///
+/// # Example
+///
+/// A check of your own, written like a clause. [`run_clause`](crate::run_clause) and the tests of the
+/// kit create the context; a clause receives it:
+///
+/// ```
+/// use fleetwright::{CloudInstanceState, ErrorKind};
+/// use fleetwright_contract_tests::{Context, Outcome, Pass, require};
+///
+/// async fn stopped_instance_keeps_its_private_address(cx: &Context) -> Outcome {
+///     // Launched with the scope's tags, so that it is terminated after the clause.
+///     let id = cx.launch_running().await?.id;
+///     let before = cx.describe(&id).await?.private_ip;
+///     cx.stop(&id).await?;
+///     cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
+///     // From here on, no read may return an older state.
+///     cx.settle_reads().await;
+///     let after = cx.describe(&id).await?.private_ip;
+///     require(before == after, || format!("{id} had {before:?} and has {after:?}"))?;
+///     // A call that must be refused.
+///     let unknown = cx.provisioner().stop_instance(&cx.harness().unknown_id()).await;
+///     cx.require_refused("a stop of an unknown id", unknown, ErrorKind::NotFound)?;
+///     Ok(Pass::Held)
+/// }
+/// # let _ = stopped_instance_keeps_its_private_address;
+/// ```
 pub struct Context {
     harness: Arc<dyn Harness>,
     provisioner: Arc<dyn InstanceProvisioner>,
@@ -56,6 +83,7 @@ impl std::fmt::Debug for Context {
 
 /// Handles, and the optional parts of the harness.
 impl Context {
+    /// Opens the clause's handle. `scope` is the value of [`SCOPE_TAG`] and must not have been used before.
     pub(crate) async fn new(
         harness: Arc<dyn Harness>,
         scope: &str,
@@ -74,7 +102,8 @@ impl Context {
         })
     }
 
-    /// Returns the clause's own handle.
+    /// Returns the clause's own handle. Its calls are recorded, time out after the harness's budget, and are
+    /// retried if they are throttled.
     pub fn provisioner(&self) -> &dyn InstanceProvisioner {
         &*self.provisioner
     }
@@ -105,7 +134,8 @@ impl Context {
         &*self.harness
     }
 
-    /// Returns what the backend declares.
+    /// Returns what the backend declares: limits, windows and optional features. Clauses derive from it
+    /// what they may require.
     pub fn capabilities(&self) -> &Capabilities {
         self.provisioner.capabilities()
     }
@@ -119,7 +149,8 @@ impl Context {
         self.harness.oracle().ok_or_else(none)
     }
 
-    /// Returns the fault injector.
+    /// Returns the fault injector, if it supports the faults that a clause cannot do without. A fault that
+    /// is optional for a clause is not in `needed`; it asks [`Faults::supports`] itself.
     ///
     /// # Errors
     /// [`Failure::NotRun`] if the harness has none, or if it does not support all of `needed`.
@@ -134,7 +165,7 @@ impl Context {
         }
     }
 
-    /// Removes the faults.
+    /// Removes the faults after the calls that they were meant for.
     ///
     /// # Errors
     /// [`Failure::NotRun`] if one of them was never injected: then the clause has proven nothing.
@@ -187,7 +218,8 @@ impl Context {
         config
     }
 
-    /// Returns a new token.
+    /// Returns a new token. It is a UUID that depends on the scope and on how many tokens were created
+    /// before, so no other clause and no other run uses it.
     pub fn new_token(&self) -> LaunchToken {
         let number = self.tokens.fetch_add(1, Ordering::SeqCst);
         let text = format!("{}-{number}", self.scope.get(SCOPE_TAG).unwrap_or_default());
@@ -235,7 +267,7 @@ impl Context {
 
 /// Calls that must succeed. An error is a violation.
 impl Context {
-    /// Launches an instance.
+    /// Launches an instance with [`config`](Self::config), without waiting for anything.
     pub async fn launch(&self) -> Result<InstanceInfo, Failure> {
         self.launch_config(&self.config()).await
     }
@@ -312,7 +344,8 @@ impl Context {
         .await
     }
 
-    /// Launches `count` instances, one after the other.
+    /// Launches `count` instances, one after the other, so that clouds which list by time have a defined
+    /// order. Check [`can_launch`](Self::can_launch) first if `count` is not small.
     pub async fn launch_many(&self, count: usize) -> Result<Vec<InstanceId>, Failure> {
         let mut ids = Vec::with_capacity(count);
         for _ in 0..count {
@@ -322,9 +355,10 @@ impl Context {
     }
 }
 
-/// Refusals.
+/// Refusals, and the number of instances.
 impl Context {
-    /// Requires that a call failed with `kind`, and returns its error.
+    /// Requires that a call failed with `kind`, and returns its error, so that the clause can check its effect
+    /// and its advice. `call` describes the call at the beginning of the message.
     pub fn require_refused<T: std::fmt::Debug>(
         &self,
         call: &str,

@@ -56,14 +56,17 @@ pub struct CostGuard {
     state: Mutex<State>,
 }
 
+/// What the guard has counted. An instance counts in exactly one of the three places.
 #[derive(Debug, Default)]
 struct State {
+    /// Instances that a launch has returned and no terminate was accepted for.
     live: BTreeSet<InstanceId>,
     /// Instances of launches in progress.
     in_progress: usize,
     /// Instances of launches that were dropped or whose outcome is unknown, by token. They may exist
     /// until a launch with the same token returns, or until the cleanup after the clause.
     unknown: Vec<(Option<LaunchToken>, usize)>,
+    /// The reason of the last refusal that was not taken yet.
     refused: Option<String>,
 }
 
@@ -185,7 +188,7 @@ pub struct GuardedProvisioner {
 }
 
 impl GuardedProvisioner {
-    /// Wraps a handle.
+    /// Wraps a handle. All handles of a run share one guard.
     pub fn new(inner: Arc<dyn InstanceProvisioner>, guard: Arc<CostGuard>) -> Self {
         Self { inner, guard }
     }

@@ -186,6 +186,10 @@ pub struct Truth {
 }
 
 /// Reads the truth past the API. It never lags, and reading changes nothing.
+///
+/// An emulator usually has an endpoint for it; a simulated cloud in the process reads its own memory.
+/// Without an oracle, clauses about user data, disks, machines, leftovers and the number of calls are not
+/// run, and the others have only the list to count instances with.
 #[async_trait]
 pub trait Oracle: Send + Sync {
     /// Returns every instance with `tags` that the cloud has a record of, terminated ones included.
@@ -272,7 +276,8 @@ impl WireFault {
 
 /// Injects faults between every handle of the account and the cloud.
 ///
-/// With an emulator that has fault rules, each method is one request to it. A fault that an
+/// Faults act on native calls, of which one call of a handle may need several, and on every handle of
+/// the account. With an emulator that has fault rules, each method is one request to it. A fault that an
 /// environment cannot inject is left out in [`supports`](Self::supports); the clauses that need it
 /// are then not run.
 #[async_trait]

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use crate::{Context, Failure, require};
 
-/// The steps, in order.
+/// The steps of a lifecycle, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Launch,
@@ -50,7 +50,8 @@ impl fmt::Display for Step {
     }
 }
 
-/// A lifecycle, with what its program has stored: the token before everything else, the id once known.
+/// A lifecycle with what its program has stored: the config with its token from the beginning, the id
+/// once it is known.
 pub(crate) struct Life<'a> {
     cx: &'a Context,
     config: InstanceConfig,
@@ -58,8 +59,8 @@ pub(crate) struct Life<'a> {
 }
 
 impl<'a> Life<'a> {
-    /// Creates a lifecycle with a tag that distinguishes it from others of the same clause. A backend need
-    /// not support every tag, so the name consists of letters, digits and hyphens.
+    /// Creates a lifecycle with a tag that distinguishes it from others of the same clause. `name` must
+    /// consist of letters, digits and hyphens, because a backend need not support other tags.
     pub(crate) fn new(cx: &'a Context, name: &str) -> Result<Self, Failure> {
         let mut config = cx.config_with_token();
         let tagged = config.tags.insert("kit-life", name);
@@ -68,7 +69,7 @@ impl<'a> Life<'a> {
         Ok(Self { cx, config, id })
     }
 
-    /// Carries out a step, or repeats it.
+    /// Carries out a step or repeats it, until its effect is complete.
     pub(crate) async fn step(
         &mut self,
         step: Step,
@@ -76,7 +77,7 @@ impl<'a> Life<'a> {
     ) -> Result<(), Failure> {
         if step == Step::Launch {
             let config = &self.config;
-            let info = insist(self.cx, "launch", || handle.launch_instance(config)).await?;
+            let info = retry_until_ok(self.cx, "launch", || handle.launch_instance(config)).await?;
             let before = self.id.replace(info.id.clone());
             require(before.iter().all(|id| *id == info.id), || {
                 format!("one token launched {before:?} and {}", info.id)
@@ -87,13 +88,13 @@ impl<'a> Life<'a> {
         let cx = self.cx;
         match step {
             Step::Launch => self.wait(handle, &id, CloudInstanceState::Running).await,
-            Step::Count => self.holds(handle, &[&id]).await,
+            Step::Count => self.require_exactly(handle, &[&id]).await,
             Step::Stop => {
-                insist(cx, "stop", || handle.stop_instance(&id)).await?;
+                retry_until_ok(cx, "stop", || handle.stop_instance(&id)).await?;
                 self.wait(handle, &id, CloudInstanceState::Stopped).await
             }
             Step::Start => {
-                let info = insist(cx, "start", || handle.start_instance(&id)).await?;
+                let info = retry_until_ok(cx, "start", || handle.start_instance(&id)).await?;
                 require(info.id == id, || {
                     format!("a start of {id} returned {}", info.id)
                 })?;
@@ -107,10 +108,10 @@ impl<'a> Life<'a> {
                         result => result,
                     }
                 };
-                insist(cx, "terminate", call).await?;
+                retry_until_ok(cx, "terminate", call).await?;
                 self.wait(handle, &id, CloudInstanceState::Terminated)
                     .await?;
-                self.holds(handle, &[]).await
+                self.require_exactly(handle, &[]).await
             }
         }
     }
@@ -122,13 +123,13 @@ impl<'a> Life<'a> {
         id: &InstanceId,
         goal: CloudInstanceState,
     ) -> Result<(), Failure> {
-        let tick = self
+        let interval = self
             .cx
             .capabilities()
             .poll_interval
             .max(Duration::from_millis(10));
         let policy = WaitPolicy::within(self.cx.harness().budget() * 2)
-            .delays(tick * 10, tick * 100)
+            .delays(interval * 10, interval * 100)
             .jitter_seed(1);
         let waited = wait::for_state(handle, std::slice::from_ref(id), goal, &policy);
         let broken = |error| Failure::violated(format!("{id} must become {goal}, but {error}"));
@@ -136,7 +137,7 @@ impl<'a> Life<'a> {
     }
 
     /// Requires that exactly `wanted` exists of this lifecycle, by its tags and by the oracle.
-    async fn holds(
+    async fn require_exactly(
         &self,
         handle: &dyn InstanceProvisioner,
         wanted: &[&InstanceId],
@@ -144,7 +145,7 @@ impl<'a> Life<'a> {
         self.cx.settle_reads().await;
         let mut filter = InstanceFilter::new();
         filter.tags = self.config.tags.clone();
-        let list = insist(self.cx, "list", || handle.list_instances(&filter)).await?;
+        let list = retry_until_ok(self.cx, "list", || handle.list_instances(&filter)).await?;
         let listed: Vec<_> = list.iter().map(|info| &info.id).collect();
         require(listed == wanted, || {
             format!("{wanted:?} must exist for this launch, but {listed:?} is listed")
@@ -163,12 +164,12 @@ impl<'a> Life<'a> {
 
 /// Retries a call until it succeeds, as its errors advise: never sooner, and not at all if they advise
 /// against it.
-async fn insist<T, F: Future<Output = Result<T>>>(
+async fn retry_until_ok<T, F: Future<Output = Result<T>>>(
     cx: &Context,
     what: &str,
     call: impl Fn() -> F,
 ) -> Result<T, Failure> {
-    let began = Instant::now();
+    let start = Instant::now();
     loop {
         let error: ProvisionError = match call().await {
             Ok(value) => return Ok(value),
@@ -178,7 +179,7 @@ async fn insist<T, F: Future<Output = Result<T>>>(
             let text = format!("a {what} must succeed when it is retried, but failed: {error}");
             return Err(Failure::violated(text));
         };
-        if began.elapsed() > cx.harness().budget() {
+        if start.elapsed() > cx.harness().budget() {
             return Err(Failure::call_failed(
                 &format!("a {what}, despite all retries"),
                 &error,

@@ -151,6 +151,7 @@ pub fn main_with_limits<H: Harness + 'static>(
     }
 }
 
+/// Runs the clauses that the arguments select, one test each. Without an account all are ignored.
 fn run_clauses<H: Harness + 'static>(
     make: fn() -> Result<H, String>,
     options: &Options,
@@ -166,12 +167,15 @@ fn run_clauses<H: Harness + 'static>(
     let trial = |clause: &'static Clause| {
         let guard = Arc::clone(&guard);
         let name = format!("{}::{}", clause.id, clause.name);
-        Trial::test(name, move || judge(clause, make, &guard)).with_ignored_flag(missing.is_some())
+        Trial::test(name, move || run_trial(clause, make, &guard))
+            .with_ignored_flag(missing.is_some())
     };
     libtest_mimic::run(&arguments, CLAUSES.iter().map(trial).collect()).exit_code()
 }
 
-fn judge<H: Harness + 'static>(
+/// Runs one clause under the guard. A refusal of the guard fails the test, even if the clause passed:
+/// with less capacity it may have proven less.
+fn run_trial<H: Harness + 'static>(
     clause: &'static Clause,
     make: fn() -> Result<H, String>,
     guard: &Arc<CostGuard>,
@@ -200,6 +204,7 @@ fn judge<H: Harness + 'static>(
     }
 }
 
+/// Lists or terminates what interrupted runs left, and prints each instance.
 fn run_cleanup<H: Harness + 'static>(
     make: fn() -> Result<H, String>,
     mode: CleanupMode,

@@ -40,19 +40,24 @@ use crate::DetectedBy;
 #[derive(Clone, Default)]
 pub(crate) struct Transcript(Arc<Mutex<Log>>);
 
+/// What the transcript has recorded so far.
 #[derive(Default)]
 struct Log {
+    /// Each line with how often it was recorded in a row.
     lines: Vec<(String, u32)>,
+    /// Whether later calls are ignored.
     closed: bool,
+    /// How many handles were opened.
     handles: usize,
+    /// The first call that panicked or never returned.
     broken: Option<String>,
     detected_by: DetectedBy,
 }
 
-/// The most lines that are kept.
+/// The most lines that are kept. Later ones are dropped: the first calls explain a violation best.
 const MAX_LINES: usize = 400;
 
-/// The most attempts of a throttled call.
+/// The most attempts of a throttled call. The result of the last one is returned as it is.
 const MAX_ATTEMPTS: u32 = 8;
 
 impl Transcript {
@@ -60,6 +65,7 @@ impl Transcript {
         use_log(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Returns the lines, with the number of repetitions.
     pub(crate) fn lines(&self) -> Vec<String> {
         let format = |(line, times): &(String, u32)| match times {
             1 => line.clone(),
@@ -74,6 +80,7 @@ impl Transcript {
         self.with(|log| log.broken.clone())
     }
 
+    /// Adds a line, or counts it if it equals the previous one.
     pub(crate) fn note(&self, line: impl Into<String>) {
         let line = line.into();
         self.with(|log| {
@@ -107,17 +114,20 @@ impl Transcript {
         self.with(|log| log.detected_by = DetectedBy::LeakProbe);
     }
 
+    /// Records a call that did not return within the budget.
     fn record_timeout(&self, what: String) {
         self.with(|log| log.detected_by = DetectedBy::Timeout);
         self.record_violation(what);
     }
 
+    /// Records a call that breaks the contract in any clause, and ends the transcript.
     fn record_violation(&self, what: String) {
         self.note(what.clone());
         self.with(|log| log.broken = log.broken.take().or(Some(what)));
         self.close();
     }
 
+    /// Returns the number of a new handle, from 1.
     fn next_handle(&self) -> usize {
         self.with(|log| {
             log.handles += 1;
@@ -135,6 +145,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
+    /// Wraps a handle. `budget` is the timeout of each call.
     pub(crate) fn new(
         inner: Arc<dyn InstanceProvisioner>,
         transcript: Transcript,
@@ -185,6 +196,7 @@ impl Recorder {
         refuse(call.unexpected(Effect::Unknown, &message))
     }
 
+    /// Makes a call with one result; `show` describes a success.
     async fn one<T: fmt::Debug, F: Future<Output = Result<T>> + Send>(
         &self,
         operation: Operation,
@@ -199,6 +211,8 @@ impl Recorder {
         self.call(operation, arguments, make, shown, Err).await
     }
 
+    /// Makes a batch call. The transcript has the number of successes and errors; the batch is retried if
+    /// any item was throttled, after the longest delay.
     async fn many<T, F: Future<Output = Vec<Result<T>>> + Send>(
         &self,
         operation: Operation,
@@ -238,10 +252,12 @@ fn throttled(error: &ProvisionError) -> Option<Duration> {
     error.retry().delay().filter(|_| is_throttled)
 }
 
+/// Describes an instance for a line.
 fn describe(info: &InstanceInfo) -> String {
     format!("{} {}", info.id, info.state)
 }
 
+/// Describes a config for a line. Tags and user data are left out.
 fn describe_config(config: &InstanceConfig) -> String {
     let token = config
         .launch_token

@@ -186,7 +186,13 @@ pub fn keep_regressions_in(folder: &'static str) {
     seed::keep_regressions_in(folder);
 }
 
-/// Returns the clause with this id, for instance `TOKEN-01`.
+/// Returns the clause with this id, for instance `TOKEN-01`, or `None` if there is none.
+///
+/// ```
+/// let clause = fleetwright_contract_tests::clause("LIST-03").unwrap();
+/// assert_eq!(clause.name, "list_03_complete_across_pages");
+/// assert!(fleetwright_contract_tests::clause("LIST-99").is_none());
+/// ```
 pub fn clause(id: &str) -> Option<&'static Clause> {
     CONTRACT.clause(id)
 }

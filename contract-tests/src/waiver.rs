@@ -11,6 +11,33 @@
 //! version = "5.2.1"
 //! reason = "it ignores client tokens"
 //! ```
+//!
+//! A harness returns the text from [`Harness::waivers`](crate::Harness::waivers), usually with
+//! `include_str!`, and the peer from [`Harness::peer`](crate::Harness::peer). The runner does the rest;
+//! by hand it is:
+//!
+//! ```
+//! use fleetwright_contract_tests::waiver::{self, Peer};
+//! use fleetwright_contract_tests::{Failure, Status, Verdict};
+//!
+//! let file = r#"
+//!     [[waiver]]
+//!     clause = "TOKEN-01"
+//!     peer = "some-emulator"
+//!     version = "5.2.1"
+//!     reason = "it ignores client tokens"
+//! "#;
+//! let waivers = waiver::parse(file).unwrap();
+//! let failed = Err(Failure::violated("two instances for one token"));
+//! let verdict = Verdict::new("TOKEN-01", failed, std::time::Duration::ZERO);
+//! let peer = Peer { name: "some-emulator".to_owned(), version: "5.2.1".to_owned() };
+//! let waived = waiver::apply(verdict.clone(), &waivers, Some(&peer));
+//! assert_eq!(waived.status, Status::Waived);
+//!
+//! // A newer version has to be looked at again.
+//! let newer = Peer { version: "5.3.0".to_owned(), ..peer };
+//! assert_eq!(waiver::apply(verdict, &waivers, Some(&newer)).status, Status::Fail);
+//! ```
 
 use serde::Deserialize;
 
@@ -39,6 +66,7 @@ pub struct Waiver {
     pub reason: String,
 }
 
+/// The whole file. Unknown fields are errors, so that a typing error does not disable a waiver.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {

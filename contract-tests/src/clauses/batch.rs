@@ -15,7 +15,7 @@ use fleetwright::{
 
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, context::names, require};
 
-/// How many a batch of these clauses launches.
+/// How many instances a batch of these clauses launches.
 const COUNT: NonZeroU32 = NonZeroU32::new(3).unwrap();
 
 /// BATCH-01: a backend must launch exactly the requested number of instances, all different, all
@@ -104,13 +104,13 @@ pub(crate) async fn batch_03_other_count_is_a_conflict(cx: &Context) -> Outcome 
 /// survivors in the error with the list, then replays: the survivors must be part of the complete
 /// batch.
 pub(crate) async fn batch_04_partial_launch_is_reported_or_undone(cx: &Context) -> Outcome {
-    let (config, error) = launch_short_of_machines(cx).await?;
+    let (config, error) = launch_beyond_capacity(cx).await?;
     let (survivors, declared) = (error.survivors(), cx.capabilities().batch_launch);
     match declared {
         BatchLaunch::AllOrNothing => {
             let nothing = survivors.is_empty() && error.effect() == Effect::None;
             require(nothing, || {
-                format!("all or nothing is declared, and a batch failed in part: {error}")
+                format!("all or nothing is declared, but a batch failed in part: {error}")
             })?;
             cx.require_count(0).await?;
         }
@@ -123,38 +123,36 @@ pub(crate) async fn batch_04_partial_launch_is_reported_or_undone(cx: &Context) 
             })?;
             let effect = survivors.is_empty() || error.effect() == Effect::Done;
             require(effect, || {
-                format!("a part was launched, and the error denies it: {error}")
+                format!("a part was launched, but the error has another effect: {error}")
             })?;
         }
     }
-    let whole = launch(cx, &config, COUNT).await?;
-    require(ids(&whole).is_superset(&ids(survivors)), || {
-        let (now, before) = (names(&whole), names(survivors));
+    let complete = launch(cx, &config, COUNT).await?;
+    require(ids(&complete).is_superset(&ids(survivors)), || {
+        let (now, before) = (names(&complete), names(survivors));
         format!("a batch left {before}, but its replay returned {now} without them")
     })?;
-    cx.require_count(whole.len()).await?;
+    cx.require_count(complete.len()).await?;
     Ok(Pass::Held)
 }
 
-/// A batch launch when there are machines for less than all of it: what was requested for, and how it
-/// failed. Afterwards there is room again.
-async fn launch_short_of_machines(
-    cx: &Context,
-) -> Result<(InstanceConfig, ProvisionError), Failure> {
+/// Launches a batch for which the capacity is too small, and returns its config and its error.
+/// Afterwards there is capacity again.
+async fn launch_beyond_capacity(cx: &Context) -> Result<(InstanceConfig, ProvisionError), Failure> {
     let failed =
         |result| cx.require_refused("a batch beyond capacity", result, ErrorKind::Capacity);
-    let whole = u64::from(COUNT.get());
+    let count = u64::from(COUNT.get());
     if let Some(external_actor) = cx.harness().external_actor() {
-        if external_actor.limit_capacity(whole - 1).await {
+        if external_actor.limit_capacity(count - 1).await {
             let config = cx.config_with_token();
             let result = cx.provisioner().launch_instances(&config, COUNT).await;
             external_actor.reconnect().await;
             return Ok((config, failed(result)?));
         }
     }
-    // Where a batch is several calls, the last of them meets the fault; else the only one does.
+    // If a batch is several native calls, the last of them fails; otherwise the only one does.
     let faults = cx.faults(&[WireFault::Capacity])?;
-    for nth in [whole, 1] {
+    for nth in [count, 1] {
         faults
             .inject(WireOp::Launch, nth, WireFault::Capacity)
             .await;
@@ -168,8 +166,8 @@ async fn launch_short_of_machines(
             cx.wait_until_terminated(&info.id).await?;
         }
     }
-    let why = "no launch of a batch met the fault";
-    Err(Failure::NotRun(why.to_owned()))
+    let reason = "the fault was injected into no launch of a batch";
+    Err(Failure::NotRun(reason.to_owned()))
 }
 
 /// BATCH-05: a backend must return a batch of descriptions item by item in the requested order,
@@ -217,7 +215,7 @@ pub(crate) async fn batch_06_terminates_item_by_item(cx: &Context) -> Outcome {
     cx.settle_reads().await;
     let state = cx.describe(&bystander).await?.state;
     require(!state.is_ending(), || {
-        format!("{bystander} is {state}, and was not in the batch")
+        format!("{bystander} is {state}, but was not in the batch")
     })?;
     Ok(Pass::Held)
 }
@@ -261,7 +259,7 @@ pub(crate) async fn batch_07_stops_and_starts_item_by_item(cx: &Context) -> Outc
 /// not launch that many, ids are repeated.
 pub(crate) async fn batch_08_more_than_one_native_batch(cx: &Context) -> Outcome {
     let native = cx.capabilities().batch_size.get();
-    // A backend without a batch size of its own declares a huge one; no caller asks for that many.
+    // A backend without a batch size of its own declares a huge one.
     let most = native.saturating_add(2).min(10_000);
     let launched = if cx.can_launch(most) {
         let count = u32::try_from(most).ok().and_then(NonZeroU32::new);
@@ -290,7 +288,7 @@ pub(crate) async fn batch_08_more_than_one_native_batch(cx: &Context) -> Outcome
     Ok(Pass::Held)
 }
 
-/// Launches a batch that must succeed: as many as requested for, all different.
+/// Launches a batch that must succeed, with as many different instances as requested.
 async fn launch(
     cx: &Context,
     config: &InstanceConfig,
@@ -312,11 +310,12 @@ async fn launch(
     Ok(launched)
 }
 
+/// Returns the ids of a list.
 fn ids(list: &[InstanceInfo]) -> BTreeSet<&InstanceId> {
     list.iter().map(|info| &info.id).collect()
 }
 
-/// These with an unknown one in their middle.
+/// Inserts the unknown id after the first of `ids`.
 fn with_unknown(cx: &Context, mut ids: Vec<InstanceId>) -> Vec<InstanceId> {
     ids.insert(1, cx.harness().unknown_id());
     ids

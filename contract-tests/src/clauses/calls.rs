@@ -8,8 +8,8 @@ use fleetwright::{CloudInstanceState, InstanceId, LaunchToken, Operation, Result
 
 use crate::{Context, Failure, WireOp, require};
 
-/// The calls, with the call on the wire that a fault strikes. Reads come first, so that what the
-/// others change does not matter to them.
+/// The calls, each with the native call that faults are injected into. Reads come first, so that the
+/// changes of the others do not affect them.
 pub(super) const CALLS: [(Operation, WireOp); 7] = [
     (Operation::DescribeInstance, WireOp::Describe),
     (Operation::ListInstances, WireOp::List),
@@ -20,8 +20,8 @@ pub(super) const CALLS: [(Operation, WireOp); 7] = [
     (Operation::TerminateInstance, WireOp::Terminate),
 ];
 
-/// What the calls are made on: something runs that can be stopped, something is stopped that can be
-/// started.
+/// The instances that the calls are made on: one that runs and can be stopped, and one that is stopped
+/// and can be started.
 pub(super) struct Subjects {
     pub(super) running: InstanceId,
     pub(super) stopped: InstanceId,
@@ -29,7 +29,7 @@ pub(super) struct Subjects {
 }
 
 impl Subjects {
-    /// Launches them, and lets every read show them as they are.
+    /// Launches both and waits until every read shows their state.
     pub(super) async fn launch(cx: &Context) -> Result<Self, Failure> {
         let stopped = cx.launch_stopped().await?.id;
         let config = cx.config_with_token();
@@ -70,8 +70,8 @@ impl Subjects {
         changed.map(|()| None)
     }
 
-    /// Requires that the calls changed nothing.
-    pub(super) async fn are_untouched(&self, cx: &Context) -> Result<(), Failure> {
+    /// Requires that both instances are in their original state and that there is no third one.
+    pub(super) async fn require_unchanged(&self, cx: &Context) -> Result<(), Failure> {
         cx.require_count(2).await?;
         let wanted = [
             (&self.running, CloudInstanceState::Running),

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::{Context, Failure, Outcome, Pass, dropped::drop_after, require};
 
-/// The most polls that a call is followed through. A call over sockets rarely needs a dozen.
+/// The most polls of a call. A call over sockets rarely needs a dozen.
 const MOST_POLLS: usize = 64;
 
 /// CANCELLATION-01: a backend must leave at most one instance of a launch that is dropped at any
@@ -39,8 +39,8 @@ pub(crate) async fn cancellation_01_dropped_launch_can_be_found(cx: &Context) ->
             .launch_token
             .clone()
             .unwrap_or_else(|| cx.new_token());
-        let found = found(cx, &token).await?;
-        // A replay, through the very handle whose call was dropped, settles it whatever happened.
+        let found = find_instances(cx, &token).await?;
+        // A replay through the same handle settles the launch, whether it was carried out or not.
         let info = cx.launch_config(&config).await?;
         require(found.is_empty() || found == [info.id.clone()], || {
             format!(
@@ -59,7 +59,7 @@ pub(crate) async fn cancellation_01_dropped_launch_can_be_found(cx: &Context) ->
                 info.id
             )
         })?;
-        let known = self::found(cx, &token).await?;
+        let known = find_instances(cx, &token).await?;
         require(known == listed, || {
             format!("{} is not found by its token, but {known:?}", info.id)
         })?;
@@ -84,7 +84,7 @@ pub(crate) async fn cancellation_02_dropped_change_can_be_retried(cx: &Context) 
     let id = cx.launch_running().await?.id;
     for polls in 0..MOST_POLLS {
         let stopped = drop_after(polls, cx.provisioner().stop_instance(&id)).await;
-        repeated(
+        require_retry_succeeded(
             &id,
             "stop",
             polls,
@@ -94,7 +94,7 @@ pub(crate) async fn cancellation_02_dropped_change_can_be_retried(cx: &Context) 
         cx.settle_reads().await;
         let started = drop_after(polls, cx.provisioner().start_instance(&id)).await;
         let again = cx.provisioner().start_instance(&id).await;
-        repeated(&id, "start", polls, again)?;
+        require_retry_succeeded(&id, "start", polls, again)?;
         cx.settle_reads().await;
         cx.wait_for_state(&id, CloudInstanceState::Running).await?;
         if stopped.is_some() && started.is_some() {
@@ -107,7 +107,7 @@ pub(crate) async fn cancellation_02_dropped_change_can_be_retried(cx: &Context) 
         let ended = drop_after(polls, cx.provisioner().terminate_instance(&id)).await;
         let again = cx.provisioner().terminate_instance(&id).await;
         if !cx.is_forgotten(again.as_ref().err(), since) {
-            repeated(&id, "terminate", polls, again)?;
+            require_retry_succeeded(&id, "terminate", polls, again)?;
         }
         cx.wait_until_terminated(&id).await?;
         if ended.is_some() {
@@ -117,7 +117,7 @@ pub(crate) async fn cancellation_02_dropped_change_can_be_retried(cx: &Context) 
     Ok(Pass::Held)
 }
 
-/// Two calls that are alike and under way at the same time.
+/// Two equal calls that are in progress at the same time.
 #[derive(Clone, Copy, Debug)]
 enum Twins {
     Launches,
@@ -152,13 +152,13 @@ pub(crate) async fn cancellation_03_dropped_call_affects_no_other(cx: &Context) 
             };
             let (dropped, kept) = join(drop_after(polls, make()), make()).await;
             let kept = match (twins, kept) {
-                // A retry delay is allowed while a launch with its token is in progress, and none is any more.
-                (Twins::Launches, Err(error)) if is_in_the_way(&error) => make().await,
+                // A conflict is allowed while the other launch was in progress. It no longer is.
+                (Twins::Launches, Err(error)) if is_retryable_conflict(&error) => make().await,
                 (_, kept) => kept,
             };
             kept.map_err(|error| {
                 Failure::violated(format!(
-                    "of two {twins:?}, one failed since the other was dropped after {polls} polls: {error}"
+                    "of two {twins:?}, one failed because the other was dropped after {polls} polls: {error}"
                 ))
             })?;
             if dropped.is_some() {
@@ -169,13 +169,13 @@ pub(crate) async fn cancellation_03_dropped_call_affects_no_other(cx: &Context) 
     Ok(Pass::Held)
 }
 
-/// Whether an error says that another call is under way, and when to come back.
-fn is_in_the_way(error: &ProvisionError) -> bool {
+/// Returns whether an error says that another call is in progress and when to retry.
+fn is_retryable_conflict(error: &ProvisionError) -> bool {
     error.kind() == ErrorKind::Conflict && error.retry().delay().is_some()
 }
 
-/// The instances that the token is known for and that are not going.
-async fn found(cx: &Context, token: &LaunchToken) -> Result<Vec<InstanceId>, Failure> {
+/// Returns the live instances of a token.
+async fn find_instances(cx: &Context, token: &LaunchToken) -> Result<Vec<InstanceId>, Failure> {
     let record = cx.provisioner().find_launch(token).await;
     match record.map_err(|error| Failure::call_failed("find_launch", &error))? {
         LaunchRecord::Found(infos) => Ok(infos.into_iter().map(|info| info.id).collect()),
@@ -183,7 +183,8 @@ async fn found(cx: &Context, token: &LaunchToken) -> Result<Vec<InstanceId>, Fai
     }
 }
 
-fn repeated<T>(
+/// Requires that the retry of a dropped call succeeded.
+fn require_retry_succeeded<T>(
     id: &InstanceId,
     verb: &str,
     polls: usize,
@@ -191,7 +192,7 @@ fn repeated<T>(
 ) -> Result<(), Failure> {
     let broken = |error: ProvisionError| {
         Failure::violated(format!(
-            "a {verb} of {id} was dropped after {polls} polls, and its repetition failed: {error}"
+            "a {verb} of {id} was dropped after {polls} polls, and its retry failed: {error}"
         ))
     };
     result.map(drop).map_err(broken)

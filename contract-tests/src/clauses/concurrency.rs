@@ -15,10 +15,10 @@ use crate::{
     dropped::drop_after, history, require,
 };
 
-/// How many ask at the same time, each for an instance of its own.
+/// The number of concurrent callers, each with an instance of its own.
 const CALLERS: usize = 4;
 
-/// The most polls after which a caller beside them is dropped.
+/// The most polls after which a concurrent call is dropped.
 const MOST_POLLS: usize = 12;
 
 /// CONCURRENCY-01: a backend must serve calls on one instance while a call on another one hangs.
@@ -39,14 +39,14 @@ pub(crate) async fn concurrency_01_hanging_call_blocks_no_other(cx: &Context) ->
     for call in calls {
         let [hung, other] = [cx.launch_running().await?.id, cx.launch_running().await?.id];
         faults.inject(call, 1, WireFault::Hang).await;
-        // The others are calls of another kind, so that the fault cannot strike one of them.
+        // The other calls are of other kinds, so that the fault is not injected into them.
         let served = timeout(cx.harness().budget() / 2, async {
             for one in calls.into_iter().filter(|one| *one != call) {
-                make(cx, one, &other).await?;
+                make_call(cx, one, &other).await?;
             }
             Ok::<(), ProvisionError>(())
         });
-        let result = match select(pin!(make(cx, call, &hung)), pin!(served)).await {
+        let result = match select(pin!(make_call(cx, call, &hung)), pin!(served)).await {
             Either::Right((result, _)) => result,
             Either::Left((result, served)) => {
                 cx.note(format!("the {call:?} of {hung} returned: {result:?}"));
@@ -58,7 +58,9 @@ pub(crate) async fn concurrency_01_hanging_call_blocks_no_other(cx: &Context) ->
             let text = format!("calls on {other} are not served while a {call:?} of {hung} hangs");
             return Err(Failure::violated(text));
         };
-        result.map_err(|error| Failure::call_failed("a call beside one that hangs", &error))?;
+        result.map_err(|error| {
+            Failure::call_failed("a call concurrent with one that hangs", &error)
+        })?;
     }
     Ok(Pass::Held)
 }
@@ -84,8 +86,8 @@ pub(crate) async fn concurrency_02_concurrent_launches(cx: &Context) -> Outcome 
         .flat_map(|handle| configs().map(async |config| handle.launch_instance(&config).await));
     let mut ids = BTreeSet::new();
     for result in join_all(launches).await {
-        let info =
-            result.map_err(|error| Failure::call_failed("a launch beside others", &error))?;
+        let info = result
+            .map_err(|error| Failure::call_failed("a launch concurrent with others", &error))?;
         require(ids.insert(info.id.clone()), || {
             format!("two concurrent launches both returned {}", info.id)
         })?;
@@ -118,17 +120,17 @@ pub(crate) async fn concurrency_03_terminate_races(cx: &Context) -> Outcome {
             let id = from?.id;
             let calls = race.map(|call| {
                 let id = &id;
-                async move { (call, make(cx, call, id).await) }
+                async move { (call, make_call(cx, call, id).await) }
             });
             for (call, result) in join_all(calls).await {
-                may_lose(&id, call, result)?;
+                require_terminate_wins(&id, call, result)?;
             }
             cx.wait_until_terminated(&id).await?;
             cx.settle_reads().await;
             cx.consistently(cx.capabilities().consistency_window, async || {
                 match cx.provisioner().describe_instance(&id).await {
                     Ok(status) if !status.state.is_ending() => Err(Failure::violated(format!(
-                        "{id} was terminated beside stops and starts and is {} again",
+                        "{id} was terminated concurrently with stops and starts and is {} again",
                         status.state
                     ))),
                     _ => Ok(()),
@@ -157,8 +159,9 @@ pub(crate) fn concurrency_04_histories_are_linearizable(factory: &Factory) -> Ou
 ///
 /// A backend that combines calls must return each result to the right caller.
 ///
-/// Several callers make the same call at the same time, each for an instance of its own and one for
-/// an unknown id, beside callers that are dropped. Each must get its own result.
+/// Four callers describe, stop, start and terminate concurrently, each an instance of its own, together
+/// with a call on an unknown id. During the descriptions, further callers are dropped after 0, 1, 2 and
+/// more polls. Each caller must get the result of its own id.
 pub(crate) async fn concurrency_05_each_caller_gets_its_own_result(cx: &Context) -> Outcome {
     let mut ids = Vec::new();
     for _ in 0..CALLERS {
@@ -167,7 +170,7 @@ pub(crate) async fn concurrency_05_each_caller_gets_its_own_result(cx: &Context)
     cx.settle_reads().await;
     let (handle, unknown) = (cx.provisioner(), cx.harness().unknown_id());
     for polls in 0..MOST_POLLS {
-        // Between each two callers one that is dropped, and one whose call fails.
+        // One caller of each instance is dropped, and as many calls fail.
         let dropped = join_all(
             ids.iter()
                 .map(|id| drop_after(polls, handle.describe_instance(id))),
@@ -176,7 +179,7 @@ pub(crate) async fn concurrency_05_each_caller_gets_its_own_result(cx: &Context)
         let requested = join_all(ids.iter().map(|id| handle.describe_instance(id)));
         let (dropped, failing, results) = join3(dropped, failing, requested).await;
         for (id, result) in ids.iter().zip(results) {
-            let status = result.map_err(|error| beside(id, "describe", &error))?;
+            let status = result.map_err(|error| concurrent_failure(id, "describe", &error))?;
             require(status.id == *id, || {
                 format!(
                     "one of {CALLERS} callers requested {id} and received {}",
@@ -203,7 +206,7 @@ pub(crate) async fn concurrency_05_each_caller_gets_its_own_result(cx: &Context)
         ErrorKind::NotFound,
     )?;
     for (id, result) in ids.iter().zip(stops) {
-        result.map_err(|error| beside(id, "stop", &error))?;
+        result.map_err(|error| concurrent_failure(id, "stop", &error))?;
     }
     for id in &ids {
         cx.wait_for_state(id, CloudInstanceState::Stopped).await?;
@@ -217,37 +220,39 @@ pub(crate) async fn concurrency_05_each_caller_gets_its_own_result(cx: &Context)
         ErrorKind::NotFound,
     )?;
     for (id, result) in ids.iter().zip(starts) {
-        let info = result.map_err(|error| beside(id, "start", &error))?;
+        let info = result.map_err(|error| concurrent_failure(id, "start", &error))?;
         require(info.id == *id, || {
             format!("a concurrent start of {id} returned {}", info.id)
         })?;
     }
-    // One of them is left alone, and must be left alone.
-    let (kept, given_up) = (&ids[0], &ids[1..]);
-    let ends = given_up.iter().map(|id| handle.terminate_instance(id));
+    // One instance is not terminated and must run to the end.
+    let (kept, terminated) = (&ids[0], &ids[1..]);
+    let ends = terminated.iter().map(|id| handle.terminate_instance(id));
     let (unknown_end, ends) = join(handle.terminate_instance(&unknown), join_all(ends)).await;
     cx.require_refused(
         "terminate_instance of an unknown id",
         unknown_end,
         ErrorKind::NotFound,
     )?;
-    for (id, result) in given_up.iter().zip(ends) {
-        result.map_err(|error| beside(id, "terminate", &error))?;
+    for (id, result) in terminated.iter().zip(ends) {
+        result.map_err(|error| concurrent_failure(id, "terminate", &error))?;
     }
-    for id in given_up {
+    for id in terminated {
         cx.wait_until_terminated(id).await?;
     }
     cx.wait_for_state(kept, CloudInstanceState::Running).await?;
     Ok(Pass::Held)
 }
 
-/// A call that must succeed, whatever becomes of those beside it.
-fn beside(id: &InstanceId, call: &str, error: &ProvisionError) -> Failure {
-    Failure::violated(format!("a {call} of {id} beside others failed: {error}"))
+/// Returns the violation of a call that must succeed, whatever the result of the concurrent ones.
+fn concurrent_failure(id: &InstanceId, call: &str, error: &ProvisionError) -> Failure {
+    Failure::violated(format!(
+        "a {call} of {id}, concurrent with others, failed: {error}"
+    ))
 }
 
-/// Makes a call on `id`; a launch and a list need none.
-async fn make(cx: &Context, call: WireOp, id: &InstanceId) -> Result<()> {
+/// Makes a call on `id`. A launch and a list do not use it.
+async fn make_call(cx: &Context, call: WireOp, id: &InstanceId) -> Result<()> {
     let handle = cx.provisioner();
     match call {
         WireOp::Launch => handle.launch_instance(&cx.config()).await.map(drop),
@@ -260,14 +265,18 @@ async fn make(cx: &Context, call: WireOp, id: &InstanceId) -> Result<()> {
     }
 }
 
-/// A terminate succeeds; a stop or a start beside it may come too late or into the middle.
-fn may_lose(id: &InstanceId, call: WireOp, result: Result<()>) -> Result<(), Failure> {
+/// Requires that a terminate succeeded. A stop or a start concurrent with it may be refused.
+fn require_terminate_wins(
+    id: &InstanceId,
+    call: WireOp,
+    result: Result<()>,
+) -> Result<(), Failure> {
     let Err(error) = result else { return Ok(()) };
     let late = matches!(
         error.kind(),
         ErrorKind::WrongState | ErrorKind::Conflict | ErrorKind::NotFound
     );
     require(late && call != WireOp::Terminate, || {
-        format!("a {call:?} of {id} beside a terminate failed: {error}")
+        format!("a {call:?} of {id}, concurrent with a terminate, failed: {error}")
     })
 }

@@ -21,7 +21,7 @@ use crate::{
     model, require,
 };
 
-/// The most calls of a life into which a fault is injected; a life makes about twenty.
+/// The most calls of a lifecycle into which a fault is injected. A lifecycle makes about twenty.
 const MOST_CALLS: u64 = 80;
 
 /// CRASH-01: a backend must find the instance of a launch whose response was lost, by token and by
@@ -40,27 +40,31 @@ pub(crate) async fn crash_01_lost_response_is_settled(cx: &Context) -> Outcome {
     let result = cx.provisioner().launch_instance(&config).await;
     cx.clear_faults(&faults).await?;
     cx.settle_reads().await;
-    // By tags and by token, before anything is sent again.
+    // The instance must be found by tags and by token before anything is sent again.
     let id = match cx.require_count(1).await?.first() {
         Some(info) => info.id.clone(),
-        None => return Err(Failure::KitError("exactly one was none".to_owned())),
+        None => {
+            return Err(Failure::KitError(
+                "a list of one instance is empty".to_owned(),
+            ));
+        }
     };
     let restarted = cx.open_handle().await;
     for handle in [&*restarted, cx.provisioner()] {
-        let found = find(handle, config.launch_token.as_ref()).await?;
+        let found = look_up(handle, config.launch_token.as_ref()).await?;
         let right =
             matches!(&found, LaunchRecord::Found(list) if list.len() == 1 && list[0].id == id);
         require(right, || {
-            format!("the launch of {id}, whose reply was lost, is found as {found:?}")
+            format!("the launch of {id}, whose response was lost, is found as {found:?}")
         })?;
     }
     if let Ok(info) = result {
-        same(&id, &info.id)?;
+        require_same(&id, &info.id)?;
     }
     for handle in [&*restarted, cx.provisioner()] {
         let replay = handle.launch_instance(&config).await;
         let replay = replay.map_err(|error| Failure::call_failed("the replay", &error))?;
-        same(&id, &replay.id)?;
+        require_same(&id, &replay.id)?;
     }
     cx.require_count(1).await?;
     Ok(Pass::Held)
@@ -86,7 +90,7 @@ pub(crate) async fn crash_02_lost_request_is_settled(cx: &Context) -> Outcome {
     if result.is_err() {
         cx.require_count(0).await?;
         for handle in [&*restarted, cx.provisioner()] {
-            let found = find(handle, config.launch_token.as_ref()).await?;
+            let found = look_up(handle, config.launch_token.as_ref()).await?;
             require(found == LaunchRecord::NotFound, || {
                 format!("a launch that never arrived is found as {found:?}")
             })?;
@@ -94,11 +98,11 @@ pub(crate) async fn crash_02_lost_request_is_settled(cx: &Context) -> Outcome {
     }
     let replay = cx.launch_config(&config).await?;
     if let Ok(info) = result {
-        same(&replay.id, &info.id)?;
+        require_same(&replay.id, &info.id)?;
     }
     let again = restarted.launch_instance(&config).await;
     let again = again.map_err(|error| Failure::call_failed("the second replay", &error))?;
-    same(&replay.id, &again.id)?;
+    require_same(&replay.id, &again.id)?;
     cx.require_count(1).await?;
     Ok(Pass::Held)
 }
@@ -127,8 +131,9 @@ pub(crate) async fn crash_03_every_fault_at_every_call_converges(cx: &Context) -
             let handle = cx.open_handle().await;
             faults.inject(WireOp::Any, nth, fault.clone()).await;
             for step in Step::ALL {
-                let reported = |stop| after(stop, &format!("{fault:?} at call {nth}, {step}"));
-                life.step(step, &*handle).await.map_err(reported)?;
+                let in_context =
+                    |failure| with_context(failure, &format!("{fault:?} at call {nth}, {step}"));
+                life.step(step, &*handle).await.map_err(in_context)?;
             }
             if !faults.clear().await {
                 break;
@@ -155,19 +160,23 @@ pub(crate) async fn crash_04_crash_at_every_call_converges(cx: &Context) -> Outc
             let mut handle = cx.open_handle().await;
             faults.inject(WireOp::Any, nth, fault.clone()).await;
             for step in Step::ALL {
-                let reported = |stop| after(stop, &format!("{fault:?} at call {nth}, {step}"));
-                let taken = timeout(cx.harness().budget().saturating_mul(2), async {
+                let in_context =
+                    |failure| with_context(failure, &format!("{fault:?} at call {nth}, {step}"));
+                let done_step = timeout(cx.harness().budget().saturating_mul(2), async {
                     loop {
                         let done = timeout(cx.call_timeout(), life.step(step, &*handle)).await;
                         if let Ok(done) = done {
                             return done;
                         }
-                        cx.note("the process died; another one takes the step again");
+                        cx.note("the process died; another one repeats the step");
                         handle = cx.open_handle().await;
                     }
                 });
-                let endless = |_| Err(Failure::violated("it does not end"));
-                taken.await.unwrap_or_else(endless).map_err(reported)?;
+                let endless = |_| Err(Failure::violated("the step does not end"));
+                done_step
+                    .await
+                    .unwrap_or_else(endless)
+                    .map_err(in_context)?;
             }
             if !faults.clear().await {
                 break;
@@ -205,7 +214,7 @@ pub(crate) async fn crash_05_everything_is_found_by_tags(cx: &Context) -> Outcom
     .await?;
     let stopped = lost.stop_instance(&ids[0]).await;
     stopped.map_err(|error| Failure::call_failed("stop_instance", &error))?;
-    // The process dies while a launch of it is under way: how far that got, only the cloud knows.
+    // The process dies during a launch, which may or may not have been carried out.
     let config = cx.config_with_token();
     let crash = WireFault::CrashAfter;
     let faults = cx
@@ -227,7 +236,7 @@ pub(crate) async fn crash_05_everything_is_found_by_tags(cx: &Context) -> Outcom
     let listed: BTreeSet<_> = list.iter().map(|info| &info.id).collect();
     let missing: Vec<_> = ids.iter().filter(|id| !listed.contains(id)).collect();
     require(missing.is_empty(), || {
-        format!("{missing:?} of a lost process are not listed by a new one")
+        format!("{missing:?} of a dead process are not listed by a new one")
     })?;
     require(
         list.iter().all(|info| info.tags.contains_all(cx.scope())),
@@ -250,8 +259,8 @@ pub(crate) async fn crash_05_everything_is_found_by_tags(cx: &Context) -> Outcom
 ///
 /// No author thinks of every order.
 ///
-/// Plays 160 generated sequences in virtual time, 8 in real time. The module `model` has the
-/// reference.
+/// Plays 160 generated sequences in virtual time, 8 in real time. The module `model` has the reference
+/// model and the steps.
 pub(crate) fn crash_06_any_sequence_matches_the_model(factory: &Factory) -> Outcome {
     model::run(factory)
 }
@@ -281,10 +290,10 @@ pub(crate) async fn crash_07_unsafe_calls_are_sent_once(cx: &Context) -> Outcome
     cx.settle_reads().await;
     let boots = async || {
         let truth = oracle.instances(cx.scope()).await;
-        let of_it = truth.into_iter().find(|truth| truth.info.id == id);
-        of_it.and_then(|truth| truth.boots).unwrap_or_default()
+        let found = truth.into_iter().find(|truth| truth.info.id == id);
+        found.and_then(|truth| truth.boots).unwrap_or_default()
     };
-    // Whichever call of a reboot it strikes, one boot is all that may come of it. Some backends look first.
+    // Some backends read before they reboot, so the second native call is tried, too.
     for nth in 1..=2 {
         let before = boots().await;
         faults.inject(WireOp::Any, nth, lost.clone()).await;
@@ -298,14 +307,15 @@ pub(crate) async fn crash_07_unsafe_calls_are_sent_once(cx: &Context) -> Outcome
         let after = boots().await;
         require(after <= before + 1, || {
             format!(
-                "one reboot of {id} whose reply was lost brought it from {before} boots to {after}"
+                "one reboot of {id} whose response was lost brought it from {before} boots to {after}"
             )
         })?;
     }
     Ok(Pass::Held)
 }
 
-async fn find(
+/// Looks a launch up by its token.
+async fn look_up(
     handle: &dyn InstanceProvisioner,
     token: Option<&LaunchToken>,
 ) -> Result<LaunchRecord, Failure> {
@@ -314,15 +324,16 @@ async fn find(
     found.map_err(|error| Failure::call_failed("find_launch", &error))
 }
 
-fn same(id: &InstanceId, other: &InstanceId) -> Result<(), Failure> {
+/// Requires that two launches with one token returned the same instance.
+fn require_same(id: &InstanceId, other: &InstanceId) -> Result<(), Failure> {
     require(id == other, || {
         format!("one token and one config launched both {id} and {other}")
     })
 }
 
-/// Says in a violation what went on before it.
-fn after(stop: Failure, what: &str) -> Failure {
-    match stop {
+/// Adds to a violation at which point of the sweep it was observed.
+fn with_context(failure: Failure, what: &str) -> Failure {
+    match failure {
         Failure::Violated(observed) => Failure::Violated(format!("with {what}: {observed}")),
         other @ (Failure::NotRun(_) | Failure::KitError(_)) => other,
     }

@@ -24,21 +24,22 @@ use crate::{Context, Failure, Faults, Outcome, Pass, WireFault, WireOp, require}
 pub(crate) async fn describe_01_after_launch(cx: &Context) -> Outcome {
     for _ in 0..2 {
         let info = cx.launch().await?;
-        described_at_once(cx, &info.id).await?;
+        require_described_now(cx, &info.id).await?;
     }
-    // A read that lags for as long as it may is waited out by the handle that launched.
+    // The launching handle must wait until a stale read is over.
     if let Ok(faults) = cx.faults(&[WireFault::StaleRead]) {
         let info = cx.launch().await?;
         faults
             .inject_always(WireOp::Describe, WireFault::StaleRead)
             .await;
-        described_at_once(cx, &info.id).await?;
+        require_described_now(cx, &info.id).await?;
         cx.clear_faults(&faults).await?;
     }
     Ok(Pass::Held)
 }
 
-async fn described_at_once(cx: &Context, id: &InstanceId) -> Result<(), Failure> {
+/// Describes an instance and requires its own id in the result.
+async fn require_described_now(cx: &Context, id: &InstanceId) -> Result<(), Failure> {
     let status = cx.describe(id).await?;
     // The type guarantees that it is one of the six states.
     require(status.id == *id, || {
@@ -54,10 +55,11 @@ async fn described_at_once(cx: &Context, id: &InstanceId) -> Result<(), Failure>
 /// the first or only instance is caught.
 pub(crate) async fn describe_02_unknown_id_is_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
-    // With and without neighbours: neither the first nor the only instance is meant.
+    // Without and with another instance: the first or only instance must not be returned.
     for neighbours in 0..2 {
         let result = cx.provisioner().describe_instance(&id).await;
-        let call = format!("describing {id}, which no instance has, beside {neighbours} others");
+        let call =
+            format!("describing {id}, which no instance has, with {neighbours} other instances");
         cx.require_refused(&call, result, ErrorKind::NotFound)?;
         cx.launch_running().await?;
     }
@@ -79,15 +81,15 @@ pub(crate) async fn describe_03_external_changes_are_reported(cx: &Context) -> O
     cx.describe(id).await?;
     external_actor.stop(id).await;
     cx.settle_reads().await;
-    shows(cx.provisioner(), id, &[Stopping, Stopped], "stopped").await?;
+    require_state(cx.provisioner(), id, &[Stopping, Stopped], "stopped").await?;
     cx.wait_for_state(id, Stopped).await?;
     external_actor.terminate(id).await;
     cx.settle_reads().await;
-    is_ending(cx.provisioner(), id, "terminated").await?;
+    require_ending_or_forgotten(cx.provisioner(), id, "terminated").await?;
     cx.wait_until_terminated(id).await?;
     let foreign = external_actor.launch(cx.scope().clone()).await;
     cx.settle_reads().await;
-    shows(cx.provisioner(), &foreign, &[Pending, Running], "launched").await?;
+    require_state(cx.provisioner(), &foreign, &[Pending, Running], "launched").await?;
     Ok(Pass::Held)
 }
 
@@ -102,10 +104,10 @@ pub(crate) async fn describe_04_terminated_instance_can_be_described(cx: &Contex
     let visible = cx.capabilities().terminated_visible;
     let info = cx.launch_running().await?;
     let id = &info.id;
-    let began = Instant::now();
+    let start = Instant::now();
     cx.terminate(id).await?;
     cx.eventually(&format!("{id} is terminated"), async || {
-        terminated_by_now(cx, cx.provisioner(), id, began).await
+        is_terminated(cx, cx.provisioner(), id, start).await
     })
     .await?;
     if visible.is_zero() {
@@ -118,31 +120,32 @@ pub(crate) async fn describe_04_terminated_instance_can_be_described(cx: &Contex
         .into_iter()
         .filter(|time| cx.can_advance_time(*time))
     {
-        cx.advance_time(moment.saturating_sub(began.elapsed()))
+        cx.advance_time(moment.saturating_sub(start.elapsed()))
             .await;
         for handle in [cx.provisioner(), &*other] {
-            let ended = terminated_by_now(cx, handle, id, began).await?;
+            let ended = is_terminated(cx, handle, id, start).await?;
             require(ended.is_some(), || {
-                format!("{id} was terminated and is not {moment:?} later")
+                format!("{id} was terminated, but {moment:?} later it is not")
             })?;
         }
     }
     Ok(Pass::Held)
 }
 
-/// Returns whether an instance is reported as terminated. Not found is a violation while its record must be kept.
-async fn terminated_by_now(
+/// Returns whether an instance is reported as terminated. Not found is a violation while its record must
+/// be kept.
+async fn is_terminated(
     cx: &Context,
     handle: &dyn InstanceProvisioner,
     id: &InstanceId,
-    began: Instant,
+    start: Instant,
 ) -> Result<Option<()>, Failure> {
     let result = handle.describe_instance(id).await;
-    if cx.is_forgotten(result.as_ref().err(), began) {
+    if cx.is_forgotten(result.as_ref().err(), start) {
         return Ok(Some(()));
     }
     let status = result.map_err(|error| {
-        let (since, visible) = (began.elapsed(), cx.capabilities().terminated_visible);
+        let (since, visible) = (start.elapsed(), cx.capabilities().terminated_visible);
         let call = format!("describing {id} {since:?} after its terminate, within {visible:?},");
         Failure::call_failed(&call, &error)
     })?;
@@ -159,24 +162,24 @@ async fn terminated_by_now(
 pub(crate) async fn describe_05_other_handle_gets_a_retry_delay(cx: &Context) -> Outcome {
     let other = cx.open_handle().await;
     let info = cx.launch().await?;
-    told_to_wait_or_shown(cx, &*other, &info.id).await?;
+    require_described_or_retry_delay(cx, &*other, &info.id).await?;
     cx.settle_reads().await;
-    shown_under_its_id(&*other, &info.id).await?;
+    require_described(&*other, &info.id).await?;
     if let Ok(faults) = cx.faults(&[WireFault::StaleRead]) {
         let info = cx.launch().await?;
         faults
             .inject_always(WireOp::Describe, WireFault::StaleRead)
             .await;
-        told_to_wait_or_shown(cx, &*other, &info.id).await?;
+        require_described_or_retry_delay(cx, &*other, &info.id).await?;
         cx.settle_reads().await;
-        shown_under_its_id(&*other, &info.id).await?;
+        require_described(&*other, &info.id).await?;
         cx.clear_faults(&faults).await?;
     }
     Ok(Pass::Held)
 }
 
 /// Checks what another handle returns for a launch within the consistency window.
-async fn told_to_wait_or_shown(
+async fn require_described_or_retry_delay(
     cx: &Context,
     other: &dyn InstanceProvisioner,
     id: &InstanceId,
@@ -186,7 +189,7 @@ async fn told_to_wait_or_shown(
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             require(!window.is_zero(), || {
-                format!("reads are declared not to lag, and another handle has no {id}")
+                format!("reads are declared not to lag, but another handle does not find {id}")
             })?;
             let reported = matches!(error.retry(), RetryAdvice::After(time) if !time.is_zero());
             require(reported, || {
@@ -200,12 +203,13 @@ async fn told_to_wait_or_shown(
     }
 }
 
-async fn shown_under_its_id(
+/// Requires that a handle describes an instance.
+async fn require_described(
     handle: &dyn InstanceProvisioner,
     id: &InstanceId,
 ) -> Result<(), Failure> {
     let result = handle.describe_instance(id).await;
-    let call = "describe_instance of another handle, past the consistency window,";
+    let call = "describe_instance of another handle, after the consistency window,";
     result
         .map(drop)
         .map_err(|error| Failure::call_failed(&format!("{call} of {id}"), &error))
@@ -220,42 +224,43 @@ async fn shown_under_its_id(
 /// change and the window requires the new state from two handles and from the list.
 pub(crate) async fn describe_06_reads_lag_no_longer_than_declared(cx: &Context) -> Outcome {
     let faults = cx.faults(&[WireFault::StaleRead])?;
-    lag_as_far_as_allowed(&faults).await;
+    make_reads_stale(&faults).await;
     let other = cx.open_handle().await;
     let config = cx.config_with_token();
     let info = cx.launch_config(&config).await?;
     let id = &info.id;
-    seen_everywhere(cx, &*other, id, &[Pending, Running], "launched").await?;
+    require_visible_everywhere(cx, &*other, id, &[Pending, Running], "launched").await?;
     cx.wait_for_state(id, Running).await?;
     cx.stop(id).await?;
-    seen_everywhere(cx, &*other, id, &[Stopping, Stopped], "stopped").await?;
+    require_visible_everywhere(cx, &*other, id, &[Stopping, Stopped], "stopped").await?;
     cx.wait_for_state(id, Stopped).await?;
     cx.settle_reads().await;
     cx.start(id).await?;
-    seen_everywhere(cx, &*other, id, &[Pending, Running], "started").await?;
+    require_visible_everywhere(cx, &*other, id, &[Pending, Running], "started").await?;
     cx.terminate(id).await?;
     cx.settle_reads().await;
-    is_ending(&*other, id, "terminated").await?;
+    require_ending_or_forgotten(&*other, id, "terminated").await?;
     let list = cx.list(&cx.filter()).await?;
     let alive = list
         .iter()
         .find(|info| info.id == *id && info.state != Terminating);
     require(alive.is_none(), || {
         let state = alive.map(|info| info.state);
-        format!("{id} was terminated, and past the consistency window is listed as {state:?}")
+        format!("{id} was terminated, but after the consistency window it is listed as {state:?}")
     })?;
     cx.clear_faults(&faults).await?;
     Ok(Pass::Held)
 }
 
-async fn lag_as_far_as_allowed(faults: &Arc<dyn Faults>) {
+/// Makes every read return the oldest data that the window allows.
+async fn make_reads_stale(faults: &Arc<dyn Faults>) {
     for read in [WireOp::Describe, WireOp::List] {
         faults.inject_always(read, WireFault::StaleRead).await;
     }
 }
 
-/// Requires that past the consistency window both handles and the list show a change.
-async fn seen_everywhere(
+/// Requires that after the consistency window both handles and the list show a change.
+async fn require_visible_everywhere(
     cx: &Context,
     other: &dyn InstanceProvisioner,
     id: &InstanceId,
@@ -263,18 +268,18 @@ async fn seen_everywhere(
     change: &str,
 ) -> Result<(), Failure> {
     cx.settle_reads().await;
-    shows(cx.provisioner(), id, states, change).await?;
-    shows(other, id, states, change).await?;
+    require_state(cx.provisioner(), id, states, change).await?;
+    require_state(other, id, states, change).await?;
     let list = cx.list(&cx.filter()).await?;
     let listed = list.iter().find(|info| info.id == *id);
     let state = listed.map(|info| info.state);
     require(state.is_some_and(|state| states.contains(&state)), || {
-        format!("{id} was {change}, and past the consistency window is listed as {state:?}")
+        format!("{id} was {change}, but after the consistency window it is listed as {state:?}")
     })
 }
 
 /// Requires that an instance is described in one of `states`.
-async fn shows(
+async fn require_state(
     handle: &dyn InstanceProvisioner,
     id: &InstanceId,
     states: &[CloudInstanceState],
@@ -284,14 +289,14 @@ async fn shows(
     let status = status.map_err(|error| Failure::call_failed("describe_instance", &error))?;
     require(states.contains(&status.state), || {
         format!(
-            "{id} was {change}, and past the consistency window is {}",
+            "{id} was {change}, but after the consistency window it is {}",
             status.state
         )
     })
 }
 
 /// Requires that an instance is terminating, terminated or forgotten.
-async fn is_ending(
+async fn require_ending_or_forgotten(
     handle: &dyn InstanceProvisioner,
     id: &InstanceId,
     change: &str,
@@ -301,7 +306,7 @@ async fn is_ending(
         Err(error) => Err(Failure::call_failed("describe_instance", &error)),
         Ok(status) => require(status.state.is_ending(), || {
             format!(
-                "{id} was {change}, and past the consistency window is {}",
+                "{id} was {change}, but after the consistency window it is {}",
                 status.state
             )
         }),

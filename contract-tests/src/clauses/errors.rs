@@ -25,10 +25,10 @@ use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 /// Injects the fault into a launch of one instance and into a batch launch, and checks kind, effect
 /// and advice of both errors.
 pub(crate) async fn errors_01_quota_is_quota(cx: &Context) -> Outcome {
-    for error in refused_launches(cx, &WireFault::Quota).await? {
-        reported(&error, ErrorKind::Quota, Effect::None)?;
+    for error in launch_errors(cx, &WireFault::Quota).await? {
+        require_kind_and_effect(&error, ErrorKind::Quota, Effect::None)?;
         require(error.retry() != RetryAdvice::SameToken, || {
-            format!("a limit does not go away by asking again at once, but: {error}")
+            format!("a quota error must not advise to retry at once, but: {error}")
         })?;
     }
     cx.require_count(0).await?;
@@ -42,10 +42,10 @@ pub(crate) async fn errors_01_quota_is_quota(cx: &Context) -> Outcome {
 /// Injects the fault into a launch of one instance and into a batch launch, and checks kind, effect
 /// and scopes of both errors.
 pub(crate) async fn errors_02_capacity_is_capacity(cx: &Context) -> Outcome {
-    for error in refused_launches(cx, &WireFault::Capacity).await? {
-        reported(&error, ErrorKind::Capacity, Effect::None)?;
+    for error in launch_errors(cx, &WireFault::Capacity).await? {
+        require_kind_and_effect(&error, ErrorKind::Capacity, Effect::None)?;
         require(!error.scopes().is_empty(), || {
-            format!("the error does not say where no machine is free: {error}")
+            format!("the error does not name the scope without capacity: {error}")
         })?;
     }
     cx.require_count(0).await?;
@@ -62,16 +62,16 @@ pub(crate) async fn errors_02_capacity_is_capacity(cx: &Context) -> Outcome {
 pub(crate) async fn errors_03_throttling_has_a_retry_delay(cx: &Context) -> Outcome {
     let wait = cx.throttle_delay();
     let fault = WireFault::Throttled(wait);
-    let subjects = strike_each(cx, &fault, |error| {
-        reported(error, ErrorKind::Throttled, Effect::None)?;
+    let subjects = fault_each_call(cx, &fault, |error| {
+        require_kind_and_effect(error, ErrorKind::Throttled, Effect::None)?;
         let kept =
             matches!(error.retry(), RetryAdvice::After(time) if time >= wait && time <= wait * 2);
         require(kept, || {
-            format!("the cloud said to come back after {wait:?}, the error says: {error}")
+            format!("the cloud demands a retry after {wait:?}, but the error is: {error}")
         })
     })
     .await?;
-    subjects.are_untouched(cx).await?;
+    subjects.require_unchanged(cx).await?;
     Ok(Pass::Held)
 }
 
@@ -82,9 +82,10 @@ pub(crate) async fn errors_03_throttling_has_a_retry_delay(cx: &Context) -> Outc
 /// Injects the fault into each of the seven calls, checks kind and effect, and requires that
 /// nothing has changed.
 pub(crate) async fn errors_04_bad_credentials_are_unauthenticated(cx: &Context) -> Outcome {
-    let judge = |error: &_| reported(error, ErrorKind::Unauthenticated, Effect::None);
-    let subjects = strike_each(cx, &WireFault::BadCredentials, judge).await?;
-    subjects.are_untouched(cx).await?;
+    let check =
+        |error: &_| require_kind_and_effect(error, ErrorKind::Unauthenticated, Effect::None);
+    let subjects = fault_each_call(cx, &WireFault::BadCredentials, check).await?;
+    subjects.require_unchanged(cx).await?;
     Ok(Pass::Held)
 }
 
@@ -95,9 +96,9 @@ pub(crate) async fn errors_04_bad_credentials_are_unauthenticated(cx: &Context) 
 /// Injects the fault into each of the seven calls, checks kind and effect, and requires that
 /// nothing has changed.
 pub(crate) async fn errors_05_missing_permissions_are_forbidden(cx: &Context) -> Outcome {
-    let judge = |error: &_| reported(error, ErrorKind::Forbidden, Effect::None);
-    let subjects = strike_each(cx, &WireFault::Forbidden, judge).await?;
-    subjects.are_untouched(cx).await?;
+    let check = |error: &_| require_kind_and_effect(error, ErrorKind::Forbidden, Effect::None);
+    let subjects = fault_each_call(cx, &WireFault::Forbidden, check).await?;
+    subjects.require_unchanged(cx).await?;
     Ok(Pass::Held)
 }
 
@@ -112,12 +113,12 @@ pub(crate) async fn errors_05_missing_permissions_are_forbidden(cx: &Context) ->
 pub(crate) async fn errors_06_server_error_is_never_not_found(cx: &Context) -> Outcome {
     cx.faults(&[WireFault::ServerErrorBefore, WireFault::ServerErrorAfter])?;
     for fault in [WireFault::ServerErrorBefore, WireFault::ServerErrorAfter] {
-        strike_each_unheard(cx, &fault, |error| {
+        fault_each_call_ambiguously(cx, &fault, |error| {
             require(error.kind() == ErrorKind::Unavailable, || {
                 format!("an internal error of the cloud must be unavailable, but: {error}")
             })?;
-            may_be_repeated(error)?;
-            effect_is_not_known(error)
+            require_retry_allowed(error)?;
+            require_effect_unknown(error)
         })
         .await?;
     }
@@ -133,11 +134,11 @@ pub(crate) async fn errors_06_server_error_is_never_not_found(cx: &Context) -> O
 /// Injects a response that cannot be parsed into each of the seven calls. A panic is a violation in
 /// every clause; the recorder reports it.
 pub(crate) async fn errors_07_malformed_response_is_an_error(cx: &Context) -> Outcome {
-    strike_each_unheard(cx, &WireFault::Malformed, |error| {
+    fault_each_call_ambiguously(cx, &WireFault::Malformed, |error| {
         require(error.kind() == ErrorKind::Unexpected, || {
             format!("a response that cannot be parsed must fail as unexpected, but: {error}")
         })?;
-        effect_is_not_known(error)
+        require_effect_unknown(error)
     })
     .await?;
     Ok(Pass::Held)
@@ -160,14 +161,14 @@ pub(crate) async fn errors_08_lost_response_has_unknown_effect(cx: &Context) -> 
     let result = cx.provisioner().launch_instance(&config).await;
     cx.clear_faults(&faults).await?;
     match result {
-        // It has looked the token up by itself: then there must be what it found.
+        // The backend has looked the token up by itself, so the instance must exist.
         Ok(info) => {
             let list = cx.require_count(1).await?;
             require(list.iter().all(|one| one.id == info.id), || {
                 format!("{} was returned, but {} exists", info.id, list[0].id)
             })?;
         }
-        Err(error) => unheard_of(&error)?,
+        Err(error) => require_lost_response_error(&error)?,
     }
     if faults.supports(&WireFault::Hang) {
         faults.inject_always(WireOp::Launch, WireFault::Hang).await;
@@ -175,9 +176,9 @@ pub(crate) async fn errors_08_lost_response_has_unknown_effect(cx: &Context) -> 
         let launch = cx.provisioner().launch_instance(&config);
         let result = timeout(cx.call_timeout(), launch).await;
         faults.clear().await;
-        // A backend may leave it to its caller to lose patience.
+        // A backend need not have a timeout of its own.
         if let Ok(Err(error)) = result {
-            unheard_of(&error)?;
+            require_lost_response_error(&error)?;
         }
     }
     Ok(Pass::Held)
@@ -191,7 +192,7 @@ pub(crate) async fn errors_08_lost_response_has_unknown_effect(cx: &Context) -> 
 /// seven calls, and checks provider, operation and text.
 pub(crate) async fn errors_09_error_names_provider_and_operation(cx: &Context) -> Outcome {
     for (operation, error) in errors_without_faults(cx).await? {
-        names_itself(cx, operation, &error)?;
+        require_provider_and_operation(cx, operation, &error)?;
     }
     let fault = WireFault::ServerErrorBefore;
     let faults = cx.harness().faults();
@@ -204,7 +205,7 @@ pub(crate) async fn errors_09_error_names_provider_and_operation(cx: &Context) -
         let result = subjects.call(cx, wire).await;
         cx.clear_faults(&faults).await?;
         if let Err(error) = result {
-            names_itself(cx, operation, &error)?;
+            require_provider_and_operation(cx, operation, &error)?;
         }
     }
     Ok(Pass::Held)
@@ -218,7 +219,7 @@ pub(crate) async fn errors_09_error_names_provider_and_operation(cx: &Context) -
 /// data and with every ambiguous fault. Neither the secret nor its base64 form may be in any
 /// output.
 pub(crate) async fn errors_10_user_data_is_never_shown(cx: &Context) -> Outcome {
-    // Of a length that base64 maps without a rest, so that its code stays recognisable.
+    // Its length is a multiple of three, so that its base64 form has no padding and can be found.
     let secret = "hunter2-hunter2-hunter2-hunter2-hunter2";
     let data =
         |bytes: &[u8]| UserData::new(bytes).map_err(|error| Failure::KitError(error.to_string()));
@@ -296,7 +297,7 @@ pub(crate) async fn errors_11_failed_read_has_no_effect(cx: &Context) -> Outcome
                 }
             }
             cx.clear_faults(&faults).await?;
-            // Whether they fail as they should is another clause's question.
+            // Other clauses check how they fail.
             for error in results.into_iter().filter_map(Result::err) {
                 require(error.effect() == Effect::None, || {
                     format!("a read changes nothing, but: {error}")
@@ -304,7 +305,7 @@ pub(crate) async fn errors_11_failed_read_has_no_effect(cx: &Context) -> Outcome
             }
         }
     }
-    subjects.are_untouched(cx).await?;
+    subjects.require_unchanged(cx).await?;
     Ok(Pass::Held)
 }
 
@@ -322,25 +323,25 @@ pub(crate) async fn errors_12_throttled_call_is_not_retried_early(cx: &Context) 
     let faults = cx.faults(slice::from_ref(&fault))?;
     let subjects = Subjects::launch(cx).await?;
     for (operation, wire) in CALLS {
-        // Whatever it is sent for, the cloud wants quiet.
+        // Every request is throttled, whatever the call sends.
         faults.inject_always(WireOp::Any, fault.clone()).await;
-        let (began, before) = (Instant::now(), oracle.calls().await);
+        let (start, before) = (Instant::now(), oracle.calls().await);
         let _ = subjects.call(cx, wire).await;
-        let (took, sent) = (began.elapsed(), oracle.calls().await - before);
+        let (took, sent) = (start.elapsed(), oracle.calls().await - before);
         cx.clear_faults(&faults).await?;
         let repeated = u32::try_from(sent.saturating_sub(1)).unwrap_or(u32::MAX);
         require(wait.saturating_mul(repeated) <= took, || {
             format!(
-                "the cloud asks for {wait:?} of quiet, and {operation} was sent {sent} times in {took:?}"
+                "the cloud demands a delay of {wait:?}, but {operation} sent {sent} requests in {took:?}"
             )
         })?;
     }
-    subjects.are_untouched(cx).await?;
+    subjects.require_unchanged(cx).await?;
     Ok(Pass::Held)
 }
 
 /// Injects `fault` into every launch, and returns the errors of a launch of one and of several.
-async fn refused_launches(cx: &Context, fault: &WireFault) -> Result<Vec<ProvisionError>, Failure> {
+async fn launch_errors(cx: &Context, fault: &WireFault) -> Result<Vec<ProvisionError>, Failure> {
     let faults = cx.faults(slice::from_ref(fault))?;
     faults.inject_always(WireOp::Launch, fault.clone()).await;
     let three = std::num::NonZeroU32::MIN.saturating_add(2);
@@ -348,16 +349,16 @@ async fn refused_launches(cx: &Context, fault: &WireFault) -> Result<Vec<Provisi
     let several = cx.provisioner().launch_instances(&cx.config(), three).await;
     cx.clear_faults(&faults).await?;
     Ok(vec![
-        failed(Operation::LaunchInstance, one)?,
-        failed(Operation::LaunchInstances, several)?,
+        require_error(Operation::LaunchInstance, one)?,
+        require_error(Operation::LaunchInstances, several)?,
     ])
 }
 
-/// Strikes each of the seven calls with `fault`, and lets `judge` look at its error.
-async fn strike_each(
+/// Injects `fault` into each of the seven calls and passes the error of each to `check`.
+async fn fault_each_call(
     cx: &Context,
     fault: &WireFault,
-    judge: impl Fn(&ProvisionError) -> Result<(), Failure>,
+    check: impl Fn(&ProvisionError) -> Result<(), Failure>,
 ) -> Result<Subjects, Failure> {
     let faults = cx.faults(slice::from_ref(fault))?;
     let subjects = Subjects::launch(cx).await?;
@@ -365,17 +366,17 @@ async fn strike_each(
         faults.inject_always(wire, fault.clone()).await;
         let result = subjects.call(cx, wire).await;
         cx.clear_faults(&faults).await?;
-        judge(&failed(operation, result)?)?;
+        check(&require_error(operation, result)?)?;
     }
     Ok(subjects)
 }
 
-/// The same with a fault after which the call may have been carried out: a launch may then also
-/// have looked its token up, and must have returned what that finds.
-async fn strike_each_unheard(
+/// Like [`fault_each_call`], with a fault after which the call may have been carried out. A launch may
+/// then also succeed, if it returns the instance that its token finds.
+async fn fault_each_call_ambiguously(
     cx: &Context,
     fault: &WireFault,
-    judge: impl Fn(&ProvisionError) -> Result<(), Failure>,
+    check: impl Fn(&ProvisionError) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let faults = cx.faults(slice::from_ref(fault))?;
     let subjects = Subjects::launch(cx).await?;
@@ -384,14 +385,15 @@ async fn strike_each_unheard(
         let result = subjects.call(cx, wire).await;
         cx.clear_faults(&faults).await?;
         match result {
-            Ok(Some((token, id))) => is_what_the_token_finds(cx, &token, &id).await?,
-            result => judge(&failed(operation, result)?)?,
+            Ok(Some((token, id))) => require_found_by_token(cx, &token, &id).await?,
+            result => check(&require_error(operation, result)?)?,
         }
     }
     Ok(())
 }
 
-async fn is_what_the_token_finds(
+/// Requires that the token finds exactly the instance that the launch returned.
+async fn require_found_by_token(
     cx: &Context,
     token: &LaunchToken,
     id: &InstanceId,
@@ -405,12 +407,12 @@ async fn is_what_the_token_finds(
     })
 }
 
-/// The errors that can be had anywhere, with the calls they are of.
+/// Provokes errors that need no faults, and returns them with their calls.
 async fn errors_without_faults(cx: &Context) -> Result<Vec<(Operation, ProvisionError)>, Failure> {
     let (provisioner, unknown) = (cx.provisioner(), cx.harness().unknown_id());
     let mut errors = Vec::new();
     let mut add = |operation, result| {
-        errors.push((operation, failed(operation, result)?));
+        errors.push((operation, require_error(operation, result)?));
         Ok::<(), Failure>(())
     };
     let result = provisioner.describe_instance(&unknown).await.map(drop);
@@ -438,48 +440,52 @@ async fn errors_without_faults(cx: &Context) -> Result<Vec<(Operation, Provision
     Ok(errors)
 }
 
-/// The error of a call that must fail.
-fn failed<T: std::fmt::Debug>(
+/// Requires that a call failed, and returns its error.
+fn require_error<T: std::fmt::Debug>(
     operation: Operation,
     result: Result<T>,
 ) -> Result<ProvisionError, Failure> {
     match result {
         Err(error) => Ok(error),
         Ok(value) => Err(Failure::violated(format!(
-            "{operation} cannot have succeeded, but returned {value:?}"
+            "{operation} must fail, but returned {value:?}"
         ))),
     }
 }
 
-/// The kind, and for what is no read the effect: a read has none in any case.
-fn reported(error: &ProvisionError, kind: ErrorKind, effect: Effect) -> Result<(), Failure> {
+/// Requires the kind of an error and, unless the call is a read, its effect.
+fn require_kind_and_effect(
+    error: &ProvisionError,
+    kind: ErrorKind,
+    effect: Effect,
+) -> Result<(), Failure> {
     let right = error.kind() == kind && (error.operation().is_read() || error.effect() == effect);
     require(right, || {
         format!("must be {kind} with {effect}, but: {error}")
     })
 }
 
-/// A launch without a response.
-fn unheard_of(error: &ProvisionError) -> Result<(), Failure> {
-    let silent = matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unavailable);
-    require(silent, || {
+/// Requires an error that fits a launch without a response.
+fn require_lost_response_error(error: &ProvisionError) -> Result<(), Failure> {
+    let expected = matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unavailable);
+    require(expected, || {
         format!("without a response, the error must be timeout or unavailable, but: {error}")
     })?;
     require(error.effect() == Effect::Unknown, || {
-        format!("nobody knows what became of the launch, but: {error}")
+        format!("the effect of the launch must be unknown, but: {error}")
     })?;
-    may_be_repeated(error)
+    require_retry_allowed(error)
 }
 
-fn may_be_repeated(error: &ProvisionError) -> Result<(), Failure> {
+/// Requires that an error advises a retry.
+fn require_retry_allowed(error: &ProvisionError) -> Result<(), Failure> {
     require(error.retry().delay().is_some(), || {
-        format!("the same call may succeed later, but the error advises against it: {error}")
+        format!("the same call may succeed later, but the error advises no retry: {error}")
     })
 }
 
-/// A launch that may have happened is of unknown effect, and no change that may have happened is
-/// without one.
-fn effect_is_not_known(error: &ProvisionError) -> Result<(), Failure> {
+/// Requires that the effect of a launch is unknown, and that the effect of another change is not none.
+fn require_effect_unknown(error: &ProvisionError) -> Result<(), Failure> {
     let (operation, effect) = (error.operation(), error.effect());
     let reported = if operation == Operation::LaunchInstance {
         effect == Effect::Unknown
@@ -487,13 +493,17 @@ fn effect_is_not_known(error: &ProvisionError) -> Result<(), Failure> {
         operation.is_read() || effect != Effect::None
     };
     require(reported, || {
-        format!("nobody knows what became of the call, but: {error}")
+        format!("the effect of the call must be unknown, but: {error}")
     })
 }
 
-/// Requires that an error names its provider and its operation and says something. That its text
-/// shows all of it on one line is the core's doing.
-fn names_itself(cx: &Context, operation: Operation, error: &ProvisionError) -> Result<(), Failure> {
+/// Requires that an error names its provider and its operation and has a message. The core formats its
+/// text; that it is one line is checked because the clause promises it.
+fn require_provider_and_operation(
+    cx: &Context,
+    operation: Operation,
+    error: &ProvisionError,
+) -> Result<(), Failure> {
     let text = error.to_string();
     let provider = cx.capabilities().provider.as_str();
     require(error.provider() == provider, || {
@@ -508,6 +518,6 @@ fn names_itself(cx: &Context, operation: Operation, error: &ProvisionError) -> R
     let named = text.contains(provider) && text.contains(operation.as_str());
     let one_line = !text.contains(|c: char| c.is_control());
     require(named && one_line && !error.message().is_empty(), || {
-        format!("an error must say on one line who failed at what, but: {text:?}")
+        format!("an error must name provider and operation on one line, but: {text:?}")
     })
 }

@@ -124,11 +124,11 @@ pub(crate) async fn launch_05_user_data_is_unchanged(cx: &Context) -> Outcome {
         let mut config = cx.config();
         let data = UserData::new(script).map_err(|error| Failure::KitError(error.to_string()))?;
         config.user_data = Some(data);
-        let truth = launched(cx, &config).await?;
+        let truth = launch_and_read_truth(cx, &config).await?;
         require(truth.user_data.as_deref() == Some(script), || {
             let given = truth.user_data.as_deref().map(<[u8]>::len);
             format!(
-                "{} bytes of user data were given, {given:?} other ones arrived",
+                "{} bytes of user data were given, but the instance received {given:?} bytes",
                 script.len()
             )
         })?;
@@ -145,7 +145,7 @@ pub(crate) async fn launch_06_disk_has_requested_size(cx: &Context) -> Outcome {
     cx.oracle()?;
     let mut config = cx.config();
     config.disk_size_gb = std::num::NonZeroU32::new(33);
-    let truth = launched(cx, &config).await?;
+    let truth = launch_and_read_truth(cx, &config).await?;
     let size = truth.disk_size_gb;
     require(size == Some(33), || {
         format!("requested a disk of 33 GB, got {size:?}")
@@ -163,12 +163,12 @@ pub(crate) async fn launch_06_disk_has_requested_size(cx: &Context) -> Outcome {
 pub(crate) async fn launch_07_empty_or_unknown_config_is_refused(cx: &Context) -> Outcome {
     for (image, instance_type) in [("", ""), ("", "x"), ("x", "")] {
         // No backend receives these: a config without image or type cannot be created.
-        let made = InstanceConfig::builder(image, instance_type).build();
-        require(made.is_err(), || {
-            format!("{made:?} was created without an image or a type")
+        let built = InstanceConfig::builder(image, instance_type).build();
+        require(built.is_err(), || {
+            format!("{built:?} was created without an image or a type")
         })?;
     }
-    let none = || Failure::NotRun("the harness knows no image that does not exist".to_owned());
+    let none = || Failure::NotRun("the harness names no unknown image".to_owned());
     let mut config = cx.config();
     config.image = cx.harness().unknown_image().ok_or_else(none)?;
     let result = cx.provisioner().launch_instance(&config).await;
@@ -225,7 +225,7 @@ pub(crate) async fn launch_09_placement_is_applied_or_refused(cx: &Context) -> O
             continue;
         }
         let mut config = cx.config();
-        place(&mut config.placement, field)?;
+        set_field(&mut config.placement, field)?;
         let result = cx.provisioner().launch_instance(&config).await;
         let call = format!("a launch with {}, which is not declared,", field.path());
         cx.require_refused_without_effect(&call, result, ErrorKind::Invalid)
@@ -246,8 +246,8 @@ pub(crate) async fn launch_09_placement_is_applied_or_refused(cx: &Context) -> O
     Ok(Pass::Held)
 }
 
-/// Sets a field to some value that is well-formed.
-fn place(placement: &mut Placement, field: PlacementField) -> Result<(), Failure> {
+/// Sets a field to a well-formed value.
+fn set_field(placement: &mut Placement, field: PlacementField) -> Result<(), Failure> {
     let wrong = |error: InvalidValue| Failure::KitError(error.to_string());
     match field {
         PlacementField::Zone => placement.zone = Some(Zone::new("kit-zone").map_err(wrong)?),
@@ -280,13 +280,13 @@ pub(crate) async fn launch_10_result_is_not_ahead_of_reads(cx: &Context) -> Outc
     let ahead =
         info.state == CloudInstanceState::Running && status.state == CloudInstanceState::Pending;
     require(!ahead, || {
-        format!("{} was returned as running and is pending", info.id)
+        format!("{} was returned as running, but is pending", info.id)
     })?;
     Ok(Pass::Held)
 }
 
-/// Launches `config` and asks the oracle what came of it.
-async fn launched(cx: &Context, config: &InstanceConfig) -> Result<Truth, Failure> {
+/// Launches `config` and returns what the oracle reports about the instance.
+async fn launch_and_read_truth(cx: &Context, config: &InstanceConfig) -> Result<Truth, Failure> {
     let info = cx.launch_config(config).await?;
     let truth = cx.oracle()?.instances(cx.scope()).await;
     let found = truth.into_iter().find(|truth| truth.info.id == info.id);

@@ -28,12 +28,12 @@ pub(crate) async fn leaks_01_terminate_leaves_nothing(cx: &Context) -> Outcome {
     cx.wait_for_state(&id, fleetwright::CloudInstanceState::Running)
         .await?;
     if oracle.leftovers(cx.scope()).await.is_empty() {
-        let text = format!("the oracle sees nothing of {id}, which runs");
+        let text = format!("the oracle reports no leftovers of {id}, which runs");
         return Err(Failure::KitError(text));
     }
     cx.terminate(&id).await?;
     cx.wait_until_terminated(&id).await?;
-    nothing_left(cx, &format!("{id} is terminated")).await?;
+    require_nothing_left(cx, &format!("{id} is terminated")).await?;
     Ok(Pass::Held)
 }
 
@@ -53,21 +53,21 @@ pub(crate) async fn leaks_02_refused_launch_leaves_nothing(cx: &Context) -> Outc
     let config = cx.config_with_token();
     let result = cx.provisioner().launch_instance(&config).await;
     cx.clear_faults(&faults).await?;
-    was_refused("without capacity", result)?;
-    nothing_left(cx, "a launch was refused without capacity").await?;
+    require_refused_launch("without capacity", result)?;
+    require_nothing_left(cx, "a launch was refused without capacity").await?;
     let mut config = cx.config();
     let too_much = vec![b'x'; cx.capabilities().max_user_data_bytes + 1];
     let too_much = UserData::new(too_much).map_err(|error| Failure::KitError(error.to_string()))?;
     config.user_data = Some(too_much);
     let result = cx.provisioner().launch_instance(&config).await;
-    was_refused("with too much user data", result)?;
-    nothing_left(cx, "a launch was refused with too much user data").await?;
+    require_refused_launch("with too much user data", result)?;
+    require_nothing_left(cx, "a launch was refused with too much user data").await?;
     cx.require_count(0).await?;
     Ok(Pass::Held)
 }
 
 /// Requires that a launch was refused.
-fn was_refused(
+fn require_refused_launch(
     how: &str,
     result: fleetwright::Result<fleetwright::InstanceInfo>,
 ) -> Result<(), Failure> {
@@ -100,7 +100,7 @@ pub(crate) async fn leaks_03_late_failure_leaves_nothing(cx: &Context) -> Outcom
     if let Ok(info) = result {
         cx.wait_until_terminated(&info.id).await?;
     }
-    nothing_left(cx, "a launch failed after it was accepted").await?;
+    require_nothing_left(cx, "a launch failed after it was accepted").await?;
     cx.require_count(0).await?;
     Ok(Pass::Held)
 }
@@ -131,13 +131,13 @@ pub(crate) async fn leaks_04_terminating_a_stopped_instance_leaves_nothing(
         cx.wait_until_terminated(id).await?;
     }
     let [one, other] = ids;
-    let what = format!("{one} and {other} are terminated, which were stopped");
-    nothing_left(cx, &what).await?;
+    let what = format!("{one} and {other}, which were stopped, are terminated");
+    require_nothing_left(cx, &what).await?;
     Ok(Pass::Held)
 }
 
-/// Requires that nothing of this scope is left in the end; clouds may need some time to clean up.
-async fn nothing_left(cx: &Context, what: &str) -> Result<(), Failure> {
+/// Requires that nothing of this scope is left within the budget: clouds may need some time to clean up.
+async fn require_nothing_left(cx: &Context, what: &str) -> Result<(), Failure> {
     let oracle = cx.oracle()?;
     let left = cx.eventually("nothing is left", async || {
         let left = oracle.leftovers(cx.scope()).await;
@@ -148,6 +148,6 @@ async fn nothing_left(cx: &Context, what: &str) -> Result<(), Failure> {
     }
     let left = oracle.leftovers(cx.scope()).await.join(", ");
     Err(Failure::violated(format!(
-        "{what}, and the cloud still has: {left}"
+        "{what}, but the cloud still has: {left}"
     )))
 }

@@ -35,11 +35,11 @@ pub(crate) async fn list_01_finds_instance_by_its_tags(cx: &Context) -> Outcome 
     ])?;
     let id = cx.launch_config(&config).await?.id;
     cx.settle_reads().await;
-    contains(cx, &by(config.tags.clone()), &id).await?;
+    require_listed(cx, &filter_by(config.tags.clone()), &id).await?;
     for (key, value) in &config.tags {
         let tags = cx.scope().clone().with(key, value);
         let tags = tags.map_err(|error| Failure::KitError(error.to_string()))?;
-        contains(cx, &by(tags), &id).await?;
+        require_listed(cx, &filter_by(tags), &id).await?;
     }
     Ok(Pass::Held)
 }
@@ -87,12 +87,12 @@ pub(crate) async fn list_04_tags_are_anded(cx: &Context) -> Outcome {
     }
     cx.settle_reads().await;
     let (blue, big) = (("kit-colour", "blue"), ("kit-size", "big"));
-    let both = by(with(cx.scope(), &[blue, big])?);
-    selects_exactly(cx, &both, &[&ids[0]]).await?;
-    let blue = by(with(cx.scope(), &[blue])?);
-    selects_exactly(cx, &blue, &[&ids[0], &ids[1]]).await?;
-    let big = by(with(cx.scope(), &[big])?);
-    selects_exactly(cx, &big, &[&ids[0], &ids[2]]).await?;
+    let both = filter_by(add_tags(cx.scope(), &[blue, big])?);
+    require_exactly(cx, &both, &[&ids[0]]).await?;
+    let blue = filter_by(add_tags(cx.scope(), &[blue])?);
+    require_exactly(cx, &blue, &[&ids[0], &ids[1]]).await?;
+    let big = filter_by(add_tags(cx.scope(), &[big])?);
+    require_exactly(cx, &big, &[&ids[0], &ids[2]]).await?;
     Ok(Pass::Held)
 }
 
@@ -117,17 +117,17 @@ pub(crate) async fn list_05_tags_are_compared_exactly(cx: &Context) -> Outcome {
     }
     let mut launched = Vec::new();
     for (key, value) in tags {
-        let tag = with(&Tags::new(), &[(key, &value)])?;
+        let tag = add_tags(&Tags::new(), &[(key, &value)])?;
         let mut config = cx.config();
-        config.tags = with(&config.tags, &[(key, &value)])?;
-        if let Some(info) = taken(cx, &config).await? {
+        config.tags = add_tags(&config.tags, &[(key, &value)])?;
+        if let Some(info) = launch_unless_invalid(cx, &config).await? {
             launched.push((tag, info.id));
         }
     }
     cx.settle_reads().await;
     for (tag, id) in &launched {
-        // Other accounts' instances may have these tags, too; none of ours but this one has.
-        let list = cx.list(&by(tag.clone())).await?;
+        // Instances of other runs may have these tags; of this clause only this one has.
+        let list = cx.list(&filter_by(tag.clone())).await?;
         let listed: Vec<_> = list.iter().map(|info| &info.id).collect();
         for (other, its) in &launched {
             let (shown, wanted) = (listed.contains(&its), its == id);
@@ -161,7 +161,7 @@ pub(crate) async fn list_06_states_are_ored(cx: &Context) -> Outcome {
     for (states, wanted) in cases {
         let mut filter = cx.filter();
         filter.states.extend(states);
-        selects_exactly(cx, &filter, wanted).await?;
+        require_exactly(cx, &filter, wanted).await?;
     }
     cx.terminate(&stopped).await?;
     Ok(Pass::Held)
@@ -175,13 +175,13 @@ pub(crate) async fn list_06_states_are_ored(cx: &Context) -> Outcome {
 /// the second list must have the terminated one depends on the declaration.
 pub(crate) async fn list_07_terminated_are_excluded_by_default(cx: &Context) -> Outcome {
     let live = cx.launch().await?.id;
-    let began = Instant::now();
+    let start = Instant::now();
     let gone = cx.launch_terminated().await?.id;
     cx.settle_reads().await;
-    selects_exactly(cx, &cx.filter(), &[&live]).await?;
+    require_exactly(cx, &cx.filter(), &[&live]).await?;
     let list = cx.list(&cx.filter().in_state(Terminated)).await?;
-    // It was terminated after `began`, so this list had to show it unless more time has passed.
-    let may_be_forgotten = cx.may_be_forgotten(began);
+    // It was terminated after `start`, so this list had to show it unless more time has passed.
+    let may_be_forgotten = cx.may_be_forgotten(start);
     require(list.iter().all(|info| info.state == Terminated), || {
         format!(
             "a list of terminated instances returned others: {}",
@@ -190,7 +190,7 @@ pub(crate) async fn list_07_terminated_are_excluded_by_default(cx: &Context) -> 
     })?;
     let any = cx.list(&cx.filter().in_any_state()).await?;
     require(any.iter().any(|info| info.id == live), || {
-        format!("a list in any state lacks {live}, which lives")
+        format!("a list in any state lacks {live}, which is live")
     })?;
     if may_be_forgotten || !cx.capabilities().terminated_listed {
         return Ok(Pass::Weaker);
@@ -213,12 +213,12 @@ pub(crate) async fn list_08_stopped_instances_are_listed(cx: &Context) -> Outcom
     let running = cx.launch_running().await?.id;
     let stopped = cx.launch_stopped().await?.id;
     cx.settle_reads().await;
-    let list = selects_exactly(cx, &cx.filter(), &[&running, &stopped]).await?;
+    let list = require_exactly(cx, &cx.filter(), &[&running, &stopped]).await?;
     for (id, state) in [(&running, Running), (&stopped, Stopped)] {
         let entry = list.iter().find(|info| info.id == *id);
         require(entry.is_some_and(|info| info.state == state), || {
             format!(
-                "{id} is {state}, and listed as {:?}",
+                "{id} is {state}, but listed as {:?}",
                 entry.map(|info| info.state)
             )
         })?;
@@ -236,13 +236,13 @@ pub(crate) async fn list_08_stopped_instances_are_listed(cx: &Context) -> Outcom
 pub(crate) async fn list_11_foreign_instances_are_excluded(cx: &Context) -> Outcome {
     let external_actor = cx.external_actor()?;
     let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
-    let others = with(&Tags::new(), &[(SCOPE_TAG, &format!("not-{scope}"))])?;
+    let others = add_tags(&Tags::new(), &[(SCOPE_TAG, &format!("not-{scope}"))])?;
     let foreign = [
         external_actor.launch(others).await,
         external_actor.launch(Tags::new()).await,
     ];
-    let outcome = apart_from(cx, &foreign).await;
-    // They are outside of the scope that is swept, so they end here, whatever came of it.
+    let outcome = check_beside_foreign(cx, &foreign).await;
+    // The cleanup after the clause does not see them, so they are terminated here in any case.
     for id in &foreign {
         external_actor.terminate(id).await;
     }
@@ -253,10 +253,11 @@ pub(crate) async fn list_11_foreign_instances_are_excluded(cx: &Context) -> Outc
     Ok(Pass::Held)
 }
 
-async fn apart_from(cx: &Context, foreign: &[InstanceId]) -> Result<(), Failure> {
+/// Lists and terminates the clause's own instances while those of somebody else exist.
+async fn check_beside_foreign(cx: &Context, foreign: &[InstanceId]) -> Result<(), Failure> {
     let ours = cx.launch_many(2).await?;
     cx.settle_reads().await;
-    selects_exactly(cx, &cx.filter(), &ours.iter().collect::<Vec<_>>()).await?;
+    require_exactly(cx, &cx.filter(), &ours.iter().collect::<Vec<_>>()).await?;
     for id in &ours {
         cx.terminate(id).await?;
         cx.wait_until_terminated(id).await?;
@@ -265,7 +266,9 @@ async fn apart_from(cx: &Context, foreign: &[InstanceId]) -> Result<(), Failure>
     for id in foreign {
         let state = cx.describe(id).await?.state;
         require(!state.is_ending(), || {
-            format!("{id} is somebody else's, and {state} after ours were terminated")
+            format!(
+                "{id} belongs to somebody else, but is {state} after the clause terminated its own instances"
+            )
         })?;
     }
     Ok(())
@@ -311,15 +314,15 @@ pub(crate) async fn list_12_entries_are_complete(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-/// A filter by these tags.
-fn by(tags: Tags) -> InstanceFilter {
+/// Returns a filter by tags.
+fn filter_by(tags: Tags) -> InstanceFilter {
     let mut filter = InstanceFilter::new();
     filter.tags = tags;
     filter
 }
 
-/// `tags` and these.
-fn with(tags: &Tags, more: &[(&str, &str)]) -> Result<Tags, Failure> {
+/// Returns `tags` and `more`.
+fn add_tags(tags: &Tags, more: &[(&str, &str)]) -> Result<Tags, Failure> {
     let mut tags = tags.clone();
     for (key, value) in more {
         let set = tags.insert(*key, *value);
@@ -329,7 +332,10 @@ fn with(tags: &Tags, more: &[(&str, &str)]) -> Result<Tags, Failure> {
 }
 
 /// Launches `config`, or returns `None` if its tags are refused as invalid, which is allowed.
-async fn taken(cx: &Context, config: &InstanceConfig) -> Result<Option<InstanceInfo>, Failure> {
+async fn launch_unless_invalid(
+    cx: &Context,
+    config: &InstanceConfig,
+) -> Result<Option<InstanceInfo>, Failure> {
     match cx.provisioner().launch_instance(config).await {
         Ok(info) => Ok(Some(info)),
         Err(error) if error.kind() == ErrorKind::Invalid => Ok(None),
@@ -337,15 +343,20 @@ async fn taken(cx: &Context, config: &InstanceConfig) -> Result<Option<InstanceI
     }
 }
 
-async fn contains(cx: &Context, filter: &InstanceFilter, id: &InstanceId) -> Result<(), Failure> {
+/// Requires that the list of a filter has an instance.
+async fn require_listed(
+    cx: &Context,
+    filter: &InstanceFilter,
+    id: &InstanceId,
+) -> Result<(), Failure> {
     let list = cx.list(filter).await?;
     require(list.iter().any(|info| info.id == *id), || {
         format!("{id} is not in the list of its tags {:?}", filter.tags)
     })
 }
 
-/// Requires that `filter` selects these, each once, and no others.
-async fn selects_exactly(
+/// Requires that the list of `filter` has each of `wanted` once and no others.
+async fn require_exactly(
     cx: &Context,
     filter: &InstanceFilter,
     wanted: &[&InstanceId],

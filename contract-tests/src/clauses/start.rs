@@ -25,14 +25,14 @@ pub(crate) async fn start_01_same_id_after_stop_and_start(cx: &Context) -> Outco
     require(result.id == id, || {
         format!("a start of {id} returned {}", result.id)
     })?;
-    let on_its_way = matches!(
+    let starting = matches!(
         result.state,
         CloudInstanceState::Pending | CloudInstanceState::Running
     );
-    require(on_its_way, || {
+    require(starting, || {
         format!("a start of {id} returned it as {}", result.state)
     })?;
-    running_again(cx, &id).await?;
+    wait_until_running_again(cx, &id).await?;
     cx.require_count(1).await?;
     Ok(Pass::Held)
 }
@@ -45,17 +45,17 @@ pub(crate) async fn start_01_same_id_after_stop_and_start(cx: &Context) -> Outco
 /// before and after.
 pub(crate) async fn start_02_starting_again_changes_nothing(cx: &Context) -> Outcome {
     let id = cx.launch().await?.id;
-    again(cx, &id, "launched just now").await?;
+    start_again(cx, &id, "launched just now").await?;
     cx.wait_for_state(&id, CloudInstanceState::Running).await?;
     let before = cx.settled_info(&id).await?;
-    again(cx, &id, "running").await?;
+    start_again(cx, &id, "running").await?;
     cx.require_unchanged("a second start", &before).await?;
     cx.require_count(1).await?;
     Ok(Pass::Held)
 }
 
-/// Starts an instance that is on its way or there already.
-async fn again(cx: &Context, id: &InstanceId, state: &str) -> Result<InstanceInfo, Failure> {
+/// Starts an instance that is pending or running already.
+async fn start_again(cx: &Context, id: &InstanceId, state: &str) -> Result<InstanceInfo, Failure> {
     let result = cx.provisioner().start_instance(id).await;
     result.map_err(|error| {
         Failure::violated(format!(
@@ -78,11 +78,11 @@ pub(crate) async fn start_03_addresses_are_current(cx: &Context) -> Outcome {
     cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
     let result = InstanceStatus::from(cx.start(&id).await?);
     cx.settle_reads().await;
-    let on_the_way = RefCell::new(vec![("the start", result)]);
+    let reads = RefCell::new(vec![("the start", result)]);
     cx.eventually(&format!("{id} is running again"), async || {
         let status = cx.describe(&id).await?;
         let state = status.state;
-        on_the_way.borrow_mut().push(("a description", status));
+        reads.borrow_mut().push(("a description", status));
         Ok((state == CloudInstanceState::Running).then_some(()))
     })
     .await?;
@@ -96,10 +96,10 @@ pub(crate) async fn start_03_addresses_are_current(cx: &Context) -> Outcome {
             format!("{id} had the {which} address {had:?} and has {has:?} since its start")
         })?;
     }
-    for (who, shown) in on_the_way.take() {
+    for (call, shown) in reads.take() {
         for (shown, has) in [(shown.public_ip, public), (shown.private_ip, private)] {
             require(shown.is_none() || shown == has, || {
-                format!("{who} of {id} returns {shown:?}, but it has {has:?} since its start")
+                format!("{call} of {id} returns {shown:?}, but it has {has:?} since its start")
             })?;
         }
     }
@@ -125,16 +125,16 @@ pub(crate) async fn start_04_terminated_instance_cannot_be_started(cx: &Context)
     let id = cx.launch_running().await?.id;
     let since = Instant::now();
     cx.terminate(&id).await?;
-    let mut arm = Pass::Held;
+    let mut pass = Pass::Held;
     for state in ["terminating", "terminated"] {
         let result = cx.provisioner().start_instance(&id).await;
         let call = format!("a start of {id}, which is {state},");
-        arm = arm.weaker(cx.require_refused_after_terminate(&call, result, since)?);
+        pass = pass.weaker(cx.require_refused_after_terminate(&call, result, since)?);
         cx.wait_until_terminated(&id).await?;
     }
-    arm = arm.weaker(cx.require_ending(&id, since).await?);
+    pass = pass.weaker(cx.require_ending(&id, since).await?);
     cx.require_count(0).await?;
-    Ok(arm)
+    Ok(pass)
 }
 
 /// START-05: a backend must return not found for a start of an id that no instance has.
@@ -168,14 +168,14 @@ pub(crate) async fn start_06_result_is_complete(cx: &Context) -> Outcome {
     cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
     let result = cx.start(&id).await?;
     let mut expected = before;
-    // Id and addresses are what START-01 and START-03 are about, and a placement may contain them.
+    // START-01 and START-03 check id and addresses, and a placement may contain them.
     expected.id = result.id.clone();
     expected.state = result.state;
     expected.private_ip = result.private_ip;
     expected.public_ip = result.public_ip;
     expected.mac_address = result.mac_address;
     expected.placement = result.placement.clone();
-    // Some clouds tell when it was last started; what they know at all they must still tell.
+    // Some clouds report the last start as the launch time, but none may stop reporting one.
     if result.launch_time.is_some() {
         expected.launch_time = result.launch_time;
     }
@@ -210,12 +210,12 @@ pub(crate) async fn start_07_stopping_instance_is_refused_or_started(cx: &Contex
         cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
         cx.start(&id).await?;
     }
-    running_again(cx, &id).await?;
+    wait_until_running_again(cx, &id).await?;
     Ok(Pass::Held)
 }
 
 /// Waits until a started instance runs, and not only seems to because reads lag.
-async fn running_again(cx: &Context, id: &InstanceId) -> Result<(), Failure> {
+async fn wait_until_running_again(cx: &Context, id: &InstanceId) -> Result<(), Failure> {
     cx.settle_reads().await;
     cx.wait_for_state(id, CloudInstanceState::Running).await?;
     Ok(())

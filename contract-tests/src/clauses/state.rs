@@ -41,11 +41,10 @@ pub(crate) async fn state_01_states_follow_the_allowed_order(cx: &Context) -> Ou
     Ok(Pass::Held)
 }
 
-/// Watches an instance after a command until it is in the second state of `now`, and until all reads
-/// show that.
+/// Polls an instance after a command until it is in the second state of `now` and all reads show that.
 ///
-/// Once the command must be seen, a whole consistency window after it, only the two states of `now`
-/// are legal. Until then the state `before` the command may still show.
+/// Once the consistency window has passed since the command, only the two states of `now` are legal.
+/// Until then, a read may still return the state `before` the command.
 async fn follow(
     cx: &Context,
     id: &InstanceId,
@@ -54,19 +53,19 @@ async fn follow(
 ) -> Result<(), Failure> {
     let window = cx.capabilities().consistency_window;
     let commanded = Instant::now();
-    let [under_way, goal] = now;
+    let [in_between, goal] = now;
     cx.eventually(&format!("{id} is {goal}"), async || {
         let sent = Instant::now();
         let state = match cx.provisioner().describe_instance(id).await {
             Ok(status) => status.state,
-            // Another clause judges whether it may be forgotten by now.
+            // Other clauses check whether the record may be deleted by now.
             Err(error) if goal == Terminated && error.kind() == ErrorKind::NotFound => goal,
             Err(error) => return Err(Failure::call_failed("describe_instance", &error)),
         };
         let settled = sent >= commanded + window;
         let legal = now.contains(&state) || (!settled && state == before);
         require(legal, || {
-            format!("{id} is {state} on its way from {under_way} to {goal}")
+            format!("{id} is {state}, but must be {in_between} or {goal}")
         })?;
         Ok((state == goal).then_some(()))
     })
@@ -88,21 +87,21 @@ pub(crate) async fn state_02_terminated_is_final(cx: &Context) -> Outcome {
     cx.wait_for_state(id, Running).await?;
     cx.terminate(id).await?;
     cx.wait_until_terminated(id).await?;
-    stays_terminated(cx, id, "by itself").await?;
+    require_stays_terminated(cx, id, "by itself").await?;
     // Other clauses check the results of these calls; here none of them may bring the instance back.
     let _ = cx.provisioner().stop_instance(id).await;
-    stays_terminated(cx, id, "after a stop").await?;
+    require_stays_terminated(cx, id, "after a stop").await?;
     let _ = cx.provisioner().start_instance(id).await;
-    stays_terminated(cx, id, "after a start").await?;
+    require_stays_terminated(cx, id, "after a start").await?;
     let _ = cx.provisioner().launch_instance(&config).await;
-    stays_terminated(cx, id, "after a replay of its launch").await?;
+    require_stays_terminated(cx, id, "after a replay of its launch").await?;
     let _ = cx.provisioner().terminate_instance(id).await;
-    stays_terminated(cx, id, "after a second terminate").await?;
+    require_stays_terminated(cx, id, "after a second terminate").await?;
     Ok(Pass::Held)
 }
 
 /// Requires for a while that an instance is terminated or no longer known, by describe and by list.
-async fn stays_terminated(cx: &Context, id: &InstanceId, how: &str) -> Result<(), Failure> {
+async fn require_stays_terminated(cx: &Context, id: &InstanceId, how: &str) -> Result<(), Failure> {
     cx.settle_reads().await;
     let every_state = cx.filter().in_any_state();
     cx.consistently(Duration::from_millis(300), async || {
@@ -135,40 +134,48 @@ async fn stays_terminated(cx: &Context, id: &InstanceId, how: &str) -> Result<()
 /// list. The instance must be pending with the invented name, and running again once the fault is
 /// removed.
 pub(crate) async fn state_03_unknown_native_state_is_pending(cx: &Context) -> Outcome {
-    let words = ["DEFROSTING", "RUNNING_SOON", "TERMINATED_SOON"];
-    let needed = words.map(|word| WireFault::UnknownState(word.to_owned()));
+    let native_states = ["DEFROSTING", "RUNNING_SOON", "TERMINATED_SOON"];
+    let needed = native_states.map(|native_state| WireFault::UnknownState(native_state.to_owned()));
     let faults = cx.faults(&needed)?;
     let info = cx.launch_running().await?;
     let id = &info.id;
     cx.settle_reads().await;
-    for (word, fault) in words.into_iter().zip(needed) {
+    for (native_state, fault) in native_states.into_iter().zip(needed) {
         faults.inject_always(WireOp::Describe, fault.clone()).await;
         let status = cx.provisioner().describe_instance(id).await;
         cx.clear_faults(&faults).await?;
         let status = status.map_err(|error| Failure::call_failed("describe_instance", &error))?;
-        is_pending_as(word, "describe", status)?;
+        require_pending_as(native_state, "describe", status)?;
         faults.inject_always(WireOp::List, fault).await;
         let list = cx.provisioner().list_instances(&cx.filter()).await;
         cx.clear_faults(&faults).await?;
         let list = list.map_err(|error| Failure::call_failed("list_instances", &error))?;
         let listed = list.into_iter().find(|info| info.id == *id);
-        let missing =
-            || Failure::violated(format!("{id}, which is {word}, is left out of the list"));
-        is_pending_as(word, "a list", listed.ok_or_else(missing)?.into())?;
+        let missing = || {
+            Failure::violated(format!(
+                "{id}, which is {native_state}, is left out of the list"
+            ))
+        };
+        require_pending_as(native_state, "a list", listed.ok_or_else(missing)?.into())?;
     }
-    // Whatever it was, it is not final: the instance is shown as it is again.
+    // The unknown state was not final: the instance runs again.
     cx.wait_for_state(id, Running).await?;
     Ok(Pass::Held)
 }
 
-fn is_pending_as(word: &str, read: &str, status: InstanceStatus) -> Result<(), Failure> {
+/// Requires that a read shows an unknown native state as pending, with its name.
+fn require_pending_as(
+    native_state: &str,
+    read: &str,
+    status: InstanceStatus,
+) -> Result<(), Failure> {
     let InstanceStatus { id, state, .. } = status;
     require(state == Pending, || {
-        format!("{read} returns {id}, which is {word}, as {state}")
+        format!("{read} returns {id}, which is {native_state}, as {state}")
     })?;
     let native = status.native_state.unwrap_or_default();
-    require(native.contains(word), || {
-        format!("{read} returns {id}, which is {word}, with the native state {native:?}")
+    require(native.contains(native_state), || {
+        format!("{read} returns {id}, which is {native_state}, with the native state {native:?}")
     })
 }
 
@@ -204,19 +211,21 @@ pub(crate) async fn state_04_late_failure_has_a_reason(cx: &Context) -> Outcome 
         let requested = Instant::now();
         let result = cx.provisioner().describe_instance(id).await;
         let not_found = |error: &ProvisionError| error.kind() == ErrorKind::NotFound;
-        // It may be forgotten before anybody looks, if the backend says so.
+        // The declaration may allow that its record is deleted before the first read.
         let late = alive.borrow().elapsed() + window >= visible;
         if late && result.as_ref().is_err_and(not_found) {
             return Ok(Some(None));
         }
         let status = result.map_err(|error| {
-            Failure::violated(format!("the launch of {id} failed, and then: {error}"))
+            Failure::violated(format!(
+                "the launch of {id} failed late, and then a description failed: {error}"
+            ))
         })?;
         if status.state == Terminated {
             return Ok(Some(Some(status)));
         }
         require(status.state != Running, || {
-            format!("the launch of {id} failed, and it is running")
+            format!("the launch of {id} failed, but it is running")
         })?;
         *alive.borrow_mut() = requested;
         Ok(None)
@@ -224,16 +233,17 @@ pub(crate) async fn state_04_late_failure_has_a_reason(cx: &Context) -> Outcome 
     let Some(status) = ended.await? else {
         return Ok(Pass::Weaker);
     };
-    says(code, "describe", &status)?;
+    require_reason(code, "describe", &status)?;
     cx.settle_reads().await;
     let list = cx.list(&cx.filter().in_any_state()).await?;
     if let Some(listed) = list.into_iter().find(|info| info.id == *id) {
-        says(code, "a list", &listed.into())?;
+        require_reason(code, "a list", &listed.into())?;
     }
     Ok(Pass::Held)
 }
 
-fn says(code: &str, read: &str, status: &InstanceStatus) -> Result<(), Failure> {
+/// Requires that a read shows a failed launch as terminated, with the code in its reason.
+fn require_reason(code: &str, read: &str, status: &InstanceStatus) -> Result<(), Failure> {
     let InstanceStatus { id, state, .. } = status;
     require(*state == Terminated, || {
         format!("the launch of {id} failed, but {read} returns it as {state}")

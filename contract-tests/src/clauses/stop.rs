@@ -54,16 +54,16 @@ pub(crate) async fn stop_01_reaches_stopped(cx: &Context) -> Outcome {
 pub(crate) async fn stop_02_stopping_again_changes_nothing(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
     cx.stop(&id).await?;
-    again(cx, &id, "stopping").await?;
+    stop_again(cx, &id, "stopping").await?;
     cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
     let before = cx.settled_info(&id).await?;
-    again(cx, &id, "stopped").await?;
+    stop_again(cx, &id, "stopped").await?;
     cx.require_unchanged("a second stop", &before).await?;
     Ok(Pass::Held)
 }
 
-/// Stops an instance that is on its way or there already.
-async fn again(cx: &Context, id: &InstanceId, state: &str) -> Result<(), Failure> {
+/// Stops an instance that is stopping or stopped already.
+async fn stop_again(cx: &Context, id: &InstanceId, state: &str) -> Result<(), Failure> {
     let result = cx.provisioner().stop_instance(id).await;
     result.map_err(|error| {
         Failure::violated(format!(
@@ -124,7 +124,7 @@ pub(crate) async fn stop_04_id_tags_and_disk_are_kept(cx: &Context) -> Outcome {
     })?;
     cx.require_count(1).await?;
     if let Some(oracle) = cx.harness().oracle() {
-        let size = truth(cx, &*oracle, &id).await?.disk_size_gb;
+        let size = read_truth(cx, &*oracle, &id).await?.disk_size_gb;
         require(size == Some(33), || {
             format!("{id} had a disk of 33 GB, and has {size:?} since it was stopped")
         })?;
@@ -142,14 +142,14 @@ pub(crate) async fn stop_04_id_tags_and_disk_are_kept(cx: &Context) -> Outcome {
 pub(crate) async fn stop_05_compute_is_released(cx: &Context) -> Outcome {
     let oracle = cx.oracle()?;
     let id = cx.launch_running().await?.id;
-    if !truth(cx, &*oracle, &id).await?.holds_machine {
+    if !read_truth(cx, &*oracle, &id).await?.holds_machine {
         return Err(Failure::KitError(format!(
-            "the oracle sees no machine under {id}, which runs"
+            "the oracle reports no machine for {id}, which runs"
         )));
     }
     cx.stop(&id).await?;
     cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
-    require(!truth(cx, &*oracle, &id).await?.holds_machine, || {
+    require(!read_truth(cx, &*oracle, &id).await?.holds_machine, || {
         format!("{id} is stopped and still holds its machine")
     })?;
     let Some(external_actor) = cx.harness().external_actor() else {
@@ -160,9 +160,9 @@ pub(crate) async fn stop_05_compute_is_released(cx: &Context) -> Outcome {
     external_actor.stop(&id).await;
     cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
     cx.stop(&id).await?;
-    let what = format!("{id}, which was off already, gives its machine back when it is stopped");
+    let what = format!("{id}, which was powered off, releases its machine when it is stopped");
     cx.eventually(&what, async || {
-        let truth = truth(cx, &*oracle, &id).await?;
+        let truth = read_truth(cx, &*oracle, &id).await?;
         Ok((!truth.holds_machine).then_some(()))
     })
     .await?;
@@ -180,14 +180,14 @@ pub(crate) async fn stop_06_terminated_instance_cannot_be_stopped(cx: &Context) 
     let id = cx.launch_running().await?.id;
     let since = Instant::now();
     cx.terminate(&id).await?;
-    let mut arm = Pass::Held;
+    let mut pass = Pass::Held;
     for state in ["terminating", "terminated"] {
         let result = cx.provisioner().stop_instance(&id).await;
         let call = format!("a stop of {id}, which is {state},");
-        arm = arm.weaker(cx.require_refused_after_terminate(&call, result, since)?);
+        pass = pass.weaker(cx.require_refused_after_terminate(&call, result, since)?);
         cx.wait_until_terminated(&id).await?;
     }
-    Ok(arm.weaker(cx.require_ending(&id, since).await?))
+    Ok(pass.weaker(cx.require_ending(&id, since).await?))
 }
 
 /// STOP-07: a backend must return not found for a stop of an id that no instance has.
@@ -203,8 +203,8 @@ pub(crate) async fn stop_07_unknown_id_is_not_found(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-/// Returns the truth about an instance.
-async fn truth(cx: &Context, oracle: &dyn Oracle, id: &InstanceId) -> Result<Truth, Failure> {
+/// Returns the truth about an instance. It is a violation if the cloud does not have it.
+async fn read_truth(cx: &Context, oracle: &dyn Oracle, id: &InstanceId) -> Result<Truth, Failure> {
     let all = oracle.instances(cx.scope()).await;
     let found = all.into_iter().find(|truth| truth.info.id == *id);
     found.ok_or_else(|| Failure::violated(format!("the cloud has no {id} any more")))

@@ -20,7 +20,7 @@ use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 /// Launches with ten unusual tags, one at a time, and with two keys that differ only in case. Each
 /// tag must be returned by launch and list and found by a filter, or be refused without effect.
 pub(crate) async fn tags_01_unusual_values_round_trip(cx: &Context) -> Outcome {
-    let odd = [
+    let unusual = [
         ("ManagedBy", "My Fleet"),
         ("kit-edges", "  two spaces around  "),
         ("kit spaced key", "x"),
@@ -32,16 +32,16 @@ pub(crate) async fn tags_01_unusual_values_round_trip(cx: &Context) -> Outcome {
         ("kit-number", "007"),
         ("kit-word", "null"),
     ];
-    for tag in odd {
-        exact_or_refused(cx, &[tag]).await?;
+    for tag in unusual {
+        require_exact_or_refused(cx, &[tag]).await?;
     }
     let twins = [("kit-case", "lower"), ("Kit-Case", "upper")];
     match cx.capabilities().tags.key_case {
         KeyCase::Distinct => {
-            exact_or_refused(cx, &twins).await?;
+            require_exact_or_refused(cx, &twins).await?;
         }
         KeyCase::Folded => {
-            let launched = exact_or_refused(cx, &twins).await?;
+            let launched = require_exact_or_refused(cx, &twins).await?;
             require(launched.is_none(), || {
                 format!("{twins:?} were accepted by a cloud that cannot distinguish them")
             })?;
@@ -50,14 +50,15 @@ pub(crate) async fn tags_01_unusual_values_round_trip(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-/// Launches with these tags: they are read back exactly and found by them, or refused as invalid.
-async fn exact_or_refused(
+/// Launches with `tags` and requires that they are returned exactly and that a filter by them finds the
+/// instance. Returns `None` if they are refused as invalid without effect.
+async fn require_exact_or_refused(
     cx: &Context,
     tags: &[(&str, &str)],
 ) -> Result<Option<InstanceId>, Failure> {
     let mut config = cx.config();
     for tag in tags {
-        add(&mut config.tags, *tag)?;
+        insert(&mut config.tags, *tag)?;
     }
     let info = match cx.provisioner().launch_instance(&config).await {
         Ok(info) => info,
@@ -66,15 +67,15 @@ async fn exact_or_refused(
         }
         Err(error) => {
             return Err(Failure::violated(format!(
-                "tags {tags:?} must be held or refused as invalid without effect, but: {error}"
+                "tags {tags:?} must be stored or refused as invalid without effect, but: {error}"
             )));
         }
     };
-    same_tags("the launch", &info, &config.tags)?;
+    require_same_tags("the launch", &info, &config.tags)?;
     cx.settle_reads().await;
     let mut filter = cx.filter();
     for tag in tags {
-        add(&mut filter.tags, *tag)?;
+        insert(&mut filter.tags, *tag)?;
     }
     let list = cx.list(&filter).await?;
     let Some(listed) = list.iter().find(|one| one.id == info.id) else {
@@ -83,7 +84,7 @@ async fn exact_or_refused(
             info.id
         )));
     };
-    same_tags("the list", listed, &config.tags)?;
+    require_same_tags("the list", listed, &config.tags)?;
     Ok(Some(info.id))
 }
 
@@ -102,14 +103,14 @@ pub(crate) async fn tags_02_are_part_of_the_launch(cx: &Context) -> Outcome {
     faults
         .inject(WireOp::Launch, 1, WireFault::ResponseLost)
         .await;
-    // A backend may send the launch again by itself; what counts is what is there afterwards.
+    // A backend may retry the launch by itself. Only the instance that exists afterwards counts.
     let result = cx.provisioner().launch_instance(&config).await;
     cx.clear_faults(&faults).await?;
     cx.note(format!("the launch whose response was lost: {result:?}"));
     for info in cx.require_count(1).await? {
         require(info.tags.contains_all(&config.tags), || {
             format!(
-                "the reply of its launch was lost, and {} has only the tags {:?}",
+                "the response of its launch was lost, and {} has only the tags {:?}",
                 info.id, info.tags
             )
         })?;
@@ -125,13 +126,13 @@ pub(crate) async fn tags_02_are_part_of_the_launch(cx: &Context) -> Outcome {
 /// 256 tags of 4,096 characters are tried.
 pub(crate) async fn tags_03_within_the_limits_are_accepted(cx: &Context) -> Outcome {
     let limits = &cx.capabilities().tags;
-    // With a token, because a backend's own tags are not to be paid from the declared number.
+    // With a token, because a backend's own tags must not count against the declared number.
     let mut config = cx.config_with_token();
     let value = "v".repeat(limits.max_value_chars.min(MOST_CHARS));
     let count = limits.max_tags.min(MOST_TAGS);
     for number in 0..count.saturating_sub(config.tags.len()) {
         let key = long_key(number, limits.max_key_chars.min(MOST_CHARS));
-        add(&mut config.tags, (&key, &value))?;
+        insert(&mut config.tags, (&key, &value))?;
     }
     let info = cx.launch_config(&config).await?;
     let listed = cx.wait_until_listed(&info.id).await?;
@@ -160,24 +161,24 @@ pub(crate) async fn tags_04_beyond_the_limits_are_refused(cx: &Context) -> Outco
         let mut config = cx.config();
         while config.tags.len() <= limits.max_tags {
             let key = format!("kit-{}", config.tags.len());
-            add(&mut config.tags, (&key, ""))?;
+            insert(&mut config.tags, (&key, ""))?;
         }
-        let error = refused(cx, "more tags than declared", &config).await?;
-        names_limit(&error, limits.max_tags)?;
+        let error = require_launch_refused(cx, "more tags than declared", &config).await?;
+        require_limit_named(&error, limits.max_tags)?;
     }
     if long(limits.max_key_chars) {
         let mut config = cx.config();
         let key = long_key(0, limits.max_key_chars + 1);
-        add(&mut config.tags, (&key, ""))?;
-        let error = refused(cx, "a longer key than declared", &config).await?;
-        names_limit(&error, limits.max_key_chars)?;
+        insert(&mut config.tags, (&key, ""))?;
+        let error = require_launch_refused(cx, "a longer key than declared", &config).await?;
+        require_limit_named(&error, limits.max_key_chars)?;
     }
     if long(limits.max_value_chars) {
         let mut config = cx.config();
         let value = "v".repeat(limits.max_value_chars + 1);
-        add(&mut config.tags, ("kit-long", &value))?;
-        let error = refused(cx, "a longer value than declared", &config).await?;
-        names_limit(&error, limits.max_value_chars)?;
+        insert(&mut config.tags, ("kit-long", &value))?;
+        let error = require_launch_refused(cx, "a longer value than declared", &config).await?;
+        require_limit_named(&error, limits.max_value_chars)?;
     }
     Ok(Pass::Held)
 }
@@ -198,9 +199,9 @@ pub(crate) async fn tags_05_reserved_prefixes_are_refused(cx: &Context) -> Outco
     for prefix in &cx.capabilities().tags.reserved_prefixes {
         for prefix in [prefix.clone(), prefix.to_uppercase()] {
             let mut config = cx.config();
-            add(&mut config.tags, (&format!("{prefix}kit"), "x"))?;
+            insert(&mut config.tags, (&format!("{prefix}kit"), "x"))?;
             let what = format!("a tag under the reserved prefix {prefix}");
-            refused(cx, &what, &config).await?;
+            require_launch_refused(cx, &what, &config).await?;
         }
     }
     Ok(Pass::Held)
@@ -215,17 +216,15 @@ pub(crate) async fn tags_05_reserved_prefixes_are_refused(cx: &Context) -> Outco
 pub(crate) async fn tags_06_own_tags_are_hidden(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let info = cx.launch_config(&config).await?;
-    same_tags("the launch", &info, &config.tags)?;
+    require_same_tags("the launch", &info, &config.tags)?;
     cx.settle_reads().await;
-    same_tags(
+    require_same_tags(
         "the list",
         &cx.wait_until_listed(&info.id).await?,
         &config.tags,
     )?;
     let Some(token) = &config.launch_token else {
-        return Err(Failure::KitError(
-            "a config without the token it was given".into(),
-        ));
+        return Err(Failure::KitError("the config has no token".into()));
     };
     let record = cx.provisioner().find_launch(token).await;
     let record = record.map_err(|error| Failure::call_failed("find_launch", &error))?;
@@ -236,7 +235,7 @@ pub(crate) async fn tags_06_own_tags_are_hidden(cx: &Context) -> Outcome {
         )));
     };
     for info in &found {
-        same_tags("find_launch", info, &config.tags)?;
+        require_same_tags("find_launch", info, &config.tags)?;
     }
     Ok(Pass::Held)
 }
@@ -253,22 +252,23 @@ pub(crate) async fn tags_07_survive_a_lifecycle(cx: &Context) -> Outcome {
     cx.wait_for_state(&id, Running).await?;
     cx.stop(&id).await?;
     cx.wait_for_state(&id, Stopped).await?;
-    still_tagged(cx, &id, "it was stopped", &config.tags).await?;
+    require_tags_kept(cx, &id, "it was stopped", &config.tags).await?;
     cx.start(&id).await?;
     cx.wait_for_state(&id, Running).await?;
-    still_tagged(cx, &id, "it was started again", &config.tags).await?;
+    require_tags_kept(cx, &id, "it was started again", &config.tags).await?;
     cx.terminate(&id).await?;
     cx.wait_until_terminated(&id).await?;
     cx.settle_reads().await;
-    // Whether a terminated one is still listed is another clause's business.
+    // Other clauses check whether a terminated instance is listed.
     let list = cx.list(&cx.filter().in_any_state()).await?;
     for info in list.iter().filter(|info| info.id == id) {
-        same_tags("the list after it was terminated", info, &config.tags)?;
+        require_same_tags("the list after it was terminated", info, &config.tags)?;
     }
     Ok(Pass::Held)
 }
 
-async fn still_tagged(
+/// Requires that the list entry of an instance has exactly `tags`.
+async fn require_tags_kept(
     cx: &Context,
     id: &InstanceId,
     when: &str,
@@ -276,17 +276,19 @@ async fn still_tagged(
 ) -> Result<(), Failure> {
     cx.settle_reads().await;
     let info = cx.wait_until_listed(id).await?;
-    same_tags(&format!("the list after {when}"), &info, tags)
+    require_same_tags(&format!("the list after {when}"), &info, tags)
 }
 
-fn same_tags(what: &str, info: &InstanceInfo, given: &Tags) -> Result<(), Failure> {
+/// Requires that a result has exactly the tags of the launch.
+fn require_same_tags(what: &str, info: &InstanceInfo, given: &Tags) -> Result<(), Failure> {
     require(info.tags == *given, || {
         let (id, shown) = (&info.id, &info.tags);
         format!("{id} was launched with the tags {given:?}, but {what} returns {shown:?}")
     })
 }
 
-async fn refused(
+/// Requires that a launch is refused as invalid, without effect.
+async fn require_launch_refused(
     cx: &Context,
     what: &str,
     config: &InstanceConfig,
@@ -298,27 +300,28 @@ async fn refused(
 }
 
 /// Requires that a refusal names the limit that was exceeded.
-fn names_limit(error: &ProvisionError, declared: usize) -> Result<(), Failure> {
+fn require_limit_named(error: &ProvisionError, declared: usize) -> Result<(), Failure> {
     let named = match error.invalid_value().map(|value| value.problem()) {
         Some(Problem::TooMany { limit, .. } | Problem::TooLong { limit, .. }) => Some(*limit),
         _ => None,
     };
     require(named == Some(declared), || {
-        format!("the refusal must name the limit {declared}, it names {named:?}: {error}")
+        format!("the refusal must name the limit {declared}, but names {named:?}: {error}")
     })
 }
 
-fn add(tags: &mut Tags, (key, value): (&str, &str)) -> Result<(), Failure> {
+fn insert(tags: &mut Tags, (key, value): (&str, &str)) -> Result<(), Failure> {
     let set = tags.insert(key, value);
     set.map(drop)
         .map_err(|error| Failure::KitError(error.to_string()))
 }
 
-/// The most that is tried where a backend declares still more.
+/// The most tags that are tried if a backend declares more.
 const MOST_TAGS: usize = 256;
+/// The longest key or value that is tried if a backend declares more characters.
 const MOST_CHARS: usize = 4096;
 
-/// A key of exactly `length` characters, another one for each number.
+/// Returns a key of exactly `length` characters, another one for each number.
 fn long_key(number: usize, length: usize) -> String {
     format!("{:k<length$}", format!("kit-{number}-"))
 }

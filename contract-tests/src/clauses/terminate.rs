@@ -56,12 +56,12 @@ pub(crate) async fn terminate_02_can_be_repeated(cx: &Context) -> Outcome {
     let since = Instant::now();
     cx.terminate(&id).await?;
     let other = cx.open_handle().await;
-    let mut arm = Pass::Held;
+    let mut pass = Pass::Held;
     for state in ["terminating", "terminated"] {
         for handle in [cx.provisioner(), &*other] {
             let result = handle.terminate_instance(&id).await;
             if cx.is_forgotten(result.as_ref().err(), since) {
-                arm = Pass::Weaker;
+                pass = Pass::Weaker;
                 continue;
             }
             result.map_err(|error| {
@@ -72,7 +72,7 @@ pub(crate) async fn terminate_02_can_be_repeated(cx: &Context) -> Outcome {
         }
         cx.wait_until_terminated(&id).await?;
     }
-    Ok(arm.weaker(cx.require_ending(&id, since).await?))
+    Ok(pass.weaker(cx.require_ending(&id, since).await?))
 }
 
 /// TERMINATE-03: a backend must return not found for a terminate of an id that no instance ever
@@ -143,20 +143,20 @@ pub(crate) async fn terminate_04_affects_only_its_target(cx: &Context) -> Outcom
 /// Terminates an instance in each of the four states and waits until it is terminated.
 pub(crate) async fn terminate_05_works_from_every_state(cx: &Context) -> Outcome {
     let pending = cx.launch().await?.id;
-    end(cx, &pending, "pending").await?;
+    terminate_and_wait(cx, &pending, "pending").await?;
     let running = cx.launch_running().await?.id;
-    end(cx, &running, "running").await?;
+    terminate_and_wait(cx, &running, "running").await?;
     let stopping = cx.launch_running().await?.id;
     cx.stop(&stopping).await?;
-    end(cx, &stopping, "stopping").await?;
+    terminate_and_wait(cx, &stopping, "stopping").await?;
     let stopped = cx.launch_stopped().await?.id;
-    end(cx, &stopped, "stopped").await?;
+    terminate_and_wait(cx, &stopped, "stopped").await?;
     cx.require_count(0).await?;
     Ok(Pass::Held)
 }
 
-/// Terminates an instance to the end.
-async fn end(cx: &Context, id: &InstanceId, state: &str) -> Result<(), Failure> {
+/// Terminates an instance and waits until it is terminated.
+async fn terminate_and_wait(cx: &Context, id: &InstanceId, state: &str) -> Result<(), Failure> {
     let result = cx.provisioner().terminate_instance(id).await;
     result.map_err(|error| {
         Failure::violated(format!(
@@ -190,18 +190,18 @@ impl Rival {
 /// Terminates an instance while a stop or a start is in progress, and concurrently with one, in
 /// both orders. The terminate must succeed; the other call may fail as wrong state or conflict.
 pub(crate) async fn terminate_06_wins_over_stop_and_start(cx: &Context) -> Outcome {
-    let mut arm = Pass::Held;
+    let mut pass = Pass::Held;
     for rival in [Rival::Stop, Rival::Start] {
-        // One after the other, while the rival's transition is under way.
-        let id = rivals_prey(cx, rival).await?;
+        // While the transition of the other call is in progress.
+        let id = launch_for(cx, rival).await?;
         let result = rival.call(cx.provisioner(), &id).await;
         result.map_err(|error| Failure::call_failed(&format!("the {rival:?} of {id}"), &error))?;
         let since = Instant::now();
         let terminated = cx.provisioner().terminate_instance(&id).await;
-        arm = arm.weaker(won(cx, &id, rival, terminated, since).await?);
+        pass = pass.weaker(require_terminate_won(cx, &id, rival, terminated, since).await?);
         // At the same time, and in both orders: the order of arrival is not defined.
         for terminate_first in [true, false] {
-            let id = rivals_prey(cx, rival).await?;
+            let id = launch_for(cx, rival).await?;
             let since = Instant::now();
             let rivalry = rival.call(cx.provisioner(), &id);
             let terminate = cx.provisioner().terminate_instance(&id);
@@ -211,15 +211,15 @@ pub(crate) async fn terminate_06_wins_over_stop_and_start(cx: &Context) -> Outco
                 let (result, terminated) = join(rivalry, terminate).await;
                 (terminated, result)
             };
-            lost(cx, &id, rival, result, since)?;
-            arm = arm.weaker(won(cx, &id, rival, terminated, since).await?);
+            require_lost_to_terminate(cx, &id, rival, result, since)?;
+            pass = pass.weaker(require_terminate_won(cx, &id, rival, terminated, since).await?);
         }
     }
-    Ok(arm)
+    Ok(pass)
 }
 
-/// An instance that the rival can do something to.
-async fn rivals_prey(cx: &Context, rival: Rival) -> Result<InstanceId, Failure> {
+/// Launches an instance in the state that the rival needs.
+async fn launch_for(cx: &Context, rival: Rival) -> Result<InstanceId, Failure> {
     let info = match rival {
         Rival::Stop => cx.launch_running().await?,
         Rival::Start => cx.launch_stopped().await?,
@@ -228,7 +228,7 @@ async fn rivals_prey(cx: &Context, rival: Rival) -> Result<InstanceId, Failure> 
 }
 
 /// Requires that a terminate was accepted, and that the instance ends and stays ended.
-async fn won(
+async fn require_terminate_won(
     cx: &Context,
     id: &InstanceId,
     rival: Rival,
@@ -237,7 +237,7 @@ async fn won(
 ) -> Result<Pass, Failure> {
     result.map_err(|error| {
         Failure::violated(format!(
-            "a terminate of {id} must win against a {rival:?} under way, but: {error}"
+            "a terminate of {id} must succeed although a {rival:?} is in progress, but: {error}"
         ))
     })?;
     cx.wait_until_terminated(id).await?;
@@ -245,7 +245,7 @@ async fn won(
 }
 
 /// Requires that the call concurrent with a terminate succeeded, or failed because of the terminate.
-fn lost(
+fn require_lost_to_terminate(
     cx: &Context,
     id: &InstanceId,
     rival: Rival,
@@ -256,7 +256,7 @@ fn lost(
     let reported = matches!(error.kind(), ErrorKind::WrongState | ErrorKind::Conflict);
     require(reported || cx.is_forgotten(Some(&error), since), || {
         format!(
-            "a {rival:?} of {id} beside a terminate must succeed or be in its way, but: {error}"
+            "a {rival:?} of {id}, concurrent with a terminate, must succeed or be refused because of it, but: {error}"
         )
     })
 }
@@ -279,21 +279,23 @@ pub(crate) async fn terminate_07_failures_are_reported(cx: &Context) -> Outcome 
         cx.clear_faults(&faults).await?;
         match result {
             Ok(()) => {
-                let text = format!("a terminate of {id} met {fault:?} and claimed success");
+                let text = format!("a terminate of {id} with {fault:?} returned success");
                 return Err(Failure::violated(text));
             }
             Err(error) => {
-                let honest = error.kind() != ErrorKind::NotFound && error.effect() != Effect::Done;
-                require(honest, || {
-                    format!("a terminate of {id} met {fault:?}, had no effect, and says: {error}")
+                let fits = error.kind() != ErrorKind::NotFound && error.effect() != Effect::Done;
+                require(fits, || {
+                    format!(
+                        "a terminate of {id} with {fault:?} had no effect, but the error is: {error}"
+                    )
                 })?;
             }
         }
         let state = cx.settled_info(&id).await?.state;
         require(state == CloudInstanceState::Running, || {
-            format!("no terminate of {id} arrived, and it is {state}")
+            format!("no terminate of {id} was carried out, but it is {state}")
         })?;
-        end(cx, &id, "running").await?;
+        terminate_and_wait(cx, &id, "running").await?;
     }
     Ok(Pass::Held)
 }

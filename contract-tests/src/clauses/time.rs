@@ -25,7 +25,7 @@ pub(crate) async fn time_01_waiting_ends_at_its_deadline(cx: &Context) -> Outcom
     let id = cx.launch_running().await?.id;
     let deadline = cx.capabilities().poll_interval.saturating_mul(3);
     let deadline = deadline.max(Duration::from_millis(200));
-    ends_in_time(cx, &id, deadline).await?;
+    require_deadline_kept(cx, &id, deadline).await?;
     let hang = WireFault::Hang;
     if let Some(faults) = cx
         .harness()
@@ -33,7 +33,7 @@ pub(crate) async fn time_01_waiting_ends_at_its_deadline(cx: &Context) -> Outcom
         .filter(|faults| faults.supports(&hang))
     {
         faults.inject_always(WireOp::Describe, hang).await;
-        ends_in_time(cx, &id, deadline).await?;
+        require_deadline_kept(cx, &id, deadline).await?;
         faults.clear().await;
     }
     Ok(Pass::Held)
@@ -51,11 +51,11 @@ pub(crate) async fn time_02_waiting_ends_when_goal_is_unreachable(cx: &Context) 
     let lost = wait(cx, &running, CloudInstanceState::Stopped, deadline);
     let (waited, terminated) = futures_util::future::join(lost, cx.terminate(&running)).await;
     terminated?;
-    gave_up(&running, CloudInstanceState::Stopped, waited)?;
+    require_given_up(&running, CloudInstanceState::Stopped, waited)?;
     let gone = cx.launch_terminated().await?.id;
     cx.settle_reads().await;
     let waited = wait(cx, &gone, CloudInstanceState::Running, deadline).await;
-    gave_up(&gone, CloudInstanceState::Running, waited)?;
+    require_given_up(&gone, CloudInstanceState::Running, waited)?;
     Ok(Pass::Held)
 }
 
@@ -75,32 +75,32 @@ pub(crate) async fn time_03_waiting_makes_few_calls(cx: &Context) -> Outcome {
     for id in &ids {
         cx.wait_for_state(id, CloudInstanceState::Running).await?;
     }
-    let tick = cx
+    let interval = cx
         .capabilities()
         .poll_interval
         .max(Duration::from_millis(1));
-    let ticks: u32 = if cx.can_advance_time(tick.saturating_mul(20)) {
+    let intervals: u32 = if cx.can_advance_time(interval.saturating_mul(20)) {
         20
     } else {
         4
     };
-    // Asks for more than the tick allows; the tick must win.
-    let policy = WaitPolicy::within(tick.saturating_mul(ticks))
+    // The policy requests shorter delays than the declared interval, which must win.
+    let policy = WaitPolicy::within(interval.saturating_mul(intervals))
         .delays(Duration::from_micros(1), Duration::from_micros(1));
     let before = oracle.calls().await;
-    let began = Instant::now();
+    let start = Instant::now();
     let goal = CloudInstanceState::Stopped;
     let waiter = cx.harness().state_waiter();
     let waited = waiter.for_state(cx.provisioner(), &ids, goal, &policy);
-    // How it ends is another clause's question.
+    // Other clauses check how it ends.
     let _ = waited.await;
-    let polls = began.elapsed().as_nanos() / tick.as_nanos() + 2;
+    let polls = start.elapsed().as_nanos() / interval.as_nanos() + 2;
     let for_each_poll = ids.len().div_ceil(cx.capabilities().batch_size.get()) as u128;
     let (made, most) = (oracle.calls().await - before, polls * for_each_poll);
     require(u128::from(made) <= most, || {
         format!(
-            "a wait of {:?} for {} instances made {made} calls, but a poll interval of {tick:?} allows {most}",
-            began.elapsed(),
+            "a wait of {:?} for {} instances made {made} calls, but a poll interval of {interval:?} allows {most}",
+            start.elapsed(),
             ids.len(),
         )
     })?;
@@ -117,7 +117,7 @@ pub(crate) async fn time_03_waiting_makes_few_calls(cx: &Context) -> Outcome {
 pub(crate) async fn time_04_capabilities_never_change(cx: &Context) -> Outcome {
     let declared = cx.capabilities().clone();
     require(!declared.poll_interval.is_zero(), || {
-        "the declared poll tick is zero, which asks for busy waiting".to_owned()
+        "the declared poll interval is zero: callers would poll without a pause".to_owned()
     })?;
     require(!declared.provider.is_empty(), || {
         "the declared provider has no name".to_owned()
@@ -125,7 +125,9 @@ pub(crate) async fn time_04_capabilities_never_change(cx: &Context) -> Outcome {
     let same = |after: &str| {
         require(*cx.capabilities() == declared, || {
             let now = cx.capabilities();
-            format!("after {after} the handle declares {now:?}, where it declared {declared:?}")
+            format!(
+                "after {after} the handle declares {now:?}, but it declared {declared:?} before"
+            )
         })
     };
     let info = cx.launch_running().await?;
@@ -153,12 +155,12 @@ pub(crate) async fn time_04_capabilities_never_change(cx: &Context) -> Outcome {
 /// Launches two instances, polls only the second one until it runs, and requires that the first
 /// runs too. In virtual time, also launches one and describes it only after the whole budget.
 pub(crate) async fn time_05_transitions_follow_the_clock(cx: &Context) -> Outcome {
-    nobody_needs_to_look(cx).await?;
+    require_progress_unobserved(cx).await?;
     if cx.harness().time() == Time::Real {
         return Ok(Pass::Held);
     }
     let info = cx.launch().await?;
-    // However few look at it, it is there when its time has come.
+    // It must run after this time although nobody has read it.
     cx.advance_time(cx.harness().budget()).await;
     let status = cx.describe(&info.id).await?;
     require(status.state == CloudInstanceState::Running, || {
@@ -168,8 +170,9 @@ pub(crate) async fn time_05_transitions_follow_the_clock(cx: &Context) -> Outcom
     Ok(Pass::Held)
 }
 
-/// For real time, too: an instance that is not observed gets as far as one that was launched after it.
-async fn nobody_needs_to_look(cx: &Context) -> Result<(), Failure> {
+/// Requires that an instance that is not observed gets as far as one that was launched after it. This
+/// works in real time, too.
+async fn require_progress_unobserved(cx: &Context) -> Result<(), Failure> {
     let [unwatched, watched] = [cx.launch().await?.id, cx.launch().await?.id];
     cx.wait_for_state(&watched, CloudInstanceState::Running)
         .await?;
@@ -177,29 +180,34 @@ async fn nobody_needs_to_look(cx: &Context) -> Result<(), Failure> {
     let state = cx.describe(&unwatched).await?.state;
     require(state == CloudInstanceState::Running, || {
         format!(
-            "{watched} is watched and running, {unwatched} was launched before it and is {state}"
+            "{watched} was polled and is running, but {unwatched}, launched before it, is {state}"
         )
     })
 }
 
+/// Waits with the harness's waiter, as a program would.
 async fn wait(
     cx: &Context,
     id: &InstanceId,
     goal: CloudInstanceState,
     deadline: Duration,
 ) -> Result<Vec<InstanceStatus>, WaitError> {
-    let tick = cx.capabilities().poll_interval;
-    let policy = WaitPolicy::within(deadline).delays(tick, tick.saturating_mul(2));
+    let interval = cx.capabilities().poll_interval;
+    let policy = WaitPolicy::within(deadline).delays(interval, interval.saturating_mul(2));
     let ids = std::slice::from_ref(id);
     let waiter = cx.harness().state_waiter();
     waiter.for_state(cx.provisioner(), ids, goal, &policy).await
 }
 
 /// Requires that a wait for an unreachable state fails at its deadline, neither earlier nor later.
-async fn ends_in_time(cx: &Context, id: &InstanceId, deadline: Duration) -> Result<(), Failure> {
-    let began = Instant::now();
+async fn require_deadline_kept(
+    cx: &Context,
+    id: &InstanceId,
+    deadline: Duration,
+) -> Result<(), Failure> {
+    let start = Instant::now();
     let waited = wait(cx, id, CloudInstanceState::Stopped, deadline).await;
-    let took = began.elapsed();
+    let took = start.elapsed();
     let error = match waited {
         Ok(statuses) => {
             let observed: Vec<_> = statuses.iter().map(|status| status.state).collect();
@@ -222,14 +230,14 @@ async fn ends_in_time(cx: &Context, id: &InstanceId, deadline: Duration) -> Resu
 }
 
 /// Requires that a wait ended because its goal became unreachable, not because of its deadline.
-fn gave_up(
+fn require_given_up(
     id: &InstanceId,
     goal: CloudInstanceState,
     waited: Result<Vec<InstanceStatus>, WaitError>,
 ) -> Result<(), Failure> {
     let error = match waited {
         Ok(_) => {
-            let text = format!("{id} is terminated, and a wait until it is {goal} succeeded");
+            let text = format!("{id} is terminated, but a wait until it is {goal} succeeded");
             return Err(Failure::violated(text));
         }
         Err(error) => error,
@@ -237,6 +245,8 @@ fn gave_up(
     let lost = matches!(&error.cause, WaitCause::Unreachable(status) if status.state.is_ending())
         || matches!(&error.cause, WaitCause::Failed(failed) if failed.kind() == ErrorKind::NotFound);
     require(lost, || {
-        format!("{id} is terminated and cannot be {goal} any more, but the wait ended so: {error}")
+        format!(
+            "{id} is terminated and cannot be {goal} any more, but the wait ended with: {error}"
+        )
     })
 }

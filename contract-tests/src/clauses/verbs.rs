@@ -16,8 +16,8 @@ use tokio::time::Instant;
 
 use crate::{Context, Failure, Outcome, Pass, SCOPE_TAG, require};
 
-/// Launches one and waits until all reads show that it runs.
-async fn running(cx: &Context) -> Result<InstanceInfo, Failure> {
+/// Launches an instance and waits until all reads show that it runs.
+async fn launch_settled(cx: &Context) -> Result<InstanceInfo, Failure> {
     let info = cx.launch().await?;
     cx.wait_until_settled(&info.id, CloudInstanceState::Running)
         .await?;
@@ -33,34 +33,34 @@ async fn running(cx: &Context) -> Result<InstanceInfo, Failure> {
 /// requests changes of which one part exceeds a limit: they must be refused and change nothing.
 pub(crate) async fn verbs_01_update_tags(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::UpdateTags) {
-        return is_not_offered(cx, OptionalVerb::UpdateTags).await;
+        return require_unsupported(cx, OptionalVerb::UpdateTags).await;
     }
     let mut config = cx.config();
     for key in ["changed", "kept", "removed"] {
-        config.tags.insert(key, "old").map_err(unfit)?;
+        config.tags.insert(key, "old").map_err(kit_error)?;
     }
     let id = cx.launch_config(&config).await?.id;
     cx.wait_until_settled(&id, CloudInstanceState::Running)
         .await?;
-    let change = TagChange::new().set("added", "new").map_err(unfit)?;
-    let change = change.set("changed", "new").map_err(unfit)?;
-    let change = change.remove("removed").map_err(unfit)?;
-    let change = change.remove("never-there").map_err(unfit)?;
+    let change = TagChange::new().set("added", "new").map_err(kit_error)?;
+    let change = change.set("changed", "new").map_err(kit_error)?;
+    let change = change.remove("removed").map_err(kit_error)?;
+    let change = change.remove("never-there").map_err(kit_error)?;
     let mut expected = cx.settled_info(&id).await?;
-    expected.tags = change.apply(&config.tags).map_err(unfit)?;
+    expected.tags = change.apply(&config.tags).map_err(kit_error)?;
     for _ in 0..2 {
         let result = cx.provisioner().update_tags(&id, &change).await;
         result.map_err(|error| Failure::call_failed(&format!("update_tags of {id}"), &error))?;
         cx.require_unchanged("a change of tags", &expected).await?;
     }
     for (value, found) in [("new", true), ("old", false)] {
-        let filter = cx.filter().with_tag("changed", value).map_err(unfit)?;
+        let filter = cx.filter().with_tag("changed", value).map_err(kit_error)?;
         let listed = cx.list(&filter).await?.iter().any(|info| info.id == id);
         require(listed == found, || {
-            format!("listed by changed={value}: {listed}; {id} has changed=new")
+            format!("{id} has changed=new; a list by changed={value} has it: {listed}")
         })?;
     }
-    for (what, change) in changes_beyond(&cx.capabilities().tags)? {
+    for (what, change) in changes_beyond_limits(&cx.capabilities().tags)? {
         let result = cx.provisioner().update_tags(&id, &change).await;
         let call = format!("a change of {id} to {what}");
         cx.require_refused(&call, result, ErrorKind::Invalid)?;
@@ -70,12 +70,13 @@ pub(crate) async fn verbs_01_update_tags(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-/// The most that is tried where a backend declares still more.
+/// The most tags that are tried if a backend declares more.
 const MOST_TAGS: usize = 1_000;
+/// The longest value that is tried if a backend declares more characters.
 const MOST_CHARS: usize = 100_000;
 
-/// Changes of which a part is good and another part is beyond a limit.
-fn changes_beyond(limits: &TagLimits) -> Result<Vec<(&'static str, TagChange)>, Failure> {
+/// Returns changes of which one part is valid and another part exceeds a limit.
+fn changes_beyond_limits(limits: &TagLimits) -> Result<Vec<(&'static str, TagChange)>, Failure> {
     let good = || {
         let change = TagChange::new().set("added", "newer")?.remove("kept")?;
         Ok::<_, InvalidValue>(change)
@@ -84,16 +85,16 @@ fn changes_beyond(limits: &TagLimits) -> Result<Vec<(&'static str, TagChange)>, 
     if limits.max_value_chars <= MOST_CHARS {
         let long = "x".repeat(limits.max_value_chars + 1);
         let change = good().and_then(|change| change.set("long", long));
-        changes.push(("a value that is too long", change.map_err(unfit)?));
+        changes.push(("a value that is too long", change.map_err(kit_error)?));
     }
     if limits.max_tags <= MOST_TAGS {
         let more = |change: TagChange, at| change.set(format!("more-{at}"), "x");
         let change = good().and_then(|change| (0..limits.max_tags).try_fold(change, more));
-        changes.push(("too many tags", change.map_err(unfit)?));
+        changes.push(("too many tags", change.map_err(kit_error)?));
     }
     if let Some(prefix) = limits.reserved_prefixes.first() {
         let change = good().and_then(|change| change.set(format!("{prefix}x"), "x"));
-        changes.push(("a reserved key", change.map_err(unfit)?));
+        changes.push(("a reserved key", change.map_err(kit_error)?));
     }
     Ok(changes)
 }
@@ -107,16 +108,16 @@ fn changes_beyond(limits: &TagLimits) -> Result<Vec<(&'static str, TagChange)>, 
 /// other field must be the same. A stopped instance must not be rebooted.
 pub(crate) async fn verbs_02_reboot(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::RebootInstance) {
-        return is_not_offered(cx, OptionalVerb::RebootInstance).await;
+        return require_unsupported(cx, OptionalVerb::RebootInstance).await;
     }
-    let id = running(cx).await?.id;
+    let id = launch_settled(cx).await?.id;
     let mut expected = cx.settled_info(&id).await?;
     for how in [Reboot::Soft, Reboot::Hard] {
         let boots = boots(cx, &id).await;
         let result = cx.provisioner().reboot_instance(&id, how).await;
         result
             .map_err(|error| Failure::call_failed(&format!("a {how:?} reboot of {id}"), &error))?;
-        booted_again(cx, &id, boots, &format!("a {how:?} reboot")).await?;
+        wait_until_rebooted(cx, &id, boots, &format!("a {how:?} reboot")).await?;
         expected.state = cx.settled_info(&id).await?.state;
         cx.require_unchanged(&format!("a {how:?} reboot"), &expected)
             .await?;
@@ -132,7 +133,7 @@ pub(crate) async fn verbs_02_reboot(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-/// How often an instance has booted, if somebody counts.
+/// Returns how often an instance has booted, if there is an oracle that counts boots.
 async fn boots(cx: &Context, id: &InstanceId) -> Option<u32> {
     let all = cx.harness().oracle()?.instances(cx.scope()).await;
     let truth = all.into_iter().find(|truth| truth.info.id == *id)?;
@@ -140,7 +141,7 @@ async fn boots(cx: &Context, id: &InstanceId) -> Option<u32> {
 }
 
 /// Waits until an instance has booted once more than `before`, and runs.
-async fn booted_again(
+async fn wait_until_rebooted(
     cx: &Context,
     id: &InstanceId,
     before: Option<u32>,
@@ -167,11 +168,11 @@ async fn booted_again(
 /// requires the new type also after a start.
 pub(crate) async fn verbs_03_resize(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ResizeInstance) {
-        return is_not_offered(cx, OptionalVerb::ResizeInstance).await;
+        return require_unsupported(cx, OptionalVerb::ResizeInstance).await;
     }
     let none = || Failure::NotRun("the harness names no second type".to_owned());
     let to = cx.harness().other_type().ok_or_else(none)?;
-    let id = running(cx).await?.id;
+    let id = launch_settled(cx).await?.id;
     let running = cx.settled_info(&id).await?;
     let result = cx.provisioner().resize_instance(&id, &to).await;
     let call = format!("a resize of {id}, which runs,");
@@ -206,16 +207,16 @@ pub(crate) async fn verbs_03_resize(cx: &Context) -> Outcome {
 /// field. An unknown image must be refused.
 pub(crate) async fn verbs_04_reimage(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ReimageInstance) {
-        return is_not_offered(cx, OptionalVerb::ReimageInstance).await;
+        return require_unsupported(cx, OptionalVerb::ReimageInstance).await;
     }
     let first = cx.config().image;
     let other = cx.harness().other_image().unwrap_or_else(|| first.clone());
-    let id = running(cx).await?.id;
+    let id = launch_settled(cx).await?.id;
     let mut expected = cx.settled_info(&id).await?;
     let boots = boots(cx, &id).await;
     let result = cx.provisioner().reimage_instance(&id, &other).await;
     result.map_err(|error| Failure::call_failed(&format!("a reimage of {id}"), &error))?;
-    booted_again(cx, &id, boots, "a reimage").await?;
+    wait_until_rebooted(cx, &id, boots, "a reimage").await?;
     expected.image = Some(other.clone());
     cx.require_unchanged(&format!("a reimage to {other}"), &expected)
         .await?;
@@ -249,9 +250,9 @@ pub(crate) async fn verbs_04_reimage(cx: &Context) -> Outcome {
 /// Waits until the console of a running instance has output, and searches the debug output for it.
 pub(crate) async fn verbs_05_console_output(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ConsoleOutput) {
-        return is_not_offered(cx, OptionalVerb::ConsoleOutput).await;
+        return require_unsupported(cx, OptionalVerb::ConsoleOutput).await;
     }
-    let id = running(cx).await?.id;
+    let id = launch_settled(cx).await?.id;
     let what = format!("the console of {id}, which runs, returns output");
     let output = cx.eventually(&what, async || {
         let output = cx.provisioner().console_output(&id).await;
@@ -259,9 +260,9 @@ pub(crate) async fn verbs_05_console_output(cx: &Context) -> Outcome {
         Ok((!output.text.is_empty()).then_some(output))
     });
     let output = output.await?;
-    // A few characters may stand in any text by chance.
-    let tells = output.text.len() >= 16 && format!("{output:?}").contains(&output.text);
-    require(!tells, || {
+    // A short output may be part of any text by chance.
+    let shown = output.text.len() >= 16 && format!("{output:?}").contains(&output.text);
+    require(!shown, || {
         format!("the debug output of {id}'s console contains its output")
     })?;
     Ok(Pass::Held)
@@ -276,11 +277,11 @@ pub(crate) async fn verbs_05_console_output(cx: &Context) -> Outcome {
 /// does not show. A session of a stopped instance must be refused.
 pub(crate) async fn verbs_06_console_session(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ConsoleSession) {
-        return is_not_offered(cx, OptionalVerb::ConsoleSession).await;
+        return require_unsupported(cx, OptionalVerb::ConsoleSession).await;
     }
     let mut opened = Vec::new();
     for _ in 0..2 {
-        let info = running(cx).await?;
+        let info = launch_settled(cx).await?;
         let id = info.id;
         let session = cx.provisioner().console_session(&id).await;
         let session = session.map_err(|error| Failure::call_failed("console_session", &error))?;
@@ -298,7 +299,7 @@ pub(crate) async fn verbs_06_console_session(cx: &Context) -> Outcome {
         opened.push((id, session.url));
     }
     let [(one, here), (other, there)] = opened.as_slice() else {
-        return Err(Failure::KitError("two sessions make two".to_owned()));
+        return Err(Failure::KitError("there must be two sessions".to_owned()));
     };
     require(here != there, || {
         format!("{one} and {other} have the same console")
@@ -321,22 +322,25 @@ pub(crate) async fn verbs_06_console_session(cx: &Context) -> Outcome {
 /// first name, which must conflict. Then launches from the image.
 pub(crate) async fn verbs_07_snapshot_image(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::SnapshotImage) {
-        return is_not_offered(cx, OptionalVerb::SnapshotImage).await;
+        return require_unsupported(cx, OptionalVerb::SnapshotImage).await;
     }
-    let (one, other) = (running(cx).await?.id, running(cx).await?.id);
+    let (one, other) = (launch_settled(cx).await?.id, launch_settled(cx).await?.id);
     let request = snapshot_of(cx, "one")?;
     let make = async |request: &SnapshotRequest| {
-        let made = cx.provisioner().snapshot_image(&one, request).await;
-        made.map_err(|error| Failure::call_failed(&format!("snapshot_image of {one}"), &error))
+        let created = cx.provisioner().snapshot_image(&one, request).await;
+        created.map_err(|error| Failure::call_failed(&format!("snapshot_image of {one}"), &error))
     };
     let image = make(&request).await?;
     let again = make(&request).await?;
     require(again == image, || {
-        format!("{} of {one} is {image}, and then {again}", request.name)
+        format!(
+            "{} of {one} is {image}, but the second call returned {again}",
+            request.name
+        )
     })?;
     let second = make(&snapshot_of(cx, "two")?).await?;
     require(second != image, || {
-        format!("two names of images of {one} are one image, {image}")
+        format!("two image names of {one} returned the same image, {image}")
     })?;
     let result = cx.provisioner().snapshot_image(&other, &request).await;
     let call = format!("an image of {other} under the name of one of {one}");
@@ -347,7 +351,7 @@ pub(crate) async fn verbs_07_snapshot_image(cx: &Context) -> Outcome {
     let launched = cx.eventually(&what, async || {
         match cx.provisioner().launch_instance(&config).await {
             Ok(info) => Ok(Some(info)),
-            // An image takes its time to become one.
+            // An image may take some time until it can be launched.
             Err(error) if error.effect() == fleetwright::Effect::None => Ok(None),
             Err(error) => Err(Failure::call_failed("launch_instance", &error)),
         }
@@ -367,10 +371,10 @@ pub(crate) async fn verbs_07_snapshot_image(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-/// An image's name that no other clause gives.
+/// Returns a request with an image name that no other clause uses.
 fn snapshot_of(cx: &Context, which: &str) -> Result<SnapshotRequest, Failure> {
     let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
-    SnapshotRequest::new(format!("kit-{scope}-{which}")).map_err(unfit)
+    SnapshotRequest::new(format!("kit-{scope}-{which}")).map_err(kit_error)
 }
 
 /// VERBS-08: a backend must return not found for an optional verb on an id that no instance has.
@@ -390,7 +394,7 @@ pub(crate) async fn verbs_08_unknown_ids_are_not_found(cx: &Context) -> Outcome 
             kind_if_declared(cx, verb, ErrorKind::NotFound),
         )?;
     }
-    Ok(arm_of_declared(cx))
+    Ok(pass_if_any_verb(cx))
 }
 
 /// VERBS-09: a backend must refuse optional verbs on a terminated instance as wrong state, or as
@@ -401,25 +405,25 @@ pub(crate) async fn verbs_08_unknown_ids_are_not_found(cx: &Context) -> Outcome 
 /// Calls every optional verb with a terminated instance, and requires that it stays terminated.
 /// Verbs that are not declared must be unsupported.
 pub(crate) async fn verbs_09_terminated_instance_is_in_wrong_state(cx: &Context) -> Outcome {
-    let id = running(cx).await?.id;
+    let id = launch_settled(cx).await?.id;
     let since = Instant::now();
     cx.terminate(&id).await?;
     cx.wait_until_terminated(&id).await?;
-    let mut arm = arm_of_declared(cx);
+    let mut pass = pass_if_any_verb(cx);
     for verb in OptionalVerb::ALL {
         let result = call(cx, verb, &id).await?;
         let call = format!("{} of {id}, which is terminated,", Operation::from(verb));
         if cx.capabilities().supports(verb) {
-            arm = arm.weaker(cx.require_refused_after_terminate(&call, result, since)?);
+            pass = pass.weaker(cx.require_refused_after_terminate(&call, result, since)?);
         } else {
             cx.require_refused(&call, result, ErrorKind::Unsupported)?;
         }
     }
     cx.require_ending(&id, since).await?;
-    Ok(arm)
+    Ok(pass)
 }
 
-/// How a verb is refused: as `kind` where it is declared.
+/// Returns the kind of a refusal: `kind` if the verb is declared, otherwise unsupported.
 fn kind_if_declared(cx: &Context, verb: OptionalVerb, kind: ErrorKind) -> ErrorKind {
     if cx.capabilities().supports(verb) {
         kind
@@ -428,8 +432,8 @@ fn kind_if_declared(cx: &Context, verb: OptionalVerb, kind: ErrorKind) -> ErrorK
     }
 }
 
-/// All optional verbs, for the clauses that test each of them.
-fn arm_of_declared(cx: &Context) -> Pass {
+/// Returns how a clause about all verbs passes: as refused if the backend declares none of them.
+fn pass_if_any_verb(cx: &Context) -> Pass {
     if cx.capabilities().verbs.is_empty() {
         Pass::Refused
     } else {
@@ -438,8 +442,8 @@ fn arm_of_declared(cx: &Context) -> Pass {
 }
 
 /// Requires that a verb that is not declared is refused, and that nothing happens.
-async fn is_not_offered(cx: &Context, verb: OptionalVerb) -> Outcome {
-    let id = running(cx).await?.id;
+async fn require_unsupported(cx: &Context, verb: OptionalVerb) -> Outcome {
+    let id = launch_settled(cx).await?.id;
     let before = cx.settled_info(&id).await?;
     let result = call(cx, verb, &id).await?;
     let call = format!("{} of {id}, not declared,", Operation::from(verb));
@@ -449,7 +453,7 @@ async fn is_not_offered(cx: &Context, verb: OptionalVerb) -> Outcome {
     Ok(Pass::Refused)
 }
 
-/// Calls a verb with what would be fine for an instance in the right state.
+/// Calls a verb with arguments that are valid for an instance in the right state.
 async fn call(
     cx: &Context,
     verb: OptionalVerb,
@@ -459,7 +463,7 @@ async fn call(
     let config = cx.config();
     Ok(match verb {
         OptionalVerb::UpdateTags => {
-            let change = TagChange::new().set("added", "new").map_err(unfit)?;
+            let change = TagChange::new().set("added", "new").map_err(kit_error)?;
             handle.update_tags(id, &change).await
         }
         OptionalVerb::RebootInstance => handle.reboot_instance(id, Reboot::Hard).await,
@@ -482,11 +486,11 @@ async fn call(
     })
 }
 
-/// A value that the kit writes and the core refuses.
+/// Returns the failure of the kit if the core refuses a value that the kit uses.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "`map_err` passes the error by value"
 )]
-fn unfit(value: InvalidValue) -> Failure {
+fn kit_error(value: InvalidValue) -> Failure {
     Failure::KitError(value.to_string())
 }

@@ -1,5 +1,9 @@
 //! Waiting within the harness's budget: until something happens, until reads show it, or to see that
 //! it stays.
+//!
+//! Owns every pause of the kit. In virtual time a pause advances the paused clock and takes no time. In
+//! real time the kit polls no faster than the backend's declared poll interval, and slows down to ten
+//! times that while nothing changes.
 
 use std::{ops::AsyncFn, time::Duration};
 
@@ -11,7 +15,8 @@ use crate::{Failure, Time, require};
 
 /// Waiting and durations.
 impl Context {
-    /// Calls `check` until it returns `Some`, and returns that value. `what` describes the condition.
+    /// Calls `check` until it returns `Some`, and returns that value. `what` describes the condition in the
+    /// message: "not within 300s: i-1 is running".
     ///
     /// # Errors
     /// A violation if `check` does not return `Some` within the budget, and every error of `check`.
@@ -37,7 +42,7 @@ impl Context {
         }
     }
 
-    /// Calls `check` repeatedly during `window`.
+    /// Calls `check` repeatedly during `window`, at least once. Use it for something that must not happen.
     ///
     /// # Errors
     /// The first error of `check`.
@@ -56,7 +61,8 @@ impl Context {
         }
     }
 
-    /// Waits for the declared consistency window, so that reads show every change so far.
+    /// Waits for the declared consistency window and a millisecond, so that reads show every change so
+    /// far. It returns at once if no window is declared.
     pub async fn settle_reads(&self) {
         let window = self.capabilities().consistency_window;
         if !window.is_zero() {
@@ -146,7 +152,8 @@ impl Context {
         }
     }
 
-    /// Returns the pause between two attempts.
+    /// Returns the first pause between two attempts: 100 milliseconds in virtual time, in real time the
+    /// declared poll interval, but at least 5 milliseconds.
     fn pause(&self) -> Duration {
         match self.harness.time() {
             Time::Virtual => Duration::from_millis(100),

@@ -12,26 +12,29 @@ use std::{collections::HashSet, fmt};
 
 use fleetwright::InstanceId;
 
-/// A call with its result, and when it began and ended relative to all others.
+/// A call with its result. `start` and `end` are the times on the logical clock of the history at which
+/// the call was made and at which it returned.
 #[derive(Clone, Debug)]
 pub(super) struct Event {
     pub(super) requested: Request,
     pub(super) result: CallResult,
-    pub(super) began: u64,
-    pub(super) ended: u64,
+    pub(super) start: u64,
+    pub(super) end: u64,
 }
 
+/// What a call requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Request {
-    /// With this one of the token's configs.
+    /// With config 0 or 1 of the token.
     Launch(u8),
     Stop(InstanceId),
     Start(InstanceId),
     Terminate(InstanceId),
-    /// The instances that exist at the end.
-    Look,
+    /// The list of the token after all calls.
+    List,
 }
 
+/// What a call returned, as far as it says something about the token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CallResult {
     Instance(InstanceId),
@@ -40,29 +43,31 @@ pub(super) enum CallResult {
     TokenSpent,
     WrongState,
     NotFound,
-    /// Failed without effect, for a reason that has nothing to do with the others.
+    /// It failed without effect, for a reason that has nothing to do with the token.
     Refused,
-    /// Nobody knows what became of it.
-    Unheard,
-    /// Instances that are neither terminating nor terminated.
+    /// It failed, and its effect is unknown.
+    Unknown,
+    /// The listed instance that is neither terminating nor terminated, if there is one.
     Live(Option<InstanceId>),
 }
 
-/// What the backend declares that it forgets.
+/// What the backend may have forgotten during the case, according to its declaration and the time that
+/// has passed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) tokens_may_be_forgotten: bool,
     pub(super) records_may_be_forgotten: bool,
 }
 
-/// The state of a token in a cloud that does one thing at a time.
+/// The state of a token in a cloud that carries out one call at a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Token {
     bound: Option<Bound>,
-    /// Instances that it stood for earlier, all terminated.
+    /// The instances of earlier launches with the token. All of them are terminated.
     former: Vec<InstanceId>,
 }
 
+/// The instance that a token belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Bound {
     config: u8,
@@ -77,6 +82,8 @@ pub(super) fn is_linearizable(events: &[Event], rules: Rules) -> bool {
     search(events, rules, &all, &Token::default(), &mut dead_ends)
 }
 
+/// Searches an order of the events whose indices are `left`, from the state `token`. `dead_ends` has the
+/// pairs that were searched without success.
 fn search(
     events: &[Event],
     rules: Rules,
@@ -84,14 +91,14 @@ fn search(
     token: &Token,
     dead_ends: &mut HashSet<(Vec<usize>, Token)>,
 ) -> bool {
-    // Whatever ended first bounds what may come next.
-    let Some(first_end) = left.iter().map(|at| events[*at].ended).min() else {
+    // A call that was made after another one had returned cannot come before it.
+    let Some(first_end) = left.iter().map(|at| events[*at].end).min() else {
         return true;
     };
     if dead_ends.contains(&(left.to_vec(), token.clone())) {
         return false;
     }
-    for at in left.iter().filter(|at| events[**at].began < first_end) {
+    for at in left.iter().filter(|at| events[**at].start < first_end) {
         let rest: Vec<usize> = left.iter().copied().filter(|one| one != at).collect();
         if let Some(next) = token.after(&events[*at], rules) {
             if search(events, rules, &rest, &next, dead_ends) {
@@ -107,8 +114,8 @@ impl Token {
     /// Returns the state of the token after a call, if the call can have had this result.
     fn after(&self, event: &Event, rules: Rules) -> Option<Self> {
         match &event.requested {
-            Request::Launch(config) => self.launched(*config, &event.result, rules),
-            Request::Look => {
+            Request::Launch(config) => self.after_launch(*config, &event.result, rules),
+            Request::List => {
                 let live = self.bound.as_ref().filter(|bound| !bound.ending);
                 let live = live.map(|bound| bound.id.clone());
                 (event.result == CallResult::Live(live)).then(|| self.clone())
@@ -129,12 +136,15 @@ impl Token {
                 let forgotten = ending && rules.records_may_be_forgotten;
                 let expected = event.result == CallResult::Done
                     || (event.result == CallResult::NotFound && forgotten);
-                expected.then(|| self.with_ended(id))
+                expected.then(|| self.with_terminated(id))
             }
         }
     }
 
-    fn launched(&self, config: u8, result: &CallResult, rules: Rules) -> Option<Self> {
+    /// Returns the state after a launch, if a launch with `config` can have had this result: the bound
+    /// instance for the same config, a conflict for another one, spent if the instance is ending, and
+    /// a new instance if nothing is bound or the token may be forgotten.
+    fn after_launch(&self, config: u8, result: &CallResult, rules: Rules) -> Option<Self> {
         let may_launch = match &self.bound {
             None => true,
             Some(bound) => bound.ending && rules.tokens_may_be_forgotten,
@@ -165,7 +175,8 @@ impl Token {
         }
     }
 
-    /// Whether an instance of this token is terminated or going; nothing if it never was one.
+    /// Returns whether an instance of this token is terminating or terminated, or `None` if the token
+    /// never had this instance.
     fn is_ending(&self, id: &InstanceId) -> Option<bool> {
         match &self.bound {
             Some(bound) if bound.id == *id => Some(bound.ending),
@@ -173,7 +184,8 @@ impl Token {
         }
     }
 
-    fn with_ended(&self, id: &InstanceId) -> Self {
+    /// Returns the state after the instance was terminated. A former instance changes nothing.
+    fn with_terminated(&self, id: &InstanceId) -> Self {
         let mut next = self.clone();
         if let Some(bound) = next.bound.as_mut().filter(|bound| bound.id == *id) {
             bound.ending = true;
@@ -184,13 +196,13 @@ impl Token {
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}..{} ", self.began, self.ended)?;
+        write!(f, "{}..{} ", self.start, self.end)?;
         match &self.requested {
             Request::Launch(config) => write!(f, "launch with config {config}"),
             Request::Stop(id) => write!(f, "stop {id}"),
             Request::Start(id) => write!(f, "start {id}"),
             Request::Terminate(id) => write!(f, "terminate {id}"),
-            Request::Look => f.write_str("list"),
+            Request::List => f.write_str("list"),
         }?;
         match &self.result {
             CallResult::Instance(id) => write!(f, " -> {id}"),
@@ -205,7 +217,7 @@ impl fmt::Display for Event {
             | CallResult::WrongState
             | CallResult::NotFound
             | CallResult::Refused
-            | CallResult::Unheard) => write!(f, " -> {other:?}"),
+            | CallResult::Unknown) => write!(f, " -> {other:?}"),
         }
     }
 }
@@ -223,22 +235,22 @@ mod tests {
         InstanceId::new(name).unwrap()
     }
 
-    fn event(began: u64, ended: u64, requested: Request, result: CallResult) -> Event {
+    fn event(start: u64, end: u64, requested: Request, result: CallResult) -> Event {
         Event {
             requested,
             result,
-            began,
-            ended,
+            start,
+            end,
         }
     }
 
-    fn launch(began: u64, ended: u64, config: u8, name: &str) -> Event {
+    fn launch(start: u64, end: u64, config: u8, name: &str) -> Event {
         let result = CallResult::Instance(id(name));
-        event(began, ended, Request::Launch(config), result)
+        event(start, end, Request::Launch(config), result)
     }
 
     #[test]
-    fn a_replay_is_the_same_instance() {
+    fn replay_returns_the_same_instance() {
         let once = [launch(1, 4, 0, "a"), launch(2, 3, 0, "a")];
         assert!(is_linearizable(&once, STRICT));
         let twice = [launch(1, 4, 0, "a"), launch(2, 3, 0, "b")];
@@ -248,9 +260,9 @@ mod tests {
     }
 
     #[test]
-    fn time_is_respected() {
+    fn order_respects_time() {
         let spent = event(5, 6, Request::Launch(0), CallResult::TokenSpent);
-        let end = |began, ended| event(began, ended, Request::Terminate(id("a")), CallResult::Done);
+        let end = |start, end| event(start, end, Request::Terminate(id("a")), CallResult::Done);
         let launched = launch(1, 2, 0, "a");
         assert!(is_linearizable(
             &[launched.clone(), end(3, 4), spent.clone()],
@@ -274,28 +286,28 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_token_launches_anew_and_never_the_old_one() {
+    fn forgotten_token_launches_a_new_instance() {
         let forgetful = Rules {
             tokens_may_be_forgotten: true,
             records_may_be_forgotten: true,
         };
         let end = event(3, 4, Request::Terminate(id("a")), CallResult::Done);
-        let anew = [launch(1, 2, 0, "a"), end.clone(), launch(5, 6, 1, "b")];
-        assert!(is_linearizable(&anew, forgetful) && !is_linearizable(&anew, STRICT));
+        let new = [launch(1, 2, 0, "a"), end.clone(), launch(5, 6, 1, "b")];
+        assert!(is_linearizable(&new, forgetful) && !is_linearizable(&new, STRICT));
         let back = [launch(1, 2, 0, "a"), end, launch(5, 6, 0, "a")];
         assert!(!is_linearizable(&back, forgetful));
     }
 
     #[test]
-    fn what_is_left_is_what_the_calls_left() {
-        let look = |live: Option<&str>| event(7, 8, Request::Look, CallResult::Live(live.map(id)));
+    fn final_list_must_match_the_calls() {
+        let list = |live: Option<&str>| event(7, 8, Request::List, CallResult::Live(live.map(id)));
         let launched = launch(1, 2, 0, "a");
         assert!(is_linearizable(
-            &[launched.clone(), look(Some("a"))],
+            &[launched.clone(), list(Some("a"))],
             STRICT
         ));
-        assert!(!is_linearizable(&[launched.clone(), look(None)], STRICT));
+        assert!(!is_linearizable(&[launched.clone(), list(None)], STRICT));
         let end = event(3, 4, Request::Terminate(id("a")), CallResult::Done);
-        assert!(!is_linearizable(&[launched, end, look(Some("a"))], STRICT));
+        assert!(!is_linearizable(&[launched, end, list(Some("a"))], STRICT));
     }
 }

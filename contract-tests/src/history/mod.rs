@@ -45,40 +45,44 @@ use crate::{
 /// How many tokens the callers share.
 const TOKENS: usize = 2;
 
-/// The next call of one caller.
+/// The next call of one caller, as generated.
 #[derive(Clone, Copy, Debug)]
-struct Move {
+struct PlannedCall {
+    /// The number of the token, from 0.
     token: usize,
     verb: Verb,
-    /// Moves the calls of different callers against each other.
+    /// How long the caller waits before the call: 0 to 7 milliseconds. Different pauses change which
+    /// calls of different callers overlap.
     pause: Duration,
 }
 
+/// A kind of call. All but a launch use the id that a launch with the token last returned.
 #[derive(Clone, Copy, Debug)]
 enum Verb {
-    /// With one config or the other.
+    /// With one config of the token or the other: 0 or 1.
     Launch(u8),
     Stop,
     Start,
     Terminate,
 }
 
-/// Runs the clause.
+/// Runs the clause: 64 cases in virtual time, 8 in real time, each on a fresh account.
 pub(crate) fn run(factory: &Factory) -> Outcome {
     let cases = match factory().time() {
         Time::Virtual => 64,
         Time::Real => 8,
     };
-    let callers = prop::collection::vec(prop::collection::vec(moves(), 1..6), 2..5);
+    let callers = prop::collection::vec(prop::collection::vec(planned_call(), 1..6), 2..5);
     seed::for_all("CONCURRENCY-04", cases, &callers, |callers| {
         run_case(factory, "CONCURRENCY-04", async |cx| {
-            case(cx, &callers).await
+            play_case(cx, &callers).await
         })
         .map(drop)
     })
 }
 
-fn moves() -> impl Strategy<Value = Move> {
+/// Generates one call. Launches are the most frequent, because they make everything else possible.
+fn planned_call() -> impl Strategy<Value = PlannedCall> {
     let verb = prop_oneof![
         4 => (0_u8..2).prop_map(Verb::Launch),
         2 => Just(Verb::Terminate),
@@ -87,70 +91,74 @@ fn moves() -> impl Strategy<Value = Move> {
     ];
     (0..TOKENS, verb, 0_u64..8).prop_map(|(token, verb, pause)| {
         let pause = Duration::from_millis(pause);
-        Move { token, verb, pause }
+        PlannedCall { token, verb, pause }
     })
 }
 
-/// What the callers of a case share: the tokens, the instances that they launched, and the history.
-struct Board {
+/// What the callers of a case share: the configs of the tokens, the id that each token was last known
+/// for, the calls so far, and the logical clock that orders them.
+struct History {
     configs: Vec<[InstanceConfig; 2]>,
     known: RefCell<BTreeMap<usize, InstanceId>>,
     events: RefCell<Vec<(usize, Event)>>,
     clock: Cell<u64>,
 }
 
-impl Board {
-    fn tick(&self) -> u64 {
+impl History {
+    /// Advances the clock by one and returns its time.
+    fn next_time(&self) -> u64 {
         self.clock.set(self.clock.get() + 1);
         self.clock.get()
     }
 
-    fn add(&self, token: usize, requested: Request, result: CallResult, began: u64) {
-        let ended = self.tick();
+    /// Adds a call that was made at `start` and has just returned.
+    fn add(&self, token: usize, requested: Request, result: CallResult, start: u64) {
+        let end = self.next_time();
         let event = Event {
             requested,
             result,
-            began,
-            ended,
+            start,
+            end,
         };
         self.events.borrow_mut().push((token, event));
     }
 }
 
-async fn case(cx: &Context, callers: &[Vec<Move>]) -> Outcome {
+/// Plays one case: all callers concurrently, then a list of each token, then the check.
+async fn play_case(cx: &Context, callers: &[Vec<PlannedCall>]) -> Outcome {
     let configs = (0..TOKENS).map(|token| configs(cx, token));
-    let board = Board {
+    let history = History {
         configs: configs.collect::<Result<_, Failure>>()?,
         known: RefCell::default(),
         events: RefCell::default(),
         clock: Cell::new(0),
     };
-    let began = Instant::now();
+    let start = Instant::now();
     let handles = [cx.shared_provisioner(), cx.open_handle().await];
     let calling = callers.iter().enumerate().map(|(number, moves)| {
         let handle = Arc::clone(&handles[number % handles.len()]);
-        let board = &board;
+        let history = &history;
         async move {
-            for one in moves {
-                cx.advance_time(one.pause).await;
-                call(&*handle, board, one).await;
+            for planned in moves {
+                cx.advance_time(planned.pause).await;
+                call(&*handle, history, planned).await;
             }
         }
     });
     join_all(calling).await;
     cx.settle_reads().await;
     for token in 0..TOKENS {
-        look(cx, &board, token).await?;
+        record_list(cx, &history, token).await?;
     }
     let rules = Rules {
-        tokens_may_be_forgotten: began.elapsed() >= cx.capabilities().token_after_terminate,
-        records_may_be_forgotten: began.elapsed() >= cx.capabilities().terminated_visible,
+        tokens_may_be_forgotten: start.elapsed() >= cx.capabilities().token_after_terminate,
+        records_may_be_forgotten: start.elapsed() >= cx.capabilities().terminated_visible,
     };
-    judge(&board, rules)?;
+    require_linearizable(&history, rules)?;
     Ok(Pass::Held)
 }
 
-/// Two configs for one token. A tag distinguishes them from those of other tokens.
+/// Returns two configs for one token. A tag distinguishes them from those of other tokens.
 fn configs(cx: &Context, token: usize) -> Result<[InstanceConfig; 2], Failure> {
     let mut config = cx.config_with_token();
     let tagged = config.tags.insert("kit-token", token.to_string());
@@ -161,23 +169,26 @@ fn configs(cx: &Context, token: usize) -> Result<[InstanceConfig; 2], Failure> {
     Ok([config, other])
 }
 
-/// Makes a call and writes it down, unless there is nothing yet to call about.
-async fn call(handle: &dyn InstanceProvisioner, board: &Board, one: &Move) {
-    let known = board.known.borrow().get(&one.token).cloned();
-    let began = board.tick();
-    if let Verb::Launch(config) = one.verb {
+/// Makes a call and records it. Without a known id, only a launch is made.
+async fn call(handle: &dyn InstanceProvisioner, history: &History, planned: &PlannedCall) {
+    let known = history.known.borrow().get(&planned.token).cloned();
+    let start = history.next_time();
+    if let Verb::Launch(config) = planned.verb {
         let result = handle
-            .launch_instance(&board.configs[one.token][usize::from(config)])
+            .launch_instance(&history.configs[planned.token][usize::from(config)])
             .await;
         if let Ok(info) = &result {
-            board.known.borrow_mut().insert(one.token, info.id.clone());
+            history
+                .known
+                .borrow_mut()
+                .insert(planned.token, info.id.clone());
         }
-        let result = heard(result.map(|info| CallResult::Instance(info.id)));
-        board.add(one.token, Request::Launch(config), result, began);
+        let result = call_result(result.map(|info| CallResult::Instance(info.id)));
+        history.add(planned.token, Request::Launch(config), result, start);
         return;
     }
     let Some(id) = known else { return };
-    let (requested, result) = match one.verb {
+    let (requested, result) = match planned.verb {
         Verb::Stop => (Request::Stop(id.clone()), handle.stop_instance(&id).await),
         Verb::Start => {
             let result = handle.start_instance(&id).await.map(drop);
@@ -188,20 +199,20 @@ async fn call(handle: &dyn InstanceProvisioner, board: &Board, one: &Move) {
             (Request::Terminate(id), result)
         }
     };
-    board.add(
-        one.token,
+    history.add(
+        planned.token,
         requested,
-        heard(result.map(|()| CallResult::Done)),
-        began,
+        call_result(result.map(|()| CallResult::Done)),
+        start,
     );
 }
 
-/// When everybody is done: what there is of a token.
-async fn look(cx: &Context, board: &Board, token: usize) -> Result<(), Failure> {
-    let began = board.tick();
+/// Records the list of a token after all callers are done. Two live instances are a violation.
+async fn record_list(cx: &Context, history: &History, token: usize) -> Result<(), Failure> {
+    let start = history.next_time();
     let mut filter = cx.filter();
-    for (key, value) in &board.configs[token][0].tags {
-        // They came out of a `Tags`, so they go into one.
+    for (key, value) in &history.configs[token][0].tags {
+        // They were valid in a `Tags` before.
         let _ = filter.tags.insert(key, value);
     }
     let mut list = cx.list(&filter).await?;
@@ -210,12 +221,14 @@ async fn look(cx: &Context, board: &Board, token: usize) -> Result<(), Failure> 
         format!("one token has {} at the same time", names(&list))
     })?;
     let observed = CallResult::Live(list.pop().map(|info| info.id));
-    board.add(token, Request::Look, observed, began);
+    history.add(token, Request::List, observed, start);
     Ok(())
 }
 
-fn heard(result: Result<CallResult, ProvisionError>) -> CallResult {
-    let telling = [
+/// Translates a result into the terms of the check. Errors that say nothing about the token become
+/// [`CallResult::Refused`] or, if there may be an effect, [`CallResult::Unknown`].
+fn call_result(result: Result<CallResult, ProvisionError>) -> CallResult {
+    let kinds = [
         (ErrorKind::TokenConflict, CallResult::TokenConflict),
         (ErrorKind::TokenSpent, CallResult::TokenSpent),
         (ErrorKind::WrongState, CallResult::WrongState),
@@ -224,18 +237,19 @@ fn heard(result: Result<CallResult, ProvisionError>) -> CallResult {
     result.unwrap_or_else(|error| {
         // Not found with a retry delay says nothing about a recent instance.
         let hidden = error.kind() == ErrorKind::NotFound && error.retry().delay().is_some();
-        let reported = telling.into_iter().find(|(kind, _)| *kind == error.kind());
+        let reported = kinds.into_iter().find(|(kind, _)| *kind == error.kind());
         let reported = reported.filter(|_| !hidden);
         match (reported, error.effect()) {
             (Some((_, result)), _) => result,
             (None, Effect::None) => CallResult::Refused,
-            (None, Effect::Done | Effect::Unknown) => CallResult::Unheard,
+            (None, Effect::Done | Effect::Unknown) => CallResult::Unknown,
         }
     })
 }
 
-fn judge(board: &Board, rules: Rules) -> Result<(), Failure> {
-    let all = board.events.borrow();
+/// Requires that no id belongs to two tokens, and that the calls of each token can be ordered.
+fn require_linearizable(history: &History, rules: Rules) -> Result<(), Failure> {
+    let all = history.events.borrow();
     let mut owners: BTreeMap<&InstanceId, usize> = BTreeMap::new();
     for (token, event) in all.iter() {
         if let CallResult::Instance(id) = &event.result {
@@ -252,7 +266,7 @@ fn judge(board: &Board, rules: Rules) -> Result<(), Failure> {
         // A call with an unknown outcome may be anywhere in the order.
         let settled = events
             .iter()
-            .all(|event| event.result != CallResult::Unheard);
+            .all(|event| event.result != CallResult::Unknown);
         require(!settled || is_linearizable(&events, rules), || {
             let lines: Vec<_> = events
                 .iter()

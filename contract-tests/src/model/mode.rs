@@ -12,21 +12,23 @@ use std::{collections::BTreeSet, fmt};
 /// The state of a launch token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mode {
-    /// Nothing was launched with it.
+    /// Nothing was launched with the token, or nothing that the cloud remembers.
     Free,
-    /// An instance.
-    Is(Instance),
+    /// The token belongs to an instance.
+    Bound(Instance),
 }
 
+/// An instance, as far as the results of calls depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Instance {
     pub(super) phase: Phase,
     pub(super) config: Shape,
-    /// Whether the caller has heard of its id.
+    /// Whether the caller knows its id. It does not if the response of the launch was lost.
     pub(super) known: bool,
 }
 
-/// The phases of a lifecycle that calls distinguish; each ends by the passing of time alone.
+/// The phases of a lifecycle that calls distinguish. Within a phase, an instance changes its state by the
+/// passing of time alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Phase {
     /// Pending or running.
@@ -37,13 +39,14 @@ pub(super) enum Phase {
     Ending,
 }
 
-/// Which of a token's two configs.
+/// Which of a token's two configs a launch uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Shape {
     Usual,
     Other,
 }
 
+/// A call about a token. All but a launch use the id that the token was last known for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Launch(Shape),
@@ -52,10 +55,10 @@ pub(super) enum Verb {
     Terminate,
 }
 
-/// What the caller receives.
+/// The result of a call, as far as the model distinguishes results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallResult {
-    /// An instance that was not known before.
+    /// An instance whose id was not known before.
     New,
     /// The instance that the token is known for.
     Known,
@@ -64,7 +67,7 @@ pub(super) enum CallResult {
     TokenSpent,
     WrongState,
     NotFound,
-    /// Something else is being done to it.
+    /// A conflict: another call on the instance is in progress.
     Busy,
 }
 
@@ -91,7 +94,7 @@ pub(super) struct Forgotten {
 }
 
 impl Forgotten {
-    /// Everything, which allows the most.
+    /// Everything may be forgotten. This allows the most results.
     pub(super) const ALL: Self = Self {
         token: true,
         record: true,
@@ -99,79 +102,119 @@ impl Forgotten {
 }
 
 /// Returns every result that `verb` may have in `mode`, with the state after it.
-pub(super) fn outcomes(mode: Mode, verb: Verb, gone: Forgotten) -> Vec<(CallResult, Mode)> {
+pub(super) fn outcomes(mode: Mode, verb: Verb, forgotten: Forgotten) -> Vec<(CallResult, Mode)> {
     match (verb, mode) {
-        (Verb::Launch(config), Mode::Free) => vec![(CallResult::New, launched(config))],
-        (Verb::Launch(config), Mode::Is(it)) => relaunched(config, it, gone),
+        (Verb::Launch(config), Mode::Free) => vec![(CallResult::New, after_launch(config))],
+        (Verb::Launch(config), Mode::Bound(instance)) => {
+            relaunch_outcomes(config, instance, forgotten)
+        }
         (Verb::Stop | Verb::Start | Verb::Terminate, Mode::Free) => Vec::new(),
-        (Verb::Stop, Mode::Is(it)) => powered(it, Phase::Down, gone),
-        (Verb::Start, Mode::Is(it)) => powered(it, Phase::Up, gone),
-        (Verb::Terminate, Mode::Is(it)) => terminated(it, gone),
+        (Verb::Stop, Mode::Bound(instance)) => power_outcomes(instance, Phase::Down, forgotten),
+        (Verb::Start, Mode::Bound(instance)) => power_outcomes(instance, Phase::Up, forgotten),
+        (Verb::Terminate, Mode::Bound(instance)) => terminate_outcomes(instance, forgotten),
     }
 }
 
 /// Returns the possible states after a call whose result was lost.
-pub(super) fn unheard(mode: Mode, verb: Verb, gone: Forgotten) -> BTreeSet<Mode> {
-    let done = outcomes(mode, verb, gone)
+pub(super) fn after_lost_result(mode: Mode, verb: Verb, forgotten: Forgotten) -> BTreeSet<Mode> {
+    let done = outcomes(mode, verb, forgotten)
         .into_iter()
         .map(|next| match next {
-            // The id of what was launched is not heard of either.
-            (CallResult::New, Mode::Is(it)) => Mode::Is(Instance { known: false, ..it }),
+            // The caller does not know the id of the launched instance either.
+            (CallResult::New, Mode::Bound(instance)) => Mode::Bound(Instance {
+                known: false,
+                ..instance
+            }),
             (_, mode) => mode,
         });
     done.chain([mode]).collect()
 }
 
-fn launched(config: Shape) -> Mode {
-    Mode::Is(Instance {
+/// Returns the state after a launch that created an instance.
+fn after_launch(config: Shape) -> Mode {
+    Mode::Bound(Instance {
         phase: Phase::Up,
         config,
         known: true,
     })
 }
 
-fn relaunched(config: Shape, it: Instance, gone: Forgotten) -> Vec<(CallResult, Mode)> {
-    let mut may = Vec::new();
-    if it.config != config {
-        may.push((CallResult::TokenConflict, Mode::Is(it)));
+/// A launch with a token that has an instance: a replay, a conflict, or spent. If the token may be
+/// forgotten, it can also create another instance.
+fn relaunch_outcomes(
+    config: Shape,
+    instance: Instance,
+    forgotten: Forgotten,
+) -> Vec<(CallResult, Mode)> {
+    let mut possible = Vec::new();
+    if instance.config != config {
+        possible.push((CallResult::TokenConflict, Mode::Bound(instance)));
     }
-    match it.phase {
+    match instance.phase {
         Phase::Ending => {
-            may.push((CallResult::TokenSpent, Mode::Is(it)));
-            if gone.token {
-                may.push((CallResult::New, launched(config)));
+            possible.push((CallResult::TokenSpent, Mode::Bound(instance)));
+            if forgotten.token {
+                possible.push((CallResult::New, after_launch(config)));
             }
         }
-        Phase::Up | Phase::Down if it.config == config => {
-            let heard = if it.known {
+        Phase::Up | Phase::Down if instance.config == config => {
+            let result = if instance.known {
                 CallResult::Known
             } else {
                 CallResult::New
             };
-            may.push((heard, Mode::Is(Instance { known: true, ..it })));
+            possible.push((
+                result,
+                Mode::Bound(Instance {
+                    known: true,
+                    ..instance
+                }),
+            ));
         }
         Phase::Up | Phase::Down => {}
     }
-    may
+    possible
 }
 
-/// Stop and start. They are only called with a known id; in other modes it belongs to an older instance that has ended.
-fn powered(it: Instance, phase: Phase, gone: Forgotten) -> Vec<(CallResult, Mode)> {
-    if !it.known || it.phase == Phase::Ending {
-        let mut may = vec![(CallResult::WrongState, Mode::Is(it))];
-        may.extend(gone.record.then_some((CallResult::NotFound, Mode::Is(it))));
-        return may;
+/// Stop and start, which lead to `phase`. They are only called with a known id; if the instance of the
+/// mode is not known, the id belongs to an older instance, which is terminated.
+fn power_outcomes(
+    instance: Instance,
+    phase: Phase,
+    forgotten: Forgotten,
+) -> Vec<(CallResult, Mode)> {
+    if !instance.known || instance.phase == Phase::Ending {
+        let mut possible = vec![(CallResult::WrongState, Mode::Bound(instance))];
+        possible.extend(
+            forgotten
+                .record
+                .then_some((CallResult::NotFound, Mode::Bound(instance))),
+        );
+        return possible;
     }
-    let done = (CallResult::Done, Mode::Is(Instance { phase, ..it }));
-    vec![done, (CallResult::Busy, Mode::Is(it))]
+    let done = (
+        CallResult::Done,
+        Mode::Bound(Instance { phase, ..instance }),
+    );
+    vec![done, (CallResult::Busy, Mode::Bound(instance))]
 }
 
-fn terminated(it: Instance, gone: Forgotten) -> Vec<(CallResult, Mode)> {
-    let over = !it.known || it.phase == Phase::Ending;
-    let phase = if it.known { Phase::Ending } else { it.phase };
-    let mut may = vec![(CallResult::Done, Mode::Is(Instance { phase, ..it }))];
-    may.extend((over && gone.record).then_some((CallResult::NotFound, Mode::Is(it))));
-    may
+/// A terminate. It succeeds for a terminated instance, too, unless the record may be forgotten.
+fn terminate_outcomes(instance: Instance, forgotten: Forgotten) -> Vec<(CallResult, Mode)> {
+    let over = !instance.known || instance.phase == Phase::Ending;
+    let phase = if instance.known {
+        Phase::Ending
+    } else {
+        instance.phase
+    };
+    let mut possible = vec![(
+        CallResult::Done,
+        Mode::Bound(Instance { phase, ..instance }),
+    )];
+    possible.extend(
+        (over && forgotten.record).then_some((CallResult::NotFound, Mode::Bound(instance))),
+    );
+    possible
 }
 
 #[cfg(test)]
@@ -184,22 +227,22 @@ mod tests {
     };
 
     fn is(phase: Phase) -> Mode {
-        Mode::Is(Instance {
+        Mode::Bound(Instance {
             phase,
             config: Shape::Usual,
             known: true,
         })
     }
 
-    fn results(mode: Mode, verb: Verb, gone: Forgotten) -> Vec<CallResult> {
-        outcomes(mode, verb, gone)
+    fn results(mode: Mode, verb: Verb, forgotten: Forgotten) -> Vec<CallResult> {
+        outcomes(mode, verb, forgotten)
             .into_iter()
             .map(|(result, _)| result)
             .collect()
     }
 
     #[test]
-    fn a_token_is_bound_then_spent_then_forgotten() {
+    fn token_is_bound_then_spent_then_forgotten() {
         let launch = Verb::Launch(Shape::Usual);
         assert_eq!(results(Mode::Free, launch, NOTHING), [CallResult::New]);
         assert_eq!(
@@ -217,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_done_to_what_has_ended() {
+    fn ending_instance_is_never_changed() {
         for verb in [Verb::Stop, Verb::Start] {
             assert_eq!(
                 results(is(Phase::Ending), verb, NOTHING),
@@ -231,15 +274,15 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_heard_may_have_happened_or_not() {
-        let after = unheard(Mode::Free, Verb::Launch(Shape::Usual), NOTHING);
-        let unknown = Mode::Is(Instance {
+    fn lost_result_leaves_both_states_possible() {
+        let after = after_lost_result(Mode::Free, Verb::Launch(Shape::Usual), NOTHING);
+        let unknown = Mode::Bound(Instance {
             phase: Phase::Up,
             config: Shape::Usual,
             known: false,
         });
         assert_eq!(after.into_iter().collect::<Vec<_>>(), [Mode::Free, unknown]);
-        let stopped = unheard(is(Phase::Up), Verb::Stop, NOTHING);
+        let stopped = after_lost_result(is(Phase::Up), Verb::Stop, NOTHING);
         assert!(stopped.contains(&is(Phase::Up)) && stopped.contains(&is(Phase::Down)));
     }
 }

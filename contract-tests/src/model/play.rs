@@ -19,22 +19,24 @@ use tokio::time::timeout;
 use super::{
     mode::{CallResult, Shape, Verb},
     slot::Slot,
-    step::{Mishap, SLOTS, Step},
+    step::{Disruption, SLOTS, Step},
 };
 use crate::{Context, Failure, WireFault, WireOp, dropped::drop_after};
 
 /// The tag that distinguishes the tokens in a list.
 const SLOT_TAG: &str = "kit-slot";
 
+/// A sequence in progress: the current handle, the tokens with their possible states, and the steps so
+/// far with their results.
 pub(super) struct Play<'a> {
     cx: &'a Context,
     handle: Arc<dyn InstanceProvisioner>,
     slots: Vec<Slot>,
-    reported: Vec<String>,
+    log: Vec<String>,
 }
 
-/// The result of a call: an instance, or done.
-type Said = Result<Option<InstanceId>, ProvisionError>;
+/// What a call returned: an instance, or nothing but success.
+type Returned = Result<Option<InstanceId>, ProvisionError>;
 
 impl<'a> Play<'a> {
     pub(super) async fn new(cx: &'a Context) -> Result<Self, Failure> {
@@ -43,133 +45,146 @@ impl<'a> Play<'a> {
             cx,
             handle: cx.open_handle().await,
             slots: slots.collect::<Result<_, Failure>>()?,
-            reported: Vec::new(),
+            log: Vec::new(),
         })
     }
 
-    /// Takes a step.
-    pub(super) async fn take(&mut self, step: &Step) -> Result<(), Failure> {
-        self.reported.push(step.to_string());
+    /// Carries out a step. It fails if the result is not possible in the model.
+    pub(super) async fn run_step(&mut self, step: &Step) -> Result<(), Failure> {
+        self.log.push(step.to_string());
         self.slots.iter_mut().for_each(Slot::begin);
         match step {
-            Step::Call(slot, verb, mishap) => self.call(*slot, *verb, mishap).await,
-            Step::Look => self.look().await,
-            Step::Rest => self.rest().await,
+            Step::Call(slot, verb, disruption) => self.call(*slot, *verb, disruption).await,
+            Step::Read => self.compare_reads().await,
+            Step::Settle => self.settle().await,
             Step::Restart => {
                 self.handle = self.cx.open_handle().await;
                 Ok(())
             }
-            Step::Outside(slot, verb) => {
-                self.outside(*slot, *verb).await;
+            Step::External(slot, verb) => {
+                self.act_externally(*slot, *verb).await;
                 Ok(())
             }
         }
     }
 
-    /// In the end everything is as the model says.
+    /// Compares all reads with the model after the last step.
     pub(super) async fn finish(&mut self) -> Result<(), Failure> {
-        self.reported
-            .push("look at everything in the end".to_owned());
+        self.log.push("read everything at the end".to_owned());
         self.slots.iter_mut().for_each(Slot::begin);
-        self.look().await
+        self.compare_reads().await
     }
 
-    async fn call(&mut self, slot: usize, verb: Verb, mishap: &Mishap) -> Result<(), Failure> {
+    /// Makes a call and applies its result, or the lack of one, to the token.
+    async fn call(
+        &mut self,
+        slot: usize,
+        verb: Verb,
+        disruption: &Disruption,
+    ) -> Result<(), Failure> {
         if self.slots[slot].id.is_none() && !matches!(verb, Verb::Launch(_)) {
-            self.add(" (nothing to do: no id is known)");
+            self.append_to_log(" (nothing to do: no id is known)");
             return Ok(());
         }
-        let said = self.make(slot, verb, mishap).await;
-        let quiet = matches!(mishap, Mishap::None);
-        let Some(said) = said else {
-            self.add(" -> no response");
-            self.slots[slot].not_hear(verb);
+        let returned = self.call_with_disruption(slot, verb, disruption).await;
+        let undisturbed = matches!(disruption, Disruption::None);
+        let Some(returned) = returned else {
+            self.append_to_log(" -> no response");
+            self.slots[slot].apply_lost_result(verb);
             return Ok(());
         };
-        self.add(&match &said {
+        self.append_to_log(&match &returned {
             Ok(Some(id)) => format!(" -> {id}"),
             Ok(None) => " -> ok".to_owned(),
             Err(error) => format!(" -> {} ({})", error.kind(), error.effect()),
         });
-        let judged = match said {
+        let judged = match returned {
             Ok(Some(id)) if matches!(verb, Verb::Launch(_)) => {
-                self.slots[slot].hear_instance(verb, &id)
+                self.slots[slot].apply_instance(verb, &id)
             }
             Ok(Some(id)) if self.slots[slot].id.as_ref() != Some(&id) => {
                 Err(format!("a {verb} returned another instance, {id}"))
             }
-            Ok(_) => self.slots[slot].hear(verb, CallResult::Done),
-            Err(error) => self.refused(slot, verb, &error, quiet),
+            Ok(_) => self.slots[slot].apply_result(verb, CallResult::Done),
+            Err(error) => self.apply_error(slot, verb, &error, undisturbed),
         };
-        judged.map_err(|observed| self.broken(&observed))
+        judged.map_err(|observed| self.violation(&observed))
     }
 
-    fn refused(
+    /// Applies an error. Kinds that the contract assigns to a state of the token are results like any
+    /// other. Another error is a violation if nothing disturbed the call; otherwise its effect decides.
+    fn apply_error(
         &mut self,
         slot: usize,
         verb: Verb,
         error: &ProvisionError,
-        quiet: bool,
+        undisturbed: bool,
     ) -> Result<(), String> {
-        let telling = [
+        let kinds = [
             (ErrorKind::TokenConflict, CallResult::TokenConflict),
             (ErrorKind::TokenSpent, CallResult::TokenSpent),
             (ErrorKind::WrongState, CallResult::WrongState),
             (ErrorKind::NotFound, CallResult::NotFound),
             (ErrorKind::Conflict, CallResult::Busy),
         ];
-        let reported = telling.into_iter().find(|(kind, _)| *kind == error.kind());
+        let reported = kinds.into_iter().find(|(kind, _)| *kind == error.kind());
         if let Some((_, result)) = reported {
-            return self.slots[slot].hear(verb, result);
+            return self.slots[slot].apply_result(verb, result);
         }
-        if quiet && error.kind() != ErrorKind::Throttled {
+        if undisturbed && error.kind() != ErrorKind::Throttled {
             return Err(format!("nothing was wrong with the call, but: {error}"));
         }
         match error.effect() {
             Effect::None => {}
-            Effect::Unknown | Effect::Done => self.slots[slot].not_hear(verb),
+            Effect::Unknown | Effect::Done => self.slots[slot].apply_lost_result(verb),
         }
         Ok(())
     }
 
-    /// Makes a call with its fault. Returns `None` if it did not return.
-    async fn make(&mut self, slot: usize, verb: Verb, mishap: &Mishap) -> Option<Said> {
-        match mishap {
-            Mishap::None => {
-                let said = self.plainly(slot, verb).await;
+    /// Makes a call with its disruption. Returns `None` if the call did not return.
+    async fn call_with_disruption(
+        &mut self,
+        slot: usize,
+        verb: Verb,
+        disruption: &Disruption,
+    ) -> Option<Returned> {
+        match disruption {
+            Disruption::None => {
+                let returned = self.send(slot, verb).await;
                 let window = self.cx.capabilities().consistency_window;
-                match said {
-                    // Within the window that proves nothing, so the call is repeated after it.
+                match returned {
+                    // Within the consistency window, not found proves nothing: the call is repeated after it.
                     Err(error) if error.kind() == ErrorKind::NotFound && !window.is_zero() => {
                         self.cx.settle_reads().await;
-                        Some(self.plainly(slot, verb).await)
+                        Some(self.send(slot, verb).await)
                     }
-                    said => Some(said),
+                    returned => Some(returned),
                 }
             }
-            Mishap::Dropped(polls) => drop_after(*polls, self.plainly(slot, verb)).await,
-            Mishap::Fault(fault) => {
+            Disruption::Dropped(polls) => drop_after(*polls, self.send(slot, verb)).await,
+            Disruption::Fault(fault) => {
                 self.inject(verb, fault).await;
-                let said = self.plainly(slot, verb).await;
+                let returned = self.send(slot, verb).await;
                 self.clear().await;
-                Some(said)
+                Some(returned)
             }
-            Mishap::Crash(fault) => {
-                let said = if self.inject(verb, fault).await {
-                    timeout(self.cx.call_timeout(), self.plainly(slot, verb))
+            Disruption::Crash(fault) => {
+                let returned = if self.inject(verb, fault).await {
+                    timeout(self.cx.call_timeout(), self.send(slot, verb))
                         .await
                         .ok()
                 } else {
-                    drop_after(2, self.plainly(slot, verb)).await
+                    drop_after(2, self.send(slot, verb)).await
                 };
                 self.clear().await;
                 self.handle = self.cx.open_handle().await;
-                said
+                returned
             }
         }
     }
 
-    async fn plainly(&self, slot: usize, verb: Verb) -> Said {
+    /// Makes a call through the current handle.
+    async fn send(&self, slot: usize, verb: Verb) -> Returned {
         let (handle, slot) = (&*self.handle, &self.slots[slot]);
         match (verb, &slot.id) {
             (Verb::Launch(shape), _) => {
@@ -183,6 +198,7 @@ impl<'a> Play<'a> {
         }
     }
 
+    /// Injects a fault into the next call of this kind. Returns `false` if the harness cannot.
     async fn inject(&self, verb: Verb, fault: &WireFault) -> bool {
         let operation = match verb {
             Verb::Launch(_) => WireOp::Launch,
@@ -204,13 +220,14 @@ impl<'a> Play<'a> {
         }
     }
 
-    async fn outside(&mut self, slot: usize, verb: Verb) {
+    /// Lets the external actor act on the instance. Its effect is not known until the next read.
+    async fn act_externally(&mut self, slot: usize, verb: Verb) {
         let (external_actor, id) = (
             self.cx.harness().external_actor(),
             self.slots[slot].id.clone(),
         );
         let (Some(external_actor), Some(id)) = (external_actor, id) else {
-            self.add(" (nothing to do)");
+            self.append_to_log(" (nothing to do)");
             return;
         };
         match verb {
@@ -218,47 +235,47 @@ impl<'a> Play<'a> {
             Verb::Terminate => external_actor.terminate(&id).await,
             Verb::Launch(_) | Verb::Start => return,
         }
-        // The result is observed by the next read.
-        self.slots[slot].not_hear(verb);
+        // Only the next read shows whether the instance could be changed.
+        self.slots[slot].apply_lost_result(verb);
     }
 
-    /// Compares everything that reads show with the model.
-    async fn look(&mut self) -> Result<(), Failure> {
+    /// Compares the list, the description and the lookup of every token with the model.
+    async fn compare_reads(&mut self) -> Result<(), Failure> {
         self.cx.settle_reads().await;
         let list = self.handle.list_instances(&self.cx.filter()).await;
-        let list = list.map_err(|error| self.failed(&error))?;
+        let list = list.map_err(|error| self.read_failed(&error))?;
         for slot in 0..SLOTS {
             let number = slot.to_string();
             let ours = list
                 .iter()
                 .filter(|info| info.tags.get(SLOT_TAG) == Some(&*number));
             let ours: Vec<_> = ours.cloned().collect();
-            let observed = self.slots[slot].see_list(&ours);
-            observed.map_err(|observed| self.broken(&format!("#{slot}: {observed}")))?;
+            let observed = self.slots[slot].apply_list(&ours);
+            observed.map_err(|observed| self.violation(&format!("#{slot}: {observed}")))?;
             if let Some(id) = self.slots[slot].id.clone() {
                 let state = match self.handle.describe_instance(&id).await {
                     Ok(status) => Some(status.state),
                     Err(error) if error.kind() == ErrorKind::NotFound => None,
-                    Err(error) => return Err(self.failed(&error)),
+                    Err(error) => return Err(self.read_failed(&error)),
                 };
-                let observed = self.slots[slot].see(state);
-                observed.map_err(|observed| self.broken(&format!("#{slot}: {observed}")))?;
+                let observed = self.slots[slot].apply_description(state);
+                observed.map_err(|observed| self.violation(&format!("#{slot}: {observed}")))?;
             }
             if let Some(token) = &self.slots[slot].config(Shape::Usual).launch_token {
                 let record = self.handle.find_launch(token).await;
-                let record = record.map_err(|error| self.failed(&error))?;
-                let observed = self.slots[slot].see_record(&record);
-                observed.map_err(|observed| self.broken(&format!("#{slot}: {observed}")))?;
+                let record = record.map_err(|error| self.read_failed(&error))?;
+                let observed = self.slots[slot].apply_lookup(&record);
+                observed.map_err(|observed| self.violation(&format!("#{slot}: {observed}")))?;
             }
         }
         Ok(())
     }
 
-    /// Lets every transition that is under way come to its end.
-    async fn rest(&self) -> Result<(), Failure> {
+    /// Waits until no instance is in a transition.
+    async fn settle(&self) -> Result<(), Failure> {
         for id in self.slots.iter().filter_map(|slot| slot.id.as_ref()) {
-            let what = format!("{id} is at rest");
-            let rested = self.cx.eventually(&what, async || {
+            let what = format!("{id} is in no transition");
+            let settled = self.cx.eventually(&what, async || {
                 match self.handle.describe_instance(id).await {
                     Ok(status) => Ok(matches!(
                         status.state,
@@ -268,35 +285,36 @@ impl<'a> Play<'a> {
                     )
                     .then_some(())),
                     Err(error) if error.kind() == ErrorKind::NotFound => Ok(Some(())),
-                    Err(error) => Err(self.failed(&error)),
+                    Err(error) => Err(self.read_failed(&error)),
                 }
             });
-            rested.await?;
+            settled.await?;
         }
         Ok(())
     }
 
-    fn add(&mut self, more: &str) {
-        if let Some(last) = self.reported.last_mut() {
+    /// Adds text to the line of the current step.
+    fn append_to_log(&mut self, more: &str) {
+        if let Some(last) = self.log.last_mut() {
             last.push_str(more);
         }
     }
 
-    fn failed(&self, error: &ProvisionError) -> Failure {
-        self.broken(&format!("a read failed: {error}"))
+    fn read_failed(&self, error: &ProvisionError) -> Failure {
+        self.violation(&format!("a read failed: {error}"))
     }
 
-    /// The violation, with the whole sequence that led to it.
-    fn broken(&self, observed: &str) -> Failure {
-        let lines = self.reported.iter().enumerate();
+    /// Returns a violation with the sequence that led to it.
+    fn violation(&self, observed: &str) -> Failure {
+        let lines = self.log.iter().enumerate();
         let lines: Vec<_> = lines
-            .map(|(at, reported)| format!("\n    {}. {reported}", at + 1))
+            .map(|(at, step)| format!("\n    {}. {step}", at + 1))
             .collect();
         Failure::Violated(format!("{observed}; the sequence was:{}", lines.concat()))
     }
 }
 
-/// Two configs for one token. A tag distinguishes them from those of other tokens.
+/// Returns two configs for one token. A tag distinguishes them from those of other tokens.
 fn configs(cx: &Context, slot: usize) -> Result<[InstanceConfig; 2], Failure> {
     let mut usual = cx.config_with_token();
     let tagged = usual.tags.insert(SLOT_TAG, slot.to_string());

@@ -11,19 +11,23 @@ use fleetwright::{
 };
 use tokio::time::Instant;
 
-use super::mode::{CallResult, Forgotten, Instance, Mode, Phase, Shape, Verb, outcomes, unheard};
+use super::mode::{
+    CallResult, Forgotten, Instance, Mode, Phase, Shape, Verb, after_lost_result, outcomes,
+};
 
-/// A token with its two configs, and everything that may be the case with it.
+/// A token with its two configs and its possible states.
 pub(super) struct Slot {
     configs: [InstanceConfig; 2],
     modes: BTreeSet<Mode>,
     /// The instance that the token was last known for.
     pub(super) id: Option<InstanceId>,
+    /// The ids that the token was known for earlier. No launch may return them again.
     former: BTreeSet<InstanceId>,
-    /// Since when that instance may be going.
+    /// Since when that instance may be terminating, or may not be the instance of the token any more.
     ending_since: Option<Instant>,
-    /// When the step began that is being taken: what comes of it may have come of it then.
-    began: Instant,
+    /// When the current step began. Its effect may have happened at any time since.
+    step_start: Instant,
+    /// How long the cloud remembers the token and the record of a terminated instance.
     remembered: (Duration, Duration),
 }
 
@@ -35,14 +39,14 @@ impl Slot {
             id: None,
             former: BTreeSet::new(),
             ending_since: None,
-            began: Instant::now(),
+            step_start: Instant::now(),
             remembered: (declared.token_after_terminate, declared.terminated_visible),
         }
     }
 
-    /// Begins a step. Its result may come late, or be lost.
+    /// Begins a step.
     pub(super) fn begin(&mut self) {
-        self.began = Instant::now();
+        self.step_start = Instant::now();
     }
 
     pub(super) const fn config(&self, shape: Shape) -> &InstanceConfig {
@@ -52,43 +56,43 @@ impl Slot {
         }
     }
 
-    /// Applies the result of a call.
-    pub(super) fn hear(&mut self, verb: Verb, result: CallResult) -> Result<(), String> {
-        let gone = self.gone();
+    /// Applies the result of a call: only states in which the call can have this result remain possible.
+    pub(super) fn apply_result(&mut self, verb: Verb, result: CallResult) -> Result<(), String> {
+        let forgotten = self.forgotten();
         let next = self
             .modes
             .iter()
-            .flat_map(|mode| outcomes(*mode, verb, gone));
+            .flat_map(|mode| outcomes(*mode, verb, forgotten));
         let next = next.filter(|(one, _)| *one == result);
-        self.become_one_of(next.map(|(_, mode)| mode).collect(), &result.to_string())
+        self.narrow_to(next.map(|(_, mode)| mode).collect(), &result.to_string())
     }
 
     /// Applies the instance that a launch returned.
-    pub(super) fn hear_instance(&mut self, verb: Verb, id: &InstanceId) -> Result<(), String> {
+    pub(super) fn apply_instance(&mut self, verb: Verb, id: &InstanceId) -> Result<(), String> {
         if self.id.as_ref() == Some(id) {
-            return self.hear(verb, CallResult::Known);
+            return self.apply_result(verb, CallResult::Known);
         }
         if self.former.contains(id) {
             return Err(format!("the result is {id}, which was terminated before"));
         }
-        self.hear(verb, CallResult::New)?;
-        self.learn(id);
+        self.apply_result(verb, CallResult::New)?;
+        self.set_id(id);
         Ok(())
     }
 
     /// Applies a call that did not return, or whose outcome is unknown.
-    pub(super) fn not_hear(&mut self, verb: Verb) {
-        let gone = self.gone();
+    pub(super) fn apply_lost_result(&mut self, verb: Verb) {
+        let forgotten = self.forgotten();
         let next = self
             .modes
             .iter()
-            .flat_map(|mode| unheard(*mode, verb, gone));
+            .flat_map(|mode| after_lost_result(*mode, verb, forgotten));
         self.modes = next.collect();
-        self.note_ending();
+        self.update_ending_since();
     }
 
-    /// Takes what a list shows of this token.
-    pub(super) fn see_list(&mut self, list: &[InstanceInfo]) -> Result<(), String> {
+    /// Applies the entries of this token in a list. At most one of them may be live.
+    pub(super) fn apply_list(&mut self, list: &[InstanceInfo]) -> Result<(), String> {
         let live: Vec<_> = list.iter().filter(|info| !info.state.is_ending()).collect();
         if live.len() > 1 {
             return Err(format!("one token has {}", crate::context::names(list)));
@@ -97,10 +101,10 @@ impl Slot {
         let known = self.id.clone();
         let fits = |mode: &Mode| match (mode, live) {
             (Mode::Free, live) => live.is_none(),
-            (Mode::Is(it), None) => it.phase == Phase::Ending,
-            (Mode::Is(it), Some(info)) => {
+            (Mode::Bound(instance), None) => instance.phase == Phase::Ending,
+            (Mode::Bound(instance), Some(info)) => {
                 let reported = known.as_ref() == Some(&info.id);
-                reported == it.known && phase_of(info.state) == it.phase
+                reported == instance.known && phase_of(info.state) == instance.phase
             }
         };
         let next = self.modes.iter().copied().filter(fits).collect();
@@ -108,83 +112,98 @@ impl Slot {
             || "a list without it".to_owned(),
             |info| format!("a list with {} {}", info.id, info.state),
         );
-        self.become_one_of(next, &shown)?;
+        self.narrow_to(next, &shown)?;
         match live {
-            Some(info) if known.as_ref() != Some(&info.id) => self.learn(&info.id),
+            Some(info) if known.as_ref() != Some(&info.id) => self.set_id(&info.id),
             _ => {}
         }
         Ok(())
     }
 
-    /// Takes a description of the instance that the token was last known for; nothing where there is
-    /// no record.
-    pub(super) fn see(&mut self, state: Option<CloudInstanceState>) -> Result<(), String> {
-        let gone = self.gone();
+    /// Applies a description of the instance that the token was last known for: its state, or `None` for
+    /// not found.
+    pub(super) fn apply_description(
+        &mut self,
+        state: Option<CloudInstanceState>,
+    ) -> Result<(), String> {
+        let forgotten = self.forgotten();
         let fits = |mode: &Mode| match (mode, state) {
             (Mode::Free, _) => false,
-            (Mode::Is(it), state) if !it.known || it.phase == Phase::Ending => {
-                state.map_or(gone.record, CloudInstanceState::is_ending)
+            (Mode::Bound(instance), state)
+                if !instance.known || instance.phase == Phase::Ending =>
+            {
+                state.map_or(forgotten.record, CloudInstanceState::is_ending)
             }
-            (Mode::Is(it), state) => state.is_some_and(|state| phase_of(state) == it.phase),
+            (Mode::Bound(instance), state) => {
+                state.is_some_and(|state| phase_of(state) == instance.phase)
+            }
         };
         let next = self.modes.iter().copied().filter(fits).collect();
         let shown = state.map_or_else(|| "not found".to_owned(), |state| state.to_string());
-        self.become_one_of(next, &format!("a description as {shown}"))
+        self.narrow_to(next, &format!("a description as {shown}"))
     }
 
-    /// Takes what a look-up of the token shows.
-    pub(super) fn see_record(&mut self, record: &LaunchRecord) -> Result<(), String> {
-        let gone = self.gone();
+    /// Applies a lookup of the token.
+    pub(super) fn apply_lookup(&mut self, record: &LaunchRecord) -> Result<(), String> {
+        let forgotten = self.forgotten();
         let id = self.id.clone();
         let fits = |mode: &Mode| match (mode, record) {
             (Mode::Free, record) => *record == LaunchRecord::NotFound,
-            (Mode::Is(it), LaunchRecord::Found(infos)) => {
+            (Mode::Bound(instance), LaunchRecord::Found(infos)) => {
                 let one = infos.len() == 1 && id.as_ref() == Some(&infos[0].id);
-                it.phase != Phase::Ending && (one || !it.known)
+                instance.phase != Phase::Ending && (one || !instance.known)
             }
-            (Mode::Is(it), LaunchRecord::Terminated(_)) => it.phase == Phase::Ending,
-            (Mode::Is(it), LaunchRecord::NotFound) => it.phase == Phase::Ending && gone.token,
+            (Mode::Bound(instance), LaunchRecord::Terminated(_)) => instance.phase == Phase::Ending,
+            (Mode::Bound(instance), LaunchRecord::NotFound) => {
+                instance.phase == Phase::Ending && forgotten.token
+            }
         };
         let next = self.modes.iter().copied().filter(fits).collect();
-        self.become_one_of(next, &format!("a look-up as {record:?}"))
+        self.narrow_to(next, &format!("a lookup as {record:?}"))
     }
 
-    fn learn(&mut self, id: &InstanceId) {
+    /// Makes `id` the instance of the token, and the previous one a former one.
+    fn set_id(&mut self, id: &InstanceId) {
         self.former.extend(self.id.replace(id.clone()));
-        let heard = self.modes.iter().map(|mode| match mode {
+        let known = self.modes.iter().map(|mode| match mode {
             Mode::Free => Mode::Free,
-            Mode::Is(it) => Mode::Is(Instance { known: true, ..*it }),
+            Mode::Bound(instance) => Mode::Bound(Instance {
+                known: true,
+                ..*instance
+            }),
         });
-        self.modes = heard.collect();
+        self.modes = known.collect();
         self.ending_since = None;
-        self.note_ending();
+        self.update_ending_since();
     }
 
-    fn become_one_of(&mut self, next: BTreeSet<Mode>, shown: &str) -> Result<(), String> {
+    /// Replaces the possible states with `next`. If there is none, what was observed is not allowed.
+    fn narrow_to(&mut self, next: BTreeSet<Mode>, shown: &str) -> Result<(), String> {
         if next.is_empty() {
             let id = self.id.as_ref().map_or("nothing yet", InstanceId::as_str);
-            let modes: Vec<_> = self.modes.iter().map(in_words).collect();
+            let modes: Vec<_> = self.modes.iter().map(describe).collect();
             return Err(format!(
                 "{shown} is not allowed; the token belongs to {id}, which can only be: {}",
                 modes.join("; or ")
             ));
         }
         self.modes = next;
-        self.note_ending();
+        self.update_ending_since();
         Ok(())
     }
 
-    fn note_ending(&mut self) {
-        let ending =
-            |mode: &Mode| matches!(mode, Mode::Is(it) if it.phase == Phase::Ending || !it.known);
+    /// Remembers when the instance may have begun to end, as long as that is possible.
+    fn update_ending_since(&mut self) {
+        let ending = |mode: &Mode| matches!(mode, Mode::Bound(instance) if instance.phase == Phase::Ending || !instance.known);
         if self.modes.iter().any(ending) {
-            self.ending_since.get_or_insert(self.began);
+            self.ending_since.get_or_insert(self.step_start);
         } else {
             self.ending_since = None;
         }
     }
 
-    fn gone(&self) -> Forgotten {
+    /// Returns what the cloud may have forgotten by now.
+    fn forgotten(&self) -> Forgotten {
         let since = self.ending_since.map(|since| since.elapsed());
         let (token, record) = self.remembered;
         Forgotten {
@@ -194,6 +213,7 @@ impl Slot {
     }
 }
 
+/// Returns the phase of a state.
 const fn phase_of(state: CloudInstanceState) -> Phase {
     match state {
         CloudInstanceState::Pending | CloudInstanceState::Running => Phase::Up,
@@ -202,23 +222,24 @@ const fn phase_of(state: CloudInstanceState) -> Phase {
     }
 }
 
-fn in_words(mode: &Mode) -> String {
-    let Mode::Is(it) = mode else {
+/// Describes a possible state for a message.
+fn describe(mode: &Mode) -> String {
+    let Mode::Bound(instance) = mode else {
         return "never launched".to_owned();
     };
-    let phase = match it.phase {
+    let phase = match instance.phase {
         Phase::Up => "pending or running",
         Phase::Down => "stopping or stopped",
         Phase::Ending => "terminating or terminated",
     };
-    let config = match it.config {
+    let config = match instance.config {
         Shape::Usual => "its usual config",
         Shape::Other => "the other config",
     };
-    let heard = if it.known {
+    let id = if instance.known {
         ""
     } else {
-        ", with an id that nobody has heard of"
+        ", with an id that the caller does not know"
     };
-    format!("{phase}, of {config}{heard}")
+    format!("{phase}, of {config}{id}")
 }

@@ -9,39 +9,40 @@ use std::{collections::BTreeSet, fmt};
 use proptest::{prelude::*, strategy::BoxedStrategy};
 use proptest_state_machine::ReferenceStateMachine;
 
-use super::mode::{Forgotten, Mode, Shape, Verb, outcomes, unheard};
+use super::mode::{Forgotten, Mode, Shape, Verb, after_lost_result, outcomes};
 use crate::WireFault;
 
 /// How many tokens a sequence uses.
 pub(super) const SLOTS: usize = 2;
 
-/// One thing that happens.
+/// One step of a sequence.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// A call about a token, and what goes wrong with it.
-    Call(usize, Verb, Mishap),
-    /// A list, a description and a look-up of everything, all of which must agree with the model.
-    Look,
-    /// Time passes until everything is at rest.
-    Rest,
-    /// The process ends, and another one begins.
+    /// A call about a token, with its disruption.
+    Call(usize, Verb, Disruption),
+    /// A list, and a description and a lookup of each token, which must all be possible in the model.
+    Read,
+    /// Waits until no instance is in a transition.
+    Settle,
+    /// The process ends and another one starts, with a new handle.
     Restart,
-    /// Somebody else stops or terminates an instance.
-    Outside(usize, Verb),
+    /// The external actor stops or terminates an instance.
+    External(usize, Verb),
 }
 
+/// What disturbs a call.
 #[derive(Clone, Debug)]
-pub(super) enum Mishap {
+pub(super) enum Disruption {
     None,
-    /// The caller drops the call after so many polls.
+    /// The caller drops the call after this number of polls.
     Dropped(usize),
-    /// Something goes wrong on the wire.
+    /// A fault is injected into the call.
     Fault(WireFault),
-    /// The process dies in the middle of the call.
+    /// The process dies during the call, and another one continues.
     Crash(WireFault),
 }
 
-/// The model as it drives the generation: for each token, everything that may be the case.
+/// The model as the generator uses it: the possible states of each token.
 #[derive(Debug)]
 pub(super) struct Machine;
 
@@ -63,40 +64,40 @@ impl ReferenceStateMachine for Machine {
         ];
         let fault = proptest::sample::select(WireFault::AMBIGUOUS.to_vec());
         let crash = proptest::sample::select(vec![WireFault::CrashBefore, WireFault::CrashAfter]);
-        let mishap = prop_oneof![
-            6 => Just(Mishap::None),
-            1 => (1_usize..4).prop_map(Mishap::Dropped),
-            2 => fault.prop_map(Mishap::Fault),
-            1 => crash.prop_map(Mishap::Crash),
+        let disruption = prop_oneof![
+            6 => Just(Disruption::None),
+            1 => (1_usize..4).prop_map(Disruption::Dropped),
+            2 => fault.prop_map(Disruption::Fault),
+            1 => crash.prop_map(Disruption::Crash),
         ];
         let outside = prop_oneof![Just(Verb::Stop), Just(Verb::Terminate)];
         prop_oneof![
-            10 => (0..SLOTS, verb, mishap).prop_map(|(slot, verb, mishap)| Step::Call(slot, verb, mishap)),
-            3 => Just(Step::Look),
-            2 => Just(Step::Rest),
+            10 => (0..SLOTS, verb, disruption).prop_map(|(slot, verb, disruption)| Step::Call(slot, verb, disruption)),
+            3 => Just(Step::Read),
+            2 => Just(Step::Settle),
             1 => Just(Step::Restart),
-            3 => (0..SLOTS, outside).prop_map(|(slot, verb)| Step::Outside(slot, verb)),
+            3 => (0..SLOTS, outside).prop_map(|(slot, verb)| Step::External(slot, verb)),
         ]
         .boxed()
     }
 
     fn apply(mut state: Self::State, step: &Step) -> Self::State {
         match step {
-            Step::Call(slot, verb, mishap) => {
+            Step::Call(slot, verb, disruption) => {
                 let before = std::mem::take(&mut state[*slot]);
                 state[*slot] = before
                     .into_iter()
-                    .flat_map(|mode| after(mode, *verb, mishap))
+                    .flat_map(|mode| after(mode, *verb, disruption))
                     .collect();
             }
-            Step::Outside(slot, verb) => {
+            Step::External(slot, verb) => {
                 let before = std::mem::take(&mut state[*slot]);
                 let after = before
                     .into_iter()
-                    .flat_map(|mode| unheard(mode, *verb, Forgotten::ALL));
+                    .flat_map(|mode| after_lost_result(mode, *verb, Forgotten::ALL));
                 state[*slot] = after.collect();
             }
-            Step::Look | Step::Rest | Step::Restart => {}
+            Step::Read | Step::Settle | Step::Restart => {}
         }
         state
     }
@@ -104,17 +105,18 @@ impl ReferenceStateMachine for Machine {
     /// Requires that a call on an instance comes after a launch that may have created one.
     fn preconditions(state: &Self::State, step: &Step) -> bool {
         match step {
-            Step::Call(_, Verb::Launch(_), _) | Step::Look | Step::Rest | Step::Restart => true,
-            Step::Call(slot, _, _) | Step::Outside(slot, _) => {
+            Step::Call(_, Verb::Launch(_), _) | Step::Read | Step::Settle | Step::Restart => true,
+            Step::Call(slot, _, _) | Step::External(slot, _) => {
                 state[*slot].iter().any(|mode| *mode != Mode::Free)
             }
         }
     }
 }
 
-fn after(mode: Mode, verb: Verb, mishap: &Mishap) -> BTreeSet<Mode> {
-    match mishap {
-        Mishap::None => {
+/// Returns the possible states after a call.
+fn after(mode: Mode, verb: Verb, disruption: &Disruption) -> BTreeSet<Mode> {
+    match disruption {
+        Disruption::None => {
             let after = outcomes(mode, verb, Forgotten::ALL).into_iter();
             let after: BTreeSet<_> = after.map(|(_, next)| next).collect();
             // A call with an unknown id is not made.
@@ -124,8 +126,8 @@ fn after(mode: Mode, verb: Verb, mishap: &Mishap) -> BTreeSet<Mode> {
                 after
             }
         }
-        Mishap::Dropped(_) | Mishap::Fault(_) | Mishap::Crash(_) => {
-            unheard(mode, verb, Forgotten::ALL)
+        Disruption::Dropped(_) | Disruption::Fault(_) | Disruption::Crash(_) => {
+            after_lost_result(mode, verb, Forgotten::ALL)
         }
     }
 }
@@ -133,11 +135,11 @@ fn after(mode: Mode, verb: Verb, mishap: &Mishap) -> BTreeSet<Mode> {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Call(slot, verb, mishap) => write!(f, "{verb} #{slot}{mishap}"),
-            Self::Look => f.write_str("look at everything"),
-            Self::Rest => f.write_str("wait until everything is at rest"),
+            Self::Call(slot, verb, disruption) => write!(f, "{verb} #{slot}{disruption}"),
+            Self::Read => f.write_str("read everything"),
+            Self::Settle => f.write_str("wait until no instance is in a transition"),
             Self::Restart => f.write_str("restart the process"),
-            Self::Outside(slot, verb) => write!(f, "somebody else: {verb} #{slot}"),
+            Self::External(slot, verb) => write!(f, "external actor: {verb} #{slot}"),
         }
     }
 }
@@ -154,7 +156,7 @@ impl fmt::Display for Verb {
     }
 }
 
-impl fmt::Display for Mishap {
+impl fmt::Display for Disruption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => Ok(()),

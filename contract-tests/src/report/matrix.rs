@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use super::Report;
 use crate::{CLAUSES, CONTRACT_VERSION};
 
-/// Returns a self-contained HTML page with one column for each report.
+/// Returns a self-contained HTML page with one column for each report and one row for each clause. Below
+/// the table are the reasons of all entries that have one, linked from their cells.
 pub fn matrix(reports: &[Report]) -> String {
     let mut page = String::from(HEAD);
     let _ = write!(
@@ -53,6 +54,7 @@ pub fn matrix(reports: &[Report]) -> String {
     page
 }
 
+/// Returns the cell of a clause. A report of an older version of the contract may lack the clause.
 fn cell(report: &Report, id: &str) -> String {
     let Some(entry) = report.clauses.iter().find(|entry| entry.id == id) else {
         return "<td class=not_run>not in this run".to_owned();
@@ -68,6 +70,7 @@ fn cell(report: &Report, id: &str) -> String {
     }
 }
 
+/// Returns the anchor of a reason.
 fn anchor(provider: &str, id: &str) -> String {
     let plain: String = provider
         .chars()
@@ -76,6 +79,7 @@ fn anchor(provider: &str, id: &str) -> String {
     format!("{plain}-{id}")
 }
 
+/// Escapes text for HTML.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -40,7 +40,7 @@ pub(crate) fn add(harness: &dyn Harness, verdict: &Verdict) -> Result<PathBuf, S
     })
 }
 
-/// Creates the report of a run in which no clause has been run.
+/// Creates the report of a run in which no clause has been run yet: every clause is in it as not run.
 fn new_report(harness: &dyn Harness, run: &str) -> Report {
     let mode = match harness.time() {
         Time::Real => "real",

@@ -24,11 +24,11 @@ use crate::{Context, Failure, Outcome, Pass, SCOPE_TAG, WireFault, WireOp, requi
 /// match.
 pub(crate) async fn list_03_complete_across_pages(cx: &Context) -> Outcome {
     let page = cx.capabilities().page_size.get();
-    affordable(cx, page, 3)?;
+    require_affordable(cx, page, 3)?;
     let mark = ("kit-mark", cx.scope().get(SCOPE_TAG).unwrap_or_default());
     let marked = cx.config_with_tags(&[mark])?;
     let mut ids = Vec::new();
-    // In the order of launch, a list by the mark has a middle page on which nothing fits.
+    // In the order of launch, no instance of the middle page has the mark.
     for (count, config) in [
         (page, &marked),
         (page, &cx.config()),
@@ -40,13 +40,13 @@ pub(crate) async fn list_03_complete_across_pages(cx: &Context) -> Outcome {
     }
     cx.settle_reads().await;
     let list = cx.list(&cx.filter()).await?;
-    only_each_once("the list", &ids, &list)?;
+    require_only_each_once("the list", &ids, &list)?;
     let filter = InstanceFilter::tagged(mark.0, mark.1);
     let filter = filter.map_err(|error| Failure::KitError(error.to_string()))?;
     ids.drain(page..page.saturating_mul(2));
     let list = cx.list(&filter).await?;
-    only_each_once(
-        "the list by a tag that a page of others has not",
+    require_only_each_once(
+        "the list by a tag that no instance of the middle page has",
         &ids,
         &list,
     )?;
@@ -63,23 +63,23 @@ pub(crate) async fn list_03_complete_across_pages(cx: &Context) -> Outcome {
 pub(crate) async fn list_09_failing_page_fails_the_list(cx: &Context) -> Outcome {
     let fault = WireFault::ServerErrorBefore;
     let faults = cx.faults(std::slice::from_ref(&fault))?;
-    let ids = fill_page(cx).await?;
+    let ids = launch_more_than_a_page(cx).await?;
     cx.settle_reads().await;
     let filter = cx.filter();
 
-    // A backend may ask for the page again by itself; then the list is whole, or it failed.
+    // A backend may retry the page by itself: then the list is complete.
     faults.inject(WireOp::List, 2, fault.clone()).await;
     let listed = cx.provisioner().list_instances(&filter).await;
     cx.clear_faults(&faults).await?;
     if let Ok(list) = listed {
-        each_once("the list whose second page failed", &ids, &list)?;
+        require_each_once("the list whose second page failed", &ids, &list)?;
     }
     faults.inject(WireOp::List, 2, fault.clone()).await;
     let streamed = stream(cx, &filter).await;
     cx.clear_faults(&faults).await?;
     if let Ok(streamed) = streamed {
         let list = &streamed.instances;
-        each_once("the stream whose second page failed", &ids, list)?;
+        require_each_once("the stream whose second page failed", &ids, list)?;
     }
 
     faults.inject_always(WireOp::List, fault).await;
@@ -105,23 +105,23 @@ pub(crate) async fn list_09_failing_page_fails_the_list(cx: &Context) -> Outcome
 pub(crate) async fn list_10_unreachable_part_is_named(cx: &Context) -> Outcome {
     let external_actor = cx.external_actor()?;
     let hidden = cx.launch().await?.id;
-    launch_elsewhere(cx).await?;
+    launch_in_other_zone(cx).await?;
     cx.settle_reads().await;
     let all = cx.list(&cx.filter()).await?;
     let Some(scope) = external_actor.cut_off(&hidden).await else {
-        // A cloud without parts that fail alone has no gaps to name; its list is whole.
+        // A cloud without parts that fail separately has no gaps: its list is complete.
         cx.require_count(all.len()).await?;
         return Ok(Pass::Weaker);
     };
     let filter = cx.filter();
     let listed = cx.provisioner().list_instances(&filter).await;
     let error = cx.require_refused(
-        &format!("a list that cannot see {scope}"),
+        &format!("a list that cannot read {scope}"),
         listed,
         ErrorKind::Incomplete,
     )?;
     require(error.scopes().contains(&scope), || {
-        format!("the list could not see {scope} and does not name it: {error}")
+        format!("the list could not read {scope} and does not name it: {error}")
     })?;
     let observed = stream(cx, &filter).await;
     let observed =
@@ -132,9 +132,9 @@ pub(crate) async fn list_10_unreachable_part_is_named(cx: &Context) -> Outcome {
             observed.gaps
         )
     })?;
-    let rest = all.iter().filter(|info| !covers(&scope, info));
+    let rest = all.iter().filter(|info| !is_in_part(&scope, info));
     let rest: Vec<_> = rest.map(|info| info.id.clone()).collect();
-    each_once("the stream around the gap", &rest, &observed.instances)?;
+    require_each_once("the stream around the gap", &rest, &observed.instances)?;
     external_actor.reconnect().await;
     cx.require_count(all.len()).await?;
     Ok(Pass::Held)
@@ -147,7 +147,7 @@ pub(crate) async fn list_10_unreachable_part_is_named(cx: &Context) -> Outcome {
 /// Lists and streams running and stopped instances with three filters and compares the results
 /// entry by entry. There are more instances than fit on a page if the clause can afford it.
 pub(crate) async fn list_13_stream_equals_list(cx: &Context) -> Outcome {
-    let ids = cx.launch_many(pages_if_possible(cx)).await?;
+    let ids = cx.launch_many(more_than_a_page(cx)).await?;
     for id in &ids {
         cx.wait_for_state(id, Running).await?;
     }
@@ -173,7 +173,7 @@ pub(crate) async fn list_13_stream_equals_list(cx: &Context) -> Outcome {
         listed.sort_by(|a, b| a.id.cmp(&b.id));
         streamed.sort_by(|a, b| a.id.cmp(&b.id));
         let ids: Vec<_> = listed.iter().map(|info| info.id.clone()).collect();
-        only_each_once(&format!("the stream in {states:?}"), &ids, &streamed)?;
+        require_only_each_once(&format!("the stream in {states:?}"), &ids, &streamed)?;
         for (listed, streamed) in listed.iter().zip(&streamed) {
             require(listed == streamed, || {
                 format!("the list returned {listed:?}, the stream {streamed:?}")
@@ -192,7 +192,7 @@ pub(crate) async fn list_13_stream_equals_list(cx: &Context) -> Outcome {
 /// Terminates and launches other instances during a list, and after every item of a stream. Those
 /// that leave are among the first, so that later ones move up to an earlier page.
 pub(crate) async fn list_14_concurrent_changes_lose_nothing(cx: &Context) -> Outcome {
-    // Those that go are among the first, so that what follows them moves up.
+    // Those that are terminated are among the first, so that later ones move up.
     let (mut stable, mut first, mut second) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..STEPS {
         for passing in [&mut first, &mut second] {
@@ -200,7 +200,7 @@ pub(crate) async fn list_14_concurrent_changes_lose_nothing(cx: &Context) -> Out
             stable.push(cx.launch().await?.id);
         }
     }
-    stable.extend(cx.launch_many(pages_if_possible(cx)).await?);
+    stable.extend(cx.launch_many(more_than_a_page(cx)).await?);
     for id in stable.iter().chain(&first).chain(&second) {
         cx.wait_for_state(id, Running).await?;
     }
@@ -209,17 +209,21 @@ pub(crate) async fn list_14_concurrent_changes_lose_nothing(cx: &Context) -> Out
 
     let (listed, changed) = join(cx.list(&filter), async {
         for id in &first {
-            come_and_go(cx, id).await?;
+            replace_one(cx, id).await?;
         }
         Ok::<_, Failure>(())
     })
     .await;
     changed?;
-    each_once("a list while others come and go", &stable, &listed?)?;
+    require_each_once(
+        "a list while others are created and terminated",
+        &stable,
+        &listed?,
+    )?;
 
     let mut streamed = Vec::new();
     let mut items = cx.provisioner().stream_instances(&filter);
-    let mut leaving = second.iter();
+    let mut to_replace = second.iter();
     while let Some(observed) = items.next().await {
         match observed.map_err(|error| Failure::call_failed("stream_instances", &error))? {
             ListItem::Instance(info) => streamed.push(*info),
@@ -227,36 +231,40 @@ pub(crate) async fn list_14_concurrent_changes_lose_nothing(cx: &Context) -> Out
                 return Err(Failure::violated(format!("the stream has a gap: {scope}")));
             }
         }
-        if let Some(id) = leaving.next() {
-            come_and_go(cx, id).await?;
+        if let Some(id) = to_replace.next() {
+            replace_one(cx, id).await?;
         }
     }
-    each_once("a stream while others come and go", &stable, &streamed)?;
+    require_each_once(
+        "a stream while others are created and terminated",
+        &stable,
+        &streamed,
+    )?;
     Ok(Pass::Held)
 }
 
-/// How many instances come and go during one list.
+/// How many instances are replaced during one list.
 const STEPS: usize = 2;
 
-/// The most instances that a clause has beside those that fill a page.
+/// The most instances that a clause launches in addition to those that fill a page.
 const MOST_BESIDE: usize = 12;
 
-/// One instance leaves and another comes.
-async fn come_and_go(cx: &Context, id: &InstanceId) -> Result<(), Failure> {
+/// Terminates an instance and launches another one.
+async fn replace_one(cx: &Context, id: &InstanceId) -> Result<(), Failure> {
     cx.terminate(id).await?;
     cx.launch().await?;
     Ok(())
 }
 
 /// Launches one more than a page holds.
-async fn fill_page(cx: &Context) -> Result<Vec<InstanceId>, Failure> {
+async fn launch_more_than_a_page(cx: &Context) -> Result<Vec<InstanceId>, Failure> {
     let page = cx.capabilities().page_size.get();
-    affordable(cx, page, 1)?;
+    require_affordable(cx, page, 1)?;
     cx.launch_many(page.saturating_add(1)).await
 }
 
-/// Ends a clause that cannot have one more than so many pages hold.
-fn affordable(cx: &Context, page: usize, pages: usize) -> Result<(), Failure> {
+/// Ends a clause that may not launch one instance more than `pages` pages hold.
+fn require_affordable(cx: &Context, page: usize, pages: usize) -> Result<(), Failure> {
     if cx.can_launch(page.saturating_mul(pages).saturating_add(1)) {
         return Ok(());
     }
@@ -265,8 +273,8 @@ fn affordable(cx: &Context, page: usize, pages: usize) -> Result<(), Failure> {
     )))
 }
 
-/// One more than a page holds, or a few where that is too many.
-fn pages_if_possible(cx: &Context) -> usize {
+/// Returns one more than a page holds, or 5 if that is too many.
+fn more_than_a_page(cx: &Context) -> usize {
     let count = cx.capabilities().page_size.get().saturating_add(1).max(3);
     if cx.can_launch(count.saturating_add(MOST_BESIDE)) {
         count
@@ -275,8 +283,8 @@ fn pages_if_possible(cx: &Context) -> usize {
     }
 }
 
-/// Launches one into the zone that the harness names, where zones are offered.
-async fn launch_elsewhere(cx: &Context) -> Result<(), Failure> {
+/// Launches an instance into the zone that the harness names, if zones are declared.
+async fn launch_in_other_zone(cx: &Context) -> Result<(), Failure> {
     let offered = cx.capabilities().placement.contains(&PlacementField::Zone);
     if let Some(zone) = cx.harness().zone().filter(|_| offered) {
         let mut config = cx.config();
@@ -286,8 +294,8 @@ async fn launch_elsewhere(cx: &Context) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether an instance lives in a part, as far as its zone shows.
-fn covers(part: &Scope, info: &InstanceInfo) -> bool {
+/// Returns whether an instance is in a part of the cloud, as far as its zone shows.
+fn is_in_part(part: &Scope, info: &InstanceInfo) -> bool {
     let Scope::Offering {
         zone: Some(zone), ..
     } = part
@@ -303,6 +311,7 @@ struct Streamed {
     gaps: Vec<Scope>,
 }
 
+/// Reads a stream to its end.
 async fn stream(cx: &Context, filter: &InstanceFilter) -> Result<Streamed> {
     let (mut instances, mut gaps) = (Vec::new(), Vec::new());
     let mut items = cx.provisioner().stream_instances(filter);
@@ -316,7 +325,7 @@ async fn stream(cx: &Context, filter: &InstanceFilter) -> Result<Streamed> {
 }
 
 /// Requires that `list` shows each of `ids` exactly once.
-fn each_once(what: &str, ids: &[InstanceId], list: &[InstanceInfo]) -> Result<(), Failure> {
+fn require_each_once(what: &str, ids: &[InstanceId], list: &[InstanceInfo]) -> Result<(), Failure> {
     let mut observed = BTreeSet::new();
     for info in list {
         require(observed.insert(&info.id) || !ids.contains(&info.id), || {
@@ -332,8 +341,12 @@ fn each_once(what: &str, ids: &[InstanceId], list: &[InstanceInfo]) -> Result<()
 }
 
 /// Requires that `list` shows each of `ids` exactly once, and nothing else.
-fn only_each_once(what: &str, ids: &[InstanceId], list: &[InstanceInfo]) -> Result<(), Failure> {
-    each_once(what, ids, list)?;
+fn require_only_each_once(
+    what: &str,
+    ids: &[InstanceId],
+    list: &[InstanceInfo],
+) -> Result<(), Failure> {
+    require_each_once(what, ids, list)?;
     require(list.len() == ids.len(), || {
         let (launched, listed) = (ids.len(), list.len());
         format!("{launched} instances match, but {what} returns {listed}")

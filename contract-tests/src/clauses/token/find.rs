@@ -24,16 +24,22 @@ pub(crate) async fn token_09_find_launch_finds_the_instance(cx: &Context) -> Out
     let info = cx.launch_config(&config).await?;
     cx.settle_reads().await;
     let reopened = cx.open_handle().await;
-    found(cx.provisioner(), &token, &info.id, "by its own handle").await?;
-    found(&*second, &token, &info.id, "by a second handle").await?;
-    found(&*reopened, &token, &info.id, "after a restart").await?;
+    require_found(
+        cx.provisioner(),
+        &token,
+        &info.id,
+        "through the launching handle",
+    )
+    .await?;
+    require_found(&*second, &token, &info.id, "through a second handle").await?;
+    require_found(&*reopened, &token, &info.id, "after a restart").await?;
     cx.wait_for_state(&info.id, CloudInstanceState::Running)
         .await?;
     cx.stop(&info.id).await?;
     cx.wait_for_state(&info.id, CloudInstanceState::Stopped)
         .await?;
     cx.settle_reads().await;
-    found(cx.provisioner(), &token, &info.id, "while it is stopped").await?;
+    require_found(cx.provisioner(), &token, &info.id, "while it is stopped").await?;
     Ok(Pass::Held)
 }
 
@@ -51,7 +57,7 @@ pub(crate) async fn token_10_find_launch_launches_nothing(cx: &Context) -> Outco
     let token = cx.new_token();
     let second = cx.open_handle().await;
     for handle in [cx.provisioner(), &*second] {
-        let record = looked_up(handle, &token).await?;
+        let record = look_up(handle, &token).await?;
         require(record == LaunchRecord::NotFound, || {
             format!("a token that launched nothing is reported as {record:?}")
         })?;
@@ -83,27 +89,27 @@ pub(crate) async fn token_11_find_launch_reports_terminated(cx: &Context) -> Out
     let info = cx.launch_config(&config).await?;
     cx.wait_for_state(&info.id, CloudInstanceState::Running)
         .await?;
-    let began = tokio::time::Instant::now();
+    let start = tokio::time::Instant::now();
     cx.terminate(&info.id).await?;
     cx.settle_reads().await;
     let memory = cx.capabilities().token_after_terminate;
-    is_gone(cx, &token, &info, began, "as it is being terminated").await?;
+    require_terminated_record(cx, &token, &info, start, "as it is being terminated").await?;
     cx.wait_until_terminated(&info.id).await?;
     cx.settle_reads().await;
-    is_gone(cx, &token, &info, began, "once it is terminated").await?;
+    require_terminated_record(cx, &token, &info, start, "once it is terminated").await?;
     if memory.is_zero() {
         return Ok(Pass::Weaker);
     }
     if cx.can_advance_time(memory) {
-        let late = (memory / 10 * 9).saturating_sub(began.elapsed());
+        let late = (memory / 10 * 9).saturating_sub(start.elapsed());
         cx.advance_time(late).await;
-        is_gone(cx, &token, &info, began, "near the end of its memory").await?;
+        require_terminated_record(cx, &token, &info, start, "near the end of its memory").await?;
     }
     Ok(Pass::Held)
 }
 
 /// Requires that a launch is reported as terminated while its token is remembered, and never as found.
-async fn is_gone(
+async fn require_terminated_record(
     cx: &Context,
     token: &LaunchToken,
     launched: &InstanceInfo,
@@ -111,7 +117,7 @@ async fn is_gone(
     when: &str,
 ) -> Result<(), Failure> {
     let id = &launched.id;
-    let record = looked_up(cx.provisioner(), token).await?;
+    let record = look_up(cx.provisioner(), token).await?;
     let may_be_forgotten = terminated.elapsed() >= cx.capabilities().token_after_terminate;
     match record {
         LaunchRecord::Terminated(kept) => {
@@ -132,13 +138,13 @@ async fn is_gone(
 }
 
 /// Requires that the launch of `token` is found with exactly the instance `id`.
-pub(super) async fn found(
+pub(super) async fn require_found(
     handle: &dyn InstanceProvisioner,
     token: &LaunchToken,
     id: &InstanceId,
     how: &str,
 ) -> Result<(), Failure> {
-    let record = looked_up(handle, token).await?;
+    let record = look_up(handle, token).await?;
     let right =
         matches!(&record, LaunchRecord::Found(list) if list.len() == 1 && list[0].id == *id);
     require(right, || {
@@ -146,7 +152,8 @@ pub(super) async fn found(
     })
 }
 
-async fn looked_up(
+/// Looks a launch up by its token. An error is a violation.
+async fn look_up(
     handle: &dyn InstanceProvisioner,
     token: &LaunchToken,
 ) -> Result<LaunchRecord, Failure> {

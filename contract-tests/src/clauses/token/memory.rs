@@ -14,7 +14,7 @@ use fleetwright::{
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
-use super::{FLAVOUR, conflicts, flavoured, other, replayed};
+use super::{FLAVOUR, changed_config, require_conflict, require_replay, with_flavour};
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
 /// TOKEN-04: a backend must return the current state of the instance from a replay, not its state
@@ -29,21 +29,21 @@ pub(crate) async fn token_04_replay_returns_current_state(cx: &Context) -> Outco
     let first = cx.launch_config(&config).await?;
     let id = &first.id;
     cx.wait_for_state(id, CloudInstanceState::Running).await?;
-    shown_as_it_is(cx, &config, id, CloudInstanceState::Running).await?;
+    require_replay_is_current(cx, &config, id, CloudInstanceState::Running).await?;
     cx.stop(id).await?;
     cx.wait_for_state(id, CloudInstanceState::Stopped).await?;
-    shown_as_it_is(cx, &config, id, CloudInstanceState::Stopped).await?;
-    let room = flavoured(cx, &config, "new")?.is_some();
+    require_replay_is_current(cx, &config, id, CloudInstanceState::Stopped).await?;
+    let room = with_flavour(cx, &config, "new")?.is_some();
     if room && cx.capabilities().supports(OptionalVerb::UpdateTags) {
         let change = TagChange::new().set(FLAVOUR, "new");
         let change = change.map_err(|error| Failure::KitError(error.to_string()))?;
         let updated = cx.provisioner().update_tags(id, &change).await;
         updated.map_err(|error| Failure::call_failed("update_tags", &error))?;
         cx.settle_reads().await;
-        let shown = replayed(cx.provisioner(), &config, id, "after new tags").await?;
+        let shown = require_replay(cx.provisioner(), &config, id, "after new tags").await?;
         require(shown.tags.get(FLAVOUR) == Some("new"), || {
             format!(
-                "the replay returned {id} without the tag that it got: {:?}",
+                "the replay returned {id} without its new tag: {:?}",
                 shown.tags
             )
         })?;
@@ -51,12 +51,12 @@ pub(crate) async fn token_04_replay_returns_current_state(cx: &Context) -> Outco
     cx.settle_reads().await;
     cx.start(id).await?;
     cx.wait_for_state(id, CloudInstanceState::Running).await?;
-    shown_as_it_is(cx, &config, id, CloudInstanceState::Running).await?;
+    require_replay_is_current(cx, &config, id, CloudInstanceState::Running).await?;
     Ok(Pass::Held)
 }
 
-/// Requires that a replay shows an instance at rest in `state`, with the addresses it has.
-async fn shown_as_it_is(
+/// Requires that a replay returns the instance in `state` with its current addresses.
+async fn require_replay_is_current(
     cx: &Context,
     config: &InstanceConfig,
     id: &InstanceId,
@@ -64,7 +64,7 @@ async fn shown_as_it_is(
 ) -> Result<(), Failure> {
     cx.settle_reads().await;
     let truth = cx.describe(id).await?;
-    let shown = replayed(cx.provisioner(), config, id, "of a launch long ago").await?;
+    let shown = require_replay(cx.provisioner(), config, id, "of a launch long ago").await?;
     require(shown.state == state, || {
         format!(
             "{id} is {state}, but the replay returned it as {}",
@@ -99,9 +99,9 @@ pub(crate) async fn token_05_refused_launch_frees_its_token(cx: &Context) -> Out
         result,
         ErrorKind::Invalid,
     )?;
-    is_free(cx, &config, "a launch that was invalid").await?;
+    require_token_free(cx, &config, "a launch that was invalid").await?;
     for fault in [WireFault::Capacity, WireFault::Quota] {
-        // Only where the harness can: the promise is tested above in any case.
+        // Only if the harness can inject it: the promise was tested above in any case.
         let Ok(faults) = cx.faults(std::slice::from_ref(&fault)) else {
             continue;
         };
@@ -111,14 +111,18 @@ pub(crate) async fn token_05_refused_launch_frees_its_token(cx: &Context) -> Out
         cx.clear_faults(&faults).await?;
         // Other clauses check the kind of the refusal; its effect must be none.
         if result.is_err_and(|error| error.effect() == Effect::None) {
-            is_free(cx, &config, &format!("a launch refused by {fault:?}")).await?;
+            require_token_free(cx, &config, &format!("a launch refused by {fault:?}")).await?;
         }
     }
     Ok(Pass::Held)
 }
 
-/// Requires that the token of `config` shows no launch and launches one.
-async fn is_free(cx: &Context, config: &InstanceConfig, after: &str) -> Result<(), Failure> {
+/// Requires that the token of `config` is not found and that a launch with it succeeds.
+async fn require_token_free(
+    cx: &Context,
+    config: &InstanceConfig,
+    after: &str,
+) -> Result<(), Failure> {
     if let Some(token) = &config.launch_token {
         cx.settle_reads().await;
         let record = cx.provisioner().find_launch(token).await;
@@ -147,39 +151,39 @@ pub(crate) async fn token_06_spent_token_launches_nothing(cx: &Context) -> Outco
     cx.wait_for_state(&first.id, CloudInstanceState::Running)
         .await?;
     let memory = cx.capabilities().token_after_terminate;
-    let began = Instant::now();
-    let remembered_until = began + memory;
+    let start = Instant::now();
+    let remembered_until = start + memory;
     cx.terminate(&first.id).await?;
     if memory.is_zero() {
-        launches_at_most_one(cx, &config, &first.id).await?;
+        launch_at_most_one(cx, &config, &first.id).await?;
         cx.wait_until_terminated(&first.id).await?;
-        let alive = launches_at_most_one(cx, &config, &first.id).await?;
+        let alive = launch_at_most_one(cx, &config, &first.id).await?;
         cx.require_count(alive).await?;
         return Ok(Pass::Weaker);
     }
-    is_spent(cx, &config, remembered_until, "as it is being terminated").await?;
+    require_spent(cx, &config, remembered_until, "as it is being terminated").await?;
     cx.wait_until_terminated(&first.id).await?;
-    let refused = is_spent(cx, &config, remembered_until, "once it is terminated").await?;
+    let refused = require_spent(cx, &config, remembered_until, "once it is terminated").await?;
     if refused.is_some() {
         cx.require_count(0).await?;
     }
-    let gone_by = Instant::now();
+    let terminated_by = Instant::now();
     if cx.can_advance_time(memory) {
-        let late = (memory / 10 * 9).saturating_sub(began.elapsed());
+        let late = (memory / 10 * 9).saturating_sub(start.elapsed());
         cx.advance_time(late).await;
-        is_spent(cx, &config, remembered_until, "near the end of its memory").await?;
-        let beyond = gone_by + memory + Duration::from_secs(1);
+        require_spent(cx, &config, remembered_until, "near the end of its memory").await?;
+        let beyond = terminated_by + memory + Duration::from_secs(1);
         cx.advance_time(beyond.saturating_duration_since(Instant::now()))
             .await;
-        let alive = launches_at_most_one(cx, &config, &first.id).await?;
+        let alive = launch_at_most_one(cx, &config, &first.id).await?;
         cx.require_count(alive).await?;
     }
     Ok(Pass::Held)
 }
 
-/// Requires that a replay is refused as spent, and returns the refusal, or `None` if
-/// the token may be forgotten by the time it returns.
-async fn is_spent(
+/// Requires that a replay is refused as spent, and returns the refusal, or `None` if the token may be
+/// forgotten by the time that the replay returns.
+async fn require_spent(
     cx: &Context,
     config: &InstanceConfig,
     until: Instant,
@@ -200,9 +204,9 @@ async fn is_spent(
     Ok(Some(error))
 }
 
-/// Requires that a token which may be forgotten is refused as spent, or launches one instance with
-/// a new id and no second one. Returns how many instances that are.
-async fn launches_at_most_one(
+/// Launches with a token that may be forgotten: it must be refused as spent, or launch one instance with
+/// a new id and no second one. Returns the number of instances that it launched.
+async fn launch_at_most_one(
     cx: &Context,
     config: &InstanceConfig,
     old: &InstanceId,
@@ -212,7 +216,7 @@ async fn launches_at_most_one(
             require(info.id != *old, || {
                 format!("the token of the terminated {old} returned it again")
             })?;
-            replayed(cx.provisioner(), config, &info.id, "of a used token").await?;
+            require_replay(cx.provisioner(), config, &info.id, "of a used token").await?;
             Ok(1)
         }
         Err(error) if error.kind() == ErrorKind::TokenSpent => Ok(0),
@@ -231,9 +235,9 @@ pub(crate) async fn token_07_second_handle_recognizes_token(cx: &Context) -> Out
     let second = cx.open_handle().await;
     let config = cx.config_with_token();
     let first = cx.launch_config(&config).await?;
-    replayed(&*second, &config, &first.id, "through a second handle").await?;
-    let changed = other(cx, &config)?;
-    conflicts(
+    require_replay(&*second, &config, &first.id, "through a second handle").await?;
+    let changed = changed_config(cx, &config)?;
+    require_conflict(
         cx,
         &*second,
         &changed,
@@ -244,7 +248,7 @@ pub(crate) async fn token_07_second_handle_recognizes_token(cx: &Context) -> Out
     let theirs = second.launch_instance(&config).await;
     let theirs = theirs
         .map_err(|error| Failure::call_failed("launch_instance of a second handle", &error))?;
-    replayed(
+    require_replay(
         cx.provisioner(),
         &config,
         &theirs.id,
@@ -270,9 +274,9 @@ pub(crate) async fn token_08_restarted_process_recognizes_token(cx: &Context) ->
         launched.map_err(|error| Failure::call_failed("launch_instance", &error))?
     };
     let reopened = cx.open_handle().await;
-    replayed(&*reopened, &config, &first.id, "after a restart").await?;
-    let changed = other(cx, &config)?;
-    conflicts(cx, &*reopened, &changed, "another config after a restart").await?;
+    require_replay(&*reopened, &config, &first.id, "after a restart").await?;
+    let changed = changed_config(cx, &config)?;
+    require_conflict(cx, &*reopened, &changed, "another config after a restart").await?;
     cx.require_count(1).await?;
     Ok(Pass::Held)
 }
@@ -293,25 +297,25 @@ pub(crate) async fn token_14_concurrent_launches_with_one_token(cx: &Context) ->
     Ok(Pass::Held)
 }
 
-/// Launches six times at once with one token, and demands one instance. A loser of the race may be
-/// given a retry delay, and then gets it.
+/// Launches six times concurrently with one token and requires one instance. A launch may fail as a
+/// conflict with a retry delay; its retry must return the instance.
 async fn race(cx: &Context, handles: &[Arc<dyn InstanceProvisioner>]) -> Result<(), Failure> {
     let config = cx.config_with_token();
     let racers: Vec<_> = handles.iter().cycle().take(6).collect();
     let calls = racers.iter().map(|handle| handle.launch_instance(&config));
-    let (mut winner, mut told_to_return) = (None::<InstanceId>, Vec::new());
+    let (mut winner, mut to_retry) = (None::<InstanceId>, Vec::new());
     for (handle, result) in racers.iter().zip(join_all(calls).await) {
         let id = match result {
             Ok(info) => info.id,
             Err(error)
                 if error.kind() == ErrorKind::Conflict && error.retry() != RetryAdvice::Never =>
             {
-                told_to_return.push(handle);
+                to_retry.push(handle);
                 continue;
             }
             Err(error) => {
                 return Err(Failure::call_failed(
-                    "a launch in a race on its token",
+                    "a launch concurrent with others of its token",
                     &error,
                 ));
             }
@@ -319,15 +323,15 @@ async fn race(cx: &Context, handles: &[Arc<dyn InstanceProvisioner>]) -> Result<
         let one = winner.get_or_insert_with(|| id.clone());
         require(*one == id, || {
             format!(
-                "a race on one token through {} handles launched {one} and {id}",
+                "concurrent launches with one token through {} handles returned {one} and {id}",
                 handles.len()
             )
         })?;
     }
-    let nobody = || Failure::violated("a race on one token was won by nobody");
-    let winner = winner.ok_or_else(nobody)?;
-    for handle in told_to_return {
-        replayed(&***handle, &config, &winner, "after a race").await?;
+    let none = || Failure::violated("none of the concurrent launches with one token succeeded");
+    let winner = winner.ok_or_else(none)?;
+    for handle in to_retry {
+        require_replay(&***handle, &config, &winner, "after concurrent launches").await?;
     }
     Ok(())
 }

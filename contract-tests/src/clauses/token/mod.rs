@@ -18,7 +18,7 @@ use fleetwright::{
 };
 use futures_util::future::join_all;
 
-use find::found;
+use find::require_found;
 pub(crate) use find::{
     token_09_find_launch_finds_the_instance, token_10_find_launch_launches_nothing,
     token_11_find_launch_reports_terminated,
@@ -31,7 +31,7 @@ pub(crate) use memory::{
 
 use crate::{Context, Failure, Outcome, Pass, require};
 
-/// A tag besides the scope's, for configs that differ in nothing else.
+/// The key of a tag for configs that differ in nothing else.
 const FLAVOUR: &str = "contract-flavour";
 
 /// TOKEN-01: a backend must return the same instance for the same token with the same config, and
@@ -44,11 +44,11 @@ const FLAVOUR: &str = "contract-flavour";
 pub(crate) async fn token_01_same_token_same_instance(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = cx.launch_config(&config).await?;
-    replayed(cx.provisioner(), &config, &first.id, "at once").await?;
+    require_replay(cx.provisioner(), &config, &first.id, "at once").await?;
     cx.wait_for_state(&first.id, fleetwright::CloudInstanceState::Running)
         .await?;
-    replayed(cx.provisioner(), &config, &first.id, "while it runs").await?;
-    replayed(cx.provisioner(), &config, &first.id, "once more").await?;
+    require_replay(cx.provisioner(), &config, &first.id, "while it runs").await?;
+    require_replay(cx.provisioner(), &config, &first.id, "once more").await?;
     cx.require_count(1).await?;
     Ok(Pass::Held)
 }
@@ -63,14 +63,14 @@ pub(crate) async fn token_01_same_token_same_instance(cx: &Context) -> Outcome {
 /// afterwards.
 pub(crate) async fn token_02_other_config_is_a_conflict(cx: &Context) -> Outcome {
     let plain = cx.config_with_token();
-    let mut config = flavoured(cx, &plain, "vanilla")?.unwrap_or(plain);
+    let mut config = with_flavour(cx, &plain, "vanilla")?.unwrap_or(plain);
     config.user_data = small_user_data(cx, b"first")?;
     let first = cx.launch_config(&config).await?;
-    for (what, other) in others(cx, &config)? {
-        conflicts(cx, cx.provisioner(), &other, what).await?;
+    for (what, other) in changed_configs(cx, &config)? {
+        require_conflict(cx, cx.provisioner(), &other, what).await?;
     }
     cx.require_count(1).await?;
-    replayed(cx.provisioner(), &config, &first.id, "after the conflicts").await?;
+    require_replay(cx.provisioner(), &config, &first.id, "after the conflicts").await?;
     Ok(Pass::Held)
 }
 
@@ -86,16 +86,16 @@ pub(crate) async fn token_03_equal_configs_are_equal(cx: &Context) -> Outcome {
     config.user_data = small_user_data(cx, b"the same bytes")?;
     let room = cx.capabilities().tags.max_tags.min(6);
     for number in config.tags.len()..room {
-        tag(&mut config, &format!("contract-{number}"), "same")?;
+        insert_tag(&mut config, &format!("contract-{number}"), "same")?;
     }
     let first = cx.launch_config(&config).await?;
-    let backwards = rebuilt(&config)?;
-    replayed(cx.provisioner(), &backwards, &first.id, "built backwards").await?;
+    let backwards = rebuild(&config)?;
+    require_replay(cx.provisioner(), &backwards, &first.id, "built backwards").await?;
     let json =
         serde_json::to_string(&config).map_err(|error| Failure::KitError(error.to_string()))?;
     let stored: InstanceConfig =
         serde_json::from_str(&json).map_err(|error| Failure::KitError(error.to_string()))?;
-    replayed(cx.provisioner(), &stored, &first.id, "stored and read back").await?;
+    require_replay(cx.provisioner(), &stored, &first.id, "stored and read back").await?;
     Ok(Pass::Held)
 }
 
@@ -156,7 +156,7 @@ pub(crate) async fn token_13_tokens_are_compared_exactly(cx: &Context) -> Outcom
     }
     cx.require_count(launched.len()).await?;
     for (token, id) in &launched {
-        found(cx.provisioner(), token, id, "among tokens much like it").await?;
+        require_found(cx.provisioner(), token, id, "among similar tokens").await?;
     }
     Ok(Pass::Held)
 }
@@ -186,7 +186,7 @@ pub(crate) async fn token_15_zone_is_part_of_the_config(cx: &Context) -> Outcome
         cx.require_count(1).await?;
         return Ok(Pass::Refused);
     }
-    conflicts(cx, cx.provisioner(), &there, "a zone where none was given").await?;
+    require_conflict(cx, cx.provisioner(), &there, "a zone where none was given").await?;
     let home = cx.wait_until_listed(&first.id).await?.placement.zone;
     let mut launches = 1;
     if let Some(home) = home.filter(|home| *home != zone) {
@@ -194,14 +194,14 @@ pub(crate) async fn token_15_zone_is_part_of_the_config(cx: &Context) -> Outcome
         here.launch_token = Some(cx.new_token());
         cx.launch_config(&here).await?;
         launches += 1;
-        conflicts(cx, cx.provisioner(), &in_zone(&here, &zone), "another zone").await?;
+        require_conflict(cx, cx.provisioner(), &in_zone(&here, &zone), "another zone").await?;
     }
     cx.require_count(launches).await?;
     Ok(Pass::Held)
 }
 
 /// Replays a launch and requires that it returns `first`.
-async fn replayed(
+async fn require_replay(
     handle: &dyn InstanceProvisioner,
     config: &InstanceConfig,
     first: &InstanceId,
@@ -219,8 +219,8 @@ async fn replayed(
     Ok(info)
 }
 
-/// Launches another config with a token that is taken, and demands a conflict without effect.
-async fn conflicts(
+/// Launches another config with a used token and requires a conflict without effect.
+async fn require_conflict(
     cx: &Context,
     handle: &dyn InstanceProvisioner,
     other: &InstanceConfig,
@@ -230,12 +230,15 @@ async fn conflicts(
     let call = format!("the same token with {what}");
     let error = cx.require_refused(&call, result, ErrorKind::TokenConflict)?;
     require(error.effect() == Effect::None, || {
-        format!("{call} is a conflict of {}: {error}", error.effect())
+        format!(
+            "{call} must conflict without effect, but the effect is {}: {error}",
+            error.effect()
+        )
     })
 }
 
-/// Configs that are valid here and each differ from `config` in one thing but the token.
-fn others(
+/// Returns valid configs with the same token, each of which differs from `config` in one field.
+fn changed_configs(
     cx: &Context,
     config: &InstanceConfig,
 ) -> Result<Vec<(&'static str, InstanceConfig)>, Failure> {
@@ -247,11 +250,11 @@ fn others(
     };
     if config.tags.get(FLAVOUR).is_some() {
         let mut chocolate = config.clone();
-        tag(&mut chocolate, FLAVOUR, "chocolate")?;
+        insert_tag(&mut chocolate, FLAVOUR, "chocolate")?;
         add("another value of a tag", &|other| {
             other.tags = chocolate.tags.clone();
         });
-        add("a tag less", &|other| {
+        add("one tag less", &|other| {
             other.tags.remove(FLAVOUR);
         });
     }
@@ -268,7 +271,7 @@ fn others(
         });
         add("no user data", &|other| other.user_data = None);
     }
-    add("another size of disk", &|other| {
+    add("another disk size", &|other| {
         other.disk_size_gb = std::num::NonZeroU32::new(33);
     });
     let addresses = &cx.capabilities().placement;
@@ -283,9 +286,9 @@ fn others(
     Ok(others)
 }
 
-/// A config that differs from `config` in a tag, or where there is no room for one, in the disk.
-fn other(cx: &Context, config: &InstanceConfig) -> Result<InstanceConfig, Failure> {
-    if let Some(other) = flavoured(cx, config, "chocolate")? {
+/// Returns a config that differs from `config` in a tag or, if there is no room for one, in the disk.
+fn changed_config(cx: &Context, config: &InstanceConfig) -> Result<InstanceConfig, Failure> {
+    if let Some(other) = with_flavour(cx, config, "chocolate")? {
         return Ok(other);
     }
     let mut other = config.clone();
@@ -293,38 +296,39 @@ fn other(cx: &Context, config: &InstanceConfig) -> Result<InstanceConfig, Failur
     Ok(other)
 }
 
-/// `config` with a flavour, or nothing where the declared limits leave no room for it.
-fn flavoured(
+/// Returns `config` with one more tag, or `None` if the declared limits leave no room for it.
+fn with_flavour(
     cx: &Context,
     config: &InstanceConfig,
     flavour: &str,
 ) -> Result<Option<InstanceConfig>, Failure> {
     let mut flavoured = config.clone();
-    tag(&mut flavoured, FLAVOUR, flavour)?;
+    insert_tag(&mut flavoured, FLAVOUR, flavour)?;
     let fits = cx.capabilities().tags.check(&flavoured.tags).is_ok();
     Ok(fits.then_some(flavoured))
 }
 
-fn tag(config: &mut InstanceConfig, key: &str, value: &str) -> Result<(), Failure> {
+/// Sets a tag of a config.
+fn insert_tag(config: &mut InstanceConfig, key: &str, value: &str) -> Result<(), Failure> {
     let set = config.tags.insert(key, value);
     set.map(drop)
         .map_err(|error| Failure::KitError(error.to_string()))
 }
 
-/// User data, where the backend takes that much.
+/// Returns user data, or `None` if the backend does not accept that much.
 fn small_user_data(cx: &Context, bytes: &[u8]) -> Result<Option<UserData>, Failure> {
     let data = UserData::new(bytes).map_err(|error| Failure::KitError(error.to_string()))?;
     let fits = data.check(cx.capabilities().max_user_data_bytes).is_ok();
     Ok(fits.then_some(data))
 }
 
-/// An equal config that shares no memory with `config` and was put together in another order.
-fn rebuilt(config: &InstanceConfig) -> Result<InstanceConfig, Failure> {
+/// Returns an equal config that shares no memory with `config` and was built in another order.
+fn rebuild(config: &InstanceConfig) -> Result<InstanceConfig, Failure> {
     let mut equal = config.clone();
     equal.tags = fleetwright::Tags::new();
     let tags: Vec<_> = config.tags.iter().collect();
     for (key, value) in tags.into_iter().rev() {
-        tag(&mut equal, key, value)?;
+        insert_tag(&mut equal, key, value)?;
     }
     let data = config.user_data.as_ref();
     equal.user_data = data.and_then(|data| UserData::new(data.as_bytes()).ok());
@@ -333,6 +337,7 @@ fn rebuilt(config: &InstanceConfig) -> Result<InstanceConfig, Failure> {
     Ok(equal)
 }
 
+/// Returns `config` with a zone.
 fn in_zone(config: &InstanceConfig, zone: &Zone) -> InstanceConfig {
     let mut config = config.clone();
     config.placement.zone = Some(zone.clone());
