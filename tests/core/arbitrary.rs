@@ -1,4 +1,4 @@
-//! Any value of the vocabulary, for properties.
+//! Strategies for arbitrary values of the public types.
 
 use std::{
     net::IpAddr,
@@ -20,7 +20,7 @@ use proptest::{
     sample::{Select, select, subsequence},
 };
 
-/// A name of any kind.
+/// An arbitrary valid name.
 fn name() -> impl Strategy<Value = String> {
     r"[^\s\p{C}]{1,12}"
 }
@@ -75,19 +75,19 @@ pub(crate) fn config() -> impl Strategy<Value = InstanceConfig> {
 }
 
 pub(crate) fn info() -> impl Strategy<Value = InstanceInfo> {
-    // The years 0 to 9999: what RFC 3339 can write.
+    // The years 0 to 9999, the range of RFC 3339.
     let time = (-62_167_219_200_i64..253_402_300_800, 0_u32..1_000_000_000)
         .prop_map(|(secs, nanos)| DateTime::from_timestamp(secs, nanos).unwrap());
-    let told = (name(), state(), of(".{0,9}"), of(".{0,9}"), of(time));
+    let base = (name(), state(), of(".{0,9}"), of(".{0,9}"), of(time));
     let addresses = (
         of(any::<IpAddr>()),
         of(any::<IpAddr>()),
         of(any::<[u8; 6]>()),
     );
-    let fields = (told, addresses, tags(), of(name()), of(name()), placement());
-    fields.prop_map(|(told, addresses, tags, image, kind, placement)| {
-        let mut info = InstanceInfo::new(InstanceId::new(told.0).unwrap(), told.1);
-        (info.native_state, info.state_reason, info.launch_time) = (told.2, told.3, told.4);
+    let fields = (base, addresses, tags(), of(name()), of(name()), placement());
+    fields.prop_map(|(base, addresses, tags, image, kind, placement)| {
+        let mut info = InstanceInfo::new(InstanceId::new(base.0).unwrap(), base.1);
+        (info.native_state, info.state_reason, info.launch_time) = (base.2, base.3, base.4);
         (info.private_ip, info.public_ip) = (addresses.0, addresses.1);
         info.mac_address = addresses.2.map(MacAddress::new);
         info.tags = tags;
@@ -109,7 +109,7 @@ pub(crate) fn filter() -> impl Strategy<Value = InstanceFilter> {
 }
 
 pub(crate) fn record() -> impl Strategy<Value = LaunchRecord> {
-    // Not by `LaunchRecord::from_instances`: what was written by another version is read as it is.
+    // Not by `LaunchRecord::from_instances`: a record of another version is read unchanged.
     prop_oneof![
         Just(LaunchRecord::NotFound),
         vec(info(), 0..3).prop_map(LaunchRecord::Found),

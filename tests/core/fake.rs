@@ -1,5 +1,4 @@
-//! A provisioner that shows what its script says, by tokio's clock, and writes down what it is
-//! asked.
+//! A provisioner whose results follow timelines on tokio's clock. It records every call.
 
 use std::{
     collections::BTreeMap,
@@ -30,76 +29,76 @@ pub(crate) const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-/// The maker of this backend's errors.
+/// Creates errors of this backend.
 pub(crate) fn call(operation: Operation) -> Call {
     Call::new("fake", operation)
 }
 
-/// The maker of the errors of a poll.
+/// Creates errors of a poll.
 pub(crate) fn poll() -> Call {
     call(Operation::DescribeInstances)
 }
 
-/// What a poll shows of an instance.
+/// The result of a poll of one instance.
 #[derive(Clone, Debug)]
-pub(crate) enum Show {
+pub(crate) enum Observation {
     State(CloudInstanceState),
     Status(InstanceStatus),
     Error(ProvisionError),
-    /// No answer ever comes.
-    Nothing,
+    /// The poll never returns.
+    Hang,
 }
 
-impl From<CloudInstanceState> for Show {
+impl From<CloudInstanceState> for Observation {
     fn from(state: CloudInstanceState) -> Self {
         Self::State(state)
     }
 }
 
-impl From<InstanceStatus> for Show {
+impl From<InstanceStatus> for Observation {
     fn from(status: InstanceStatus) -> Self {
         Self::Status(status)
     }
 }
 
-impl From<ProvisionError> for Show {
+impl From<ProvisionError> for Observation {
     fn from(error: ProvisionError) -> Self {
         Self::Error(error)
     }
 }
 
-/// What holds from which second on.
+/// Values, each with the second from which it applies.
 type Timeline<T> = Vec<(u64, T)>;
 
-/// A call as it was made.
+/// A recorded call.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Called {
+pub(crate) struct RecordedCall {
     pub(crate) at: Duration,
     pub(crate) operation: Operation,
-    /// The ids or the token that it was about.
-    pub(crate) about: Vec<String>,
+    /// The ids or the token of the call.
+    pub(crate) targets: Vec<String>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Fake {
     pub(crate) capabilities: Capabilities,
     began: Instant,
-    shown: BTreeMap<InstanceId, Timeline<Show>>,
+    shown: BTreeMap<InstanceId, Timeline<Observation>>,
     found: Timeline<Result<LaunchRecord>>,
-    /// What a launch and a start answer.
+    /// The result of a launch and of a start.
     pub(crate) info: Result<InstanceInfo>,
     pub(crate) listed: Result<Vec<InstanceInfo>>,
     refused: BTreeMap<InstanceId, ProvisionError>,
-    /// How many results of a batch are lost.
+    /// How many results are missing from a batch.
     pub(crate) lost: usize,
     pub(crate) streamed: Vec<Result<ListItem>>,
-    /// How many items were read of the stream.
+    /// How many items were read from the stream.
     pub(crate) read: AtomicUsize,
-    calls: Mutex<Vec<Called>>,
+    calls: Mutex<Vec<RecordedCall>>,
 }
 
 impl Fake {
-    /// A cloud with this consistency window, to be polled every second.
+    /// Creates a cloud with this consistency window and a poll interval of one second.
     pub(crate) fn new(window: Duration) -> Self {
         let mut capabilities = Capabilities::new("fake", TagLimits::new(9, 99, 99), 99);
         capabilities.consistency_window = window;
@@ -118,73 +117,80 @@ impl Fake {
         }
     }
 
-    /// Shows this of `name`, each from its second on. Nobody knows an instance without a script.
-    pub(crate) fn shows<const N: usize>(mut self, name: &str, what: [(u64, Show); N]) -> Self {
-        self.shown.insert(id(name), what.into());
+    /// Sets the poll results of `name`. An instance without a timeline is not found.
+    pub(crate) fn with_timeline<const N: usize>(
+        mut self,
+        name: &str,
+        timeline: [(u64, Observation); N],
+    ) -> Self {
+        self.shown.insert(id(name), timeline.into());
         self
     }
 
-    /// Answers this to a look-up of any token, each from its second on.
-    pub(crate) fn finds<const N: usize>(mut self, what: [(u64, Result<LaunchRecord>); N]) -> Self {
-        self.found = what.into();
+    /// Sets the results of `find_launch` for every token.
+    pub(crate) fn with_launch_records<const N: usize>(
+        mut self,
+        timeline: [(u64, Result<LaunchRecord>); N],
+    ) -> Self {
+        self.found = timeline.into();
         self
     }
 
-    /// Refuses every change of `name`.
-    pub(crate) fn refuses(mut self, name: &str, error: ProvisionError) -> Self {
+    /// Refuses every change of `name` with `error`.
+    pub(crate) fn with_refusal(mut self, name: &str, error: ProvisionError) -> Self {
         self.refused.insert(id(name), error);
         self
     }
 
-    /// How long it has been there.
-    pub(crate) fn age(&self) -> Duration {
+    /// Returns the time since the creation.
+    pub(crate) fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// The calls of `operation`, in the order they were made.
-    pub(crate) fn calls(&self, operation: Operation) -> Vec<Called> {
+    /// Returns the calls of `operation` in order.
+    pub(crate) fn calls(&self, operation: Operation) -> Vec<RecordedCall> {
         let mut calls = self.calls.lock().unwrap().clone();
         calls.retain(|call| call.operation == operation);
         calls
     }
 
-    /// When it was polled.
+    /// Returns the times of all polls.
     pub(crate) fn polls(&self) -> Vec<Duration> {
         let calls = self.calls(Operation::DescribeInstances);
         calls.into_iter().map(|call| call.at).collect()
     }
 
-    fn note(&self, operation: Operation, about: Vec<String>) {
-        let at = self.age();
+    fn record(&self, operation: Operation, targets: Vec<String>) {
+        let at = self.elapsed();
         let mut calls = self.calls.lock().unwrap();
-        assert!(calls.len() < 10_000, "this goes on for ever");
-        calls.push(Called {
+        assert!(calls.len() < 10_000, "endless loop of calls");
+        calls.push(RecordedCall {
             at,
             operation,
-            about,
+            targets,
         });
     }
 
-    /// What `timeline` holds now.
+    /// Returns the current value of `timeline`.
     fn now<'a, T>(&self, timeline: &'a Timeline<T>) -> Option<&'a T> {
         let passed = timeline.iter().rev();
-        let mut passed = passed.skip_while(|(from, _)| secs(*from) > self.age());
-        passed.next().map(|(_, what)| what)
+        let mut passed = passed.skip_while(|(from, _)| secs(*from) > self.elapsed());
+        passed.next().map(|(_, value)| value)
     }
 
-    async fn look(&self, id: &InstanceId) -> Result<InstanceStatus> {
+    async fn observe(&self, id: &InstanceId) -> Result<InstanceStatus> {
         let shown = self.shown.get(id).and_then(|timeline| self.now(timeline));
         match shown {
-            Some(Show::State(state)) => Ok(InstanceStatus::new(id.clone(), *state)),
-            Some(Show::Status(status)) => Ok(status.clone()),
-            Some(Show::Error(error)) => Err(error.clone()),
-            Some(Show::Nothing) => std::future::pending().await,
+            Some(Observation::State(state)) => Ok(InstanceStatus::new(id.clone(), *state)),
+            Some(Observation::Status(status)) => Ok(status.clone()),
+            Some(Observation::Error(error)) => Err(error.clone()),
+            Some(Observation::Hang) => std::future::pending().await,
             None => Err(poll().not_found(id)),
         }
     }
 
     fn change(&self, operation: Operation, id: &InstanceId) -> Result<()> {
-        self.note(operation, vec![id.to_string()]);
+        self.record(operation, vec![id.to_string()]);
         self.refused.get(id).cloned().map_or(Ok(()), Err)
     }
 }
@@ -197,7 +203,7 @@ impl InstanceProvisioner for Fake {
 
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
         let token = config.launch_token.iter().map(ToString::to_string);
-        self.note(Operation::LaunchInstance, token.collect());
+        self.record(Operation::LaunchInstance, token.collect());
         self.info.clone()
     }
 
@@ -215,27 +221,27 @@ impl InstanceProvisioner for Fake {
     }
 
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
-        self.note(Operation::DescribeInstance, vec![id.to_string()]);
-        self.look(id).await
+        self.record(Operation::DescribeInstance, vec![id.to_string()]);
+        self.observe(id).await
     }
 
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
-        let about = ids.iter().map(ToString::to_string).collect();
-        self.note(Operation::DescribeInstances, about);
-        let mut answers = Vec::new();
+        let targets = ids.iter().map(ToString::to_string).collect();
+        self.record(Operation::DescribeInstances, targets);
+        let mut results = Vec::new();
         for id in &ids[self.lost..] {
-            answers.push(self.look(id).await);
+            results.push(self.observe(id).await);
         }
-        answers
+        results
     }
 
     async fn list_instances(&self, _: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
-        self.note(Operation::ListInstances, Vec::new());
+        self.record(Operation::ListInstances, Vec::new());
         self.listed.clone()
     }
 
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
-        self.note(Operation::FindLaunch, vec![token.to_string()]);
+        self.record(Operation::FindLaunch, vec![token.to_string()]);
         let found = self.now(&self.found).cloned();
         found.unwrap_or(Ok(LaunchRecord::NotFound))
     }

@@ -1,4 +1,4 @@
-//! Two configs have one fingerprint exactly when nothing but their tokens tells them apart.
+//! Two configs have the same fingerprint if and only if they differ in nothing but their tokens.
 
 use std::num::NonZeroU32;
 
@@ -11,7 +11,7 @@ fn count() -> impl Strategy<Value = NonZeroU32> {
     (1_u32..4).prop_map(|count| NonZeroU32::new(count).unwrap())
 }
 
-/// `one` with each field that `taken` says taken from `other`.
+/// Returns `one` with the fields that `taken` selects replaced by those of `other`.
 fn mixed(one: &InstanceConfig, other: &InstanceConfig, taken: [bool; 11]) -> InstanceConfig {
     let mut mix = one.clone();
     let (to, from) = (&mut mix, other.clone());

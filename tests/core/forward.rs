@@ -1,4 +1,4 @@
-//! A pointer to a provisioner forwards every call, the provided ones too.
+//! A pointer to a provisioner forwards every call, including the provided methods.
 
 use std::{
     num::NonZeroU32,
@@ -15,8 +15,8 @@ use futures_util::{StreamExt as _, stream};
 
 use crate::fake::{call, id};
 
-/// A backend that has every call of its own, writes its name down, and answers in a way that no
-/// provided body would.
+/// A backend that implements every method, records the calls, and returns results that no provided
+/// method returns.
 #[derive(Debug)]
 struct Whole {
     capabilities: Capabilities,
@@ -127,7 +127,7 @@ impl InstanceProvisioner for Whole {
     }
 }
 
-/// Makes every call once through `pointer`, in the order of `Operation::ALL`, and checks its answer.
+/// Sends every call once through `pointer`, in the order of `Operation::ALL`, and checks its result.
 async fn every_call<P: InstanceProvisioner + ?Sized>(pointer: &P) {
     let config = InstanceConfig::builder("image-7", "small").build().unwrap();
     let (one, filter, batch) = (&id("i-1"), &InstanceFilter::new(), NonZeroU32::MIN);
@@ -167,7 +167,7 @@ async fn every_call<P: InstanceProvisioner + ?Sized>(pointer: &P) {
     assert_eq!(made.as_str(), "own");
 }
 
-/// Checks that every call was made once, and takes them off.
+/// Checks that every call was made once, and clears the record.
 fn all_were_called(whole: &Whole) {
     let called = std::mem::take(&mut *whole.called.lock().unwrap());
     let mut expected = vec!["capabilities"];

@@ -1,4 +1,4 @@
-//! The core by what its callers see: one program, because each links a copy of everything.
+//! Tests of the public API of the core, in one binary to save link time.
 
 #![allow(
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Launching under the first attempt of a token that is not spent.
+//! `launch_next_attempt`: launches with the first token that is not spent.
 
 use std::{num::NonZeroU32, time::Duration};
 
@@ -17,7 +17,7 @@ fn token(attempt: u32) -> LaunchToken {
     token.attempt(NonZeroU32::new(attempt).unwrap())
 }
 
-/// How many launches reached the cloud.
+/// Returns how many launches reached the cloud.
 fn launches(cloud: &MemoryCloud) -> u64 {
     cloud.oracle().call_count(WireCall::Launch)
 }
@@ -54,7 +54,7 @@ async fn spent_attempts_are_skipped_and_a_living_one_is_replayed() {
     }
     ids.sort();
     ids.dedup();
-    assert_eq!(ids.len(), 4, "every attempt has an instance of its own");
+    assert_eq!(ids.len(), 4, "every attempt has its own instance");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! What is written is read back, also by a version that knows less, and never more than is valid.
+//! Serialization: values round-trip, unknown fields are ignored, invalid values are rejected.
 
 use std::fmt::Debug;
 
@@ -11,8 +11,7 @@ use serde_json::{Value, from_value, json, to_value};
 
 use crate::arbitrary;
 
-/// Checks that `value` is read back as it was written, also with a field that nobody knows yet at
-/// each of `places`.
+/// Checks that `value` round-trips, also with an unknown field at each of `places`.
 fn round_trips<T>(value: &T, places: &[&str]) -> Result<(), TestCaseError>
 where
     T: Serialize + DeserializeOwned + PartialEq + Debug,

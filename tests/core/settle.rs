@@ -1,4 +1,4 @@
-//! Settling a launch by its token.
+//! `settle_launch`: finding out what became of a launch.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ fn found() -> LaunchRecord {
     LaunchRecord::Found(vec![InstanceInfo::new(id("i-1"), Pending)])
 }
 
-/// When the token was looked up.
-fn looks(fake: &Fake) -> Vec<Duration> {
+/// Returns the times at which the token was looked up.
+fn lookup_times(fake: &Fake) -> Vec<Duration> {
     let finds = fake.calls(Operation::FindLaunch);
-    assert!(finds.iter().all(|find| find.about == ["t-1"]));
+    assert!(finds.iter().all(|find| find.targets == ["t-1"]));
     finds.into_iter().map(|find| find.at).collect()
 }
 
@@ -30,9 +30,9 @@ async fn launch_is_settled_as_soon_as_it_is_found() {
     let gone = LaunchRecord::Terminated(vec![InstanceInfo::new(id("i-1"), Terminated)]);
     for record in [found(), gone] {
         let not_yet = Ok(LaunchRecord::NotFound);
-        let fake = Fake::new(secs(9)).finds([(0, not_yet), (2, Ok(record.clone()))]);
+        let fake = Fake::new(secs(9)).with_launch_records([(0, not_yet), (2, Ok(record.clone()))]);
         assert_eq!(fake.settle_launch(&token()).await.unwrap(), record);
-        assert_eq!(looks(&fake), [0, 1, 2].map(secs));
+        assert_eq!(lookup_times(&fake), [0, 1, 2].map(secs));
     }
 }
 
@@ -42,12 +42,12 @@ async fn launch_is_not_found_only_after_the_window() {
     fake.capabilities.poll_interval = secs(2);
     let settled = fake.settle_launch(&token()).await.unwrap();
     assert_eq!(settled, LaunchRecord::NotFound);
-    assert_eq!(looks(&fake), [0, 2, 4, 5].map(secs));
+    assert_eq!(lookup_times(&fake), [0, 2, 4, 5].map(secs));
 }
 
 #[tokio::test(start_paused = true)]
 async fn launch_visible_at_the_end_of_the_window_is_found() {
-    let fake = Fake::new(secs(5)).finds([(5, Ok(found()))]);
+    let fake = Fake::new(secs(5)).with_launch_records([(5, Ok(found()))]);
     assert_eq!(fake.settle_launch(&token()).await.unwrap(), found());
 }
 
@@ -56,7 +56,7 @@ async fn one_look_up_settles_with_consistent_reads() {
     let fake = Fake::new(secs(0));
     let settled = fake.settle_launch(&token()).await.unwrap();
     assert_eq!(settled, LaunchRecord::NotFound);
-    assert_eq!(looks(&fake), [secs(0)]);
+    assert_eq!(lookup_times(&fake), [secs(0)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,53 +65,54 @@ async fn look_ups_are_spaced_without_poll_interval() {
     let mut fake = Fake::new(millis(3));
     fake.capabilities.poll_interval = secs(0);
     fake.settle_launch(&token()).await.unwrap();
-    assert_eq!(looks(&fake), [0, 1, 2, 3].map(millis));
+    assert_eq!(lookup_times(&fake), [0, 1, 2, 3].map(millis));
 }
 
 #[tokio::test(start_paused = true)]
 async fn look_up_error_without_retry_is_returned_at_once() {
     let failed = call(Operation::FindLaunch).forbidden("no");
-    let fake = Fake::new(secs(5)).finds([(0, Ok(LaunchRecord::NotFound)), (2, Err(failed))]);
+    let fake =
+        Fake::new(secs(5)).with_launch_records([(0, Ok(LaunchRecord::NotFound)), (2, Err(failed))]);
     let error = fake.settle_launch(&token()).await.unwrap_err();
     assert_eq!(error.message(), "no");
-    assert_eq!(fake.age(), secs(2));
+    assert_eq!(fake.elapsed(), secs(2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn look_up_is_retried_within_the_window() {
     let down = || Err(call(Operation::FindLaunch).unavailable(Effect::None, "down"));
-    let fake = Fake::new(secs(5)).finds([(0, down()), (2, Ok(found()))]);
+    let fake = Fake::new(secs(5)).with_launch_records([(0, down()), (2, Ok(found()))]);
     assert_eq!(fake.settle_launch(&token()).await.unwrap(), found());
-    assert_eq!(looks(&fake), [0, 1, 2].map(secs));
-    let fake = Fake::new(secs(5)).finds([(0, down())]);
+    assert_eq!(lookup_times(&fake), [0, 1, 2].map(secs));
+    let fake = Fake::new(secs(5)).with_launch_records([(0, down())]);
     let error = fake.settle_launch(&token()).await.unwrap_err();
-    assert_eq!((error.message(), fake.age()), ("down", secs(5)));
+    assert_eq!((error.message(), fake.elapsed()), ("down", secs(5)));
     let throttled = Err(call(Operation::FindLaunch).throttled(secs(3)));
-    let fake = Fake::new(secs(5)).finds([(0, throttled), (3, Ok(found()))]);
+    let fake = Fake::new(secs(5)).with_launch_records([(0, throttled), (3, Ok(found()))]);
     fake.settle_launch(&token()).await.unwrap();
-    assert_eq!(looks(&fake), [0, 3].map(secs));
+    assert_eq!(lookup_times(&fake), [0, 3].map(secs));
 }
 
 #[tokio::test(start_paused = true)]
 async fn batch_is_found_by_its_token_or_its_item_tokens() {
     let three = std::num::NonZeroU32::new(3).unwrap();
-    let fake = Fake::new(secs(0)).finds([(0, Ok(found()))]);
+    let fake = Fake::new(secs(0)).with_launch_records([(0, Ok(found()))]);
     assert_eq!(fake.find_launches(&token(), three).await.unwrap(), found());
     assert_eq!(
         fake.calls(Operation::FindLaunch).len(),
         1,
-        "the batch itself is known"
+        "the token of the batch is known"
     );
     let fake = Fake::new(secs(0));
     let settled = fake.find_launches(&token(), three).await.unwrap();
     assert_eq!(settled, LaunchRecord::NotFound);
-    let asked: Vec<_> = fake
+    let requested: Vec<_> = fake
         .calls(Operation::FindLaunch)
         .into_iter()
-        .map(|c| c.about)
+        .map(|c| c.targets)
         .collect();
     let items = [0, 1, 2].map(|index| vec![token().item(index).to_string()]);
-    assert_eq!(asked[1..], items);
+    assert_eq!(requested[1..], items);
 }
 
 #[tokio::test(start_paused = true)]
@@ -141,6 +142,6 @@ async fn batch_launched_item_by_item_is_found_by_item_tokens() {
     assert_eq!(
         gone,
         LaunchRecord::Terminated(vec![]),
-        "the tokens are all that is left"
+        "only the tokens are known"
     );
 }

@@ -1,4 +1,4 @@
-//! A stream that owns what it reads from.
+//! The owned stream, which keeps its provisioner alive.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -23,14 +23,14 @@ fn gap() -> Result<ListItem> {
     })
 }
 
-/// A cloud whose stream has these items.
+/// Creates a cloud whose stream has these items.
 fn streaming(items: impl IntoIterator<Item = Result<ListItem>>) -> Arc<Fake> {
     let mut fake = Fake::new(secs(0));
     fake.streamed = items.into_iter().collect();
     Arc::new(fake)
 }
 
-/// An item in one word.
+/// Formats an item as one word.
 fn word(item: &Result<ListItem>) -> String {
     match item {
         Ok(ListItem::Instance(info)) => info.id.to_string(),
@@ -44,9 +44,9 @@ async fn stream_can_be_moved_to_a_task_and_keeps_the_order() {
     let fake = streaming((0..100).map(instance));
     let stream = fake.stream_owned(InstanceFilter::new());
     let elsewhere = tokio::spawn(stream.collect::<Vec<_>>());
-    let seen: Vec<_> = elsewhere.await.unwrap().iter().map(word).collect();
+    let observed: Vec<_> = elsewhere.await.unwrap().iter().map(word).collect();
     let expected: Vec<_> = (0..100).map(|n| format!("i-{n:03}")).collect();
-    assert_eq!(seen, expected);
+    assert_eq!(observed, expected);
 }
 
 #[tokio::test]
@@ -55,9 +55,9 @@ async fn gaps_and_errors_pass_through() {
     let fake = streaming([instance(1), gap(), instance(2), gap(), failed]);
     let fake: Arc<dyn InstanceProvisioner> = fake;
     let stream = fake.stream_owned(InstanceFilter::new());
-    let seen: Vec<_> = stream.map(|item| word(&item)).collect().await;
+    let observed: Vec<_> = stream.map(|item| word(&item)).collect().await;
     let gap = "region: not that zone";
-    assert_eq!(seen, ["i-001", gap, "i-002", gap, "no more"]);
+    assert_eq!(observed, ["i-001", gap, "i-002", gap, "no more"]);
 }
 
 #[tokio::test]
@@ -70,7 +70,7 @@ async fn empty_stream_ends() {
 async fn stream_reads_at_most_two_items_ahead() {
     let fake = streaming((0..50).map(instance));
     let mut stream = Arc::clone(&fake).stream_owned(InstanceFilter::new());
-    assert_eq!(fake.read.load(Ordering::Relaxed), 0, "nothing was asked");
+    assert_eq!(fake.read.load(Ordering::Relaxed), 0, "no item was read");
     for taken in 1..=50 {
         assert!(stream.next().await.is_some());
         let read = fake.read.load(Ordering::Relaxed);

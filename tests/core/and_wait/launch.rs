@@ -1,4 +1,4 @@
-//! Launching, whatever becomes of the reply.
+//! `launch_and_wait`, including lost responses.
 
 use std::error::Error as _;
 
@@ -21,12 +21,12 @@ fn without_token() -> InstanceConfig {
     InstanceConfig::builder("image-7", "small").build().unwrap()
 }
 
-/// A launch of which nobody knows the outcome.
+/// Returns the error of a launch with an unknown outcome.
 fn lost() -> ProvisionError {
     call(Operation::LaunchInstance).timeout(Effect::Unknown)
 }
 
-/// An instance as a launch answers it, with all that a status does not tell.
+/// Returns the result of a launch, with all fields that a status does not have.
 fn launched() -> InstanceInfo {
     let mut info = InstanceInfo::new(id("i-1"), Pending);
     info.native_state = Some("STARTING".into());
@@ -38,9 +38,9 @@ fn launched() -> InstanceInfo {
     info
 }
 
-/// A cloud that launches `i-1`, which runs after three seconds.
+/// Creates a cloud that launches `i-1`, which runs after three seconds.
 fn cloud() -> Fake {
-    let mut fake = Fake::new(secs(5)).shows(
+    let mut fake = Fake::new(secs(5)).with_timeline(
         "i-1",
         [(0, Pending.into()), (3, running(&launched()).into())],
     );
@@ -48,7 +48,7 @@ fn cloud() -> Fake {
     fake
 }
 
-/// Checks that `fake` was asked to launch once.
+/// Checks that `fake` got one launch call.
 fn launched_once(fake: &Fake) {
     assert_eq!(fake.calls(Operation::LaunchInstance).len(), 1);
 }
@@ -59,7 +59,7 @@ async fn launch_and_wait_returns_the_running_instance_with_current_data() {
         let fake = cloud();
         let info = fake.launch_and_wait(&config, &half_a_minute()).await;
         let info = info.unwrap();
-        assert_eq!(fake.age(), secs(3));
+        assert_eq!(fake.elapsed(), secs(3));
         assert_eq!(InstanceStatus::from(info.clone()), running(&launched()));
         assert_eq!((info.tags, info.image), (launched().tags, launched().image));
         assert!(fake.calls(Operation::FindLaunch).is_empty());
@@ -71,11 +71,11 @@ async fn launch_and_wait_returns_the_running_instance_with_current_data() {
 async fn late_launch_failure_has_the_reason_and_no_survivor() {
     let mut gone = InstanceStatus::new(id("i-1"), Terminated);
     gone.state_reason = Some("out of capacity".into());
-    let mut fake = Fake::new(secs(5)).shows("i-1", [(0, Pending.into()), (2, gone.into())]);
+    let mut fake = Fake::new(secs(5)).with_timeline("i-1", [(0, Pending.into()), (2, gone.into())]);
     fake.info = Ok(launched());
     let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
     let error = waited.unwrap_err();
-    assert_eq!(fake.age(), secs(2));
+    assert_eq!(fake.elapsed(), secs(2));
     assert_eq!(
         (error.kind(), error.effect(), error.operation()),
         (
@@ -86,7 +86,7 @@ async fn late_launch_failure_has_the_reason_and_no_survivor() {
     );
     assert!(
         error.survivors().is_empty(),
-        "what is terminated does not exist"
+        "a terminated instance has no effect left"
     );
     assert_eq!(
         error.message(),
@@ -97,7 +97,7 @@ async fn late_launch_failure_has_the_reason_and_no_survivor() {
 
 #[tokio::test(start_paused = true)]
 async fn launch_that_is_not_running_in_time_is_a_timeout_with_survivor() {
-    let mut fake = Fake::new(secs(5)).shows("i-1", [(0, Pending.into())]);
+    let mut fake = Fake::new(secs(5)).with_timeline("i-1", [(0, Pending.into())]);
     fake.info = Ok(launched());
     for policy in [
         half_a_minute(),
@@ -116,7 +116,7 @@ async fn launch_that_is_not_running_in_time_is_a_timeout_with_survivor() {
             last_seen.public_ip,
             last_seen.mac_address,
         ) = (None, None, None);
-        assert_eq!(error.survivors(), [last_seen], "as the last poll showed it");
+        assert_eq!(error.survivors(), [last_seen], "the state of the last poll");
         assert_eq!(error.provider(), "fake");
         assert!(error.source().unwrap().is::<WaitError>());
     }
@@ -125,7 +125,7 @@ async fn launch_that_is_not_running_in_time_is_a_timeout_with_survivor() {
 
 #[tokio::test(start_paused = true)]
 async fn failed_poll_error_carries_the_launched_instance() {
-    let mut fake = Fake::new(secs(5)).shows("i-1", [(0, poll().forbidden("no").into())]);
+    let mut fake = Fake::new(secs(5)).with_timeline("i-1", [(0, poll().forbidden("no").into())]);
     fake.info = Ok(launched());
     let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
     let error = waited.unwrap_err();
@@ -140,14 +140,15 @@ async fn failed_poll_error_carries_the_launched_instance() {
 async fn lost_response_is_settled_by_token_without_a_second_launch() {
     let found = || Ok(LaunchRecord::Found(vec![launched()]));
     for seen_from in [0, 2, 5] {
-        let mut fake = cloud().finds([(0, Ok(LaunchRecord::NotFound)), (seen_from, found())]);
+        let mut fake =
+            cloud().with_launch_records([(0, Ok(LaunchRecord::NotFound)), (seen_from, found())]);
         fake.info = Err(lost());
         let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
         let info = waited.unwrap();
         assert_eq!((info.id, info.state), (id("i-1"), Running));
         assert_eq!(info.tags, launched().tags);
         let finds = fake.calls(Operation::FindLaunch);
-        assert!(finds.iter().all(|find| find.about == ["t-1"]));
+        assert!(finds.iter().all(|find| find.targets == ["t-1"]));
         launched_once(&fake);
     }
 }
@@ -159,7 +160,7 @@ async fn lost_launch_that_is_never_found_is_an_error_after_the_window() {
     let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
     let error = waited.unwrap_err();
     assert_eq!(error.to_string(), lost().to_string());
-    assert_eq!(fake.age(), secs(5));
+    assert_eq!(fake.elapsed(), secs(5));
     assert!(fake.polls().is_empty());
     launched_once(&fake);
 }
@@ -173,11 +174,11 @@ async fn lost_launch_without_living_instance_is_an_error() {
         LaunchRecord::Found(vec![]),
         LaunchRecord::Found(vec![dead]),
     ] {
-        let mut fake = cloud().finds([(0, Ok(record))]);
+        let mut fake = cloud().with_launch_records([(0, Ok(record))]);
         fake.info = Err(lost());
         let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
         assert_eq!(waited.unwrap_err().to_string(), lost().to_string());
-        assert_eq!((fake.age(), fake.polls().len()), (secs(0), 0));
+        assert_eq!((fake.elapsed(), fake.polls().len()), (secs(0), 0));
         launched_once(&fake);
     }
 }
@@ -188,8 +189,8 @@ async fn living_instance_of_a_lost_launch_is_waited_for() {
     dead.state_reason = Some("of an earlier launch".into());
     let record = LaunchRecord::from_instances(vec![dead, launched()]);
     let mut fake = cloud()
-        .shows("i-0", [(0, Terminated.into())])
-        .finds([(0, Ok(record))]);
+        .with_timeline("i-0", [(0, Terminated.into())])
+        .with_launch_records([(0, Ok(record))]);
     fake.info = Err(lost());
     let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
     assert_eq!(waited.unwrap().id, id("i-1"));
@@ -198,7 +199,7 @@ async fn living_instance_of_a_lost_launch_is_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn a_lost_launch_that_cannot_be_looked_up_stays_unknown() {
     let failed = call(Operation::FindLaunch).unavailable(Effect::None, "down");
-    let mut fake = cloud().finds([(0, Err(failed))]);
+    let mut fake = cloud().with_launch_records([(0, Err(failed))]);
     fake.info = Err(lost());
     let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
     let error = waited.unwrap_err();
@@ -209,14 +210,14 @@ async fn a_lost_launch_that_cannot_be_looked_up_stays_unknown() {
 
 #[tokio::test(start_paused = true)]
 async fn lost_launch_without_token_is_an_error_at_once() {
-    let mut fake = cloud().finds([(0, Ok(LaunchRecord::Found(vec![launched()])))]);
+    let mut fake = cloud().with_launch_records([(0, Ok(LaunchRecord::Found(vec![launched()])))]);
     fake.info = Err(lost());
     let waited = fake
         .launch_and_wait(&without_token(), &half_a_minute())
         .await;
     assert_eq!(waited.unwrap_err().to_string(), lost().to_string());
     assert!(fake.calls(Operation::FindLaunch).is_empty());
-    assert_eq!(fake.age(), secs(0));
+    assert_eq!(fake.elapsed(), secs(0));
     launched_once(&fake);
 }
 
@@ -224,7 +225,8 @@ async fn lost_launch_without_token_is_an_error_at_once() {
 async fn refused_launch_is_not_looked_up() {
     let launch = call(Operation::LaunchInstance);
     for refusal in [launch.forbidden("no"), launch.timeout(Effect::Done)] {
-        let mut fake = cloud().finds([(0, Ok(LaunchRecord::Found(vec![launched()])))]);
+        let mut fake =
+            cloud().with_launch_records([(0, Ok(LaunchRecord::Found(vec![launched()])))]);
         fake.info = Err(refusal.clone());
         let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
         assert_eq!(waited.unwrap_err().to_string(), refusal.to_string());
@@ -235,16 +237,17 @@ async fn refused_launch_is_not_looked_up() {
 
 #[tokio::test(start_paused = true)]
 async fn launch_terminated_by_another_actor_fails_at_once() {
-    let mut fake = cloud().shows("i-1", [(0, Pending.into()), (1, Terminating.into())]);
+    let mut fake = cloud().with_timeline("i-1", [(0, Pending.into()), (1, Terminating.into())]);
     fake.info = Ok(launched());
     let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
     assert_eq!(waited.unwrap_err().kind(), ErrorKind::WrongState);
-    assert_eq!(fake.age(), secs(1));
+    assert_eq!(fake.elapsed(), secs(1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn launch_that_disappears_has_no_survivor() {
-    let mut fake = Fake::new(secs(5)).shows("i-1", [(0, poll().not_found(&id("i-1")).into())]);
+    let mut fake =
+        Fake::new(secs(5)).with_timeline("i-1", [(0, poll().not_found(&id("i-1")).into())]);
     fake.info = Ok(launched());
     let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
     let error = waited.unwrap_err();

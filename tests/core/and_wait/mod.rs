@@ -1,4 +1,4 @@
-//! A call and the wait that follows it.
+//! The `_and_wait` methods: a call and the wait that follows it.
 
 mod launch;
 mod power;
@@ -10,17 +10,17 @@ use fleetwright::{InstanceInfo, InstanceStatus, MacAddress, wait::WaitPolicy};
 
 use crate::fake::secs;
 
-/// Polls every second, for half a minute at most.
+/// Polls every second for at most half a minute.
 fn half_a_minute() -> WaitPolicy {
     WaitPolicy::within(secs(30)).delays(Duration::ZERO, Duration::ZERO)
 }
 
-/// What is seen of `info` once it runs: nothing that may change is as it was.
+/// Returns the status of `info` once it runs, with every changeable field changed.
 fn running(info: &InstanceInfo) -> InstanceStatus {
     let mut status = InstanceStatus::from(info.clone());
     status.state = fleetwright::CloudInstanceState::Running;
     status.native_state = Some("ACTIVE".into());
-    status.state_reason = Some("asked for".into());
+    status.state_reason = Some("requested".into());
     status.private_ip = Some([10, 0, 0, 2].into());
     status.public_ip = Some([198, 18, 0, 2].into());
     status.mac_address = Some(MacAddress::new([2; 6]));

@@ -1,4 +1,4 @@
-//! Starting and stopping.
+//! `start_and_wait` and `stop_and_wait`.
 
 use std::error::Error as _;
 
@@ -11,7 +11,7 @@ use fleetwright::{
 use super::{half_a_minute, running};
 use crate::fake::{Fake, call, id, poll, secs};
 
-/// What a start answers: the addresses of before.
+/// Returns the result of a start, with the addresses from before the stop.
 fn started() -> InstanceInfo {
     let mut info = InstanceInfo::new(id("i-1"), Pending);
     info.private_ip = Some([10, 0, 0, 1].into());
@@ -21,7 +21,7 @@ fn started() -> InstanceInfo {
 
 #[tokio::test(start_paused = true)]
 async fn start_and_wait_returns_the_current_addresses() {
-    let mut fake = Fake::new(secs(5)).shows(
+    let mut fake = Fake::new(secs(5)).with_timeline(
         "i-1",
         [
             (0, Stopped.into()),
@@ -41,7 +41,7 @@ async fn start_and_wait_returns_the_current_addresses() {
 async fn reverted_start_is_an_error_with_effect() {
     let mut back = InstanceStatus::new(id("i-1"), Stopped);
     back.state_reason = Some("out of capacity".into());
-    let mut fake = Fake::new(secs(5)).shows("i-1", [(0, Pending.into()), (2, back.into())]);
+    let mut fake = Fake::new(secs(5)).with_timeline("i-1", [(0, Pending.into()), (2, back.into())]);
     fake.info = Ok(started());
     let waited = fake.start_and_wait(&id("i-1"), &half_a_minute()).await;
     let error = waited.unwrap_err();
@@ -63,21 +63,21 @@ async fn reverted_start_is_an_error_with_effect() {
         (&id("i-1"), Stopped),
         "as it is now"
     );
-    assert_eq!(fake.age(), secs(7));
+    assert_eq!(fake.elapsed(), secs(7));
 }
 
 #[tokio::test(start_paused = true)]
 async fn start_that_fails_between_polls_is_reported_after_the_window() {
-    let mut fake = Fake::new(secs(5)).shows("i-1", [(0, Stopped.into())]);
+    let mut fake = Fake::new(secs(5)).with_timeline("i-1", [(0, Stopped.into())]);
     fake.info = Ok(started());
     let waited = fake.start_and_wait(&id("i-1"), &half_a_minute()).await;
     assert_eq!(waited.unwrap_err().kind(), ErrorKind::WrongState);
-    assert_eq!(fake.age(), secs(5));
+    assert_eq!(fake.elapsed(), secs(5));
 }
 
 #[tokio::test(start_paused = true)]
 async fn unreadable_stop_had_an_effect() {
-    let fake = Fake::new(secs(5)).shows("i-1", [(0, poll().forbidden("no").into())]);
+    let fake = Fake::new(secs(5)).with_timeline("i-1", [(0, poll().forbidden("no").into())]);
     let waited = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
     let error = waited.unwrap_err();
     assert_eq!(
@@ -88,7 +88,7 @@ async fn unreadable_stop_had_an_effect() {
 
 #[tokio::test(start_paused = true)]
 async fn start_that_is_not_running_in_time_is_a_timeout() {
-    let mut fake = Fake::new(secs(5)).shows("i-1", [(0, Pending.into())]);
+    let mut fake = Fake::new(secs(5)).with_timeline("i-1", [(0, Pending.into())]);
     fake.info = Ok(started());
     let waited = fake.start_and_wait(&id("i-1"), &half_a_minute()).await;
     let error = waited.unwrap_err();
@@ -103,8 +103,8 @@ async fn start_that_is_not_running_in_time_is_a_timeout() {
 async fn refused_start_or_stop_is_not_waited_for() {
     let refusal = call(Operation::StartInstance).wrong_state(&id("i-1"), Terminated, "stopped");
     let fake = Fake::new(secs(5))
-        .shows("i-1", [(0, Running.into())])
-        .refuses("i-1", refusal.clone());
+        .with_timeline("i-1", [(0, Running.into())])
+        .with_refusal("i-1", refusal.clone());
     let waited = fake.start_and_wait(&id("i-1"), &half_a_minute()).await;
     assert_eq!(waited.unwrap_err().to_string(), refusal.to_string());
     let waited = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
@@ -114,7 +114,7 @@ async fn refused_start_or_stop_is_not_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn stop_and_wait_returns_when_stopped() {
-    let fake = Fake::new(secs(5)).shows(
+    let fake = Fake::new(secs(5)).with_timeline(
         "i-1",
         [
             (0, Running.into()),
@@ -124,20 +124,20 @@ async fn stop_and_wait_returns_when_stopped() {
     );
     let status = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
     assert_eq!(status.unwrap(), InstanceStatus::new(id("i-1"), Stopped));
-    assert_eq!(fake.calls(Operation::StopInstance)[0].about, ["i-1"]);
-    assert_eq!(fake.age(), secs(9));
+    assert_eq!(fake.calls(Operation::StopInstance)[0].targets, ["i-1"]);
+    assert_eq!(fake.elapsed(), secs(9));
 }
 
 #[tokio::test(start_paused = true)]
 async fn failed_stop_names_the_stop() {
-    let fake = Fake::new(secs(5)).shows("i-1", [(0, Stopping.into())]);
+    let fake = Fake::new(secs(5)).with_timeline("i-1", [(0, Stopping.into())]);
     let waited = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
     let error = waited.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect(), error.operation()),
         (ErrorKind::Timeout, Effect::Done, Operation::StopInstance)
     );
-    let fake = Fake::new(secs(5)).shows("i-1", [(0, Terminated.into())]);
+    let fake = Fake::new(secs(5)).with_timeline("i-1", [(0, Terminated.into())]);
     let waited = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
     let error = waited.unwrap_err();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Terminating one, or all that match.
+//! `terminate_and_wait` and `terminate_matching`.
 
 use fleetwright::{
     CloudInstanceState::{Running, Stopped, Terminated, Terminating},
@@ -11,7 +11,7 @@ use crate::fake::{Fake, call, id, ids, secs};
 
 #[tokio::test(start_paused = true)]
 async fn terminate_and_wait_returns_when_terminated() {
-    let fake = Fake::new(secs(5)).shows(
+    let fake = Fake::new(secs(5)).with_timeline(
         "i-1",
         [
             (0, Running.into()),
@@ -21,8 +21,8 @@ async fn terminate_and_wait_returns_when_terminated() {
     );
     let status = fake.terminate_and_wait(&id("i-1"), &half_a_minute()).await;
     assert_eq!(status.unwrap(), InstanceStatus::new(id("i-1"), Terminated));
-    assert_eq!(fake.age(), secs(3));
-    assert_eq!(fake.calls(Operation::TerminateInstance)[0].about, ["i-1"]);
+    assert_eq!(fake.elapsed(), secs(3));
+    assert_eq!(fake.calls(Operation::TerminateInstance)[0].targets, ["i-1"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -31,17 +31,17 @@ async fn terminate_and_wait_succeeds_without_a_record() {
     let waited = fake.terminate_and_wait(&id("i-1"), &half_a_minute()).await;
     let status = waited.unwrap();
     assert_eq!(status.state_reason.as_deref(), Some("no record kept"));
-    assert_eq!(fake.age(), secs(5));
+    assert_eq!(fake.elapsed(), secs(5));
 }
 
 #[tokio::test(start_paused = true)]
 async fn refused_terminate_is_not_waited_for_and_hanging_one_times_out() {
     let refusal = call(Operation::TerminateInstance).not_found(&id("i-1"));
-    let fake = Fake::new(secs(0)).refuses("i-1", refusal);
+    let fake = Fake::new(secs(0)).with_refusal("i-1", refusal);
     let waited = fake.terminate_and_wait(&id("i-1"), &half_a_minute()).await;
     assert_eq!(waited.unwrap_err().kind(), ErrorKind::NotFound);
     assert!(fake.polls().is_empty());
-    let fake = Fake::new(secs(0)).shows("i-1", [(0, Terminating.into())]);
+    let fake = Fake::new(secs(0)).with_timeline("i-1", [(0, Terminating.into())]);
     let waited = fake.terminate_and_wait(&id("i-1"), &half_a_minute()).await;
     let error = waited.unwrap_err();
     assert_eq!(
@@ -54,21 +54,21 @@ async fn refused_terminate_is_not_waited_for_and_hanging_one_times_out() {
     );
 }
 
-/// A cloud that lists three instances, each gone a second later than the one before.
+/// Creates a cloud with three instances that terminate one second apart.
 fn three() -> Fake {
     let mut fake = Fake::new(secs(0))
-        .shows("i-1", [(0, Running.into()), (1, Terminated.into())])
-        .shows("i-2", [(0, Stopped.into()), (2, Terminated.into())])
-        .shows("i-3", [(0, Running.into()), (3, Terminated.into())]);
+        .with_timeline("i-1", [(0, Running.into()), (1, Terminated.into())])
+        .with_timeline("i-2", [(0, Stopped.into()), (2, Terminated.into())])
+        .with_timeline("i-3", [(0, Running.into()), (3, Terminated.into())]);
     let infos = ["i-3", "i-1", "i-2"].map(|name| InstanceInfo::new(id(name), Running));
     fake.listed = Ok(infos.into());
     fake
 }
 
-/// The instances that `fake` was asked to terminate.
+/// Returns the instances for which `fake` got a terminate call.
 fn terminated(fake: &Fake) -> Vec<String> {
     let calls = fake.calls(Operation::TerminateInstance);
-    calls.into_iter().flat_map(|call| call.about).collect()
+    calls.into_iter().flat_map(|call| call.targets).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -78,10 +78,10 @@ async fn matching_instances_are_terminated_and_waited_for() {
     let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
     assert_eq!(gone.unwrap(), ids(&["i-3", "i-1", "i-2"]));
     assert_eq!(terminated(&fake), ["i-3", "i-1", "i-2"]);
-    assert_eq!(fake.age(), secs(3));
+    assert_eq!(fake.elapsed(), secs(3));
 }
 
-/// A filter that selects something.
+/// Returns a filter with a tag.
 fn blue() -> InstanceFilter {
     InstanceFilter::tagged("fleet-id", "blue").unwrap()
 }
@@ -103,9 +103,9 @@ async fn refusals_have_no_effect_and_unknown_stays_unknown() {
     let lost = call(Operation::TerminateInstance).timeout(Effect::Unknown);
     let all = |last| {
         let fake = three()
-            .refuses("i-3", refusal.clone())
-            .refuses("i-1", refusal.clone());
-        fake.refuses("i-2", last)
+            .with_refusal("i-3", refusal.clone())
+            .with_refusal("i-1", refusal.clone());
+        fake.with_refusal("i-2", last)
     };
     for (last, effect) in [(refusal.clone(), Effect::None), (lost, Effect::Unknown)] {
         let gone = all(last)
@@ -142,7 +142,7 @@ async fn failed_list_terminates_nothing() {
 #[tokio::test(start_paused = true)]
 async fn one_failed_terminate_does_not_affect_the_others() {
     let refusal = call(Operation::TerminateInstance).forbidden("protected");
-    let fake = three().refuses("i-3", refusal.clone());
+    let fake = three().with_refusal("i-3", refusal.clone());
     let filter = blue();
     let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
     let error = gone.unwrap_err();
@@ -158,7 +158,7 @@ async fn one_failed_terminate_does_not_affect_the_others() {
     assert_eq!(
         (kept, error.effect()),
         (vec!["i-3"], Effect::Done),
-        "the others are going"
+        "the others are terminating"
     );
     assert_eq!(terminated(&fake), ["i-3", "i-1", "i-2"]);
 }
@@ -166,7 +166,7 @@ async fn one_failed_terminate_does_not_affect_the_others() {
 #[tokio::test(start_paused = true)]
 async fn instance_terminated_by_another_actor_counts_as_terminated() {
     let missing = call(Operation::TerminateInstance).not_found(&id("i-3"));
-    let fake = three().refuses("i-3", missing);
+    let fake = three().with_refusal("i-3", missing);
     let filter = blue();
     let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
     assert_eq!(gone.unwrap(), ids(&["i-3", "i-1", "i-2"]));
@@ -174,7 +174,7 @@ async fn instance_terminated_by_another_actor_counts_as_terminated() {
 
 #[tokio::test(start_paused = true)]
 async fn slow_termination_is_a_timeout() {
-    let fake = three().shows("i-2", [(0, Terminating.into())]);
+    let fake = three().with_timeline("i-2", [(0, Terminating.into())]);
     let filter = blue();
     let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
     let error = gone.unwrap_err();

@@ -1,4 +1,4 @@
-//! Who shares a call with whom, and when it is sent.
+//! Which calls are combined, and when the batch is sent.
 
 use std::time::Duration;
 
@@ -11,27 +11,27 @@ use tokio::time::sleep;
 
 use super::{
     millis, numbered,
-    script::{Answer, Script, items},
+    scripted::{Response, Scripted, items},
     size,
 };
 use crate::fake::{call, id, secs};
 
-pub(crate) fn over(script: Script, policy: CoalescePolicy) -> Coalesce<Script> {
-    Coalesce::new(script, policy)
+pub(crate) fn wrap(backend: Scripted, policy: CoalescePolicy) -> Coalesce<Scripted> {
+    Coalesce::new(backend, policy)
 }
 
-/// What was sent, each call as `when: ids`.
-pub(crate) fn sent(coalesce: &Coalesce<Script>) -> Vec<String> {
+/// Returns the sent calls, each as `time: ids`.
+pub(crate) fn sent(coalesce: &Coalesce<Scripted>) -> Vec<String> {
     let calls = coalesce.inner().calls().into_iter();
     calls
-        .map(|call| format!("{}: {}", call.at.as_millis(), call.about.join(" ")))
+        .map(|call| format!("{}: {}", call.at.as_millis(), call.targets.join(" ")))
         .collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn single_caller_does_not_wait() {
     let policy = CoalescePolicy::default().window(secs(3600));
-    let coalesce = over(Script::new([]).taking(millis(5)), policy);
+    let coalesce = wrap(Scripted::new([]).with_latency(millis(5)), policy);
     let one = id("i-1");
     for _ in 0..3 {
         coalesce.describe_instance(&one).await.unwrap();
@@ -39,19 +39,19 @@ async fn single_caller_does_not_wait() {
         coalesce.start_instance(&one).await.unwrap();
         coalesce.terminate_instance(&one).await.unwrap();
     }
-    assert_eq!(coalesce.inner().age(), millis(60));
+    assert_eq!(coalesce.inner().elapsed(), millis(60));
     let calls = coalesce.inner().calls();
-    // Each as the single call that it is.
+    // Each is sent as a single call.
     assert_eq!(calls[0].operation, Operation::DescribeInstance);
-    assert!(calls.iter().all(|call| call.about == ["i-1"]));
+    assert!(calls.iter().all(|call| call.targets == ["i-1"]));
     assert_eq!(calls.len(), 12);
 }
 
 #[tokio::test(start_paused = true)]
 async fn later_callers_wait_for_the_first_call_or_the_window() {
-    // The window of the first who waits ends before the call under way does.
+    // The window of the first waiter ends before the running call does.
     let policy = CoalescePolicy::default().window(millis(100));
-    let coalesce = over(Script::new([]).taking(secs(1)), policy);
+    let coalesce = wrap(Scripted::new([]).with_latency(secs(1)), policy);
     let ids = numbered(7);
     let arrive = |n: usize, at: u64| {
         let (coalesce, id) = (&coalesce, &ids[n]);
@@ -67,10 +67,10 @@ async fn later_callers_wait_for_the_first_call_or_the_window() {
         arrive(3, 950),
         arrive(4, 990),
         arrive(5, 1005),
-        // One is still under way when the second batch has come back.
+        // One call is still running when the second batch has returned.
         arrive(6, 1060)
     );
-    // With two under way it waits twice as long, until the first of them ends.
+    // With two running calls it waits twice as long, until the first of them returns.
     assert_eq!(
         sent(&coalesce),
         ["0: i-0", "110: i-1 i-2", "1050: i-3 i-4 i-5", "1160: i-6"]
@@ -81,13 +81,18 @@ async fn later_callers_wait_for_the_first_call_or_the_window() {
 async fn full_batch_is_sent_at_once() {
     for (most, takes) in [(3, 99), (99, 3)] {
         let policy = CoalescePolicy::default().max_size(size(most));
-        let coalesce = over(Script::new([]).taking(secs(1)).batches_of(takes), policy);
+        let coalesce = wrap(
+            Scripted::new([])
+                .with_latency(secs(1))
+                .with_batch_size(takes),
+            policy,
+        );
         join_all(numbered(9).iter().map(|id| coalesce.terminate_instance(id))).await;
         let expected = ["0: i-0", "0: i-1 i-2 i-3", "0: i-4 i-5 i-6", "400: i-7 i-8"];
         assert_eq!(sent(&coalesce), expected);
     }
-    let coalesce = over(
-        Script::new([]).taking(secs(1)).batches_of(1),
+    let coalesce = wrap(
+        Scripted::new([]).with_latency(secs(1)).with_batch_size(1),
         CoalescePolicy::default(),
     );
     join_all(numbered(3).iter().map(|id| coalesce.terminate_instance(id))).await;
@@ -97,11 +102,11 @@ async fn full_batch_is_sent_at_once() {
 #[tokio::test(start_paused = true)]
 async fn callers_of_one_instance_share_its_result() {
     let gone = call(Operation::DescribeInstance).not_found(&id("i-1"));
-    let script = Script::new([Answer::Good, items([("i-1", gone)])]).taking(secs(1));
-    let coalesce = over(script, CoalescePolicy::default().max_size(size(3)));
+    let backend = Scripted::new([Response::Success, items([("i-1", gone)])]).with_latency(secs(1));
+    let coalesce = wrap(backend, CoalescePolicy::default().max_size(size(3)));
     let names = ["i-0", "i-1", "i-2", "i-1", "i-1", "i-2"].map(id);
-    let answers = join_all(names.iter().map(|id| coalesce.describe_instance(id))).await;
-    let good: Vec<_> = answers.iter().map(Result::is_ok).collect();
+    let results = join_all(names.iter().map(|id| coalesce.describe_instance(id))).await;
+    let good: Vec<_> = results.iter().map(Result::is_ok).collect();
     assert_eq!(good, [true, false, true, false, false, true]);
     assert_eq!(sent(&coalesce), ["0: i-0", "100: i-1 i-2"]);
 }
@@ -118,8 +123,9 @@ async fn failed_item_error_names_the_single_call() {
         let gone = call(operation)
             .not_found(&id("i-2"))
             .with_request_id("req-1");
-        let script = Script::new([Answer::Good, items([("i-2", gone)])]).taking(secs(1));
-        let coalesce = over(script, CoalescePolicy::default());
+        let backend =
+            Scripted::new([Response::Success, items([("i-2", gone)])]).with_latency(secs(1));
+        let coalesce = wrap(backend, CoalescePolicy::default());
         let ask = |id| {
             let coalesce = &coalesce;
             async move {
@@ -131,11 +137,11 @@ async fn failed_item_error_names_the_single_call() {
                 }
             }
         };
-        let answers = join_all(numbered(4).iter().map(ask)).await;
-        for (n, answer) in answers.iter().enumerate() {
-            assert_eq!(answer.is_err(), n == 2, "{answer:?}");
+        let results = join_all(numbered(4).iter().map(ask)).await;
+        for (n, result) in results.iter().enumerate() {
+            assert_eq!(result.is_err(), n == 2, "{result:?}");
         }
-        let error = answers[2].as_ref().unwrap_err();
+        let error = results[2].as_ref().unwrap_err();
         assert_eq!(
             (error.kind(), error.operation()),
             (ErrorKind::NotFound, operation)
@@ -147,12 +153,12 @@ async fn failed_item_error_names_the_single_call() {
 
 #[tokio::test(start_paused = true)]
 async fn wrong_result_count_fails_the_whole_batch() {
-    let script = Script::new([Answer::Good, Answer::Short]).taking(millis(1));
-    let coalesce = over(script, CoalescePolicy::default());
-    let answers = join_all(numbered(4).iter().map(|id| coalesce.stop_instance(id))).await;
-    assert!(answers[0].is_ok());
-    for answer in &answers[1..] {
-        let error = answer.as_ref().unwrap_err();
+    let backend = Scripted::new([Response::Success, Response::MissingItem]).with_latency(millis(1));
+    let coalesce = wrap(backend, CoalescePolicy::default());
+    let results = join_all(numbered(4).iter().map(|id| coalesce.stop_instance(id))).await;
+    assert!(results[0].is_ok());
+    for result in &results[1..] {
+        let error = result.as_ref().unwrap_err();
         assert_eq!(
             (error.kind(), error.effect()),
             (ErrorKind::Unexpected, Effect::Unknown)
@@ -164,20 +170,20 @@ async fn wrong_result_count_fails_the_whole_batch() {
 #[tokio::test(start_paused = true)]
 async fn throttled_batch_is_retried_as_one_call() {
     let throttled = call(Operation::DescribeInstances).throttled(secs(5));
-    let script = Script::new([Answer::Good, throttled.into()]).taking(millis(10));
-    let retry = Layered::new(script, Retry::new(RetryPolicy::default()));
+    let backend = Scripted::new([Response::Success, throttled.into()]).with_latency(millis(10));
+    let retry = Layered::new(backend, Retry::new(RetryPolicy::default()));
     let coalesce = Coalesce::new(retry, CoalescePolicy::default());
-    let answers = join_all(
+    let results = join_all(
         numbered(500)
             .iter()
             .map(|id| coalesce.describe_instance(id)),
     )
     .await;
-    assert!(answers.iter().all(Result::is_ok));
+    assert!(results.iter().all(Result::is_ok));
     let sizes: Vec<_> = coalesce
         .inner()
         .inner()
-        .about()
+        .targets()
         .iter()
         .map(Vec::len)
         .collect();
@@ -188,7 +194,7 @@ async fn throttled_batch_is_retried_as_one_call() {
 async fn no_window_is_too_long_or_too_short() {
     for (window, at) in [(Duration::MAX, 1000), (Duration::ZERO, 0)] {
         let policy = CoalescePolicy::default().window(window);
-        let coalesce = over(Script::new([]).taking(secs(1)), policy);
+        let coalesce = wrap(Scripted::new([]).with_latency(secs(1)), policy);
         join_all(numbered(2).iter().map(|id| coalesce.stop_instance(id))).await;
         assert_eq!(sent(&coalesce), ["0: i-0".to_owned(), format!("{at}: i-1")]);
     }

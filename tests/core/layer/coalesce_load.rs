@@ -1,4 +1,4 @@
-//! Under a steady load nothing piles up, whatever holds the calls below.
+//! Under a steady load the queue does not grow, whatever delays the calls below.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,13 +11,13 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     millis, numbered,
-    script::{Answer, Script},
+    scripted::{Response, Scripted},
 };
 use crate::fake::{call, secs};
 
-/// Asks every twenty milliseconds for `time`, and answers when each asked and how long it waited.
-async fn load(stack: Stack, script: Arc<Script>, time: Duration) -> Vec<(Duration, Duration)> {
-    let (stack, ids) = (stack.wrap(script), Arc::new(numbered(500)));
+/// Sends a call every 20 ms for `time`. Returns when each was sent and how long it took.
+async fn load(stack: Stack, backend: Arc<Scripted>, time: Duration) -> Vec<(Duration, Duration)> {
+    let (stack, ids) = (stack.wrap(backend), Arc::new(numbered(500)));
     let began = Instant::now();
     let tasks = (0..).map(|n| millis(20) * n).take_while(|at| *at < time);
     let tasks = tasks.enumerate().map(|(n, at)| {
@@ -35,13 +35,14 @@ async fn load(stack: Stack, script: Arc<Script>, time: Duration) -> Vec<(Duratio
 #[tokio::test(start_paused = true)]
 async fn callers_delayed_by_throttling_share_few_calls() {
     let throttled = call(Operation::DescribeInstances).throttled(secs(30));
-    let script = Arc::new(Script::new([Answer::Good, throttled.into()]).taking(millis(50)));
-    let waits = load(Stack::default(), Arc::clone(&script), secs(60)).await;
-    // The queue is gone soon after calls go again, not kept up by those who come to its end.
-    let late = waits.iter().filter(|(asked, _)| *asked > secs(35));
+    let backend =
+        Arc::new(Scripted::new([Response::Success, throttled.into()]).with_latency(millis(50)));
+    let waits = load(Stack::default(), Arc::clone(&backend), secs(60)).await;
+    // The queue drains soon after calls succeed again, although new calls join it.
+    let late = waits.iter().filter(|(requested, _)| *requested > secs(35));
     let worst = late.map(|(_, waited)| *waited).max().unwrap();
     assert!(worst < millis(500), "{worst:?}");
-    let held = script
+    let held = backend
         .times()
         .into_iter()
         .filter(|at| (secs(30)..secs(32)).contains(at));
@@ -52,10 +53,10 @@ async fn callers_delayed_by_throttling_share_few_calls() {
 async fn slow_calls_do_not_pile_up_before_the_limit() {
     let policy =
         LimitPolicy::unlimited().with(&[Operation::DescribeInstance], Rate::every(secs(1)));
-    let script = Arc::new(Script::new([]).taking(millis(300)));
+    let backend = Arc::new(Scripted::new([]).with_latency(millis(300)));
     let waits = load(
         Stack::default().limit(policy),
-        Arc::clone(&script),
+        Arc::clone(&backend),
         secs(60),
     )
     .await;

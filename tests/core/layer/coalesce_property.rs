@@ -1,5 +1,5 @@
-//! What holds of any callers that come, leave and fail: nobody is lost, and everybody gets an answer
-//! of their own that was read after they asked.
+//! Property test of combined calls with arbitrary callers: every caller gets its own result, read
+//! after its request.
 
 use std::{
     collections::BTreeMap,
@@ -24,15 +24,15 @@ use tokio::time::{sleep, timeout};
 use super::{millis, numbered, size, virtually};
 use crate::fake::{call, secs};
 
-/// A backend that shows when it was read, by a count of those who have asked so far.
+/// A backend whose results contain the number of callers so far, which shows when it was read.
 #[derive(Debug)]
 struct Versioned {
     capabilities: Capabilities,
-    /// How many callers have asked.
-    asked: AtomicU64,
-    /// Who waits for a change of which instance.
+    /// The number of callers so far.
+    requested: AtomicU64,
+    /// The number of waiting callers for each instance.
     waiting: Mutex<BTreeMap<InstanceId, usize>>,
-    /// How long each call takes, in turn, before and after it is carried out.
+    /// The delays of the calls, in order, before and after their effect.
     takes: Vec<u64>,
     calls: AtomicU64,
     failing: Vec<InstanceId>,
@@ -44,7 +44,7 @@ impl Versioned {
         capabilities.batch_size = NonZeroUsize::new(batch).unwrap();
         Self {
             capabilities,
-            asked: AtomicU64::new(0),
+            requested: AtomicU64::new(0),
             waiting: Mutex::default(),
             takes,
             calls: AtomicU64::new(0),
@@ -54,7 +54,7 @@ impl Versioned {
 
     async fn serve(&self, ids: &[InstanceId]) -> Vec<Result<u64>> {
         assert!(ids.len() <= self.capabilities.batch_size.get());
-        let now = self.asked.load(SeqCst);
+        let now = self.requested.load(SeqCst);
         let number = self.calls.fetch_add(1, SeqCst) as usize;
         match self.takes.get(number % self.takes.len().max(1)) {
             Some(0) | None => {}
@@ -67,7 +67,7 @@ impl Versioned {
         ids.iter().map(one).collect()
     }
 
-    /// Everything that is changed has a caller who still waits for it.
+    /// Checks that every change still has a waiting caller.
     async fn change(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
         for id in ids {
             let waiting = self.waiting.lock().unwrap();
@@ -76,8 +76,8 @@ impl Versioned {
                 "{id} was given up"
             );
         }
-        let answers = self.serve(ids).await;
-        answers.into_iter().map(|answer| answer.map(drop)).collect()
+        let results = self.serve(ids).await;
+        results.into_iter().map(|result| result.map(drop)).collect()
     }
 }
 
@@ -92,10 +92,10 @@ impl InstanceProvisioner for Versioned {
             .remove(0)
     }
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
-        let answers = self.serve(ids).await.into_iter().zip(ids);
-        let shown = answers.map(|(answer, id)| {
+        let results = self.serve(ids).await.into_iter().zip(ids);
+        let shown = results.map(|(result, id)| {
             let mut status = InstanceStatus::new(id.clone(), CloudInstanceState::Running);
-            status.native_state = Some(answer?.to_string());
+            status.native_state = Some(result?.to_string());
             Ok(status)
         });
         shown.collect()
@@ -123,7 +123,7 @@ impl InstanceProvisioner for Versioned {
     }
 }
 
-/// A caller who waits for a change.
+/// A caller that waits for a change.
 struct Waits<'a>(&'a Versioned, &'a InstanceId);
 
 impl<'a> Waits<'a> {
@@ -144,7 +144,7 @@ impl Drop for Waits<'_> {
     }
 }
 
-/// A caller: who it asks for, when it comes, and when it leaves if it has no answer.
+/// A caller: its instance, when it calls, and when it gives up.
 #[derive(Clone, Debug)]
 struct Caller {
     id: usize,
@@ -158,11 +158,11 @@ fn callers() -> impl Strategy<Value = Vec<Caller>> {
     vec(one, 1..25)
 }
 
-/// Asks as `caller` does, and checks what it gets.
+/// Sends the call of `caller` and checks the result.
 async fn ask(coalesce: &Coalesce<Versioned>, ids: &[InstanceId], caller: &Caller) {
     sleep(millis(caller.comes)).await;
     let (backend, id) = (coalesce.inner(), &ids[caller.id]);
-    let asked = backend.asked.fetch_add(1, SeqCst) + 1;
+    let requested = backend.requested.fetch_add(1, SeqCst) + 1;
     let patience = caller.leaves.map_or(secs(60), millis);
     let described = timeout(patience, coalesce.describe_instance(id)).await;
     match described {
@@ -171,8 +171,8 @@ async fn ask(coalesce: &Coalesce<Versioned>, ids: &[InstanceId], caller: &Caller
             assert_eq!(status.id, *id);
             let read: u64 = status.native_state.unwrap().parse().unwrap();
             assert!(
-                read >= asked,
-                "{caller:?}: read at {read}, asked at {asked}"
+                read >= requested,
+                "{caller:?}: read at {read}, requested at {requested}"
             );
         }
         Ok(Err(error)) => {
@@ -186,7 +186,7 @@ async fn ask(coalesce: &Coalesce<Versioned>, ids: &[InstanceId], caller: &Caller
         coalesce.terminate_instance(id).await
     };
     match timeout(patience, change).await {
-        Ok(answer) => assert_eq!(answer.is_err(), backend.failing.contains(id)),
+        Ok(result) => assert_eq!(result.is_err(), backend.failing.contains(id)),
         Err(_) => assert!(caller.leaves.is_some(), "{caller:?} was lost"),
     }
 }

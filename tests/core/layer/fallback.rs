@@ -1,4 +1,4 @@
-//! Which offering is tried when, and what is remembered of those that lacked capacity.
+//! The order of the alternatives, and the capacity memory.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use fleetwright::{
 use fleetwright_memory::{Capacity, Fault, MemoryCloud, RefusalReason, Rule, WireCall};
 use tokio::time::sleep;
 
-use super::{live, many, millis, plain, script::Script, size, with_token};
+use super::{live, many, millis, plain, scripted::Scripted, size, with_token};
 use crate::fake::{call, id, secs};
 
 pub(crate) fn in_zone(zone: &str) -> Alternative {
@@ -29,7 +29,7 @@ pub(crate) fn none_in(zone: &str) -> Capacity {
     Capacity::of(0).in_zone(Zone::new(zone).unwrap())
 }
 
-/// A cloud with three zones.
+/// Creates a cloud with three zones.
 pub(crate) fn cloud(capacity: impl IntoIterator<Item = Capacity>) -> MemoryCloud {
     let zones = ["mem-a", "mem-b", "mem-c"].map(|name| Zone::new(name).unwrap());
     let builder = zones
@@ -41,7 +41,7 @@ pub(crate) fn cloud(capacity: impl IntoIterator<Item = Capacity>) -> MemoryCloud
         .build()
 }
 
-pub(crate) fn over<P>(inner: P, policy: FallbackPolicy) -> Layered<P, Fallback>
+pub(crate) fn wrap<P>(inner: P, policy: FallbackPolicy) -> Layered<P, Fallback>
 where
     P: fleetwright::InstanceProvisioner,
 {
@@ -60,10 +60,10 @@ pub(crate) fn lacks(scope: Scope) -> ProvisionError {
     call(Operation::LaunchInstance).capacity(scope, "none")
 }
 
-/// What was sent: type, zone and market of each launch.
-pub(crate) fn sent(script: &Script) -> Vec<String> {
-    script
-        .about()
+/// Returns type, zone and market of each launch that was sent.
+pub(crate) fn sent(backend: &Scripted) -> Vec<String> {
+    backend
+        .targets()
         .iter()
         .map(|about| about[1..].join(" "))
         .collect()
@@ -72,7 +72,7 @@ pub(crate) fn sent(script: &Script) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn first_alternative_with_capacity_is_launched_and_tagged() {
     let cloud = cloud([none_in("mem-a"), none_in("mem-b")]);
-    let fallback = over(
+    let fallback = wrap(
         cloud.provisioner(),
         zones().record_in_tag("alternative").unwrap(),
     );
@@ -83,7 +83,7 @@ async fn first_alternative_with_capacity_is_launched_and_tagged() {
         plain().tags.with("alternative", "mem-c").unwrap()
     );
     assert_eq!(cloud.oracle().call_count(WireCall::Launch), 3);
-    // What lacked capacity is not asked for again.
+    // An offering without capacity is not tried again.
     let batch = fallback.launch_instances(&plain(), many(2)).await.unwrap();
     assert!(
         batch
@@ -97,20 +97,20 @@ async fn first_alternative_with_capacity_is_launched_and_tagged() {
 #[tokio::test(start_paused = true)]
 async fn only_listed_alternatives_are_tried_without_duplicates() {
     let alternatives = [
-        Alternative::new("as asked"),
+        Alternative::new("as requested"),
         Alternative::new("the same again"),
         Alternative::new("spot").market(Market::Spot),
         of_type("big"),
     ];
-    let script = Script::always(lacks(Scope::Instance(id("i-9"))));
-    let fallback = over(script, FallbackPolicy::new(alternatives));
+    let backend = Scripted::always(lacks(Scope::Instance(id("i-9"))));
+    let fallback = wrap(backend, FallbackPolicy::new(alternatives));
     assert!(fallback.launch_instance(&plain()).await.is_err());
     assert_eq!(
         sent(fallback.inner()),
         ["small - -", "small - spot", "big - -"]
     );
-    let fallback = over(
-        Script::new([]),
+    let fallback = wrap(
+        Scripted::new([]),
         FallbackPolicy::new([]).record_in_tag("x").unwrap(),
     );
     fallback.launch_instance(&plain()).await.unwrap();
@@ -135,7 +135,7 @@ async fn only_capacity_errors_fall_back() {
         cloud
             .faults()
             .add(Rule::nth(WireCall::Launch, 1, Fault::Refused(refused)));
-        let error = over(cloud.provisioner(), zones())
+        let error = wrap(cloud.provisioner(), zones())
             .launch_instance(&plain())
             .await
             .unwrap_err();
@@ -144,10 +144,10 @@ async fn only_capacity_errors_fall_back() {
     }
     let cloud = cloud([]);
     cloud.operator().cut_off(Zone::new("mem-a").unwrap());
-    let fallback = over(cloud.provisioner(), zones());
+    let fallback = wrap(cloud.provisioner(), zones());
     let error = fallback.launch_instance(&plain()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    let nowhere = over(
+    let nowhere = wrap(
         cloud.provisioner(),
         FallbackPolicy::new(["x", "mem-b"].map(in_zone)),
     );
@@ -165,7 +165,7 @@ async fn only_capacity_errors_fall_back() {
 #[tokio::test(start_paused = true)]
 async fn skipped_offerings_are_those_in_the_error_scope() {
     let alternatives = [
-        Alternative::new("asked"),
+        Alternative::new("requested"),
         in_zone("a"),
         in_zone("b"),
         of_type("big").zone("a").unwrap(),
@@ -192,19 +192,20 @@ async fn skipped_offerings_are_those_in_the_error_scope() {
         (Scope::Account, &[0]),
         (network("net-1"), &[0]),
         (network("net-2"), &[0, 1, 2, 3, 4, 5]),
-        // What no config asks for is of this one only, which names no zone.
+        // Only this config names no zone.
         (Scope::Instance(id("i-1")), &[0, 1, 2, 3, 4, 5]),
     ];
     let mut config = plain();
     config.placement.network = Some(NetworkId::new("net-1").unwrap());
     for (scope, tried) in cases {
-        let script =
-            Script::new([lacks(scope.clone()).into()]).first(vec![
-                lacks(Scope::Instance(id("i-9")))
-                    .into();
-                9
-            ]);
-        let fallback = over(script, FallbackPolicy::new(alternatives.clone()));
+        let backend = Scripted::new([lacks(scope.clone()).into()]).first(vec![
+            lacks(
+                Scope::Instance(id("i-9"))
+            )
+            .into();
+            9
+        ]);
+        let fallback = wrap(backend, FallbackPolicy::new(alternatives.clone()));
         assert!(fallback.launch_instance(&config).await.is_err());
         let expected: Vec<_> = tried.iter().map(|at| all[*at]).collect();
         assert_eq!(sent(fallback.inner()), expected, "{scope}");
@@ -213,10 +214,10 @@ async fn skipped_offerings_are_those_in_the_error_scope() {
 
 #[tokio::test(start_paused = true)]
 async fn capacity_error_of_a_config_without_zone_does_not_apply_to_all_zones() {
-    // Where no zone is named, this cloud launches in its first.
+    // Without a zone, this cloud launches in its first one.
     let cloud = cloud([none_in("mem-a")]);
-    let policy = FallbackPolicy::new([Alternative::new("as asked"), in_zone("mem-b")]);
-    let fallback = over(cloud.provisioner(), policy);
+    let policy = FallbackPolicy::new([Alternative::new("as requested"), in_zone("mem-b")]);
+    let fallback = wrap(cloud.provisioner(), policy);
     for calls in [2, 3] {
         let info = fallback.launch_instance(&plain()).await.unwrap();
         assert_eq!(info.placement.zone, Some(Zone::new("mem-b").unwrap()));
@@ -227,14 +228,14 @@ async fn capacity_error_of_a_config_without_zone_does_not_apply_to_all_zones() {
 #[tokio::test(start_paused = true)]
 async fn shortages_are_forgotten_in_time() {
     let cloud = cloud([none_in("mem-a"), none_in("mem-b"), none_in("mem-c")]);
-    let fallback = over(cloud.provisioner(), zones().remember_for(secs(100)));
+    let fallback = wrap(cloud.provisioner(), zones().remember_for(secs(100)));
     let error = fallback.launch_instance(&plain()).await.unwrap_err();
     assert_eq!(
         (error.retry(), cloud.oracle().total_calls()),
         (RetryAdvice::Never, 3)
     );
     sleep(secs(40)).await;
-    // Without a call, and with the time that is left.
+    // Refused without a call, with the remaining time as retry delay.
     let error = fallback.launch_instance(&plain()).await.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect()),
@@ -254,7 +255,7 @@ async fn shortages_are_forgotten_in_time() {
 #[tokio::test(start_paused = true)]
 async fn retry_advice_is_the_end_of_the_first_shortage() {
     let cloud = cloud([none_in("mem-a"), none_in("mem-b"), none_in("mem-c")]);
-    let fallback = over(cloud.provisioner(), zones().remember_for(secs(100)));
+    let fallback = wrap(cloud.provisioner(), zones().remember_for(secs(100)));
     let small = InstanceConfig::builder("image-1", "small").build().unwrap();
     assert!(fallback.launch_instance(&small).await.is_err());
     sleep(secs(30)).await;
@@ -269,7 +270,7 @@ async fn retry_advice_is_the_end_of_the_first_shortage() {
 async fn no_time_is_too_long_to_remember() {
     for (time, sent) in [(Duration::MAX, 3), (Duration::ZERO, 6)] {
         let cloud = cloud([none_in("mem-a"), none_in("mem-b"), none_in("mem-c")]);
-        let fallback = over(cloud.provisioner(), zones().remember_for(time));
+        let fallback = wrap(cloud.provisioner(), zones().remember_for(time));
         for _ in 0..2 {
             assert!(fallback.launch_instance(&plain()).await.is_err());
         }
@@ -284,7 +285,7 @@ async fn partial_batch_does_not_fall_back() {
         .batch_launch(BatchLaunch::Partial)
         .capacity(limits);
     let cloud = builder.batch_size(size(9)).build();
-    let fallback = over(
+    let fallback = wrap(
         cloud.provisioner(),
         FallbackPolicy::new(["mem-a", "mem-b"].map(in_zone)),
     );
@@ -298,10 +299,10 @@ async fn partial_batch_does_not_fall_back() {
     );
     assert_eq!((error.survivors().len(), live(&cloud)), (2, 2));
     assert_eq!(cloud.oracle().call_count(WireCall::Launch), 1);
-    // All or nothing, the whole batch is.
+    // All or nothing: the whole batch is refused.
     let limits = Capacity::of(2).in_zone(Zone::new("mem-a").unwrap());
     let cloud = MemoryCloud::builder().capacity(limits).build();
-    let fallback = over(
+    let fallback = wrap(
         cloud.provisioner(),
         FallbackPolicy::new(["mem-a", "mem-b"].map(in_zone)),
     );
@@ -319,12 +320,12 @@ async fn partial_batch_does_not_fall_back() {
 
 #[tokio::test(start_paused = true)]
 async fn shortage_of_two_launches_is_remembered_once() {
-    let alternatives = || FallbackPolicy::new([Alternative::new("asked"), in_zone("b")]);
-    // The first is told that there is no small one anywhere, the second only that there is none.
+    let alternatives = || FallbackPolicy::new([Alternative::new("requested"), in_zone("b")]);
+    // The first error names the type in every zone, the second only that there is no capacity.
     let everywhere = lacks(offering(Some("small"), None, None));
     let narrow = lacks(Scope::Instance(id("i-9")));
-    let script = Script::new([everywhere.clone().into(), narrow.into()]).taking(secs(1));
-    let fallback = over(script, alternatives());
+    let backend = Scripted::new([everywhere.clone().into(), narrow.into()]).with_latency(secs(1));
+    let fallback = wrap(backend, alternatives());
     let config = plain();
     let later = async {
         sleep(millis(1)).await;
@@ -333,7 +334,10 @@ async fn shortage_of_two_launches_is_remembered_once() {
     let (first, second) = tokio::join!(fallback.launch_instance(&config), later);
     assert!(first.is_err() && second.is_err());
     assert_eq!(sent(fallback.inner()), ["small - -", "small - -"]);
-    let fallback = over(Script::always(everywhere).taking(secs(1)), alternatives());
+    let fallback = wrap(
+        Scripted::always(everywhere).with_latency(secs(1)),
+        alternatives(),
+    );
     let _ = tokio::join!(
         fallback.launch_instance(&config),
         fallback.launch_instance(&config)

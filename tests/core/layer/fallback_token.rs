@@ -1,5 +1,5 @@
-//! One token, several alternatives, and never two instances: whatever is lost, and whichever process
-//! asks again.
+//! One token with several alternatives never creates two instances, whatever is lost and whichever
+//! process retries.
 
 use fleetwright::{
     Effect, ErrorKind, InstanceConfig, InstanceProvisioner, LaunchRecord, Operation, Zone,
@@ -9,9 +9,9 @@ use fleetwright_memory::{Fault, MemoryCloud, MemoryProvisioner, Phase, Rule, Wir
 use tokio::time::timeout;
 
 use super::{
-    fallback::{cloud, in_zone, lacks, none_in, over, sent},
+    fallback::{cloud, in_zone, lacks, none_in, sent, wrap},
     live, many, plain,
-    script::{Answer, Script, info},
+    scripted::{Response, Scripted, info},
     token, with_token,
 };
 use crate::fake::{call, id, secs};
@@ -22,16 +22,16 @@ fn zones() -> FallbackPolicy {
         .unwrap()
 }
 
-/// A new process: it remembers nothing.
+/// Creates a new process with an empty capacity memory.
 fn process(cloud: &MemoryCloud) -> Layered<Layered<MemoryProvisioner, Retry>, Fallback> {
     let retry = Layered::new(
         cloud.provisioner(),
         Retry::new(RetryPolicy::default().jitter_seed(3)),
     );
-    over(retry, zones())
+    wrap(retry, zones())
 }
 
-/// A new process that has found `zone` without capacity.
+/// Creates a new process whose capacity memory contains `zone`.
 async fn process_without(
     cloud: &MemoryCloud,
     zones: &[&str],
@@ -103,14 +103,14 @@ async fn alternatives_with_the_same_name_are_distinct() {
     let mut second = config.clone();
     second.placement.zone = Some(Zone::new("mem-b").unwrap());
     let made = cloud.provisioner().launch_instance(&second).await.unwrap();
-    let same = over(cloud.provisioner(), policy)
+    let same = wrap(cloud.provisioner(), policy)
         .launch_instance(&config)
         .await
         .unwrap();
     assert_eq!(same.id, made.id);
 }
 
-/// Everything that may go wrong with one call.
+/// All faults of one call.
 fn faults() -> Vec<Fault> {
     let phases = [Phase::Before, Phase::After].into_iter();
     let mut faults: Vec<_> = phases
@@ -148,15 +148,15 @@ async fn lost_messages_never_cause_a_second_instance() {
                         if repeating {
                             process(&cloud).launch_instance(&config).await
                         } else {
-                            over(cloud.provisioner(), zones())
+                            wrap(cloud.provisioner(), zones())
                                 .launch_instance(&config)
                                 .await
                         }
                     };
-                    // A process that hangs is killed.
-                    let answer = timeout(secs(900), launch).await;
+                    // A hanging process is killed.
+                    let result = timeout(secs(900), launch).await;
                     assert!(live(&cloud) <= 1, "{what}");
-                    if let Ok(Ok(info)) = &answer {
+                    if let Ok(Ok(info)) = &result {
                         assert_eq!(
                             cloud.oracle().leftovers().instances,
                             std::slice::from_ref(&info.id),
@@ -167,7 +167,7 @@ async fn lost_messages_never_cause_a_second_instance() {
                     let Some(token) = &config.launch_token else {
                         continue;
                     };
-                    // The next process asks again, and remembers something else.
+                    // The next process retries with another capacity memory.
                     let next = process_without(&cloud, &["mem-a", "mem-b"]).await;
                     let info = next.launch_instance(&config).await.unwrap();
                     assert_eq!(
@@ -186,30 +186,30 @@ async fn lost_messages_never_cause_a_second_instance() {
 #[tokio::test(start_paused = true)]
 async fn unknown_outcome_is_settled_before_the_next_alternative() {
     let unknown = || {
-        Answer::from(lacks(fleetwright::Scope::Instance(id("i-9"))).with_effect(Effect::Unknown))
+        Response::from(lacks(fleetwright::Scope::Instance(id("i-9"))).with_effect(Effect::Unknown))
     };
-    let done = || Answer::from(lacks(fleetwright::Scope::Region).with_effect(Effect::Done));
-    let found = || Answer::Found(LaunchRecord::Found(vec![info(&id("i-1"))]));
-    let gone = || Answer::Found(LaunchRecord::Terminated(Vec::new()));
-    let down = || Answer::from(call(Operation::FindLaunch).unavailable(Effect::None, "down"));
+    let done = || Response::from(lacks(fleetwright::Scope::Region).with_effect(Effect::Done));
+    let found = || Response::Found(LaunchRecord::Found(vec![info(&id("i-1"))]));
+    let gone = || Response::Found(LaunchRecord::Terminated(Vec::new()));
+    let down = || Response::from(call(Operation::FindLaunch).unavailable(Effect::None, "down"));
     let cases = [
-        (with_token("t-1"), vec![unknown(), Answer::Good], true),
+        (with_token("t-1"), vec![unknown(), Response::Success], true),
         (with_token("t-1"), vec![unknown(), found()], false),
         (with_token("t-1"), vec![unknown(), gone()], false),
         (with_token("t-1"), vec![unknown(), down()], false),
         (with_token("t-1"), vec![done()], false),
         (plain(), vec![unknown()], false),
     ];
-    for (config, answers, goes_on) in cases {
-        let fallback = over(Script::new(answers.clone()), zones());
-        let answer = fallback.launch_instance(&config).await;
-        assert_eq!(answer.is_ok(), goes_on, "{answers:?}");
+    for (config, results, goes_on) in cases {
+        let fallback = wrap(Scripted::new(results.clone()), zones());
+        let result = fallback.launch_instance(&config).await;
+        assert_eq!(result.is_ok(), goes_on, "{results:?}");
         let calls = fallback.inner().calls();
         let launches = calls
             .iter()
             .filter(|call| call.operation == Operation::LaunchInstance);
         assert_eq!(launches.count(), 1 + usize::from(goes_on));
-        if let Err(error) = answer {
+        if let Err(error) = result {
             assert_eq!(error.kind(), ErrorKind::Capacity);
         }
     }
@@ -218,19 +218,19 @@ async fn unknown_outcome_is_settled_before_the_next_alternative() {
 #[tokio::test(start_paused = true)]
 async fn unknown_outcome_is_settled_after_the_window() {
     let unknown = lacks(fleetwright::Scope::Instance(id("i-9"))).with_effect(Effect::Unknown);
-    let mut script = Script::new([unknown.into()]);
-    script.capabilities.consistency_window = secs(5);
-    let fallback = over(script, zones());
+    let mut backend = Scripted::new([unknown.into()]);
+    backend.capabilities.consistency_window = secs(5);
+    let fallback = wrap(backend, zones());
     fallback
         .launch_instances(&with_token("t-1"), many(2))
         .await
         .unwrap();
     let calls = fallback.inner().calls();
     assert_eq!(calls.last().unwrap().at, secs(5));
-    // The items of a batch may be known by their own tokens only.
+    // The items of a batch may only be found by their own tokens.
     let looked: Vec<_> = calls[calls.len() - 3..]
         .iter()
-        .map(|call| call.about[0].clone())
+        .map(|call| call.targets[0].clone())
         .collect();
     assert_eq!(
         looked[..2],
@@ -242,22 +242,22 @@ async fn unknown_outcome_is_settled_after_the_window() {
     assert_eq!(sent_last(fallback.inner()), "small mem-b -");
 }
 
-fn sent_last(script: &Script) -> String {
-    sent(script).pop().unwrap()
+fn sent_last(backend: &Scripted) -> String {
+    sent(backend).pop().unwrap()
 }
 
 #[tokio::test(start_paused = true)]
 async fn token_is_looked_up_if_any_alternative_was_skipped() {
-    // A backend that looks for capacity before it looks at the token.
+    // A backend that checks capacity before the token.
     let here = |zone| lacks(fleetwright::Scope::zone(Zone::new(zone).unwrap()));
-    let found = Answer::Found(LaunchRecord::Found(vec![info(&id("i-1"))]));
-    let script = Script::new([here("mem-a").into(), Answer::Good]).first([
+    let found = Response::Found(LaunchRecord::Found(vec![info(&id("i-1"))]));
+    let backend = Scripted::new([here("mem-a").into(), Response::Success]).first([
         here("mem-b").into(),
         here("mem-c").into(),
         found,
-        Answer::Good,
+        Response::Success,
     ]);
-    let fallback = over(script, zones());
+    let fallback = wrap(backend, zones());
     fallback.launch_instance(&plain()).await.unwrap();
     let info = fallback.launch_instance(&with_token("t-1")).await.unwrap();
     assert_eq!(info.id, id("i-1"));
@@ -277,8 +277,8 @@ async fn token_is_looked_up_if_any_alternative_was_skipped() {
 #[tokio::test(start_paused = true)]
 async fn failed_look_up_names_the_launch() {
     let down = call(Operation::FindLaunch).unavailable(Effect::None, "down");
-    let script = Script::new([lacks(fleetwright::Scope::Region).into()]).first([down.into()]);
-    let fallback = over(script, zones());
+    let backend = Scripted::new([lacks(fleetwright::Scope::Region).into()]).first([down.into()]);
+    let fallback = wrap(backend, zones());
     fallback.launch_instance(&plain()).await.unwrap_err();
     let error = fallback
         .launch_instance(&with_token("t-1"))
@@ -288,7 +288,7 @@ async fn failed_look_up_names_the_launch() {
         (error.kind(), error.operation()),
         (ErrorKind::Unavailable, Operation::LaunchInstance)
     );
-    // And one that was never launched is refused without being sent.
+    // A launch with an unused token is refused without a call.
     let error = fallback
         .launch_instance(&with_token("t-1"))
         .await

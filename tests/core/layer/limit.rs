@@ -1,4 +1,4 @@
-//! Whose turn it is, and how fast turns come.
+//! The order and the rate of limited calls.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -11,23 +11,23 @@ use proptest::{collection::vec, prelude::*};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
-    dropped_after, make, many, millis, numbered, plain,
-    script::{Answer, Script},
-    size, virtually,
+    drop_after, many, millis, numbered, plain,
+    scripted::{Response, Scripted},
+    send, size, virtually,
 };
 use crate::fake::secs;
 
-fn over(script: Script, operations: &[Operation], rate: Rate) -> Layered<Script, Limit> {
+fn wrap(backend: Scripted, operations: &[Operation], rate: Rate) -> Layered<Scripted, Limit> {
     let policy = LimitPolicy::unlimited().with(operations, rate);
-    Layered::new(script, Limit::new(&policy))
+    Layered::new(backend, Limit::new(&policy))
 }
 
-fn stops(rate: Rate) -> Layered<Script, Limit> {
-    over(Script::new([]), &[Operation::StopInstance], rate)
+fn stops(rate: Rate) -> Layered<Scripted, Limit> {
+    wrap(Scripted::new([]), &[Operation::StopInstance], rate)
 }
 
-/// Makes so many stops at once, and answers when each was sent.
-pub(crate) async fn at_once(limit: &Layered<Script, Limit>, count: usize) -> Vec<Duration> {
+/// Sends several stops at once, and returns when each was sent.
+pub(crate) async fn at_once(limit: &Layered<Scripted, Limit>, count: usize) -> Vec<Duration> {
     let before = limit.inner().times().len();
     join_all(numbered(count).iter().map(|id| limit.stop_instance(id))).await;
     limit.inner().times().split_off(before)
@@ -55,9 +55,9 @@ async fn single_call_batch_and_stream_share_a_rate() {
     ];
     for (one, other) in pairs {
         for named in [one, other] {
-            let limit = over(Script::new([]), &[named], Rate::every(secs(1)));
+            let limit = wrap(Scripted::new([]), &[named], Rate::every(secs(1)));
             for operation in [one, other, one, Operation::RebootInstance] {
-                make(&limit, operation, &plain()).await.unwrap();
+                send(&limit, operation, &plain()).await.unwrap();
             }
             assert_eq!(limit.inner().times(), [0, 1, 2, 2].map(secs), "{named}");
         }
@@ -71,7 +71,7 @@ async fn later_rules_replace_shared_rates() {
     let policy = LimitPolicy::unlimited()
         .with(&[RebootInstance, ResizeInstance, StopInstance], slow)
         .with(&[StopInstance], slower);
-    let limit = Layered::new(Script::new([]), Limit::new(&policy));
+    let limit = Layered::new(Scripted::new([]), Limit::new(&policy));
     for operation in [
         RebootInstance,
         ResizeInstance,
@@ -79,36 +79,36 @@ async fn later_rules_replace_shared_rates() {
         RebootInstance,
         StopInstance,
     ] {
-        make(&limit, operation, &plain()).await.unwrap();
+        send(&limit, operation, &plain()).await.unwrap();
     }
     for _ in 0..9 {
-        make(&limit, UpdateTags, &plain()).await.unwrap();
+        send(&limit, UpdateTags, &plain()).await.unwrap();
     }
     assert_eq!(limit.inner().times()[..5], [0, 1, 1, 2, 11].map(secs));
-    assert_eq!(limit.inner().age(), secs(11));
+    assert_eq!(limit.inner().elapsed(), secs(11));
 }
 
 #[tokio::test(start_paused = true)]
 async fn every_operation_has_a_limit_of_its_own_by_default() {
     for operation in Operation::ALL {
-        let limit = Layered::new(Script::new([]), Limit::new(&LimitPolicy::default()));
+        let limit = Layered::new(Scripted::new([]), Limit::new(&LimitPolicy::default()));
         let (burst, rate) = if operation.is_read() {
             (100, 20)
         } else {
             (50, 10)
         };
         for _ in 0..burst + rate {
-            make(&limit, operation, &plain()).await.unwrap();
+            send(&limit, operation, &plain()).await.unwrap();
         }
-        assert_eq!(limit.inner().age(), secs(1), "{operation}");
+        assert_eq!(limit.inner().elapsed(), secs(1), "{operation}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn batch_needs_one_permit_per_native_call() {
     let rate = Rate::every(secs(1)).burst(many(4));
-    let limit = over(
-        Script::new([]).batches_of(10),
+    let limit = wrap(
+        Scripted::new([]).with_batch_size(10),
         &[Operation::StopInstance],
         rate,
     );
@@ -122,16 +122,16 @@ async fn batch_needs_one_permit_per_native_call() {
 #[tokio::test(start_paused = true)]
 async fn batch_larger_than_the_burst_delays_later_calls() {
     let rate = Rate::every(secs(1)).burst(many(2));
-    let limit = over(
-        Script::new([]).batches_of(1),
+    let limit = wrap(
+        Scripted::new([]).with_batch_size(1),
         &[Operation::StopInstance],
         rate,
     );
     let stop = async |count| drop(limit.stop_instances(&numbered(count)).await);
     stop(1).await;
-    // It waits for a full bucket, as one of two would.
+    // It waits for a full bucket, as a call of two would.
     stop(5).await;
-    // Three are owed, and one is earned.
+    // Three tokens are owed, and one is earned.
     stop(1).await;
     stop(1).await;
     assert_eq!(limit.inner().times(), [0, 1, 5, 6].map(secs));
@@ -144,13 +144,13 @@ async fn concurrency_is_limited_in_order_of_arrival() {
     let rate = Rate::every(Duration::ZERO)
         .burst(many(999))
         .max_concurrent(size(3));
-    let script = Script::new([]).taking(secs(1));
-    let limit = over(script, &[Operation::StopInstance], rate);
+    let backend = Scripted::new([]).with_latency(secs(1));
+    let limit = wrap(backend, &[Operation::StopInstance], rate);
     let times = at_once(&limit, 7).await;
     assert_eq!(times, [0, 0, 0, 1, 1, 1, 2].map(secs));
-    assert_eq!(limit.inner().most.load(Ordering::SeqCst), 3);
+    assert_eq!(limit.inner().max_in_flight.load(Ordering::SeqCst), 3);
     assert_eq!(
-        limit.inner().about().concat(),
+        limit.inner().targets().concat(),
         numbered(7)
             .iter()
             .map(InstanceId::as_str)
@@ -161,7 +161,7 @@ async fn concurrency_is_limited_in_order_of_arrival() {
 #[tokio::test(start_paused = true)]
 async fn stream_holds_its_slot_until_its_end() {
     let rate = Rate::every(Duration::ZERO).max_concurrent(size(1));
-    let limit = over(Script::new([]), &[Operation::ListInstances], rate);
+    let limit = wrap(Scripted::new([]), &[Operation::ListInstances], rate);
     let filter = InstanceFilter::new();
     let blocked = async || {
         timeout(secs(1), limit.list_instances(&filter))
@@ -169,12 +169,12 @@ async fn stream_holds_its_slot_until_its_end() {
             .is_err()
     };
     let mut read = limit.stream_instances(&filter);
-    // It has not begun.
+    // The stream has not started.
     assert!(!blocked().await);
     assert!(read.next().await.is_none());
     assert!(!blocked().await);
-    let limit = over(
-        Script::always(Answer::Hang),
+    let limit = wrap(
+        Scripted::always(Response::Hang),
         &[Operation::ListInstances],
         rate,
     );
@@ -192,19 +192,19 @@ async fn dropped_waiter_uses_no_permit_and_no_slot() {
     for polls in 0..50 {
         for concurrent in [1, 9] {
             let rate = Rate::every(millis(10)).max_concurrent(size(concurrent));
-            let script = Script::new([]).taking(millis(5));
-            let limit = over(script, &[Operation::StopInstance], rate);
+            let backend = Scripted::new([]).with_latency(millis(5));
+            let limit = wrap(backend, &[Operation::StopInstance], rate);
             let names = numbered(3);
             let (_, left, _) = tokio::join!(
                 limit.stop_instance(&names[0]),
-                dropped_after(polls, limit.stop_instance(&names[1])),
+                drop_after(polls, limit.stop_instance(&names[1])),
                 limit.stop_instance(&names[2]),
             );
             let sent = limit.inner().calls();
-            let second_went = sent.iter().any(|call| call.about == ["i-1"]);
+            let second_went = sent.iter().any(|call| call.targets == ["i-1"]);
             assert!(left.is_none() || second_went);
-            let last = sent.iter().find(|call| call.about == ["i-2"]).unwrap();
-            // A poll later than it was due, at the most.
+            let last = sent.iter().find(|call| call.targets == ["i-2"]).unwrap();
+            // At most one poll later than it was due.
             let due = if second_went { 20..=22 } else { 10..=12 };
             assert!(due.contains(&last.at.as_millis()), "{polls}: {sent:?}");
             let began = Instant::now();
@@ -222,8 +222,8 @@ proptest! {
     ) {
         virtually(async {
             let rate = Rate::every(millis(every)).burst(many(burst));
-            let script = Script::new([]).batches_of(1);
-            let limit = over(script, &[Operation::StopInstance], rate);
+            let backend = Scripted::new([]).with_batch_size(1);
+            let limit = wrap(backend, &[Operation::StopInstance], rate);
             let call = async |at, turns: usize| {
                 sleep(millis(at)).await;
                 limit.stop_instances(&numbered(turns.min(burst as usize))).await;
@@ -234,16 +234,16 @@ proptest! {
             for (first, from) in calls.iter().enumerate() {
                 let mut turns = 0;
                 for to in &calls[first..] {
-                    turns += to.about.len() as u128;
+                    turns += to.targets.len() as u128;
                     let earned = (to.at - from.at).as_millis() / u128::from(every);
                     prop_assert!(turns <= u128::from(burst) + earned, "{:?}", calls);
                 }
             }
-            // Nobody waits when there is something left: all are through when all is earned.
-            let turns: usize = calls.iter().map(|call| call.about.len()).sum();
+            // No call waits while tokens are available: all are sent once all tokens are earned.
+            let turns: usize = calls.iter().map(|call| call.targets.len()).sum();
             let last_came = callers.iter().map(|(at, _)| *at).max().unwrap_or(0);
             let most = millis(last_came) + millis(every) * (turns as u32 + burst);
-            prop_assert!(limit.inner().age() <= most);
+            prop_assert!(limit.inner().elapsed() <= most);
             Ok(())
         })?;
     }

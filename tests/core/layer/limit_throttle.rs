@@ -1,4 +1,4 @@
-//! What throttling does to the rate of all, and how it comes back.
+//! Throttling lowers the shared rate, which then recovers.
 
 use std::time::Duration;
 
@@ -12,28 +12,28 @@ use tokio::time::{sleep, timeout};
 use super::{
     limit::at_once,
     many, millis, numbered,
-    script::{Answer, Script},
+    scripted::{Response, Scripted},
 };
 use crate::fake::{call, id, secs};
 
 #[tokio::test(start_paused = true)]
 async fn throttling_delays_all_calls_and_halves_the_rate_once() {
     let throttled = call(Operation::StopInstance).throttled(secs(60));
-    let script = Script::new(vec![throttled.into(); 4]).taking(millis(1));
+    let backend = Scripted::new(vec![throttled.into(); 4]).with_latency(millis(1));
     let rate = Rate::every(secs(1)).burst(many(4));
     let policy = LimitPolicy::unlimited().with(&[Operation::StopInstance], rate);
-    let limit = Layered::new(script, Limit::new(&policy.recovery_time(secs(3600))));
+    let limit = Layered::new(backend, Limit::new(&policy.recovery_time(secs(3600))));
     let times = at_once(&limit, 8).await;
     assert_eq!(times[..4], [0; 4].map(secs));
-    // The time that was asked for earns nothing, or all would be back at once.
+    // The requested delay earns no tokens; otherwise all calls would return at once.
     let after: Vec<_> = times[4..].iter().map(|at| *at - millis(60_001)).collect();
     assert_eq!(after, [2, 4, 6, 8].map(secs));
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_throttled_burst_halves_the_rate_down_to_an_eighth() {
-    let throttled = || Answer::from(call(Operation::StopInstance).throttled(Duration::ZERO));
-    let script = Script::new([
+    let throttled = || Response::from(call(Operation::StopInstance).throttled(Duration::ZERO));
+    let backend = Scripted::new([
         throttled(),
         throttled(),
         throttled(),
@@ -41,7 +41,7 @@ async fn each_throttled_burst_halves_the_rate_down_to_an_eighth() {
         throttled(),
     ]);
     let policy = LimitPolicy::unlimited().with(&[Operation::StopInstance], Rate::every(secs(1)));
-    let limit = Layered::new(script, Limit::new(&policy.recovery_time(Duration::MAX)));
+    let limit = Layered::new(backend, Limit::new(&policy.recovery_time(Duration::MAX)));
     for _ in 0..7 {
         let _ = limit.stop_instance(&id("i-1")).await;
     }
@@ -54,8 +54,11 @@ async fn rate_recovers_by_eighths_with_the_burst() {
     let rate = Rate::every(secs(1)).burst(many(3));
     let policy = LimitPolicy::unlimited().with(&[Operation::StopInstance], rate);
     let policy = policy.recovery_time(secs(100));
-    let limit = Layered::new(Script::new([throttled.clone().into()]), Limit::new(&policy));
-    // Lowered at once, so four eighths are left from the first second on.
+    let limit = Layered::new(
+        Scripted::new([throttled.clone().into()]),
+        Limit::new(&policy),
+    );
+    // The rate is lowered at once, to four eighths from the first second on.
     assert!(limit.stop_instance(&id("i-1")).await.is_err());
     for (from, period) in [
         (50, 2_000),
@@ -64,7 +67,7 @@ async fn rate_recovers_by_eighths_with_the_burst() {
         (350, 1_142),
         (500, 1_000),
     ] {
-        sleep(secs(from) - limit.inner().age()).await;
+        sleep(secs(from) - limit.inner().elapsed()).await;
         let times = at_once(&limit, 5).await;
         let wait = (times[4] - times[3]).as_millis();
         assert!(
@@ -72,8 +75,8 @@ async fn rate_recovers_by_eighths_with_the_burst() {
             "{wait} at {from}: {times:?}"
         );
     }
-    // Who comes long after it finds a full bucket.
-    let limit = Layered::new(Script::new([throttled.into()]), Limit::new(&policy));
+    // A call long after it finds a full bucket.
+    let limit = Layered::new(Scripted::new([throttled.into()]), Limit::new(&policy));
     assert!(limit.stop_instance(&id("i-1")).await.is_err());
     sleep(secs(9_999)).await;
     assert_eq!(
@@ -86,8 +89,11 @@ async fn rate_recovers_by_eighths_with_the_burst() {
 async fn without_a_rate_only_the_requested_delay_applies() {
     let throttled = call(Operation::StreamInstances).throttled(secs(5));
     let down = call(Operation::ListInstances).unavailable(Effect::None, "down");
-    let script = Script::new([Answer::Bad(down.retry_after(secs(77))), throttled.into()]);
-    let limit = Layered::new(script, Limit::new(&LimitPolicy::unlimited()));
+    let backend = Scripted::new([
+        Response::Failure(down.retry_after(secs(77))),
+        throttled.into(),
+    ]);
+    let limit = Layered::new(backend, Limit::new(&LimitPolicy::unlimited()));
     let filter = InstanceFilter::new();
     assert!(limit.list_instances(&filter).await.is_err());
     let items: Vec<_> = limit.stream_instances(&filter).collect().await;
@@ -96,10 +102,10 @@ async fn without_a_rate_only_the_requested_delay_applies() {
         limit.list_instances(&filter).await.unwrap();
         limit.describe_instance(&id("i-1")).await.unwrap();
     }
-    // Only throttling is about everybody, and only about that operation.
+    // Only throttling changes the shared rate, and only that of the operation.
     let times = limit.inner().times();
     assert_eq!(
-        (times[1], times[2], limit.inner().age()),
+        (times[1], times[2], limit.inner().elapsed()),
         (secs(0), secs(5), secs(5))
     );
 }
@@ -109,14 +115,14 @@ async fn no_time_is_too_long_for_a_rate() {
     let longest = Duration::MAX;
     for every in [Duration::ZERO, millis(1), secs(1 << 40), longest] {
         for burst in [1, 2, u32::MAX] {
-            for asked in [Duration::ZERO, secs(1 << 40), longest] {
-                let throttled = call(Operation::StopInstance).throttled(asked);
+            for requested in [Duration::ZERO, secs(1 << 40), longest] {
+                let throttled = call(Operation::StopInstance).throttled(requested);
                 let rate = Rate::every(every).burst(many(burst));
                 let policy = LimitPolicy::unlimited().with(&[Operation::StopInstance], rate);
                 for recovery in [Duration::ZERO, longest] {
                     let policy = policy.clone().recovery_time(recovery);
-                    let script = Script::new([throttled.clone().into()]).batches_of(1);
-                    let limit = Layered::new(script, Limit::new(&policy));
+                    let backend = Scripted::new([throttled.clone().into()]).with_batch_size(1);
+                    let limit = Layered::new(backend, Limit::new(&policy));
                     let all = async {
                         for _ in 0..4 {
                             limit.stop_instances(&numbered(3)).await;
@@ -136,9 +142,9 @@ async fn recovered_rate_earns_permits_from_recovery_on() {
     let rate = Rate::every(secs(1)).burst(many(3));
     let policy = LimitPolicy::unlimited().with(&[Operation::StopInstance], rate);
     let policy = policy.recovery_time(secs(100));
-    let limit = Layered::new(Script::new([throttled.into()]), Limit::new(&policy));
+    let limit = Layered::new(Scripted::new([throttled.into()]), Limit::new(&policy));
     assert!(limit.stop_instance(&id("i-1")).await.is_err());
-    // Five eighths of the rate are back since 101 seconds: a call in every 1.6.
+    // After 101 seconds the rate is back at five eighths: one call every 1.6 s.
     sleep(millis(102_700)).await;
     let times = at_once(&limit, 2).await;
     assert_eq!(times[0], millis(102_700));

@@ -1,10 +1,8 @@
-//! The layers, against a script and the simulated cloud, by a paused clock.
+//! The layers, against a scripted backend and the memory cloud, in virtual time.
 
-#[cfg(all(feature = "limit", feature = "metrics"))]
-mod book;
 mod coalesce;
-mod coalesce_apart;
-mod coalesce_leave;
+mod coalesce_cancel;
+mod coalesce_failures;
 mod coalesce_load;
 mod coalesce_property;
 mod fallback;
@@ -15,16 +13,18 @@ mod limit;
 mod limit_throttle;
 #[cfg(all(feature = "limit", feature = "metrics"))]
 mod metrics;
+#[cfg(all(feature = "limit", feature = "metrics"))]
+mod recorder;
 mod retry;
 mod retry_launch;
 mod retry_property;
-mod script;
-mod slow;
+mod scripted;
 #[cfg(feature = "trace")]
 mod spans;
 #[cfg(all(feature = "limit", feature = "metrics", feature = "trace"))]
 mod stack;
 mod stack_property;
+mod stream_only;
 mod timeout;
 #[cfg(feature = "trace")]
 mod trace;
@@ -79,12 +79,12 @@ pub(crate) fn numbered(count: usize) -> Vec<InstanceId> {
     (0..count).map(|n| id(&format!("i-{n}"))).collect()
 }
 
-/// How many instances are not terminated.
+/// Returns the number of instances that are not terminated.
 pub(crate) fn live(cloud: &MemoryCloud) -> usize {
     cloud.oracle().leftovers().instances.len()
 }
 
-/// Runs a case of a property on a runtime of its own whose clock is virtual.
+/// Runs a property-test case on a separate runtime with virtual time.
 pub(crate) fn virtually<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -94,22 +94,22 @@ pub(crate) fn virtually<T>(test: impl Future<Output = T>) -> T {
         .block_on(test)
 }
 
-/// Polls a call so often at most and drops it then; the answer, if it came.
-pub(crate) async fn dropped_after<T>(polls: usize, call: impl Future<Output = T>) -> Option<T> {
+/// Polls a call at most `polls` times and drops it. Returns the result if it completed.
+pub(crate) async fn drop_after<T>(polls: usize, call: impl Future<Output = T>) -> Option<T> {
     let mut call = pin!(call);
     for _ in 0..polls {
         let polled = poll_fn(|context| Poll::Ready(call.as_mut().poll(context)));
-        if let Poll::Ready(answer) = polled.await {
-            return Some(answer);
+        if let Poll::Ready(result) = polled.await {
+            return Some(result);
         }
-        // Lets time pass to the next timer, and others take their turn.
+        // Advances time to the next timer and lets other tasks run.
         tokio::time::sleep(millis(1)).await;
     }
     None
 }
 
-/// Makes a call of `operation`, about `i-1` or `i-1` and `i-2`; the first error is its answer.
-pub(crate) async fn make(
+/// Sends a call of `operation` for `i-1`, or for `i-1` and `i-2`. Returns the first error.
+pub(crate) async fn send(
     provisioner: &dyn InstanceProvisioner,
     operation: Operation,
     config: &InstanceConfig,
@@ -147,10 +147,10 @@ pub(crate) async fn make(
             let request = SnapshotRequest::new("image-9").unwrap();
             p.snapshot_image(one, &request).await.map(drop)
         }
-        _ => panic!("{operation} is new"),
+        _ => panic!("{operation} has no case here"),
     }
 }
 
-fn first<T>(answers: Vec<Result<T>>) -> Result<()> {
-    answers.into_iter().try_for_each(|answer| answer.map(drop))
+fn first<T>(results: Vec<Result<T>>) -> Result<()> {
+    results.into_iter().try_for_each(|result| result.map(drop))
 }

@@ -1,4 +1,4 @@
-//! What is repeated, when, and what is answered in the end.
+//! Which calls are retried, when, and with which final result.
 
 use std::time::Duration;
 
@@ -10,24 +10,24 @@ use fleetwright::{
 use futures_util::StreamExt as _;
 
 use super::{
-    make, many, millis, numbered, plain,
-    script::{Answer, Script, info, items},
-    token, with_token,
+    many, millis, numbered, plain,
+    scripted::{Response, Scripted, info, items},
+    send, token, with_token,
 };
 use crate::fake::{call, id, ids, secs};
 
-/// Waits a second, then two, then four, and a random part more.
+/// Delays of one, two and four seconds, plus jitter.
 fn policy() -> RetryPolicy {
     RetryPolicy::default()
         .delays(secs(1), secs(4))
         .jitter_seed(7)
 }
 
-fn over(script: Script, policy: RetryPolicy) -> Layered<Script, Retry> {
-    Layered::new(script, Retry::new(policy))
+fn wrap(backend: Scripted, policy: RetryPolicy) -> Layered<Scripted, Retry> {
+    Layered::new(backend, Retry::new(policy))
 }
 
-/// An error of this kind as its maker advises, and the same with a time to wait.
+/// Returns an error of this kind with its default advice, and the same with a retry delay.
 fn of_kind(kind: ErrorKind, effect: Effect) -> [ProvisionError; 2] {
     let call = call(Operation::LaunchInstance);
     let error = match kind {
@@ -73,21 +73,21 @@ async fn advice_and_effect_decide_and_nothing_else_does() {
                         || operation == Operation::RebootInstance;
                     let once = has_no_token && effect != Effect::None;
                     let may = error.retry() != RetryAdvice::Never && !once;
-                    let retry = over(Script::new([error.clone().into()]), policy());
-                    let answer = make(&retry, operation, &config).await;
+                    let retry = wrap(Scripted::new([error.clone().into()]), policy());
+                    let result = send(&retry, operation, &config).await;
                     let what = format!("{operation} with {:?}: {error}", config.launch_token);
-                    assert_eq!(answer.is_ok(), may, "{what}");
+                    assert_eq!(result.is_ok(), may, "{what}");
                     let calls = retry.inner().calls();
                     assert_eq!(calls.len(), 1 + usize::from(may), "{what}");
-                    // It is the same call, with the same token.
+                    // The retry has the same token.
                     let all_equal = calls.iter().all(|c| c.operation == operation);
                     assert!(
-                        all_equal && calls.iter().all(|c| c.about == calls[0].about),
+                        all_equal && calls.iter().all(|c| c.targets == calls[0].targets),
                         "{what}"
                     );
-                    if let (Err(answer), false) = (&answer, operation.is_read()) {
-                        assert_eq!((answer.kind(), answer.effect()), (kind, effect), "{what}");
-                        assert_eq!(answer.operation(), operation, "{what}");
+                    if let (Err(result), false) = (&result, operation.is_read()) {
+                        assert_eq!((result.kind(), result.effect()), (kind, effect), "{what}");
+                        assert_eq!(result.operation(), operation, "{what}");
                     }
                 }
             }
@@ -99,7 +99,7 @@ async fn advice_and_effect_decide_and_nothing_else_does() {
 async fn delays_double_with_jitter_below_their_length() {
     let down = call(Operation::DescribeInstance).unavailable(Effect::None, "down");
     let policy = policy().max_attempts(many(6)).timeout(secs(900));
-    let retry = over(Script::always(down), policy);
+    let retry = wrap(Scripted::always(down), policy);
     let error = retry.describe_instance(&id("i-1")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     let times = retry.inner().times();
@@ -121,20 +121,20 @@ async fn requested_delay_is_respected() {
             .throttled(secs(seconds))
             .into()
     };
-    let retry = over(Script::new([wait(60), wait(7)]), policy());
+    let retry = wrap(Scripted::new([wait(60), wait(7)]), policy());
     retry.describe_instance(&id("i-1")).await.unwrap();
     assert_eq!(retry.inner().times(), [0, 60, 67].map(secs));
 }
 
 #[tokio::test(start_paused = true)]
 async fn requested_delay_beyond_the_deadline_fails_at_once() {
-    for asked in [secs(31), Duration::MAX] {
-        let throttled = call(Operation::StopInstance).throttled(asked);
-        let retry = over(Script::always(throttled), policy().timeout(secs(30)));
+    for requested in [secs(31), Duration::MAX] {
+        let throttled = call(Operation::StopInstance).throttled(requested);
+        let retry = wrap(Scripted::always(throttled), policy().timeout(secs(30)));
         let error = retry.stop_instance(&id("i-1")).await.unwrap_err();
-        assert_eq!(error.retry(), RetryAdvice::After(asked));
+        assert_eq!(error.retry(), RetryAdvice::After(requested));
         assert_eq!(
-            (retry.inner().times(), retry.inner().age()),
+            (retry.inner().times(), retry.inner().elapsed()),
             (vec![secs(0)], secs(0))
         );
     }
@@ -145,13 +145,13 @@ async fn no_attempt_starts_after_the_deadline() {
     let throttled = call(Operation::StopInstance).throttled(secs(10));
     for (deadline, sent) in [(0, 1), (9, 1), (10, 2), (39, 4), (40, 5)] {
         let policy = policy().max_attempts(many(99)).timeout(secs(deadline));
-        let retry = over(Script::always(throttled.clone()), policy);
+        let retry = wrap(Scripted::always(throttled.clone()), policy);
         retry.stop_instance(&id("i-1")).await.unwrap_err();
         assert_eq!(retry.inner().times().len(), sent, "within {deadline}");
     }
-    // What an attempt itself takes counts too.
-    let slow = Script::always(throttled).taking(secs(10));
-    let retry = over(slow, policy().max_attempts(many(99)).timeout(secs(40)));
+    // The duration of the attempt counts too.
+    let slow = Scripted::always(throttled).with_latency(secs(10));
+    let retry = wrap(slow, policy().max_attempts(many(99)).timeout(secs(40)));
     retry.stop_instance(&id("i-1")).await.unwrap_err();
     assert_eq!(retry.inner().times(), [0, 20, 40].map(secs));
 }
@@ -169,8 +169,8 @@ async fn error_has_effect_and_survivors_of_all_attempts() {
     let third = call
         .quota(Scope::Account, "full")
         .with_survivors(changed.clone());
-    let retry = over(
-        Script::new([first.into(), second.into(), third.into()]),
+    let retry = wrap(
+        Scripted::new([first.into(), second.into(), third.into()]),
         policy(),
     );
     let error = retry
@@ -194,20 +194,20 @@ async fn only_failed_batch_items_are_retried_in_order() {
         items([("i-0", busy()), ("i-3", gone()), ("i-4", busy())]),
         items([("i-4", busy())]),
     ];
-    let retry = over(Script::new(rounds), policy());
-    let answers = retry.stop_instances(&numbered(5)).await;
-    let failed: Vec<_> = answers
+    let retry = wrap(Scripted::new(rounds), policy());
+    let results = retry.stop_instances(&numbered(5)).await;
+    let failed: Vec<_> = results
         .iter()
         .map(|a| a.as_ref().err().map(|e| e.kind()))
         .collect();
     assert_eq!(failed, [None, None, None, Some(ErrorKind::NotFound), None]);
-    let about: Vec<_> = retry
+    let targets: Vec<_> = retry
         .inner()
-        .about()
+        .targets()
         .iter()
         .map(|ids| ids.join(" "))
         .collect();
-    assert_eq!(about, ["i-0 i-1 i-2 i-3 i-4", "i-0 i-4", "i-4"]);
+    assert_eq!(targets, ["i-0 i-1 i-2 i-3 i-4", "i-0 i-4", "i-4"]);
     assert_eq!(retry.inner().times(), [0, 9, 18].map(secs));
 }
 
@@ -215,29 +215,29 @@ async fn only_failed_batch_items_are_retried_in_order() {
 async fn item_with_a_too_long_delay_fails_alone() {
     let busy = |wait| call(Operation::StopInstances).conflict("busy", RetryAdvice::After(wait));
     let first = items([("i-0", busy(secs(3600))), ("i-1", busy(secs(9)))]);
-    let retry = over(Script::new([first]), policy());
-    let answers = retry.stop_instances(&numbered(3)).await;
+    let retry = wrap(Scripted::new([first]), policy());
+    let results = retry.stop_instances(&numbered(3)).await;
     assert!(
-        answers[0].is_err() && answers[1].is_ok() && answers[2].is_ok(),
-        "{answers:?}"
+        results[0].is_err() && results[1].is_ok() && results[2].is_ok(),
+        "{results:?}"
     );
     assert_eq!(
-        retry.inner().about(),
+        retry.inner().targets(),
         [vec!["i-0", "i-1", "i-2"], vec!["i-1"]]
     );
-    assert_eq!(retry.inner().age(), secs(9));
+    assert_eq!(retry.inner().elapsed(), secs(9));
 }
 
 #[tokio::test(start_paused = true)]
 async fn wrong_result_count_fails_every_item() {
-    let retry = over(
-        Script::always(Answer::Short),
+    let retry = wrap(
+        Scripted::always(Response::MissingItem),
         policy().max_attempts(many(2)),
     );
-    let answers = retry.stop_instances(&numbered(3)).await;
-    assert_eq!(answers.len(), 3);
-    for answer in answers {
-        let error = answer.unwrap_err();
+    let results = retry.stop_instances(&numbered(3)).await;
+    assert_eq!(results.len(), 3);
+    for result in results {
+        let error = result.unwrap_err();
         assert_eq!(
             (error.kind(), error.effect()),
             (ErrorKind::Unexpected, Effect::Unknown)
@@ -250,9 +250,9 @@ async fn wrong_result_count_fails_every_item() {
 async fn a_stream_is_opened_again_only_before_its_first_item() {
     let down = || call(Operation::StreamInstances).unavailable(Effect::None, "down");
     let seen = |name| Ok(ListItem::from(info(&id(name))));
-    let broken = Answer::ListItem(vec![seen("i-1"), Err(down())]);
-    let retry = over(
-        Script::new([down().into(), down().into(), broken]),
+    let broken = Response::Stream(vec![seen("i-1"), Err(down())]);
+    let retry = wrap(
+        Scripted::new([down().into(), down().into(), broken]),
         policy(),
     );
     let filter = InstanceFilter::new();
@@ -280,7 +280,7 @@ async fn no_time_is_too_long_for_a_policy() {
         RetryPolicy::default().delays(Duration::ZERO, Duration::ZERO),
     ] {
         let policy = policy.budget(RetryBudget::new(u32::MAX, many(u32::MAX)));
-        let retry = over(Script::always(down.clone()), policy);
+        let retry = wrap(Scripted::always(down.clone()), policy);
         let one = id("i-1");
         let _ = tokio::time::timeout(secs(1 << 33), retry.stop_instance(&one)).await;
         assert!(!retry.inner().calls().is_empty());

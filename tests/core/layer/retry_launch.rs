@@ -1,4 +1,4 @@
-//! Launches that are repeated, and what their token tells in the end, on the simulated cloud.
+//! Retries of launches, and the final lookup by token, on the memory cloud.
 
 use fleetwright::{
     CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceInfo, InstanceProvisioner as _,
@@ -9,7 +9,7 @@ use fleetwright_memory::{Fault, MemoryCloud, MemoryProvisioner, Phase, Rule, Wir
 
 use super::{
     live, many, plain,
-    script::{Answer, Script, info},
+    scripted::{Response, Scripted, info},
     token, with_token,
 };
 use crate::fake::{call, id, secs};
@@ -100,7 +100,7 @@ async fn outcome_stays_unknown_if_no_request_arrives() {
     assert_eq!(live(&cloud), 0);
 }
 
-/// Configs that differ from `with_token("t-1")` in what an instance shows.
+/// Returns configs that differ from `with_token("t-1")` in a field that an instance has.
 fn others() -> Vec<InstanceConfig> {
     let change = |change: fn(&mut InstanceConfig)| {
         let mut config = with_token("t-1");
@@ -136,7 +136,7 @@ async fn instance_of_another_config_is_never_returned() {
         let error = retry.launch_instance(&other).await.unwrap_err();
         assert_eq!(error.effect(), Effect::Unknown, "{other:?}");
         assert_eq!(live(&cloud), 1);
-        // The same config is answered, so it was not the look-up that failed.
+        // The same config succeeds, so it was not the lookup that failed.
         let same = retry.launch_instance(&with_token("t-1")).await.unwrap();
         assert_eq!(same.id, first.id);
     }
@@ -159,13 +159,13 @@ async fn ending_or_partial_launch_is_not_returned() {
         (1, vec![up.clone(), down], false),
         (2, vec![up.clone(), up], true),
     ];
-    for (count, found, answers) in cases {
+    for (count, found, results) in cases {
         let lost = call(Operation::LaunchInstances).timeout(Effect::Unknown);
-        let found = Answer::Found(LaunchRecord::Found(found));
+        let found = Response::Found(LaunchRecord::Found(found));
         let policy = RetryPolicy::default().max_attempts(many(1));
-        let retry = Layered::new(Script::new([lost.into(), found]), Retry::new(policy));
-        let answer = retry.launch_instances(&config, many(count)).await;
-        assert_eq!(answer.is_ok(), answers, "{answer:?}");
+        let retry = Layered::new(Scripted::new([lost.into(), found]), Retry::new(policy));
+        let result = retry.launch_instances(&config, many(count)).await;
+        assert_eq!(result.is_ok(), results, "{result:?}");
     }
 }
 
@@ -177,7 +177,7 @@ async fn look_up_respects_the_deadline_of_the_launch() {
     let policy = RetryPolicy::default()
         .max_attempts(many(99))
         .timeout(secs(25));
-    let retry = Layered::new(Script::always(lost), Retry::new(policy));
+    let retry = Layered::new(Scripted::always(lost), Retry::new(policy));
     let error = retry.launch_instance(&with_token("t-1")).await.unwrap_err();
     assert_eq!(error.operation(), Operation::LaunchInstance);
     let calls = retry.inner().calls();
@@ -185,7 +185,7 @@ async fn look_up_respects_the_deadline_of_the_launch() {
         .iter()
         .filter(|one| one.operation == Operation::FindLaunch);
     assert_eq!(finds.map(|one| one.at).collect::<Vec<_>>(), [secs(20)]);
-    assert_eq!(retry.inner().age(), secs(20));
+    assert_eq!(retry.inner().elapsed(), secs(20));
 }
 
 #[tokio::test(start_paused = true)]
@@ -194,15 +194,15 @@ async fn failed_look_up_is_retried_until_the_deadline() {
     let down = call.unavailable(Effect::None, "down");
     let mut made = info(&id("i-1"));
     made.tags = plain().tags;
-    let found = Answer::Found(LaunchRecord::Found(vec![made]));
-    let script = [call.timeout(Effect::Unknown).into(), down.into(), found];
+    let found = Response::Found(LaunchRecord::Found(vec![made]));
+    let backend = [call.timeout(Effect::Unknown).into(), down.into(), found];
     let policy = RetryPolicy::default().max_attempts(many(2)).jitter_seed(1);
     let once = policy.clone().max_attempts(many(1));
-    let retry = Layered::new(Script::new(script.clone()), Retry::new(once));
+    let retry = Layered::new(Scripted::new(backend.clone()), Retry::new(once));
     retry.launch_instance(&with_token("t-1")).await.unwrap_err();
-    // One more attempt, which is good, would hide the look-up.
-    let script = [script[0].clone()].into_iter().chain(script);
-    let retry = Layered::new(Script::new(script), Retry::new(policy));
+    // One more attempt would succeed and hide the lookup.
+    let backend = [backend[0].clone()].into_iter().chain(backend);
+    let retry = Layered::new(Scripted::new(backend), Retry::new(policy));
     assert_eq!(
         retry.launch_instance(&with_token("t-1")).await.unwrap().id,
         id("i-1")
@@ -213,11 +213,11 @@ async fn failed_look_up_is_retried_until_the_deadline() {
 #[tokio::test(start_paused = true)]
 async fn final_refusal_is_returned_without_a_look_up() {
     let call = call(Operation::LaunchInstance);
-    let script = [
+    let backend = [
         call.timeout(Effect::Unknown).into(),
         call.forbidden("no").into(),
     ];
-    let retry = Layered::new(Script::new(script), Retry::new(RetryPolicy::default()));
+    let retry = Layered::new(Scripted::new(backend), Retry::new(RetryPolicy::default()));
     let error = retry.launch_instance(&with_token("t-1")).await.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect()),

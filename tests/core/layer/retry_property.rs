@@ -1,4 +1,4 @@
-//! What holds of any number of calls in any outage: repetitions have an end.
+//! Property tests of retries: in every outage, the number of attempts is bounded.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -11,24 +11,24 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use tokio::time::timeout;
 
 use super::{
-    make, many, millis, numbered,
-    script::{Answer, Script, items},
-    virtually, with_token,
+    many, millis, numbered,
+    scripted::{Response, Scripted, items},
+    send, virtually, with_token,
 };
 use crate::fake::{call, id, secs};
 
-/// What may go wrong with a call, or nothing.
-fn answer() -> impl Strategy<Value = Answer> {
+/// An arbitrary response, successful or not.
+fn result() -> impl Strategy<Value = Response> {
     let call = call(Operation::StopInstances);
     let down = call.unavailable(Effect::Unknown, "down");
     let busy = call.conflict("busy", RetryAdvice::After(secs(2)));
     select(vec![
-        Answer::Good,
+        Response::Success,
         down.clone().into(),
         call.throttled(secs(1)).into(),
         call.forbidden("no").into(),
         items([("i-1", busy), ("i-2", down)]),
-        Answer::Short,
+        Response::MissingItem,
     ])
 }
 
@@ -39,29 +39,29 @@ fn outage() -> ProvisionError {
 proptest! {
     #[test]
     fn attempts_never_exceed_the_maximum(
-        answers in vec(answer(), 0..30), attempts in 1_u32..6, calls in vec(select(&Operation::ALL[..]), 1..6),
+        results in vec(result(), 0..30), attempts in 1_u32..6, calls in vec(select(&Operation::ALL[..]), 1..6),
     ) {
         virtually(async {
             let policy = RetryPolicy::default().max_attempts(many(attempts)).delays(millis(1), secs(1));
-            let retry = Layered::new(Script::new(answers), Retry::new(policy));
+            let retry = Layered::new(Scripted::new(results), Retry::new(policy));
             let config = with_token("t-1");
             for operation in &calls {
-                let _ = make(&retry, *operation, &config).await;
+                let _ = send(&retry, *operation, &config).await;
             }
             let sent = |operation| {
                 retry.inner().calls().iter().filter(|one| one.operation == operation).count()
             };
             for operation in Operation::ALL {
                 let made = calls.iter().filter(|one| **one == operation);
-                // A launch that is given up is looked up, by its own token and by those of its items.
+                // A failed launch is looked up, by its token and by those of its items.
                 let looked_up = |made: &Operation| {
                     usize::from(*made == Operation::LaunchInstance)
                         + 3 * usize::from(*made == Operation::LaunchInstances)
                 };
                 let is_look_up = usize::from(operation == Operation::FindLaunch);
                 let look_ups = is_look_up * calls.iter().map(looked_up).sum::<usize>();
-                let most = (made.count() + look_ups) * attempts as usize;
-                prop_assert!(sent(operation) <= most, "{operation}: {} of {most}", sent(operation));
+                let limit = (made.count() + look_ups) * attempts as usize;
+                prop_assert!(sent(operation) <= limit, "{operation}: {} of {limit}", sent(operation));
             }
             Ok(())
         })?;
@@ -74,18 +74,18 @@ proptest! {
         virtually(async {
             let budget = RetryBudget::new(reserve, many(price));
             let policy = RetryPolicy::default().budget(budget.clone()).timeout(Duration::MAX);
-            let good = vec![Answer::Good; before as usize];
-            let script = Script::always(outage()).taking(millis(10)).first(good);
-            let retry = Layered::new(script, Retry::new(policy));
+            let good = vec![Response::Success; before as usize];
+            let backend = Scripted::always(outage()).with_latency(millis(10)).first(good);
+            let retry = Layered::new(backend, Retry::new(policy));
             for _ in 0..before {
                 retry.stop_instance(&id("i-1")).await.unwrap();
             }
             let ids = numbered(calls);
-            let answers = join_all(ids.iter().map(|id| retry.stop_instance(id))).await;
-            prop_assert!(answers.iter().all(Result::is_err));
+            let results = join_all(ids.iter().map(|id| retry.stop_instance(id))).await;
+            prop_assert!(results.iter().all(Result::is_err));
             let sent = retry.inner().calls().len() - before as usize;
-            let most = (calls + reserve as usize).min(5 * calls);
-            prop_assert_eq!(sent, most);
+            let limit = (calls + reserve as usize).min(5 * calls);
+            prop_assert_eq!(sent, limit);
             prop_assert_eq!(budget.remaining() as usize, (reserve as usize).saturating_sub(4 * calls));
             Ok(())
         })?;
@@ -97,28 +97,28 @@ async fn success_earns_retries_and_final_failure_does_not() {
     let budget = RetryBudget::new(5, many(1));
     let policy = RetryPolicy::default().budget(budget.clone());
     let forbidden = || call(Operation::StopInstances).forbidden("no");
-    let script = Script::new([
+    let backend = Scripted::new([
         outage().into(),
         forbidden().into(),
         forbidden().into(),
         forbidden().into(),
         items([("i-0", forbidden())]),
-        Answer::Good,
+        Response::Success,
     ]);
-    let retry = Layered::new(script, Retry::new(policy));
+    let retry = Layered::new(backend, Retry::new(policy));
     retry.stop_instance(&id("i-1")).await.unwrap_err();
     assert_eq!(budget.remaining(), 4);
-    // A batch of which every item is refused has not come through, nor has a stream.
+    // A batch whose items all fail does not count as a success, nor does a failed stream.
     retry.stop_instances(&numbered(2)).await;
     let filter = InstanceFilter::new();
     let streamed: Vec<_> = retry.stream_instances(&filter).collect().await;
     assert_eq!((streamed.len(), budget.remaining()), (1, 4));
-    // One of which a part is refused has.
+    // A batch with some successful items does.
     retry.stop_instances(&numbered(2)).await;
     assert_eq!(budget.remaining(), 5);
     retry.stop_instance(&id("i-1")).await.unwrap();
     assert_eq!(budget.remaining(), 5);
-    assert_eq!(retry.inner().most.load(Ordering::SeqCst), 1);
+    assert_eq!(retry.inner().max_in_flight.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,8 +127,8 @@ async fn opened_stream_earns_and_failed_stream_costs_budget() {
     let policy = RetryPolicy::default()
         .budget(budget.clone())
         .max_attempts(many(2));
-    let script = Script::new([outage().into(), outage().into(), Answer::Good]);
-    let retry = Layered::new(script, Retry::new(policy));
+    let backend = Scripted::new([outage().into(), outage().into(), Response::Success]);
+    let retry = Layered::new(backend, Retry::new(policy));
     let filter = InstanceFilter::new();
     for left in [1, 2] {
         let _: Vec<_> = retry.stream_instances(&filter).collect().await;
@@ -141,7 +141,7 @@ async fn caller_dropped_before_a_retry_returns_it_to_the_budget() {
     let budget = RetryBudget::new(3, many(7));
     let policy = RetryPolicy::default().budget(budget.clone());
     let retry = Layered::new(
-        Script::always(outage().retry_after(secs(30))),
+        Scripted::always(outage().retry_after(secs(30))),
         Retry::new(policy),
     );
     let filter = InstanceFilter::new();

@@ -1,4 +1,4 @@
-//! A subscriber that keeps every span and event with its fields.
+//! A subscriber that captures every span and event with its fields.
 
 use std::{
     collections::BTreeMap,
@@ -12,24 +12,24 @@ use tracing_core::{
     span::{Attributes, Current, Id, Record},
 };
 
-/// A span or an event as it was told.
+/// A captured span or event.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct CapturedSpan {
     pub(crate) name: &'static str,
     pub(crate) target: &'static str,
     pub(crate) level: String,
     pub(crate) fields: BTreeMap<&'static str, String>,
-    /// The place of the span around it.
+    /// The index of the enclosing span.
     pub(crate) within: Option<usize>,
 }
 
-impl Told {
+impl CapturedSpan {
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.fields.get(name).map(String::as_str)
     }
 }
 
-impl Visit for Told {
+impl Visit for CapturedSpan {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         self.fields.insert(field.name(), format!("{value:?}"));
     }
@@ -40,8 +40,8 @@ impl Visit for Told {
 
 #[derive(Debug, Default)]
 struct Kept {
-    spans: Vec<(Told, &'static Metadata<'static>)>,
-    events: Vec<Told>,
+    spans: Vec<(CapturedSpan, &'static Metadata<'static>)>,
+    events: Vec<CapturedSpan>,
     entered: Vec<usize>,
 }
 
@@ -49,23 +49,23 @@ struct Kept {
 pub(crate) struct Spans(Arc<Mutex<Kept>>);
 
 impl Spans {
-    /// Every span by this name.
-    pub(crate) fn named(&self, name: &str) -> Vec<Told> {
+    /// Returns every span with this name.
+    pub(crate) fn named(&self, name: &str) -> Vec<CapturedSpan> {
         let kept = self.0.lock().unwrap();
-        let told = kept.spans.iter().map(|(told, _)| told.clone());
-        told.filter(|told| told.name == name).collect()
+        let captured = kept.spans.iter().map(|(captured, _)| captured.clone());
+        captured.filter(|captured| captured.name == name).collect()
     }
 
-    pub(crate) fn events(&self) -> Vec<Told> {
+    pub(crate) fn events(&self) -> Vec<CapturedSpan> {
         self.0.lock().unwrap().events.clone()
     }
 
-    /// The span at a place.
-    pub(crate) fn at(&self, place: usize) -> Told {
+    /// Returns the span at an index.
+    pub(crate) fn at(&self, place: usize) -> CapturedSpan {
         self.0.lock().unwrap().spans[place].0.clone()
     }
 
-    /// All that was told, to be searched.
+    /// Returns everything as text, for searches.
     pub(crate) fn text(&self) -> String {
         format!("{:?}", self.0.lock().unwrap())
     }
@@ -82,15 +82,15 @@ impl Subscriber for Spans {
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let mut kept = self.0.lock().unwrap();
         let of = span.metadata();
-        let mut told = Told {
+        let mut captured = CapturedSpan {
             name: of.name(),
             target: of.target(),
             level: of.level().to_string(),
             within: kept.entered.last().copied(),
-            ..Told::default()
+            ..CapturedSpan::default()
         };
-        span.record(&mut told);
-        kept.spans.push((told, of));
+        span.record(&mut captured);
+        kept.spans.push((captured, of));
         Id::from_u64(kept.spans.len() as u64)
     }
     fn record(&self, id: &Id, values: &Record<'_>) {
@@ -99,15 +99,15 @@ impl Subscriber for Spans {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
     fn event(&self, event: &Event<'_>) {
         let mut kept = self.0.lock().unwrap();
-        let mut told = Told {
+        let mut captured = CapturedSpan {
             name: event.metadata().name(),
             target: event.metadata().target(),
             level: event.metadata().level().to_string(),
             within: kept.entered.last().copied(),
-            ..Told::default()
+            ..CapturedSpan::default()
         };
-        event.record(&mut told);
-        kept.events.push(told);
+        event.record(&mut captured);
+        kept.events.push(captured);
     }
     fn enter(&self, id: &Id) {
         self.0.lock().unwrap().entered.push(place(id));

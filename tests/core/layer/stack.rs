@@ -1,4 +1,4 @@
-//! The blessed order, by what would be different in another one.
+//! The order of the layers in the stack: each test fails with another order.
 
 use std::{num::NonZeroU32, sync::Arc};
 
@@ -15,14 +15,14 @@ use futures_util::future::join_all;
 use tokio::time::{Instant, timeout};
 
 use super::{
-    live, make, many, millis, numbered, plain,
-    script::{Answer, Script},
-    with_token,
+    live, many, millis, numbered, plain,
+    scripted::{Response, Scripted},
+    send, with_token,
 };
 use crate::fake::{call, id, secs};
 
-/// Puts something over a script.
-type Over = fn(Arc<Script>) -> Arc<dyn InstanceProvisioner>;
+/// Wraps a scripted backend.
+type Over = fn(Arc<Scripted>) -> Arc<dyn InstanceProvisioner>;
 
 fn retry() -> RetryPolicy {
     RetryPolicy::default()
@@ -37,45 +37,52 @@ fn down(operation: Operation) -> ProvisionError {
 #[tokio::test(start_paused = true)]
 async fn every_layer_passes_every_call_through_once() {
     let pass: [Over; 9] = [
-        |script| {
+        |backend| {
             Arc::new(Layered::new(
-                script,
+                backend,
                 Timeout::new(TimeoutPolicy::new(secs(1))),
             ))
         },
-        |script| Arc::new(Layered::new(script, Fallback::new(FallbackPolicy::new([])))),
-        |script| Arc::new(Layered::new(script, Retry::default())),
-        |script| Arc::new(Layered::new(script, Limit::new(&LimitPolicy::default()))),
-        |script| Arc::new(Layered::new(script, Trace)),
-        |script| Arc::new(Layered::new(script, Metrics)),
-        |script| Arc::new(Coalesce::new(script, CoalescePolicy::default())),
-        |script| {
+        |backend| {
+            Arc::new(Layered::new(
+                backend,
+                Fallback::new(FallbackPolicy::new([])),
+            ))
+        },
+        |backend| Arc::new(Layered::new(backend, Retry::default())),
+        |backend| Arc::new(Layered::new(backend, Limit::new(&LimitPolicy::default()))),
+        |backend| Arc::new(Layered::new(backend, Trace)),
+        |backend| Arc::new(Layered::new(backend, Metrics)),
+        |backend| Arc::new(Coalesce::new(backend, CoalescePolicy::default())),
+        |backend| {
             Stack::default()
                 .fallback(FallbackPolicy::new([]))
-                .wrap(script)
+                .wrap(backend)
         },
-        |script| {
+        |backend| {
             let mut stack = Stack::default();
             (stack.total_timeout, stack.coalesce, stack.retry) = (None, None, None);
             (stack.limit, stack.attempt_timeout) = (None, None);
-            stack.wrap(script)
+            stack.wrap(backend)
         },
     ];
-    for over in pass {
-        let script = Arc::new(Script::new([]).taking(millis(1)));
-        let layered = over(Arc::clone(&script));
-        assert_eq!(layered.capabilities(), script.capabilities());
+    for wrap in pass {
+        let backend = Arc::new(Scripted::new([]).with_latency(millis(1)));
+        let layered = wrap(Arc::clone(&backend));
+        assert_eq!(layered.capabilities(), backend.capabilities());
         for operation in Operation::ALL {
-            make(&*layered, operation, &with_token("t-1"))
+            send(&*layered, operation, &with_token("t-1"))
                 .await
                 .unwrap();
         }
-        let called: Vec<_> = script.calls().iter().map(|call| call.operation).collect();
+        let called: Vec<_> = backend.calls().iter().map(|call| call.operation).collect();
         assert_eq!(called, Operation::ALL, "{layered:?}");
-        // And what fails is told in the name of what was asked.
+        // And an error names the operation that was called.
         for operation in Operation::ALL {
-            let script = Arc::new(Script::always(call(operation).forbidden("no")));
-            let error = make(&*over(script), operation, &plain()).await.unwrap_err();
+            let backend = Arc::new(Scripted::always(call(operation).forbidden("no")));
+            let error = send(&*wrap(backend), operation, &plain())
+                .await
+                .unwrap_err();
             assert_eq!(
                 (error.kind(), error.operation()),
                 (ErrorKind::Forbidden, operation)
@@ -87,40 +94,41 @@ async fn every_layer_passes_every_call_through_once() {
 #[tokio::test(start_paused = true)]
 async fn waiting_for_a_permit_does_not_count_for_the_attempt_timeout() {
     let policy = LimitPolicy::unlimited().with(&[Operation::LaunchInstance], Rate::every(secs(50)));
-    let script = Arc::new(Script::new([Answer::Good, Answer::Hang]).taking(secs(9)));
+    let backend =
+        Arc::new(Scripted::new([Response::Success, Response::Hang]).with_latency(secs(9)));
     let stack = Stack::default()
         .limit(policy)
         .retry(retry().max_attempts(many(1)))
         .attempt_timeout(TimeoutPolicy::new(secs(10)))
-        .wrap(Arc::clone(&script));
+        .wrap(Arc::clone(&backend));
     let config = plain();
     let (first, second) = tokio::join!(
         stack.launch_instance(&config),
         stack.launch_instance(&config)
     );
     first.unwrap();
-    // What has waited was sent all the same, and only then cut off.
+    // The delayed call was still sent, and only then timed out.
     assert_eq!(second.unwrap_err().kind(), ErrorKind::Timeout);
-    assert_eq!(script.times(), [0, 50].map(secs));
-    assert_eq!(script.age(), secs(60));
+    assert_eq!(backend.times(), [0, 50].map(secs));
+    assert_eq!(backend.elapsed(), secs(60));
 }
 
 #[tokio::test(start_paused = true)]
 async fn retry_waits_for_a_permit() {
     let policy = LimitPolicy::unlimited().with(&[Operation::StopInstance], Rate::every(secs(50)));
-    let script = Arc::new(Script::new([down(Operation::StopInstance).into()]));
+    let backend = Arc::new(Scripted::new([down(Operation::StopInstance).into()]));
     let stack = Stack::default()
         .limit(policy)
         .retry(retry())
-        .wrap(Arc::clone(&script));
+        .wrap(Arc::clone(&backend));
     stack.stop_instance(&id("i-1")).await.unwrap();
-    assert_eq!(script.times(), [0, 50].map(secs));
+    assert_eq!(backend.times(), [0, 50].map(secs));
 }
 
 #[tokio::test(start_paused = true)]
 async fn total_timeout_bounds_everything_below() {
     let started = Instant::now();
-    let stack = |answer: Answer| {
+    let stack = |result: Response| {
         let policy =
             LimitPolicy::unlimited().with(&[Operation::StopInstance], Rate::every(secs(999)));
         Stack::default()
@@ -128,10 +136,10 @@ async fn total_timeout_bounds_everything_below() {
             .retry(retry().max_attempts(many(999)))
             .attempt_timeout(TimeoutPolicy::new(secs(10)))
             .total_timeout(TimeoutPolicy::new(secs(45)))
-            .wrap(Script::always(answer))
+            .wrap(Scripted::always(result))
     };
-    // Attempts that hang, waiting between attempts, waiting for a turn.
-    let hangs = stack(Answer::Hang);
+    // Hanging attempts, delays between attempts, and waits for the rate limit.
+    let hangs = stack(Response::Hang);
     let refuses = stack(call(Operation::StopInstance).throttled(secs(40)).into());
     let config = plain();
     for (stack, operation) in [
@@ -142,7 +150,7 @@ async fn total_timeout_bounds_everything_below() {
         (&refuses, Operation::StopInstance),
     ] {
         let began = Instant::now();
-        let error = make(&**stack, operation, &config).await.unwrap_err();
+        let error = send(&**stack, operation, &config).await.unwrap_err();
         assert!(
             began.elapsed() <= secs(45),
             "{operation}: {:?}",
@@ -166,13 +174,14 @@ async fn total_timeout_bounds_everything_below() {
 async fn throttled_batch_of_five_hundred_is_one_retry() {
     let budget = RetryBudget::new(3, NonZeroU32::MAX);
     let throttled = call(Operation::DescribeInstances).throttled(secs(2));
-    let script = Arc::new(Script::new([Answer::Good, throttled.into()]).taking(millis(10)));
+    let backend =
+        Arc::new(Scripted::new([Response::Success, throttled.into()]).with_latency(millis(10)));
     let stack = Stack::default()
         .retry(retry().budget(budget.clone()))
-        .wrap(Arc::clone(&script));
-    let answers = join_all(numbered(500).iter().map(|id| stack.describe_instance(id))).await;
-    assert!(answers.iter().all(Result::is_ok));
-    assert_eq!((script.calls().len(), budget.remaining()), (3, 2));
+        .wrap(Arc::clone(&backend));
+    let results = join_all(numbered(500).iter().map(|id| stack.describe_instance(id))).await;
+    assert!(results.iter().all(Result::is_ok));
+    assert_eq!((backend.calls().len(), budget.remaining()), (3, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -180,7 +189,7 @@ async fn timed_out_caller_does_not_end_the_shared_call() {
     let total = TimeoutPolicy::new(secs(10));
     let stack = Stack::default()
         .total_timeout(total)
-        .wrap(Script::new([]).taking(secs(9)));
+        .wrap(Scripted::new([]).with_latency(secs(9)));
     let names = numbered(3);
     let late = async {
         tokio::time::sleep(secs(8)).await;
@@ -188,7 +197,7 @@ async fn timed_out_caller_does_not_end_the_shared_call() {
     };
     let (first, second, late) = tokio::join!(
         stack.describe_instance(&names[0]),
-        // It gathers for the window, and would be answered at nine and a bit.
+        // It waits for the window, and would return shortly after nine seconds.
         timeout(secs(5), stack.describe_instance(&names[1])),
         late
     );
@@ -213,7 +222,7 @@ async fn offering_is_given_up_only_after_retries() {
         .wrap(cloud.provisioner());
     let info = stack.launch_instance(&with_token("t-1")).await.unwrap();
     assert_eq!(info.placement.zone, Some(zone("mem-b")));
-    // Throttled and refused in one zone, lost and repeated in the other.
+    // Throttled and refused in one zone, lost and retried in the other.
     assert_eq!(
         (cloud.oracle().call_count(WireCall::Launch), live(&cloud)),
         (4, 1)
@@ -246,18 +255,18 @@ async fn five_hundred_describes_through_the_whole_stack_are_two_calls() {
 #[tokio::test(start_paused = true)]
 async fn default_stack_is_bounded_in_time() {
     for operation in Operation::ALL {
-        let script = Arc::new(Script::always(Answer::Hang));
-        let stack = Stack::default().wrap(Arc::clone(&script));
-        let error = make(&*stack, operation, &with_token("t-1"))
+        let backend = Arc::new(Scripted::always(Response::Hang));
+        let stack = Stack::default().wrap(Arc::clone(&backend));
+        let error = send(&*stack, operation, &with_token("t-1"))
             .await
             .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Timeout);
         assert!(
-            script.age() <= secs(600),
+            backend.elapsed() <= secs(600),
             "{operation} after {:?}",
-            script.age()
+            backend.elapsed()
         );
-        let first_two = script.times();
+        let first_two = backend.times();
         let long =
             operation.as_str().ends_with("_instances") || operation == Operation::SnapshotImage;
         if let [first, second, ..] = first_two[..] {

@@ -1,4 +1,4 @@
-//! One token is one instance, whatever a network loses under the whole stack, however many ask.
+//! Property test of the whole stack: one token creates one instance, whatever the network loses.
 
 use fleetwright::{
     InstanceProvisioner as _, LaunchRecord, Zone,
@@ -55,18 +55,18 @@ proptest! {
                 cloud.faults().add(Rule::nth(call, nth, fault));
             }
             let config = with_token("t-1");
-            // Each is a process of its own that dies in its time.
+            // Each is a separate process that dies after some time.
             let stacks: Vec<_> = patience.iter().map(|_| stack(&cloud)).collect();
             let launches = stacks.iter().zip(&patience).map(|(stack, patience)| {
                 timeout(millis(*patience), stack.launch_instance(&config))
             });
-            let answers = join_all(launches).await;
+            let results = join_all(launches).await;
             prop_assert!(live(&cloud) <= 1);
             cloud.faults().clear();
             cloud.operator().set_capacity(Vec::new());
             let last = stack(&cloud).launch_instance(&config).await.unwrap();
             prop_assert_eq!(&cloud.oracle().leftovers().instances, std::slice::from_ref(&last.id));
-            for info in answers.into_iter().flatten().flatten() {
+            for info in results.into_iter().flatten().flatten() {
                 prop_assert_eq!(info.id, last.id.clone());
             }
             let found = cloud.provisioner().find_launch(&token("t-1")).await.unwrap();

@@ -1,4 +1,4 @@
-//! When a call is cut off, and what is then known of it.
+//! When a call times out, and the effect that the error reports.
 
 use std::time::Duration;
 
@@ -11,24 +11,27 @@ use fleetwright_memory::{Fault, MemoryCloud, Phase, Rule, WireCall};
 use futures_util::{StreamExt as _, stream};
 
 use super::{
-    live, make, many, millis, numbered, plain,
-    script::{Answer, Script, info},
-    token, with_token,
+    live, many, millis, numbered, plain,
+    scripted::{Response, Scripted, info},
+    send, token, with_token,
 };
 use crate::{
     fake::{id, secs},
-    layer::slow::Slow,
+    layer::stream_only::StreamOnly,
 };
 
-fn over(script: Script, policy: TimeoutPolicy) -> Layered<Script, Timeout> {
-    Layered::new(script, Timeout::new(policy))
+fn wrap(backend: Scripted, policy: TimeoutPolicy) -> Layered<Scripted, Timeout> {
+    Layered::new(backend, Timeout::new(policy))
 }
 
 #[tokio::test(start_paused = true)]
 async fn timed_out_change_has_unknown_effect_and_read_has_none() {
     for operation in Operation::ALL {
-        let timeout = over(Script::always(Answer::Hang), TimeoutPolicy::new(secs(7)));
-        let error = make(&timeout, operation, &plain()).await.unwrap_err();
+        let timeout = wrap(
+            Scripted::always(Response::Hang),
+            TimeoutPolicy::new(secs(7)),
+        );
+        let error = send(&timeout, operation, &plain()).await.unwrap_err();
         assert_eq!(
             (error.kind(), error.operation()),
             (ErrorKind::Timeout, operation)
@@ -42,20 +45,20 @@ async fn timed_out_change_has_unknown_effect_and_read_has_none() {
             (error.effect(), error.retry()),
             (effect, RetryAdvice::SameToken)
         );
-        assert_eq!(error.provider(), "script");
-        assert_eq!(timeout.inner().age(), secs(7), "{operation}");
+        assert_eq!(error.provider(), "scripted");
+        assert_eq!(timeout.inner().elapsed(), secs(7), "{operation}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn results_in_time_are_unchanged() {
     for operation in Operation::ALL {
-        let script = Script::new([]).taking(secs(7) - millis(1));
-        let timeout = over(script, TimeoutPolicy::new(secs(7)));
-        make(&timeout, operation, &plain()).await.unwrap();
+        let backend = Scripted::new([]).with_latency(secs(7) - millis(1));
+        let timeout = wrap(backend, TimeoutPolicy::new(secs(7)));
+        send(&timeout, operation, &plain()).await.unwrap();
         let refused = crate::fake::call(operation).forbidden("no");
-        let timeout = over(Script::always(refused), TimeoutPolicy::new(secs(7)));
-        let error = make(&timeout, operation, &plain()).await.unwrap_err();
+        let timeout = wrap(Scripted::always(refused), TimeoutPolicy::new(secs(7)));
+        let error = send(&timeout, operation, &plain()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Forbidden);
     }
 }
@@ -71,23 +74,26 @@ async fn operations_can_have_their_own_timeout() {
         (Operation::LaunchInstance, secs(7)),
         (Operation::StreamInstances, secs(7)),
     ] {
-        let timeout = over(Script::always(Answer::Hang), policy.clone());
-        make(&timeout, operation, &plain()).await.unwrap_err();
-        assert_eq!(timeout.inner().age(), limit);
+        let timeout = wrap(Scripted::always(Response::Hang), policy.clone());
+        send(&timeout, operation, &plain()).await.unwrap_err();
+        assert_eq!(timeout.inner().elapsed(), limit);
     }
-    let timeout = over(Script::new([]).taking(secs(9_999)), policy);
-    make(&timeout, Operation::ListInstances, &plain())
+    let timeout = wrap(Scripted::new([]).with_latency(secs(9_999)), policy);
+    send(&timeout, Operation::ListInstances, &plain())
         .await
         .unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn every_batch_item_can_lower_the_rate() {
-    let timeout = over(Script::always(Answer::Hang), TimeoutPolicy::new(secs(7)));
-    let answers = timeout.stop_instances(&numbered(3)).await;
-    assert_eq!(answers.len(), 3);
-    for answer in answers {
-        let error = answer.unwrap_err();
+    let timeout = wrap(
+        Scripted::always(Response::Hang),
+        TimeoutPolicy::new(secs(7)),
+    );
+    let results = timeout.stop_instances(&numbered(3)).await;
+    assert_eq!(results.len(), 3);
+    for result in results {
+        let error = result.unwrap_err();
         assert_eq!(
             (error.kind(), error.effect()),
             (ErrorKind::Timeout, Effect::Unknown)
@@ -99,11 +105,14 @@ async fn every_batch_item_can_lower_the_rate() {
 async fn timeout_applies_to_each_stream_item() {
     let seen = |n: usize| Ok(ListItem::from(info(&id(&format!("i-{n}")))));
     let items = stream::iter(0..).then(move |n: usize| async move {
-        // The fourth one never comes.
+        // The fourth item never arrives.
         tokio::time::sleep(secs(if n == 3 { 9_999 } else { 6 })).await;
         seen(n)
     });
-    let timeout = Layered::new(Slow::new(items), Timeout::new(TimeoutPolicy::new(secs(7))));
+    let timeout = Layered::new(
+        StreamOnly::new(items),
+        Timeout::new(TimeoutPolicy::new(secs(7))),
+    );
     let filter = InstanceFilter::new();
     let read: Vec<_> = timeout.stream_instances(&filter).collect().await;
     assert_eq!(read.len(), 4);
@@ -135,7 +144,7 @@ async fn timed_out_launch_is_found_by_its_token() {
         assert_eq!(live(&cloud), made);
         let found = timeout.find_launch(&token("t-1")).await.unwrap();
         assert_eq!(found != LaunchRecord::NotFound, made == 1);
-        // And the replay is the same launch.
+        // The replay returns the same launch.
         timeout
             .launch_instances(&with_token("t-1"), many(1))
             .await

@@ -1,4 +1,4 @@
-//! What spans tell of a call, and what they never tell.
+//! The fields of the spans of calls, and the secrets that they must not contain.
 
 use fleetwright::{
     Effect, InstanceFilter, InstanceProvisioner as _, LaunchRecord, ListItem, Operation,
@@ -11,20 +11,21 @@ use fleetwright::{
 use futures_util::{StreamExt as _, future::join_all};
 
 use super::{
-    make, many, millis, numbered, plain,
-    script::{Answer, Script, info, items},
-    spans::{Spans, Told},
+    many, millis, numbered, plain,
+    scripted::{Response, Scripted, info, items},
+    send,
+    spans::{CapturedSpan, Spans},
     token, with_token,
 };
 use crate::fake::{call, id, secs};
 
-type Traced = Layered<Layered<Script, Retry>, Trace>;
+type Traced = Layered<Layered<Scripted, Retry>, Trace>;
 
-fn over(script: Script) -> Traced {
+fn wrap(backend: Scripted) -> Traced {
     let policy = RetryPolicy::default()
         .max_attempts(many(3))
         .delays(secs(1), secs(1));
-    Layered::new(Layered::new(script, Retry::new(policy)), Trace)
+    Layered::new(Layered::new(backend, Retry::new(policy)), Trace)
 }
 
 fn listen() -> (Spans, tracing::subscriber::DefaultGuard) {
@@ -33,8 +34,8 @@ fn listen() -> (Spans, tracing::subscriber::DefaultGuard) {
     (spans, guard)
 }
 
-/// The only call that was told.
-fn only(spans: &Spans) -> Told {
+/// Returns the only captured call.
+fn only(spans: &Spans) -> CapturedSpan {
     let mut calls = spans.named("fleetwright.call");
     assert_eq!(calls.len(), 1, "{calls:?}");
     calls.remove(0)
@@ -44,16 +45,16 @@ fn only(spans: &Spans) -> Told {
 async fn every_call_has_one_span() {
     for operation in Operation::ALL {
         let (spans, _guard) = listen();
-        make(&over(Script::new([])), operation, &with_token("t-1"))
+        send(&wrap(Scripted::new([])), operation, &with_token("t-1"))
             .await
             .unwrap();
         let span = only(&spans);
         assert_eq!((span.target, span.level.as_str()), ("fleetwright", "INFO"));
-        assert_eq!(span.field("provider"), Some("script"));
+        assert_eq!(span.field("provider"), Some("scripted"));
         assert_eq!(span.field("operation"), Some(operation.as_str()));
         assert_eq!(
             span.field("otel.name"),
-            Some(&*format!("script {operation}"))
+            Some(&*format!("scripted {operation}"))
         );
         assert_eq!(span.field("otel.kind"), Some("client"));
         assert_eq!(span.field("otel.status_code"), Some("OK"), "{operation}");
@@ -70,8 +71,8 @@ async fn every_call_has_one_span() {
             Operation::LaunchInstance | Operation::LaunchInstances
         );
         let tokened = launch || operation == Operation::FindLaunch;
-        let about = (!tokened && !about_none).then_some("i-1");
-        assert_eq!(span.field("instance"), about, "{operation}");
+        let targets = (!tokened && !about_none).then_some("i-1");
+        assert_eq!(span.field("instance"), targets, "{operation}");
         assert_eq!(
             span.field("token_hash").map(str::len),
             tokened.then_some(16)
@@ -96,13 +97,13 @@ async fn failed_call_span_has_all_error_details() {
         .unavailable(Effect::Unknown, "internal error")
         .with_native_code("Oops")
         .with_request_id("req-17");
-    over(Script::always(down))
+    wrap(Scripted::always(down))
         .stop_instance(&id("i-1"))
         .await
         .unwrap_err();
     let attempts = spans.named("fleetwright.attempt");
     for span in attempts.iter().chain([&only(&spans)]) {
-        let told = [
+        let captured = [
             "otel.status_code",
             "kind",
             "effect",
@@ -110,12 +111,12 @@ async fn failed_call_span_has_all_error_details() {
             "request_id",
             "error",
         ];
-        let told: Vec<_> = told
+        let captured: Vec<_> = captured
             .into_iter()
             .filter_map(|name| span.field(name))
             .collect();
         assert_eq!(
-            told,
+            captured,
             [
                 "ERROR",
                 "unavailable",
@@ -132,7 +133,7 @@ async fn failed_call_span_has_all_error_details() {
         .filter_map(|span| span.field("attempt"))
         .collect();
     assert_eq!(numbers, ["1", "2", "3"]);
-    // Each repetition is told, with its reason and its delay.
+    // Each retry is an event with its reason and its delay.
     let events = spans.events();
     assert_eq!(events.len(), 2);
     assert!(
@@ -148,8 +149,8 @@ async fn batch_span_has_the_failed_count_and_the_first_error() {
     let (spans, _guard) = listen();
     let first = call(Operation::StopInstances).not_found(&id("i-1"));
     let second = call(Operation::StopInstances).forbidden("no");
-    let script = Script::new([items([("i-1", first), ("i-2", second)])]);
-    over(script).stop_instances(&numbered(4)).await;
+    let backend = Scripted::new([items([("i-1", first), ("i-2", second)])]);
+    wrap(backend).stop_instances(&numbered(4)).await;
     let span = only(&spans);
     assert_eq!(
         (span.field("failed"), span.field("instances")),
@@ -172,17 +173,17 @@ async fn stream_span_is_recorded_at_its_end() {
         (vec![seen(), Err(down)], "ERROR"),
     ] {
         let (spans, _guard) = listen();
-        let traced = over(Script::new([Answer::ListItem(items)]));
+        let traced = wrap(Scripted::new([Response::Stream(items)]));
         let mut read = traced.stream_instances(&filter);
         while read.next().await.is_some() {
-            let told = only(&spans).field("otel.status_code").map(str::to_owned);
-            assert!(told.is_none() || told.as_deref() == Some("ERROR"));
+            let captured = only(&spans).field("otel.status_code").map(str::to_owned);
+            assert!(captured.is_none() || captured.as_deref() == Some("ERROR"));
         }
         assert_eq!(only(&spans).field("otel.status_code"), Some(status));
     }
-    // One that is not read to its end has no outcome.
+    // A stream that is not read to its end has no status.
     let (spans, _guard) = listen();
-    let traced = over(Script::new([Answer::ListItem(vec![seen(), seen()])]));
+    let traced = wrap(Scripted::new([Response::Stream(vec![seen(), seen()])]));
     assert!(traced.stream_instances(&filter).next().await.is_some());
     assert_eq!(only(&spans).field("otel.status_code"), None);
 }
@@ -207,12 +208,12 @@ async fn spans_contain_no_user_data_and_no_plain_token() {
         let budget = RetryBudget::new(1, many(9));
         let retry = Retry::new(RetryPolicy::default().budget(budget));
         let stack = Layered::new(
-            Layered::new(Script::always(error), retry),
+            Layered::new(Scripted::always(error), retry),
             Fallback::new(policy),
         );
         let traced = Layered::new(stack, Trace);
         for operation in [Operation::LaunchInstance, Operation::LaunchInstances] {
-            make(&traced, operation, &config).await.unwrap_err();
+            send(&traced, operation, &config).await.unwrap_err();
         }
         let _ = traced.find_launch(&token(SECRET)).await;
         let text = spans.text();
@@ -234,10 +235,10 @@ async fn spans_contain_no_user_data_and_no_plain_token() {
         );
     }
     hashes.dedup();
-    assert_eq!(hashes.len(), 1, "the digest is the same everywhere");
+    assert_eq!(hashes.len(), 1, "the digest does not depend on the process");
     let (spans, _guard) = listen();
-    make(
-        &over(Script::new([])),
+    send(
+        &wrap(Scripted::new([])),
         Operation::LaunchInstance,
         &with_token("another"),
     )
@@ -253,9 +254,11 @@ async fn look_up_has_its_own_span() {
     let down = call(Operation::FindLaunch).unavailable(Effect::None, "down");
     let mut made = info(&id("i-1"));
     made.tags = plain().tags;
-    let script = Script::new(vec![lost.into(); 3])
-        .first([down.into(), Answer::Found(LaunchRecord::Found(vec![made]))]);
-    over(script)
+    let backend = Scripted::new(vec![lost.into(); 3]).first([
+        down.into(),
+        Response::Found(LaunchRecord::Found(vec![made])),
+    ]);
+    wrap(backend)
         .launch_instance(&with_token("t-1"))
         .await
         .unwrap();
@@ -275,7 +278,7 @@ async fn spans_of_the_caller_are_not_changed() {
     let (spans, _guard) = listen();
     let own = tracing::info_span!("mine", attempt = 77);
     let down = call(Operation::StopInstance).unavailable(Effect::None, "down");
-    let retry = Layered::new(Script::new([down.into()]), Retry::default());
+    let retry = Layered::new(Scripted::new([down.into()]), Retry::default());
     let name = id("i-1");
     tracing::Instrument::instrument(retry.stop_instance(&name), own)
         .await
@@ -286,8 +289,8 @@ async fn spans_of_the_caller_are_not_changed() {
 #[tokio::test(start_paused = true)]
 async fn callers_that_share_a_call_have_a_span_each_and_its_attempts_once() {
     let (spans, _guard) = listen();
-    let script = Script::new([]).taking(millis(10));
-    let retry = Layered::new(script, Retry::default());
+    let backend = Scripted::new([]).with_latency(millis(10));
+    let retry = Layered::new(backend, Retry::default());
     let traced = Layered::new(Coalesce::new(retry, CoalescePolicy::default()), Trace);
     join_all(numbered(9).iter().map(|id| traced.describe_instance(id))).await;
     assert_eq!(spans.named("fleetwright.call").len(), 9);
@@ -304,14 +307,18 @@ async fn callers_that_share_a_call_have_a_span_each_and_its_attempts_once() {
 async fn retry_of_one_item_is_traced_for_its_caller() {
     let (spans, _guard) = listen();
     let busy = call(Operation::StopInstances).conflict("busy", RetryAdvice::After(secs(1)));
-    let script = Script::new([Answer::Good, items([("i-2", busy.clone())]), busy.into()]);
+    let backend = Scripted::new([
+        Response::Success,
+        items([("i-2", busy.clone())]),
+        busy.into(),
+    ]);
     let (gather, retry) = (CoalescePolicy::default(), RetryPolicy::default());
-    let shared = Coalesce::with_retry(script.taking(millis(10)), gather, retry);
+    let shared = Coalesce::with_retry(backend.with_latency(millis(10)), gather, retry);
     let traced = Layered::new(shared, Trace);
     join_all(numbered(4).iter().map(|id| traced.stop_instance(id))).await;
     for span in spans.named("fleetwright.call") {
-        let (about, attempt) = (span.field("instance"), span.field("attempt"));
-        assert_eq!(attempt, (about == Some("i-2")).then_some("3"));
+        let (targets, attempt) = (span.field("instance"), span.field("attempt"));
+        assert_eq!(attempt, (targets == Some("i-2")).then_some("3"));
         assert_eq!(span.field("otel.status_code"), Some("OK"));
     }
     let attempts = spans.named("fleetwright.attempt");
@@ -327,7 +334,7 @@ async fn single_caller_gets_the_attempts_of_a_single_call() {
     let (spans, _guard) = listen();
     let down = call(Operation::StopInstance).unavailable(Effect::None, "down");
     let (gather, retry) = (CoalescePolicy::default(), RetryPolicy::default());
-    let shared = Coalesce::with_retry(Script::new([down.into()]), gather, retry);
+    let shared = Coalesce::with_retry(Scripted::new([down.into()]), gather, retry);
     let name = id("i-1");
     Layered::new(shared, Trace)
         .stop_instance(&name)

@@ -1,4 +1,4 @@
-//! Many at once: a result for each, in the order asked, a few calls at a time.
+//! The provided batch methods: results in request order, with a limited number of concurrent calls.
 
 use fleetwright::{
     CloudInstanceState::{Pending, Running, Stopped},
@@ -10,7 +10,7 @@ use futures_util::StreamExt as _;
 use super::Plain;
 use crate::fake::{call, id};
 
-/// Twenty ids of which each third takes longer than those after it.
+/// Returns twenty ids of which every third takes longer than the ones after it.
 fn twenty() -> Vec<InstanceId> {
     let name = |n: usize| format!("{n:02}{}", if n % 3 == 0 { "-slow" } else { "" });
     (0..20).map(|n| id(&name(n))).collect()
@@ -20,7 +20,7 @@ fn refusal() -> ProvisionError {
     call(Operation::StopInstance).forbidden("no")
 }
 
-/// A backend that refuses the first, one in the middle, and the last of the twenty.
+/// Creates a backend that refuses the first, one in the middle, and the last of the twenty.
 fn plain() -> Plain {
     let mut plain = Plain::new();
     for at in [0, 7, 19] {
@@ -29,9 +29,9 @@ fn plain() -> Plain {
     plain
 }
 
-/// Checks that exactly those three failed, and that eight calls were under way at most.
+/// Checks that exactly those three failed, with at most eight concurrent calls.
 fn checked<T>(plain: &Plain, results: Vec<Result<T>>) -> Vec<(usize, T)> {
-    assert_eq!(plain.most_under_way(), 8);
+    assert_eq!(plain.max_in_flight(), 8);
     assert_eq!(results.len(), 20);
     let mut done = Vec::new();
     for (at, result) in results.into_iter().enumerate() {
@@ -67,7 +67,7 @@ async fn empty_and_repeated_ids_are_handled() {
     assert!(plain.stop_instances(&[]).await.is_empty());
     assert!(plain.start_instances(&[]).await.is_empty());
     assert!(plain.describe_instances(&[]).await.is_empty());
-    assert_eq!(plain.most_under_way(), 0);
+    assert_eq!(plain.max_in_flight(), 0);
     let twice = [id("i-1"), id("i-1")];
     assert_eq!(plain.stop_instances(&twice).await.len(), 2);
 }
@@ -76,8 +76,8 @@ async fn empty_and_repeated_ids_are_handled() {
 async fn default_stream_returns_the_whole_list() {
     let plain = Plain::new();
     let filter = InstanceFilter::new();
-    let seen: Vec<_> = plain.stream_instances(&filter).collect().await;
-    let names = seen.into_iter().map(|item| match item.unwrap() {
+    let observed: Vec<_> = plain.stream_instances(&filter).collect().await;
+    let names = observed.into_iter().map(|item| match item.unwrap() {
         ListItem::Instance(info) => info.id.to_string(),
         ListItem::Gap { scope, .. } => panic!("a gap: {scope}"),
     });
@@ -93,8 +93,8 @@ async fn failed_list_is_streamed_as_one_error() {
     let mut plain = Plain::new();
     plain.refused.insert(id("i-1"), refusal());
     let filter = InstanceFilter::new();
-    let seen: Vec<_> = plain.stream_instances(&filter).collect().await;
-    let errors: Vec<_> = seen.into_iter().map(|item| item.unwrap_err()).collect();
+    let observed: Vec<_> = plain.stream_instances(&filter).collect().await;
+    let errors: Vec<_> = observed.into_iter().map(|item| item.unwrap_err()).collect();
     assert_eq!(errors.len(), 1);
     assert_eq!(errors[0].to_string(), refusal().to_string());
 }

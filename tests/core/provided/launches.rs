@@ -1,4 +1,4 @@
-//! A batch launched one by one.
+//! The provided `launch_instances`: one launch for each item.
 
 use std::num::NonZeroU32;
 
@@ -25,14 +25,14 @@ fn names(infos: &[InstanceInfo]) -> Vec<&str> {
     infos.iter().map(|info| info.id.as_str()).collect()
 }
 
-/// The error of a batch of three that is refused with `error` from item `index` on, and how many
-/// were tried.
+/// Returns the error of a batch of three that is refused with `error` from item `index` on, and the
+/// number of launch calls.
 async fn refused_from(index: usize, error: ProvisionError) -> (ProvisionError, usize) {
     let mut plain = Plain::new();
     plain.refused_from = Some((index, error));
     let error = plain.launch_instances(&config(), THREE).await.unwrap_err();
-    let asked = plain.asked.lock().unwrap().len();
-    (error, asked)
+    let requested = plain.requested.lock().unwrap().len();
+    (error, requested)
 }
 
 #[tokio::test]
@@ -40,18 +40,18 @@ async fn each_item_token_is_derived_from_the_batch_token() {
     let plain = Plain::new();
     let made = plain.launch_instances(&config(), THREE).await.unwrap();
     assert_eq!(names(&made), ["i-0", "i-1", "i-2"]);
-    let asked = plain.asked.lock().unwrap().clone();
+    let requested = plain.requested.lock().unwrap().clone();
     let batch = LaunchToken::new("batch").unwrap();
-    let tokens: Vec<_> = asked
+    let tokens: Vec<_> = requested
         .iter()
         .map(|config| config.launch_token.clone())
         .collect();
     assert_eq!(tokens, [0, 1, 2].map(|index| Some(batch.item(index))));
-    for mut item in asked {
+    for mut item in requested {
         assert_eq!(
             item.batch,
             Some(THREE),
-            "the batch of another count is another launch"
+            "a batch with another count is another launch"
         );
         item.launch_token = Some(batch.clone());
         item.batch = None;
@@ -65,27 +65,27 @@ async fn batch_without_token_has_no_item_tokens() {
     let mut config = config();
     config.launch_token = None;
     plain.launch_instances(&config, THREE).await.unwrap();
-    let asked = plain.asked.lock().unwrap();
+    let requested = plain.requested.lock().unwrap();
     assert!(
-        asked
+        requested
             .iter()
             .all(|item| item.launch_token.is_none() && item.tags == config.tags)
     );
-    assert_eq!(asked.len(), 3);
+    assert_eq!(requested.len(), 3);
 }
 
 #[tokio::test]
 async fn first_failure_ends_the_batch_with_survivors() {
     let quota = call(Operation::LaunchInstance).quota(Scope::Account, "1 of 1");
-    let (error, asked) = refused_from(1, quota.clone()).await;
-    assert_eq!(asked, 2, "no third is tried");
+    let (error, requested) = refused_from(1, quota.clone()).await;
+    assert_eq!(requested, 2, "the third launch is not sent");
     assert_eq!(names(error.survivors()), ["i-0"]);
     assert_eq!(
         (error.kind(), error.effect()),
         (ErrorKind::Quota, Effect::Done)
     );
-    let (error, asked) = refused_from(0, quota).await;
-    assert_eq!((asked, error.effect()), (1, Effect::None));
+    let (error, requested) = refused_from(0, quota).await;
+    assert_eq!((requested, error.effect()), (1, Effect::None));
     assert!(error.survivors().is_empty());
 }
 

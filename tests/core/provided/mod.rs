@@ -1,8 +1,8 @@
-//! The bodies that the trait provides, over a backend that has none of its own.
+//! The provided methods of the trait, on a backend that overrides none of them.
 
 mod batches;
 mod launches;
-mod refusals;
+mod unsupported;
 
 use std::{
     collections::BTreeMap,
@@ -21,18 +21,18 @@ use tokio::time::sleep;
 
 use crate::fake::{id, secs};
 
-/// A backend with the seven calls that it must have and nothing else.
+/// A backend with the seven required methods and nothing else.
 #[derive(Debug)]
 struct Plain {
     capabilities: Capabilities,
-    /// What is refused, by the instance's name.
+    /// The error for each refused instance.
     refused: BTreeMap<InstanceId, ProvisionError>,
-    /// What was asked to be launched.
-    asked: Mutex<Vec<InstanceConfig>>,
-    /// From which launch on, counted from zero, all are refused, and how.
+    /// The configs of all launch calls.
+    requested: Mutex<Vec<InstanceConfig>>,
+    /// The zero-based number of the first refused launch, and the error of all from there.
     refused_from: Option<(usize, ProvisionError)>,
-    under_way: AtomicUsize,
-    most_under_way: AtomicUsize,
+    in_flight: AtomicUsize,
+    max_in_flight: AtomicUsize,
 }
 
 impl Plain {
@@ -40,25 +40,25 @@ impl Plain {
         Self {
             capabilities: Capabilities::new("plain", TagLimits::new(9, 9, 9), 9),
             refused: BTreeMap::new(),
-            asked: Mutex::default(),
+            requested: Mutex::default(),
             refused_from: None,
-            under_way: AtomicUsize::new(0),
-            most_under_way: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
+            max_in_flight: AtomicUsize::new(0),
         }
     }
 
-    /// Takes a while, a longer one for some, and answers.
+    /// Takes as many seconds as the id has characters, and returns the configured result.
     async fn change(&self, id: &InstanceId) -> Result<()> {
-        let now = self.under_way.fetch_add(1, Ordering::Relaxed) + 1;
-        self.most_under_way.fetch_max(now, Ordering::Relaxed);
+        let now = self.in_flight.fetch_add(1, Ordering::Relaxed) + 1;
+        self.max_in_flight.fetch_max(now, Ordering::Relaxed);
         let length = id.as_str().len() as u64;
         sleep(secs(length)).await;
-        self.under_way.fetch_sub(1, Ordering::Relaxed);
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.refused.get(id).cloned().map_or(Ok(()), Err)
     }
 
-    fn most_under_way(&self) -> usize {
-        self.most_under_way.swap(0, Ordering::Relaxed)
+    fn max_in_flight(&self) -> usize {
+        self.max_in_flight.swap(0, Ordering::Relaxed)
     }
 }
 
@@ -69,9 +69,9 @@ impl InstanceProvisioner for Plain {
     }
 
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
-        let mut asked = self.asked.lock().unwrap();
-        let index = asked.len();
-        asked.push(config.clone());
+        let mut requested = self.requested.lock().unwrap();
+        let index = requested.len();
+        requested.push(config.clone());
         match &self.refused_from {
             Some((from, error)) if index >= *from => Err(error.clone()),
             Some(_) | None => {

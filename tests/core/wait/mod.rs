@@ -1,10 +1,10 @@
-//! Waiting for a state, against a script and a paused clock.
+//! Waiting for a state, against the fake, in virtual time.
 
-mod anything;
-mod ends;
-mod lag;
+mod failures;
+mod messages;
 mod polls;
-mod words;
+mod property;
+mod stale_reads;
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use fleetwright::{
 
 use crate::fake::{Fake, ids};
 
-/// Polls every second, which is the fake's tick: nothing left to chance.
+/// Polls every second, the poll interval of the fake, without jitter.
 fn every_second(deadline: Duration) -> WaitPolicy {
     WaitPolicy::within(deadline).delays(Duration::ZERO, Duration::ZERO)
 }
 
-/// Waits for `names` to be in `goal`, every second, for a minute at most.
-async fn until(
+/// Waits until `names` are in `goal`: polls every second, for at most a minute.
+async fn wait_for(
     fake: &Fake,
     names: &[&str],
     goal: CloudInstanceState,
@@ -30,13 +30,13 @@ async fn until(
     wait::for_state(fake, &ids(names), goal, &policy).await
 }
 
-/// The cause in one word.
+/// Returns the name of the cause.
 fn cause(error: &WaitError) -> &'static str {
     match &error.cause {
         WaitCause::Deadline => "deadline",
-        WaitCause::PollLimit => "poll budget",
+        WaitCause::PollLimit => "poll limit",
         WaitCause::Unreachable(_) => "unreachable",
-        WaitCause::Reverted(_) => "turned back",
+        WaitCause::Reverted(_) => "reverted",
         WaitCause::Failed(_) => "failed",
         _ => "unknown",
     }

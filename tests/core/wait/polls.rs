@@ -1,4 +1,4 @@
-//! What is asked, how often, and when.
+//! Which instances are polled, how often, and when.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -8,7 +8,7 @@ use fleetwright::{
     wait::{self, WaitPolicy},
 };
 
-use super::{every_second, until};
+use super::{every_second, wait_for};
 use crate::fake::{Fake, id, ids, poll, secs};
 
 #[tokio::test(start_paused = true)]
@@ -16,17 +16,17 @@ async fn instance_at_the_goal_needs_one_poll() {
     for goal in CloudInstanceState::ALL {
         let mut status = InstanceStatus::new(id("i-1"), goal);
         status.private_ip = Some([10, 0, 0, 1].into());
-        let fake = Fake::new(secs(9)).shows("i-1", [(0, status.clone().into())]);
-        assert_eq!(until(&fake, &["i-1"], goal).await.unwrap(), [status]);
+        let fake = Fake::new(secs(9)).with_timeline("i-1", [(0, status.clone().into())]);
+        assert_eq!(wait_for(&fake, &["i-1"], goal).await.unwrap(), [status]);
         assert_eq!(fake.polls(), [secs(0)]);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn instance_is_polled_until_the_goal() {
-    let fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into()), (3, Running.into())]);
-    let seen = until(&fake, &["i-1"], Running).await.unwrap();
-    assert_eq!(seen, [InstanceStatus::new(id("i-1"), Running)]);
+    let fake = Fake::new(secs(0)).with_timeline("i-1", [(0, Pending.into()), (3, Running.into())]);
+    let observed = wait_for(&fake, &["i-1"], Running).await.unwrap();
+    assert_eq!(observed, [InstanceStatus::new(id("i-1"), Running)]);
     assert_eq!(fake.polls(), [0, 1, 2, 3].map(secs));
     assert!(fake.calls(Operation::DescribeInstance).is_empty());
 }
@@ -34,9 +34,9 @@ async fn instance_is_polled_until_the_goal() {
 #[tokio::test(start_paused = true)]
 async fn empty_wait_needs_no_call() {
     let fake = Fake::new(secs(0));
-    assert_eq!(until(&fake, &[], Running).await.unwrap(), []);
+    assert_eq!(wait_for(&fake, &[], Running).await.unwrap(), []);
     assert_eq!(fake.polls(), []);
-    assert_eq!(fake.age(), secs(0));
+    assert_eq!(fake.elapsed(), secs(0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -44,19 +44,19 @@ async fn thousand_instances_cost_one_call_per_poll() {
     let mut fake = Fake::new(secs(0));
     let names: Vec<_> = (0..1000_u64).map(|n| format!("i-{n:03}")).collect();
     for (n, name) in (0..).zip(&names) {
-        fake = fake.shows(name, [(0, Pending.into()), (n % 5, Running.into())]);
+        fake = fake.with_timeline(name, [(0, Pending.into()), (n % 5, Running.into())]);
     }
     let names: Vec<_> = names.iter().map(String::as_str).collect();
-    let seen = until(&fake, &names, Running).await.unwrap();
-    let seen: Vec<_> = seen.iter().map(|status| status.id.as_str()).collect();
-    assert_eq!(seen, names);
+    let observed = wait_for(&fake, &names, Running).await.unwrap();
+    let observed: Vec<_> = observed.iter().map(|status| status.id.as_str()).collect();
+    assert_eq!(observed, names);
     let calls = fake.calls(Operation::DescribeInstances);
     assert_eq!(calls.len(), 5);
     for (left, call) in (0..).zip(&calls) {
         let open = (0..1000).filter(|n| n % 5 >= left).count();
-        let asked: BTreeSet<_> = call.about.iter().collect();
-        assert_eq!((call.about.len(), asked.len()), (open, open));
-        assert!(asked.iter().all(|name| {
+        let requested: BTreeSet<_> = call.targets.iter().collect();
+        assert_eq!((call.targets.len(), requested.len()), (open, open));
+        assert!(requested.iter().all(|name| {
             let n: u64 = name[2..].parse().unwrap();
             n % 5 >= left
         }));
@@ -66,21 +66,21 @@ async fn thousand_instances_cost_one_call_per_poll() {
 #[tokio::test(start_paused = true)]
 async fn results_are_in_the_order_of_ids_with_repeats() {
     let fake = Fake::new(secs(0))
-        .shows("i-1", [(0, Running.into())])
-        .shows("i-2", [(0, Pending.into()), (2, Running.into())])
-        .shows("i-3", [(0, Pending.into()), (1, Running.into())]);
+        .with_timeline("i-1", [(0, Running.into())])
+        .with_timeline("i-2", [(0, Pending.into()), (2, Running.into())])
+        .with_timeline("i-3", [(0, Pending.into()), (1, Running.into())]);
     let names = ["i-3", "i-1", "i-2", "i-1", "i-3"];
-    let seen = until(&fake, &names, Running).await.unwrap();
-    let seen: Vec<_> = seen.iter().map(|status| status.id.as_str()).collect();
-    assert_eq!(seen, names);
+    let observed = wait_for(&fake, &names, Running).await.unwrap();
+    let observed: Vec<_> = observed.iter().map(|status| status.id.as_str()).collect();
+    assert_eq!(observed, names);
     let calls = fake.calls(Operation::DescribeInstances);
-    let asked: Vec<_> = calls.iter().map(|call| call.about.len()).collect();
-    assert_eq!(asked, [3, 2, 1]);
+    let requested: Vec<_> = calls.iter().map(|call| call.targets.len()).collect();
+    assert_eq!(requested, [3, 2, 1]);
 }
 
-/// When an instance that never comes up is polled under `policy`.
+/// Returns the poll times for an instance that never runs, under `policy`.
 async fn times(tick: Duration, policy: WaitPolicy) -> Vec<Duration> {
-    let mut fake = Fake::new(secs(0)).shows("i-1", [(0, Pending.into())]);
+    let mut fake = Fake::new(secs(0)).with_timeline("i-1", [(0, Pending.into())]);
     fake.capabilities.poll_interval = tick;
     let waited = wait::for_state(&fake, &ids(&["i-1"]), Running, &policy).await;
     waited.unwrap_err();
@@ -123,7 +123,7 @@ async fn delays_grow_by_half_with_jitter() {
     let times = times(secs(1), policy.jitter_seed(3)).await;
     let mut base = secs(2);
     let mut stretched = 0.0;
-    // The last one is cut by the deadline.
+    // The deadline shortens the last delay.
     let gaps: Vec<_> = times.windows(2).map(|two| two[1] - two[0]).collect();
     for gap in &gaps[..gaps.len() - 1] {
         assert!(*gap >= base && *gap <= base * 2, "{base:?} {gap:?}");
@@ -145,25 +145,27 @@ async fn poll_times_are_reproducible_with_the_same_seed() {
 #[tokio::test(start_paused = true)]
 async fn longest_requested_delay_counts() {
     let fake = Fake::new(secs(0))
-        .shows(
+        .with_timeline(
             "i-1",
             [(0, poll().throttled(secs(7)).into()), (1, Running.into())],
         )
-        .shows(
+        .with_timeline(
             "i-2",
             [(0, poll().throttled(secs(20)).into()), (1, Running.into())],
         )
-        .shows(
+        .with_timeline(
             "i-3",
             [(0, poll().throttled(secs(9)).into()), (1, Running.into())],
         );
-    until(&fake, &["i-1", "i-2", "i-3"], Running).await.unwrap();
+    wait_for(&fake, &["i-1", "i-2", "i-3"], Running)
+        .await
+        .unwrap();
     assert_eq!(fake.polls(), [0, 20].map(secs));
 }
 
 #[tokio::test(start_paused = true)]
 async fn own_delay_is_kept_if_longer_than_the_requested_one() {
-    let fake = Fake::new(secs(0)).shows(
+    let fake = Fake::new(secs(0)).with_timeline(
         "i-1",
         [(0, poll().throttled(secs(2)).into()), (1, Running.into())],
     );

@@ -8,7 +8,7 @@ use fleetwright::{
 };
 use fleetwright_memory::WireCall;
 
-use crate::support::{brisk, builder, ids, live, many, open, pass, plain, seconds, state};
+use crate::support::{brisk, builder, existing_ids, ids, many, open, pass, plain, seconds, state};
 
 fn unknown() -> InstanceId {
     InstanceId::new("i-unknown").unwrap()
@@ -21,7 +21,7 @@ async fn batch_launch_is_one_call_and_creates_equal_instances() {
         .launch_instances(&plain(), many(2_500))
         .await
         .unwrap();
-    assert_eq!(live(&cloud), ids(&batch));
+    assert_eq!(existing_ids(&cloud), ids(&batch));
     assert!(
         batch
             .iter()
@@ -121,5 +121,5 @@ async fn failed_call_fails_only_its_part_of_the_batch() {
     let failed: Vec<_> = results.iter().map(Result::is_err).collect();
     assert_eq!(failed, [false, false, true, true, false]);
     pass(seconds(1)).await;
-    assert_eq!(live(&cloud), all[2..4]);
+    assert_eq!(existing_ids(&cloud), all[2..4]);
 }

@@ -76,7 +76,7 @@ pub(crate) async fn send(
             let request = SnapshotRequest::new("swept").unwrap();
             provisioner.snapshot_image(id, &request).await.map(drop)
         }
-        other => panic!("{other} is new: say how it is made"),
+        other => panic!("{other} has no case here"),
     }
 }
 

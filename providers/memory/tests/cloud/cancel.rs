@@ -17,8 +17,8 @@ use tokio::time::timeout;
 use crate::{
     calls::{self, Prepared, outcome, prepare, send},
     support::{
-        LONG, POLICY, all_blue, brisk, ids, live, many, open, pass, token, virtually, wait_for,
-        with_token,
+        LONG, POLICY, all_blue, brisk, existing_ids, ids, many, open, pass, token, virtually,
+        wait_for, with_token,
     },
 };
 
@@ -71,16 +71,16 @@ fn launch_dropped_at_any_poll_and_replayed_creates_one_instance() {
                     .await
                     .unwrap();
                 match settled {
-                    LaunchRecord::NotFound => assert_eq!(live(&cloud), []),
-                    LaunchRecord::Found(found) => assert_eq!(ids(&found), live(&cloud)),
+                    LaunchRecord::NotFound => assert_eq!(existing_ids(&cloud), []),
+                    LaunchRecord::Found(found) => assert_eq!(ids(&found), existing_ids(&cloud)),
                     LaunchRecord::Terminated(_) => panic!("nothing was terminated"),
                 }
                 let replay = provisioner
                     .launch_instances(&config, many(batch))
                     .await
                     .unwrap();
-                assert_eq!(ids(&replay), live(&cloud), "after {polls} polls");
-                assert_eq!(live(&cloud).len(), batch as usize);
+                assert_eq!(ids(&replay), existing_ids(&cloud), "after {polls} polls");
+                assert_eq!(existing_ids(&cloud).len(), batch as usize);
                 done
             });
             if done {
@@ -103,7 +103,7 @@ fn wait_dropped_at_any_poll_leaves_an_instance_that_the_token_finds() {
         let config = with_token("t");
         let done = given_up(provisioner.launch_and_wait(&config, &POLICY), polls).await;
         let replay = provisioner.launch_and_wait(&config, &POLICY).await.unwrap();
-        assert_eq!(live(&cloud), [replay.id], "after {polls} polls");
+        assert_eq!(existing_ids(&cloud), [replay.id], "after {polls} polls");
         done.is_some()
     }) {
         polls += 1;

@@ -7,7 +7,8 @@ use fleetwright::{
 use fleetwright_memory::{Capacity, Fault, MemoryCloud, Rule, WireCall};
 
 use crate::support::{
-    blue, brisk, fill, live, open, pass, plain, running, seconds, state, stopped, truth, zone,
+    blue, brisk, existing_ids, fill, open, pass, plain, running, seconds, state, stopped, truth,
+    zone,
 };
 
 fn kind(name: &str, zone_name: &str, market: Market) -> InstanceConfig {
@@ -189,7 +190,7 @@ async fn capacity_can_shrink_while_machines_run() {
     cloud.operator().set_capacity(vec![Capacity::of(1)]);
     let (free, error) = fill(&provisioner, &plain()).await;
     assert_eq!((free, error.kind()), (0, ErrorKind::Capacity));
-    assert_eq!(live(&cloud).len(), 3);
+    assert_eq!(existing_ids(&cloud).len(), 3);
     cloud.operator().set_capacity(vec![Capacity::of(4)]);
     assert_eq!(fill(&provisioner, &plain()).await.0, 1);
     cloud.operator().set_capacity(Vec::new());

@@ -7,7 +7,7 @@ use fleetwright_memory::{Fault, Phase, Rule, WireCall};
 
 use crate::{
     calls::{self, send, snapshot_state},
-    support::{brisk, live, many, open, pass, plain, seconds, virtually},
+    support::{brisk, existing_ids, many, open, pass, plain, seconds, virtually},
 };
 
 /// Returns a transcript of all results of a cloud with lag, latency and faults.
@@ -29,7 +29,7 @@ async fn transcript(seed: u64) -> String {
     writeln!(text, "{batch:?}").unwrap();
     for round in 0..4 {
         for (number, call) in calls::ALL.into_iter().enumerate() {
-            let all = live(&cloud);
+            let all = existing_ids(&cloud);
             let id = &all[(number * 7 + round) % all.len()];
             let result = send(call, &provisioner, id).await;
             writeln!(text, "{call} {id} {result:?}").unwrap();
@@ -104,7 +104,7 @@ fn reads_do_not_change_later_ids() {
                     provisioner.console_session(&id).await.unwrap();
                 }
             }
-            live(&cloud)
+            existing_ids(&cloud)
         })
     };
     assert_eq!(ids(0), ids(7));

@@ -6,7 +6,8 @@ use fleetwright::{
 };
 
 use crate::support::{
-    all_blue, brisk, ids, live, open, pass, plain, running, seconds, state, truth, with_token, zone,
+    all_blue, brisk, existing_ids, ids, open, pass, plain, running, seconds, state, truth,
+    with_token, zone,
 };
 
 #[tokio::test(start_paused = true)]
@@ -58,7 +59,7 @@ async fn changes_by_an_external_actor_are_visible_with_their_reason() {
     );
     pass(seconds(1)).await;
     assert_eq!(state(&provisioner, &id).await, Terminated);
-    assert_eq!(live(&cloud), []);
+    assert_eq!(existing_ids(&cloud), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -120,7 +121,7 @@ async fn operator_reaches_unreachable_zones() {
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     operator.reconnect(zone("mem-a"));
     assert_eq!(state(&provisioner, &id).await, Terminated);
-    assert_eq!(live(&cloud).len(), 1);
+    assert_eq!(existing_ids(&cloud).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,5 +130,5 @@ async fn launch_tokens_are_shared_with_external_actors() {
     let theirs = cloud.operator().launch(&with_token("t")).unwrap();
     let ours = provisioner.launch_instance(&with_token("t")).await.unwrap();
     assert_eq!(ours, theirs);
-    assert_eq!(live(&cloud), [theirs.id]);
+    assert_eq!(existing_ids(&cloud), [theirs.id]);
 }

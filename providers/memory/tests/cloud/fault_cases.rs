@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use crate::{
     calls::{self, send},
     support::{
-        LONG, all_blue, brisk, found, gone, ids, live, open, pass, plain, running, seconds, token,
-        truth, with_token,
+        LONG, all_blue, brisk, existing_ids, found, ids, open, pass, plain, running, seconds,
+        terminated_instances, token, truth, with_token,
     },
 };
 
@@ -41,7 +41,7 @@ async fn crashed_handle_never_returns_and_other_handles_work() {
         calls,
         "a crashed process sends no calls"
     );
-    assert_eq!(live(&cloud), std::slice::from_ref(&id));
+    assert_eq!(existing_ids(&cloud), std::slice::from_ref(&id));
     cloud.provisioner().terminate_instance(&id).await.unwrap();
 }
 
@@ -110,7 +110,10 @@ async fn failed_boot_terminates_the_instance_with_the_native_reason() {
     );
     assert!(cloud.oracle().leftovers().is_empty());
     let record = provisioner.find_launch(&token("t")).await.unwrap();
-    assert_eq!(gone(record)[0].state_reason, status.state_reason);
+    assert_eq!(
+        terminated_instances(record)[0].state_reason,
+        status.state_reason
+    );
     let error = provisioner
         .launch_instance(&with_token("t"))
         .await

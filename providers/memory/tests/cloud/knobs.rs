@@ -11,7 +11,8 @@ use fleetwright_memory::{Clock as _, ManualClock, MemoryCloud, Timing, TokioCloc
 use futures_util::FutureExt as _;
 
 use crate::support::{
-    brisk, builder, in_zone, live, many, open, pass, plain, running, seconds, state, truth, zone,
+    brisk, builder, existing_ids, in_zone, many, open, pass, plain, running, seconds, state, truth,
+    zone,
 };
 
 #[tokio::test(start_paused = true)]
@@ -89,9 +90,9 @@ async fn call_takes_effect_after_half_of_its_latency() {
     };
     let watching = async {
         pass(Duration::from_millis(4_999)).await;
-        let before = live(&cloud).len();
+        let before = existing_ids(&cloud).len();
         pass(Duration::from_millis(2)).await;
-        (before, live(&cloud).len())
+        (before, existing_ids(&cloud).len())
     };
     let began = tokio::time::Instant::now();
     let ((info, ended), observed) = tokio::join!(launching, watching);
@@ -185,7 +186,7 @@ fn cloud_with_its_own_clock_and_no_latency_needs_no_runtime() {
     clock.advance(seconds(5));
     let described = provisioner.describe_instance(&id).now_or_never();
     assert_eq!(described.unwrap().unwrap().state, Running);
-    assert_eq!(live(&cloud), [id]);
+    assert_eq!(existing_ids(&cloud), [id]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -225,7 +226,7 @@ async fn transitions_may_take_forever() {
     provisioner.terminate_instance(&id).await.unwrap();
     pass(seconds(1_000_000)).await;
     assert_eq!(state(&provisioner, &id).await, Terminating);
-    assert_eq!(live(&cloud), [id]);
+    assert_eq!(existing_ids(&cloud), [id]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,8 @@ use fleetwright::{
 use fleetwright_memory::{MemoryCloud, MemoryProvisioner, Timing};
 
 use crate::support::{
-    all_blue, blue, brisk, builder, live, many, open, pass, plain, seconds, state, stopped, truth,
+    all_blue, blue, brisk, builder, existing_ids, many, open, pass, plain, seconds, state, stopped,
+    truth,
 };
 
 const TICK: Duration = Duration::from_millis(1);
@@ -161,7 +162,7 @@ async fn every_state_has_a_reason() {
             "DELETED terminated",
         ]
     );
-    assert_eq!(live(&cloud), []);
+    assert_eq!(existing_ids(&cloud), []);
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use fleetwright::{
 };
 use fleetwright_memory::{Fault, MemoryCloud, MemoryCloudBuilder, Rule, WireCall};
 
-use crate::support::{all_blue, blue, brisk, ids, live, open, pass, running, seconds};
+use crate::support::{all_blue, blue, brisk, existing_ids, ids, open, pass, running, seconds};
 
 fn pages_of(size: usize) -> MemoryCloudBuilder {
     brisk().page_size(NonZeroUsize::new(size).unwrap())
@@ -142,14 +142,14 @@ async fn tag_change_moves_an_instance_between_lists() {
     assert_eq!(provisioner.list_instances(&all_blue()).await.unwrap(), []);
     assert_eq!(
         ids(&provisioner.list_instances(&red).await.unwrap()),
-        live(&cloud)
+        existing_ids(&cloud)
     );
     provisioner.terminate_instance(&id).await.unwrap();
     pass(seconds(1)).await;
     assert_eq!(provisioner.list_instances(&red).await.unwrap(), []);
-    let gone = provisioner
+    let terminated = provisioner
         .list_instances(&red.in_any_state())
         .await
         .unwrap();
-    assert_eq!((&gone[0].id, gone[0].state), (&id, Terminated));
+    assert_eq!((&terminated[0].id, terminated[0].state), (&id, Terminated));
 }

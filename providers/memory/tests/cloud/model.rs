@@ -13,7 +13,7 @@ use fleetwright_memory::{
 use proptest::{collection::vec, prelude::*};
 
 use crate::support::{
-    LONG, POLICY, all_blue, blue, brisk, live, many, open, pass, seconds, virtually,
+    LONG, POLICY, all_blue, blue, brisk, existing_ids, many, open, pass, seconds, virtually,
 };
 
 const QUOTA: u64 = 6;
@@ -170,7 +170,8 @@ impl Model {
     /// Checks the invariants that hold at all times.
     fn check(&mut self) {
         let all = self.cloud.oracle().instances();
-        let going: Vec<&OracleInstance> = all.iter().filter(|t| !t.info.state.is_final()).collect();
+        let existing: Vec<&OracleInstance> =
+            all.iter().filter(|t| !t.info.state.is_final()).collect();
         for truth in &all {
             let state = truth.info.state;
             let last = self
@@ -191,20 +192,20 @@ impl Model {
             }
         }
         let left = self.cloud.oracle().leftovers();
-        assert_eq!(left.instances.len(), going.len());
+        assert_eq!(left.instances.len(), existing.len());
         assert_eq!(
             (left.disks.len(), left.network_cards.len()),
-            (going.len(), going.len())
+            (existing.len(), existing.len())
         );
         let shown = |truth: &&&OracleInstance| [truth.info.private_ip, truth.info.public_ip];
-        let shown: Vec<_> = going.iter().flat_map(|t| shown(&t)).flatten().collect();
+        let shown: Vec<_> = existing.iter().flat_map(|t| shown(&t)).flatten().collect();
         let unique: BTreeSet<_> = shown.iter().copied().collect();
         assert_eq!(unique.len(), shown.len(), "no address is used twice");
         assert_eq!(unique, left.addresses.iter().copied().collect());
-        assert!(going.len() as u64 <= QUOTA);
-        assert!(going.iter().filter(|t| t.holds_machine).count() as u64 <= MACHINES);
+        assert!(existing.len() as u64 <= QUOTA);
+        assert!(existing.iter().filter(|t| t.holds_machine).count() as u64 <= MACHINES);
         let mut launches: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-        for truth in going {
+        for truth in existing {
             if let Some(token) = &truth.token {
                 launches
                     .entry(token)
@@ -243,7 +244,7 @@ proptest! {
             model.cloud.faults().clear();
             model.provisioner.terminate_matching(&all_blue(), &POLICY).await.unwrap();
             model.check();
-            assert_eq!(live(&model.cloud), []);
+            assert_eq!(existing_ids(&model.cloud), []);
             assert!(model.cloud.oracle().leftovers().is_empty());
             pass(LONG).await;
             assert!(model.cloud.oracle().instances().is_empty(), "all instances are purged");

@@ -7,7 +7,8 @@ use fleetwright::{
 use fleetwright_memory::{Capacity, Fault, Phase, Rule, WireCall};
 
 use crate::support::{
-    brisk, builder, found, ids, live, many, open, pass, plain, seconds, state, token, with_token,
+    brisk, builder, existing_ids, found, ids, many, open, pass, plain, seconds, state, token,
+    with_token,
 };
 
 #[tokio::test(start_paused = true)]
@@ -31,7 +32,7 @@ async fn all_or_nothing_launches_nothing_if_part_of_the_batch_does_not_fit() {
             .launch_instances(&config, many(2))
             .await
             .unwrap();
-        assert_eq!(live(&cloud), ids(&two));
+        assert_eq!(existing_ids(&cloud), ids(&two));
     }
 }
 
@@ -56,8 +57,8 @@ async fn partial_launch_reports_survivors_and_replay_completes_it() {
         "{error}"
     );
     assert!(error.request_id().is_some(), "{error}");
-    assert_eq!(ids(error.survivors()), live(&cloud));
-    assert_eq!(live(&cloud).len(), 2);
+    assert_eq!(ids(error.survivors()), existing_ids(&cloud));
+    assert_eq!(existing_ids(&cloud).len(), 2);
     // The quota is still reached: the replay reports the same survivors.
     let again = provisioner
         .launch_instances(&config, many(5))
@@ -75,23 +76,23 @@ async fn partial_launch_reports_survivors_and_replay_completes_it() {
         .await
         .unwrap_err();
     assert_eq!(more.survivors().len(), 4);
-    assert_eq!(ids(more.survivors()), live(&cloud));
+    assert_eq!(ids(more.survivors()), existing_ids(&cloud));
     cloud.operator().set_quota(None);
-    let whole = provisioner
+    let complete = provisioner
         .launch_instances(&config, many(5))
         .await
         .unwrap();
-    assert_eq!(ids(&whole), live(&cloud));
-    assert_eq!(ids(&whole[..4]), ids(more.survivors()));
+    assert_eq!(ids(&complete), existing_ids(&cloud));
+    assert_eq!(ids(&complete[..4]), ids(more.survivors()));
     assert_eq!(
         ids(&provisioner
             .launch_instances(&config, many(5))
             .await
             .unwrap()),
-        live(&cloud)
+        existing_ids(&cloud)
     );
     let record = provisioner.find_launch(&token("t")).await.unwrap();
-    assert_eq!(ids(&found(record)), live(&cloud));
+    assert_eq!(ids(&found(record)), existing_ids(&cloud));
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,16 +138,16 @@ async fn replay_completes_a_partial_launch_with_a_lost_response() {
         let config = with_token("t");
         let error = provisioner.launch_instances(&config, many(3)).await;
         assert_eq!(error.unwrap_err().effect(), Effect::Unknown);
-        let part = live(&cloud);
+        let part = existing_ids(&cloud);
         assert_eq!(part.len(), if phase == Phase::After { 2 } else { 0 });
         cloud.operator().set_quota(None);
-        let whole = provisioner
+        let complete = provisioner
             .launch_instances(&config, many(3))
             .await
             .unwrap();
-        assert_eq!(ids(&whole), live(&cloud));
-        assert_eq!(whole.len(), 3);
-        assert!(ids(&whole).starts_with(&part));
+        assert_eq!(ids(&complete), existing_ids(&cloud));
+        assert_eq!(complete.len(), 3);
+        assert!(ids(&complete).starts_with(&part));
     }
 }
 

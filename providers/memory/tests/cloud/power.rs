@@ -7,7 +7,7 @@ use fleetwright::{
 use fleetwright_memory::{MemoryCloud, MemoryProvisioner};
 
 use crate::support::{
-    brisk, builder, live, open, pass, plain, running, seconds, state, stopped, truth,
+    brisk, builder, existing_ids, open, pass, plain, running, seconds, state, stopped, truth,
 };
 
 /// The native states, and the calls that lead to each.
@@ -159,7 +159,7 @@ async fn terminate_works_in_every_state_and_overrides_other_transitions() {
             pass(seconds(1)).await;
             assert_eq!(state(&provisioner, &id).await, Terminated, "{native}");
         }
-        assert_eq!(live(&cloud), [bystander]);
+        assert_eq!(existing_ids(&cloud), [bystander]);
     }
 }
 
@@ -209,5 +209,5 @@ async fn power_verbs_return_not_found_for_unknown_ids() {
         assert_eq!(error.scopes(), [Scope::Instance(unknown.clone())]);
         assert_eq!(error.native_code(), Some("InstanceNotFound"));
     }
-    assert_eq!(live(&cloud).len(), 1);
+    assert_eq!(existing_ids(&cloud).len(), 1);
 }

@@ -3,7 +3,7 @@
 use fleetwright::{Effect, ErrorKind, InstanceProvisioner as _, Operation, RetryAdvice, Scope};
 use fleetwright_memory::{Capacity, Fault, Rule, WireCall};
 
-use crate::support::{brisk, fill, live, open, pass, plain, seconds};
+use crate::support::{brisk, existing_ids, fill, open, pass, plain, seconds};
 
 #[tokio::test(start_paused = true)]
 async fn quota_counts_every_instance_that_is_not_terminated() {
@@ -22,7 +22,7 @@ async fn quota_counts_every_instance_that_is_not_terminated() {
             .contains("3 of 3 instances are in use and 1 more"),
         "{error}"
     );
-    let all = live(&cloud);
+    let all = existing_ids(&cloud);
     pass(seconds(1)).await;
     // A stopped instance still counts, and a start needs no quota.
     provisioner.stop_instance(&all[0]).await.unwrap();

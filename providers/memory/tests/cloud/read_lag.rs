@@ -9,7 +9,7 @@ use fleetwright::{
 use fleetwright_memory::{Fault, MemoryCloud, Rule, WireCall};
 
 use crate::support::{
-    all_blue, brisk, live, open, pass, seconds, token, truth, virtually, with_token,
+    all_blue, brisk, existing_ids, open, pass, seconds, token, truth, virtually, with_token,
 };
 
 const WINDOW: Duration = seconds(5);
@@ -147,7 +147,7 @@ async fn stale_read_returns_the_state_one_window_ago() {
     }
     let mut history = Vec::new();
     cloud.operator().launch(&with_token("t")).unwrap();
-    let id = live(&cloud)[0].clone();
+    let id = existing_ids(&cloud)[0].clone();
     for step in 0..30_usize {
         let number = TagChange::new().set("number", step.to_string()).unwrap();
         cloud.operator().update_tags(&id, &number).unwrap();

@@ -122,6 +122,10 @@ async fn ids_and_names_are_never_reused() {
             result.unwrap();
         }
         pass(seconds(2)).await;
-        assert_eq!(cloud.oracle().instances().len(), 0, "all vanished");
+        assert_eq!(
+            cloud.oracle().instances().len(),
+            0,
+            "all instances are purged"
+        );
     }
 }

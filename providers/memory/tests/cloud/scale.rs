@@ -37,8 +37,8 @@ async fn calls_touch_only_matching_records_among_100_000() {
         assert_eq!(since_then(), 250);
     }
     assert_eq!(oracle.call_count(WireCall::ListPage), 2 * 3);
-    let nobody = all_blue().with_tag("rare", "no").unwrap();
-    assert_eq!(provisioner.list_instances(&nobody).await.unwrap(), []);
+    let no_match = all_blue().with_tag("rare", "no").unwrap();
+    assert_eq!(provisioner.list_instances(&no_match).await.unwrap(), []);
     assert_eq!(since_then(), 0);
     // A stream that is dropped after its first page has touched only that page.
     let everybody = all_blue();
@@ -83,12 +83,15 @@ async fn list_does_not_touch_terminated_instances_that_it_excludes() {
         assert_eq!(oracle.records_touched() - touched, 20);
     }
     let touched = oracle.records_touched();
-    let gone = all_blue().in_state(Terminated);
-    assert_eq!(provisioner.list_instances(&gone).await.unwrap().len(), 980);
+    let terminated = all_blue().in_state(Terminated);
+    assert_eq!(
+        provisioner.list_instances(&terminated).await.unwrap().len(),
+        980
+    );
     assert_eq!(oracle.records_touched() - touched, 980);
     pass(seconds(100)).await;
     let touched = oracle.records_touched();
-    assert_eq!(provisioner.list_instances(&gone).await.unwrap(), []);
+    assert_eq!(provisioner.list_instances(&terminated).await.unwrap(), []);
     assert_eq!(oracle.records_touched() - touched, 0);
 }
 

@@ -134,15 +134,15 @@ pub(crate) fn found(record: LaunchRecord) -> Vec<InstanceInfo> {
 }
 
 /// Returns the instances of a terminated launch.
-pub(crate) fn gone(record: LaunchRecord) -> Vec<InstanceInfo> {
+pub(crate) fn terminated_instances(record: LaunchRecord) -> Vec<InstanceInfo> {
     match record {
-        LaunchRecord::Terminated(gone) => gone,
+        LaunchRecord::Terminated(instances) => instances,
         LaunchRecord::Found(_) | LaunchRecord::NotFound => panic!("{record:?}"),
     }
 }
 
 /// The ids of all instances that are not terminated, in the order of launch.
-pub(crate) fn live(cloud: &MemoryCloud) -> Vec<InstanceId> {
+pub(crate) fn existing_ids(cloud: &MemoryCloud) -> Vec<InstanceId> {
     cloud.oracle().leftovers().instances
 }
 

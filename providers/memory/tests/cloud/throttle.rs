@@ -7,7 +7,7 @@ use fleetwright_memory::{ManualClock, WireCall};
 
 use crate::{
     calls::{self, send, snapshot_state},
-    support::{brisk, live, many, open, pass, plain, seconds, virtually},
+    support::{brisk, existing_ids, many, open, pass, plain, seconds, virtually},
 };
 
 #[test]
@@ -56,7 +56,7 @@ async fn burst_is_accepted_and_a_batch_counts_as_one_call() {
     }
     let error = provisioner.launch_instance(&plain()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Throttled);
-    assert_eq!(live(&cloud).len(), 15);
+    assert_eq!(existing_ids(&cloud).len(), 15);
     assert_eq!(
         cloud.oracle().call_count(WireCall::Launch),
         4,

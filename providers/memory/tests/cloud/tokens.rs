@@ -10,8 +10,8 @@ use fleetwright::{
 use futures_util::future::join_all;
 
 use crate::support::{
-    blue, brisk, builder, found, gone, ids, live, many, open, pass, plain, seconds, token, truth,
-    with_token, zone,
+    blue, brisk, builder, existing_ids, found, ids, many, open, pass, plain, seconds,
+    terminated_instances, token, truth, with_token, zone,
 };
 
 #[tokio::test(start_paused = true)]
@@ -29,7 +29,7 @@ async fn replay_returns_the_current_state_of_the_same_instance() {
     let replay = provisioner.launch_instance(&with_token("t")).await.unwrap();
     assert_eq!((&replay.id, replay.state), (&first.id, Stopped));
     assert_eq!(replay, truth(&cloud, &first.id).info);
-    assert_eq!(live(&cloud).len(), 1);
+    assert_eq!(existing_ids(&cloud).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -39,7 +39,7 @@ async fn launches_without_a_token_are_independent() {
     let two = provisioner.launch_instance(&plain()).await.unwrap();
     let three = provisioner.launch_instance(&with_token("a")).await.unwrap();
     let four = provisioner.launch_instance(&with_token("b")).await.unwrap();
-    assert_eq!(live(&cloud), ids(&[one, two, three, four]));
+    assert_eq!(existing_ids(&cloud), ids(&[one, two, three, four]));
 }
 
 #[tokio::test(start_paused = true)]
@@ -59,7 +59,7 @@ async fn token_outlives_its_handle() {
         assert_eq!(replay.id, first.id);
         pass(seconds(1)).await;
     }
-    assert_eq!(live(&cloud), [first.id]);
+    assert_eq!(existing_ids(&cloud), [first.id]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,7 +93,7 @@ async fn same_token_with_another_config_is_a_conflict() {
         .launch_instances(&with_token("t"), many(1))
         .await;
     assert_eq!(ids(&one.unwrap()), [first.id]);
-    assert_eq!(live(&cloud).len(), 1);
+    assert_eq!(existing_ids(&cloud).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,7 +113,7 @@ async fn spent_token_cannot_launch_until_it_expires() {
     assert_eq!(error.kind(), ErrorKind::TokenSpent);
     let record = provisioner.find_launch(&token("t")).await.unwrap();
     assert_eq!(
-        gone(record)[0].state,
+        terminated_instances(record)[0].state,
         fleetwright::CloudInstanceState::Terminating
     );
     pass(seconds(1)).await;
@@ -130,7 +130,10 @@ async fn spent_token_cannot_launch_until_it_expires() {
         let error = provisioner.launch_instance(&other).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TokenConflict);
         let record = provisioner.find_launch(&token("t")).await.unwrap();
-        let left: Vec<_> = gone(record).into_iter().map(|info| info.state).collect();
+        let left: Vec<_> = terminated_instances(record)
+            .into_iter()
+            .map(|info| info.state)
+            .collect();
         let expected: &[_] = if second < 10 { &[Terminated] } else { &[] };
         assert_eq!(left, expected, "second {second}");
         pass(seconds(1)).await;
@@ -139,7 +142,7 @@ async fn spent_token_cannot_launch_until_it_expires() {
     assert_eq!(found, LaunchRecord::NotFound);
     let second = provisioner.launch_instance(&with_token("t")).await.unwrap();
     assert_ne!(second.id, first.id);
-    assert_eq!(live(&cloud), std::slice::from_ref(&second.id));
+    assert_eq!(existing_ids(&cloud), std::slice::from_ref(&second.id));
     // The expiry of the first use does not remove the second one.
     pass(seconds(100)).await;
     let replay = provisioner.launch_instance(&with_token("t")).await.unwrap();
@@ -153,7 +156,7 @@ async fn token_without_retention_can_launch_again_at_once() {
     for _ in 0..4 {
         let info = provisioner.launch_instance(&with_token("t")).await.unwrap();
         assert!(!earlier.contains(&info.id));
-        assert_eq!(live(&cloud), std::slice::from_ref(&info.id));
+        assert_eq!(existing_ids(&cloud), std::slice::from_ref(&info.id));
         provisioner.terminate_instance(&info.id).await.unwrap();
         earlier.push(info.id);
         pass(seconds(1)).await;
@@ -180,7 +183,7 @@ async fn launch_without_effect_does_not_use_its_token() {
     provisioner.launch_instance(&other).await.unwrap();
     // A replay of existing instances succeeds even if the quota is reached.
     provisioner.launch_instance(&other).await.unwrap();
-    assert_eq!(live(&cloud).len(), 1);
+    assert_eq!(existing_ids(&cloud).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -201,7 +204,7 @@ async fn concurrent_launches_with_one_token_create_one_instance() {
         .into_iter()
         .map(Result::unwrap)
         .collect();
-    assert_eq!(live(&cloud), [results[0].id.clone()]);
+    assert_eq!(existing_ids(&cloud), [results[0].id.clone()]);
     assert!(results.iter().all(|info| info.id == results[0].id));
 }
 
@@ -226,5 +229,5 @@ async fn find_launch_follows_the_launch_and_returns_not_found_for_unknown_tokens
     }
     pass(seconds(1)).await;
     let record = provisioner.find_launch(&token("t")).await.unwrap();
-    assert_eq!(ids(&gone(record)), ids(&three));
+    assert_eq!(ids(&terminated_instances(record)), ids(&three));
 }

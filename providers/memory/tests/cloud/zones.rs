@@ -13,7 +13,7 @@ use futures_util::TryStreamExt as _;
 use crate::{
     calls::{self, Prepared},
     support::{
-        all_blue, brisk, ids, in_zone, live, many, open, pass, seconds, token, virtually,
+        all_blue, brisk, existing_ids, ids, in_zone, many, open, pass, seconds, token, virtually,
         with_token, zone,
     },
 };
@@ -169,7 +169,7 @@ async fn unreachable_zone_affects_neither_other_zones_nor_time() {
         .await
         .unwrap();
     assert_eq!(status.state, Terminated);
-    assert_eq!(live(&cloud).len(), 6);
+    assert_eq!(existing_ids(&cloud).len(), 6);
 }
 
 #[tokio::test(start_paused = true)]
@@ -191,7 +191,7 @@ async fn find_launch_is_not_not_found_while_the_zone_is_unreachable() {
         (error.kind(), error.effect()),
         (ErrorKind::Unavailable, Effect::None)
     );
-    assert_eq!(live(&cloud), ids(&two));
+    assert_eq!(existing_ids(&cloud), ids(&two));
     // An unknown token has no zone, so the result is "not found".
     let record = provisioner.find_launch(&token("other")).await.unwrap();
     assert_eq!(record, fleetwright::LaunchRecord::NotFound);

@@ -1,4 +1,4 @@
-//! A recorder of metrics that keeps all of them in a book.
+//! A metrics recorder that keeps all values.
 
 use std::{
     collections::BTreeMap,
@@ -10,48 +10,43 @@ use metrics::{
     SharedString, Unit,
 };
 
-/// Everything that was recorded: what counters and gauges stand at, and all of a histogram.
+/// The recorded metrics: the current value of counters and gauges, and all values of histograms.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Book(Arc<Mutex<BTreeMap<String, Vec<f64>>>>);
+pub(crate) struct TestRecorder(Arc<Mutex<BTreeMap<String, Vec<f64>>>>);
 
-/// One name with its labels in the book.
-struct Line(Book, String);
+/// One metric with its labels.
+struct Metric(TestRecorder, String);
 
-impl Book {
-    /// Of `name{label=value,...}`, labels in the order of their names.
-    pub(crate) fn of(&self, line: &str) -> Vec<f64> {
-        self.0
-            .lock()
-            .unwrap()
-            .get(line)
-            .cloned()
-            .unwrap_or_default()
+impl TestRecorder {
+    /// Returns the values of `name{label=value,...}`, with labels in alphabetical order.
+    pub(crate) fn values(&self, key: &str) -> Vec<f64> {
+        self.0.lock().unwrap().get(key).cloned().unwrap_or_default()
     }
 
-    fn line(&self, key: &Key) -> Arc<Line> {
+    fn metric(&self, key: &Key) -> Arc<Metric> {
         let mut labels: Vec<_> = key
             .labels()
             .map(|l| format!("{}={}", l.key(), l.value()))
             .collect();
         labels.sort();
-        Arc::new(Line(
+        Arc::new(Metric(
             self.clone(),
             format!("{}{{{}}}", key.name(), labels.join(",")),
         ))
     }
 }
 
-impl Line {
+impl Metric {
     fn change(&self, change: impl FnOnce(&mut Vec<f64>)) {
         change(self.0.0.lock().unwrap().entry(self.1.clone()).or_default());
     }
 
     fn add(&self, value: f64) {
-        self.change(|line| *line = vec![line.first().unwrap_or(&0.0) + value]);
+        self.change(|values| *values = vec![values.first().unwrap_or(&0.0) + value]);
     }
 }
 
-impl CounterFn for Line {
+impl CounterFn for Metric {
     fn increment(&self, value: u64) {
         self.add(value as f64);
     }
@@ -60,7 +55,7 @@ impl CounterFn for Line {
     }
 }
 
-impl GaugeFn for Line {
+impl GaugeFn for Metric {
     fn increment(&self, value: f64) {
         self.add(value);
     }
@@ -68,27 +63,27 @@ impl GaugeFn for Line {
         self.add(-value);
     }
     fn set(&self, value: f64) {
-        self.change(|line| *line = vec![value]);
+        self.change(|values| *values = vec![value]);
     }
 }
 
-impl HistogramFn for Line {
+impl HistogramFn for Metric {
     fn record(&self, value: f64) {
-        self.change(|line| line.push(value));
+        self.change(|values| values.push(value));
     }
 }
 
-impl Recorder for Book {
+impl Recorder for TestRecorder {
     fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
     fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
-        Counter::from_arc(self.line(key))
+        Counter::from_arc(self.metric(key))
     }
     fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
-        Gauge::from_arc(self.line(key))
+        Gauge::from_arc(self.metric(key))
     }
     fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
-        Histogram::from_arc(self.line(key))
+        Histogram::from_arc(self.metric(key))
     }
 }

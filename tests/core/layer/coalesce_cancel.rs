@@ -1,4 +1,4 @@
-//! Who leaves, or never gets an answer, touches nobody else.
+//! Cancelled and hanging calls do not affect other callers.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use futures_util::{FutureExt as _, StreamExt as _, future::join_all, stream::Fut
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
-    coalesce::{over, sent},
-    dropped_after, many, millis, numbered, plain,
-    script::{Answer, Script},
+    coalesce::{sent, wrap},
+    drop_after, many, millis, numbered, plain,
+    scripted::{Response, Scripted},
 };
 use crate::fake::{id, secs};
 
@@ -32,7 +32,7 @@ async fn five_hundred_callers_make_two_calls_even_if_ten_are_dropped() {
             async move {
                 let call = coalesce.describe_instance(&info.id);
                 if Some(n % 50) == leaving {
-                    // Some of them before their batch is sent, some after.
+                    // Some are dropped before their batch is sent, some after.
                     let _ = timeout(millis(9 * (n as u64 / 50 + 1)), call).await;
                 } else {
                     assert_eq!(call.await.unwrap().id, info.id);
@@ -67,9 +67,9 @@ async fn tasks_share_batches() {
         .collect();
     tasks[0].abort();
     tasks[300].abort();
-    let answers = join_all(tasks).await;
+    let results = join_all(tasks).await;
     assert_eq!(
-        answers.iter().filter(|a| matches!(a, Ok(true))).count(),
+        results.iter().filter(|a| matches!(a, Ok(true))).count(),
         498
     );
     assert!(cloud.oracle().call_count(WireCall::Describe) <= 2);
@@ -79,27 +79,27 @@ async fn tasks_share_batches() {
 async fn dropping_any_caller_does_not_affect_the_others() {
     for leaver in 0..4 {
         for polls in 0..60 {
-            let script = Script::new([]).taking(millis(20));
-            let coalesce = over(script, CoalescePolicy::default().window(millis(10)));
+            let backend = Scripted::new([]).with_latency(millis(20));
+            let coalesce = wrap(backend, CoalescePolicy::default().window(millis(10)));
             let calls = numbered(4).into_iter().enumerate().map(|(n, id)| {
                 let coalesce = &coalesce;
                 async move {
                     let call = coalesce.describe_instance(&id);
                     let polls = if n == leaver { polls } else { usize::MAX };
-                    let answer = dropped_after(polls, call).await;
-                    assert!(n == leaver || answer.unwrap().unwrap().id == id);
+                    let result = drop_after(polls, call).await;
+                    assert!(n == leaver || result.unwrap().unwrap().id == id);
                 }
             });
-            // Each is woken on its own account only.
+            // Each waiter is woken only for its own result.
             let mut calls: FuturesUnordered<_> = calls.collect();
             let all = timeout(secs(9), async { while calls.next().await.is_some() {} });
             all.await
                 .unwrap_or_else(|_| panic!("{leaver} after {polls}: somebody is lost"));
-            // And nothing is under way: the next one does not wait.
-            let began = coalesce.inner().age();
+            // No call is running: the next one does not wait.
+            let began = coalesce.inner().elapsed();
             coalesce.describe_instance(&id("i-9")).await.unwrap();
             assert_eq!(
-                coalesce.inner().age() - began,
+                coalesce.inner().elapsed() - began,
                 millis(20),
                 "{leaver} after {polls}"
             );
@@ -109,14 +109,14 @@ async fn dropping_any_caller_does_not_affect_the_others() {
 
 #[tokio::test(start_paused = true)]
 async fn caller_dropped_before_sending_is_not_sent() {
-    let coalesce = over(
-        Script::new([]).taking(millis(50)),
+    let coalesce = wrap(
+        Scripted::new([]).with_latency(millis(50)),
         CoalescePolicy::default(),
     );
     let names = numbered(4);
     let terminate = |n: usize| coalesce.terminate_instance(&names[n]);
     let twice = async {
-        // Of two callers of one instance, one stays.
+        // Of two callers for one instance, one remains.
         let _ = timeout(millis(20), terminate(3)).await;
     };
     let (first, given_up, _, stays, ()) = tokio::join!(
@@ -128,20 +128,20 @@ async fn caller_dropped_before_sending_is_not_sent() {
     );
     assert!(first.is_ok() && given_up.is_err() && stays.is_ok());
     assert_eq!(sent(&coalesce), ["0: i-0", "50: i-3"]);
-    // Where all have left, nothing is sent at all, and the next one is alone again.
+    // If all callers are dropped, nothing is sent, and the next call is alone.
     let busy = terminate(0);
     let leave = async { timeout(millis(20), terminate(1)).await.unwrap_err() };
     let (_, _) = tokio::join!(busy, leave);
     sleep(secs(1)).await;
-    let began = coalesce.inner().age();
+    let began = coalesce.inner().elapsed();
     terminate(2).await.unwrap();
-    assert_eq!(coalesce.inner().age() - began, millis(50));
+    assert_eq!(coalesce.inner().elapsed() - began, millis(50));
     assert_eq!(sent(&coalesce)[2..], ["100: i-0", "1150: i-2"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn hanging_call_delays_later_callers_by_the_window_only() {
-    let coalesce = over(Script::new([Answer::Hang]), CoalescePolicy::default());
+    let coalesce = wrap(Scripted::new([Response::Hang]), CoalescePolicy::default());
     let names = numbered(3);
     let hung = coalesce
         .describe_instance(&names[0])
@@ -155,23 +155,23 @@ async fn hanging_call_delays_later_callers_by_the_window_only() {
         }
     };
     tokio::select! { () = hung => {}, () = others => {} }
-    // Once its caller has left, the hung call is over.
+    // Once its caller is dropped, the hanging call no longer counts as running.
     coalesce.describe_instance(&names[1]).await.unwrap();
-    assert_eq!(coalesce.inner().age(), millis(201));
+    assert_eq!(coalesce.inner().elapsed(), millis(201));
 }
 
 #[tokio::test(start_paused = true)]
 async fn unused_backend_is_dropped() {
-    let script = Arc::new(Script::always(Answer::Hang));
+    let backend = Arc::new(Scripted::always(Response::Hang));
     let policy = CoalescePolicy::default().window(secs(9));
-    let coalesce = Coalesce::new(Arc::clone(&script), policy);
+    let coalesce = Coalesce::new(Arc::clone(&backend), policy);
     let names = numbered(2);
     let all = join_all(names.iter().map(|id| coalesce.describe_instance(id)));
     assert!(timeout(secs(1), all).await.is_err());
     assert!(
-        format!("{coalesce:?}").contains("under_way: 0"),
+        format!("{coalesce:?}").contains("in_flight: 0"),
         "{coalesce:?}"
     );
     drop(coalesce);
-    assert_eq!(Arc::strong_count(&script), 1);
+    assert_eq!(Arc::strong_count(&backend), 1);
 }

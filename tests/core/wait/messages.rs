@@ -1,4 +1,4 @@
-//! How a failed wait reads, and what it carries.
+//! The message, the source and the contents of a wait error.
 
 use std::error::Error as _;
 
@@ -8,20 +8,20 @@ use fleetwright::{
     wait::{self, WaitError, WaitPolicy},
 };
 
-use super::{every_second, until};
-use crate::fake::{Fake, Show, id, ids, poll, secs};
+use super::{every_second, wait_for};
+use crate::fake::{Fake, Observation, id, ids, poll, secs};
 
-fn told(state: fleetwright::CloudInstanceState, reason: &str) -> Show {
+fn with_reason(state: fleetwright::CloudInstanceState, reason: &str) -> Observation {
     let mut status = InstanceStatus::new(id("i-2"), state);
     status.state_reason = Some(reason.to_owned());
     status.into()
 }
 
-/// A failed wait for two instances, of which the first is there at once.
-async fn failed<const N: usize>(second: [(u64, Show); N], policy: &WaitPolicy) -> WaitError {
+/// Returns the error of a wait for two instances, of which the first reaches the goal at once.
+async fn failed<const N: usize>(second: [(u64, Observation); N], policy: &WaitPolicy) -> WaitError {
     let fake = Fake::new(secs(0))
-        .shows("i-1", [(0, Running.into())])
-        .shows("i-2", second);
+        .with_timeline("i-1", [(0, Running.into())])
+        .with_timeline("i-2", second);
     let waited = wait::for_state(&fake, &ids(&["i-1", "i-2"]), Running, policy).await;
     waited.unwrap_err()
 }
@@ -40,7 +40,7 @@ async fn every_wait_error_is_one_line() {
             "waiting for running: the limit of polls was reached; 1 of 2 reached it in 1 polls",
         ),
         (
-            failed([(0, told(Terminated, "out of capacity"))], &policy).await,
+            failed([(0, with_reason(Terminated, "out of capacity"))], &policy).await,
             "waiting for running: instance i-2 is terminated (out of capacity); 1 of 2 reached it in 1 polls",
         ),
         (
@@ -49,7 +49,10 @@ async fn every_wait_error_is_one_line() {
         ),
         (
             failed(
-                [(0, Pending.into()), (1, told(Stopped, "boot failed"))],
+                [
+                    (0, Pending.into()),
+                    (1, with_reason(Stopped, "boot failed")),
+                ],
                 &policy,
             )
             .await,
@@ -73,7 +76,7 @@ async fn every_wait_error_is_one_line() {
 #[tokio::test(start_paused = true)]
 async fn source_is_the_last_failed_read() {
     let policy = every_second(secs(3));
-    let down = || Show::from(poll().unavailable(Effect::None, "down"));
+    let down = || Observation::from(poll().unavailable(Effect::None, "down"));
     let error = failed([(0, poll().forbidden("no").into())], &policy).await;
     assert!(
         error
@@ -85,7 +88,10 @@ async fn source_is_the_last_failed_read() {
     let error = failed([(0, Pending.into()), (2, down())], &policy).await;
     let source = error.source().unwrap().to_string();
     assert!(source.contains("unavailable: down"), "{source}");
-    assert!(!error.to_string().contains("down"), "it is told once");
+    assert!(
+        !error.to_string().contains("down"),
+        "the error does not repeat its source"
+    );
     let one = &error.not_reached[0];
     assert_eq!(one.last.as_ref().unwrap().state, Pending);
     assert_eq!(one.error.as_ref().unwrap().message(), "down");
@@ -103,7 +109,7 @@ async fn successful_read_clears_the_source() {
 #[tokio::test(start_paused = true)]
 async fn never_observed_instance_is_in_the_error() {
     let fake = Fake::new(secs(90));
-    let error = until(&fake, &["i-9"], Running).await.unwrap_err();
+    let error = wait_for(&fake, &["i-9"], Running).await.unwrap_err();
     assert_eq!(error.not_reached[0].id, id("i-9"));
     assert!(error.not_reached[0].last.is_none());
     assert!(error.source().unwrap().to_string().contains("not found"));

@@ -1,4 +1,4 @@
-//! What a backend does not offer.
+//! Optional verbs that the backend does not have.
 
 use fleetwright::{
     Effect, ErrorKind, ImageId, InstanceProvisioner, InstanceType, Operation, OptionalVerb,
@@ -8,7 +8,7 @@ use fleetwright::{
 use super::Plain;
 use crate::fake::id;
 
-/// The refusal of `verb`.
+/// Returns the error of `verb`.
 async fn refusal(plain: &dyn InstanceProvisioner, verb: OptionalVerb) -> ProvisionError {
     let id = &id("i-1");
     fn refused<T>(result: Result<T>) -> ProvisionError {

@@ -1,4 +1,4 @@
-//! A provisioner of which only the stream matters, item by item.
+//! A provisioner that implements only `stream_instances`.
 
 use std::sync::Mutex;
 
@@ -9,29 +9,29 @@ use fleetwright::{
 };
 use futures_util::{Stream, StreamExt as _};
 
-pub(crate) struct Slow {
+pub(crate) struct StreamOnly {
     capabilities: Capabilities,
     items: Mutex<Option<BoxStream<'static, Result<ListItem>>>>,
 }
 
-impl Slow {
+impl StreamOnly {
     /// Streams `items`, once.
     pub(crate) fn new(items: impl Stream<Item = Result<ListItem>> + Send + 'static) -> Self {
         Self {
-            capabilities: Capabilities::new("slow", TagLimits::new(9, 9, 9), 9),
+            capabilities: Capabilities::new("stream-only", TagLimits::new(9, 9, 9), 9),
             items: Mutex::new(Some(items.boxed())),
         }
     }
 }
 
-impl std::fmt::Debug for Slow {
+impl std::fmt::Debug for StreamOnly {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Slow")
+        f.write_str("StreamOnly")
     }
 }
 
 #[async_trait]
-impl InstanceProvisioner for Slow {
+impl InstanceProvisioner for StreamOnly {
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
     }

@@ -1,4 +1,4 @@
-//! One caller's failure is its own: it is repeated without those who shared its call.
+//! A failed item of a combined call fails only its caller, and is retried alone.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     many, millis, numbered, plain,
-    script::{Answer, Script, items},
+    scripted::{Response, Scripted, items},
 };
 use crate::fake::{call, id, secs};
 
@@ -23,29 +23,29 @@ fn retry() -> RetryPolicy {
         .jitter_seed(1)
 }
 
-fn over(answers: impl IntoIterator<Item = Answer>, retry: RetryPolicy) -> Coalesce<Script> {
-    let script = Script::new(answers).taking(millis(10));
-    Coalesce::with_retry(script, CoalescePolicy::default(), retry)
+fn wrap(results: impl IntoIterator<Item = Response>, retry: RetryPolicy) -> Coalesce<Scripted> {
+    let backend = Scripted::new(results).with_latency(millis(10));
+    Coalesce::with_retry(backend, CoalescePolicy::default(), retry)
 }
 
 fn busy(seconds: u64) -> ProvisionError {
     call(Operation::StopInstances).conflict("busy", RetryAdvice::After(secs(seconds)))
 }
 
-/// Stops so many at once: what each gets, and when.
-async fn stop(coalesce: &Coalesce<Script>, count: usize) -> Vec<(Result<()>, Duration)> {
+/// Sends several stops at once. Returns the result and the time of each.
+async fn stop(coalesce: &Coalesce<Scripted>, count: usize) -> Vec<(Result<()>, Duration)> {
     let began = Instant::now();
     let one = async |id: InstanceId| {
-        let answer = coalesce.stop_instance(&id).await;
-        (answer, began.elapsed())
+        let result = coalesce.stop_instance(&id).await;
+        (result, began.elapsed())
     };
     join_all(numbered(count).into_iter().map(one)).await
 }
 
-fn sent(coalesce: &Coalesce<Script>) -> Vec<String> {
+fn sent(coalesce: &Coalesce<Scripted>) -> Vec<String> {
     coalesce
         .inner()
-        .about()
+        .targets()
         .iter()
         .map(|ids| ids.join(" "))
         .collect()
@@ -70,16 +70,16 @@ async fn missing_instance_does_not_delay_other_callers() {
         .iter()
         .map(|info| info.id.clone())
         .chain([id("i-none")]);
-    let answers = join_all(ids.map(describe)).await;
-    for (answer, waited) in &answers[..3] {
+    let results = join_all(ids.map(describe)).await;
+    for (result, waited) in &results[..3] {
         assert!(
-            answer.is_ok() && *waited <= millis(100),
-            "{answer:?} after {waited:?}"
+            result.is_ok() && *waited <= millis(100),
+            "{result:?} after {waited:?}"
         );
     }
-    // It may be new, so it is asked for again, as often as any other call.
-    let (answer, waited) = &answers[3];
-    let error = answer.as_ref().unwrap_err();
+    // The instance may be new, so "not found" is retried as often as any other error.
+    let (result, waited) = &results[3];
+    let error = result.as_ref().unwrap_err();
     assert_eq!(
         (error.kind(), error.operation()),
         (ErrorKind::NotFound, Operation::DescribeInstance)
@@ -101,45 +101,45 @@ async fn stopping_instance_does_not_delay_other_callers() {
     let stack = Stack::default().wrap(cloud.provisioner());
     let began = Instant::now();
     let start = async |id: &InstanceId| (stack.start_instance(id).await, began.elapsed());
-    let answers = join_all(launched.iter().map(|info| start(&info.id))).await;
+    let results = join_all(launched.iter().map(|info| start(&info.id))).await;
     assert!(
-        answers.iter().all(|(answer, _)| answer.is_ok()),
-        "{answers:?}"
+        results.iter().all(|(result, _)| result.is_ok()),
+        "{results:?}"
     );
     assert!(
-        answers[..2]
+        results[..2]
             .iter()
             .all(|(_, waited)| *waited <= millis(100)),
-        "{answers:?}"
+        "{results:?}"
     );
-    assert!(answers[2].1 >= secs(2), "{answers:?}");
+    assert!(results[2].1 >= secs(2), "{results:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn failed_item_is_retried_alone_within_its_attempts() {
     let budget = RetryBudget::new(10, many(99));
     let failing = || items([("i-2", busy(5))]);
-    let answers = [
-        Answer::Good,
+    let results = [
+        Response::Success,
         failing(),
         busy(5).into(),
         busy(5).into(),
         busy(5).into(),
     ];
-    let coalesce = over(
-        answers,
+    let coalesce = wrap(
+        results,
         retry().max_attempts(many(4)).budget(budget.clone()),
     );
-    let answers = stop(&coalesce, 4).await;
-    for (n, (answer, waited)) in answers.iter().enumerate() {
-        assert_eq!(answer.is_ok(), n != 2);
+    let results = stop(&coalesce, 4).await;
+    for (n, (result, waited)) in results.iter().enumerate() {
+        assert_eq!(result.is_ok(), n != 2);
         assert!((n == 2) == (*waited > millis(20)), "{n} after {waited:?}");
     }
     assert_eq!(sent(&coalesce), ["i-0", "i-1 i-2 i-3", "i-2", "i-2", "i-2"]);
     assert_eq!(budget.remaining(), 7);
-    let error = answers[2].0.as_ref().unwrap_err();
+    let error = results[2].0.as_ref().unwrap_err();
     assert_eq!(error.operation(), Operation::StopInstance);
-    // The next one is as good as ever.
+    // The next call succeeds.
     assert!(coalesce.stop_instance(&id("i-2")).await.is_ok());
 }
 
@@ -149,27 +149,27 @@ async fn requested_delay_deadline_and_effect_are_respected() {
         .timeout(Effect::Unknown)
         .retry_after(secs(7));
     let first = || items([("i-1", lost.clone())]);
-    let coalesce = over(
-        [Answer::Good, first(), busy(9).into()],
+    let coalesce = wrap(
+        [Response::Success, first(), busy(9).into()],
         retry().timeout(secs(20)),
     );
-    let answers = stop(&coalesce, 3).await;
-    assert!(answers[1].0.is_ok());
+    let results = stop(&coalesce, 3).await;
+    assert!(results[1].0.is_ok());
     assert_eq!(coalesce.inner().times(), [0, 10, 7_020, 16_030].map(millis));
-    // Past the deadline it is given up at once, with the effect of both.
-    let coalesce = over(
-        [Answer::Good, first(), busy(9).into()],
+    // Past the deadline it fails at once, with the combined effect of both attempts.
+    let coalesce = wrap(
+        [Response::Success, first(), busy(9).into()],
         retry().timeout(secs(10)),
     );
-    let answers = stop(&coalesce, 3).await;
-    let error = answers[1].0.as_ref().unwrap_err();
+    let results = stop(&coalesce, 3).await;
+    let error = results[1].0.as_ref().unwrap_err();
     assert_eq!(
         (error.kind(), error.effect()),
         (ErrorKind::Conflict, Effect::Unknown)
     );
-    assert_eq!(answers[1].1, millis(7_030));
-    let coalesce = over(
-        [Answer::Good, items([("i-1", busy(21))])],
+    assert_eq!(results[1].1, millis(7_030));
+    let coalesce = wrap(
+        [Response::Success, items([("i-1", busy(21))])],
         retry().timeout(secs(20)),
     );
     assert_eq!(stop(&coalesce, 3).await[1].1, millis(20));
@@ -178,10 +178,13 @@ async fn requested_delay_deadline_and_effect_are_respected() {
 #[tokio::test(start_paused = true)]
 async fn callers_that_failed_together_share_the_next_batch() {
     let all = (10..60).map(|n| (format!("i-{n}"), busy(5)));
-    let coalesce = over([Answer::Good, Answer::Items(all.collect())], retry());
-    let answers = stop(&coalesce, 100).await;
-    assert!(answers.iter().all(|(answer, _)| answer.is_ok()));
-    let sizes: Vec<_> = coalesce.inner().about().iter().map(Vec::len).collect();
+    let coalesce = wrap(
+        [Response::Success, Response::ItemFailures(all.collect())],
+        retry(),
+    );
+    let results = stop(&coalesce, 100).await;
+    assert!(results.iter().all(|(result, _)| result.is_ok()));
+    let sizes: Vec<_> = coalesce.inner().targets().iter().map(Vec::len).collect();
     assert_eq!(sizes, [1, 99, 1, 49]);
 }
 
@@ -192,24 +195,28 @@ async fn batch_without_success_is_retried_as_one_call() {
         (1..500).map(|n| (format!("i-{n}"), busy(5))).collect();
     all.insert("i-3".to_owned(), gone());
     let budget = RetryBudget::new(10, many(99));
-    let answers = [Answer::Good, Answer::Items(all.clone()), Answer::Items(all)];
-    let coalesce = over(answers, retry().budget(budget.clone()));
-    let answers = stop(&coalesce, 500).await;
+    let results = [
+        Response::Success,
+        Response::ItemFailures(all.clone()),
+        Response::ItemFailures(all),
+    ];
+    let coalesce = wrap(results, retry().budget(budget.clone()));
+    let results = stop(&coalesce, 500).await;
     assert_eq!(
-        answers.iter().filter(|(answer, _)| answer.is_err()).count(),
+        results.iter().filter(|(result, _)| result.is_err()).count(),
         1
     );
-    let sizes: Vec<_> = coalesce.inner().about().iter().map(Vec::len).collect();
+    let sizes: Vec<_> = coalesce.inner().targets().iter().map(Vec::len).collect();
     assert_eq!((sizes, budget.remaining()), (vec![1, 499, 498, 498], 8));
-    // And when it is given up, it is given up for all of them.
+    // If it fails, it fails for all of them.
     let down = call(Operation::StopInstances).unavailable(Effect::None, "down");
-    let coalesce = over(
-        [Answer::Good].into_iter().chain(vec![down.into(); 9]),
+    let coalesce = wrap(
+        [Response::Success].into_iter().chain(vec![down.into(); 9]),
         retry(),
     );
-    let answers = stop(&coalesce, 500).await;
+    let results = stop(&coalesce, 500).await;
     assert_eq!(
-        answers.iter().filter(|(answer, _)| answer.is_err()).count(),
+        results.iter().filter(|(result, _)| result.is_err()).count(),
         499
     );
     assert_eq!(coalesce.inner().calls().len(), 6);
@@ -217,17 +224,17 @@ async fn batch_without_success_is_retried_as_one_call() {
 
 #[tokio::test(start_paused = true)]
 async fn other_calls_are_retried_without_batching() {
-    let down = || Answer::from(call(Operation::LaunchInstance).unavailable(Effect::None, "down"));
+    let down = || Response::from(call(Operation::LaunchInstance).unavailable(Effect::None, "down"));
     for operation in Operation::ALL {
-        let coalesce = over([down(), down()], retry());
-        super::make(&coalesce, operation, &plain()).await.unwrap();
+        let coalesce = wrap([down(), down()], retry());
+        super::send(&coalesce, operation, &plain()).await.unwrap();
         let calls = coalesce.inner().calls();
         assert_eq!(calls.len(), 3, "{operation}");
         assert!(calls.iter().all(|call| call.operation == operation));
     }
     let part = items([("i-1", busy(5))]);
-    let coalesce = over([part.clone(), part], retry());
-    let answers = coalesce.stop_instances(&numbered(3)).await;
-    assert!(answers.iter().all(Result::is_ok));
+    let coalesce = wrap([part.clone(), part], retry());
+    let results = coalesce.stop_instances(&numbered(3)).await;
+    assert!(results.iter().all(Result::is_ok));
     assert_eq!(sent(&coalesce), ["i-0 i-1 i-2", "i-1", "i-1"]);
 }

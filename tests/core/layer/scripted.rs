@@ -1,5 +1,5 @@
-//! A provisioner that answers each call by its number, not by the time, and writes down what it is
-//! sent. It has every call of its own, so that nothing comes back in disguise.
+//! A provisioner that returns scripted responses in the order of calls, and records the calls. It
+//! implements every method itself, so no provided method hides a call.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -21,160 +21,160 @@ use fleetwright::{
 use futures_util::{StreamExt as _, stream};
 use tokio::time::{Instant, sleep};
 
-use crate::fake::{Called, id};
+use crate::fake::{RecordedCall, id};
 
-/// What comes back for one call.
+/// The scripted response of one call.
 #[derive(Clone, Debug)]
-pub(crate) enum Answer {
-    Good,
-    /// Of a batch, every item.
-    Bad(ProvisionError),
-    /// Of a batch, these items; the others are good.
-    Items(BTreeMap<String, ProvisionError>),
-    /// One answer too few.
-    Short,
+pub(crate) enum Response {
+    Success,
+    /// Fails the call, and every item of a batch.
+    Failure(ProvisionError),
+    /// Fails these items of a batch; the others succeed.
+    ItemFailures(BTreeMap<String, ProvisionError>),
+    /// Returns one result too few.
+    MissingItem,
     Hang,
     Found(LaunchRecord),
     /// The items of a stream.
-    ListItem(Vec<Result<ListItem>>),
+    Stream(Vec<Result<ListItem>>),
 }
 
-impl From<ProvisionError> for Answer {
+impl From<ProvisionError> for Response {
     fn from(error: ProvisionError) -> Self {
-        Self::Bad(error)
+        Self::Failure(error)
     }
 }
 
-impl Answer {
-    /// Why all of it failed.
+impl Response {
+    /// Returns the error of the whole call.
     fn error(&self) -> Option<ProvisionError> {
-        if let Self::Bad(error) = self {
+        if let Self::Failure(error) = self {
             return Some(error.clone());
         }
         None
     }
 
-    /// Why one item failed.
+    /// Returns the error of one item.
     fn error_of(&self, id: &str) -> Option<ProvisionError> {
-        if let Self::Items(failed) = self {
+        if let Self::ItemFailures(failed) = self {
             return failed.get(id).cloned();
         }
         self.error()
     }
 }
 
-/// Only these items of a batch fail.
-pub(crate) fn items<const N: usize>(failed: [(&str, ProvisionError); N]) -> Answer {
-    Answer::Items(failed.map(|(id, error)| (id.to_owned(), error)).into())
+/// Returns a response in which only these items of a batch fail.
+pub(crate) fn items<const N: usize>(failed: [(&str, ProvisionError); N]) -> Response {
+    Response::ItemFailures(failed.map(|(id, error)| (id.to_owned(), error)).into())
 }
 
 #[derive(Debug)]
-pub(crate) struct Script {
+pub(crate) struct Scripted {
     pub(crate) capabilities: Capabilities,
     /// How long each call takes.
-    pub(crate) takes: Duration,
+    pub(crate) latency: Duration,
     began: Instant,
-    next: Mutex<VecDeque<Answer>>,
-    then: Answer,
-    calls: Mutex<Vec<Called>>,
-    under_way: AtomicUsize,
-    /// The most calls that were under way at once.
-    pub(crate) most: AtomicUsize,
+    next: Mutex<VecDeque<Response>>,
+    default: Response,
+    calls: Mutex<Vec<RecordedCall>>,
+    in_flight: AtomicUsize,
+    /// The largest number of concurrent calls.
+    pub(crate) max_in_flight: AtomicUsize,
 }
 
-impl Script {
-    /// Answers these one after the other, and then that everything is good.
-    pub(crate) fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
-        let mut capabilities = Capabilities::new("script", TagLimits::new(9, 99, 99), 99);
+impl Scripted {
+    /// Returns these responses in order, then success.
+    pub(crate) fn new(results: impl IntoIterator<Item = Response>) -> Self {
+        let mut capabilities = Capabilities::new("scripted", TagLimits::new(9, 99, 99), 99);
         capabilities.batch_size = NonZeroUsize::new(1_000).unwrap();
         Self {
             capabilities,
-            takes: Duration::ZERO,
+            latency: Duration::ZERO,
             began: Instant::now(),
-            next: Mutex::new(answers.into_iter().collect()),
-            then: Answer::Good,
+            next: Mutex::new(results.into_iter().collect()),
+            default: Response::Success,
             calls: Mutex::default(),
-            under_way: AtomicUsize::new(0),
-            most: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
+            max_in_flight: AtomicUsize::new(0),
         }
     }
 
-    /// Answers every call like this.
-    pub(crate) fn always(answer: impl Into<Answer>) -> Self {
+    /// Returns the same response for every call.
+    pub(crate) fn always(result: impl Into<Response>) -> Self {
         Self {
-            then: answer.into(),
+            default: result.into(),
             ..Self::new([])
         }
     }
 
-    /// Answers these first.
-    pub(crate) fn first(self, answers: impl IntoIterator<Item = Answer>) -> Self {
-        self.next.lock().unwrap().extend(answers);
+    /// Returns these responses first.
+    pub(crate) fn first(self, results: impl IntoIterator<Item = Response>) -> Self {
+        self.next.lock().unwrap().extend(results);
         self
     }
 
-    /// Takes so long for each call.
-    pub(crate) fn taking(self, takes: Duration) -> Self {
-        Self { takes, ..self }
+    /// Sets the latency of each call.
+    pub(crate) fn with_latency(self, latency: Duration) -> Self {
+        Self { latency, ..self }
     }
 
-    /// So many ids in one native call.
-    pub(crate) fn batches_of(mut self, size: usize) -> Self {
+    /// Sets the number of ids in one native call.
+    pub(crate) fn with_batch_size(mut self, size: usize) -> Self {
         self.capabilities.batch_size = NonZeroUsize::new(size).unwrap();
         self
     }
 
-    /// How long it has been there.
-    pub(crate) fn age(&self) -> Duration {
+    /// Returns the time since the creation.
+    pub(crate) fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// Every call, in the order they came.
-    pub(crate) fn calls(&self) -> Vec<Called> {
+    /// Returns every call in order.
+    pub(crate) fn calls(&self) -> Vec<RecordedCall> {
         self.calls.lock().unwrap().clone()
     }
 
-    /// When each call came.
+    /// Returns the time of each call.
     pub(crate) fn times(&self) -> Vec<Duration> {
         self.calls().into_iter().map(|call| call.at).collect()
     }
 
-    /// What each call was about.
-    pub(crate) fn about(&self) -> Vec<Vec<String>> {
-        self.calls().into_iter().map(|call| call.about).collect()
+    /// Returns the ids, the token or the config of each call.
+    pub(crate) fn targets(&self) -> Vec<Vec<String>> {
+        self.calls().into_iter().map(|call| call.targets).collect()
     }
 
-    async fn next(&self, operation: Operation, about: Vec<String>) -> Answer {
-        let answer = {
+    async fn next(&self, operation: Operation, targets: Vec<String>) -> Response {
+        let result = {
             let mut calls = self.calls.lock().unwrap();
-            assert!(calls.len() < 10_000, "this goes on for ever");
-            let at = self.age();
-            calls.push(Called {
+            assert!(calls.len() < 10_000, "endless loop of calls");
+            let at = self.elapsed();
+            calls.push(RecordedCall {
                 at,
                 operation,
-                about,
+                targets,
             });
             self.next.lock().unwrap().pop_front()
         };
-        let _here = Here::begin(self);
-        if !self.takes.is_zero() {
-            sleep(self.takes).await;
+        let _guard = InFlight::begin(self);
+        if !self.latency.is_zero() {
+            sleep(self.latency).await;
         }
-        match answer.unwrap_or_else(|| self.then.clone()) {
-            Answer::Bad(error) => Answer::Bad(error.with_operation(operation)),
-            Answer::Hang => pending().await,
-            answer @ (Answer::Good
-            | Answer::Items(_)
-            | Answer::Short
-            | Answer::Found(_)
-            | Answer::ListItem(_)) => answer,
+        match result.unwrap_or_else(|| self.default.clone()) {
+            Response::Failure(error) => Response::Failure(error.with_operation(operation)),
+            Response::Hang => pending().await,
+            result @ (Response::Success
+            | Response::ItemFailures(_)
+            | Response::MissingItem
+            | Response::Found(_)
+            | Response::Stream(_)) => result,
         }
     }
 
-    async fn one<T>(&self, operation: Operation, about: &[&str], good: T) -> Result<T> {
-        let about = about.iter().map(|text| (*text).to_owned()).collect();
-        let answer = self.next(operation, about).await;
-        answer.error().map_or(Ok(good), Err)
+    async fn one<T>(&self, operation: Operation, targets: &[&str], good: T) -> Result<T> {
+        let targets = targets.iter().map(|text| (*text).to_owned()).collect();
+        let result = self.next(operation, targets).await;
+        result.error().map_or(Ok(good), Err)
     }
 
     async fn each<T>(
@@ -183,36 +183,36 @@ impl Script {
         ids: &[InstanceId],
         good: impl Fn(&InstanceId) -> T + Send,
     ) -> Vec<Result<T>> {
-        let about = ids.iter().map(ToString::to_string).collect();
-        let answer = self.next(operation, about).await;
-        let asked = ids
+        let targets = ids.iter().map(ToString::to_string).collect();
+        let result = self.next(operation, targets).await;
+        let returned = ids
             .iter()
-            .skip(usize::from(matches!(answer, Answer::Short)));
-        let answers = asked.map(|id| {
-            let failed = answer.error_of(id.as_str());
+            .skip(usize::from(matches!(result, Response::MissingItem)));
+        let results = returned.map(|id| {
+            let failed = result.error_of(id.as_str());
             failed.map_or_else(
                 || Ok(good(id)),
                 |error| Err(error.with_operation(operation)),
             )
         });
-        answers.collect()
+        results.collect()
     }
 }
 
-/// A call that is under way.
-struct Here<'a>(&'a Script);
+/// Counts a concurrent call until it is dropped.
+struct InFlight<'a>(&'a Scripted);
 
-impl<'a> Here<'a> {
-    fn begin(script: &'a Script) -> Self {
-        let now = script.under_way.fetch_add(1, Ordering::SeqCst) + 1;
-        script.most.fetch_max(now, Ordering::SeqCst);
-        Self(script)
+impl<'a> InFlight<'a> {
+    fn begin(backend: &'a Scripted) -> Self {
+        let now = backend.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
+        backend.max_in_flight.fetch_max(now, Ordering::SeqCst);
+        Self(backend)
     }
 }
 
-impl Drop for Here<'_> {
+impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        self.0.under_way.fetch_sub(1, Ordering::SeqCst);
+        self.0.in_flight.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -224,8 +224,8 @@ fn status(id: &InstanceId) -> InstanceStatus {
     info(id).into()
 }
 
-/// The token and what is asked for.
-fn asked(config: &InstanceConfig) -> [&str; 4] {
+/// Returns token, type, zone and market of a config.
+fn describe_config(config: &InstanceConfig) -> [&str; 4] {
     let placement = &config.placement;
     [
         config
@@ -244,13 +244,13 @@ fn asked(config: &InstanceConfig) -> [&str; 4] {
 
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
-impl InstanceProvisioner for Script {
+impl InstanceProvisioner for Scripted {
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
     }
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
         let good = info(&id("i-1"));
-        self.one(Operation::LaunchInstance, &asked(config), good)
+        self.one(Operation::LaunchInstance, &describe_config(config), good)
             .await
     }
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
@@ -272,13 +272,13 @@ impl InstanceProvisioner for Script {
         self.one(Operation::ListInstances, &[], Vec::new()).await
     }
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
-        let answer = self
+        let result = self
             .next(Operation::FindLaunch, vec![token.to_string()])
             .await;
-        if let Answer::Found(record) = answer {
+        if let Response::Found(record) = result {
             return Ok(record);
         }
-        answer.error().map_or(Ok(LaunchRecord::NotFound), Err)
+        result.error().map_or(Ok(LaunchRecord::NotFound), Err)
     }
     async fn launch_instances(
         &self,
@@ -288,7 +288,7 @@ impl InstanceProvisioner for Script {
         let good = (0..count.get())
             .map(|n| info(&id(&format!("i-{n}"))))
             .collect();
-        self.one(Operation::LaunchInstances, &asked(config), good)
+        self.one(Operation::LaunchInstances, &describe_config(config), good)
             .await
     }
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
@@ -305,11 +305,11 @@ impl InstanceProvisioner for Script {
     }
     fn stream_instances<'a>(&'a self, _: &'a InstanceFilter) -> BoxStream<'a, Result<ListItem>> {
         let opened = async {
-            let answer = self.next(Operation::StreamInstances, Vec::new()).await;
-            if let Answer::ListItem(items) = answer {
+            let result = self.next(Operation::StreamInstances, Vec::new()).await;
+            if let Response::Stream(items) = result {
                 return stream::iter(items);
             }
-            stream::iter(answer.error().map(Err).into_iter().collect::<Vec<_>>())
+            stream::iter(result.error().map(Err).into_iter().collect::<Vec<_>>())
         };
         stream::once(opened).flatten().boxed()
     }
