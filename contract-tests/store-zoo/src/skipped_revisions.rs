@@ -40,8 +40,8 @@ fn record_to_outer(record: Record) -> Record {
 
 fn error_to_outer(error: StoreError) -> StoreError {
     match error {
-        StoreError::Compacted { asked, oldest } => StoreError::Compacted {
-            asked,
+        StoreError::Compacted { requested, oldest } => StoreError::Compacted {
+            requested,
             oldest: to_outer(oldest),
         },
         StoreError::Conflict(mut conflict) => {
@@ -97,7 +97,10 @@ impl Override for SkippedRevisions {
     ) -> Result<()> {
         let head = to_outer(call.store.head().await?);
         if after > head {
-            return Err(StoreError::Ahead { asked: after, head });
+            return Err(StoreError::Ahead {
+                requested: after,
+                head,
+            });
         }
         let watch = call.store.watch(to_inner(after), interest.clone()).await;
         watch.map(|_| ()).map_err(error_to_outer)

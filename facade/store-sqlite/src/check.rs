@@ -8,29 +8,33 @@ use rusqlite::{Connection, params};
 use crate::{error::store_error, read};
 
 /// Returns the problems of a file as messages.
-pub(crate) fn problems(connection: &mut Connection, schema: &Schema) -> Result<Vec<String>> {
-    let failed = |error| store_error("a check cannot begin", error);
+pub(crate) fn find_problems(connection: &mut Connection, schema: &Schema) -> Result<Vec<String>> {
+    let failed = |error| store_error("a check cannot start", error);
     let transaction = connection.transaction().map_err(failed)?;
-    let mut problems = of_the_file(&transaction)?;
+    let mut problems = find_file_problems(&transaction)?;
     for (kind, _) in schema.kinds() {
-        problems.extend(of_kind(&transaction, schema, kind)?);
+        problems.extend(find_kind_problems(&transaction, schema, kind)?);
     }
     transaction.finish().map_err(failed)?;
     Ok(problems)
 }
 
-fn of_the_file(connection: &Connection) -> Result<Vec<String>> {
-    let told_by_sqlite = || -> rusqlite::Result<Vec<String>> {
+fn find_file_problems(connection: &Connection) -> Result<Vec<String>> {
+    let integrity_check = || -> rusqlite::Result<Vec<String>> {
         let mut statement = connection.prepare("PRAGMA integrity_check")?;
         let rows = statement.query_map([], |row| row.get(0))?;
         rows.collect()
     };
     let lines =
-        told_by_sqlite().map_err(|error| store_error("the file cannot be checked", error))?;
+        integrity_check().map_err(|error| store_error("the file cannot be checked", error))?;
     Ok(lines.into_iter().filter(|line| line != "ok").collect())
 }
 
-fn of_kind(connection: &Connection, schema: &Schema, kind: &Kind) -> Result<Vec<String>> {
+fn find_kind_problems(
+    connection: &Connection,
+    schema: &Schema,
+    kind: &Kind,
+) -> Result<Vec<String>> {
     let head = read::history(connection)?.head;
     let mut problems = Vec::new();
     let mut entries = 0;
@@ -45,17 +49,20 @@ fn of_kind(connection: &Connection, schema: &Schema, kind: &Kind) -> Result<Vec<
         problems.extend(
             damaged
                 .iter()
-                .map(|one| format!("{}: {}", one.id, one.reason)),
+                .map(|record| format!("{}: {}", record.id, record.reason)),
         );
         for record in &records {
             if record.revision > head {
-                problems.push(format!("{} is ahead of the store", record.id));
+                problems.push(format!("{} has a revision newer than the store", record.id));
             }
-            let (wanted, found) = (wanted(schema, record), found(connection, record)?);
+            let (expected, found) = (
+                expected_entries(schema, record),
+                stored_entries(connection, record)?,
+            );
             entries += found.len();
-            if wanted != found {
+            if expected != found {
                 problems.push(format!(
-                    "{} is not in its indexes as it should be",
+                    "{} has index entries that do not match its value",
                     record.id
                 ));
             }
@@ -65,10 +72,10 @@ fn of_kind(connection: &Connection, schema: &Schema, kind: &Kind) -> Result<Vec<
             None => break,
         }
     }
-    let all = count(connection, kind)?;
+    let all = count_entries(connection, kind)?;
     if all > entries && problems.is_empty() {
         problems.push(format!(
-            "{} entries of {kind} are of no record",
+            "{} index entries of {kind} belong to no record",
             all - entries
         ));
     }
@@ -77,7 +84,7 @@ fn of_kind(connection: &Connection, schema: &Schema, kind: &Kind) -> Result<Vec<
 
 type Entries = BTreeSet<(String, Vec<u8>)>;
 
-fn wanted(schema: &Schema, record: &Record) -> Entries {
+fn expected_entries(schema: &Schema, record: &Record) -> Entries {
     let entries = schema
         .entries(&record.id.kind, &record.value)
         .unwrap_or_default();
@@ -87,7 +94,7 @@ fn wanted(schema: &Schema, record: &Record) -> Entries {
     rows.collect()
 }
 
-fn found(connection: &Connection, record: &Record) -> Result<Entries> {
+fn stored_entries(connection: &Connection, record: &Record) -> Result<Entries> {
     let read = || -> rusqlite::Result<Entries> {
         let text = "SELECT name, entry FROM entries INDEXED BY entries_of_record WHERE kind = ?1 AND key = ?2";
         let mut statement = connection.prepare_cached(text)?;
@@ -98,7 +105,7 @@ fn found(connection: &Connection, record: &Record) -> Result<Entries> {
     read().map_err(|error| store_error("the indexes cannot be read", error))
 }
 
-fn count(connection: &Connection, kind: &Kind) -> Result<usize> {
+fn count_entries(connection: &Connection, kind: &Kind) -> Result<usize> {
     let text = "SELECT count(*) FROM entries WHERE kind = ?1";
     let all: i64 = connection
         .query_row(text, [kind.as_str()], |row| row.get(0))

@@ -22,13 +22,13 @@ const STATEMENTS: usize = 32;
 ///
 /// The folder is synced, because a file that is lost on power failure loses its commits.
 pub(crate) fn create_file(path: &Path) -> Result<()> {
-    let made = match private_options().create_new(true).open(path) {
+    let created = match private_options().create_new(true).open(path) {
         Ok(_) => sync_folder(path),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
     };
-    made.map_err(|error| StoreError::Unavailable {
-        reason: format!("{} cannot be made", path.display()),
+    created.map_err(|error| StoreError::Unavailable {
+        reason: format!("{} cannot be created", path.display()),
         source: Some(Arc::new(error)),
     })
 }
@@ -56,9 +56,9 @@ fn sync_folder(_: &Path) -> io::Result<()> {
 
 /// Opens the file without changing its content.
 pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection> {
-    let about = format!("{} cannot be opened", path.display());
+    let context = format!("{} cannot be opened", path.display());
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let failed = |error| store_error(&about, error);
+    let failed = |error| store_error(&context, error);
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     connection
         .busy_timeout(options.lock_timeout)
@@ -74,7 +74,8 @@ pub(crate) fn configure_writer(connection: &Connection, options: &SqliteOptions)
         .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))
         .map_err(failed)?;
     if mode != "wal" {
-        let reason = "the file system does not share memory, as a write-ahead log needs";
+        let reason =
+            "the file system does not support shared memory, which a write-ahead log needs";
         return Err(incompatible(reason));
     }
     connection

@@ -82,7 +82,7 @@ impl Database {
         let schema = schema();
         let prepared = Prepared::new(transaction, &schema).unwrap();
         let head = read::history(&self.connection).unwrap().head;
-        write::carry_out(&self.connection, &prepared, head).unwrap();
+        write::execute(&self.connection, &prepared, head).unwrap();
     }
 
     fn steps(&self, work: impl FnOnce(&Self)) -> usize {
@@ -115,22 +115,38 @@ fn costs(database: &Database, number: usize) -> Vec<(&'static str, usize)> {
     let by_place = Query::by(kind(), index("place"), ["organization-3", "project-3"]);
     let by_tag = Query::by(kind(), index("tag"), "all");
     let by_owner = Query::by(kind(), index("owner"), "owner-7");
-    let claim = Claim::new(kind(), index("tag"), "nobody has this");
+    let claim = Claim::new(kind(), index("tag"), "unused");
     let guarded = put(number + 1)
         .check(Check::Unclaimed(claim))
         .check(Check::Exists(id(3)));
-    let page = |query: Query, wanted| move |on: &Database| assert_eq!(on.page(&query), wanted);
+    let page =
+        |query: Query, wanted| move |database: &Database| assert_eq!(database.page(&query), wanted);
     vec![
-        ("make", database.steps(|on| on.commit(&put(number)))),
-        ("make with checks", database.steps(|on| on.commit(&guarded))),
-        ("replace", database.steps(|on| on.commit(&put(number)))),
+        (
+            "create",
+            database.steps(|database| database.commit(&put(number))),
+        ),
+        (
+            "create with checks",
+            database.steps(|database| database.commit(&guarded)),
+        ),
+        (
+            "replace",
+            database.steps(|database| database.commit(&put(number))),
+        ),
         (
             "delete",
-            database.steps(|on| on.commit(&Transaction::new().delete(id(number)))),
+            database.steps(|database| database.commit(&Transaction::new().delete(id(number)))),
         ),
         (
             "read",
-            database.steps(|on| assert!(read::record(&on.connection, &id(5)).unwrap().is_some())),
+            database.steps(|database| {
+                assert!(
+                    read::record(&database.connection, &id(5))
+                        .unwrap()
+                        .is_some()
+                )
+            }),
         ),
         ("page", database.steps(page(Query::all(kind()), 5))),
         ("page by place", database.steps(page(by_place, 5))),
@@ -170,7 +186,7 @@ fn every_statement_seeks() {
             .unwrap();
         for line in lines.map(Result::unwrap) {
             let seeks = line.starts_with("SEARCH") && !line.ends_with("(kind=?)");
-            assert!(seeks, "{statement}\nis carried out as: {line}");
+            assert!(seeks, "{statement}\nhas the plan: {line}");
         }
     }
 }
@@ -230,8 +246,8 @@ async fn many_writers_share_a_commit() {
     let writers = (0..WRITERS).map(|number| queue.push(WriteRequest::Commit(put(number))));
     let mut writers = Box::pin(join_all(writers));
     {
-        let _held_up = queue.writer();
-        // All are in the queue once they were polled. The first may already be with the writer.
+        let _blocked_writer = queue.writer();
+        // Polling queues all of them. The writer may already have taken the first.
         let mut context = Context::from_waker(Waker::noop());
         assert!(writers.as_mut().poll(&mut context).is_pending());
     }

@@ -6,24 +6,24 @@ use fleetwright_store::StoreError;
 use rusqlite::ErrorCode;
 
 /// Converts the error of a call that wrote nothing.
-pub(crate) fn store_error(about: &str, error: rusqlite::Error) -> StoreError {
-    let reason = format!("{about}: {}", code_of(&error));
+pub(crate) fn store_error(context: &str, error: rusqlite::Error) -> StoreError {
+    let reason = format!("{context}: {}", code_of(&error));
     let kind = classify(&error);
     let source: Option<fleetwright_store::Cause> = Some(Arc::new(error));
     match kind {
-        Trouble::Full => StoreError::Full { reason, source },
-        Trouble::Damage => StoreError::Corrupt {
+        ErrorClass::Full => StoreError::Full { reason, source },
+        ErrorClass::Damage => StoreError::Corrupt {
             what: reason,
             source,
         },
-        Trouble::Passing => StoreError::Unavailable { reason, source },
+        ErrorClass::Transient => StoreError::Unavailable { reason, source },
     }
 }
 
 /// Converts an error that may have happened before or after the commit.
-pub(crate) fn unknown(about: &str, error: rusqlite::Error) -> StoreError {
+pub(crate) fn unknown(context: &str, error: rusqlite::Error) -> StoreError {
     StoreError::UnknownOutcome {
-        reason: format!("{about}: {}", code_of(&error)),
+        reason: format!("{context}: {}", code_of(&error)),
         source: Some(Arc::new(error)),
     }
 }
@@ -44,24 +44,24 @@ pub(crate) fn corrupt(what: impl Into<String>) -> StoreError {
 
 /// Returns whether SQLite ran out of space. It has rolled back the whole transaction then.
 pub(crate) fn is_full(error: &rusqlite::Error) -> bool {
-    matches!(classify(error), Trouble::Full)
+    matches!(classify(error), ErrorClass::Full)
 }
 
-enum Trouble {
+enum ErrorClass {
     Full,
     Damage,
-    Passing,
+    Transient,
 }
 
-fn classify(error: &rusqlite::Error) -> Trouble {
+fn classify(error: &rusqlite::Error) -> ErrorClass {
     match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => Trouble::Full,
+        Some(ErrorCode::DiskFull) => ErrorClass::Full,
         Some(
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation,
-        ) => Trouble::Damage,
-        Some(_) => Trouble::Passing,
+        ) => ErrorClass::Damage,
+        Some(_) => ErrorClass::Transient,
         // The rest concerns column types, so this program did not write the data.
-        None => Trouble::Damage,
+        None => ErrorClass::Damage,
     }
 }
 
@@ -69,6 +69,6 @@ fn classify(error: &rusqlite::Error) -> Trouble {
 fn code_of(error: &rusqlite::Error) -> String {
     match error.sqlite_error() {
         Some(code) => rusqlite::ffi::code_to_str(code.extended_code).to_owned(),
-        None => "a column is not of the type that was written".to_owned(),
+        None => "a column has an unexpected type".to_owned(),
     }
 }

@@ -85,10 +85,10 @@ pub(crate) fn migrate(connection: &Connection, steps: &[&str]) -> Result<()> {
         Identity::Ours(version) => usize::try_from(version).unwrap_or(0),
     };
     for (version, step) in steps.iter().enumerate().skip(from) {
-        let about = format!("migration from format {version} fails");
+        let context = format!("migration from format {version} failed");
         connection
             .execute_batch(step)
-            .map_err(|error| store_error(&about, error))?;
+            .map_err(|error| store_error(&context, error))?;
     }
     let stamp = format!(
         "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {};",

@@ -50,8 +50,8 @@ impl Lock {
         let opened = private_options().create(true).truncate(false).open(&path);
         let file = opened.map_err(|error| cannot_lock(&path, error))?;
         let lock = Self { file, path };
-        let company = lock.wait(sharing, lock_timeout)?;
-        Ok((lock, company))
+        let exclusivity = lock.wait(sharing, lock_timeout)?;
+        Ok((lock, exclusivity))
     }
 
     /// Makes the lock shared. Another process can hold it exclusively for a moment in between.
@@ -62,12 +62,12 @@ impl Lock {
     fn wait(&self, sharing: Sharing, lock_timeout: Duration) -> Result<Exclusivity> {
         let since = Instant::now();
         loop {
-            if let Some(company) = self.attempt(sharing)? {
-                return Ok(company);
+            if let Some(exclusivity) = self.attempt(sharing)? {
+                return Ok(exclusivity);
             }
             if since.elapsed() >= lock_timeout {
                 let name = self.path.display();
-                return Err(unavailable(format!("somebody else holds {name}")));
+                return Err(unavailable(format!("another handle holds {name}")));
             }
             thread::sleep(RETRY);
         }

@@ -2,7 +2,7 @@
 //!
 //! Transactions wait in a queue. The first caller that finds no worker starts a blocking task, which commits all waiting
 //! transactions in one SQLite transaction. A hundred writers cost a few syncs, the runtime is never blocked, and a
-//! dropped future removes nothing from the queue: a queued transaction is carried out.
+//! dropped future removes nothing from the queue: a queued transaction is executed.
 //!
 //! The queue has no thread of its own: under tokio's paused clock, waiting for a thread looks idle and time would jump.
 
@@ -28,7 +28,7 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct Waiting {
     jobs: VecDeque<Job>,
-    is_worked_off: bool,
+    has_worker: bool,
 }
 
 /// A queued write with the channel for its result.
@@ -65,23 +65,23 @@ impl Queue {
     /// Queues a write and waits for its result.
     pub(crate) async fn push(self: &Arc<Self>, request: WriteRequest) -> Result<Revision> {
         let runtime = Handle::try_current()
-            .map_err(|error| unavailable(format!("there is no runtime to write on: {error}")))?;
+            .map_err(|error| unavailable(format!("no tokio runtime to write on: {error}")))?;
         let (reply, result) = oneshot::channel();
-        let nobody_is_at_work = {
+        let needs_worker = {
             let mut waiting = self.waiting();
             waiting.jobs.push_back(Job { request, reply });
-            !std::mem::replace(&mut waiting.is_worked_off, true)
+            !std::mem::replace(&mut waiting.has_worker, true)
         };
-        if nobody_is_at_work {
-            let turn = QueueWorker {
+        if needs_worker {
+            let worker = QueueWorker {
                 queue: Arc::clone(self),
                 is_done: false,
             };
-            runtime.spawn_blocking(move || turn.work());
+            runtime.spawn_blocking(move || worker.work());
         }
         result.await.unwrap_or_else(|_| {
             Err(StoreError::UnknownOutcome {
-                reason: "the writer died while it was at work".to_owned(),
+                reason: "the writer stopped before it reported the outcome".to_owned(),
                 source: None,
             })
         })
@@ -101,7 +101,7 @@ impl Queue {
         let mut waiting = self.waiting();
         let count = waiting.jobs.len().min(GROUP);
         if count == 0 {
-            waiting.is_worked_off = false;
+            waiting.has_worker = false;
             return None;
         }
         Some(waiting.jobs.drain(..count).collect())
@@ -125,7 +125,7 @@ impl QueueWorker {
             let results = self.queue.writer().write(group);
             match self.queue.next_group() {
                 Some(next) => {
-                    tell(results);
+                    send_results(results);
                     group = next;
                 }
                 None => {
@@ -133,14 +133,14 @@ impl QueueWorker {
                     // caller that then drops the store has closed the file.
                     self.is_done = true;
                     drop(self);
-                    return tell(results);
+                    return send_results(results);
                 }
             }
         }
     }
 }
 
-fn tell(results: Vec<(Job, Result<Revision>)>) {
+fn send_results(results: Vec<(Job, Result<Revision>)>) {
     for (job, result) in results {
         job.send_result(result);
     }
@@ -152,10 +152,10 @@ impl Drop for QueueWorker {
             return;
         }
         let mut waiting = self.queue.waiting();
-        waiting.is_worked_off = false;
+        waiting.has_worker = false;
         for job in waiting.jobs.drain(..) {
             job.send_result(Err(unavailable(
-                "the runtime ended before the transaction began",
+                "the runtime ended before the transaction started",
             )));
         }
     }

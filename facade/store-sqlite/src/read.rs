@@ -40,7 +40,7 @@ pub(crate) fn record(connection: &Connection, id: &RecordId) -> Result<Option<Re
     let Some((revision, json)) = found else {
         return Ok(None);
     };
-    Ok(Some(parsed(id.clone(), as_revision(revision)?, &json)?))
+    Ok(Some(parse(id.clone(), as_revision(revision)?, &json)?))
 }
 
 pub(crate) fn page(connection: &mut Connection, plan: &Plan) -> Result<Page> {
@@ -63,14 +63,14 @@ pub(crate) fn page_within(connection: &Connection, plan: &Plan) -> Result<Page> 
     let mut last = None;
     for row in rows {
         let key = as_key(row.key)?;
-        match parsed(plan.id(&key), as_revision(row.revision)?, &row.json) {
+        match parse(plan.id(&key), as_revision(row.revision)?, &row.json) {
             Ok(record) => page.records.push(record),
             Err(damaged) => page.damaged.push(damaged),
         }
         last = Some((key, row.entry));
     }
-    let behind = last.filter(|_| more);
-    page.next = behind.map(|(key, entry)| plan.cursor_after(key, entry));
+    let last_on_full_page = last.filter(|_| more);
+    page.next = last_on_full_page.map(|(key, entry)| plan.cursor_after(key, entry));
     Ok(page)
 }
 
@@ -174,7 +174,7 @@ struct ChangeRow {
 }
 
 impl ChangeRow {
-    fn of((revision, kind, key, deleted, record_revision, json): RawChange) -> Result<Self> {
+    fn parse((revision, kind, key, deleted, record_revision, json): RawChange) -> Result<Self> {
         Ok(Self {
             revision: as_revision(revision)?,
             id: RecordId {
@@ -188,9 +188,9 @@ impl ChangeRow {
     }
 
     fn change(self) -> Result<Change> {
-        let place = format!("the change log at revision {}", self.revision);
-        let record = parsed(self.id, self.record_revision, &self.json)
-            .map_err(|damaged| corrupt(format!("{place}: {}", damaged.reason)))?;
+        let location = format!("the change log at revision {}", self.revision);
+        let record = parse(self.id, self.record_revision, &self.json)
+            .map_err(|damaged| corrupt(format!("{location}: {}", damaged.reason)))?;
         Ok(if self.deleted {
             Change::Deleted(record)
         } else {
@@ -213,7 +213,7 @@ fn change_rows(
     let mut rows: Vec<ChangeRow> = Vec::new();
     let mut bytes = 0;
     while let Some(row) = found.next().map_err(failed)? {
-        let row = ChangeRow::of(raw_change(row).map_err(failed)?)?;
+        let row = ChangeRow::parse(raw_change(row).map_err(failed)?)?;
         let last = rows.last().map(|row| row.revision);
         if bytes > BATCH_BYTES && last != Some(row.revision) {
             return Ok((rows, last.unwrap_or(after)));
@@ -241,7 +241,7 @@ fn snapshot<T>(
     connection: &mut Connection,
     read: impl FnOnce(&Connection) -> Result<T>,
 ) -> Result<T> {
-    let failed = |error| store_error("a read cannot begin", error);
+    let failed = |error| store_error("a read cannot start", error);
     let transaction = connection.transaction().map_err(failed)?;
     let result = read(&transaction);
     // Nothing was written, so commit and rollback are the same.
@@ -249,7 +249,7 @@ fn snapshot<T>(
     result
 }
 
-fn parsed(id: RecordId, revision: Revision, json: &str) -> Result<Record, Damaged> {
+fn parse(id: RecordId, revision: Revision, json: &str) -> Result<Record, Damaged> {
     match serde_json::from_str::<Value>(json) {
         Ok(value) => Ok(Record {
             id,

@@ -16,7 +16,7 @@ pub(crate) struct Readers {
     path: PathBuf,
     options: SqliteOptions,
     idle: Mutex<Vec<Connection>>,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// Held while a connection is open.
     _lock: Arc<Lock>,
 }
@@ -27,7 +27,7 @@ impl Readers {
             path,
             options,
             idle: Mutex::default(),
-            turns: Arc::new(Semaphore::new(options.readers.max(1))),
+            permits: Arc::new(Semaphore::new(options.readers.max(1))),
             _lock: lock,
         }
     }
@@ -37,10 +37,10 @@ impl Readers {
         self: &Arc<Self>,
         read: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let turn = Arc::clone(&self.turns).acquire_owned().await;
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
         let readers = Arc::clone(self);
         blocking(move || {
-            let _turn = turn;
+            let _permit = permit;
             let mut connection = readers.take()?;
             let result = read(&mut connection);
             readers.return_connection(connection);
@@ -58,8 +58,8 @@ impl Readers {
         Ok(connection)
     }
 
-    /// Returns a connection to the pool. One with an open transaction is dropped: it would read the same moment for
-    /// ever.
+    /// Returns a connection to the pool. One with an open transaction is dropped: it would read the same moment
+    /// forever.
     fn return_connection(&self, connection: Connection) {
         if connection.is_autocommit() {
             self.idle().push(connection);
@@ -76,7 +76,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let runtime = Handle::try_current()
-        .map_err(|error| unavailable(format!("there is no runtime to read on: {error}")))?;
-    let done = runtime.spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(unavailable(format!("the blocking task ended: {error}"))))
+        .map_err(|error| unavailable(format!("no tokio runtime to read on: {error}")))?;
+    let result = runtime.spawn_blocking(work).await;
+    result.unwrap_or_else(|error| Err(unavailable(format!("the blocking task ended: {error}"))))
 }

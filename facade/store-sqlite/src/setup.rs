@@ -48,13 +48,13 @@ enum Attempt {
 }
 
 fn attempt(path: &Path, schema: &Schema, options: &SqliteOptions) -> Result<Attempt> {
-    let (lock, company) = Lock::take(path, options.sharing, options.lock_timeout)?;
+    let (lock, exclusivity) = Lock::take(path, options.sharing, options.lock_timeout)?;
     connection::create_file(path)?;
     let mut writer = connection::open(path, options)?;
     // Before anything is changed: a file of another program is not touched.
     format::identify(&writer, MIGRATIONS.len())?;
     connection::configure_writer(&writer, options)?;
-    if company == Exclusivity::Alone {
+    if exclusivity == Exclusivity::Alone {
         update_database(&mut writer, schema)?;
         if options.sharing == Sharing::Shared {
             lock.share()?;
@@ -69,7 +69,7 @@ fn attempt(path: &Path, schema: &Schema, options: &SqliteOptions) -> Result<Atte
 
 /// Updates format and indexes in one transaction.
 fn update_database(connection: &mut Connection, schema: &Schema) -> Result<()> {
-    let failed = |error| store_error("the database cannot be brought up to date", error);
+    let failed = |error| store_error("the database cannot be updated", error);
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(failed)?;
@@ -150,7 +150,7 @@ fn index_one(connection: &Connection, schema: &Schema, record: &Record) -> Resul
         .entries(&id.kind, &record.value)
         .map_err(|invalid| incompatible(format!("{id} does not fit the schema: {invalid}")))?;
     for entry in entries.iter().filter(|entry| entry.holds == Holds::One) {
-        if let Some(holder) = holder(connection, schema, record, entry)? {
+        if let Some(holder) = find_holder(connection, schema, record, entry)? {
             return Err(incompatible(format!(
                 "index {} of {} cannot be unique: {} and {holder} both have {}",
                 entry.index, id.kind, id.key, entry.value
@@ -160,18 +160,19 @@ fn index_one(connection: &Connection, schema: &Schema, record: &Record) -> Resul
     write::add_entries(connection, id, &entries)
 }
 
-fn holder(
+/// Returns the key of a record that already has a unique value.
+fn find_holder(
     connection: &Connection,
     schema: &Schema,
     record: &Record,
     entry: &Entry,
 ) -> Result<Option<String>> {
-    let by = Query::by(
+    let query = Query::by(
         record.id.kind.clone(),
         entry.index.clone(),
         entry.value.0.clone(),
     );
-    let plan: Plan = by.limit(1).plan(schema)?;
+    let plan: Plan = query.limit(1).plan(schema)?;
     let page = read::page_within(connection, &plan)?;
     Ok(page.records.first().map(|holder| holder.id.key.to_string()))
 }

@@ -72,7 +72,7 @@ impl SqliteStore {
     /// # Errors
     ///
     /// [`Incompatible`](fleetwright_store::StoreError::Incompatible) for a file of another program or a newer version, which
-    /// is not changed, and for a file that other handles use with another schema. Unavailable if a lock cannot be had in
+    /// is not changed, and for a file that other handles use with another schema. Unavailable if a lock cannot be taken in
     /// time.
     pub async fn open_with(
         path: impl AsRef<Path>,
@@ -121,9 +121,9 @@ impl SqliteStore {
     /// the file, and does not block other calls.
     pub async fn check(&self) -> Result<Vec<String>> {
         let schema = Arc::clone(&self.shared.schema);
-        let look =
-            move |connection: &mut rusqlite::Connection| check::problems(connection, &schema);
-        self.shared.readers.read(look).await
+        let read =
+            move |connection: &mut rusqlite::Connection| check::find_problems(connection, &schema);
+        self.shared.readers.read(read).await
     }
 }
 
@@ -136,33 +136,33 @@ impl Store for SqliteStore {
     async fn get(&self, id: &RecordId) -> Result<Option<Record>> {
         self.schema().indexes(&id.kind)?;
         let id = id.clone();
-        let look = move |connection: &mut rusqlite::Connection| read::record(connection, &id);
-        self.shared.readers.read(look).await
+        let read = move |connection: &mut rusqlite::Connection| read::record(connection, &id);
+        self.shared.readers.read(read).await
     }
 
     async fn list(&self, query: &Query) -> Result<Page> {
         let plan = query.plan(self.schema())?;
-        let look = move |connection: &mut rusqlite::Connection| read::page(connection, &plan);
-        self.shared.readers.read(look).await
+        let read = move |connection: &mut rusqlite::Connection| read::page(connection, &plan);
+        self.shared.readers.read(read).await
     }
 
     async fn commit(&self, transaction: &Transaction) -> Result<Revision> {
         // An invalid transaction is refused before it is queued.
         Prepared::new(transaction, self.schema())?;
-        let order = WriteRequest::Commit(transaction.clone());
-        self.shared.queue.push(order).await
+        let request = WriteRequest::Commit(transaction.clone());
+        self.shared.queue.push(request).await
     }
 
     async fn head(&self) -> Result<Revision> {
-        self.shared.look_for_head().await
+        self.shared.read_head().await
     }
 
     async fn watch(&self, after: Revision, interest: Interest) -> Result<Watch> {
         interest.fits(self.schema())?;
-        let look = move |connection: &mut rusqlite::Connection| {
+        let read = move |connection: &mut rusqlite::Connection| {
             read::history(connection)?.can_watch_from(after)
         };
-        self.shared.readers.read(look).await?;
+        self.shared.readers.read(read).await?;
         let source = SqliteSource {
             shared: Arc::clone(&self.shared),
             interest,
@@ -180,7 +180,7 @@ impl Store for SqliteStore {
 }
 
 impl Shared {
-    async fn look_for_head(&self) -> Result<Revision> {
+    async fn read_head(&self) -> Result<Revision> {
         let history = self
             .readers
             .read(|connection| read::history(connection))
@@ -191,10 +191,10 @@ impl Shared {
     /// Waits until another handle committed something after `known`, or an error occurs, which the next read returns. One
     /// watch of this handle polls; the others wait for it.
     async fn wait_for_other_handles(&self, known: Revision) {
-        let _lookout = self.poller.lock().await;
+        let _guard = self.poller.lock().await;
         loop {
             tokio::time::sleep(self.options.poll_every).await;
-            match self.look_for_head().await {
+            match self.read_head().await {
                 Ok(head) if head <= known => {}
                 Ok(head) => {
                     self.head.send_replace(head);
@@ -218,10 +218,10 @@ impl Source for SqliteSource {
             // Subscribe before reading, so that a commit in between wakes the watch.
             let mut head = self.shared.head.subscribe();
             let interest = self.interest.clone();
-            let look = move |connection: &mut rusqlite::Connection| {
+            let read = move |connection: &mut rusqlite::Connection| {
                 read::changes(connection, after, &interest)
             };
-            let batch = self.shared.readers.read(look).await?;
+            let batch = self.shared.readers.read(read).await?;
             if batch.through > after {
                 return Ok(batch);
             }

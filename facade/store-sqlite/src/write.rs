@@ -1,4 +1,4 @@
-//! Carries out one transaction inside the caller's SQLite transaction.
+//! Executes one transaction inside the caller's SQLite transaction.
 
 use fleetwright_store::{
     Entry, Holds, IndexName, Key, Kind, Prepared, PreparedWrite, RecordId, Result, Revision, View,
@@ -12,8 +12,8 @@ use crate::{
     sql,
 };
 
-/// Evaluates and carries out a transaction. Returns its revision, or `head` if it has no effect.
-pub(crate) fn carry_out(
+/// Evaluates and executes a transaction. Returns its revision, or `head` if it has no effect.
+pub(crate) fn execute(
     connection: &Connection,
     prepared: &Prepared<'_>,
     head: Revision,
@@ -31,8 +31,8 @@ pub(crate) fn carry_out(
     }
     let mut position = 0;
     for write in prepared.writes() {
-        let place = LogPosition { revision, position };
-        if write_one(connection, write, place)? {
+        let position_in_log = LogPosition { revision, position };
+        if write_one(connection, write, position_in_log)? {
             position += 1;
         }
     }
@@ -71,14 +71,14 @@ struct LogPosition {
     position: i64,
 }
 
-/// Carries out one write, and returns whether it had an effect.
+/// Executes one write, and returns whether it had an effect.
 fn write_one(
     connection: &Connection,
     write: &PreparedWrite<'_>,
-    place: LogPosition,
+    position_in_log: LogPosition,
 ) -> Result<bool> {
     let (kind, key) = (write.id.kind.as_str(), write.id.key.as_str());
-    let now = as_number(place.revision);
+    let now = as_number(position_in_log.revision);
     if let Some(put) = &write.put {
         run(
             connection,
@@ -86,7 +86,15 @@ fn write_one(
             params![kind, key, now, put.json],
         )?;
         add_entries(connection, write.id, &put.entries)?;
-        let change = params![now, place.position, kind, key, false, now, put.json];
+        let change = params![
+            now,
+            position_in_log.position,
+            kind,
+            key,
+            false,
+            now,
+            put.json
+        ];
         run(connection, sql::PUT_CHANGE, change)?;
         return Ok(true);
     }
@@ -97,7 +105,15 @@ fn write_one(
     };
     run(connection, sql::DELETE_RECORD, [kind, key])?;
     let json = readable(json);
-    let change = params![now, place.position, kind, key, true, revision, json];
+    let change = params![
+        now,
+        position_in_log.position,
+        kind,
+        key,
+        true,
+        revision,
+        json
+    ];
     run(connection, sql::PUT_CHANGE, change)?;
     Ok(true)
 }
@@ -144,7 +160,7 @@ fn run(connection: &Connection, statement: &str, values: impl Params) -> Result<
     let prepared = connection.prepare_cached(statement);
     prepared
         .and_then(|mut prepared| prepared.execute(values))
-        .map_err(|error| store_error("a write fails", error))
+        .map_err(|error| store_error("a write failed", error))
 }
 
 fn find<T>(

@@ -36,8 +36,8 @@ enum Attempt {
     FailedByOne(StoreError),
 }
 
-/// A group that was carried out but not committed.
-struct Done {
+/// A group that was executed but not committed.
+struct ExecutedGroup {
     /// One result per transaction.
     results: Vec<Result<Revision>>,
     /// The revision before the group.
@@ -67,7 +67,7 @@ impl Writer {
             return Attempt::Failed(error);
         }
         match self.execute_all(group) {
-            Ok(done) => self.commit(done),
+            Ok(executed) => self.commit(executed),
             Err(error) => {
                 self.roll_back();
                 Attempt::FailedByOne(error)
@@ -79,20 +79,20 @@ impl Writer {
         self.roll_back();
         if self.has_unresolved_commit {
             self.settle()
-                .map_err(|error| store_error("an earlier commit is not settled", error))?;
+                .map_err(|error| store_error("an earlier commit cannot be settled", error))?;
         }
         self.connection
             .execute_batch("BEGIN IMMEDIATE")
-            .map_err(|error| store_error("a write cannot begin", error))
+            .map_err(|error| store_error("a write cannot start", error))
     }
 
-    /// Carries out all writes of a group. Fails only with errors that no single transaction caused.
-    fn execute_all(&self, group: &[Job]) -> Result<Done> {
+    /// Executes all writes of a group. Fails only with errors that no single transaction caused.
+    fn execute_all(&self, group: &[Job]) -> Result<ExecutedGroup> {
         let before = read::history(&self.connection)?;
         let mut head = before.head;
         let mut results = Vec::new();
         for job in group {
-            let result = self.carry_out(&job.request, head);
+            let result = self.execute(&job.request, head);
             match result {
                 Ok(revision) => head = revision,
                 Err(StoreError::Conflict(_) | StoreError::Invalid(_)) => {}
@@ -104,18 +104,18 @@ impl Writer {
         if oldest_kept > before.compacted {
             self.forget(oldest_kept)?;
         }
-        Ok(Done {
+        Ok(ExecutedGroup {
             results,
             before: before.head,
             after: head,
         })
     }
 
-    fn carry_out(&self, request: &WriteRequest, head: Revision) -> Result<Revision> {
+    fn execute(&self, request: &WriteRequest, head: Revision) -> Result<Revision> {
         match request {
             WriteRequest::Commit(transaction) => {
                 let prepared = Prepared::new(transaction, &self.schema)?;
-                write::carry_out(&self.connection, &prepared, head)
+                write::execute(&self.connection, &prepared, head)
             }
             WriteRequest::Compact(through) => {
                 self.forget((*through).min(head))?;
@@ -131,31 +131,31 @@ impl Writer {
         Ok(())
     }
 
-    fn commit(&mut self, done: Done) -> Attempt {
+    fn commit(&mut self, executed: ExecutedGroup) -> Attempt {
         let Err(error) = self.connection.execute_batch("COMMIT") else {
             self.head.send_if_modified(|known| {
-                let is_newer = done.after > *known;
-                *known = done.after.max(*known);
+                let is_newer = executed.after > *known;
+                *known = executed.after.max(*known);
                 is_newer
             });
-            return Attempt::Committed(done.results);
+            return Attempt::Committed(executed.results);
         };
         self.roll_back();
         if is_full(&error) {
-            return Attempt::FailedByOne(store_error("a commit fails", error));
+            return Attempt::FailedByOne(store_error("a commit failed", error));
         }
         self.has_unresolved_commit = true;
-        Attempt::Failed(if self.has_no_effect_since(done.before) {
-            store_error("a commit fails", error)
+        Attempt::Failed(if self.has_no_effect_since(executed.before) {
+            store_error("a commit failed", error)
         } else {
-            unknown("a commit fails", error)
+            unknown("a commit failed", error)
         })
     }
 
     /// Returns whether a failed commit certainly has no effect, now and after a restart.
     fn has_no_effect_since(&mut self, before: Revision) -> bool {
-        let is_there = |history: History| history.head == before;
-        self.settle().is_ok() && read::history(&self.connection).is_ok_and(is_there)
+        let is_unchanged = |history: History| history.head == before;
+        self.settle().is_ok() && read::history(&self.connection).is_ok_and(is_unchanged)
     }
 
     /// A failed commit can be in the write-ahead log, where a restart would find it. Another write replaces it there, after

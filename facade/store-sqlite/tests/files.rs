@@ -1,4 +1,4 @@
-//! Files that are not as they should be: said clearly, and nothing made worse.
+//! Foreign, damaged, locked and full files: each is reported clearly, and opening it makes nothing worse.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{fs, path::PathBuf, time::Duration};
@@ -11,11 +11,11 @@ use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
 
-struct Place {
+struct TestFolder {
     folder: TempDir,
 }
 
-impl Place {
+impl TestFolder {
     fn new() -> Self {
         Self {
             folder: TempDir::new().unwrap(),
@@ -30,7 +30,8 @@ impl Place {
         SqliteStore::open(self.path(), schema()).await.unwrap()
     }
 
-    async fn refused(&self, schema: Schema) -> String {
+    /// Returns the message with which opening is refused. It has one line.
+    async fn open_error(&self, schema: Schema) -> String {
         let options = SqliteOptions::default().lock_timeout(Duration::from_millis(20));
         let refused = SqliteStore::open_with(self.path(), schema, options)
             .await
@@ -39,7 +40,7 @@ impl Place {
         refused.to_string()
     }
 
-    /// Does something to the file that no store does.
+    /// Changes the file without the store.
     fn tamper(&self, sql: &str) {
         Connection::open(self.path())
             .unwrap()
@@ -84,48 +85,48 @@ async fn database_of_another_program_is_refused_and_unchanged() {
         "PRAGMA application_id = 7",
         "PRAGMA user_version = 3",
     ] {
-        let place = Place::new();
-        place.tamper(sql);
-        let before = fs::read(place.path()).unwrap();
-        let told = place.refused(schema()).await;
+        let folder = TestFolder::new();
+        folder.tamper(sql);
+        let before = fs::read(folder.path()).unwrap();
+        let error = folder.open_error(schema()).await;
         assert!(
-            told.starts_with("store incompatible: the database belongs to another program"),
-            "{told}"
+            error.starts_with("store incompatible: the database belongs to another program"),
+            "{error}"
         );
-        assert_eq!(fs::read(place.path()).unwrap(), before);
+        assert_eq!(fs::read(folder.path()).unwrap(), before);
     }
 }
 
 #[tokio::test]
 async fn file_that_is_not_a_database_is_refused_and_unchanged() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let text = "minutes of the meeting\n".repeat(100);
-    fs::write(place.path(), &text).unwrap();
-    let told = place.refused(schema()).await;
+    fs::write(folder.path(), &text).unwrap();
+    let error = folder.open_error(schema()).await;
     assert!(
-        told.starts_with("store corrupt") && told.contains("not a database"),
-        "{told}"
+        error.starts_with("store corrupt") && error.contains("not a database"),
+        "{error}"
     );
-    assert_eq!(fs::read_to_string(place.path()).unwrap(), text);
+    assert_eq!(fs::read_to_string(folder.path()).unwrap(), text);
 }
 
 #[tokio::test]
 async fn newer_format_is_refused_and_unchanged() {
-    let place = Place::new();
-    put(&place.open().await, "a", "n").await;
-    place.tamper("PRAGMA user_version = 99");
-    let told = place.refused(schema()).await;
+    let folder = TestFolder::new();
+    put(&folder.open().await, "a", "n").await;
+    folder.tamper("PRAGMA user_version = 99");
+    let error = folder.open_error(schema()).await;
     assert_eq!(
-        told,
+        error,
         "store incompatible: the database has format 99, and this program knows formats 1 to 1"
     );
-    place.tamper("PRAGMA user_version = 1");
-    assert_eq!(keys(&place.open().await, &things()).await, ["a"]);
+    folder.tamper("PRAGMA user_version = 1");
+    assert_eq!(keys(&folder.open().await, &things()).await, ["a"]);
 }
 
 #[tokio::test]
 async fn missing_folder_is_unavailable() {
-    let path = Place::new().path().join("missing").join("store.db");
+    let path = TestFolder::new().path().join("missing").join("store.db");
     let refused = SqliteStore::open(&path, schema()).await.unwrap_err();
     assert_eq!(refused.advice(), Advice::Later);
     assert!(refused.to_string().contains("missing"), "{refused}");
@@ -133,12 +134,12 @@ async fn missing_folder_is_unavailable() {
 
 #[tokio::test]
 async fn damaged_record_does_not_affect_others() {
-    let place = Place::new();
-    let store = place.open().await;
+    let folder = TestFolder::new();
+    let store = folder.open().await;
     for (key, name) in [("a", "1"), ("b", "2"), ("c", "3")] {
         put(&store, key, name).await;
     }
-    place.tamper("UPDATE records SET value = '{\"name\":' WHERE key = 'b'");
+    folder.tamper("UPDATE records SET value = '{\"name\":' WHERE key = 'b'");
     let page = store.list(&things()).await.unwrap();
     assert_eq!(keys(&store, &things()).await, ["a", "c"]);
     assert_eq!(page.damaged.len(), 1);
@@ -147,21 +148,22 @@ async fn damaged_record_does_not_affect_others() {
         (&id("b"), Revision(2))
     );
     assert!(page.damaged[0].reason.contains("not JSON"), "{page:?}");
-    let told = store.get(&id("b")).await.unwrap_err();
+    let error = store.get(&id("b")).await.unwrap_err();
     assert!(
-        told.to_string()
+        error
+            .to_string()
             .starts_with("store corrupt: thing/b at revision 2"),
-        "{told}"
+        "{error}"
     );
     assert_eq!(store.check().await.unwrap().len(), 1);
 
-    // It can be replaced, and its name is free for others again.
-    let mended = Transaction::new().replace(id("b"), Revision(2), json!({"name": "4"}));
-    store.commit(&mended).await.unwrap();
+    // It can be replaced, which frees its name.
+    let repair = Transaction::new().replace(id("b"), Revision(2), json!({"name": "4"}));
+    store.commit(&repair).await.unwrap();
     put(&store, "d", "2").await;
     assert_eq!(store.check().await.unwrap(), [""; 0]);
 
-    place.tamper("UPDATE records SET value = 'x' WHERE key = 'c'");
+    folder.tamper("UPDATE records SET value = 'x' WHERE key = 'c'");
     store
         .commit(&Transaction::new().remove(id("c"), Revision(3)))
         .await
@@ -182,61 +184,66 @@ async fn check_finds_modified_records() {
     for (sql, finding) in [
         (
             "DELETE FROM entries",
-            "thing/a is not in its indexes as it should be",
+            "thing/a has index entries that do not match its value",
         ),
-        ("DELETE FROM records", "1 entries of thing are of no record"),
+        (
+            "DELETE FROM records",
+            "1 index entries of thing belong to no record",
+        ),
         (
             "UPDATE records SET revision = 9",
-            "thing/a is ahead of the store",
+            "thing/a has a revision newer than the store",
         ),
     ] {
-        let place = Place::new();
-        let store = place.open().await;
+        let folder = TestFolder::new();
+        let store = folder.open().await;
         put(&store, "a", "n").await;
         assert_eq!(store.check().await.unwrap(), [""; 0]);
-        place.tamper(sql);
+        folder.tamper(sql);
         assert_eq!(store.check().await.unwrap(), [finding]);
     }
 }
 
 #[tokio::test]
 async fn unreadable_log_is_reported_to_watches() {
-    let place = Place::new();
-    let store = place.open().await;
+    let folder = TestFolder::new();
+    let store = folder.open().await;
     put(&store, "a", "n").await;
-    place.tamper("UPDATE changes SET value = 'x'");
+    folder.tamper("UPDATE changes SET value = 'x'");
     let mut watch = store
         .watch(Revision::ZERO, fleetwright_store::Interest::all())
         .await
         .unwrap();
-    let told = watch.next().await.unwrap_err();
+    let error = watch.next().await.unwrap_err();
     assert!(
-        told.to_string().contains("the change log at revision 1"),
-        "{told}"
+        error.to_string().contains("the change log at revision 1"),
+        "{error}"
     );
 }
 
 #[tokio::test]
 async fn changed_schema_is_reindexed() {
-    let place = Place::new();
-    let store = place.open().await;
+    let folder = TestFolder::new();
+    let store = folder.open().await;
     for (key, group) in [("a", "g"), ("b", "h"), ("c", "g")] {
         let transaction = Transaction::new().put(id(key), json!({"name": key, "group": group}));
         store.commit(&transaction).await.unwrap();
     }
-    let grown = Schema::builder()
+    let with_new_index = Schema::builder()
         .kind("thing")
         .index("group", ["/group"])
         .kind("new")
         .build()
         .unwrap();
-    let told = place.refused(grown.clone()).await;
+    let error = folder.open_error(with_new_index.clone()).await;
     assert_eq!(
-        told,
+        error,
         "store incompatible: the database is in use with another schema"
     );
     drop(store);
-    let store = SqliteStore::open(place.path(), grown).await.unwrap();
+    let store = SqliteStore::open(folder.path(), with_new_index)
+        .await
+        .unwrap();
     let by_group = Query::by(
         Kind::new("thing").unwrap(),
         IndexName::new("group").unwrap(),
@@ -245,7 +252,7 @@ async fn changed_schema_is_reindexed() {
     assert_eq!(keys(&store, &by_group).await, ["a", "c"]);
     assert_eq!(store.check().await.unwrap(), [""; 0]);
     drop(store);
-    let store = place.open().await;
+    let store = folder.open().await;
     assert_eq!(store.check().await.unwrap(), [""; 0]);
     let taken = Transaction::new().put(id("d"), json!({"name": "a"}));
     assert!(store.commit(&taken).await.unwrap_err().conflict().is_some());
@@ -253,8 +260,8 @@ async fn changed_schema_is_reindexed() {
 
 #[tokio::test]
 async fn new_unique_index_with_duplicates_is_refused_and_nothing_changes() {
-    let place = Place::new();
-    let store = place.open().await;
+    let folder = TestFolder::new();
+    let store = folder.open().await;
     for key in ["a", "b"] {
         let transaction =
             Transaction::new().put(id(key), json!({"name": key, "group": "g", "odd": {}}));
@@ -267,52 +274,59 @@ async fn new_unique_index_with_duplicates_is_refused_and_nothing_changes() {
         .build()
         .unwrap();
     assert_eq!(
-        place.refused(strict).await,
+        folder.open_error(strict).await,
         "store incompatible: index group of thing cannot be unique: b and a both have (\"g\")"
     );
-    let unfit = Schema::builder()
+    let unindexable = Schema::builder()
         .kind("thing")
         .index("odd", ["/odd"])
         .build()
         .unwrap();
     assert_eq!(
-        place.refused(unfit).await,
+        folder.open_error(unindexable).await,
         "store incompatible: thing/a does not fit the schema: index odd of thing: /odd: \
-         an object stands where one value belongs"
+         expected text, a whole number or a boolean, found an object"
     );
-    assert_eq!(place.open().await.check().await.unwrap(), [""; 0]);
+    assert_eq!(folder.open().await.check().await.unwrap(), [""; 0]);
 }
 
 #[tokio::test]
 async fn exclusive_handle_refuses_others() {
-    let place = Place::new();
-    let patient = SqliteOptions::default().lock_timeout(Duration::from_millis(20));
-    let open = |options| SqliteStore::open_with(place.path(), schema(), options);
-    let alone = open(patient.exclusive()).await.unwrap();
-    for options in [patient, patient.exclusive()] {
-        let told = open(options).await.unwrap_err();
-        assert!(told.to_string().contains("somebody else holds"), "{told}");
-        assert_eq!(told.advice(), Advice::Later);
+    let folder = TestFolder::new();
+    let options = SqliteOptions::default().lock_timeout(Duration::from_millis(20));
+    let open = |options| SqliteStore::open_with(folder.path(), schema(), options);
+    let alone = open(options.exclusive()).await.unwrap();
+    for second in [options, options.exclusive()] {
+        let error = open(second).await.unwrap_err();
+        assert!(
+            error.to_string().contains("another handle holds"),
+            "{error}"
+        );
+        assert_eq!(error.advice(), Advice::Later);
     }
     put(&alone, "a", "n").await;
     drop(alone);
-    let shared = [open(patient).await.unwrap(), open(patient).await.unwrap()];
-    assert!(open(patient.exclusive()).await.is_err());
+    let shared = [open(options).await.unwrap(), open(options).await.unwrap()];
+    assert!(open(options.exclusive()).await.is_err());
     assert_eq!(keys(&shared[1], &things()).await, ["a"]);
     drop(shared);
-    open(patient.exclusive()).await.unwrap();
+    open(options.exclusive()).await.unwrap();
 }
 
 #[tokio::test]
 async fn closing_handle_is_waited_for() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let alone = SqliteOptions::default().exclusive();
     let other = Schema::builder().kind("thing").build().unwrap();
     for options in [alone, SqliteOptions::default()] {
-        let first = SqliteStore::open_with(place.path(), schema(), options)
+        let first = SqliteStore::open_with(folder.path(), schema(), options)
             .await
             .unwrap();
-        let second = tokio::spawn(SqliteStore::open_with(place.path(), other.clone(), options));
+        let second = tokio::spawn(SqliteStore::open_with(
+            folder.path(),
+            other.clone(),
+            options,
+        ));
         tokio::time::sleep(Duration::from_millis(50)).await;
         assert!(!second.is_finished());
         drop(first);
@@ -322,43 +336,46 @@ async fn closing_handle_is_waited_for() {
 
 #[tokio::test]
 async fn external_writer_is_waited_for_and_then_reported() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let options = SqliteOptions::default().lock_timeout(Duration::from_millis(20));
-    let store = SqliteStore::open_with(place.path(), schema(), options)
+    let store = SqliteStore::open_with(folder.path(), schema(), options)
         .await
         .unwrap();
-    let outside = Connection::open(place.path()).unwrap();
-    outside.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let external = Connection::open(folder.path()).unwrap();
+    external.execute_batch("BEGIN IMMEDIATE").unwrap();
     let transaction = Transaction::new().put(id("a"), json!({}));
-    let told = store.commit(&transaction).await.unwrap_err();
-    assert!(matches!(told, StoreError::Unavailable { .. }), "{told}");
-    assert!(told.to_string().contains("a write cannot begin"), "{told}");
+    let error = store.commit(&transaction).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+    assert!(
+        error.to_string().contains("a write cannot start"),
+        "{error}"
+    );
     assert_eq!(keys(&store, &things()).await, [""; 0]);
-    outside.execute_batch("ROLLBACK").unwrap();
+    external.execute_batch("ROLLBACK").unwrap();
     store.commit(&transaction).await.unwrap();
 }
 
 #[tokio::test]
 async fn old_commits_are_forgotten() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     let options = SqliteOptions::default().keep_commits(3);
-    let store = SqliteStore::open_with(place.path(), schema(), options)
+    let store = SqliteStore::open_with(folder.path(), schema(), options)
         .await
         .unwrap();
     for number in 0..10 {
         put(&store, "a", &number.to_string()).await;
     }
     let all = fleetwright_store::Interest::all;
-    let told = store.watch(Revision(6), all()).await.unwrap_err();
+    let error = store.watch(Revision(6), all()).await.unwrap_err();
     assert!(
         matches!(
-            told,
+            error,
             StoreError::Compacted {
                 oldest: Revision(7),
                 ..
             }
         ),
-        "{told}"
+        "{error}"
     );
     assert_eq!(
         store
@@ -371,17 +388,17 @@ async fn old_commits_are_forgotten() {
             .revision,
         Revision(8)
     );
-    let connection = Connection::open(place.path()).unwrap();
-    let kept: i64 = connection
+    let connection = Connection::open(folder.path()).unwrap();
+    let stored: i64 = connection
         .query_row("SELECT count(*) FROM changes", [], |row| row.get(0))
         .unwrap();
-    assert_eq!(kept, 3);
+    assert_eq!(stored, 3);
 }
 
 #[tokio::test]
 async fn watch_returns_many_commits_in_complete_batches() {
-    let place = Place::new();
-    let store = place.open().await;
+    let folder = TestFolder::new();
+    let store = folder.open().await;
     let large = "x".repeat(250_000);
     for number in 0..30 {
         let transaction = Transaction::new()
@@ -407,11 +424,11 @@ async fn watch_returns_many_commits_in_complete_batches() {
 #[tokio::test]
 async fn only_the_owner_can_read_a_new_file() {
     use std::os::unix::fs::PermissionsExt as _;
-    let place = Place::new();
-    let store = place.open().await;
+    let folder = TestFolder::new();
+    let store = folder.open().await;
     put(&store, "a", "n").await;
     for suffix in ["", "-wal", "-shm", "-lock"] {
-        let path = format!("{}{suffix}", place.path().display());
+        let path = format!("{}{suffix}", folder.path().display());
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "{path}");
     }
@@ -419,16 +436,16 @@ async fn only_the_owner_can_read_a_new_file() {
 
 #[tokio::test]
 async fn special_sqlite_name_is_an_ordinary_file() {
-    let place = Place::new();
+    let folder = TestFolder::new();
     for name in [
         ":memory:",
         "file::memory:?cache=shared",
         "odd \u{1f980} name",
     ] {
-        let path = place.folder.path().join(name);
+        let path = folder.folder.path().join(name);
         put(&SqliteStore::open(&path, schema()).await.unwrap(), "a", "n").await;
-        let again = SqliteStore::open(&path, schema()).await.unwrap();
-        assert_eq!(keys(&again, &things()).await, ["a"]);
+        let reopened = SqliteStore::open(&path, schema()).await.unwrap();
+        assert_eq!(keys(&reopened, &things()).await, ["a"]);
         assert!(path.exists());
     }
     assert!(SqliteStore::open("", schema()).await.is_err());
@@ -437,9 +454,9 @@ async fn special_sqlite_name_is_an_ordinary_file() {
 #[tokio::test]
 async fn database_does_not_grow_beyond_its_limit() {
     const LIMIT: u64 = 300_000;
-    let place = Place::new();
+    let folder = TestFolder::new();
     let options = SqliteOptions::default().max_bytes(LIMIT);
-    let store = SqliteStore::open_with(place.path(), schema(), options)
+    let store = SqliteStore::open_with(folder.path(), schema(), options)
         .await
         .unwrap();
     let full = loop {
@@ -452,6 +469,6 @@ async fn database_does_not_grow_beyond_its_limit() {
     assert!(matches!(full, StoreError::Full { .. }), "{full}");
     assert_eq!(full.advice(), Advice::Later);
     drop(store);
-    let bytes = fs::metadata(place.path()).unwrap().len();
+    let bytes = fs::metadata(folder.path()).unwrap().len();
     assert!((LIMIT / 2..=LIMIT).contains(&bytes), "{bytes}");
 }

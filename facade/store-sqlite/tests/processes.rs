@@ -1,4 +1,4 @@
-//! Other processes on the same file, and a disk that takes no more: the test program runs itself again.
+//! Other processes on the same file, and a full disk. The other process is this test program, started again.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{
@@ -17,8 +17,8 @@ use tempfile::TempDir;
 
 const FOLDER: &str = "FLEETWRIGHT_STORE_SQLITE_TEST_FOLDER";
 
-/// What a shell does before it becomes the test program: files larger than this cannot be written, and trying to
-/// is an error of the call instead of the end of the process.
+/// A shell script that limits the size of files and then runs the test program. The signal is ignored, so that a
+/// write beyond the limit returns an error instead of ending the process.
 const SMALL_FILES: &str = "trap '' XFSZ; ulimit -f 800; exec \"$0\" \"$@\"";
 
 fn schema() -> Schema {
@@ -40,8 +40,8 @@ async fn open(folder: &Path) -> SqliteStore {
         .unwrap()
 }
 
-/// Two records in one transaction, the second with what takes up room.
-fn step(number: u64) -> Transaction {
+/// Returns a transaction with two records, the second of five kilobytes.
+fn transaction(number: u64) -> Transaction {
     let large = "x".repeat(5000);
     Transaction::new()
         .put(id("count"), json!({"count": number}))
@@ -51,12 +51,12 @@ fn step(number: u64) -> Transaction {
         )
 }
 
-/// Where the child of a test works; nothing in any other process.
+/// Returns the folder that the child process uses, or `None` in any other process.
 fn folder_of_child() -> Option<PathBuf> {
     std::env::var_os(FOLDER).map(PathBuf::from)
 }
 
-fn run_again(test: &str, folder: &Path, shell: Option<&str>) -> Child {
+fn start_child(test: &str, folder: &Path, shell: Option<&str>) -> Child {
     let program = std::env::current_exe().unwrap();
     let mut command = match shell {
         Some(script) => {
@@ -75,7 +75,7 @@ fn run_again(test: &str, folder: &Path, shell: Option<&str>) -> Child {
         .unwrap()
 }
 
-fn say(line: &str) {
+fn print_line(line: &str) {
     std::io::stderr()
         .lock()
         .write_all(format!("{line}\n").as_bytes())
@@ -89,7 +89,7 @@ async fn child_that_writes_twenty() {
     };
     let store = open(&folder).await;
     for number in 1..=20 {
-        store.commit(&step(number)).await.unwrap();
+        store.commit(&transaction(number)).await.unwrap();
     }
 }
 
@@ -97,14 +97,14 @@ async fn child_that_writes_twenty() {
 async fn commits_of_another_process_are_watched_and_none_is_lost() {
     let folder = TempDir::new().unwrap();
     let store = open(folder.path()).await;
-    let mut child = run_again("child_that_writes_twenty", folder.path(), None);
+    let mut child = start_child("child_that_writes_twenty", folder.path(), None);
     let own = tokio::spawn({
         let store = store.clone();
         async move {
             for _ in 0..20 {
-                let raised =
+                let increment =
                     |value: serde_json::Value| Some(json!(value.as_u64().unwrap_or(0) + 1));
-                store.update(&id("own"), raised).await.unwrap();
+                store.update(&id("own"), increment).await.unwrap();
             }
         }
     });
@@ -135,44 +135,44 @@ async fn child_on_a_small_disk() {
     };
     let store = open(&folder).await;
     for number in 1.. {
-        match store.commit(&step(number)).await {
-            Ok(_) => say(&format!("acknowledged {number}")),
+        match store.commit(&transaction(number)).await {
+            Ok(_) => print_line(&format!("acknowledged {number}")),
             Err(error) => {
-                say(&format!("refused {:?} {error}", error.effect()));
+                print_line(&format!("refused {:?} {error}", error.effect()));
                 break;
             }
         }
     }
-    // Reading goes on, and the next write is refused as well instead of being lost.
+    // Records stay readable, and the next write is refused too instead of being lost.
     let things = Query::all(Kind::new("thing").unwrap());
     let page = store.list_all(&things).await.unwrap();
-    say(&format!("readable {}", page.records.len() - 1));
-    assert!(store.commit(&step(10_000)).await.is_err());
+    print_line(&format!("readable {}", page.records.len() - 1));
+    assert!(store.commit(&transaction(10_000)).await.is_err());
 }
 
 #[tokio::test]
 async fn full_disk_loses_no_acknowledged_commit() {
     let folder = TempDir::new().unwrap();
-    let mut child = run_again("child_on_a_small_disk", folder.path(), Some(SMALL_FILES));
+    let mut child = start_child("child_on_a_small_disk", folder.path(), Some(SMALL_FILES));
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let lines: Vec<_> = lines.map(Result::unwrap).collect();
     assert!(child.wait().unwrap().success(), "{lines:?}");
-    let said = |word: &str| {
-        let about = lines.iter().filter_map(|line| line.strip_prefix(word));
-        about.map(str::to_owned).collect::<Vec<_>>()
+    let lines_with = |word: &str| {
+        let matching = lines.iter().filter_map(|line| line.strip_prefix(word));
+        matching.map(str::to_owned).collect::<Vec<_>>()
     };
-    let acknowledged = said("acknowledged ").len();
-    let refused = said("refused ");
+    let acknowledged = lines_with("acknowledged ").len();
+    let refused = lines_with("refused ");
     assert!(acknowledged > 5 && refused.len() == 1, "{lines:?}");
-    assert_eq!(said("readable "), [acknowledged.to_string()]);
-    assert!(refused[0].contains("a commit fails"), "{refused:?}");
+    assert_eq!(lines_with("readable "), [acknowledged.to_string()]);
+    assert!(refused[0].contains("a commit failed"), "{refused:?}");
 
     let store = open(folder.path()).await;
     let count = store.get(&id("count")).await.unwrap().unwrap().value["count"]
         .as_u64()
         .unwrap();
     let count = usize::try_from(count).unwrap();
-    // Only what was said to be unknown may be there besides, and then all of it.
+    // A commit with an unknown outcome may be there as well, and then all of it.
     let most = acknowledged + usize::from(refused[0].starts_with("Unknown"));
     assert!(
         (acknowledged..=most).contains(&count),
@@ -185,5 +185,5 @@ async fn full_disk_loses_no_acknowledged_commit() {
     assert_eq!(page.records.len(), count + 1);
     assert_eq!(page.revision, Revision(count as u64));
     assert_eq!(store.check().await.unwrap(), [""; 0]);
-    store.commit(&step(count as u64 + 1)).await.unwrap();
+    store.commit(&transaction(count as u64 + 1)).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! The store and the runtime: never blocked, never stuck, no false timeouts.
+//! The store and the tokio runtime: calls without a runtime, runtimes that end, and a paused clock.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{path::Path, time::Duration};
@@ -30,9 +30,9 @@ fn put(number: u64) -> Transaction {
 fn call_without_a_runtime_is_refused_and_does_not_panic() {
     let folder = TempDir::new().unwrap();
     let store = runtime().block_on(open(folder.path()));
-    let told = store.commit(&put(1)).now_or_never().unwrap().unwrap_err();
-    assert!(matches!(told, StoreError::Unavailable { .. }), "{told}");
-    assert!(told.to_string().contains("no runtime"), "{told}");
+    let error = store.commit(&put(1)).now_or_never().unwrap().unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+    assert!(error.to_string().contains("no tokio runtime"), "{error}");
     assert!(store.head().now_or_never().unwrap().is_err());
     runtime().block_on(async { store.commit(&put(1)).await.unwrap() });
 }
@@ -42,28 +42,28 @@ fn store_continues_on_another_runtime() {
     let folder = TempDir::new().unwrap();
     let store = runtime().block_on(open(folder.path()));
     for round in 0..20 {
-        let dying = runtime();
+        let short_lived = runtime();
         let writer = store.clone();
-        dying.block_on(async move {
+        short_lived.block_on(async move {
             for number in 0..10 {
                 let writer = writer.clone();
                 tokio::spawn(async move { writer.commit(&put(round * 10 + number)).await });
             }
             tokio::task::yield_now().await;
         });
-        dying.shutdown_background();
+        short_lived.shutdown_background();
     }
     let last = runtime().block_on(async { store.commit(&put(1000)).await.unwrap() });
     runtime().block_on(async {
         assert_eq!(store.head().await.unwrap(), last);
         let watch = store.watch(Revision::ZERO, Interest::all()).await.unwrap();
         let count = usize::try_from(last.0).unwrap();
-        let shown: Vec<_> = watch.into_stream().take(count).collect().await;
-        assert!(
-            shown
-                .iter()
-                .all(|commit| commit.as_ref().is_ok_and(|one| one.changes.len() == 1))
-        );
+        let received: Vec<_> = watch.into_stream().take(count).collect().await;
+        assert!(received.iter().all(|commit| {
+            commit
+                .as_ref()
+                .is_ok_and(|commit| commit.changes.len() == 1)
+        }));
         assert_eq!(store.check().await.unwrap(), [""; 0]);
     });
 }

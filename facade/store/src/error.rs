@@ -1,4 +1,7 @@
 //! Errors of a store, with the advice that a controller acts on.
+//!
+//! Every store returns the same variants for the same situation, so that a program can handle errors without
+//! knowing which store it runs on. A message never repeats its source and never contains the value of a record.
 
 use std::{error::Error, fmt, sync::Arc};
 
@@ -29,19 +32,21 @@ pub enum StoreError {
     #[error("invalid request: {0}")]
     Invalid(Invalid),
     /// Changes after this revision were compacted: list again and watch from there.
-    #[error("changes after revision {asked} are compacted; the oldest to watch from is {oldest}")]
+    #[error(
+        "changes after revision {requested} are compacted; the oldest to watch from is {oldest}"
+    )]
     Compacted {
         /// The requested start of the watch.
-        asked: Revision,
+        requested: Revision,
         /// The oldest revision that a watch can start from.
         oldest: Revision,
     },
     /// The revision is newer than the store: it is from another store, or this one was restored from a
     /// backup. List again and watch from there.
-    #[error("revision {asked} is ahead of the store, which is at {head}")]
+    #[error("revision {requested} is ahead of the store, which is at {head}")]
     Ahead {
         /// The requested start of the watch.
-        asked: Revision,
+        requested: Revision,
         /// The newest revision of the store.
         head: Revision,
     },

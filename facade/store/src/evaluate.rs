@@ -1,7 +1,11 @@
 //! The evaluation of a transaction, shared by all stores.
 //!
-//! Validates a transaction on its own, then evaluates its checks against a [`View`] of the store. It
-//! never writes: the store carries out the writes if nothing failed.
+//! Validates a transaction on its own ([`Prepared::new`]), then evaluates its checks against a [`View`] of the store
+//! ([`Prepared::evaluate`]). It never writes: the store applies the writes if nothing failed, in the same exclusive
+//! section as the evaluation.
+//!
+//! The order is part of the contract: checks first, in their order, then the unique values of the writes. The first
+//! failure is the conflict (TXN-06).
 
 use std::collections::BTreeMap;
 
@@ -15,7 +19,7 @@ use crate::{
 
 /// The state that a transaction is evaluated against.
 ///
-/// All results must be from one moment, which lasts until the writes are carried out.
+/// All results must be from one moment, which lasts until the writes are applied.
 pub trait View {
     /// Returns the revision of a record, or `None` if it does not exist.
     fn revision(&mut self, id: &RecordId) -> Result<Option<Revision>>;
@@ -67,21 +71,21 @@ impl<'t> Prepared<'t> {
         for (what, count) in [("checks", checks.len()), ("writes", writes.len())] {
             if count > MAX_OPERATIONS {
                 return Err(Invalid::new(format!(
-                    "{count} {what}, more than {MAX_OPERATIONS}"
+                    "the transaction has {count} {what}, more than {MAX_OPERATIONS}"
                 )));
             }
         }
         let prepared = Self {
-            checks: numbered(checks, Part::Check, |check| prepare_check(check, schema))?,
-            writes: numbered(writes, Part::Write, |write| prepare_write(write, schema))?,
+            checks: prepare_all(checks, Part::Check, |check| prepare_check(check, schema))?,
+            writes: prepare_all(writes, Part::Write, |write| prepare_write(write, schema))?,
         };
         prepared.check_size()?;
-        prepared.writes_no_record_twice()?;
-        prepared.claims_nothing_twice()?;
+        prepared.check_records_differ()?;
+        prepared.check_claims_differ()?;
         Ok(prepared)
     }
 
-    /// Returns the writes to carry out after [`evaluate`](Self::evaluate) succeeded.
+    /// Returns the writes to apply after [`evaluate`](Self::evaluate) succeeded.
     pub fn writes(&self) -> &[PreparedWrite<'t>] {
         &self.writes
     }
@@ -93,20 +97,21 @@ impl<'t> Prepared<'t> {
     /// The first failed check or the first unique value that is taken, as a conflict; or the view failed.
     pub fn evaluate(&self, view: &mut impl View) -> Result<()> {
         for (position, (check, prefix)) in self.checks.iter().enumerate() {
-            if let Some(found) = what_is_against(check, prefix, view)? {
+            if let Some(found) = find_obstacle(check, prefix, view)? {
                 let (part, check) = (Part::Check(position), (*check).clone());
                 return Err(Conflict { part, check, found }.into());
             }
         }
         for (position, write) in self.writes.iter().enumerate() {
             for entry in write.unique_entries() {
-                self.is_unclaimed(position, write.id, entry, view)?;
+                self.require_unclaimed(position, write.id, entry, view)?;
             }
         }
         Ok(())
     }
 
-    fn is_unclaimed(
+    /// Requires that no record but those that this transaction writes has a unique value.
+    fn require_unclaimed(
         &self,
         position: usize,
         id: &RecordId,
@@ -132,23 +137,25 @@ impl<'t> Prepared<'t> {
         Err(conflict.into())
     }
 
+    /// Checks the sum of the values.
     fn check_size(&self) -> Result<(), Invalid> {
         let puts = self.writes.iter().filter_map(|write| write.put.as_ref());
         let bytes: usize = puts.map(|put| put.json.len()).sum();
         if bytes > MAX_TRANSACTION_BYTES {
             return Err(Invalid::new(format!(
-                "values of {bytes} bytes in all, more than {MAX_TRANSACTION_BYTES}"
+                "the values have {bytes} bytes together, more than {MAX_TRANSACTION_BYTES}"
             )));
         }
         Ok(())
     }
 
-    fn writes_no_record_twice(&self) -> Result<(), Invalid> {
-        let mut seen = BTreeMap::new();
+    /// Checks that no two writes change the same record: it would be undefined which one wins.
+    fn check_records_differ(&self) -> Result<(), Invalid> {
+        let mut positions = BTreeMap::new();
         for (position, write) in self.writes.iter().enumerate() {
-            if let Some(before) = seen.insert(write.id, position) {
+            if let Some(before) = positions.insert(write.id, position) {
                 return Err(Invalid::new(format!(
-                    "writes {before} and {position} are both of {}",
+                    "writes {before} and {position} both change {}",
                     write.id
                 )));
             }
@@ -156,12 +163,13 @@ impl<'t> Prepared<'t> {
         Ok(())
     }
 
-    fn claims_nothing_twice(&self) -> Result<(), Invalid> {
-        let mut seen = BTreeMap::new();
+    /// Checks that no two writes claim the same unique value.
+    fn check_claims_differ(&self) -> Result<(), Invalid> {
+        let mut positions = BTreeMap::new();
         for (position, write) in self.writes.iter().enumerate() {
             for entry in write.unique_entries() {
                 let claim = (&write.id.kind, &entry.index, &entry.bytes);
-                if let Some(before) = seen.insert(claim, position) {
+                if let Some(before) = positions.insert(claim, position) {
                     return Err(Invalid::new(format!(
                         "writes {before} and {position} both claim {} of {} = {}",
                         entry.index, write.id.kind, entry.value
@@ -174,13 +182,15 @@ impl<'t> Prepared<'t> {
 }
 
 impl PreparedWrite<'_> {
+    /// Returns the entries in unique indexes.
     fn unique_entries(&self) -> impl Iterator<Item = &Entry> {
         let entries = self.put.iter().flat_map(|put| &put.entries);
         entries.filter(|entry| entry.holds == Holds::One)
     }
 }
 
-fn numbered<'t, T, U>(
+/// Prepares every item. An error names the part and its position.
+fn prepare_all<'t, T, U>(
     items: &'t [T],
     part: fn(usize) -> Part,
     prepare: impl Fn(&'t T) -> Result<U, Invalid>,
@@ -192,6 +202,7 @@ fn numbered<'t, T, U>(
     each.collect()
 }
 
+/// Checks the kind and the index, and encodes the claimed value.
 fn prepare_check<'t>(check: &'t Check, schema: &Schema) -> Result<(&'t Check, Vec<u8>), Invalid> {
     let prefix = match check {
         Check::Absent(id) | Check::Exists(id) | Check::At(id, _) => {
@@ -203,13 +214,14 @@ fn prepare_check<'t>(check: &'t Check, schema: &Schema) -> Result<(&'t Check, Ve
     Ok((check, prefix))
 }
 
+/// Checks the kind and the limits, and computes the JSON text and the index entries.
 fn prepare_write<'t>(write: &'t Write, schema: &Schema) -> Result<PreparedWrite<'t>, Invalid> {
     let id = write.id();
     schema.indexes(&id.kind)?;
     let put = match write {
         Write::Put(_, value) => Some(PreparedPut {
             value,
-            json: limits::written(value).map_err(|invalid| invalid.within(id))?,
+            json: limits::to_json(value).map_err(|invalid| invalid.within(id))?,
             entries: schema
                 .entries(&id.kind, value)
                 .map_err(|invalid| invalid.within(id))?,
@@ -219,7 +231,8 @@ fn prepare_write<'t>(write: &'t Write, schema: &Schema) -> Result<PreparedWrite<
     Ok(PreparedWrite { id, put })
 }
 
-fn what_is_against(check: &Check, prefix: &[u8], view: &mut impl View) -> Result<Option<Found>> {
+/// Returns what contradicts a check, or `None` if it holds.
+fn find_obstacle(check: &Check, prefix: &[u8], view: &mut impl View) -> Result<Option<Found>> {
     Ok(match check {
         Check::Absent(id) => view.revision(id)?.map(Found::At),
         Check::Exists(id) => match view.revision(id)? {

@@ -72,11 +72,17 @@ impl Scalar {
                 (None, Some(value)) => Ok(Some(value.into())),
                 (None, None) => Err(Invalid::new(format!("{number} is not a whole number"))),
             },
-            Value::Array(_) => Err(Invalid::new("an array stands where one value belongs")),
-            Value::Object(_) => Err(Invalid::new("an object stands where one value belongs")),
+            Value::Array(_) => Err(Invalid::new(
+                "expected text, a whole number or a boolean, found an array",
+            )),
+            Value::Object(_) => Err(Invalid::new(
+                "expected text, a whole number or a boolean, found an object",
+            )),
         }
     }
 
+    /// Appends the encoding: a tag for the type, then bytes that compare like the value. Text ends with two zero
+    /// bytes, and a zero byte inside it is escaped, so that no text is a prefix of another.
     fn write_to(&self, bytes: &mut Vec<u8>) {
         match self {
             Self::Bool(value) => bytes.extend([BOOL, u8::from(*value)]),
@@ -99,9 +105,11 @@ impl Scalar {
     }
 }
 
+/// The tags of the types. Their order is the order of values of different types.
 const BOOL: u8 = 1;
 const INTEGER: u8 = 2;
 const TEXT: u8 = 3;
+/// Two of these end a text; one that is followed by [`ESCAPED`] is a zero byte of the text.
 const END: u8 = 0;
 const ESCAPED: u8 = 0xff;
 

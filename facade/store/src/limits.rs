@@ -25,7 +25,7 @@ pub const MAX_ENTRIES: usize = 64;
 pub const MAX_PAGE: u32 = 1000;
 
 /// Returns the value as JSON, or an error if it is too large or too deep to be parsed again.
-pub(crate) fn written(value: &Value) -> Result<String, Invalid> {
+pub(crate) fn to_json(value: &Value) -> Result<String, Invalid> {
     // Checked first, because serializing recurses as deep as the value.
     if is_deeper_than(value, MAX_VALUE_DEPTH) {
         return Err(Invalid::new(format!(
@@ -72,20 +72,20 @@ mod tests {
 
     #[test]
     fn depth_limit_is_exact() {
-        assert!(written(&nested(MAX_VALUE_DEPTH)).is_ok());
-        assert!(written(&nested(MAX_VALUE_DEPTH + 1)).is_err());
+        assert!(to_json(&nested(MAX_VALUE_DEPTH)).is_ok());
+        assert!(to_json(&nested(MAX_VALUE_DEPTH + 1)).is_err());
     }
 
     #[test]
     fn size_limit_is_exact() {
         let text = |bytes: usize| Value::String("x".repeat(bytes - 2));
-        assert!(written(&text(MAX_VALUE_BYTES)).is_ok());
-        assert!(written(&text(MAX_VALUE_BYTES + 1)).is_err());
+        assert!(to_json(&text(MAX_VALUE_BYTES)).is_ok());
+        assert!(to_json(&text(MAX_VALUE_BYTES + 1)).is_err());
     }
 
     #[test]
     fn accepted_values_can_be_read() {
-        let json = written(&nested(MAX_VALUE_DEPTH)).unwrap();
+        let json = to_json(&nested(MAX_VALUE_DEPTH)).unwrap();
         assert_eq!(
             serde_json::from_str::<Value>(&json).unwrap(),
             nested(MAX_VALUE_DEPTH)

@@ -19,6 +19,10 @@ macro_rules! checked_string {
 
         impl $name {
             /// Validates the text.
+            ///
+            /// # Errors
+            ///
+            /// The text breaks the rules of the type, which the message states.
             pub fn new(text: impl AsRef<str>) -> Result<Self, Invalid> {
                 let text = text.as_ref();
                 $check(stringify!($name), text)?;
@@ -83,15 +87,15 @@ checked_string! {
 }
 
 fn check_name(what: &str, text: &str) -> Result<(), Invalid> {
-    let begins = text.starts_with(|c: char| c.is_ascii_lowercase());
-    let goes_on = text
+    let starts_with_letter = text.starts_with(|c: char| c.is_ascii_lowercase());
+    let has_valid_characters = text
         .chars()
         .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c));
-    if begins && goes_on && text.len() <= MAX_NAME_BYTES {
+    if starts_with_letter && has_valid_characters && text.len() <= MAX_NAME_BYTES {
         return Ok(());
     }
     Err(Invalid::new(format!(
-        "{what} {text:.80?}: want 1 to {MAX_NAME_BYTES} of a-z, 0-9, '-', '_' and '.', beginning with a letter"
+        "{what} {text:.80?}: must have 1 to {MAX_NAME_BYTES} characters of a-z, 0-9, '-', '_' and '.', and start with a letter"
     )))
 }
 
@@ -101,7 +105,7 @@ fn check_key(what: &str, text: &str) -> Result<(), Invalid> {
         return Ok(());
     }
     Err(Invalid::new(format!(
-        "{what} {text:.80?}: want 1 to {MAX_KEY_BYTES} bytes without control characters"
+        "{what} {text:.80?}: must have 1 to {MAX_KEY_BYTES} bytes without control characters"
     )))
 }
 
@@ -116,6 +120,10 @@ pub struct RecordId {
 
 impl RecordId {
     /// Validates kind and key.
+    ///
+    /// # Errors
+    ///
+    /// The first of the two that is invalid.
     pub fn new(kind: impl AsRef<str>, key: impl AsRef<str>) -> Result<Self, Invalid> {
         Ok(Self {
             kind: Kind::new(kind)?,

@@ -12,6 +12,26 @@ use crate::{
 };
 
 /// A query: which records to list, and how many per page.
+///
+/// ```
+/// use fleetwright_store::{IndexName, Kind, MemoryStore, Query, Schema, Store as _};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let schema = Schema::builder().kind("server").index("place", ["/organization", "/project"]).build()?;
+/// # let store = MemoryStore::new(schema);
+/// let (server, place) = (Kind::new("server")?, IndexName::new("place")?);
+/// let of_project = Query::by(server.clone(), place.clone(), ["acme", "web"]);
+/// let of_organization = Query::by(server, place, "acme").limit(100);
+///
+/// let mut page = store.list(&of_organization).await?;
+/// while let Some(cursor) = page.next.take() {
+///     page = store.list(&of_organization.clone().after(cursor)).await?;
+/// }
+/// # let _ = of_project;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a query does nothing until a store lists it"]
 pub struct Query {
@@ -21,7 +41,7 @@ pub struct Query {
     pub select: Select,
     /// The page size, 1 to [`MAX_PAGE`]. Larger numbers mean [`MAX_PAGE`].
     pub limit: u32,
-    /// Where to continue.
+    /// Where to continue: [`Page::next`] of the previous page of the same query.
     pub after: Option<Cursor>,
 }
 
@@ -73,7 +93,7 @@ impl Query {
     /// The kind or index does not exist, or the cursor belongs to another query.
     pub fn plan(&self, schema: &Schema) -> Result<Plan, Invalid> {
         if self.limit == 0 {
-            return Err(Invalid::new("a page of no records is asked for"));
+            return Err(Invalid::new("the page size is 0; it must be at least 1"));
         }
         schema.indexes(&self.kind)?;
         let range = match &self.select {
@@ -85,7 +105,7 @@ impl Query {
             },
         };
         let range = match &self.after {
-            Some(cursor) => cursor.place()?.resume(&self.kind, range)?,
+            Some(cursor) => cursor.decode()?.resume(&self.kind, range)?,
             None => range,
         };
         Ok(Plan {
@@ -141,7 +161,7 @@ impl Plan {
             Range::Keys { .. } => None,
             Range::Entries { index, .. } => Some(index.clone()),
         };
-        Cursor::of(&Place {
+        Cursor::encode(&CursorContent {
             kind: self.kind.clone(),
             index,
             entry: entry.map(|bytes| URL_SAFE_NO_PAD.encode(bytes)),
@@ -166,22 +186,22 @@ impl Cursor {
         &self.0
     }
 
-    fn of(place: &Place) -> Self {
+    fn encode(content: &CursorContent) -> Self {
         // Serializing a struct of strings cannot fail; an empty cursor would be refused by the next list.
-        let json = serde_json::to_vec(place).unwrap_or_default();
+        let json = serde_json::to_vec(content).unwrap_or_default();
         Self(URL_SAFE_NO_PAD.encode(json))
     }
 
-    fn place(&self) -> Result<Place, Invalid> {
+    fn decode(&self) -> Result<CursorContent, Invalid> {
         let json = URL_SAFE_NO_PAD.decode(&self.0).ok();
-        let place = json.and_then(|json| serde_json::from_slice(&json).ok());
-        place.ok_or_else(|| Invalid::new("the cursor is not one that a store has made"))
+        let content = json.and_then(|json| serde_json::from_slice(&json).ok());
+        content.ok_or_else(|| Invalid::new("the text is not a cursor that a store has created"))
     }
 }
 
 /// The content of a cursor.
 #[derive(Serialize, Deserialize)]
-struct Place {
+struct CursorContent {
     kind: Kind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     index: Option<IndexName>,
@@ -190,10 +210,10 @@ struct Place {
     key: Key,
 }
 
-impl Place {
+impl CursorContent {
     /// Returns the rest of the range, or an error if the cursor is not in it.
     fn resume(self, wanted: &Kind, range: Range) -> Result<Range, Invalid> {
-        let other = || Invalid::new("the cursor is of another query");
+        let other = || Invalid::new("the cursor belongs to another query");
         if self.kind != *wanted {
             return Err(other());
         }
@@ -201,7 +221,7 @@ impl Place {
             (Range::Keys { .. }, None, None) => Ok(Range::Keys {
                 after: Some(self.key),
             }),
-            (Range::Entries { index, prefix, .. }, Some(of), Some(entry)) if of == index => {
+            (Range::Entries { index, prefix, .. }, Some(name), Some(entry)) if name == index => {
                 let entry = URL_SAFE_NO_PAD.decode(entry).map_err(|_| other())?;
                 if !entry.starts_with(&prefix) {
                     return Err(other());

@@ -1,4 +1,7 @@
 //! The schema: kinds and their indexes, as data that every store interprets in the same way.
+//!
+//! Owns the computation of index entries from a record ([`Schema::entries`]) and of the byte range of a lookup
+//! ([`Schema::prefix`]). No store computes either of them itself, so that all stores find the same records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,7 +99,7 @@ impl Schema {
         let (given, parts) = (value.0.len(), index.paths.len());
         if !(1..=parts).contains(&given) {
             return Err(Invalid::new(format!(
-                "index {name} of {kind} is over {parts} parts, and {given} are given"
+                "index {name} of {kind} has 1 to {parts} parts, and {given} were given"
             )));
         }
         value.encoded()
@@ -149,7 +152,7 @@ impl Index {
             self.paths.as_slice(),
             self.paths.first().and_then(|path| record.pointer(path)),
         ) {
-            return each_of(items).map_err(|invalid| invalid.within(path));
+            return values_of_items(items).map_err(|invalid| invalid.within(path));
         }
         let mut parts = Vec::new();
         for path in &self.paths {
@@ -163,7 +166,8 @@ impl Index {
     }
 }
 
-fn each_of(items: &[Value]) -> Result<BTreeSet<IndexValue>, Invalid> {
+/// Returns the distinct values of an array. Null items are not indexed.
+fn values_of_items(items: &[Value]) -> Result<BTreeSet<IndexValue>, Invalid> {
     let scalars: Result<Vec<_>, _> = items.iter().map(Scalar::of).collect();
     let values: BTreeSet<_> = scalars?
         .into_iter()
@@ -172,7 +176,7 @@ fn each_of(items: &[Value]) -> Result<BTreeSet<IndexValue>, Invalid> {
         .collect();
     if values.len() > MAX_ENTRIES {
         return Err(Invalid::new(format!(
-            "{} values stand in an array that is indexed, more than {MAX_ENTRIES}",
+            "the indexed array has {} distinct values, more than {MAX_ENTRIES}",
             values.len()
         )));
     }
@@ -184,7 +188,7 @@ fn each_of(items: &[Value]) -> Result<BTreeSet<IndexValue>, Invalid> {
 pub struct SchemaBuilder {
     schema: Schema,
     current: Option<Kind>,
-    wrong: Option<Invalid>,
+    invalid: Option<Invalid>,
 }
 
 impl SchemaBuilder {
@@ -199,11 +203,11 @@ impl SchemaBuilder {
                     .insert(kind.clone(), BTreeMap::new())
                     .is_some()
                 {
-                    self.complain(Invalid::new(format!("kind {kind} is declared twice")));
+                    self.record_error(Invalid::new(format!("kind {kind} is declared twice")));
                 }
                 self.current = Some(kind);
             }
-            Err(wrong) => self.complain(wrong),
+            Err(invalid) => self.record_error(invalid),
         }
         self
     }
@@ -229,15 +233,15 @@ impl SchemaBuilder {
     ///
     /// The first mistake: an invalid or repeated name, an index before a kind, an invalid path.
     pub fn build(self) -> Result<Schema, Invalid> {
-        match self.wrong {
-            Some(wrong) => Err(wrong),
+        match self.invalid {
+            Some(invalid) => Err(invalid),
             None => Ok(self.schema),
         }
     }
 
     fn add(mut self, name: &str, holds: Holds, paths: &[&str]) -> Self {
-        if let Err(wrong) = self.try_add(name, holds, paths) {
-            self.complain(wrong);
+        if let Err(invalid) = self.try_add(name, holds, paths) {
+            self.record_error(invalid);
         }
         self
     }
@@ -248,9 +252,10 @@ impl SchemaBuilder {
             .current
             .as_ref()
             .and_then(|kind| self.schema.kinds.get_mut(kind));
-        let indexes = declared
-            .ok_or_else(|| Invalid::new(format!("index {name} stands before the first kind")))?;
-        check_paths(paths).map_err(|wrong| wrong.within(format_args!("index {name}")))?;
+        let indexes = declared.ok_or_else(|| {
+            Invalid::new(format!("index {name} is declared before the first kind"))
+        })?;
+        check_paths(paths).map_err(|invalid| invalid.within(format_args!("index {name}")))?;
         let paths = paths.iter().map(ToString::to_string).collect();
         if indexes
             .insert(name.clone(), Index { holds, paths })
@@ -261,18 +266,22 @@ impl SchemaBuilder {
         Ok(())
     }
 
-    fn complain(&mut self, wrong: Invalid) {
-        self.wrong.get_or_insert(wrong);
+    /// Keeps the first error for [`build`](Self::build).
+    fn record_error(&mut self, invalid: Invalid) {
+        self.invalid.get_or_insert(invalid);
     }
 }
 
+/// Checks that there is a path and that each is a JSON pointer.
 fn check_paths(paths: &[&str]) -> Result<(), Invalid> {
     if !(1..=MAX_OPERATIONS).contains(&paths.len()) {
-        return Err(Invalid::new("it is over no field"));
+        return Err(Invalid::new(format!(
+            "an index needs 1 to {MAX_OPERATIONS} paths"
+        )));
     }
     match paths.iter().find(|path| !path.starts_with('/')) {
         Some(path) => Err(Invalid::new(format!(
-            "{path:?} is no JSON pointer: it begins with '/'"
+            "{path:?} is not a JSON pointer, which starts with '/'"
         ))),
         None => Ok(()),
     }
@@ -325,10 +334,10 @@ mod tests {
     #[test]
     fn unindexable_value_is_named() {
         let kind = Kind::new("thing").unwrap();
-        let wrong = schema().entries(&kind, &json!({"name": {}})).unwrap_err();
+        let invalid = schema().entries(&kind, &json!({"name": {}})).unwrap_err();
         assert_eq!(
-            wrong.to_string(),
-            "index name of thing: /name: an object stands where one value belongs"
+            invalid.to_string(),
+            "index name of thing: /name: expected text, a whole number or a boolean, found an object"
         );
         let many: Vec<_> = (0..=MAX_ENTRIES).collect();
         assert!(schema().entries(&kind, &json!({"tags": many})).is_err());
@@ -342,7 +351,7 @@ mod tests {
     #[test]
     fn invalid_schema_is_refused_with_a_reason() {
         let builder = Schema::builder;
-        let wrong = [
+        let invalid = [
             (builder().kind("Bad"), "Kind"),
             (builder().index("early", ["/a"]), "before the first kind"),
             (builder().kind("a").kind("a"), "declared twice"),
@@ -350,12 +359,12 @@ mod tests {
                 builder().kind("a").index("i", ["/a"]).unique("i", ["/b"]),
                 "declared twice",
             ),
-            (builder().kind("a").index("i", ["a"]), "no JSON pointer"),
-            (builder().kind("a").index("i", []), "over no field"),
+            (builder().kind("a").index("i", ["a"]), "not a JSON pointer"),
+            (builder().kind("a").index("i", []), "needs 1 to 128 paths"),
         ];
-        for (builder, reason) in wrong {
-            let told = builder.build().unwrap_err().to_string();
-            assert!(told.contains(reason), "{told}");
+        for (builder, reason) in invalid {
+            let message = builder.build().unwrap_err().to_string();
+            assert!(message.contains(reason), "{message}");
         }
     }
 }

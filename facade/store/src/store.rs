@@ -44,9 +44,18 @@ pub trait Store: Send + Sync + Debug {
     fn schema(&self) -> &Schema;
 
     /// Returns a record, or `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`](StoreError::Invalid) if the schema does not have the kind, [`Corrupt`](StoreError::Corrupt) if the
+    /// record cannot be read.
     async fn get(&self, id: &RecordId) -> Result<Option<Record>>;
 
-    /// Returns a page of records.
+    /// Returns a page of records. Records that cannot be read are in [`Page::damaged`].
+    ///
+    /// # Errors
+    ///
+    /// [`Invalid`](StoreError::Invalid) for an unknown kind or index, a page size of 0, or a cursor of another query.
     async fn list(&self, query: &Query) -> Result<Page>;
 
     /// Commits a transaction and returns its revision, once it is as durable as the store promises. A
@@ -102,10 +111,30 @@ impl<S: Store + ?Sized> Store for Arc<S> {
     }
 }
 
-/// Conveniences for every store.
+/// Conveniences for every store. They are provided methods over [`Store`], so no store implements them.
+///
+/// ```
+/// use fleetwright_store::{MemoryStore, RecordId, Schema, Store as _, StoreExt as _};
+/// use serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new(Schema::builder().kind("counter").build()?);
+/// let id = RecordId::new("counter", "launches")?;
+/// for _ in 0..3 {
+///     store.update(&id, |value| Some(json!(value.as_u64().unwrap_or(0) + 1))).await?;
+/// }
+/// assert_eq!(store.get(&id).await?.map(|record| record.value), Some(json!(3)));
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait StoreExt: Store {
-    /// Returns the record with an index value. With several, it is the first by key.
+    /// Returns the record with an index value, or `None`. If several records have it, returns the first by key.
+    ///
+    /// # Errors
+    ///
+    /// [`Corrupt`](StoreError::Corrupt) if the record cannot be read, or the errors of [`Store::list`].
     async fn find(
         &self,
         kind: &Kind,
@@ -136,7 +165,12 @@ pub trait StoreExt: Store {
     /// Reads a record, passes it to `change`, and commits the new value. Starts again if another commit changed
     /// the record meanwhile. Returns the revision, or `None` if `change` returns `None`.
     ///
-    /// `change` gets null for a record that does not exist. An unknown outcome is not retried.
+    /// `change` gets null for a record that does not exist, and can be called several times. An unknown outcome is
+    /// not retried.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Store::get`] and [`Store::commit`], except for a conflict with another write of the record.
     async fn update<F>(&self, id: &RecordId, mut change: F) -> Result<Option<Revision>>
     where
         F: FnMut(Value) -> Option<Value> + Send,
@@ -153,8 +187,8 @@ pub trait StoreExt: Store {
                 None => Transaction::new().create(id.clone(), after),
             };
             match self.commit(&transaction).await {
-                Err(error) if is_a_race(&error) => {}
-                answer => return answer.map(Some),
+                Err(error) if is_race(&error) => {}
+                result => return result.map(Some),
             }
         }
     }
@@ -163,7 +197,7 @@ pub trait StoreExt: Store {
 impl<S: Store + ?Sized> StoreExt for S {}
 
 /// Returns whether another commit changed the record. A unique value that is taken is not a race.
-fn is_a_race(error: &StoreError) -> bool {
+fn is_race(error: &StoreError) -> bool {
     let by_check = error
         .conflict()
         .is_some_and(|conflict| matches!(conflict.part, crate::Part::Check(_)));

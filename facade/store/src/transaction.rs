@@ -161,7 +161,7 @@ impl fmt::Display for Claim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {} = {}", self.index, self.kind, self.value)?;
         match &self.except {
-            Some(key) => write!(f, " (but by {key})"),
+            Some(key) => write!(f, " (except {key})"),
             None => Ok(()),
         }
     }

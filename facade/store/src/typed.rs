@@ -1,4 +1,7 @@
 //! Typed records over any store.
+//!
+//! A [`Table`] converts between JSON values and a type; it holds no state and no cache. A record that does not match the
+//! type is reported as [`Damaged`] beside the others and never stops a list.
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
@@ -41,11 +44,35 @@ pub struct TypedPage<T> {
 
 /// The records of one kind in a store, as values of a type.
 ///
-/// The crate's first page has an example.
+/// Writes are added to a [`Transaction`], so that several tables can change together:
+///
+/// ```
+/// use std::sync::Arc;
+/// use fleetwright_store::{Document, Key, MemoryStore, Schema, Store, Table, Transaction};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Network { cidr: String }
+/// impl Document for Network { const KIND: &'static str = "network"; }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::new(Schema::builder().kind("network").build()?));
+/// let networks = Table::<Network>::new(Arc::clone(&store))?;
+/// let key = Key::new("blue")?;
+/// let create = networks.create(Transaction::new(), &key, &Network { cidr: "10.0.0.0/8".into() })?;
+/// store.commit(&create).await?;
+///
+/// let read = networks.get(&key).await?.ok_or("missing")?;
+/// let replace = networks.replace(Transaction::new(), &read, &Network { cidr: "10.0.0.0/9".into() })?;
+/// store.commit(&replace).await?; // a conflict if somebody else changed it meanwhile
+/// # Ok(())
+/// # }
+/// ```
 pub struct Table<T> {
     store: Arc<dyn Store>,
     kind: Kind,
-    of: PhantomData<fn() -> T>,
+    document: PhantomData<fn() -> T>,
 }
 
 impl<T: Document> Table<T> {
@@ -60,7 +87,7 @@ impl<T: Document> Table<T> {
         Ok(Self {
             store,
             kind,
-            of: PhantomData,
+            document: PhantomData,
         })
     }
 
@@ -87,7 +114,11 @@ impl<T: Document> Table<T> {
         record.map(|record| Ok(Self::read(record)?)).transpose()
     }
 
-    /// Returns the record with an index value.
+    /// Returns the record with an index value, or `None`. With several, returns the first by key.
+    ///
+    /// # Errors
+    ///
+    /// The record does not match the type, the index does not exist, or the store failed.
     pub async fn find(
         &self,
         index: &IndexName,
@@ -108,15 +139,20 @@ impl<T: Document> Table<T> {
     }
 
     /// Returns a page of records.
+    ///
+    /// # Errors
+    ///
+    /// The query is of another kind, or the store refused it or failed. A record that does not match the type is in
+    /// [`TypedPage::damaged`].
     pub async fn list(&self, query: &Query) -> Result<TypedPage<T>> {
-        self.same_kind(&query.kind)?;
+        self.require_kind(&query.kind)?;
         let page = self.store.list(query).await?;
         Ok(Self::typed(page))
     }
 
     /// Returns all pages as one, with the revision of the first.
     pub async fn list_all(&self, query: &Query) -> Result<TypedPage<T>> {
-        self.same_kind(&query.kind)?;
+        self.require_kind(&query.kind)?;
         let page = self.store.list_all(query).await?;
         Ok(Self::typed(page))
     }
@@ -124,7 +160,7 @@ impl<T: Document> Table<T> {
     /// Adds the creation of a record, which must not exist, to a transaction.
     pub fn create(&self, transaction: Transaction, key: &Key, value: &T) -> Result<Transaction> {
         let id = self.id(key);
-        let value = written(&id, value)?;
+        let value = to_json(&id, value)?;
         Ok(transaction.create(id, value))
     }
 
@@ -136,7 +172,7 @@ impl<T: Document> Table<T> {
         value: &T,
     ) -> Result<Transaction> {
         let id = self.id(&read.key);
-        let value = written(&id, value)?;
+        let value = to_json(&id, value)?;
         Ok(transaction.replace(id, read.revision, value))
     }
 
@@ -146,6 +182,10 @@ impl<T: Document> Table<T> {
     }
 
     /// Parses a record.
+    ///
+    /// # Errors
+    ///
+    /// The value does not match the type. The reason contains no text of the value, which may be secret.
     pub fn read(record: Record) -> Result<Versioned<T>, Damaged> {
         let Record {
             id,
@@ -188,12 +228,12 @@ impl<T: Document> Table<T> {
         typed
     }
 
-    fn same_kind(&self, kind: &Kind) -> Result<(), Invalid> {
+    fn require_kind(&self, kind: &Kind) -> Result<(), Invalid> {
         if *kind == self.kind {
             return Ok(());
         }
         Err(Invalid::new(format!(
-            "a query of {kind} is put to the table of {}",
+            "the query is of kind {kind}, and the table of kind {}",
             self.kind
         )))
     }
@@ -204,7 +244,7 @@ impl<T> Clone for Table<T> {
         Self {
             store: Arc::clone(&self.store),
             kind: self.kind.clone(),
-            of: PhantomData,
+            document: PhantomData,
         }
     }
 }
@@ -217,7 +257,7 @@ impl<T> fmt::Debug for Table<T> {
     }
 }
 
-fn written<T: Serialize>(id: &RecordId, value: &T) -> Result<serde_json::Value, Invalid> {
+fn to_json<T: Serialize>(id: &RecordId, value: &T) -> Result<serde_json::Value, Invalid> {
     serde_json::to_value(value).map_err(|error| Invalid::new(error.to_string()).within(id))
 }
 

@@ -1,6 +1,6 @@
 //! Watches: every commit after a revision, once and in order.
 //!
-//! A watch pulls: it asks its [`Source`] for the commits after its position. Nothing is buffered that could
+//! A watch pulls: it requests the commits after its position from its [`Source`]. Nothing is buffered that could
 //! overflow, a dropped call loses nothing, and a watch that falls behind the stored changes gets an error
 //! instead of a gap.
 
@@ -65,7 +65,11 @@ impl Interest {
         }
     }
 
-    /// Checks that all kinds are in a schema. A watch of a misspelt one would wait for ever.
+    /// Checks that all kinds are in a schema. A watch of a misspelt one would wait forever.
+    ///
+    /// # Errors
+    ///
+    /// The first kind that the schema does not have.
     pub fn fits(&self, schema: &Schema) -> Result<(), Invalid> {
         let mut kinds = self.kinds.iter().flatten();
         kinds.try_for_each(|kind| schema.indexes(kind).map(|_| ()))
@@ -83,11 +87,11 @@ impl Interest {
 
     /// Returns the included part of a commit, if there is any.
     pub fn part_of(&self, commit: &Commit) -> Option<Commit> {
-        let shown = commit
+        let included = commit
             .changes
             .iter()
             .filter(|change| self.includes(&change.id().kind));
-        let changes: Vec<_> = shown.cloned().collect();
+        let changes: Vec<_> = included.cloned().collect();
         let revision = commit.revision;
         (!changes.is_empty()).then_some(Commit { revision, changes })
     }
@@ -104,16 +108,21 @@ pub struct History {
 
 impl History {
     /// Checks that a watch can start after `after`.
+    ///
+    /// # Errors
+    ///
+    /// [`Compacted`](StoreError::Compacted) if changes after it are forgotten, [`Ahead`](StoreError::Ahead) if the
+    /// store has not reached it.
     pub fn can_watch_from(&self, after: Revision) -> Result<()> {
         if after < self.compacted {
             return Err(StoreError::Compacted {
-                asked: after,
+                requested: after,
                 oldest: self.compacted,
             });
         }
         if after > self.head {
             return Err(StoreError::Ahead {
-                asked: after,
+                requested: after,
                 head: self.head,
             });
         }
@@ -143,6 +152,32 @@ pub trait Source: Send + Sync {
 }
 
 /// Returns every commit after a revision, once and in order.
+///
+/// A controller lists first, then watches from the revision of the page. If the process restarts, a new watch
+/// from the stored [`position`](Self::position) continues without a gap:
+///
+/// ```
+/// use fleetwright_store::{Interest, MemoryStore, RecordId, Revision, Schema, Store, Transaction};
+/// use serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new(Schema::builder().kind("server").build()?);
+/// let put = |key| Ok::<_, fleetwright_store::Invalid>(
+///     Transaction::new().put(RecordId::new("server", key)?, json!({})));
+/// store.commit(&put("s-1")?).await?;
+/// store.commit(&put("s-2")?).await?;
+///
+/// let mut watch = store.watch(Revision::ZERO, Interest::all()).await?;
+/// assert_eq!(watch.next().await?.changes[0].id().key.as_str(), "s-1");
+/// let position = watch.position();
+/// drop(watch);
+///
+/// let mut watch = store.watch(position, Interest::all()).await?;
+/// assert_eq!(watch.next().await?.changes[0].id().key.as_str(), "s-2");
+/// # Ok(())
+/// # }
+/// ```
 pub struct Watch {
     source: Box<dyn Source>,
     ready: VecDeque<Commit>,

@@ -1,4 +1,4 @@
-//! What the memory store adds to the contract: options, paused clocks, any executor.
+//! What the memory store promises beyond the contract: its options, paused clocks, any executor.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::time::Duration;
@@ -39,23 +39,23 @@ fn old_commits_are_forgotten() {
     for key in ["a", "b", "c", "d"] {
         store.commit(&put(key)).now_or_never().unwrap().unwrap();
     }
-    let told = store
+    let error = store
         .watch(Revision(1), Interest::all())
         .now_or_never()
         .unwrap()
         .unwrap_err();
     assert!(
         matches!(
-            told,
+            error,
             StoreError::Compacted {
                 oldest: Revision(2),
                 ..
             }
         ),
-        "{told}"
+        "{error}"
     );
     assert_eq!(
-        (told.effect(), told.advice()),
+        (error.effect(), error.advice()),
         (Effect::None, Advice::ReadAgain)
     );
     let mut watch = store
@@ -75,8 +75,8 @@ fn full_store_accepts_writes_that_do_not_grow_it() {
     for key in ["a", "b"] {
         store.commit(&put(key)).now_or_never().unwrap().unwrap();
     }
-    let told = store.commit(&put("c")).now_or_never().unwrap().unwrap_err();
-    assert_eq!(told.to_string(), "store full: 20 of 25 bytes are used");
+    let error = store.commit(&put("c")).now_or_never().unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "store full: 20 of 25 bytes are used");
     store.commit(&put("a")).now_or_never().unwrap().unwrap();
     let moved = put("c").delete(RecordId::new("thing", "a").unwrap());
     store.commit(&moved).now_or_never().unwrap().unwrap();

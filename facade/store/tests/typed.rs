@@ -61,19 +61,20 @@ fn index(name: &str) -> IndexName {
     IndexName::new(name).unwrap()
 }
 
-async fn filled() -> Result<(Arc<dyn Store>, Table<Server>)> {
+/// Returns a store with three servers, and its table.
+async fn filled_store() -> Result<(Arc<dyn Store>, Table<Server>)> {
     let store = store();
     let servers = Table::new(Arc::clone(&store))?;
     for (name, network) in [("a", "n"), ("b", "m"), ("c", "n")] {
-        let made = servers.create(Transaction::new(), &key(name), &server(name, network))?;
-        store.commit(&made).await?;
+        let create = servers.create(Transaction::new(), &key(name), &server(name, network))?;
+        store.commit(&create).await?;
     }
     Ok((store, servers))
 }
 
 #[tokio::test]
 async fn values_are_created_read_replaced_and_removed() {
-    let (store, servers) = filled().await.unwrap();
+    let (store, servers) = filled_store().await.unwrap();
     let read = servers.get(&key("a")).await.unwrap().unwrap();
     assert_eq!(
         (&read.value, read.revision),
@@ -85,10 +86,17 @@ async fn values_are_created_read_replaced_and_removed() {
     assert_eq!(store.commit(&replaced).await.unwrap(), Revision(4));
     let stale = servers.remove(Transaction::new(), &read);
     assert!(store.commit(&stale).await.unwrap_err().conflict().is_some());
-    let again = servers
+    let duplicate = servers
         .create(Transaction::new(), &key("a"), &server("z", "x"))
         .unwrap();
-    assert!(store.commit(&again).await.unwrap_err().conflict().is_some());
+    assert!(
+        store
+            .commit(&duplicate)
+            .await
+            .unwrap_err()
+            .conflict()
+            .is_some()
+    );
     let read = servers.find(&index("owner"), "a").await.unwrap().unwrap();
     assert_eq!(read.value.network, "x");
     store
@@ -101,9 +109,9 @@ async fn values_are_created_read_replaced_and_removed() {
 
 #[tokio::test]
 async fn record_of_another_type_does_not_affect_others() {
-    let (store, servers) = filled().await.unwrap();
-    let odd = Transaction::new().put(servers.id(&key("b")), json!({"network": "n"}));
-    store.commit(&odd).await.unwrap();
+    let (store, servers) = filled_store().await.unwrap();
+    let mismatched = Transaction::new().put(servers.id(&key("b")), json!({"network": "n"}));
+    store.commit(&mismatched).await.unwrap();
     let page = servers
         .list_all(&servers.by(&index("network"), "n").limit(1))
         .await
@@ -111,9 +119,9 @@ async fn record_of_another_type_does_not_affect_others() {
     let keys: Vec<_> = page.items.iter().map(|item| item.key.as_str()).collect();
     assert_eq!(keys, ["a", "c"]);
     assert_eq!(page.damaged[0].id, servers.id(&key("b")));
-    let told = servers.get(&key("b")).await.unwrap_err();
+    let error = servers.get(&key("b")).await.unwrap_err();
     assert_eq!(
-        told.to_string(),
+        error.to_string(),
         "store corrupt: server/b at revision 4: missing field `owner`"
     );
     let first = servers.list(&servers.all().limit(2)).await.unwrap();
@@ -125,26 +133,29 @@ async fn record_of_another_type_does_not_affect_others() {
 
 #[tokio::test]
 async fn errors_do_not_contain_record_values() {
-    let (store, servers) = filled().await.unwrap();
-    let odd = json!({"owner": ["hush", "\"hush\""], "network": "n"});
+    let (store, servers) = filled_store().await.unwrap();
+    let mismatched = json!({"owner": ["secret", "\"secret\""], "network": "n"});
     let put = |value| Transaction::new().put(servers.id(&key("b")), value);
-    store.commit(&put(json!("hush \"hush\""))).await.unwrap();
-    let told = servers.get(&key("b")).await.unwrap_err().to_string();
+    store
+        .commit(&put(json!("secret \"secret\"")))
+        .await
+        .unwrap();
+    let error = servers.get(&key("b")).await.unwrap_err().to_string();
     assert!(
-        told.ends_with("invalid type: string \"…\", expected struct Server"),
-        "{told}"
+        error.ends_with("invalid type: string \"…\", expected struct Server"),
+        "{error}"
     );
     let read = Table::<Server>::read(fleetwright_store::Record {
         id: servers.id(&key("b")),
         revision: Revision(1),
-        value: odd,
+        value: mismatched,
     });
-    assert!(!read.unwrap_err().reason.contains("hush"));
+    assert!(!read.unwrap_err().reason.contains("secret"));
 }
 
 #[tokio::test]
 async fn table_ignores_changes_of_other_kinds() {
-    let (store, servers) = filled().await.unwrap();
+    let (store, servers) = filled_store().await.unwrap();
     let both = Transaction::new()
         .put(RecordId::new("other", "x").unwrap(), json!(1))
         .delete(servers.id(&key("a")));
@@ -169,10 +180,10 @@ async fn invalid_values_are_refused() {
     let value = Unwritable {
         pairs: BTreeMap::from([((1, 2), 3)]),
     };
-    let told = unwritable
+    let error = unwritable
         .create(Transaction::new(), &key("a"), &value)
         .unwrap_err();
-    assert!(matches!(told, StoreError::Invalid(_)), "{told}");
+    assert!(matches!(error, StoreError::Invalid(_)), "{error}");
     let servers = Table::<Server>::new(store).unwrap();
     let foreign = Query::all(RecordId::new("other", "x").unwrap().kind);
     assert!(servers.list(&foreign).await.is_err());
@@ -180,18 +191,24 @@ async fn invalid_values_are_refused() {
 
 #[tokio::test]
 async fn update_creates_changes_and_keeps_records() {
-    let (store, servers) = filled().await.unwrap();
+    let (store, servers) = filled_store().await.unwrap();
     let id = RecordId::new("other", "counter").unwrap();
-    let raise = |value: Value| Some(json!(value.as_u64().unwrap_or(0) + 1));
-    assert_eq!(store.update(&id, raise).await.unwrap(), Some(Revision(4)));
-    assert_eq!(store.update(&id, raise).await.unwrap(), Some(Revision(5)));
+    let increment = |value: Value| Some(json!(value.as_u64().unwrap_or(0) + 1));
+    assert_eq!(
+        store.update(&id, increment).await.unwrap(),
+        Some(Revision(4))
+    );
+    assert_eq!(
+        store.update(&id, increment).await.unwrap(),
+        Some(Revision(5))
+    );
     assert_eq!(store.update(&id, |_| None).await.unwrap(), None);
     assert_eq!(store.get(&id).await.unwrap().unwrap().value, json!(2));
-    // A unique value that is taken is not worth trying again.
+    // A unique value that is taken is not retried.
     let steal = |_| Some(json!({"owner": "a"}));
-    let told = store
+    let error = store
         .update(&servers.id(&key("b")), steal)
         .await
         .unwrap_err();
-    assert!(told.conflict().is_some(), "{told}");
+    assert!(error.conflict().is_some(), "{error}");
 }

@@ -49,7 +49,7 @@ impl Source for FaultySource {
             // The watch is behind what the store still keeps.
             Some(FaultKind::LostRequest) => {
                 return Err(StoreError::Compacted {
-                    asked: after,
+                    requested: after,
                     oldest: commit.revision,
                 });
             }

@@ -45,9 +45,10 @@ struct Shared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryOptions {
-    /// The number of commits that watches can go back. Older ones are forgotten.
+    /// The number of commits that watches can go back. Older ones are forgotten. Default: 10,000.
     pub keep_commits: usize,
-    /// The largest sum of all values in bytes, or `None` for no limit. A delete always succeeds.
+    /// The largest sum of all values in bytes, or `None` for no limit, the default. A delete always
+    /// succeeds.
     pub capacity: Option<usize>,
 }
 
@@ -122,7 +123,7 @@ impl Store for MemoryStore {
         let prepared = Prepared::new(transaction, self.schema())?;
         let mut state = self.shared.state();
         prepared.evaluate(&mut *state)?;
-        let revision = state.carry_out(prepared.writes())?;
+        let revision = state.apply(prepared.writes())?;
         // Under the lock, so that revisions are sent in order.
         self.shared.head.send_replace(revision);
         Ok(revision)

@@ -17,6 +17,8 @@ use crate::{
 /// The largest number of commits in a batch.
 const BATCH: usize = 256;
 
+/// Everything that the store has. Its maps agree at all times: every entry belongs to a record, and every record
+/// has all of its entries.
 #[derive(Debug)]
 pub(super) struct State {
     options: MemoryOptions,
@@ -32,6 +34,7 @@ pub(super) struct State {
 /// start of a range.
 type Row = (Vec<u8>, Option<Key>);
 
+/// A record with what is needed to remove it: its size and its index entries.
 #[derive(Clone, Debug)]
 struct Stored {
     revision: Revision,
@@ -52,14 +55,15 @@ impl State {
         }
     }
 
+    /// Returns a copy of a record.
     pub(super) fn record(&self, id: &RecordId) -> Option<Record> {
         let stored = self.records.get(&id.kind)?.get(&id.key)?;
         Some(stored.as_record(id.clone()))
     }
 
-    /// Carries out evaluated writes. Returns their revision, or the current one if they have no effect.
-    pub(super) fn carry_out(&mut self, writes: &[PreparedWrite<'_>]) -> Result<Revision> {
-        self.has_room_for(writes)?;
+    /// Applies evaluated writes. Returns their revision, or the current one if they have no effect.
+    pub(super) fn apply(&mut self, writes: &[PreparedWrite<'_>]) -> Result<Revision> {
+        self.check_capacity(writes)?;
         let revision = self.history.head.next();
         // Old values are released first, because another write may claim them.
         let before: Vec<_> = writes.iter().map(|write| self.take(write.id)).collect();
@@ -67,8 +71,8 @@ impl State {
         for (write, before) in writes.iter().zip(before) {
             match (&write.put, before) {
                 (Some(put), _) => changes.push(self.insert(write.id, put, revision)),
-                (None, Some(gone)) => {
-                    changes.push(Change::Deleted(gone.as_record(write.id.clone())));
+                (None, Some(deleted)) => {
+                    changes.push(Change::Deleted(deleted.as_record(write.id.clone())));
                 }
                 (None, None) => {}
             }
@@ -84,6 +88,7 @@ impl State {
         Ok(revision)
     }
 
+    /// Returns one page of a plan.
     pub(super) fn page(&self, plan: &Plan) -> Page {
         let (mut records, last_entry) = match &plan.range {
             Range::Keys { after } => (self.by_key(plan, after.as_ref()), None),
@@ -109,6 +114,7 @@ impl State {
         self.history
     }
 
+    /// Returns the commits after a revision, at most [`BATCH`].
     pub(super) fn changes(&self, after: Revision, interest: &Interest) -> Result<Batch> {
         self.history.can_watch_from(after)?;
         // Every revision after the compacted one has its commit, so the position follows from the number.
@@ -125,6 +131,7 @@ impl State {
         })
     }
 
+    /// Forgets commits up to a revision.
     pub(super) fn compact(&mut self, through: Revision) {
         while self.history.compacted < through && !self.log.is_empty() {
             self.forget_oldest();
@@ -137,7 +144,8 @@ impl State {
         }
     }
 
-    fn has_room_for(&self, writes: &[PreparedWrite<'_>]) -> Result<()> {
+    /// Checks the capacity. A transaction that does not grow the store always fits.
+    fn check_capacity(&self, writes: &[PreparedWrite<'_>]) -> Result<()> {
         let Some(capacity) = self.options.capacity else {
             return Ok(());
         };
@@ -161,6 +169,7 @@ impl State {
         self.records.get(&id.kind)?.get(&id.key)
     }
 
+    /// Removes a record and its index entries.
     fn take(&mut self, id: &RecordId) -> Option<Stored> {
         let stored = self.records.get_mut(&id.kind)?.remove(&id.key)?;
         self.bytes -= stored.bytes;
@@ -172,6 +181,7 @@ impl State {
         Some(stored)
     }
 
+    /// Adds a record and its index entries, and returns the change for the log.
     fn insert(&mut self, id: &RecordId, put: &PreparedPut<'_>, revision: Revision) -> Change {
         let mut entries = Vec::new();
         for entry in &put.entries {
@@ -224,6 +234,7 @@ impl State {
         (records.collect(), last_entry)
     }
 
+    /// Iterates over the entries that start with `prefix`, after a position, in their order.
     fn rows<'s>(
         &'s self,
         kind: &Kind,
