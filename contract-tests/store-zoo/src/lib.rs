@@ -1,9 +1,9 @@
 //! Broken stores that the store contract must reject, and an unusual one that it must accept.
 //!
-//! This crate proves `fleetwright-store-contract`. It owns the [`mutants`], each the memory store with
-//! one call overridden so that it violates the clause that it names, and [`SkippedRevisions`], which is
-//! unusual and correct. It is a crate of its own so that the tests of a store do not compile any of
-//! them. It must never be a dependency of a store's library.
+//! This crate proves `fleetwright-store-contract`. It owns the [`mutants`], each the memory store
+//! with one call overridden so that it violates the clause that it names, and [`SkippedRevisions`],
+//! which is unusual and correct. It is a crate of its own so that the tests of a store do not
+//! compile any of them. It must never be a dependency of a store's library.
 //!
 //! The author of a store can use it to see how a clause fails:
 //!

@@ -1,7 +1,7 @@
 //! A store with some calls overridden: how mutants are written in a few lines.
 //!
-//! Owns the trait with all overridable calls, the store that applies it, and the harness for the kit. Every call that
-//! is not overridden goes to the correct store behind it.
+//! Owns the trait with all overridable calls, the store that applies it, and the harness for the
+//! kit. Every call that is not overridden goes to the correct store behind it.
 
 use std::{
     fmt,
@@ -29,8 +29,8 @@ pub struct CallContext<'a> {
     pub handle: usize,
 }
 
-/// The calls of a broken or unusual store. Each method defaults to the correct store's behaviour. One value serves
-/// all handles, so it can keep state.
+/// The calls of a broken or unusual store. Each method defaults to the correct store's behaviour.
+/// One value serves all handles, so it can keep state.
 #[async_trait]
 #[expect(
     missing_docs,

@@ -1,7 +1,7 @@
 //! A store whose revisions skip numbers, like those of a store that shares its counter with others.
 //!
-//! It is correct: the contract promises that revisions grow, and not by how much. The clauses must not assume that
-//! the next revision is the last one plus one.
+//! It is correct: the contract promises that revisions grow, and not by how much. The clauses must
+//! not assume that the next revision is the last one plus one.
 
 use async_trait::async_trait;
 

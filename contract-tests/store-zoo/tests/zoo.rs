@@ -1,4 +1,5 @@
-//! The store contract, tested: the memory store passes, every mutant fails its clause, and every clause has a mutant.
+//! The store contract, tested: the memory store passes, every mutant fails its clause, and every
+//! clause has a mutant.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::collections::BTreeSet;
@@ -8,8 +9,8 @@ use fleetwright_store_contract::{
 };
 use fleetwright_store_zoo::{OverrideHarness, SkippedRevisions, mutants};
 
-/// The clause about processes, which the memory store does not outlive. Its mutants are in the tests of the SQLite
-/// store.
+/// The clause about processes, which the memory store does not outlive. Its mutants are in the
+/// tests of the SQLite store.
 const TESTED_WITH_SQLITE: &str = "CRASH-01";
 
 #[test]

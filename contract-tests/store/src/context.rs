@@ -1,8 +1,8 @@
 //! The context of a clause: a fresh store, and calls that fail the clause unless they succeed.
 //!
-//! Owns the schema that all clauses use and the short forms of calls, names and comparisons. A short form
-//! turns an unexpected error into a [`Failure`] that names the call, so that a clause reads as the sequence of
-//! calls that it makes. It never retries a call.
+//! Owns the schema that all clauses use and the short forms of calls, names and comparisons. A
+//! short form turns an unexpected error into a [`Failure`] that names the call, so that a clause
+//! reads as the sequence of calls that it makes. It never retries a call.
 
 use std::{collections::BTreeSet, future::Future, sync::Arc, time::Duration};
 
@@ -16,8 +16,8 @@ use fleetwright_store::{
 
 /// Returns the schema that every clause opens its store with.
 ///
-/// Two kinds, `thing` and `other`, have a unique index of the same name. `thing` has a unique index and an
-/// index of two parts, and an index for arrays.
+/// Two kinds, `thing` and `other`, have a unique index of the same name. `thing` has a unique index
+/// and an index of two parts, and an index for arrays.
 ///
 /// # Errors
 ///

@@ -1,13 +1,13 @@
 //! The process that CRASH-01 starts, lets write, and kills.
 //!
-//! The process is the test program itself. [`store_contract_tests!`](crate::store_contract_tests) adds a
-//! test, `store_contract_child`, that calls [`run_child`]. CRASH-01 runs the program again with only that test
-//! and with the location of the records in an environment variable; in a normal run the variable is not set
-//! and the test returns at once.
+//! The process is the test program itself. [`store_contract_tests!`](crate::store_contract_tests)
+//! adds a test, `store_contract_child`, that calls [`run_child`]. CRASH-01 runs the program again
+//! with only that test and with the location of the records in an environment variable; in a normal
+//! run the variable is not set and the test returns at once.
 //!
-//! The child writes one line to its standard error for each acknowledged commit. Every commit whose line the
-//! parent has read must be in the store after the kill. Lines are written in one piece, so a kill can cut off
-//! the last line but cannot falsify one.
+//! The child writes one line to its standard error for each acknowledged commit. Every commit whose
+//! line the parent has read must be in the store after the kill. Lines are written in one piece, so
+//! a kill can cut off the last line but cannot falsify one.
 //!
 //! A test that runs CRASH-01 on a harness of its own writes the same test itself:
 //!
@@ -40,7 +40,8 @@ const LOCATION: &str = "FLEETWRIGHT_STORE_CRASH_LOCATION";
 /// The first word of a line about an acknowledged commit.
 const ACKNOWLEDGED: &str = "acknowledged";
 
-/// The number of items that exist at the same time: each transaction creates one and deletes the oldest.
+/// The number of items that exist at the same time: each transaction creates one and deletes the
+/// oldest.
 pub(crate) const ITEMS_KEPT: u64 = 3;
 
 /// How to start the process that writes: the name of its test in this program.
@@ -58,8 +59,9 @@ impl Child {
         }
     }
 
-    /// Starts a process, waits until it has acknowledged `commits` and then for `extra`, and kills it. Returns
-    /// the last count and revision that it acknowledged, or `None` if it acknowledged nothing.
+    /// Starts a process, waits until it has acknowledged `commits` and then for `extra`, and kills
+    /// it. Returns the last count and revision that it acknowledged, or `None` if it acknowledged
+    /// nothing.
     pub(crate) fn run_until_killed(
         &self,
         location: &str,
@@ -111,8 +113,8 @@ fn next_line(output: &mut impl BufRead) -> Option<String> {
     (read.is_ok() && line.ends_with('\n')).then_some(line)
 }
 
-/// Returns the count and the revision of a line about a commit, and `None` for any other line. A line about
-/// a failure is an error.
+/// Returns the count and the revision of a line about a commit, and `None` for any other line. A
+/// line about a failure is an error.
 fn acknowledged(line: &str) -> Result<Option<(u64, Revision)>, Failure> {
     let words: Vec<_> = line.split_whitespace().collect();
     match words.as_slice() {
@@ -164,8 +166,9 @@ async fn write_until_killed(harness: &dyn Harness) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the transaction for a count: both counters, the new item, and the deletion of the oldest item.
-/// Values have different sizes, so that kills happen at different points of the store's files.
+/// Returns the transaction for a count: both counters, the new item, and the deletion of the oldest
+/// item. Values have different sizes, so that kills happen at different points of the store's
+/// files.
 fn transaction_for(count: u64) -> Result<Transaction, Failure> {
     let item = |count: u64| context::thing(&format!("item-{count:08}"));
     let name = format!("name-{count}");

@@ -1,6 +1,7 @@
 //! The harness: what the author of a store implements so that the clauses can run.
 //!
-//! Owns the trait, the environment of clauses that open their own stores, and the harness of the memory store.
+//! Owns the trait, the environment of clauses that open their own stores, and the harness of the
+//! memory store.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -14,46 +15,50 @@ use fleetwright_store::{MemoryOptions, MemoryStore, Result, Schema, Store};
 
 /// Access to one set of records, which is empty at first.
 ///
-/// The kit creates a new harness for each clause, so that clauses do not see each other's records. Dropping the
-/// harness may destroy the records. Only [`name`](Self::name) and [`open`](Self::open) are required; a store
-/// that implements the others is tested by more clauses. [`MemoryHarness`] is an example; the crate's front
-/// page shows how to run one.
+/// The kit creates a new harness for each clause, so that clauses do not see each other's records.
+/// Dropping the harness may destroy the records. Only [`name`](Self::name) and [`open`](Self::open)
+/// are required; a store that implements the others is tested by more clauses. [`MemoryHarness`] is
+/// an example; the crate's front page shows how to run one.
 #[async_trait]
 pub trait Harness: Send + Sync {
     /// Returns the name of the store for reports.
     fn name(&self) -> String;
 
-    /// Opens a new handle on the records, like a process that has just started. Every handle of this harness
-    /// sees the same records.
+    /// Opens a new handle on the records, like a process that has just started. Every handle of
+    /// this harness sees the same records.
     ///
     /// # Errors
     ///
     /// Any error fails the clause.
     async fn open(&self, schema: Schema) -> Result<Arc<dyn Store>>;
 
-    /// Returns where the records are, if they outlive a process, for instance a path. The second argument of
-    /// [`store_contract_tests!`](crate::store_contract_tests) creates a harness on the same records from it.
+    /// Returns where the records are, if they outlive a process, for instance a path. The second
+    /// argument of [`store_contract_tests!`](crate::store_contract_tests) creates a harness on the
+    /// same records from it.
     ///
-    /// The default, `None`, means that the records do not outlive their process: CRASH-01 is not claimed.
+    /// The default, `None`, means that the records do not outlive their process: CRASH-01 is not
+    /// claimed.
     fn location(&self) -> Option<String> {
         None
     }
 
-    /// Opens a handle on a separate, empty set of records that is full after a few hundred kilobytes.
+    /// Opens a handle on a separate, empty set of records that is full after a few hundred
+    /// kilobytes.
     ///
-    /// The default, `None`, means that the size of the store cannot be limited: FULL-01 is not claimed.
+    /// The default, `None`, means that the size of the store cannot be limited: FULL-01 is not
+    /// claimed.
     async fn open_small(&self, _schema: Schema) -> Result<Option<Arc<dyn Store>>> {
         Ok(None)
     }
 
-    /// Returns the problems that the store's own integrity check finds, if it has one. By default there are
-    /// none.
+    /// Returns the problems that the store's own integrity check finds, if it has one. By default
+    /// there are none.
     async fn problems(&self, _schema: Schema) -> Result<Vec<String>> {
         Ok(Vec::new())
     }
 
-    /// Returns how long to wait for something that must happen, such as the next commit of a watch. Default: 30
-    /// seconds. Only a store that fails a clause takes this long.
+    /// Returns how long to wait for something that must happen, such as the next commit of a watch.
+    /// Default: 30 seconds. Only a store that fails a clause takes this long.
     fn budget(&self) -> Duration {
         Duration::from_secs(30)
     }

@@ -1,12 +1,12 @@
 //! The contract that every [`Store`](fleetwright_store::Store) passes, as tests.
 //!
 //! The author of a store implements [`Harness`] and writes one line, [`store_contract_tests!`];
-//! `cargo test` then runs one named test for each clause. `docs/store-contract.md` has the text of the
-//! contract: the same clauses with the reason for each.
+//! `cargo test` then runs one named test for each clause. `docs/store-contract.md` has the text of
+//! the contract: the same clauses with the reason for each.
 //!
 //! This crate owns the clauses, the harness that they run on, the model that random histories are
-//! compared with, and the process that is started and killed while it writes. It is a crate of its own
-//! so that no production code carries a test kit: a store has it as a dev-dependency, and
+//! compared with, and the process that is started and killed while it writes. It is a crate of its
+//! own so that no production code carries a test kit: a store has it as a dev-dependency, and
 //! `fleetwright-store` does not know it. It must never depend on a particular store except for the
 //! memory store, which is part of `fleetwright-store`.
 //!
@@ -43,8 +43,8 @@
 //! ```
 //!
 //! A durable store also says where its records are ([`Harness::location`]) and how another process
-//! opens them, with a second argument: `store_contract_tests!(MyHarness::new, MyHarness::at)`. CRASH-01
-//! then starts the test program again, lets it write, and kills it a hundred times.
+//! opens them, with a second argument: `store_contract_tests!(MyHarness::new, MyHarness::at)`.
+//! CRASH-01 then starts the test program again, lets it write, and kills it a hundred times.
 
 mod clauses;
 mod context;

@@ -1,10 +1,12 @@
 //! The list of clauses.
 //!
-//! The registry and the tests are generated from it, and a test compares `docs/store-contract.md` with it.
+//! The registry and the tests are generated from it, and a test compares `docs/store-contract.md`
+//! with it.
 //!
-//! A row has: how the body runs (`async` on one fresh store, `sync` on stores that it opens itself), the module of
-//! the family, the name of the body and of the test, the id, and what a store must do. Rows are added at the end of
-//! their family. An id is never renumbered and never given to another promise.
+//! A row has: how the body runs (`async` on one fresh store, `sync` on stores that it opens
+//! itself), the module of the family, the name of the body and of the test, the id, and what a
+//! store must do. Rows are added at the end of their family. An id is never renumbered and never
+//! given to another promise.
 
 use crate::{Context, Environment, clauses};
 

@@ -1,8 +1,9 @@
 //! The model of MODEL-01: a store as a plain map of records, without indexes.
 //!
-//! It defines what each call returns in the simplest possible way, by searching all records. It uses the types of
-//! `fleetwright-store` and none of its logic: all stores share one evaluation of transactions, so a mistake there
-//! must not be repeated here. It never chooses a revision; the caller passes the one that the store chose.
+//! It defines what each call returns in the simplest possible way, by searching all records. It
+//! uses the types of `fleetwright-store` and none of its logic: all stores share one evaluation of
+//! transactions, so a mistake there must not be repeated here. It never chooses a revision; the
+//! caller passes the one that the store chose.
 
 use std::collections::BTreeMap;
 

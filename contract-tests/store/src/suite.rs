@@ -38,8 +38,8 @@ pub fn run_clause(clause: &Clause, factory: &Factory, child: Option<&Child>) -> 
     })
 }
 
-/// Runs every clause and returns the report. CRASH-01 needs a process of its own, and so a test: see
-/// [`store_contract_tests!`](crate::store_contract_tests).
+/// Runs every clause and returns the report. CRASH-01 needs a process of its own, and so a test:
+/// see [`store_contract_tests!`](crate::store_contract_tests).
 ///
 /// ```no_run
 /// use fleetwright_store_contract::{MemoryHarness, run_store_contract_tests};
@@ -82,9 +82,10 @@ pub fn test_clause<H: Harness + 'static>(id: &str, make: fn() -> H, child: Optio
 
 /// Emits one `#[test]` for each clause, named after it.
 ///
-/// The first argument is a function that creates a harness without records. The second one, for stores
-/// that outlive their process, creates a harness on the records at a [`location`](Harness::location);
-/// with it, CRASH-01 is tested. The crate's front page has an example.
+/// The first argument is a function that creates a harness without records. The second one, for
+/// stores that outlive their process, creates a harness on the records at a
+/// [`location`](Harness::location); with it, CRASH-01 is tested. The crate's front page has an
+/// example.
 ///
 /// A store with a location and without the second argument fails CRASH-01 as an error of the kit.
 #[macro_export]

@@ -1,4 +1,16 @@
 //! The integrity check of a file: SQLite's own check, then every record against its index entries.
+//!
+//! The whole check runs in one read transaction, so it compares data of one moment while others
+//! write. It only reads: it repairs nothing. A problem is one line that names the record, for an
+//! operator to act on.
+//!
+//! Four things are checked, in this order:
+//!
+//! 1. the pages and B-trees of the file, by `PRAGMA integrity_check`;
+//! 2. that every value is JSON;
+//! 3. that no record is newer than the store, which would break compare-and-set;
+//! 4. that the index entries of every record are the ones that its value has under the schema, and
+//!    that there are no others.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +19,11 @@ use rusqlite::{Connection, params};
 
 use crate::{error::store_error, read};
 
-/// Returns the problems of a file as messages.
+/// Returns the problems of a file as messages; none means that the file is intact.
+///
+/// # Errors
+///
+/// The check itself could not be completed, so nothing is known about the rest of the file.
 pub(crate) fn find_problems(connection: &mut Connection, schema: &Schema) -> Result<Vec<String>> {
     let failed = |error| store_error("a check cannot start", error);
     let transaction = connection.transaction().map_err(failed)?;
@@ -19,6 +35,7 @@ pub(crate) fn find_problems(connection: &mut Connection, schema: &Schema) -> Res
     Ok(problems)
 }
 
+/// Returns what SQLite's own check reports about pages, B-trees and constraints.
 fn find_file_problems(connection: &Connection) -> Result<Vec<String>> {
     let integrity_check = || -> rusqlite::Result<Vec<String>> {
         let mut statement = connection.prepare("PRAGMA integrity_check")?;
@@ -30,6 +47,8 @@ fn find_file_problems(connection: &Connection) -> Result<Vec<String>> {
     Ok(lines.into_iter().filter(|line| line != "ok").collect())
 }
 
+/// Checks the records of one kind, page by page, and counts their entries to find entries without a
+/// record.
 fn find_kind_problems(
     connection: &Connection,
     schema: &Schema,
@@ -82,8 +101,11 @@ fn find_kind_problems(
     Ok(problems)
 }
 
+/// Index entries as pairs of index name and encoded value.
 type Entries = BTreeSet<(String, Vec<u8>)>;
 
+/// Returns the entries that the schema computes from the value. A value that cannot be indexed has
+/// none.
 fn expected_entries(schema: &Schema, record: &Record) -> Entries {
     let entries = schema
         .entries(&record.id.kind, &record.value)
@@ -94,6 +116,7 @@ fn expected_entries(schema: &Schema, record: &Record) -> Entries {
     rows.collect()
 }
 
+/// Returns the entries that the file has for a record.
 fn stored_entries(connection: &Connection, record: &Record) -> Result<Entries> {
     let read = || -> rusqlite::Result<Entries> {
         let text = "SELECT name, entry FROM entries INDEXED BY entries_of_record WHERE kind = ?1 AND key = ?2";
@@ -105,6 +128,7 @@ fn stored_entries(connection: &Connection, record: &Record) -> Result<Entries> {
     read().map_err(|error| store_error("the indexes cannot be read", error))
 }
 
+/// Returns the number of entries of a kind, with and without a record.
 fn count_entries(connection: &Connection, kind: &Kind) -> Result<usize> {
     let text = "SELECT count(*) FROM entries WHERE kind = ?1";
     let all: i64 = connection

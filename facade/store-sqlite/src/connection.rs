@@ -1,4 +1,12 @@
 //! Opening and configuring SQLite connections.
+//!
+//! Owns everything that is set per connection: file permissions, busy timeout, statement cache,
+//! journal mode and sync level. There are two kinds of connections. The writer uses a write-ahead
+//! log with `synchronous=FULL`, so that a commit is on disk before it is acknowledged. Readers are
+//! `query_only`, so a mistake in a read cannot write.
+//!
+//! SQLite's own mutexes are switched off: a connection is used by one thread at a time, the writer
+//! behind the lock of the queue and readers from the pool.
 
 #[cfg(unix)]
 use std::fs::File;
@@ -9,10 +17,10 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::{SqliteOptions, error::store_error, format::incompatible};
 
-/// SQLite's default page size. `max_bytes` is a multiple of it.
+/// SQLite's default page size, in bytes. `max_bytes` is rounded down to a multiple of it.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-/// The size to which a large write-ahead log is truncated.
+/// The size in bytes to which a large write-ahead log is truncated after a checkpoint: 16 MiB.
 const LOG_BYTES: i64 = 16_777_216;
 
 /// The size of the statement cache: more than there are statements.
@@ -42,6 +50,7 @@ pub(crate) fn private_options() -> OpenOptions {
     options
 }
 
+/// Syncs the folder of a file, so that the file's name survives a power failure.
 #[cfg(unix)]
 fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -55,6 +64,11 @@ fn sync_folder(_: &Path) -> io::Result<()> {
 }
 
 /// Opens the file without changing its content.
+///
+/// # Errors
+///
+/// `Unavailable` if the file cannot be opened. A file that is not a database is found only by the
+/// first read.
 pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection> {
     let context = format!("{} cannot be opened", path.display());
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -68,6 +82,11 @@ pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<Connection> {
 }
 
 /// Configures a writing connection: the log is on disk before a commit is acknowledged.
+///
+/// # Errors
+///
+/// `Incompatible` if the file system does not support a write-ahead log, as most network file
+/// systems.
 pub(crate) fn configure_writer(connection: &Connection, options: &SqliteOptions) -> Result<()> {
     let failed = |error| store_error("the database cannot be written", error);
     let mode: String = connection

@@ -1,5 +1,12 @@
-//! The cost of reads and writes, counted in steps of SQLite's virtual machine: the same with a thousand records as
-//! with ten thousand, and one commit for many writers.
+//! Tests of the cost of reads and writes, and of what a commit costs.
+//!
+//! Time is no measure in a test, so the cost of a call is the number of steps of SQLite's virtual
+//! machine. It must be the same with a thousand records as with ten thousand: a statement that
+//! scans a table makes the numbers differ. A second test reads the plan of every statement in
+//! [`sql`] and requires a search by index.
+//!
+//! The other tests look at what callers cannot see: that acknowledged commits are synced, that
+//! readers cannot write, and that many concurrent writers share a few commits.
 
 use std::{
     future::Future as _,
@@ -28,6 +35,7 @@ use crate::{
     writer::Writer,
 };
 
+/// A schema with a unique index, one of two parts and one for arrays.
 fn schema() -> Schema {
     let builder = Schema::builder().kind("server").unique("owner", ["/owner"]);
     let builder = builder
@@ -44,6 +52,8 @@ fn id(number: usize) -> RecordId {
     RecordId::new("server", format!("server-{number:06}")).unwrap()
 }
 
+/// Returns the put of a server: ten organizations, a hundred projects, one tag that all servers
+/// have.
 fn put(number: usize) -> Transaction {
     let value = json!({
         "owner": format!("owner-{number}"),
@@ -54,6 +64,7 @@ fn put(number: usize) -> Transaction {
     Transaction::new().put(id(number), value)
 }
 
+/// The writing connection of an open database, without the queue.
 struct Database {
     connection: Connection,
     _folder: TempDir,
@@ -70,6 +81,7 @@ impl Database {
         }
     }
 
+    /// Commits servers, each in its own transaction of the store but in one of SQLite's, for speed.
     fn fill(&self, records: std::ops::Range<usize>) {
         self.connection.execute_batch("BEGIN").unwrap();
         for number in records {
@@ -85,6 +97,7 @@ impl Database {
         write::execute(&self.connection, &prepared, head).unwrap();
     }
 
+    /// Returns the number of virtual machine steps that `work` takes.
     fn steps(&self, work: impl FnOnce(&Self)) -> usize {
         let counted = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&counted);
@@ -100,6 +113,7 @@ impl Database {
         counted.load(Ordering::Relaxed)
     }
 
+    /// Returns the number of records on a page of five.
     fn page(&self, query: &Query) -> usize {
         let plan = query.clone().limit(5).plan(&schema()).unwrap();
         read::page_within(&self.connection, &plan)
@@ -109,7 +123,8 @@ impl Database {
     }
 }
 
-/// The steps of the typical calls of a façade.
+/// Returns the steps of the typical calls of a façade, by name. `number` is a server that does not
+/// exist.
 fn costs(database: &Database, number: usize) -> Vec<(&'static str, usize)> {
     let index = |name| IndexName::new(name).unwrap();
     let by_place = Query::by(kind(), index("place"), ["organization-3", "project-3"]);

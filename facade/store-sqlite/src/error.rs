@@ -1,11 +1,19 @@
 //! Conversion of SQLite errors into store errors.
+//!
+//! Owns the decision which SQLite error means what to a caller: no space is `Full`, damage is
+//! `Corrupt`, and everything else is taken to pass and is `Unavailable`. Whether a failed commit
+//! had an effect is decided by the [`writer`](crate::writer), which calls [`unknown`] if it cannot
+//! tell.
+//!
+//! A message names the failed step and SQLite's error code. The text of the SQLite error is the
+//! source and is not repeated. No message contains a value.
 
 use std::sync::Arc;
 
 use fleetwright_store::StoreError;
 use rusqlite::ErrorCode;
 
-/// Converts the error of a call that wrote nothing.
+/// Converts the error of a call that wrote nothing. `context` says which step failed.
 pub(crate) fn store_error(context: &str, error: rusqlite::Error) -> StoreError {
     let reason = format!("{context}: {}", code_of(&error));
     let kind = classify(&error);
@@ -28,6 +36,7 @@ pub(crate) fn unknown(context: &str, error: rusqlite::Error) -> StoreError {
     }
 }
 
+/// Returns an error for a store that cannot be used now.
 pub(crate) fn unavailable(reason: impl Into<String>) -> StoreError {
     StoreError::Unavailable {
         reason: reason.into(),
@@ -35,6 +44,7 @@ pub(crate) fn unavailable(reason: impl Into<String>) -> StoreError {
     }
 }
 
+/// Returns an error for data that this program did not write like this.
 pub(crate) fn corrupt(what: impl Into<String>) -> StoreError {
     StoreError::Corrupt {
         what: what.into(),
@@ -47,12 +57,17 @@ pub(crate) fn is_full(error: &rusqlite::Error) -> bool {
     matches!(classify(error), ErrorClass::Full)
 }
 
+/// What an SQLite error means to a caller.
 enum ErrorClass {
+    /// No space: `max_bytes` is reached or the disk is full.
     Full,
+    /// The file is not a database, or its content breaks its own rules.
     Damage,
+    /// Locks, input and output, and anything else that may succeed later.
     Transient,
 }
 
+/// Classifies an error by its primary code.
 fn classify(error: &rusqlite::Error) -> ErrorClass {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => ErrorClass::Full,

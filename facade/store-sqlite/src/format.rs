@@ -1,4 +1,17 @@
-//! The file format and its migrations. A file of another program or a newer version is not changed.
+//! The file format and its migrations.
+//!
+//! Owns the tables and the header: an `application_id` that identifies files of this program, and a
+//! `user_version` that is the format version. A file of another program or of a newer version is
+//! refused and not changed; an older one is migrated step by step in one transaction.
+//!
+//! The tables:
+//!
+//! - `meta` has one row: the newest revision, the revision up to which changes are compacted, and
+//!   the schema that the indexes were built for.
+//! - `records` has the current value of every record as JSON text.
+//! - `entries` has the index entries. A partial unique index over them makes SQLite refuse a second
+//!   holder even if the evaluation of a transaction had a bug.
+//! - `changes` is the log that watches read, one row per change, ordered by revision and position.
 
 use fleetwright_store::{Result, StoreError};
 use rusqlite::{Connection, OptionalExtension as _};
@@ -8,8 +21,8 @@ use crate::error::store_error;
 /// `"flwt"`, in the file's header.
 pub(crate) const APPLICATION_ID: i64 = 0x666c_7774;
 
-/// The migrations: each step leads from the version that is its position to the next. Version 0 is an empty file.
-/// Steps are added, never changed.
+/// The migrations: each step leads from the version that is its position to the next. Version 0 is
+/// an empty file. Steps are added, never changed.
 pub(crate) const MIGRATIONS: &[&str] = &["
     CREATE TABLE meta (
         id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -56,7 +69,11 @@ pub(crate) enum Identity {
     Ours(i64),
 }
 
-/// Identifies a file without changing it. Fails for a file of another program.
+/// Identifies a file without changing it. `newest` is the newest format that this program knows.
+///
+/// # Errors
+///
+/// `Incompatible` for a file of another program or of a newer format.
 pub(crate) fn identify(connection: &Connection, newest: usize) -> Result<Identity> {
     let application = pragma(connection, "application_id")?;
     let version = pragma(connection, "user_version")?;
@@ -78,7 +95,12 @@ pub(crate) fn identify(connection: &Connection, newest: usize) -> Result<Identit
     )))
 }
 
-/// Migrates a database to the newest version, inside the caller's transaction.
+/// Migrates a database to the newest version, inside the caller's transaction. Does nothing if it
+/// has it.
+///
+/// # Errors
+///
+/// The file is of another program or newer, or a step failed. The caller rolls back.
 pub(crate) fn migrate(connection: &Connection, steps: &[&str]) -> Result<()> {
     let from = match identify(connection, steps.len())? {
         Identity::New => 0,
@@ -99,12 +121,14 @@ pub(crate) fn migrate(connection: &Connection, steps: &[&str]) -> Result<()> {
         .map_err(|error| store_error("the database's version cannot be written", error))
 }
 
+/// Reads a number of the file's header.
 fn pragma(connection: &Connection, name: &str) -> Result<i64> {
     connection
         .query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
         .map_err(|error| store_error("the database's header cannot be read", error))
 }
 
+/// Returns whether the file has no table.
 fn is_empty(connection: &Connection) -> Result<bool> {
     connection
         .query_row("SELECT 1 FROM sqlite_master LIMIT 1", [], |_| Ok(()))
@@ -113,6 +137,7 @@ fn is_empty(connection: &Connection) -> Result<bool> {
         .map_err(|error| store_error("the database's tables cannot be listed", error))
 }
 
+/// Returns an error for a file that this program must not use as it is.
 pub(crate) fn incompatible(reason: impl Into<String>) -> StoreError {
     StoreError::Incompatible {
         reason: reason.into(),

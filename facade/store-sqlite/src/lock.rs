@@ -1,7 +1,9 @@
-//! The lock of an open database: a file beside it, which the operating system unlocks when a process dies.
+//! The lock of an open database: a file beside it, which the operating system unlocks when a
+//! process dies.
 //!
-//! SQLite's own locks order single transactions. This lock covers the whole time that a handle is open: format and
-//! schema change only under an exclusive lock, so they never change under an open handle.
+//! SQLite's own locks order single transactions. This lock covers the whole time that a handle is
+//! open: format and schema change only under an exclusive lock, so they never change under an open
+//! handle.
 
 use std::{
     ffi::OsString,
@@ -18,7 +20,7 @@ use fs4::fs_std::FileExt;
 
 use crate::{Sharing, connection::private_options, error::unavailable};
 
-/// The delay between attempts to lock.
+/// The delay between attempts to lock. Opening is rare, so polling is cheap.
 pub(crate) const RETRY: Duration = Duration::from_millis(5);
 
 /// The lock, released when dropped.
@@ -39,6 +41,13 @@ pub(crate) enum Exclusivity {
 
 impl Lock {
     /// Takes the lock exclusively if possible, otherwise shared if `sharing` allows it.
+    ///
+    /// Creates the lock file beside the database. It is never deleted: deleting it while another
+    /// process opens it would give the two processes different locks.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` if the lock is not free within `lock_timeout`, or cannot be taken at all.
     pub(crate) fn take(
         database: &Path,
         sharing: Sharing,
@@ -59,6 +68,8 @@ impl Lock {
         FileExt::lock_shared(&self.file).map_err(|error| cannot_lock(&self.path, error))
     }
 
+    /// Tries every [`RETRY`] until the timeout. File locks have no call that waits for a limited
+    /// time.
     fn wait(&self, sharing: Sharing, lock_timeout: Duration) -> Result<Exclusivity> {
         let since = Instant::now();
         loop {
@@ -73,6 +84,7 @@ impl Lock {
         }
     }
 
+    /// Tries once. `None` means that another handle has a conflicting lock.
     fn attempt(&self, sharing: Sharing) -> Result<Option<Exclusivity>> {
         let failed = |error| cannot_lock(&self.path, error);
         if FileExt::try_lock_exclusive(&self.file).map_err(failed)? {
@@ -88,6 +100,7 @@ impl Lock {
     }
 }
 
+/// Returns an error of the operating system's lock call.
 fn cannot_lock(path: &Path, error: io::Error) -> StoreError {
     StoreError::Unavailable {
         reason: format!("{} cannot be locked", path.display()),

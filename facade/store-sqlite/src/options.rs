@@ -1,4 +1,7 @@
-//! Options of a database.
+//! Options of a database: sharing, timeouts, history and limits.
+//!
+//! None of them is stored in the file, so every handle can have its own. Only
+//! [`SqliteOptions::sharing`] affects other handles.
 
 use std::time::Duration;
 
@@ -19,15 +22,21 @@ use std::time::Duration;
 pub struct SqliteOptions {
     /// Whether other handles may have the file open. Default: [`Sharing::Shared`].
     pub sharing: Sharing,
-    /// How long to wait for a lock before the store is reported as unavailable.
+    /// How long opening and a write wait for a lock before they return `Unavailable`. Default: 5
+    /// seconds.
     pub lock_timeout: Duration,
-    /// How often a waiting watch polls for commits of other handles. Commits of its own handle wake it at once.
+    /// How often a waiting watch polls for commits of other handles. Commits of its own handle wake
+    /// it at once. One watch polls for all watches of a handle. Default: 100 milliseconds.
     pub poll_every: Duration,
-    /// The number of commits that watches can go back. Older ones are forgotten.
+    /// The number of commits that watches can go back. Older ones are forgotten with the next
+    /// commit. Default: 10,000.
     pub keep_commits: u64,
-    /// The number of concurrent reads.
+    /// The number of concurrent reads, each on its own connection; 0 means 1. Further reads wait.
+    /// Default: 4.
     pub readers: usize,
-    /// The largest size of the database in bytes, rounded to pages of 4096 bytes, or `None` for no limit.
+    /// The largest size of the database in bytes, rounded down to pages of 4096 bytes, or `None`
+    /// for no limit, the default. A write beyond it returns `Full`. The write-ahead log is not
+    /// included.
     pub max_bytes: Option<u64>,
 }
 

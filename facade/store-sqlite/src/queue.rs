@@ -1,10 +1,12 @@
 //! Group commit: transactions that arrive during a commit are committed together by the next one.
 //!
-//! Transactions wait in a queue. The first caller that finds no worker starts a blocking task, which commits all waiting
-//! transactions in one SQLite transaction. A hundred writers cost a few syncs, the runtime is never blocked, and a
-//! dropped future removes nothing from the queue: a queued transaction is executed.
+//! Transactions wait in a queue. The first caller that finds no worker starts a blocking task,
+//! which commits all waiting transactions in one SQLite transaction. A hundred writers cost a few
+//! syncs, the runtime is never blocked, and a dropped future removes nothing from the queue: a
+//! queued transaction is executed.
 //!
-//! The queue has no thread of its own: under tokio's paused clock, waiting for a thread looks idle and time would jump.
+//! The queue has no thread of its own: under tokio's paused clock, waiting for a thread looks idle
+//! and time would jump.
 
 use std::{
     collections::VecDeque,
@@ -16,18 +18,24 @@ use tokio::{runtime::Handle, sync::oneshot};
 
 use crate::{error::unavailable, writer::Writer};
 
-/// The largest number of transactions in one commit.
+/// The largest number of transactions in one commit. It limits how long the first one waits for the
+/// others.
 const GROUP: usize = 64;
 
+/// The queue in front of the writer. A worker never holds both locks at the same time, so callers
+/// can queue writes during a commit.
 #[derive(Debug)]
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     writer: Mutex<Writer>,
 }
 
+/// The queued writes, and whether a worker will take them.
 #[derive(Debug, Default)]
 struct Waiting {
+    /// In the order of arrival, which is the order of their revisions.
     jobs: VecDeque<Job>,
+    /// Whether a worker runs or is about to. If not, the next caller starts one.
     has_worker: bool,
 }
 
@@ -62,7 +70,12 @@ impl Queue {
         }
     }
 
-    /// Queues a write and waits for its result.
+    /// Queues a write and waits for its result. A dropped call stays queued and is executed.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable` without a tokio runtime or if the runtime ends before the write starts; then
+    /// nothing was written. `UnknownOutcome` if the worker stopped during the write.
     pub(crate) async fn push(self: &Arc<Self>, request: WriteRequest) -> Result<Revision> {
         let runtime = Handle::try_current()
             .map_err(|error| unavailable(format!("no tokio runtime to write on: {error}")))?;
@@ -87,7 +100,8 @@ impl Queue {
         })
     }
 
-    /// Returns the writer. After a panic it may have an open transaction, which it rolls back before the next one.
+    /// Returns the writer. After a panic it may have an open transaction, which it rolls back
+    /// before the next one.
     pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -97,6 +111,8 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes up to [`GROUP`] jobs. If there are none, marks the queue as without a worker: both
+    /// happen under one lock, so that no job is left behind.
     fn next_group(&self) -> Option<Vec<Job>> {
         let mut waiting = self.waiting();
         let count = waiting.jobs.len().min(GROUP);
@@ -108,14 +124,15 @@ impl Queue {
     }
 }
 
-/// The worker of the queue. If it is dropped before the queue is empty, because the runtime ends or a bug panics, the
-/// waiting callers get an error and the queue is free again.
+/// The worker of the queue. If it is dropped before the queue is empty, because the runtime ends or
+/// a bug panics, the waiting callers get an error and the queue is free again.
 struct QueueWorker {
     queue: Arc<Queue>,
     is_done: bool,
 }
 
 impl QueueWorker {
+    /// Commits groups until the queue is empty.
     fn work(mut self) {
         let Some(mut group) = self.queue.next_group() else {
             self.is_done = true;
@@ -129,8 +146,8 @@ impl QueueWorker {
                     group = next;
                 }
                 None => {
-                    // From here on another worker may use the queue. It is released before results are sent, so that a
-                    // caller that then drops the store has closed the file.
+                    // From here on another worker may use the queue. It is released before results
+                    // are sent, so that a caller that then drops the store has closed the file.
                     self.is_done = true;
                     drop(self);
                     return send_results(results);
@@ -140,6 +157,7 @@ impl QueueWorker {
     }
 }
 
+/// Sends each caller its result.
 fn send_results(results: Vec<(Job, Result<Revision>)>) {
     for (job, result) in results {
         job.send_result(result);

@@ -1,4 +1,11 @@
 //! Reads, each in one transaction, so that its result is from one moment.
+//!
+//! Owns the conversion of rows into records, pages and commits. Data that cannot be converted is
+//! reported in one of two ways: a record whose value is not JSON is [`Damaged`], and a list returns
+//! it beside the others; anything else that this program would not have written, such as a negative
+//! revision or an invalid key, is `Corrupt`.
+//!
+//! Nothing here writes. The functions also run on the writing connection, inside its transaction.
 
 use fleetwright_store::{
     Batch, Change, Commit, Damaged, History, Interest, Key, Kind, Page, Plan, Range, Record,
@@ -12,9 +19,10 @@ use crate::{
     sql,
 };
 
-/// The largest number of commits in a batch.
+/// The largest number of commits in a batch of a watch.
 const BATCH: u64 = 256;
-/// The number of value bytes after which a batch ends.
+/// The number of value bytes after which a batch ends, 4 MiB. A commit is never divided, so a batch
+/// can be larger by one commit.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
 /// Returns the range of revisions whose changes are stored.
@@ -30,6 +38,11 @@ pub(crate) fn history(connection: &Connection) -> Result<History> {
     })
 }
 
+/// Returns a record, or `None` if it does not exist.
+///
+/// # Errors
+///
+/// `Corrupt` if its value is not JSON.
 pub(crate) fn record(connection: &Connection, id: &RecordId) -> Result<Option<Record>> {
     let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let keys = params![id.kind.as_str(), id.key.as_str()];
@@ -43,6 +56,7 @@ pub(crate) fn record(connection: &Connection, id: &RecordId) -> Result<Option<Re
     Ok(Some(parse(id.clone(), as_revision(revision)?, &json)?))
 }
 
+/// Reads a page in a transaction of its own, so that the records and the revision belong together.
 pub(crate) fn page(connection: &mut Connection, plan: &Plan) -> Result<Page> {
     snapshot(connection, |connection| page_within(connection, plan))
 }
@@ -74,6 +88,7 @@ pub(crate) fn page_within(connection: &Connection, plan: &Plan) -> Result<Page> 
     Ok(page)
 }
 
+/// A row of a page before its conversion. `entry` is `None` in a list of all records.
 struct PageRow {
     entry: Option<Vec<u8>>,
     key: String,
@@ -131,8 +146,8 @@ pub(crate) fn prefix_end(prefix: &[u8]) -> Vec<u8> {
     vec![u8::MAX; 8]
 }
 
-/// Reads the commits after a revision, as many as fit into a batch. The batch can be empty if none of them is of
-/// interest. If `through` is the start, there were no commits.
+/// Reads the commits after a revision, as many as fit into a batch. The batch can be empty if none
+/// of them is of interest. If `through` is the start, there were no commits.
 pub(crate) fn changes(
     connection: &mut Connection,
     after: Revision,
@@ -165,6 +180,7 @@ pub(crate) fn changes(
     })
 }
 
+/// A row of the change log.
 struct ChangeRow {
     revision: Revision,
     id: RecordId,
@@ -174,6 +190,7 @@ struct ChangeRow {
 }
 
 impl ChangeRow {
+    /// Validates the names and numbers of a row. The value is parsed only if it is of interest.
     fn parse((revision, kind, key, deleted, record_revision, json): RawChange) -> Result<Self> {
         Ok(Self {
             revision: as_revision(revision)?,
@@ -187,6 +204,11 @@ impl ChangeRow {
         })
     }
 
+    /// Converts the row into a change.
+    ///
+    /// # Errors
+    ///
+    /// `Corrupt` if the value is not JSON. A watch cannot skip it: that would be a gap.
     fn change(self) -> Result<Change> {
         let location = format!("the change log at revision {}", self.revision);
         let record = parse(self.id, self.record_revision, &self.json)
@@ -199,8 +221,8 @@ impl ChangeRow {
     }
 }
 
-/// Reads the changes of whole commits between two revisions, and returns up to which revision they are complete: the
-/// requested one, or the one where the bytes of a batch end.
+/// Reads the changes of whole commits between two revisions, and returns up to which revision they
+/// are complete: the requested one, or the one where the bytes of a batch end.
 fn change_rows(
     connection: &Connection,
     after: Revision,
@@ -224,6 +246,7 @@ fn change_rows(
     Ok((rows, through))
 }
 
+/// The columns of [`sql::CHANGES`].
 type RawChange = (i64, String, String, bool, i64, String);
 
 fn raw_change(row: &Row<'_>) -> rusqlite::Result<RawChange> {
@@ -237,6 +260,7 @@ fn raw_change(row: &Row<'_>) -> rusqlite::Result<RawChange> {
     ))
 }
 
+/// Runs a read in one transaction, which sees the database as it was when the read started.
 fn snapshot<T>(
     connection: &mut Connection,
     read: impl FnOnce(&Connection) -> Result<T>,
@@ -249,6 +273,7 @@ fn snapshot<T>(
     result
 }
 
+/// Parses the value of a record.
 fn parse(id: RecordId, revision: Revision, json: &str) -> Result<Record, Damaged> {
     match serde_json::from_str::<Value>(json) {
         Ok(value) => Ok(Record {
@@ -264,19 +289,23 @@ fn parse(id: RecordId, revision: Revision, json: &str) -> Result<Record, Damaged
     }
 }
 
+/// Converts a revision for SQLite, which has no unsigned integers. Larger ones are never committed.
 pub(crate) fn as_number(revision: Revision) -> i64 {
     i64::try_from(revision.0).unwrap_or(i64::MAX)
 }
 
+/// Converts a stored number into a revision.
 pub(crate) fn as_revision(number: i64) -> Result<Revision> {
     let number = u64::try_from(number).map_err(|_| corrupt(format!("a revision is {number}")))?;
     Ok(Revision(number))
 }
 
+/// Validates a stored key.
 pub(crate) fn as_key(text: String) -> Result<Key> {
     Key::try_from(text).map_err(|invalid| corrupt(invalid.to_string()))
 }
 
+/// Validates a stored kind.
 fn as_kind(text: String) -> Result<Kind> {
     Kind::try_from(text).map_err(|invalid| corrupt(invalid.to_string()))
 }

@@ -1,4 +1,8 @@
 //! The pool of reading connections, which run on the runtime's blocking threads.
+//!
+//! Connections are opened when they are first needed and kept until the store is dropped. A
+//! semaphore limits how many reads run at the same time; it is acquired before a blocking thread
+//! is, so waiting reads occupy no thread.
 
 use std::{
     path::PathBuf,
@@ -11,6 +15,7 @@ use tokio::{runtime::Handle, sync::Semaphore};
 
 use crate::{SqliteOptions, connection, error::unavailable, lock::Lock};
 
+/// The pool. `idle` never has more connections than there are permits.
 #[derive(Debug)]
 pub(crate) struct Readers {
     path: PathBuf,
@@ -22,6 +27,7 @@ pub(crate) struct Readers {
 }
 
 impl Readers {
+    /// Creates an empty pool. The lock is held as long as the pool exists.
     pub(crate) fn new(path: PathBuf, options: SqliteOptions, lock: Arc<Lock>) -> Self {
         Self {
             path,
@@ -32,7 +38,11 @@ impl Readers {
         }
     }
 
-    /// Runs `read` with a connection of the pool.
+    /// Runs `read` with a connection of the pool, on a blocking thread.
+    ///
+    /// # Errors
+    ///
+    /// Those of `read`, or `Unavailable` if there is no runtime or a connection cannot be opened.
     pub(crate) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         read: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
@@ -49,6 +59,7 @@ impl Readers {
         .await
     }
 
+    /// Returns an idle connection or opens one.
     fn take(&self) -> Result<Connection> {
         if let Some(connection) = self.idle().pop() {
             return Ok(connection);
@@ -58,8 +69,8 @@ impl Readers {
         Ok(connection)
     }
 
-    /// Returns a connection to the pool. One with an open transaction is dropped: it would read the same moment
-    /// forever.
+    /// Returns a connection to the pool. One with an open transaction is dropped: it would read the
+    /// same moment forever.
     fn return_connection(&self, connection: Connection) {
         if connection.is_autocommit() {
             self.idle().push(connection);
@@ -71,7 +82,11 @@ impl Readers {
     }
 }
 
-/// Runs a blocking function on a blocking thread.
+/// Runs a blocking function on a blocking thread of the current runtime.
+///
+/// # Errors
+///
+/// Those of `work`, or `Unavailable` if there is no runtime, the runtime ends, or `work` panics.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

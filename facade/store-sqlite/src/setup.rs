@@ -1,4 +1,14 @@
 //! Opening a database: identifies the file, migrates its format and updates its indexes.
+//!
+//! Owns the order of the steps, which makes opening safe while other processes do the same:
+//!
+//! 1. Take the lock: exclusively if no other handle is open, otherwise shared.
+//! 2. Create the file if necessary and open it.
+//! 3. Identify it, before anything is changed: a file of another program is left as it is.
+//! 4. With an exclusive lock, migrate the format and rebuild the indexes that differ from the
+//!    schema, in one transaction. Then make the lock shared, unless the handle is exclusive.
+//! 5. Check that format and schema are the expected ones. If they are not, other handles are open:
+//!    wait until they close and start again.
 
 use std::{path::Path, thread, time::Instant};
 
@@ -14,7 +24,7 @@ use crate::{
     read, write,
 };
 
-/// The number of records that are indexed at once.
+/// The number of records that are read at once while indexes are rebuilt.
 const REINDEX_PAGE: u32 = 500;
 
 /// An open database with its lock.
@@ -26,8 +36,9 @@ pub(crate) struct Opened {
 
 /// Opens a database.
 ///
-/// With an exclusive lock, format and indexes are updated if necessary. Otherwise the database must be up to date; if it
-/// is not, the call waits for other handles to close and fails after the lock timeout.
+/// With an exclusive lock, format and indexes are updated if necessary. Otherwise the database must
+/// be up to date; if it is not, the call waits for other handles to close and fails after the lock
+/// timeout.
 pub(crate) fn open(path: &Path, schema: &Schema, options: &SqliteOptions) -> Result<Opened> {
     let since = Instant::now();
     loop {
@@ -41,12 +52,15 @@ pub(crate) fn open(path: &Path, schema: &Schema, options: &SqliteOptions) -> Res
     }
 }
 
+/// What came of one attempt to open a database.
 enum Attempt {
+    /// The database is open and up to date.
     Ready(Opened),
     /// The database must be changed, and other handles are open.
     OthersOpen(StoreError),
 }
 
+/// Runs all steps once.
 fn attempt(path: &Path, schema: &Schema, options: &SqliteOptions) -> Result<Attempt> {
     let (lock, exclusivity) = Lock::take(path, options.sharing, options.lock_timeout)?;
     connection::create_file(path)?;
@@ -60,7 +74,8 @@ fn attempt(path: &Path, schema: &Schema, options: &SqliteOptions) -> Result<Atte
             lock.share()?;
         }
     }
-    // Also after an exclusive lock: another process may have had it exclusively while it became shared.
+    // Also after an exclusive lock: another process may have had it exclusively while it became
+    // shared.
     Ok(match find_incompatibility(&writer, schema)? {
         None => Attempt::Ready(Opened { writer, lock }),
         Some(refusal) => Attempt::OthersOpen(refusal),
@@ -100,6 +115,7 @@ fn find_incompatibility(connection: &Connection, schema: &Schema) -> Result<Opti
     Ok((!is_same).then(|| incompatible("the database is in use with another schema")))
 }
 
+/// Returns the schema that the indexes in the file were built for.
 fn stored_schema(connection: &Connection) -> Result<Schema> {
     let json: String = connection
         .query_row("SELECT schema FROM meta WHERE id = 1", [], |row| row.get(0))
@@ -111,7 +127,8 @@ fn stored_schema(connection: &Connection) -> Result<Schema> {
     })
 }
 
-/// Rebuilds the entries of every kind whose indexes changed. Records of removed kinds stay in the file.
+/// Rebuilds the entries of every kind whose indexes changed. Records of removed kinds stay in the
+/// file.
 fn reindex(connection: &Connection, before: &Schema, schema: &Schema) -> Result<()> {
     for (kind, _) in before.kinds() {
         if before.indexes(kind).ok() != schema.indexes(kind).ok() {
@@ -128,6 +145,7 @@ fn reindex(connection: &Connection, before: &Schema, schema: &Schema) -> Result<
     Ok(())
 }
 
+/// Adds the index entries of every record of a kind, page by page.
 fn index_all(connection: &Connection, schema: &Schema, kind: &Kind) -> Result<()> {
     // A kind that was removed and added again has no entries.
     let mut query = Query::all(kind.clone()).limit(REINDEX_PAGE);
@@ -144,6 +162,13 @@ fn index_all(connection: &Connection, schema: &Schema, kind: &Kind) -> Result<()
     }
 }
 
+/// Adds the index entries of one record.
+///
+/// # Errors
+///
+/// `Incompatible` if the value cannot be indexed, or another record has the value of a unique
+/// index. The message names both records, so that an operator can change one of them with the old
+/// schema.
 fn index_one(connection: &Connection, schema: &Schema, record: &Record) -> Result<()> {
     let id = &record.id;
     let entries = schema

@@ -1,4 +1,17 @@
 //! `Store` on SQLite: reads use the pool, writes the queue, watches the log of changes.
+//!
+//! Owns the handle and how its parts work together; it contains no SQL. The flow of a call:
+//!
+//! - `get`, `list`, `head`: resolve the request against the schema, then read on a connection of
+//!   the pool.
+//! - `commit`, `compact`: validate, then queue. The writer commits the queued writes in groups and
+//!   publishes the new revision on a channel.
+//! - `watch`: read the log after the watch's position. If there is nothing, wait for the channel,
+//!   which announces commits of this handle, or for the poll that looks for commits of other
+//!   handles.
+//!
+//! No call holds a lock of this process across an await, except for the poll, which one watch runs
+//! for all.
 
 use std::{
     fmt,
@@ -43,12 +56,14 @@ pub struct SqliteStore {
     shared: Arc<Shared>,
 }
 
+/// What all clones of a handle share.
 struct Shared {
     path: PathBuf,
     schema: Arc<Schema>,
     options: SqliteOptions,
     queue: Arc<Queue>,
     readers: Arc<Readers>,
+    /// The newest revision that this handle knows, for waiting watches.
     head: watch::Sender<Revision>,
     /// Its holder polls for commits of other handles, for all watches of this handle.
     poller: Mutex<()>,
@@ -66,20 +81,21 @@ impl SqliteStore {
 
     /// Opens or creates a file.
     ///
-    /// If no other handle is open, a file of an older version is migrated, and one with another schema is indexed
-    /// again, each in one transaction.
+    /// If no other handle is open, a file of an older version is migrated, and one with another
+    /// schema is indexed again, each in one transaction.
     ///
     /// # Errors
     ///
-    /// [`Incompatible`](fleetwright_store::StoreError::Incompatible) for a file of another program or a newer version, which
-    /// is not changed, and for a file that other handles use with another schema. Unavailable if a lock cannot be taken in
-    /// time.
+    /// [`Incompatible`](fleetwright_store::StoreError::Incompatible) for a file of another program
+    /// or a newer version, which is not changed, and for a file that other handles use with another
+    /// schema. Unavailable if a lock cannot be taken in time.
     pub async fn open_with(
         path: impl AsRef<Path>,
         schema: Schema,
         options: SqliteOptions,
     ) -> Result<Self> {
-        // An absolute path does not depend on the current folder and has no special meaning for SQLite.
+        // An absolute path does not depend on the current folder and has no special meaning for
+        // SQLite.
         let path = std::path::absolute(&path).map_err(|error| {
             let given = path.as_ref().display();
             unavailable(format!("{given:?} is not a path: {error}"))
@@ -117,8 +133,8 @@ impl SqliteStore {
         })
     }
 
-    /// Reads the whole file and returns its problems as messages, empty if there are none. It takes time in proportion to
-    /// the file, and does not block other calls.
+    /// Reads the whole file and returns its problems as messages, empty if there are none. It takes
+    /// time in proportion to the file, and does not block other calls.
     pub async fn check(&self) -> Result<Vec<String>> {
         let schema = Arc::clone(&self.shared.schema);
         let read =
@@ -180,6 +196,7 @@ impl Store for SqliteStore {
 }
 
 impl Shared {
+    /// Reads the newest revision, also of commits of other handles.
     async fn read_head(&self) -> Result<Revision> {
         let history = self
             .readers
@@ -188,8 +205,8 @@ impl Shared {
         Ok(history.head)
     }
 
-    /// Waits until another handle committed something after `known`, or an error occurs, which the next read returns. One
-    /// watch of this handle polls; the others wait for it.
+    /// Waits until another handle committed something after `known`, or an error occurs, which the
+    /// next read returns. One watch of this handle polls; the others wait for it.
     async fn wait_for_other_handles(&self, known: Revision) {
         let _guard = self.poller.lock().await;
         loop {
@@ -206,6 +223,7 @@ impl Shared {
     }
 }
 
+/// The source of one watch: the log of changes of the shared handle.
 struct SqliteSource {
     shared: Arc<Shared>,
     interest: Interest,

@@ -1,4 +1,9 @@
 //! Executes one transaction inside the caller's SQLite transaction.
+//!
+//! Owns the statements of a transaction and their order: evaluate, delete the old index entries of
+//! all written records, write records, entries and changes in the order of the writes, and raise
+//! the revision. It never begins, commits or rolls back; the [`writer`](crate::writer) does. If a
+//! statement fails, the caller must roll back, because some of the writes may have been executed.
 
 use fleetwright_store::{
     Entry, Holds, IndexName, Key, Kind, Prepared, PreparedWrite, RecordId, Result, Revision, View,
@@ -13,6 +18,10 @@ use crate::{
 };
 
 /// Evaluates and executes a transaction. Returns its revision, or `head` if it has no effect.
+///
+/// # Errors
+///
+/// `Conflict` before anything was written. Any other error requires a rollback.
 pub(crate) fn execute(
     connection: &Connection,
     prepared: &Prepared<'_>,
@@ -43,14 +52,15 @@ pub(crate) fn execute(
     Ok(revision)
 }
 
-/// Forgets the changes up to a revision.
+/// Forgets the changes up to a revision, and records it, so that a watch from before is refused
+/// instead of missing changes.
 pub(crate) fn forget(connection: &Connection, through: Revision) -> Result<()> {
     run(connection, sql::FORGET_CHANGES, [as_number(through)])?;
     run(connection, sql::SET_COMPACTED, [as_number(through)])?;
     Ok(())
 }
 
-/// Adds the index entries of a record.
+/// Adds the index entries of a record. Its old entries must have been deleted.
 pub(crate) fn add_entries(connection: &Connection, id: &RecordId, entries: &[Entry]) -> Result<()> {
     for entry in entries {
         let is_unique = entry.holds == Holds::One;
@@ -64,7 +74,8 @@ pub(crate) fn add_entries(connection: &Connection, id: &RecordId, entries: &[Ent
     Ok(())
 }
 
-/// The position of a change in the log.
+/// The position of a change in the log: the revision of its transaction, and its number in it from
+/// 0.
 #[derive(Clone, Copy)]
 struct LogPosition {
     revision: Revision,
@@ -126,6 +137,8 @@ fn readable(json: String) -> String {
     }
 }
 
+/// The state that a transaction is evaluated against: the database inside the current SQLite
+/// transaction, so earlier transactions of the same group are included.
 struct ConnectionView<'c> {
     connection: &'c Connection,
 }
@@ -156,6 +169,7 @@ impl View for ConnectionView<'_> {
     }
 }
 
+/// Executes a cached statement and returns the number of changed rows.
 fn run(connection: &Connection, statement: &str, values: impl Params) -> Result<usize> {
     let prepared = connection.prepare_cached(statement);
     prepared
@@ -163,6 +177,7 @@ fn run(connection: &Connection, statement: &str, values: impl Params) -> Result<
         .map_err(|error| store_error("a write failed", error))
 }
 
+/// Returns the first row of a cached query, or `None`.
 fn find<T>(
     connection: &Connection,
     statement: &str,

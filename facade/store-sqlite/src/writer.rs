@@ -1,4 +1,14 @@
 //! The writing connection, and its handling of disk failures.
+//!
+//! Owns when SQLite's transactions begin and end, and what is reported if one fails. A group of the
+//! store's transactions is one SQLite transaction:
+//!
+//! - A conflict concerns one transaction; the others of the group are committed.
+//! - Any other error while the group is executed rolls it back, and each transaction is tried
+//!   alone, so that only the one that causes the error gets it.
+//! - If the commit itself fails, it may be in the write-ahead log, where a restart would find it.
+//!   The writer then writes a page to overwrite it. If that works, nothing was written; if not, the
+//!   outcome is unknown, and the next group tries to settle it first.
 
 use std::sync::Arc;
 
@@ -13,6 +23,7 @@ use crate::{
     read, sql, write,
 };
 
+/// The only writer of a handle. Other handles have their own; SQLite's lock orders them.
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) connection: Connection,
@@ -62,6 +73,7 @@ impl Writer {
         }
     }
 
+    /// Writes a group in one SQLite transaction.
     fn attempt(&mut self, group: &[Job]) -> Attempt {
         if let Err(error) = self.begin() {
             return Attempt::Failed(error);
@@ -75,6 +87,7 @@ impl Writer {
         }
     }
 
+    /// Settles an earlier failed commit, and begins a transaction with SQLite's write lock.
     fn begin(&mut self) -> Result<()> {
         self.roll_back();
         if self.has_unresolved_commit {
@@ -111,6 +124,7 @@ impl Writer {
         })
     }
 
+    /// Executes one write of a group, on top of the revision `head`.
     fn execute(&self, request: &WriteRequest, head: Revision) -> Result<Revision> {
         match request {
             WriteRequest::Commit(transaction) => {
@@ -124,6 +138,7 @@ impl Writer {
         }
     }
 
+    /// Forgets changes, unless they already are.
     fn forget(&self, through: Revision) -> Result<()> {
         if through > read::history(&self.connection)?.compacted {
             write::forget(&self.connection, through)?;
@@ -131,6 +146,7 @@ impl Writer {
         Ok(())
     }
 
+    /// Commits the executed group and wakes the watches of this handle.
     fn commit(&mut self, executed: ExecutedGroup) -> Attempt {
         let Err(error) = self.connection.execute_batch("COMMIT") else {
             self.head.send_if_modified(|known| {
@@ -158,8 +174,8 @@ impl Writer {
         self.settle().is_ok() && read::history(&self.connection).is_ok_and(is_unchanged)
     }
 
-    /// A failed commit can be in the write-ahead log, where a restart would find it. Another write replaces it there, after
-    /// which it certainly has no effect.
+    /// A failed commit can be in the write-ahead log, where a restart would find it. Another write
+    /// replaces it there, after which it certainly has no effect.
     fn settle(&mut self) -> rusqlite::Result<()> {
         self.connection.execute(sql::SETTLE, [])?;
         self.has_unresolved_commit = false;

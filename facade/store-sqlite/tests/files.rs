@@ -1,4 +1,5 @@
-//! Foreign, damaged, locked and full files: each is reported clearly, and opening it makes nothing worse.
+//! Foreign, damaged, locked and full files: each is reported clearly, and opening it makes nothing
+//! worse.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{fs, path::PathBuf, time::Duration};

@@ -1,4 +1,5 @@
-//! Other processes on the same file, and a full disk. The other process is this test program, started again.
+//! Other processes on the same file, and a full disk. The other process is this test program,
+//! started again.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{
@@ -17,8 +18,8 @@ use tempfile::TempDir;
 
 const FOLDER: &str = "FLEETWRIGHT_STORE_SQLITE_TEST_FOLDER";
 
-/// A shell script that limits the size of files and then runs the test program. The signal is ignored, so that a
-/// write beyond the limit returns an error instead of ending the process.
+/// A shell script that limits the size of files and then runs the test program. The signal is
+/// ignored, so that a write beyond the limit returns an error instead of ending the process.
 const SMALL_FILES: &str = "trap '' XFSZ; ulimit -f 800; exec \"$0\" \"$@\"";
 
 fn schema() -> Schema {

@@ -1,4 +1,5 @@
-//! Mutants for CRASH-01: SQLite stores with a bug that only a kill reveals. Each must fail the clause.
+//! Mutants for CRASH-01: SQLite stores with a bug that only a kill reveals. Each must fail the
+//! clause.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod harness;

@@ -1,7 +1,8 @@
 //! Errors of a store, with the advice that a controller acts on.
 //!
-//! Every store returns the same variants for the same situation, so that a program can handle errors without
-//! knowing which store it runs on. A message never repeats its source and never contains the value of a record.
+//! Every store returns the same variants for the same situation, so that a program can handle
+//! errors without knowing which store it runs on. A message never repeats its source and never
+//! contains the value of a record.
 
 use std::{error::Error, fmt, sync::Arc};
 
@@ -12,8 +13,8 @@ pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 /// An error of a store.
 ///
-/// [`effect`](Self::effect) says whether anything may have been written, and [`advice`](Self::advice)
-/// what to do next. Both depend on the variant alone.
+/// [`effect`](Self::effect) says whether anything may have been written, and
+/// [`advice`](Self::advice) what to do next. Both depend on the variant alone.
 ///
 /// ```
 /// use fleetwright_store::{Advice, Effect, StoreError};
@@ -41,8 +42,8 @@ pub enum StoreError {
         /// The oldest revision that a watch can start from.
         oldest: Revision,
     },
-    /// The revision is newer than the store: it is from another store, or this one was restored from a
-    /// backup. List again and watch from there.
+    /// The revision is newer than the store: it is from another store, or this one was restored
+    /// from a backup. List again and watch from there.
     #[error("revision {requested} is ahead of the store, which is at {head}")]
     Ahead {
         /// The requested start of the watch.
@@ -58,8 +59,8 @@ pub enum StoreError {
         /// The underlying error.
         source: Option<Cause>,
     },
-    /// The store is full. Nothing was written, and existing records can be read. Compacting frees space,
-    /// and so does deleting once there is space for the delete itself.
+    /// The store is full. Nothing was written, and existing records can be read. Compacting frees
+    /// space, and so does deleting once there is space for the delete itself.
     #[error("store full: {reason}")]
     Full {
         /// What is exhausted.
@@ -75,7 +76,8 @@ pub enum StoreError {
         /// The underlying error.
         source: Option<Cause>,
     },
-    /// The data belongs to another program or a newer version, or another process uses it incompatibly.
+    /// The data belongs to another program or a newer version, or another process uses it
+    /// incompatibly.
     #[error("store incompatible: {reason}")]
     Incompatible {
         /// What was found and what was expected.

@@ -1,11 +1,11 @@
 //! The evaluation of a transaction, shared by all stores.
 //!
-//! Validates a transaction on its own ([`Prepared::new`]), then evaluates its checks against a [`View`] of the store
-//! ([`Prepared::evaluate`]). It never writes: the store applies the writes if nothing failed, in the same exclusive
-//! section as the evaluation.
+//! Validates a transaction on its own ([`Prepared::new`]), then evaluates its checks against a
+//! [`View`] of the store ([`Prepared::evaluate`]). It never writes: the store applies the writes if
+//! nothing failed, in the same exclusive section as the evaluation.
 //!
-//! The order is part of the contract: checks first, in their order, then the unique values of the writes. The first
-//! failure is the conflict (TXN-06).
+//! The order is part of the contract: checks first, in their order, then the unique values of the
+//! writes. The first failure is the conflict (TXN-06).
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,8 @@ impl<'t> Prepared<'t> {
     ///
     /// # Errors
     ///
-    /// The transaction is invalid: unknown kinds or indexes, limits exceeded, or contradicting writes.
+    /// The transaction is invalid: unknown kinds or indexes, limits exceeded, or contradicting
+    /// writes.
     pub fn new(transaction: &'t Transaction, schema: &Schema) -> Result<Self, Invalid> {
         let Transaction { checks, writes } = transaction;
         for (what, count) in [("checks", checks.len()), ("writes", writes.len())] {
@@ -94,7 +95,8 @@ impl<'t> Prepared<'t> {
     ///
     /// # Errors
     ///
-    /// The first failed check or the first unique value that is taken, as a conflict; or the view failed.
+    /// The first failed check or the first unique value that is taken, as a conflict; or the view
+    /// failed.
     pub fn evaluate(&self, view: &mut impl View) -> Result<()> {
         for (position, (check, prefix)) in self.checks.iter().enumerate() {
             if let Some(found) = find_obstacle(check, prefix, view)? {

@@ -1,7 +1,8 @@
 //! Index values, encoded so that bytes compare like the values.
 //!
-//! Every part is self-delimiting, so the encoding of the first parts is a prefix of the encoding of every
-//! value that starts with them, and of no other value. A lookup by some of the parts is a byte range.
+//! Every part is self-delimiting, so the encoding of the first parts is a prefix of the encoding of
+//! every value that starts with them, and of no other value. A lookup by some of the parts is a
+//! byte range.
 
 use std::fmt;
 
@@ -61,7 +62,8 @@ impl fmt::Display for Scalar {
 }
 
 impl Scalar {
-    /// Converts a JSON value. `None` for null, an error for values without an order, such as floats.
+    /// Converts a JSON value. `None` for null, an error for values without an order, such as
+    /// floats.
     pub(crate) fn of(value: &Value) -> Result<Option<Self>, Invalid> {
         match value {
             Value::Null => Ok(None),
@@ -81,8 +83,9 @@ impl Scalar {
         }
     }
 
-    /// Appends the encoding: a tag for the type, then bytes that compare like the value. Text ends with two zero
-    /// bytes, and a zero byte inside it is escaped, so that no text is a prefix of another.
+    /// Appends the encoding: a tag for the type, then bytes that compare like the value. Text ends
+    /// with two zero bytes, and a zero byte inside it is escaped, so that no text is a prefix of
+    /// another.
     fn write_to(&self, bytes: &mut Vec<u8>) {
         match self {
             Self::Bool(value) => bytes.extend([BOOL, u8::from(*value)]),
@@ -113,8 +116,8 @@ const TEXT: u8 = 3;
 const END: u8 = 0;
 const ESCAPED: u8 = 0xff;
 
-/// The value of a record in an index, or the first parts of one: `("acme", "web")` for an index over two
-/// fields. Converts from one scalar, an array or a vector.
+/// The value of a record in an index, or the first parts of one: `("acme", "web")` for an index
+/// over two fields. Converts from one scalar, an array or a vector.
 ///
 /// ```
 /// use fleetwright_store::IndexValue;

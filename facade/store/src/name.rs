@@ -70,8 +70,8 @@ macro_rules! checked_string {
 }
 
 checked_string! {
-    /// The kind of a record, such as `server` or `network`: lower-case ASCII letters, digits, `-`, `_` and
-    /// `.`, starting with a letter, at most 64 bytes.
+    /// The kind of a record, such as `server` or `network`: lower-case ASCII letters, digits, `-`,
+    /// `_` and `.`, starting with a letter, at most 64 bytes.
     Kind, check_name
 }
 
@@ -81,8 +81,8 @@ checked_string! {
 }
 
 checked_string! {
-    /// The key of a record within its kind: 1 to 512 bytes of text without control characters, ordered by
-    /// bytes.
+    /// The key of a record within its kind: 1 to 512 bytes of text without control characters,
+    /// ordered by bytes.
     Key, check_key
 }
 

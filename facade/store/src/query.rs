@@ -1,7 +1,7 @@
 //! Queries, pages and cursors.
 //!
-//! A cursor is a position in an order. It is neither an offset nor a snapshot, so it stays valid through
-//! writes, on every handle, and after a restart.
+//! A cursor is a position in an order. It is neither an offset nor a snapshot, so it stays valid
+//! through writes, on every handle, and after a restart.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
@@ -50,8 +50,8 @@ pub struct Query {
 pub enum Select {
     /// All records, in the order of their keys.
     All,
-    /// The records whose index value is this one or starts with these parts, in the order of index value
-    /// and key.
+    /// The records whose index value is this one or starts with these parts, in the order of index
+    /// value and key.
     Index(IndexName, IndexValue),
 }
 
@@ -155,7 +155,8 @@ impl Plan {
         }
     }
 
-    /// Returns the cursor after a record. `entry` is its index entry if the range is one of an index.
+    /// Returns the cursor after a record. `entry` is its index entry if the range is one of an
+    /// index.
     pub fn cursor_after(&self, key: Key, entry: Option<Vec<u8>>) -> Cursor {
         let index = match &self.range {
             Range::Keys { .. } => None,
@@ -187,7 +188,8 @@ impl Cursor {
     }
 
     fn encode(content: &CursorContent) -> Self {
-        // Serializing a struct of strings cannot fail; an empty cursor would be refused by the next list.
+        // Serializing a struct of strings cannot fail; an empty cursor would be refused by the next
+        // list.
         let json = serde_json::to_vec(content).unwrap_or_default();
         Self(URL_SAFE_NO_PAD.encode(json))
     }

@@ -9,8 +9,8 @@ use crate::{Key, Kind, RecordId};
 
 /// A point in the history of a store.
 ///
-/// Every commit that changes something raises the revision of the whole store: by one in the stores of
-/// this project, by any number in others. All writes of a transaction have the same revision.
+/// Every commit that changes something raises the revision of the whole store: by one in the stores
+/// of this project, by any number in others. All writes of a transaction have the same revision.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

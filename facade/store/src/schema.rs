@@ -1,7 +1,8 @@
 //! The schema: kinds and their indexes, as data that every store interprets in the same way.
 //!
-//! Owns the computation of index entries from a record ([`Schema::entries`]) and of the byte range of a lookup
-//! ([`Schema::prefix`]). No store computes either of them itself, so that all stores find the same records.
+//! Owns the computation of index entries from a record ([`Schema::entries`]) and of the byte range
+//! of a lookup ([`Schema::prefix`]). No store computes either of them itself, so that all stores
+//! find the same records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -220,8 +221,9 @@ impl SchemaBuilder {
 
     /// Adds an index in which any number of records may have the same value.
     ///
-    /// A record is found by the scalars at all paths. If one of them is missing or null, the record is not in
-    /// the index. If there is one path and its value is an array, the record is found by each item.
+    /// A record is found by the scalars at all paths. If one of them is missing or null, the record
+    /// is not in the index. If there is one path and its value is an array, the record is found by
+    /// each item.
     #[must_use]
     pub fn index<const N: usize>(self, name: &str, paths: [&str; N]) -> Self {
         self.add(name, Holds::Many, &paths)

@@ -18,22 +18,23 @@ use crate::{
 ///
 /// - **Linearizable.** A call sees everything that was acknowledged before it started, through any
 ///   handle (RACE-01 to RACE-03).
-/// - **All or nothing.** A transaction is committed as a whole, also if its future is dropped or its
-///   process dies (TXN-05, DROP-01, CRASH-01).
+/// - **All or nothing.** A transaction is committed as a whole, also if its future is dropped or
+///   its process dies (TXN-05, DROP-01, CRASH-01).
 /// - **Durable as declared.** Acknowledged commits of a durable store survive a kill (CRASH-01,
 ///   CRASH-02) and a full disk (FULL-01).
-/// - **Indexes are consistent.** They are updated with the record, and unique ones never contain two
-///   records (UNIQUE-01 to UNIQUE-05, INDEX-01 to INDEX-05).
+/// - **Indexes are consistent.** They are updated with the record, and unique ones never contain
+///   two records (UNIQUE-01 to UNIQUE-05, INDEX-01 to INDEX-05).
 /// - **Pages are stable.** A record that exists during the whole list is returned exactly once
 ///   (PAGE-01 to PAGE-06).
 /// - **Watches are complete.** They return every commit once and in order, or an error (WATCH-01 to
 ///   WATCH-10).
-/// - **Values are stored exactly** (RECORD-01 to RECORD-06), and everything holds in any order of calls (MODEL-01).
+/// - **Values are stored exactly** (RECORD-01 to RECORD-06), and everything holds in any order of
+///   calls (MODEL-01).
 ///
 /// # Caveats
 ///
-/// The pages of one list are from different moments; each page has its revision. Data that was read before a
-/// transaction can change until the commit: add checks for it.
+/// The pages of one list are from different moments; each page has its revision. Data that was read
+/// before a transaction can change until the commit: add checks for it.
 ///
 /// # Example
 ///
@@ -47,19 +48,20 @@ pub trait Store: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// [`Invalid`](StoreError::Invalid) if the schema does not have the kind, [`Corrupt`](StoreError::Corrupt) if the
-    /// record cannot be read.
+    /// [`Invalid`](StoreError::Invalid) if the schema does not have the kind,
+    /// [`Corrupt`](StoreError::Corrupt) if the record cannot be read.
     async fn get(&self, id: &RecordId) -> Result<Option<Record>>;
 
     /// Returns a page of records. Records that cannot be read are in [`Page::damaged`].
     ///
     /// # Errors
     ///
-    /// [`Invalid`](StoreError::Invalid) for an unknown kind or index, a page size of 0, or a cursor of another query.
+    /// [`Invalid`](StoreError::Invalid) for an unknown kind or index, a page size of 0, or a cursor
+    /// of another query.
     async fn list(&self, query: &Query) -> Result<Page>;
 
-    /// Commits a transaction and returns its revision, once it is as durable as the store promises. A
-    /// transaction without effect returns the current revision and does not raise it.
+    /// Commits a transaction and returns its revision, once it is as durable as the store promises.
+    /// A transaction without effect returns the current revision and does not raise it.
     ///
     /// If the call is dropped, all of the transaction is committed, or nothing.
     ///
@@ -80,8 +82,8 @@ pub trait Store: Send + Sync + Debug {
     /// A kind is not in the schema, or the changes after the revision were compacted.
     async fn watch(&self, after: Revision, interest: Interest) -> Result<Watch>;
 
-    /// Forgets the changes up to a revision, at most up to the newest one. Records are not affected. A watch
-    /// from an earlier position gets [`Compacted`](StoreError::Compacted).
+    /// Forgets the changes up to a revision, at most up to the newest one. Records are not
+    /// affected. A watch from an earlier position gets [`Compacted`](StoreError::Compacted).
     async fn compact(&self, through: Revision) -> Result<()>;
 }
 
@@ -111,7 +113,8 @@ impl<S: Store + ?Sized> Store for Arc<S> {
     }
 }
 
-/// Conveniences for every store. They are provided methods over [`Store`], so no store implements them.
+/// Conveniences for every store. They are provided methods over [`Store`], so no store implements
+/// them.
 ///
 /// ```
 /// use fleetwright_store::{MemoryStore, RecordId, Schema, Store as _, StoreExt as _};
@@ -130,11 +133,13 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 /// ```
 #[async_trait]
 pub trait StoreExt: Store {
-    /// Returns the record with an index value, or `None`. If several records have it, returns the first by key.
+    /// Returns the record with an index value, or `None`. If several records have it, returns the
+    /// first by key.
     ///
     /// # Errors
     ///
-    /// [`Corrupt`](StoreError::Corrupt) if the record cannot be read, or the errors of [`Store::list`].
+    /// [`Corrupt`](StoreError::Corrupt) if the record cannot be read, or the errors of
+    /// [`Store::list`].
     async fn find(
         &self,
         kind: &Kind,
@@ -149,8 +154,8 @@ pub trait StoreExt: Store {
         }
     }
 
-    /// Returns all pages of a query as one, with the revision of the first page, so that a watch from there
-    /// misses nothing.
+    /// Returns all pages of a query as one, with the revision of the first page, so that a watch
+    /// from there misses nothing.
     async fn list_all(&self, query: &Query) -> Result<Page> {
         let mut all = self.list(query).await?;
         while let Some(cursor) = all.next.take() {
@@ -162,15 +167,17 @@ pub trait StoreExt: Store {
         Ok(all)
     }
 
-    /// Reads a record, passes it to `change`, and commits the new value. Starts again if another commit changed
-    /// the record meanwhile. Returns the revision, or `None` if `change` returns `None`.
+    /// Reads a record, passes it to `change`, and commits the new value. Starts again if another
+    /// commit changed the record meanwhile. Returns the revision, or `None` if `change` returns
+    /// `None`.
     ///
-    /// `change` gets null for a record that does not exist, and can be called several times. An unknown outcome is
-    /// not retried.
+    /// `change` gets null for a record that does not exist, and can be called several times. An
+    /// unknown outcome is not retried.
     ///
     /// # Errors
     ///
-    /// The errors of [`Store::get`] and [`Store::commit`], except for a conflict with another write of the record.
+    /// The errors of [`Store::get`] and [`Store::commit`], except for a conflict with another write
+    /// of the record.
     async fn update<F>(&self, id: &RecordId, mut change: F) -> Result<Option<Revision>>
     where
         F: FnMut(Value) -> Option<Value> + Send,

@@ -1,4 +1,5 @@
-//! Transactions as data: checks and writes. They contain no closures, so a remote store can execute them.
+//! Transactions as data: checks and writes. They contain no closures, so a remote store can execute
+//! them.
 
 use std::fmt;
 

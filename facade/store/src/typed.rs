@@ -1,7 +1,8 @@
 //! Typed records over any store.
 //!
-//! A [`Table`] converts between JSON values and a type; it holds no state and no cache. A record that does not match the
-//! type is reported as [`Damaged`] beside the others and never stops a list.
+//! A [`Table`] converts between JSON values and a type; it holds no state and no cache. A record
+//! that does not match the type is reported as [`Damaged`] beside the others and never stops a
+//! list.
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
@@ -142,8 +143,8 @@ impl<T: Document> Table<T> {
     ///
     /// # Errors
     ///
-    /// The query is of another kind, or the store refused it or failed. A record that does not match the type is in
-    /// [`TypedPage::damaged`].
+    /// The query is of another kind, or the store refused it or failed. A record that does not
+    /// match the type is in [`TypedPage::damaged`].
     pub async fn list(&self, query: &Query) -> Result<TypedPage<T>> {
         self.require_kind(&query.kind)?;
         let page = self.store.list(query).await?;
@@ -185,7 +186,8 @@ impl<T: Document> Table<T> {
     ///
     /// # Errors
     ///
-    /// The value does not match the type. The reason contains no text of the value, which may be secret.
+    /// The value does not match the type. The reason contains no text of the value, which may be
+    /// secret.
     pub fn read(record: Record) -> Result<Versioned<T>, Damaged> {
         let Record {
             id,
@@ -261,7 +263,8 @@ fn to_json<T: Serialize>(id: &RecordId, value: &T) -> Result<serde_json::Value, 
     serde_json::to_value(value).map_err(|error| Invalid::new(error.to_string()).within(id))
 }
 
-/// Removes the quoted text of the record from a message: it can be a secret, and messages are logged.
+/// Removes the quoted text of the record from a message: it can be a secret, and messages are
+/// logged.
 fn without_text(message: &str) -> String {
     match (message.find('"'), message.rfind('"')) {
         (Some(first), Some(last)) if first < last => {

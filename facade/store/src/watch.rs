@@ -1,8 +1,8 @@
 //! Watches: every commit after a revision, once and in order.
 //!
-//! A watch pulls: it requests the commits after its position from its [`Source`]. Nothing is buffered that could
-//! overflow, a dropped call loses nothing, and a watch that falls behind the stored changes gets an error
-//! instead of a gap.
+//! A watch pulls: it requests the commits after its position from its [`Source`]. Nothing is
+//! buffered that could overflow, a dropped call loses nothing, and a watch that falls behind the
+//! stored changes gets an error instead of a gap.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -111,8 +111,8 @@ impl History {
     ///
     /// # Errors
     ///
-    /// [`Compacted`](StoreError::Compacted) if changes after it are forgotten, [`Ahead`](StoreError::Ahead) if the
-    /// store has not reached it.
+    /// [`Compacted`](StoreError::Compacted) if changes after it are forgotten,
+    /// [`Ahead`](StoreError::Ahead) if the store has not reached it.
     pub fn can_watch_from(&self, after: Revision) -> Result<()> {
         if after < self.compacted {
             return Err(StoreError::Compacted {
@@ -142,8 +142,8 @@ pub struct Batch {
 /// The source of a watch's commits, implemented by authors of stores.
 #[async_trait]
 pub trait Source: Send + Sync {
-    /// Waits for commits after `after`, and returns at least one, or a later revision up to which nothing is of
-    /// interest. Dropping the call has no effect.
+    /// Waits for commits after `after`, and returns at least one, or a later revision up to which
+    /// nothing is of interest. Dropping the call has no effect.
     ///
     /// # Errors
     ///
@@ -153,8 +153,8 @@ pub trait Source: Send + Sync {
 
 /// Returns every commit after a revision, once and in order.
 ///
-/// A controller lists first, then watches from the revision of the page. If the process restarts, a new watch
-/// from the stored [`position`](Self::position) continues without a gap:
+/// A controller lists first, then watches from the revision of the page. If the process restarts, a
+/// new watch from the stored [`position`](Self::position) continues without a gap:
 ///
 /// ```
 /// use fleetwright_store::{Interest, MemoryStore, RecordId, Revision, Schema, Store, Transaction};
@@ -200,8 +200,8 @@ impl Watch {
     ///
     /// # Errors
     ///
-    /// The position does not change after an error. [`Compacted`](crate::StoreError::Compacted) is final:
-    /// list again, and watch from the revision of the first page.
+    /// The position does not change after an error. [`Compacted`](crate::StoreError::Compacted) is
+    /// final: list again, and watch from the revision of the first page.
     pub async fn next(&mut self) -> Result<Commit> {
         loop {
             if let Some(commit) = self.ready.pop_front() {
@@ -218,8 +218,8 @@ impl Watch {
         }
     }
 
-    /// Returns the revision up to which everything of interest was returned. A new watch from here has no gap
-    /// and no repetition. The position also advances over commits without interest.
+    /// Returns the revision up to which everything of interest was returned. A new watch from here
+    /// has no gap and no repetition. The position also advances over commits without interest.
     pub fn position(&self) -> Revision {
         self.position
     }

@@ -1,5 +1,5 @@
-//! RACE, DROP, MODEL, CRASH-02 and FULL: stores that break with concurrent calls, dropped calls, a reopened handle or no
-//! space, or only in some sequences of calls.
+//! RACE, DROP, MODEL, CRASH-02 and FULL: stores that break with concurrent calls, dropped calls, a
+//! reopened handle or no space, or only in some sequences of calls.
 
 use std::{
     collections::BTreeMap,

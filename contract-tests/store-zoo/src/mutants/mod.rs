@@ -1,7 +1,7 @@
 //! Stores that are each broken in one way, in one module per family of clauses.
 //!
-//! A mutant names the clause that it violates; a test runs that clause and requires that it fails. A mutant breaks as
-//! little else as possible, so that the clause is shown to be necessary.
+//! A mutant names the clause that it violates; a test runs that clause and requires that it fails.
+//! A mutant breaks as little else as possible, so that the clause is shown to be necessary.
 
 mod index;
 mod many;

@@ -1,8 +1,8 @@
 //! MODEL-01: random sequences of calls, whose results are compared with those of the model.
 //!
-//! Owns the generator of calls and the comparison. The seed is fixed, so a failure is repeatable; proptest
-//! shrinks the sequence before it is reported. The store chooses its revisions, and the model takes them
-//! over, so a store whose revisions skip numbers passes.
+//! Owns the generator of calls and the comparison. The seed is fixed, so a failure is repeatable;
+//! proptest shrinks the sequence before it is reported. The store chooses its revisions, and the
+//! model takes them over, so a store whose revisions skip numbers passes.
 
 use fleetwright_clause_engine::Executor;
 use proptest::{
@@ -22,8 +22,8 @@ use fleetwright_store::{
     StoreError, StoreExt, Transaction, Write,
 };
 
-/// One call of a sequence. Numbers that stand for a revision are fractions of the history so far, because
-/// the revisions are not known when the sequence is generated.
+/// One call of a sequence. Numbers that stand for a revision are fractions of the history so far,
+/// because the revisions are not known when the sequence is generated.
 #[derive(Clone, Debug)]
 enum Call {
     Commit(Vec<PlannedCheck>, Vec<Write>),
@@ -47,6 +47,9 @@ enum PlannedCheck {
 /// MODEL-01: a store must return from any sequence of calls what the model returns.
 ///
 /// Every clause is about one thing; programs combine them in any order.
+///
+/// Runs sequences of up to 24 commits, lists, watches, compactions and reopenings on four keys of
+/// two kinds.
 pub(crate) fn model_01_random_histories(environment: &Environment) -> Outcome {
     let factory = &environment.factory;
     let config = Config {
@@ -141,7 +144,8 @@ impl PlannedCheck {
     }
 }
 
-/// Runs a sequence on a fresh store and on the model, and compares every result and the final state.
+/// Runs a sequence on a fresh store and on the model, and compares every result and the final
+/// state.
 async fn run_calls(harness: &dyn Harness, calls: &[Call]) -> Result<(), Failure> {
     let mut store = context::open(harness).await?;
     let mut model = Model::default();

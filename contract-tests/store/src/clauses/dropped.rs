@@ -1,7 +1,7 @@
-//! DROP: commits whose future is dropped are carried out as a whole or not at all.
+//! DROP: commits whose future is dropped are executed as a whole or not at all.
 //!
-//! Each round polls a commit a little longer before it drops it, so that the drop happens at a different
-//! point of the store's work.
+//! Each round polls a commit a little longer before it drops it, so that the drop happens at a
+//! different point of the store's work.
 
 use std::{future::Future, task::Poll, time::Duration};
 
@@ -21,6 +21,9 @@ const POLLS: u64 = 12;
 /// moment, and continue to work.
 ///
 /// A client that disconnects must not leave half an instance.
+///
+/// Polls twelve commits of three writes 0 to 11 times before they are dropped. After each, and at
+/// the end, all three writes are there or none.
 pub(crate) async fn drop_01_dropped_commit_is_all_or_nothing(cx: &Context) -> Outcome {
     let mut completed = 0;
     for polls in 0..POLLS {
@@ -32,7 +35,7 @@ pub(crate) async fn drop_01_dropped_commit_is_all_or_nothing(cx: &Context) -> Ou
         completed += u64::from(completes_within(polls, cx.store().commit(&transaction)).await);
         require_no_partial_commit(cx, polls).await?;
     }
-    // A dropped commit may still be carried out. Once a later commit is acknowledged, it is not.
+    // A dropped commit may still be executed. Once a later commit is acknowledged, it is not.
     cx.commit_marker().await?;
     require_no_partial_commit(cx, POLLS).await?;
     let received = cx.commits_after(fleetwright_store::Revision::ZERO).await?;
@@ -49,8 +52,8 @@ pub(crate) async fn drop_01_dropped_commit_is_all_or_nothing(cx: &Context) -> Ou
     Ok(Pass::Held)
 }
 
-/// Polls a call up to `polls` times, with 200 microseconds in between, and drops it. Returns whether it
-/// completed.
+/// Polls a call up to `polls` times, with 200 microseconds in between, and drops it. Returns
+/// whether it completed.
 async fn completes_within<T>(polls: u64, call: impl Future<Output = T>) -> bool {
     let mut call = Box::pin(call);
     for _ in 0..polls {
@@ -63,8 +66,8 @@ async fn completes_within<T>(polls: u64, call: impl Future<Output = T>) -> bool 
     false
 }
 
-/// Requires that `a` and `b` are of the same round and that this round's third record exists. One page is
-/// from one moment, so this holds at any time.
+/// Requires that `a` and `b` are of the same round and that this round's third record exists. One
+/// page is from one moment, so this holds at any time.
 async fn require_no_partial_commit(cx: &Context, round: u64) -> Result<(), Failure> {
     let page = cx.page(&all_things()?).await?;
     let value = |key: &str| {

@@ -1,8 +1,9 @@
-//! CRASH and FULL: what a store contains after its process was killed, after it was reopened, and when it
-//! has no space.
+//! CRASH and FULL: what a store contains after its process was killed, after it was reopened, and
+//! when it has no space.
 //!
-//! CRASH-01 checks after each kill that every acknowledged commit is there, that no commit is there in part,
-//! and that a watch continues without a gap. [`crash`](crate::crash) has the process that writes.
+//! CRASH-01 checks after each kill that every acknowledged commit is there, that no commit is there
+//! in part, and that a watch continues without a gap. [`crash`](crate::crash) has the process that
+//! writes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,6 +25,9 @@ const KILLS: u64 = 100;
 /// after a writing process is killed, a hundred times.
 ///
 /// An acknowledged commit has been acted on: a machine runs because of it.
+///
+/// Kills after zero to three acknowledged commits and up to six milliseconds, so that kills fall
+/// before, into and after a commit.
 pub(crate) fn crash_01_killed_a_hundred_times(environment: &Environment) -> Outcome {
     let harness = (environment.factory)();
     let Some(location) = harness.location() else {
@@ -62,7 +66,8 @@ pub(crate) fn crash_01_killed_a_hundred_times(environment: &Environment) -> Outc
     Ok(Pass::Held)
 }
 
-/// Checks a store after a kill against what was acknowledged before it. Returns its count and revision.
+/// Checks a store after a kill against what was acknowledged before it. Returns its count and
+/// revision.
 async fn check_after_kill(
     store: &dyn Store,
     round: u64,
@@ -114,8 +119,8 @@ impl StateAfterKill {
         })
     }
 
-    /// Requires that every transaction is there as a whole or not at all: both counters are equal, and exactly
-    /// the items that the last transaction left exist, also in the index.
+    /// Requires that every transaction is there as a whole or not at all: both counters are equal,
+    /// and exactly the items that the last transaction left exist, also in the index.
     fn require_complete(&self, round: u64) -> Result<(), Failure> {
         let oldest = (self.count + 1).saturating_sub(ITEMS_KEPT).max(1);
         let wanted: Vec<_> = (oldest..=self.count).collect();
@@ -127,7 +132,8 @@ impl StateAfterKill {
     }
 }
 
-/// Requires that a watch from the last checked revision returns every later commit, once and complete.
+/// Requires that a watch from the last checked revision returns every later commit, once and
+/// complete.
 async fn require_watch_without_gap(
     store: &dyn Store,
     last_checked: (u64, Revision),
@@ -165,6 +171,9 @@ async fn require_watch_without_gap(
 /// a new one was opened.
 ///
 /// Restarts are normal operation.
+///
+/// Writes through one handle on one runtime, drops both, and reads through another handle on
+/// another runtime.
 pub(crate) fn crash_02_survives_reopening(environment: &Environment) -> Outcome {
     let harness = (environment.factory)();
     // Each part has its own runtime, like a process.
@@ -217,6 +226,8 @@ async fn require_same_content(cx: &Context, committed: &[Revision]) -> Outcome {
 ///
 /// Disks fill up at night; the fleet must be readable in the morning, and nothing may be half
 /// written.
+///
+/// Fills a small store, reads everything, deletes half of it, and writes again.
 pub(crate) async fn full_01_full_store_loses_nothing(cx: &Context) -> Outcome {
     let opened = cx
         .harness()
@@ -284,7 +295,8 @@ async fn fill_up(store: &Arc<dyn Store>) -> Result<Vec<Revision>, Failure> {
     ))
 }
 
-/// Requires that a full store has exactly the acknowledged writes, in its records, its revision and its watch.
+/// Requires that a full store has exactly the acknowledged writes, in its records, its revision and
+/// its watch.
 async fn require_exactly(store: &Arc<dyn Store>, acknowledged: &[Revision]) -> Result<(), Failure> {
     let failed = |error| Failure::call_failed("a read of a full store", &error);
     let page = store

@@ -15,6 +15,9 @@ use fleetwright_store::{IndexValue, Query, Scalar, Transaction};
 /// their keys.
 ///
 /// A list of one tenant's records must not contain another's.
+///
+/// Creates groups that differ in case, length and type, and looks for each; `%` must not be a
+/// wildcard.
 pub(crate) async fn index_01_finds_exact_matches(cx: &Context) -> Outcome {
     let groups = [
         ("c", json!("g")),
@@ -58,6 +61,8 @@ pub(crate) async fn index_01_finds_exact_matches(cx: &Context) -> Outcome {
 /// value, deleted.
 ///
 /// A controller that reads a lagging index creates a second record.
+///
+/// Lists before and after each of five writes, without a pause.
 pub(crate) async fn index_02_follows_every_write(cx: &Context) -> Outcome {
     let query = things_by("group", "g")?;
     require_keys("group g of an empty store", &cx.keys(&query).await?, &[])?;
@@ -97,6 +102,9 @@ pub(crate) async fn index_02_follows_every_write(cx: &Context) -> Outcome {
 /// INDEX-03: a store must find a record with an array under an index by each of its items, once.
 ///
 /// Security groups and tags are lists, and are looked up one by one.
+///
+/// Indexes an array with duplicates and null, an array of one, a text and an empty array, then
+/// removes an item.
 pub(crate) async fn index_03_array_is_indexed_by_item(cx: &Context) -> Outcome {
     cx.put("a", json!({"tags": ["x", "y", "x", null]})).await?;
     cx.put("b", json!({"tags": ["y"]})).await?;
@@ -121,6 +129,9 @@ pub(crate) async fn index_03_array_is_indexed_by_item(cx: &Context) -> Outcome {
 /// the order of the other parts.
 ///
 /// Organization, then project: the same index serves both.
+///
+/// Looks for one part and for both in pages of several sizes. Numbers sort before text, negative
+/// ones first, and a part must match as a whole.
 pub(crate) async fn index_04_finds_by_prefix_of_parts(cx: &Context) -> Outcome {
     let places = [
         ("a", "acme", json!("web")),
@@ -156,6 +167,8 @@ pub(crate) async fn index_04_finds_by_prefix_of_parts(cx: &Context) -> Outcome {
 /// parts than it has.
 ///
 /// An empty result for a misspelt index looks like an empty fleet.
+///
+/// Lists by an unknown index, by an index of another kind, by too many parts and by none.
 pub(crate) async fn index_05_unknown_index_is_refused(cx: &Context) -> Outcome {
     let foreign = Query::by(kind("other")?, index("place")?, "acme");
     let parts: Vec<Scalar> = Vec::new();

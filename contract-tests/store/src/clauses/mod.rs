@@ -1,4 +1,8 @@
-//! The bodies of the clauses, by family.
+//! The bodies of the clauses, one module per family.
+//!
+//! The documentation of a body has three paragraphs: the promise as in `docs/store-contract.md`,
+//! its reason, and the steps of the test. A body makes calls and compares results; it never
+//! measures time and never depends on the order in which concurrent calls run.
 
 pub(crate) mod against_model;
 pub(crate) mod dropped;

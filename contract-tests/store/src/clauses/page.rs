@@ -1,7 +1,7 @@
 //! PAGE: pages are stable while others write, and cursors outlive records and handles.
 //!
-//! Most clauses run twice, on a list of all records and on a list by index, because stores usually have one
-//! code path for each.
+//! Most clauses run twice, on a list of all records and on a list by index, because stores usually
+//! have one code path for each.
 
 use serde_json::json;
 
@@ -40,6 +40,8 @@ fn cursor_of(page: &Page) -> Result<Cursor, Failure> {
 /// size.
 ///
 /// The page size affects speed, not meaning.
+///
+/// Lists nine keys, written in another order, in pages of one up to all, both by key and by index.
 pub(crate) async fn page_01_every_record_once_in_order(cx: &Context) -> Outcome {
     let keys = ["A", "B", "a", "a ", "a/", "aa", "b", "ä", "\u{1f980}"];
     let mut shuffled = keys;
@@ -68,6 +70,9 @@ pub(crate) async fn page_01_every_record_once_in_order(cx: &Context) -> Outcome 
 /// others are created and deleted.
 ///
 /// A monitor that misses a server takes it for lost.
+///
+/// Creates and deletes records before, at and after the cursor between the pages, and rewrites one
+/// of the stable ones.
 pub(crate) async fn page_02_concurrent_writes_lose_nothing(cx: &Context) -> Outcome {
     for query in [all_things()?.limit(2), things_by("group", "g")?.limit(2)] {
         let stable = ["b", "d", "f", "h", "j", "l"];
@@ -108,6 +113,9 @@ pub(crate) async fn page_02_concurrent_writes_lose_nothing(cx: &Context) -> Outc
 /// handle.
 ///
 /// A caller behind a load balancer requests the next page from another replica.
+///
+/// Deletes the record of the cursor, then continues on the same handle and on another one, with the
+/// cursor as text.
 pub(crate) async fn page_03_cursor_outlives_its_record(cx: &Context) -> Outcome {
     fill(cx, &["a", "b", "c", "d"]).await?;
     for (query, deleted) in [
@@ -141,6 +149,8 @@ pub(crate) async fn page_03_cursor_outlives_its_record(cx: &Context) -> Outcome 
 /// PAGE-04: a store must refuse as invalid a cursor of another query, and text that is no cursor.
 ///
 /// Continuing at another place loses records silently.
+///
+/// Uses cursors in another selection, kind, index and value, and text that is no cursor.
 pub(crate) async fn page_04_foreign_cursor_is_refused(cx: &Context) -> Outcome {
     fill(cx, &["a", "b"]).await?;
     let cursor_of_all = cursor_of(&cx.page(&all_things()?.limit(1)).await?)?;
@@ -167,6 +177,9 @@ pub(crate) async fn page_04_foreign_cursor_is_refused(cx: &Context) -> Outcome {
 ///
 /// Every controller starts with a list and then a watch; a gap between the two is a change that is
 /// never listed.
+///
+/// Compares the revision of an empty page with the head, then watches from a page while records are
+/// added.
 pub(crate) async fn page_05_page_has_its_revision(cx: &Context) -> Outcome {
     let empty = cx.page(&all_things()?).await?.revision;
     let head = cx.head().await?;
@@ -199,6 +212,8 @@ pub(crate) async fn page_05_page_has_its_revision(cx: &Context) -> Outcome {
 /// more, and refuse a page of zero.
 ///
 /// A caller with little memory must not get more, and must know when to stop.
+///
+/// Requests one, two, three and too many of three records, and zero.
 pub(crate) async fn page_06_page_size_is_respected(cx: &Context) -> Outcome {
     fill(cx, &["a", "b", "c"]).await?;
     for query in [all_things()?, things_by("group", "g")?] {

@@ -1,7 +1,7 @@
 //! RACE: many writers at the same time, through two handles.
 //!
-//! The clauses look for lost increments, two winners of a unique value, and reads that miss an acknowledged
-//! commit.
+//! The clauses look for lost increments, two winners of a unique value, and reads that miss an
+//! acknowledged commit.
 
 use std::sync::Arc;
 
@@ -28,6 +28,8 @@ async fn handles(cx: &Context) -> Result<Vec<Arc<dyn Store>>, Failure> {
 /// compare-and-set through several handles.
 ///
 /// A lost increment is a quota that does not hold.
+///
+/// Lets eight writers increment one counter eight times each, and counts the commits.
 pub(crate) async fn race_01_no_increment_is_lost(cx: &Context) -> Outcome {
     const INCREMENTS: u64 = 8;
     let id = thing("counter")?;
@@ -68,6 +70,9 @@ async fn increment(store: Arc<dyn Store>, id: RecordId, times: u64) -> Result<()
 /// them claim.
 ///
 /// Two winners are two servers for one owner.
+///
+/// Lets eight writers create a record with the same name, in four rounds. The losers must learn the
+/// winner's key.
 pub(crate) async fn race_02_one_writer_gets_a_unique_value(cx: &Context) -> Outcome {
     for round in 0..4 {
         let name = format!("name-{round}");
@@ -112,6 +117,9 @@ pub(crate) async fn race_02_one_writer_gets_a_unique_value(cx: &Context) -> Outc
 /// any handle.
 ///
 /// If a second handle does not see a stored launch token, it launches again.
+///
+/// Commits through one handle and reads through another at once: get, head, list by index and list
+/// of all.
 pub(crate) async fn race_03_acknowledged_commit_is_visible(cx: &Context) -> Outcome {
     let handles = handles(cx).await?;
     let pairs = handles.iter().zip(handles.iter().skip(1));

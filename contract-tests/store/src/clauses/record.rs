@@ -1,7 +1,7 @@
 //! RECORD: single records are stored exactly, distinguished exactly, and versioned.
 //!
-//! The values and keys are the ones that a real database gets wrong: large integers, denormal floats, nulls,
-//! control characters, keys that differ in case or in their last byte.
+//! The values and keys are the ones that a real database gets wrong: large integers, denormal
+//! floats, nulls, control characters, keys that differ in case or in their last byte.
 
 use serde_json::{Value, json};
 
@@ -19,6 +19,9 @@ use fleetwright_store::{
 /// exist.
 ///
 /// If a neighbour is taken for the record, it is changed in its place.
+///
+/// Puts one record, and gets keys that are shorter, longer or of another case, and the same key of
+/// another kind.
 pub(crate) async fn record_01_absent_record_is_none(cx: &Context) -> Outcome {
     cx.put("ab", json!({})).await?;
     for id in [thing("a")?, thing("abc")?, thing("aB")?, other("ab")?] {
@@ -34,6 +37,9 @@ pub(crate) async fn record_01_absent_record_is_none(cx: &Context) -> Outcome {
 /// nulls and empty values.
 ///
 /// A controller compares what it reads with what it wrote; a rounded number looks like a change.
+///
+/// Puts values at the limits of JSON numbers, text and nesting, and compares what both get and list
+/// return.
 pub(crate) async fn record_02_values_are_kept_exactly(cx: &Context) -> Outcome {
     let values = [
         json!(null),
@@ -87,6 +93,9 @@ fn nested(depth: usize) -> Value {
 /// and the same key in two kinds.
 ///
 /// Two tenants' names that differ in case are two names.
+///
+/// Puts a value under each of fourteen similar keys in two kinds, then reads all of them. Two keys
+/// differ only in byte 512.
 pub(crate) async fn record_03_keys_are_compared_exactly(cx: &Context) -> Outcome {
     let long = "k".repeat(511);
     let (long_1, long_2) = (format!("{long}1"), format!("{long}2"));
@@ -128,6 +137,9 @@ pub(crate) async fn record_03_keys_are_compared_exactly(cx: &Context) -> Outcome
 /// larger than all earlier ones, even if the record was deleted and created again.
 ///
 /// Compare-and-set compares revisions: if one occurs twice, a stale write succeeds.
+///
+/// Puts, replaces with the same value, deletes and creates again, and checks the revision after
+/// each step through get, list and head.
 pub(crate) async fn record_04_revisions_grow(cx: &Context) -> Outcome {
     let mut before = cx.head().await?;
     let mut require_larger = |what: &str, revision: Revision| {
@@ -175,6 +187,9 @@ async fn require_revision(cx: &Context, key: &str, wanted: Revision) -> Result<(
 /// record that does not exist as no change.
 ///
 /// A deletion is retried after a crash, and must not wake every watcher each time.
+///
+/// Deletes one of two records, looks for it in every list, then deletes it again and expects
+/// neither a new revision nor a watched change.
 pub(crate) async fn record_05_deleted_record_is_not_listed(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n", "group": "g"})).await?;
     cx.put("b", json!({"group": "g"})).await?;
@@ -213,6 +228,9 @@ pub(crate) async fn record_05_deleted_record_is_not_listed(cx: &Context) -> Outc
 ///
 /// A value that is accepted and cannot be read back is lost; a write that can never succeed must
 /// not be retried.
+///
+/// Sends nine transactions beyond a limit or outside the schema, expects the revision and the
+/// records to be unchanged, then commits the largest valid transaction.
 pub(crate) async fn record_06_invalid_writes_are_refused(cx: &Context) -> Outcome {
     let put = |value| Ok::<_, Failure>(Transaction::new().put(thing("a")?, value));
     let unknown = valid(RecordId::new("unknown", "a"))?;
@@ -248,7 +266,8 @@ pub(crate) async fn record_06_invalid_writes_are_refused(cx: &Context) -> Outcom
     Ok(Pass::Held)
 }
 
-/// Returns a transaction with `count` of the largest values. Four are the most that a transaction may have.
+/// Returns a transaction with `count` of the largest values. Four are the most that a transaction
+/// may have.
 fn largest(count: u64) -> Result<Transaction, Failure> {
     let value = json!("x".repeat(MAX_VALUE_BYTES - 2));
     (0..count).try_fold(Transaction::new(), |transaction, number| {

@@ -1,8 +1,8 @@
-//! TXN: every check is evaluated, a transaction is committed as a whole or not at all, and it has one
-//! revision.
+//! TXN: every check is evaluated, a transaction is committed as a whole or not at all, and it has
+//! one revision.
 //!
-//! Each clause about a check tries it in both directions: it must let a transaction pass when it holds, and
-//! name what was found when it does not.
+//! Each clause about a check tries it in both directions: it must let a transaction pass when it
+//! holds, and name what was found when it does not.
 
 use serde_json::json;
 
@@ -37,6 +37,8 @@ async fn must_fail(cx: &Context, check: Check, found: Found) -> Result<(), Failu
 /// TXN-01: a store must commit a transaction that requires a record to be absent only if it is.
 ///
 /// A record that is created twice is how one request becomes two servers.
+///
+/// Commits with the check before the record exists, while it exists, and after it was deleted.
 pub(crate) async fn txn_01_absent_is_checked(cx: &Context) -> Outcome {
     let check = Check::Absent(thing("a")?);
     must_pass(cx, check.clone()).await?;
@@ -51,6 +53,9 @@ pub(crate) async fn txn_01_absent_is_checked(cx: &Context) -> Outcome {
 /// not written since.
 ///
 /// The second of two writers would undo the first without noticing.
+///
+/// Tries revisions before and after the record's own, and the old revision after the same value was
+/// written again.
 pub(crate) async fn txn_02_a_revision_is_checked(cx: &Context) -> Outcome {
     let at = |revision| Ok::<_, Failure>(Check::At(thing("a")?, revision));
     must_fail(cx, at(Revision(1))?, Found::Absent).await?;
@@ -75,6 +80,8 @@ pub(crate) async fn txn_02_a_revision_is_checked(cx: &Context) -> Outcome {
 /// TXN-03: a store must commit a transaction that requires a record to exist only if it does.
 ///
 /// A child must not be created for a parent that was deleted.
+///
+/// Commits with the check before the record exists, while it exists, and after it was deleted.
 pub(crate) async fn txn_03_existence_is_checked(cx: &Context) -> Outcome {
     let check = Check::Exists(thing("a")?);
     must_fail(cx, check.clone(), Found::Absent).await?;
@@ -89,6 +96,10 @@ pub(crate) async fn txn_03_existence_is_checked(cx: &Context) -> Outcome {
 /// record but the excepted one has it under the index.
 ///
 /// A network is deleted only if nothing uses it, and a read beforehand is a race.
+///
+/// Claims values of a unique index, of an ordinary one and of the first part of two, with and
+/// without the holder as the exception. A record of another kind with the same value must not
+/// count.
 pub(crate) async fn txn_04_claims_are_checked(cx: &Context) -> Outcome {
     let claim =
         |name: &str, value: &str| Ok::<_, Failure>(Claim::new(kind("thing")?, index(name)?, value));
@@ -126,6 +137,9 @@ pub(crate) async fn txn_04_claims_are_checked(cx: &Context) -> Outcome {
 /// nothing in a watch.
 ///
 /// An allocation without its instance is paid for, an instance without its allocation is not.
+///
+/// Sends one transaction that fails by a check and one that fails by a unique index after a valid
+/// write, then compares records, revision and watch with the state before.
 pub(crate) async fn txn_05_all_or_nothing(cx: &Context) -> Outcome {
     cx.put("holder", json!({"name": "taken"})).await?;
     let before = cx.head().await?;
@@ -157,6 +171,9 @@ pub(crate) async fn txn_05_all_or_nothing(cx: &Context) -> Outcome {
 /// and what was found.
 ///
 /// A caller returns 409 for one reason and retries for another.
+///
+/// Sends transactions with several failing parts: the second of three checks must be named before
+/// the others, and the second of two writes with its holder.
 pub(crate) async fn txn_06_conflict_names_the_failed_check(cx: &Context) -> Outcome {
     let created = cx.put("a", json!({"name": "n"})).await?;
     let checks = Transaction::new()
@@ -187,6 +204,8 @@ pub(crate) async fn txn_06_conflict_names_the_failed_check(cx: &Context) -> Outc
 /// one commit in the order of its writes.
 ///
 /// A watcher that sees half of a change acts on a state that never existed.
+///
+/// Commits puts and a delete of two kinds in an order that differs from the order of keys.
 pub(crate) async fn txn_07_one_revision_for_all_writes(cx: &Context) -> Outcome {
     cx.put("z", json!(0)).await?;
     let before = cx.head().await?;
@@ -224,6 +243,9 @@ pub(crate) async fn txn_07_one_revision_for_all_writes(cx: &Context) -> Outcome 
 /// TXN-08: a store must evaluate the checks of a transaction against the state before its writes.
 ///
 /// Otherwise a transaction could make its own conditions true.
+///
+/// Requires the existence of a record that the transaction creates, and the absence of one that it
+/// deletes: both must conflict. A check that held before the writes must pass.
 pub(crate) async fn txn_08_checks_see_the_state_before(cx: &Context) -> Outcome {
     cx.commit(Transaction::new().create(thing("a")?, json!({"name": "n"})))
         .await?;
@@ -249,6 +271,9 @@ pub(crate) async fn txn_08_checks_see_the_state_before(cx: &Context) -> Outcome 
 /// unique value twice, and treat an empty one as no change.
 ///
 /// It is undefined which of the two would win, and every store would decide differently.
+///
+/// Writes a record twice and claims a name twice, both refused; then commits nothing, only a check,
+/// and the same name in two kinds.
 pub(crate) async fn txn_09_contradicting_transaction_is_refused(cx: &Context) -> Outcome {
     cx.put("a", json!(1)).await?;
     let before = cx.head().await?;

@@ -1,6 +1,7 @@
 //! UNIQUE: a value under a unique index belongs to one record.
 //!
-//! The clauses cover taking a value, freeing it, moving it within one transaction, and telling values apart.
+//! The clauses cover taking a value, freeing it, moving it within one transaction, and telling
+//! values apart.
 
 use serde_json::{Value, json};
 
@@ -26,6 +27,9 @@ async fn require_taken(cx: &Context, key: &str, value: Value, holder: &str) -> R
 /// name the record that has it.
 ///
 /// The index guarantees one server for an owner, not a read before the write.
+///
+/// Tries to create a second holder and to change another record into one, then rewrites the holder
+/// itself and uses the value in another kind.
 pub(crate) async fn unique_01_second_record_is_refused(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n"})).await?;
     require_taken(cx, "b", json!({"name": "n"}), "a").await?;
@@ -45,6 +49,8 @@ pub(crate) async fn unique_01_second_record_is_refused(cx: &Context) -> Outcome 
 /// UNIQUE-02: a store must free a unique value when its record is deleted or gets another value.
 ///
 /// A name that never becomes free again needs a person.
+///
+/// Frees a name in three ways (delete, another value, no value) and takes it again each time.
 pub(crate) async fn unique_02_value_becomes_free(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n"})).await?;
     cx.delete("a").await?;
@@ -61,6 +67,9 @@ pub(crate) async fn unique_02_value_becomes_free(cx: &Context) -> Outcome {
 /// let two records swap theirs.
 ///
 /// A replacement takes over its owner in one step; otherwise there is a moment with none or two.
+///
+/// Moves a name while the holder is deleted, with the new holder written first, then swaps two
+/// names in one transaction.
 pub(crate) async fn unique_03_value_moves_between_records(cx: &Context) -> Outcome {
     cx.put("a", json!({"name": "n"})).await?;
     let moved = Transaction::new()
@@ -82,6 +91,9 @@ pub(crate) async fn unique_03_value_moves_between_records(cx: &Context) -> Outco
 /// UNIQUE-04: a store must let any number of records have no value, or null, under a unique index.
 ///
 /// Most records do not have most fields.
+///
+/// Creates records without the field, with null and with one of two parts. An empty text is a value
+/// and must collide.
 pub(crate) async fn unique_04_missing_values_do_not_collide(cx: &Context) -> Outcome {
     let empty = [
         json!({}),
@@ -103,6 +115,9 @@ pub(crate) async fn unique_04_missing_values_do_not_collide(cx: &Context) -> Out
 /// UNIQUE-05: a store must distinguish values under an index by type and by where their parts end.
 ///
 /// If parts are joined, one tenant's name can equal another's.
+///
+/// Creates ten pairs that are equal if parts are joined or types are ignored, then tries each pair
+/// a second time.
 pub(crate) async fn unique_05_values_are_compared_exactly(cx: &Context) -> Outcome {
     let pairs = [
         (json!("a"), json!("bc")),

@@ -1,7 +1,8 @@
 //! WATCH: a watch returns every commit once and in order, or an error.
 //!
 //! No clause waits for a commit that must not come: it commits a marker and reads up to that
-//! ([`Context::commits_after`]). The exception is WATCH-02, which gives a watch 20 milliseconds to start waiting.
+//! ([`Context::commits_after`]). The exception is WATCH-02, which gives a watch 20 milliseconds to
+//! start waiting.
 
 use std::{future::Future, sync::Arc, task::Poll, time::Duration};
 
@@ -21,6 +22,9 @@ use fleetwright_store::{
 /// record and the last value of a deleted one.
 ///
 /// Controllers act on changes in the order in which they were committed.
+///
+/// Commits creations, replacements and a transaction with a deletion before the watch starts, and
+/// compares complete commits.
 pub(crate) async fn watch_01_every_commit_in_order(cx: &Context) -> Outcome {
     let after = cx.put("before", json!(0)).await?;
     let created = cx.put("a", json!({"n": 1})).await?;
@@ -68,6 +72,8 @@ pub(crate) async fn watch_01_every_commit_in_order(cx: &Context) -> Outcome {
 /// WATCH-02: a store must wait for the next commit and return when it is committed.
 ///
 /// A change that wakes nobody is only found by the next full list, hours later.
+///
+/// Lets a watch wait for 20 milliseconds before each of three commits.
 pub(crate) async fn watch_02_waits_for_the_next(cx: &Context) -> Outcome {
     let mut watch = cx.watch(cx.head().await?).await?;
     for round in 0..3 {
@@ -92,6 +98,9 @@ pub(crate) async fn watch_02_waits_for_the_next(cx: &Context) -> Outcome {
 /// WATCH-03: a store must continue from any revision with exactly the commits after it.
 ///
 /// A restarted process has stored its position and nothing else.
+///
+/// Starts a watch at each of seven positions, and starts it again from its position after each
+/// commit.
 pub(crate) async fn watch_03_continues_from_any_revision(cx: &Context) -> Outcome {
     let committed = put_records(cx, 6).await?;
     let all = cx.commits_after(Revision::ZERO).await?;
@@ -131,6 +140,9 @@ async fn put_records(cx: &Context, count: usize) -> Result<Vec<Revision>, Failur
 /// refuse kinds that are not declared.
 ///
 /// A watch of a quiet kind would fall behind in a busy store and be restarted for nothing.
+///
+/// Watches one kind while the other is written more often, and requires that the position advances
+/// even if nothing is returned.
 pub(crate) async fn watch_04_shows_requested_kinds_only(cx: &Context) -> Outcome {
     let interest = Interest::kinds([kind("thing")?]);
     let opened = cx.store().watch(Revision::ZERO, interest).await;
@@ -182,6 +194,9 @@ async fn advance_past(watch: &mut Watch, revision: Revision) -> Result<(), Failu
 /// possible one, and keep the records.
 ///
 /// A store that forgets commits must say so, or its watchers believe that nothing happened.
+///
+/// Compacts to the middle, tries every earlier position, compacts backwards, which must do nothing,
+/// and then to the end.
 pub(crate) async fn watch_05_compacted_revision_is_refused(cx: &Context) -> Outcome {
     let committed = put_records(cx, 5).await?;
     let oldest = committed[2];
@@ -235,6 +250,8 @@ fn require_compacted(result: &Result<(), StoreError>, wanted: Revision) -> Resul
 /// WATCH-06: a store must refuse a watch from a revision that it has not reached.
 ///
 /// A store that was restored from a copy has lost commits that the watcher has seen.
+///
+/// Watches from the next revision and from the largest possible one.
 pub(crate) async fn watch_06_future_revision_is_refused(cx: &Context) -> Outcome {
     let now = cx.put("a", json!(1)).await?;
     for ahead in [now.next(), Revision(u64::MAX)] {
@@ -250,6 +267,8 @@ pub(crate) async fn watch_06_future_revision_is_refused(cx: &Context) -> Outcome
 /// WATCH-07: a store must show the commits of every handle.
 ///
 /// Replicas write, too.
+///
+/// Commits through two handles in turn, with a watch on each.
 pub(crate) async fn watch_07_shows_commits_of_all_handles(cx: &Context) -> Outcome {
     let another = cx.open_another().await?;
     let mut here = cx.watch(Revision::ZERO).await?;
@@ -278,6 +297,9 @@ pub(crate) async fn watch_07_shows_commits_of_all_handles(cx: &Context) -> Outco
 /// WATCH-08: a store must lose nothing when a call for the next commit is dropped.
 ///
 /// Timeouts and `select!` drop calls often.
+///
+/// Polls the next commit once before and after each commit and drops the call, then collects the
+/// rest.
 pub(crate) async fn watch_08_dropped_call_loses_nothing(cx: &Context) -> Outcome {
     let mut watch = cx.watch(Revision::ZERO).await?;
     let (mut committed, mut received) = (Vec::new(), Vec::new());
@@ -315,6 +337,8 @@ async fn first_poll(watch: &mut Watch) -> Option<Result<Commit, StoreError>> {
 /// WATCH-09: a store must show every commit of many concurrent writers once and in order.
 ///
 /// A gap under load is a bug that no test without load finds.
+///
+/// Lets four writers commit fifteen times each through two handles while a watch reads.
 pub(crate) async fn watch_09_no_gap_and_no_duplicate_under_load(cx: &Context) -> Outcome {
     const WRITERS: usize = 4;
     let handles = [Arc::clone(cx.store()), cx.open_another().await?];
@@ -381,6 +405,9 @@ async fn write_repeatedly(store: Arc<dyn Store>, id: RecordId) -> Result<Vec<Rev
 /// and never leave a gap.
 ///
 /// Slow watchers are the ones that would miss commits.
+///
+/// Compacts beyond the position of an open watch. The next call must fail with the oldest possible
+/// revision, and a watch from there must work.
 pub(crate) async fn watch_10_slow_watch_gets_an_error(cx: &Context) -> Outcome {
     let mut watch = cx.watch(Revision::ZERO).await?;
     cx.put("a", json!(1)).await?;

@@ -11,7 +11,8 @@ use tempfile::TempDir;
 /// A database in a folder of its own.
 pub(crate) struct SqliteHarness {
     folder: PathBuf,
-    /// Deletes the folder when the harness is dropped. The process that is killed does not own the folder.
+    /// Deletes the folder when the harness is dropped. The process that is killed does not own the
+    /// folder.
     _owned: Option<TempDir>,
 }
 

@@ -1,7 +1,8 @@
 //! The store for tests and simulations: in memory, without background tasks.
 //!
-//! Every call runs inline under one lock, which is never held across an await. It works under a paused clock
-//! and on any executor, and is deterministic. Its content is lost with its last handle.
+//! Every call runs inline under one lock, which is never held across an await. It works under a
+//! paused clock and on any executor, and is deterministic. Its content is lost with its last
+//! handle.
 
 mod state;
 
@@ -97,7 +98,8 @@ impl MemoryStore {
 }
 
 impl Shared {
-    /// A poisoned lock is safe to use: a commit changes the state only after everything that can fail.
+    /// A poisoned lock is safe to use: a commit changes the state only after everything that can
+    /// fail.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

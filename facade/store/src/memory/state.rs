@@ -1,5 +1,5 @@
-//! The state of the memory store: records, index entries and the log of commits. It has no locks and never
-//! waits.
+//! The state of the memory store: records, index entries and the log of commits. It has no locks
+//! and never waits.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -17,8 +17,8 @@ use crate::{
 /// The largest number of commits in a batch.
 const BATCH: usize = 256;
 
-/// Everything that the store has. Its maps agree at all times: every entry belongs to a record, and every record
-/// has all of its entries.
+/// Everything that the store has. Its maps agree at all times: every entry belongs to a record, and
+/// every record has all of its entries.
 #[derive(Debug)]
 pub(super) struct State {
     options: MemoryOptions,
@@ -30,8 +30,8 @@ pub(super) struct State {
     bytes: usize,
 }
 
-/// An entry and the key of its record. Stored rows always have a key; `None` sorts before all keys and marks the
-/// start of a range.
+/// An entry and the key of its record. Stored rows always have a key; `None` sorts before all keys
+/// and marks the start of a range.
 type Row = (Vec<u8>, Option<Key>);
 
 /// A record with what is needed to remove it: its size and its index entries.
@@ -117,7 +117,8 @@ impl State {
     /// Returns the commits after a revision, at most [`BATCH`].
     pub(super) fn changes(&self, after: Revision, interest: &Interest) -> Result<Batch> {
         self.history.can_watch_from(after)?;
-        // Every revision after the compacted one has its commit, so the position follows from the number.
+        // Every revision after the compacted one has its commit, so the position follows from the
+        // number.
         let skip = usize::try_from(after.0 - self.history.compacted.0).unwrap_or(usize::MAX);
         let end = skip.saturating_add(BATCH).min(self.log.len());
         let upcoming = || self.log.range(skip.min(end)..end);
