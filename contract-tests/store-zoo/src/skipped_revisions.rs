@@ -38,21 +38,17 @@ fn record_to_outer(record: Record) -> Record {
     }
 }
 
-fn error_to_outer(error: StoreError) -> StoreError {
-    match error {
-        StoreError::Compacted { requested, oldest } => StoreError::Compacted {
-            requested,
-            oldest: to_outer(oldest),
-        },
-        StoreError::Conflict(mut conflict) => {
-            if let Found::At(revision) = &mut conflict.found {
-                *revision = to_outer(*revision);
-            }
-            StoreError::Conflict(conflict)
-        }
-        // The other errors carry no revision of a record.
-        other => other,
+/// Converts the revisions in an error. Only two errors have one of the correct store.
+fn error_to_outer(mut error: StoreError) -> StoreError {
+    if let StoreError::Compacted { oldest, .. } = &mut error {
+        *oldest = to_outer(*oldest);
     }
+    if let StoreError::Conflict(conflict) = &mut error {
+        if let Found::At(revision) = &mut conflict.found {
+            *revision = to_outer(*revision);
+        }
+    }
+    error
 }
 
 #[async_trait]

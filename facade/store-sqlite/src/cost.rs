@@ -156,11 +156,8 @@ fn costs(database: &Database, number: usize) -> Vec<(&'static str, usize)> {
         (
             "read",
             database.steps(|database| {
-                assert!(
-                    read::record(&database.connection, &id(5))
-                        .unwrap()
-                        .is_some()
-                )
+                let record = read::record(&database.connection, &id(5)).unwrap();
+                assert!(record.is_some());
             }),
         ),
         ("page", database.steps(page(Query::all(kind()), 5))),

@@ -82,7 +82,8 @@ struct LogPosition {
     position: i64,
 }
 
-/// Executes one write, and returns whether it had an effect.
+/// Executes one write, and returns whether it had an effect. The deletion of a record that does not
+/// exist has none and adds nothing to the log.
 fn write_one(
     connection: &Connection,
     write: &PreparedWrite<'_>,
@@ -129,7 +130,8 @@ fn write_one(
     Ok(true)
 }
 
-/// Replaces an unreadable value by null, so that the log stays readable.
+/// Replaces an unreadable value by null, so that the log stays readable and a damaged record can be
+/// deleted.
 fn readable(json: String) -> String {
     match serde_json::from_str::<Value>(&json) {
         Ok(_) => json,
