@@ -49,7 +49,7 @@ const KILLS: [(&str, &[&str], Option<&str>); 5] = [
 ];
 
 #[test]
-fn the_fleet_process_is_lost_in_every_replacement_and_nothing_is() {
+fn killed_fleet_process_loses_nothing() {
     let output = compute(&[]);
     let (told, complaints) = told(&output);
     assert!(output.status.success(), "{told}{complaints}");
@@ -113,7 +113,7 @@ fn the_fleet_process_is_lost_in_every_replacement_and_nothing_is() {
 }
 
 #[test]
-fn a_catalog_with_a_mistake_is_told_and_nothing_is_begun() {
+fn catalog_with_a_mistake_is_reported_before_anything_starts() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     let catalog = include_str!("../catalog.toml").replace("\"20 GiB\"", "20");
@@ -126,7 +126,7 @@ fn a_catalog_with_a_mistake_is_told_and_nothing_is_begun() {
 }
 
 #[test]
-fn a_folder_with_a_database_is_left_alone() {
+fn folder_with_a_database_is_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("fleet.db");
     fs::write(&database, "mine").unwrap();
@@ -138,7 +138,7 @@ fn a_folder_with_a_database_is_left_alone() {
 }
 
 #[test]
-fn the_usage_is_told() {
+fn help_shows_the_usage() {
     let output = compute(&["--help"]);
     let (told, _) = told(&output);
     assert!(output.status.success());

@@ -1,4 +1,4 @@
-//! An instance's life, as its tenant is told of it, with everybody at work over a simulated cloud.
+//! The lifecycle of an instance as its tenant sees it, with every loop running on the memory cloud.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::time::Duration;
@@ -19,13 +19,13 @@ async fn machine(facade: &TestFacade, id: InstanceId) -> String {
     view.server.machine.unwrap().id.to_string()
 }
 
-/// How many writes an instance's record has seen.
+/// The revision of an instance's record.
 async fn revision(facade: &TestFacade, id: InstanceId) -> fleetwright_store::Revision {
     facade.record(id).await.unwrap().revision
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_instance_comes_to_run_and_its_tenant_is_told_all_of_it() {
+async fn new_instance_reaches_running_with_status_and_events() {
     let cloud = MemoryCloud::builder()
         .latency(Duration::from_millis(20))
         .read_lag(Duration::from_secs(3))
@@ -50,12 +50,12 @@ async fn an_instance_comes_to_run_and_its_tenant_is_told_all_of_it() {
             assert!(status.observed_at.is_some() && status.pending.is_none());
             assert!(status.conditions.is_empty(), "{status:#?}");
             assert_eq!(status.server.unwrap().replaces, 0);
-            let told = kinds(&up);
-            assert_eq!(told[..2], [EventKind::Created, EventKind::ServerCreated]);
-            assert_eq!(told.last(), Some(&EventKind::Completed), "{told:?}");
-            assert!(told.contains(&EventKind::Phase), "{told:?}");
+            let events = kinds(&up);
+            assert_eq!(events[..2], [EventKind::Created, EventKind::ServerCreated]);
+            assert_eq!(events.last(), Some(&EventKind::Completed), "{events:?}");
+            assert!(events.contains(&EventKind::Phase), "{events:?}");
             assert_eq!(facade.count("server").await, 1);
-            // Looks that see no change write nothing, however many there are.
+            // Scans that observe no change write nothing.
             let before = revision(&facade, id).await;
             tokio::time::sleep(Duration::from_secs(3600)).await;
             assert_eq!(revision(&facade, id).await, before);
@@ -72,7 +72,7 @@ async fn an_instance_comes_to_run_and_its_tenant_is_told_all_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_is_healthy_and_survives_a_replacement() {
+async fn stopped_instance_is_healthy_and_stays_stopped_after_replacement() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade
@@ -102,9 +102,9 @@ async fn a_stop_is_healthy_and_survives_a_replacement() {
         .await;
 }
 
-/// Whatever a tenant asked for when there was nothing to lose is not done once there is, unless the tenant says so.
+/// A change that was requested when there was nothing to lose is not applied to a running machine without consent.
 #[tokio::test(start_paused = true)]
-async fn an_edit_that_turns_destructive_waits_for_consent_and_destroys_nothing() {
+async fn change_that_becomes_destructive_waits_for_consent() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     let network = facade.network("net").await;
@@ -119,13 +119,13 @@ async fn an_edit_that_turns_destructive_waits_for_consent_and_destroys_nothing()
     };
     region.await;
     assert_eq!(facade.server(id).await.unwrap().phase, Phase::Running);
-    // It was asked for while nothing ran, as far as the instance's record knows.
+    // As far as the instance's record says, no machine runs yet.
     facade.edit(id, |its| its.spec.image = image("rocky")).await;
     facade
         .during(async {
             let first = machine(&facade, id).await;
-            let asks = |its: &Instance| has_condition(its, ConditionKind::ConsentNeeded);
-            let found = facade.until(id, asks).await;
+            let needs_consent = |its: &Instance| has_condition(its, ConditionKind::ConsentNeeded);
+            let found = facade.until(id, needs_consent).await;
             let condition = found
                 .status
                 .condition(ConditionKind::ConsentNeeded)
@@ -151,16 +151,16 @@ async fn an_edit_that_turns_destructive_waits_for_consent_and_destroys_nothing()
 
             facade.edit(id, |its| its.consent = Consent::Destroy).await;
             let done = facade.until(id, is_running).await;
-            assert!(!asks(&done), "{done:#?}");
+            assert!(!needs_consent(&done), "{done:#?}");
             let applied = facade.server(id).await.unwrap().server.machine.unwrap();
             assert_eq!(applied.applied.image, image("rocky"));
         })
         .await;
 }
 
-/// What is under way, why, what is lost by it and since when, until it is true.
+/// The status shows the change, its reason, its loss and its date until it is applied.
 #[tokio::test(start_paused = true)]
-async fn what_is_being_done_is_shown_until_it_is_true() {
+async fn pending_change_is_shown_until_it_is_applied() {
     let cloud = MemoryCloud::builder()
         .without_verb(fleetwright::OptionalVerb::ReimageInstance)
         .build();
@@ -190,7 +190,7 @@ async fn what_is_being_done_is_shown_until_it_is_true() {
             let done = facade.until(id, is_running).await;
             assert_eq!(done.status.pending, None);
             assert_ne!(machine(&facade, id).await, first);
-            // Addresses of the machine that went were not shown as if they were there.
+            // Addresses of the terminated machine are not shown.
             let replacing = |its: &Instance| its.status.phase == Phase::Replacing;
             facade.edit(id, |its| its.intent.replaces += 1).await;
             let between = facade
@@ -212,7 +212,7 @@ async fn what_is_being_done_is_shown_until_it_is_true() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_is_lost_is_shown_as_lost_until_a_replacement_is_asked_for() {
+async fn lost_machine_is_reported_until_a_replacement_is_requested() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade
@@ -243,9 +243,9 @@ async fn a_machine_that_is_lost_is_shown_as_lost_until_a_replacement_is_asked_fo
         .await;
 }
 
-/// A failure of the cloud while a machine is to go is told to the tenant, and the end comes all the same.
+/// A failure of the cloud during a deletion is reported to the tenant, and the deletion completes once the cloud responds.
 #[tokio::test(start_paused = true)]
-async fn an_end_that_the_cloud_refuses_is_told_and_asked_for_again() {
+async fn refused_termination_is_reported_and_retried() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade
@@ -257,8 +257,8 @@ async fn an_end_that_the_cloud_refuses_is_told_and_asked_for_again() {
             let always = Rule::always(WireCall::Terminate, down);
             cloud.faults().add(always);
             facade.delete(id).await;
-            let told = |its: &Instance| has_condition(its, ConditionKind::CloudError);
-            let found = facade.until(id, told).await;
+            let reported = |its: &Instance| has_condition(its, ConditionKind::CloudError);
+            let found = facade.until(id, reported).await;
             assert!(kinds(&found).contains(&EventKind::Problem), "{found:#?}");
             assert_eq!(found.status.phase, Phase::Deleting);
             facade.assert_balanced(1).await;
@@ -270,7 +270,7 @@ async fn an_end_that_the_cloud_refuses_is_told_and_asked_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_refused_is_said_in_words_and_asked_for_again() {
+async fn refused_spec_is_reported_and_retried() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade
@@ -291,7 +291,7 @@ async fn what_is_refused_is_said_in_words_and_asked_for_again() {
                 (found.status.phase, facade.count("server").await),
                 (Phase::Failed, 0)
             );
-            // Asking again and again in vain is no news.
+            // A repeated refusal writes nothing.
             let before = revision(&facade, id).await;
             tokio::time::sleep(Duration::from_secs(7200)).await;
             assert_eq!(revision(&facade, id).await, before);
@@ -305,7 +305,7 @@ async fn what_is_refused_is_said_in_words_and_asked_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_capacity_is_told_and_a_deletion_does_not_wait_for_it() {
+async fn missing_capacity_is_reported_and_does_not_delay_deletion() {
     let cloud = MemoryCloud::builder().capacity(Capacity::of(0)).build();
     let facade = TestFacade::on(&cloud).await;
     facade
@@ -323,7 +323,7 @@ async fn no_capacity_is_told_and_a_deletion_does_not_wait_for_it() {
             tokio::time::sleep(Duration::from_secs(1200)).await;
             let later = facade.record(id).await.unwrap().value;
             let still = later.status.condition(ConditionKind::NoCapacity).unwrap();
-            assert_eq!(still.since, since, "it has been so all the time");
+            assert_eq!(still.since, since, "the condition has held all the time");
             facade.delete(id).await;
             facade.until_gone(id).await;
             facade.assert_empty().await;
@@ -331,9 +331,9 @@ async fn no_capacity_is_told_and_a_deletion_does_not_wait_for_it() {
         .await;
 }
 
-/// At each half second of its life an instance is deleted, and nothing of it is left.
+/// Deletes an instance at each half second of its launch.
 #[tokio::test(start_paused = true)]
-async fn a_deletion_at_any_time_leaves_nothing() {
+async fn deletion_at_any_time_leaves_nothing() {
     for half_seconds in 0..60 {
         let cloud = MemoryCloud::builder()
             .latency(Duration::from_millis(50))
@@ -353,17 +353,17 @@ async fn a_deletion_at_any_time_leaves_nothing() {
     }
 }
 
-/// The same in every phase that lasts.
+/// Deletes an instance in each lasting phase.
 #[tokio::test(start_paused = true)]
-async fn a_deletion_in_every_phase_leaves_nothing() {
+async fn deletion_in_every_phase_leaves_nothing() {
     type DesiredState = fn(&mut Instance);
-    let stories: [(Phase, DesiredState); 4] = [
+    let cases: [(Phase, DesiredState); 4] = [
         (Phase::Running, |_| {}),
         (Phase::Stopping, |its| its.intent.power = Power::Stopped),
         (Phase::Stopped, |its| its.intent.power = Power::Stopped),
         (Phase::Replacing, |its| its.intent.replaces += 1),
     ];
-    for (phase, wish) in stories {
+    for (phase, change) in cases {
         let cloud = MemoryCloud::new();
         let facade = TestFacade::on(&cloud).await;
         facade
@@ -371,7 +371,7 @@ async fn a_deletion_in_every_phase_leaves_nothing() {
                 let network = facade.network("net").await;
                 let id = facade.create(network, "web").await.instance.id;
                 facade.until(id, is_running).await;
-                facade.edit(id, wish).await;
+                facade.edit(id, change).await;
                 facade.until(id, |its| its.status.phase == phase).await;
                 facade.delete(id).await;
                 facade.until_gone(id).await;
@@ -381,7 +381,7 @@ async fn a_deletion_in_every_phase_leaves_nothing() {
     }
 }
 
-/// What a program spawns can be.
+/// The futures of all loops are `Send`.
 #[tokio::test(start_paused = true)]
 async fn every_loop_can_be_spawned() {
     fn is_send<T: Send>(_: T) {}

@@ -1,4 +1,4 @@
-//! The cost of an event does not grow with the fleet: records are counted, not time.
+//! The cost of a change does not grow with the fleet. It is measured in records, not in time.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{
@@ -13,8 +13,8 @@ use fleetwright_region::{name::Name, server::Power};
 use fleetwright_store::{Store, Transaction};
 use serde_json::json;
 
-/// Copies of a is_settled instance with its server, each its own.
-async fn crowd(facade: &TestFacade, model: InstanceId, count: usize) {
+/// Inserts copies of a settled instance, each with a server of its own.
+async fn insert_copies(facade: &TestFacade, model: InstanceId, count: usize) {
     let read = async |kind| {
         let id = record_id(kind, &model);
         let mut value = facade.store.get(&id).await.unwrap().unwrap().value;
@@ -45,14 +45,14 @@ async fn crowd(facade: &TestFacade, model: InstanceId, count: usize) {
     }
 }
 
-/// How many records the controller reads, lists and writes to have one instance stopped, in a fleet of so many.
+/// How many records the controller reads, lists and writes to stop one instance in a fleet of this size.
 async fn cost_of_a_stop(fleet: usize) -> [u64; 3] {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     let network = facade.network("net").await;
     let id = facade.create(network, "web").await.instance.id;
     facade.during(facade.until(id, is_running)).await;
-    crowd(&facade, id, fleet - 1).await;
+    insert_copies(&facade, id, fleet - 1).await;
 
     let counting = Arc::new(RacingStore::new(Arc::clone(&facade.store)));
     let controller = facade
@@ -65,12 +65,12 @@ async fn cost_of_a_stop(fleet: usize) -> [u64; 3] {
         counts.map(|count| count.load(Ordering::Relaxed))
     };
     let story = async {
-        // Until it has looked at everything once, as every process does at its start.
+        // Until the controller has reconciled every instance once, as at every start.
         tokio::time::sleep(Duration::from_secs(5)).await;
         let before = looks();
         assert!(before[0] >= 2 * fleet as u64, "{before:?} of {fleet}");
         assert_eq!(before[2], 0, "a start writes nothing");
-        // The wish comes from outside and is not counted. No region works here: the server hears, and stays as it is.
+        // The tenant's request is not counted. No region runs: the server receives the change and does not apply it.
         facade
             .edit(id, |its| its.intent.power = Power::Stopped)
             .await;
@@ -88,7 +88,7 @@ async fn cost_of_a_stop(fleet: usize) -> [u64; 3] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_costs_the_same_in_a_small_fleet_and_in_a_large_one() {
+async fn cost_of_a_change_does_not_grow_with_the_fleet() {
     let (small, large) = (cost_of_a_stop(100).await, cost_of_a_stop(10_000).await);
     assert_eq!(small, large, "(records, lists, writes)");
     let [read, lists, written] = small;

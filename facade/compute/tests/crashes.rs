@@ -1,5 +1,5 @@
-//! The controller dies at every call of the store, before and after what it asks for, and another one goes on: there are never two
-//! servers, never a server without its instance, and the ledger always says what there is.
+//! The controller crashes at every call of the store, before and after its effect, and another one continues: there are never two
+//! servers of an instance and never a server without its instance, and the ledger is always balanced.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{sync::Arc, time::Duration};
@@ -13,7 +13,7 @@ use fleetwright_memory::MemoryCloud;
 use fleetwright_region::server::Power;
 use fleetwright_store::Store;
 
-/// Everybody but the controller of instances.
+/// Runs every loop but the controller of instances.
 async fn region(facade: &TestFacade) {
     tokio::select! {
         () = facade.region().controller.run() => {}
@@ -21,8 +21,8 @@ async fn region(facade: &TestFacade) {
     }
 }
 
-/// What holds at every moment.
-async fn holds(facade: &TestFacade) {
+/// Checks what must hold at every moment.
+async fn check_invariants(facade: &TestFacade) {
     assert!(facade.count("server").await <= 1);
     if facade.count("instance").await == 0 {
         assert_eq!(
@@ -34,8 +34,8 @@ async fn holds(facade: &TestFacade) {
     facade.assert_balanced(facade.count("instance").await).await;
 }
 
-/// Lets a controller work that dies at a call, for so long; answers whether it died.
-async fn dying(facade: &TestFacade, call: u64, done: Applied, long: Duration) -> bool {
+/// Runs a controller that crashes at a call of the store. Returns whether it reached that call within the time.
+async fn run_until_crash(facade: &TestFacade, call: u64, done: Applied, long: Duration) -> bool {
     let meddler = Arc::new(RacingStore::new(Arc::clone(&facade.store)).dying_at(call, done));
     let controller = facade
         .reopen(Arc::clone(&meddler) as Arc<dyn Store>)
@@ -47,12 +47,12 @@ async fn dying(facade: &TestFacade, call: u64, done: Applied, long: Duration) ->
         () = region(facade) => unreachable!("a region works until it is dropped"),
         () = tokio::time::sleep(long) => {}
     }
-    holds(facade).await;
+    check_invariants(facade).await;
     meddler.is_dead()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_controller_that_dies_while_an_instance_is_made_leaves_one_server() {
+async fn crash_while_creating_leaves_one_server() {
     let mut call = 1;
     loop {
         for done in [Applied::No, Applied::Yes] {
@@ -60,9 +60,9 @@ async fn a_controller_that_dies_while_an_instance_is_made_leaves_one_server() {
             let facade = TestFacade::on(&cloud).await;
             let network = facade.network("net").await;
             let id = facade.create(network, "web").await.instance.id;
-            let died = dying(&facade, call, done, Duration::from_secs(60)).await;
+            let died = run_until_crash(&facade, call, done, Duration::from_secs(60)).await;
             facade.during(facade.until(id, is_running)).await;
-            holds(&facade).await;
+            check_invariants(&facade).await;
             let up = facade.record(id).await.unwrap().value;
             let made = |event: &&fleetwright_compute::instance::Event| {
                 event.kind == EventKind::ServerCreated
@@ -80,7 +80,7 @@ async fn a_controller_that_dies_while_an_instance_is_made_leaves_one_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_controller_that_dies_while_an_instance_changes_or_goes_leaves_nothing_of_it() {
+async fn crash_while_changing_or_deleting_leaves_nothing() {
     let mut call = 1;
     loop {
         for done in [Applied::No, Applied::Yes] {
@@ -93,9 +93,9 @@ async fn a_controller_that_dies_while_an_instance_changes_or_goes_leaves_nothing
                 .edit(id, |its| its.intent.power = Power::Stopped)
                 .await;
             let long = Duration::from_secs(1);
-            let mut died = dying(&facade, call, done, long).await;
+            let mut died = run_until_crash(&facade, call, done, long).await;
             facade.delete(id).await;
-            died |= dying(&facade, call, done, Duration::from_secs(60)).await;
+            died |= run_until_crash(&facade, call, done, Duration::from_secs(60)).await;
             facade.during(facade.until_gone(id)).await;
             facade.assert_empty().await;
             if !died {

@@ -1,4 +1,4 @@
-//! What is asked before an instance is made, in its order, and what each answer means.
+//! The checks of `create` in their order, with the status of each error.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use fleetwright::{PublicAddress, Tags, UserData};
@@ -21,7 +21,7 @@ use fleetwright_store::{RecordId, Transaction};
 use uuid::Uuid;
 
 #[tokio::test(start_paused = true)]
-async fn an_instance_is_made_with_its_event_and_its_payment() {
+async fn create_writes_instance_event_and_allocation() {
     let facade = TestFacade::new().await;
     let blue = facade.network("blue").await;
     let alice = project_user(tenant(1, 1));
@@ -51,20 +51,20 @@ async fn an_instance_is_made_with_its_event_and_its_payment() {
     two.spec.flavor = flavor("gpu");
     two.spec.networking.public_ip = fleetwright::PublicAddress::Assigned;
     let two = facade.instances.create(&alice, &two).await.unwrap();
-    let paid = one
+    let larger = one
         .with(QuotaKind::gpus(), 4)
         .with(QuotaKind::public_ips(), 1);
-    assert_eq!(facade.allocated(two.instance.id).await, paid);
+    assert_eq!(facade.allocated(two.instance.id).await, larger);
 }
 
-/// What went wrong, as a caller is told: the number, and the words with their causes.
-fn told(error: &ComputeError) -> (u16, String) {
+/// The status and the complete message of an error.
+fn status_and_message(error: &ComputeError) -> (u16, String) {
     (error.meaning().status(), error_chain(error))
 }
 
-/// A request that is wrong in everything, put right step by step: each step tells of the first that is still wrong.
+/// A request in which everything is wrong is corrected step by step: each step reports the first remaining error.
 #[tokio::test(start_paused = true)]
-async fn the_checks_come_in_their_order_with_their_codes() {
+async fn create_checks_run_in_order_with_their_statuses() {
     let facade = TestFacade::builder().server_quota(1).build().await;
     let (here, alice) = (tenant(1, 1), project_user(tenant(1, 1)));
     let blue = facade.network("blue").await;
@@ -85,19 +85,19 @@ async fn the_checks_come_in_their_order_with_their_codes() {
         .await
         .unwrap();
 
-    let mut asked = new_instance(theirs, "taken");
-    asked.organization = tenant(3, 3).0;
-    asked.project = tenant(3, 3).1;
-    asked.description = Some("x".repeat(MAX_DESCRIPTION_CHARS + 1));
-    asked.spec.flavor = flavor("huge");
-    asked.spec.image = image("golden");
-    asked.spec.networking.security_groups = [on_green].into();
-    asked.spec.networking.allowed_sources = ["2001:db8::/48".parse().unwrap()].into();
-    asked.spec.networking.public_ip = PublicAddress::Assigned;
-    asked.spec.user_data = Some(UserData::new("hunter2").unwrap());
-    asked.spec.ssh_authority = Some(others);
+    let mut new = new_instance(theirs, "taken");
+    new.organization = tenant(3, 3).0;
+    new.project = tenant(3, 3).1;
+    new.description = Some("x".repeat(MAX_DESCRIPTION_CHARS + 1));
+    new.spec.flavor = flavor("huge");
+    new.spec.image = image("golden");
+    new.spec.networking.security_groups = [on_green].into();
+    new.spec.networking.allowed_sources = ["2001:db8::/48".parse().unwrap()].into();
+    new.spec.networking.public_ip = PublicAddress::Assigned;
+    new.spec.user_data = Some(UserData::new("hunter2").unwrap());
+    new.spec.ssh_authority = Some(others);
     let nowhere = scope(tenant(3, 3));
-    let steps: Vec<(u16, String, Mend)> = vec![
+    let steps: Vec<(u16, String, Correction)> = vec![
         (400, "metadata.description: 1025 characters are too many: at most 1024 are allowed".into(), Box::new(|new| new.description = None)),
         (403, format!("not permitted: user alice may not create instances in {nowhere}"), Box::new(move |new| (new.organization, new.project) = here)),
         (404, format!("there is no network {theirs}"), Box::new(move |new| new.network = blue)),
@@ -114,12 +114,15 @@ async fn the_checks_come_in_their_order_with_their_codes() {
         (409, format!("the network has an instance taken already, {}: choose another name", InstanceId::derive(blue, &name("taken"))), Box::new(|new| new.name = name("free"))),
         (403, "total servers allocation of 2 would exceed the limit of 1".into(), Box::new(|_| ())),
     ];
-    for (code, words, mend) in steps {
-        let error = facade.instances.create(&alice, &asked).await.unwrap_err();
-        let (status, said) = told(&error);
-        assert!(said.starts_with(&words), "{said}\ninstead of\n{words}");
-        assert_eq!(status, code, "{said}");
-        assert!(!said.contains("hunter2"), "{said}");
+    for (code, message, correct) in steps {
+        let error = facade.instances.create(&alice, &new).await.unwrap_err();
+        let (status, actual) = status_and_message(&error);
+        assert!(
+            actual.starts_with(&message),
+            "{actual}\ninstead of\n{message}"
+        );
+        assert_eq!(status, code, "{actual}");
+        assert!(!actual.contains("hunter2"), "{actual}");
         assert_eq!(
             (
                 facade.count("instance").await,
@@ -127,14 +130,14 @@ async fn the_checks_come_in_their_order_with_their_codes() {
             ),
             (1, 1)
         );
-        mend(&mut asked);
+        correct(&mut new);
     }
 }
 
-type Mend = Box<dyn Fn(&mut NewInstance)>;
+type Correction = Box<dyn Fn(&mut NewInstance)>;
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_a_form_that_is_taken_is_told_by_its_field() {
+async fn malformed_fields_are_refused_by_name() {
     let facade = TestFacade::new().await;
     let blue = facade.network("blue").await;
     let alice = project_user(tenant(1, 1));
@@ -192,32 +195,32 @@ async fn what_is_not_a_form_that_is_taken_is_told_by_its_field() {
         ),
     ];
     for (tags, spec, words) in table {
-        let mut asked = new_instance(blue, "web");
-        (asked.tags, asked.spec) = (tags, spec);
-        let error = facade.instances.create(&alice, &asked).await.unwrap_err();
+        let mut new = new_instance(blue, "web");
+        (new.tags, new.spec) = (tags, spec);
+        let error = facade.instances.create(&alice, &new).await.unwrap_err();
         assert_eq!(error.meaning().status(), 400, "{error}");
         assert!(
             error.to_string().starts_with(words),
             "{error}\ninstead of\n{words}"
         );
     }
-    // In the colon's form they are no tags at all, wherever they come from.
+    // Keys with the reserved prefix and a colon are not valid tags at all.
     assert!(Tags::new().with("fleetwright:token", "x").is_err());
     assert_eq!(facade.count("instance").await, 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_address_range_of_either_family_is_told_apart_and_refused() {
+async fn source_address_ranges_are_refused_by_family() {
     let facade = TestFacade::new().await;
     let blue = facade.network("blue").await;
     for (range, family) in [("10.1.0.0/16", "IPv4"), ("2001:db8::/64", "IPv6")] {
-        let mut asked = new_instance(blue, "web");
-        asked.spec.networking.allowed_sources = [range.parse().unwrap()].into();
-        let made = facade
+        let mut new = new_instance(blue, "web");
+        new.spec.networking.allowed_sources = [range.parse().unwrap()].into();
+        let created = facade
             .instances
-            .create(&project_user(tenant(1, 1)), &asked)
+            .create(&project_user(tenant(1, 1)), &new)
             .await;
-        let error = made.unwrap_err();
+        let error = created.unwrap_err();
         assert_eq!(error.meaning(), Meaning::Unprocessable);
         let words = format!("such as the {family} range {range}");
         assert!(error.to_string().contains(&words), "{error}");
@@ -225,12 +228,12 @@ async fn an_address_range_of_either_family_is_told_apart_and_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_is_free_again_once_its_instance_is_gone_and_not_before() {
+async fn name_stays_taken_until_its_instance_is_deleted() {
     let facade = TestFacade::builder().server_quota(1).build().await;
     let blue = facade.network("blue").await;
     let alice = project_user(tenant(1, 1));
     let id = facade.create(blue, "web").await.instance.id;
-    // Also where there is no quota left.
+    // The name is reported even without quota.
     let error = facade.try_create(blue, "web").await.unwrap_err();
     assert!(
         matches!(&error, ComputeError::NameTaken { id: found, .. } if *found == id),
@@ -244,15 +247,15 @@ async fn a_name_is_free_again_once_its_instance_is_gone_and_not_before() {
         error.retry_after().is_some() && error.to_string().contains("is being deleted"),
         "{error}"
     );
-    // Elsewhere the name is another one's.
+    // In another network the name is free, and the quota is reported.
     let green = facade.network("green").await;
     let error = facade.try_create(green, "web").await.unwrap_err();
     assert_eq!(error.meaning(), Meaning::Forbidden, "{error}");
 }
 
-/// A record that was made by other means has its name in the same index, whatever its id is.
+/// A record that was not created by the service is in the index of names too, whatever its id is.
 #[tokio::test(start_paused = true)]
-async fn a_name_is_taken_also_by_an_instance_of_another_id() {
+async fn name_is_taken_by_an_instance_with_another_id() {
     let facade = TestFacade::new().await;
     let blue = facade.network("blue").await;
     let made = facade.create(blue, "web").await.instance;
@@ -272,16 +275,16 @@ async fn a_name_is_taken_also_by_an_instance_of_another_id() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_new_comes_into_a_network_that_is_going() {
+async fn network_being_deleted_accepts_no_instance() {
     let facade = TestFacade::new().await;
     let blue = facade.network("blue").await;
     facade.create(blue, "web").await;
     let operator = operator();
-    let going = facade.networks.delete(&operator, blue, IfUsed::DeleteFirst);
-    assert_eq!(going.await.unwrap(), Deletion::Waiting);
+    let deletion = facade.networks.delete(&operator, blue, IfUsed::DeleteFirst);
+    assert_eq!(deletion.await.unwrap(), Deletion::Waiting);
     let error = facade.try_create(blue, "another").await.unwrap_err();
     assert_eq!(
-        told(&error),
+        status_and_message(&error),
         (409, format!("network {blue} is being deleted"))
     );
     assert_eq!(facade.count("instance").await, 1);

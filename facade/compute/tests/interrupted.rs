@@ -1,4 +1,4 @@
-//! A call that is cut off, fails or loses its answer at any call of the store: the instance and what pays for it, or neither.
+//! A call that is dropped, fails or loses its response at any call of the store leaves the instance with its allocation, or neither.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::time::Duration;
@@ -24,8 +24,8 @@ const FATES: [FaultKind; 4] = [
     FaultKind::ResponseLost,
 ];
 
-/// What an instance costs.
-fn price(instance: &Instance) -> Amounts {
+/// The amounts that an instance uses.
+fn cost(instance: &Instance) -> Amounts {
     let gpus = if instance.spec.flavor.as_str() == "gpu" {
         4
     } else {
@@ -35,25 +35,25 @@ fn price(instance: &Instance) -> Amounts {
         PublicAddress::Assigned => 1,
         PublicAddress::Absent => 0,
     };
-    let price = Amounts::new()
+    let amounts = Amounts::new()
         .with(QuotaKind::servers(), 1)
         .with(QuotaKind::gpus(), gpus)
         .with(QuotaKind::public_ips(), addresses);
-    price.without_zeros()
+    amounts.without_zeros()
 }
 
-/// That there is one payment for each instance, of its price.
-async fn balanced(facade: &TestFacade, id: InstanceId) -> Option<Instance> {
+/// Checks that each instance has one allocation of the right amounts, and returns the instance.
+async fn check_allocation(facade: &TestFacade, id: InstanceId) -> Option<Instance> {
     let alice = project_user(tenant(1, 1));
     let found = facade.instances.read(&alice, id).await.ok();
     let instance = found.map(|view| view.instance);
-    let paid = facade.allocation(id).await.map(|found| found.amounts);
-    assert_eq!(instance.as_ref().map(price), paid);
+    let allocated = facade.allocation(id).await.map(|found| found.amounts);
+    assert_eq!(instance.as_ref().map(cost), allocated);
     instance
 }
 
-/// Makes a call of which one call of the store goes wrong, for each of them and in each way, each time in a facade of its own.
-async fn everywhere(
+/// Repeats a call with one fault at each of its calls of the store, of each kind, every time on a new façade.
+async fn with_each_fault(
     prepare: impl AsyncFn(&TestFacade) -> InstanceId,
     call: impl AsyncFn(&Instances, InstanceId) -> Result<(), ComputeError>,
     after: impl AsyncFn(&TestFacade, InstanceId, Result<(), ComputeError>, FaultKind),
@@ -73,7 +73,7 @@ async fn everywhere(
             let asked = call(&cut.instances, id);
             let answer = tokio::time::timeout(Duration::from_secs(600), asked).await;
             let answer = answer.unwrap_or_else(|_| {
-                // Dropped: nobody heard anything.
+                // Dropped: the caller gets no response.
                 let (reason, source) = ("dropped".to_owned(), None);
                 Err(StoreError::UnknownOutcome { reason, source }.into())
             });
@@ -88,7 +88,7 @@ async fn everywhere(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_creation_that_is_cut_off_anywhere_leaves_both_or_neither() {
+async fn interrupted_create_leaves_instance_and_allocation_or_neither() {
     let alice = project_user(tenant(1, 1));
     let blue = std::cell::Cell::new(None);
     let prepare = async |facade: &TestFacade| {
@@ -106,7 +106,7 @@ async fn a_creation_that_is_cut_off_anywhere_leaves_both_or_neither() {
         Ok(())
     };
     let after = async |facade: &TestFacade, id, answer: Result<(), ComputeError>, fate| {
-        let there = balanced(facade, id).await.is_some();
+        let there = check_allocation(facade, id).await.is_some();
         match &answer {
             Ok(()) => assert!(there, "{fate:?}"),
             Err(error) => {
@@ -115,7 +115,7 @@ async fn a_creation_that_is_cut_off_anywhere_leaves_both_or_neither() {
                 assert!(fate != FaultKind::Fails || !there);
             }
         }
-        // Whoever does not know asks again: there is one, and it is said which.
+        // A caller without a response repeats the call and gets the id of the existing instance.
         let again = facade.instances.create(&alice, &asked()).await;
         match again {
             Ok(_) => assert!(!there),
@@ -124,7 +124,7 @@ async fn a_creation_that_is_cut_off_anywhere_leaves_both_or_neither() {
             }
             Err(other) => panic!("{other:?}"),
         }
-        assert!(balanced(facade, id).await.is_some());
+        assert!(check_allocation(facade, id).await.is_some());
         assert_eq!(
             (
                 facade.count("instance").await,
@@ -133,12 +133,12 @@ async fn a_creation_that_is_cut_off_anywhere_leaves_both_or_neither() {
             (1, 1)
         );
     };
-    let calls = everywhere(prepare, call, after).await;
+    let calls = with_each_fault(prepare, call, after).await;
     assert!(calls > 20, "{calls}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_update_that_is_cut_off_anywhere_is_paid_for_as_it_is_written() {
+async fn interrupted_update_keeps_allocation_and_spec_equal() {
     let alice = project_user(tenant(1, 1));
     let prepare = async |facade: &TestFacade| {
         let network = facade.network("blue").await;
@@ -156,18 +156,18 @@ async fn an_update_that_is_cut_off_anywhere_is_paid_for_as_it_is_written() {
         Ok(())
     };
     let after = async |facade: &TestFacade, id, answer: Result<(), ComputeError>, _| {
-        let found = balanced(facade, id).await.unwrap();
+        let found = check_allocation(facade, id).await.unwrap();
         assert!(answer.is_err() || found.generation == 2);
         let again = facade.instances.update(&alice, id, &wanted(&found)).await;
         assert_eq!(again.unwrap().0.instance.generation, 2);
-        balanced(facade, id).await.unwrap();
+        check_allocation(facade, id).await.unwrap();
     };
-    let calls = everywhere(prepare, call, after).await;
+    let calls = with_each_fault(prepare, call, after).await;
     assert!(calls > 20, "{calls}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_that_is_cut_off_anywhere_is_asked_for_again_with_the_same_end() {
+async fn interrupted_delete_can_be_repeated() {
     let alice = project_user(tenant(1, 1));
     let prepare = async |facade: &TestFacade| {
         let network = facade.network("blue").await;
@@ -176,9 +176,9 @@ async fn a_deletion_that_is_cut_off_anywhere_is_asked_for_again_with_the_same_en
     let call = async |instances: &Instances, id| instances.delete(&alice, id).await;
     let after = async |facade: &TestFacade, id, _, _| {
         facade.instances.delete(&alice, id).await.unwrap();
-        let found = balanced(facade, id).await.unwrap();
+        let found = check_allocation(facade, id).await.unwrap();
         assert!(found.deletion.is_some());
         assert_eq!(found.generation, 2);
     };
-    assert!(everywhere(prepare, call, after).await > 4);
+    assert!(with_each_fault(prepare, call, after).await > 4);
 }

@@ -1,5 +1,5 @@
-//! A slow controller whose facade another one has taken, and a tenant who deletes an instance and makes it anew: at no commit is there
-//! a server without its instance, or two of them, or a payment for nothing.
+//! A slow controller continues after another one took over, while a tenant deletes and recreates an instance: at no commit is there a
+//! server without its instance, a second server, or an allocation without its instance.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use fleetwright_facade_testkit::{TestFacade, stores::RacingStore};
@@ -9,7 +9,7 @@ use fleetwright_memory::MemoryCloud;
 use fleetwright_region::server::Power;
 use fleetwright_store::{Change, Interest, Revision, Store};
 
-/// Walks through every commit since then, and sees that each left what must hold.
+/// Checks the invariants after every commit since a revision. Returns the number of commits.
 async fn replay(facade: &TestFacade, since: Revision) -> usize {
     let head = facade.store.head().await.unwrap();
     let watch = facade.store.watch(since, Interest::all()).await;
@@ -44,7 +44,7 @@ async fn replay(facade: &TestFacade, since: Revision) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_controller_and_a_tenant_who_comes_and_goes_leave_no_server_alone() {
+async fn late_controller_leaves_no_server_without_its_instance() {
     for seed in 0..24_u32 {
         let cloud = MemoryCloud::new();
         let facade = TestFacade::on(&cloud).await;
@@ -66,13 +66,13 @@ async fn a_late_controller_and_a_tenant_who_comes_and_goes_leave_no_server_alone
                     .await;
                 tokio::time::sleep(wait / 3).await;
                 facade.delete(id).await;
-                // Here another process takes over, while the first is somewhere between its look and its write.
+                // Another process takes over while the first one is between its read and its write.
                 tokio::select! {
                     () = facade.until_gone(id) => {}
                     () = facade.instance_controller.run() => {}
                 }
             }
-            // Until the first has done whatever it was about to do.
+            // Until the first one has finished its step.
             tokio::time::sleep(Duration::from_secs(30)).await;
         };
         tokio::select! {

@@ -1,4 +1,4 @@
-//! Which instances there are: as a naive reader would find them, in pages, whatever index serves it, at a cost that others do not raise.
+//! Lists: the same result as a naive filter, in pages, through every index, at a cost that does not depend on other tenants.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ use fleetwright_store::{RecordId, Store, Transaction};
 use proptest::prelude::*;
 use uuid::Uuid;
 
-/// A number of an instance to be put into the store: its id, its place, and how far it is.
+/// An instance for the store: its number, its network and its progress.
 #[derive(Clone, Debug)]
 struct Given {
     id: u128,
@@ -81,7 +81,7 @@ impl Map {
         }
     }
 
-    /// Puts instances into the store as if the service and the controller had.
+    /// Inserts instances as the service and the controller would.
     async fn put(&self, given: &[Given]) -> Vec<Instance> {
         let mut made = Vec::new();
         for one in given {
@@ -110,12 +110,17 @@ impl Map {
         made
     }
 
-    /// All pages of a list. None is larger than it may be, and the last one alone says that it is.
-    async fn walk(&self, who: &Principal, wanted: &ListInstances) -> Vec<InstanceId> {
+    /// Reads all pages of a list. Checks that no page is too large and that only the last one has no next page.
+    async fn walk(&self, principal: &Principal, wanted: &ListInstances) -> Vec<InstanceId> {
         let mut wanted = wanted.clone();
         let mut found = Vec::new();
         loop {
-            let page: InstancePage = self.facade.instances.list(who, &wanted).await.unwrap();
+            let page: InstancePage = self
+                .facade
+                .instances
+                .list(principal, &wanted)
+                .await
+                .unwrap();
             assert!(page.instances.len() <= wanted.limit as usize);
             assert!(page.instances.len() == wanted.limit as usize || page.next.is_none());
             found.extend(page.instances.iter().map(|view| view.instance.id));
@@ -127,7 +132,7 @@ impl Map {
     }
 }
 
-/// Those who list, and where they may.
+/// Principals with the scopes in which they may list.
 fn readers() -> Vec<(Principal, Vec<Scope>)> {
     let whole = |number| Scope::Organization(tenant(number, 0).0);
     let several = [
@@ -146,7 +151,7 @@ fn readers() -> Vec<(Principal, Vec<Scope>)> {
     ]
 }
 
-/// A subset of some values, often none.
+/// A subset of values, often empty.
 fn some<T: Clone + Ord + std::fmt::Debug + 'static>(
     of: Vec<T>,
 ) -> impl Strategy<Value = BTreeSet<T>> {
@@ -185,18 +190,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn a_list_is_what_a_naive_reader_finds_in_the_order_of_ids(
+    fn list_equals_a_naive_filter_in_the_order_of_ids(
         given in prop::collection::vec(given(), 0..40),
         filters in filters(),
         tag in prop::option::of(0_u8..2),
-        who in 0_usize..5,
+        principal in 0_usize..5,
         limit in 1_u32..12,
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let map = Map::new(memory_store()).await;
             let all = map.put(&given).await;
-            let (who, may) = readers().swap_remove(who);
+            let (principal, may) = readers().swap_remove(principal);
             let mut wanted = ListInstances::default();
             let networks;
             (wanted.organizations, wanted.projects, wanted.regions, networks, wanted.provisioning, wanted.phases) = filters;
@@ -218,14 +223,14 @@ proptest! {
             };
             let naive: BTreeSet<_> = all.iter().filter(fits).map(|one| one.id).collect();
             let naive: Vec<_> = naive.into_iter().collect();
-            assert_eq!(map.walk(&who, &wanted).await, naive);
+            assert_eq!(map.walk(&principal, &wanted).await, naive);
         });
     }
 }
 
-/// What others have is not even read.
+/// Records of other tenants are not read.
 #[tokio::test(start_paused = true)]
-async fn a_page_costs_the_same_whatever_others_have() {
+async fn cost_of_a_page_does_not_depend_on_other_tenants() {
     let counting = InterceptedStore::new(memory_store(), CallCounts::default());
     let map = Map::new(counting.clone()).await;
     let of = |place: usize, count: u128| {
@@ -255,15 +260,15 @@ async fn a_page_costs_the_same_whatever_others_have() {
         costs.push(cost);
     }
     assert_eq!(costs[0], costs[1]);
-    // A page of the tenant's own: one range, and the region's pulse.
+    // A page of the tenant's own instances: one range and the region's scan.
     assert_eq!(costs[0][0], [2, 0, 30]);
-    // Another's network: it is seen whose it is, and left.
+    // Another tenant's network: its record is read, and its instances are not.
     assert_eq!(costs[0][1], [1, 0, 1]);
 }
 
-/// A filter that fits nothing ends a page after a while, and the pages add up all the same.
+/// A page without matches ends after a limit, and the pages together are complete.
 #[tokio::test(start_paused = true)]
-async fn a_page_that_finds_nothing_ends_and_says_where_to_go_on() {
+async fn page_without_matches_ends_and_names_the_next_one() {
     let map = Map::new(memory_store()).await;
     let given: Vec<_> = (0..2100)
         .map(|number| Given {
@@ -286,7 +291,7 @@ async fn a_page_that_finds_nothing_ends_and_says_where_to_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_damaged_record_stops_no_list_and_is_told_to_who_sees_everything() {
+async fn damaged_record_is_reported_only_to_readers_of_everything() {
     let map = Map::new(memory_store()).await;
     let given: Vec<_> = (0..5)
         .map(|number| Given {
@@ -309,11 +314,11 @@ async fn a_damaged_record_stops_no_list_and_is_told_to_who_sees_everything() {
     map.facade
         .patch("instance", &key, |value| value["id"] = other.into())
         .await;
-    for (who, damaged) in [(operator(), 2), (project_user(tenant(1, 1)), 0)] {
+    for (principal, damaged) in [(operator(), 2), (project_user(tenant(1, 1)), 0)] {
         let page = map
             .facade
             .instances
-            .list(&who, &ListInstances::default())
+            .list(&principal, &ListInstances::default())
             .await
             .unwrap();
         assert_eq!((page.instances.len(), page.damaged.len()), (3, damaged));
@@ -328,7 +333,7 @@ async fn a_damaged_record_stops_no_list_and_is_told_to_who_sees_everything() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_of_too_much_at_once_is_refused_by_its_field() {
+async fn list_with_too_many_filter_values_is_refused() {
     let facade = TestFacade::new().await;
     let alice = project_user(tenant(1, 1));
     let mut wanted = ListInstances::default();

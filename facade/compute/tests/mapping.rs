@@ -1,4 +1,4 @@
-//! One instance, one server: what is done when that is not so, and by whom.
+//! One server for each instance, and what happens when a server is missing, foreign or orphaned.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{sync::Arc, time::Duration};
@@ -18,7 +18,7 @@ use fleetwright_region::{
 };
 use fleetwright_store::{Store, Transaction};
 
-/// A server of this id that is somebody else's.
+/// Creates a server with this id that has another owner.
 async fn foreign(facade: &TestFacade, id: InstanceId, network: fleetwright_region::ids::NetworkId) {
     let spec = ServerSpec::new(flavor("small"), image("debian"), network);
     let owner = Owner::new("instance", "another");
@@ -27,7 +27,7 @@ async fn foreign(facade: &TestFacade, id: InstanceId, network: fleetwright_regio
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_gone_by_nobodys_word_is_not_made_anew_until_the_tenant_asks() {
+async fn missing_server_is_recreated_only_on_request_of_the_tenant() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade
@@ -35,7 +35,7 @@ async fn a_server_that_is_gone_by_nobodys_word_is_not_made_anew_until_the_tenant
             let network = facade.network("net").await;
             let id = facade.create(network, "web").await.instance.id;
             facade.until(id, is_running).await;
-            // An operator deletes the server, behind the instance's back.
+            // An operator deletes the server, not the instance.
             facade
                 .servers
                 .delete(&operator(), id.server())
@@ -65,7 +65,7 @@ async fn a_server_that_is_gone_by_nobodys_word_is_not_made_anew_until_the_tenant
                 "nobody asked for another"
             );
             facade.assert_balanced(1).await;
-            // Another wish is no wish for another machine.
+            // A request other than a replacement does not create another server.
             facade
                 .edit(id, |its| its.intent.power = Power::Stopped)
                 .await;
@@ -87,7 +87,7 @@ async fn a_server_that_is_gone_by_nobodys_word_is_not_made_anew_until_the_tenant
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_instance_whose_server_is_missing_can_be_deleted() {
+async fn instance_with_missing_server_can_be_deleted() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade
@@ -111,7 +111,7 @@ async fn an_instance_whose_server_is_missing_can_be_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_of_another_owner_is_never_touched() {
+async fn server_of_another_owner_is_never_changed() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade
@@ -147,7 +147,7 @@ async fn a_server_of_another_owner_is_never_touched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_whose_instance_does_not_exist_is_shown_to_operators_and_left() {
+async fn orphan_server_is_listed_for_operators_and_kept() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     let network = facade.network("net").await;
@@ -169,13 +169,13 @@ async fn a_server_whose_instance_does_not_exist_is_shown_to_operators_and_left()
             assert_eq!(orphans[0].owner, id.owner());
             tokio::time::sleep(Duration::from_secs(3600)).await;
             assert_eq!(facade.server(id).await.unwrap().phase, Phase::Running);
-            // A tenant has no servers to list.
+            // Tenants may not list servers.
             facade
                 .instance_controller
                 .orphans(&project_user(tenant(1, 1)))
                 .await
                 .unwrap_err();
-            // An instance of that name takes it over as it is.
+            // A new instance of that name adopts the server.
             facade.create(network, "web").await.instance.id;
             facade.until(id, is_running).await;
             assert_eq!(
@@ -191,7 +191,7 @@ async fn a_server_whose_instance_does_not_exist_is_shown_to_operators_and_left()
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_instance_that_cannot_be_read_holds_up_no_other() {
+async fn unreadable_instance_does_not_block_others() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     let network = facade.network("net").await;
@@ -209,7 +209,7 @@ async fn an_instance_that_cannot_be_read_holds_up_no_other() {
         .unwrap_err();
 }
 
-/// A controller that sees the store through a meddler: what it commits comes after what others did meanwhile.
+/// A controller whose commits come after the commits that others made meanwhile.
 async fn late(facade: &TestFacade) -> (Controller, Arc<RacingStore>) {
     let meddler = Arc::new(RacingStore::new(Arc::clone(&facade.store)));
     let controller = facade
@@ -220,9 +220,9 @@ async fn late(facade: &TestFacade) -> (Controller, Arc<RacingStore>) {
     (controller, meddler)
 }
 
-/// A pass that has read an instance and comes late makes no server for it once it is gone, nor once it is to go.
+/// A reconcile that has read an instance creates no server for it after it was deleted or marked.
 #[tokio::test(start_paused = true)]
-async fn no_server_is_made_for_an_instance_that_is_gone() {
+async fn late_reconcile_creates_no_server_for_a_deleted_instance() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     let network = facade.network("net").await;
@@ -241,9 +241,9 @@ async fn no_server_is_made_for_an_instance_that_is_gone() {
     facade.assert_empty().await;
 }
 
-/// A pass that has read an instance which is to go, and comes late, ends nothing of a later instance of the same name.
+/// A reconcile that has read a marked instance deletes nothing of a later instance of the same name.
 #[tokio::test(start_paused = true)]
-async fn the_server_of_a_later_instance_is_not_ended_in_an_earlier_ones_name() {
+async fn late_reconcile_keeps_the_server_of_a_recreated_instance() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     let network = facade.network("net").await;
@@ -252,7 +252,7 @@ async fn the_server_of_a_later_instance_is_not_ended_in_an_earlier_ones_name() {
     facade.delete(id).await;
     let (late, meddler) = late(&facade).await;
     let read = facade.record(id).await.unwrap();
-    // Between its look and its wish the instance goes, and comes again with the server that there is.
+    // Between read and write the instance is deleted and created again, and adopts the existing server.
     let again = instance_record(network, "web", facade.clock.now());
     let replaced = facade.table.replace(Transaction::new(), &read, &again);
     meddler.before_next_commit(replaced.unwrap());
@@ -261,9 +261,9 @@ async fn the_server_of_a_later_instance_is_not_ended_in_an_earlier_ones_name() {
     assert_eq!(server.intent.power, Power::Running);
 }
 
-/// What a tenant no longer asks for is not asked of the server by a pass that comes late.
+/// A late reconcile does not apply a change that the tenant has withdrawn.
 #[tokio::test(start_paused = true)]
-async fn a_wish_that_was_taken_back_is_not_passed_on_late() {
+async fn late_reconcile_does_not_apply_a_withdrawn_change() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     let network = facade.network("net").await;

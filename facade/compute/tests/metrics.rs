@@ -1,4 +1,4 @@
-//! What is counted, and under which names: what an instance waits for, what was tried, and what went wrong.
+//! The metrics of the controllers: what instances wait for, the steps, and the failures.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ use fleetwright_region::{
 use fleetwright_store::Transaction;
 
 #[tokio::test(start_paused = true)]
-async fn everything_that_an_operator_should_see_is_counted() {
+async fn controllers_count_steps_waits_and_failures() {
     let recorded = RecordedMetrics::default();
     let _guard = metrics::set_default_local_recorder(&recorded);
     let metric = |name: &str| recorded.get(&format!("fleetwright_compute_{name}"));
@@ -68,9 +68,11 @@ async fn everything_that_an_operator_should_see_is_counted() {
                 .await;
             assert!((metric("server_conflicts_total") - 1.0).abs() < 0.1);
 
-            // The network goes, with everything: what cannot be marked is counted.
-            let who = operator();
-            let asked = facade.networks.delete(&who, network, IfUsed::DeleteFirst);
+            // The network is deleted with its instances; an instance that cannot be marked is counted.
+            let principal = operator();
+            let asked = facade
+                .networks
+                .delete(&principal, network, IfUsed::DeleteFirst);
             let _ = asked.await.unwrap();
             for id in [good, lost, taken] {
                 facade.until_gone(id).await;
@@ -84,7 +86,7 @@ async fn everything_that_an_operator_should_see_is_counted() {
             let mended = Transaction::new().delete(broken);
             facade.store.commit(&mended).await.unwrap();
             for server in [orphan.id, foreign.id] {
-                facade.servers.delete(&who, server).await.unwrap();
+                facade.servers.delete(&principal, server).await.unwrap();
             }
             tokio::time::sleep(Duration::from_secs(1200)).await;
             assert!((metric("networks_deleted_total") - 1.0).abs() < 0.1);

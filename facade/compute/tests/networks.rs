@@ -1,4 +1,4 @@
-//! Networks that go take their instances with them, and what an instance stands on stays as long as it does.
+//! A network's deletion deletes its instances, and an instance's dependencies cannot be deleted before it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use fleetwright_facade_testkit::{
@@ -22,9 +22,11 @@ use fleetwright_region::{
 };
 use fleetwright_store::{Store, Transaction};
 
-async fn ask_to_go(facade: &TestFacade, network: NetworkId) {
-    let who = operator();
-    let asked = facade.networks.delete(&who, network, IfUsed::DeleteFirst);
+async fn request_deletion(facade: &TestFacade, network: NetworkId) {
+    let principal = operator();
+    let asked = facade
+        .networks
+        .delete(&principal, network, IfUsed::DeleteFirst);
     assert_eq!(asked.await.unwrap(), Deletion::Waiting);
 }
 
@@ -42,7 +44,7 @@ async fn until_gone(facade: &TestFacade, network: NetworkId) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_network_goes_with_its_twenty_instances_and_with_no_other() {
+async fn network_deletion_deletes_its_instances_and_no_others() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade
@@ -66,9 +68,9 @@ async fn a_network_goes_with_its_twenty_instances_and_with_no_other() {
             for id in ids.iter().skip(10).chain([&other]) {
                 facade.until(*id, is_running).await;
             }
-            // One goes already, by its tenant's word.
+            // Its tenant has deleted one already.
             facade.delete(ids[3]).await;
-            ask_to_go(&facade, going).await;
+            request_deletion(&facade, going).await;
             let marked = |its: &Instance| has_condition(its, ConditionKind::NetworkDeleting);
             let found = facade.until(ids[12], marked).await;
             let mark = found.deletion.clone().unwrap();
@@ -84,17 +86,17 @@ async fn a_network_goes_with_its_twenty_instances_and_with_no_other() {
             facade.assert_balanced(1).await;
             assert!(is_running(&facade.record(other).await.unwrap().value));
             assert_eq!(facade.count("server").await, 1);
-            // Nothing is left of it that a new one would stumble over.
-            ask_to_go(&facade, staying).await;
+            // A new network of the same name can be created.
+            request_deletion(&facade, staying).await;
             until_gone(&facade, staying).await;
             facade.assert_empty().await;
         })
         .await;
 }
 
-/// That a network is not there, or is there and not going, says nothing about its instances.
+/// A missing network, or one that is not being deleted, does not cause the deletion of instances.
 #[tokio::test(start_paused = true)]
-async fn only_a_network_that_is_asked_to_go_takes_its_instances_along() {
+async fn only_a_requested_network_deletion_deletes_instances() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade
@@ -103,7 +105,7 @@ async fn only_a_network_that_is_asked_to_go_takes_its_instances_along() {
             let id = facade.create(network, "web").await.instance.id;
             facade.until(id, is_running).await;
             facade.network_controller.reconcile(network).await.unwrap();
-            // As if its record had been lost.
+            // The network's record is lost.
             let lost = Transaction::new().delete(record_id("network", &network));
             facade.store.commit(&lost).await.unwrap();
             facade.network_controller.reconcile(network).await.unwrap();
@@ -114,7 +116,7 @@ async fn only_a_network_that_is_asked_to_go_takes_its_instances_along() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_marked_holds_up_its_network_and_no_other_instance() {
+async fn unreadable_instance_blocks_its_network_and_no_other_instance() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     let network = facade.network("net").await;
@@ -124,12 +126,12 @@ async fn what_cannot_be_marked_holds_up_its_network_and_no_other_instance() {
         .during(async {
             let id = facade.create(network, "web").await.instance.id;
             facade.until(id, is_running).await;
-            ask_to_go(&facade, network).await;
+            request_deletion(&facade, network).await;
             facade.until_gone(id).await;
             tokio::time::sleep(Duration::from_secs(60)).await;
             let held = facade.networks.get(&operator(), network).await.unwrap();
             assert_eq!(held.value.state, NetworkState::Deleting);
-            // An operator has seen to it.
+            // An operator removes the unreadable record.
             let mended = Transaction::new().delete(broken);
             facade.store.commit(&mended).await.unwrap();
             until_gone(&facade, network).await;
@@ -137,9 +139,9 @@ async fn what_cannot_be_marked_holds_up_its_network_and_no_other_instance() {
         .await;
 }
 
-/// A server that is nobody's instance keeps its network, and is let alone.
+/// A server without an instance blocks the deletion of its network, and is not deleted.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_no_instances_keeps_its_network_until_it_is_gone() {
+async fn server_without_instance_blocks_network_deletion() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade
@@ -149,7 +151,7 @@ async fn a_server_that_is_no_instances_keeps_its_network_until_it_is_gone() {
             let spec = ServerSpec::new(flavor("small"), image("debian"), network);
             let new = NewServer::new(id, Owner::new("robot", "1"), north(), tenant(1, 1), spec);
             facade.servers.ensure(&operator(), &new).await.unwrap();
-            ask_to_go(&facade, network).await;
+            request_deletion(&facade, network).await;
             tokio::time::sleep(Duration::from_secs(600)).await;
             facade.networks.get(&operator(), network).await.unwrap();
             facade.servers.delete(&operator(), id).await.unwrap();
@@ -158,9 +160,9 @@ async fn a_server_that_is_no_instances_keeps_its_network_until_it_is_gone() {
         .await;
 }
 
-/// The keeper dies at every call of the store, before and after what it asks for; the next one goes on.
+/// The network deletion controller crashes at every call of the store, before and after its effect; the next one continues.
 #[tokio::test(start_paused = true)]
-async fn a_keeper_that_dies_anywhere_leaves_a_network_that_goes() {
+async fn network_deletion_survives_a_crash_at_any_store_call() {
     let mut call = 1;
     loop {
         for done in [Applied::No, Applied::Yes] {
@@ -174,7 +176,7 @@ async fn a_keeper_that_dies_anywhere_leaves_a_network_that_goes() {
                     .instance
                     .id;
             }
-            ask_to_go(&facade, network).await;
+            request_deletion(&facade, network).await;
             let dying = Arc::new(RacingStore::new(Arc::clone(&facade.store)).dying_at(call, done));
             let store: Arc<dyn Store> = Arc::clone(&dying) as _;
             let keeper = facade.reopen(store).await.network_controller.clone();
@@ -194,9 +196,9 @@ async fn a_keeper_that_dies_anywhere_leaves_a_network_that_goes() {
     }
 }
 
-/// An instance keeps its network, its groups and its authority from being deleted, also before it has a server.
+/// Network, security groups and authority of an instance cannot be deleted, even before it has a server.
 #[tokio::test(start_paused = true)]
-async fn an_instance_without_a_server_keeps_what_it_stands_on() {
+async fn instance_without_server_protects_its_dependencies() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     let network = facade.network("net").await;
@@ -207,21 +209,24 @@ async fn an_instance_without_a_server_keeps_what_it_stands_on() {
     asked.spec.ssh_authority = Some(authority);
     let id = facade.insert(asked).await;
     assert_eq!(facade.count("server").await, 0);
-    let who = operator();
+    let principal = operator();
     let refused = |error: RecordError| matches!(error, RecordError::InUse { .. });
-    let network_kept = facade.networks.delete(&who, network, IfUsed::Refuse).await;
+    let network_kept = facade
+        .networks
+        .delete(&principal, network, IfUsed::Refuse)
+        .await;
     assert!(refused(network_kept.unwrap_err()));
     assert!(refused(
         facade
             .security_groups
-            .delete(&who, group)
+            .delete(&principal, group)
             .await
             .unwrap_err()
     ));
     assert!(refused(
         facade
             .ssh_authorities
-            .delete(&who, authority)
+            .delete(&principal, authority)
             .await
             .unwrap_err()
     ));
@@ -231,12 +236,19 @@ async fn an_instance_without_a_server_keeps_what_it_stands_on() {
             facade.until_gone(id).await;
         })
         .await;
-    facade.security_groups.delete(&who, group).await.unwrap();
     facade
-        .ssh_authorities
-        .delete(&who, authority)
+        .security_groups
+        .delete(&principal, group)
         .await
         .unwrap();
-    let gone = facade.networks.delete(&who, network, IfUsed::Refuse).await;
+    facade
+        .ssh_authorities
+        .delete(&principal, authority)
+        .await
+        .unwrap();
+    let gone = facade
+        .networks
+        .delete(&principal, network, IfUsed::Refuse)
+        .await;
     assert_eq!(gone.unwrap(), Deletion::Deleted);
 }

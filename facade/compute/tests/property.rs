@@ -1,4 +1,4 @@
-//! Whatever a caller sends, the answer is one for the caller: no panic, and nothing that means that something is broken here.
+//! Any request gets a result that is meant for the caller: no panic, and no internal error.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,7 +74,7 @@ fn user_data() -> impl Strategy<Value = Option<UserData>> {
     prop::option::of(bytes).prop_map(|bytes| UserData::new(bytes?).ok())
 }
 
-/// A spec of things of which some are there.
+/// A spec whose references exist in part.
 fn specs() -> impl Strategy<Value = InstanceSpec> {
     let flavor = prop::sample::select(vec![
         "small", "large", "gpu", "small", "large", "gpu", "arm", "metal", "none",
@@ -112,8 +112,8 @@ fn specs() -> impl Strategy<Value = InstanceSpec> {
         })
 }
 
-/// What a caller may be told, and what not.
-fn for_the_caller(error: &ComputeError, spec: &InstanceSpec) {
+/// Checks that an error is meant for the caller and contains no user data.
+fn check_error(error: &ComputeError, spec: &InstanceSpec) {
     let words = format!("{error:?} {}", error_chain(error));
     assert_ne!(error.meaning(), Meaning::Internal, "{words}");
     assert!((400..=503).contains(&error.meaning().status()));
@@ -134,7 +134,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn any_request_is_answered_for_its_caller(
+    fn any_request_gets_a_result_meant_for_its_caller(
         name in names(),
         tags in tags(),
         description in prop::option::of(prop_oneof![8 => "(?s).{0,40}", 1 => "[a-z]{1020,1030}"]),
@@ -153,7 +153,7 @@ proptest! {
             let mut asked = NewInstance::new(name.clone(), tenant(1, 1), blue, spec.clone());
             (asked.tags, asked.description) = (tags.clone(), description.clone());
             if let Err(error) = facade.instances.create(&alice, &asked).await {
-                for_the_caller(&error, &spec);
+                check_error(&error, &spec);
                 assert_eq!(facade.count("instance").await + facade.count("allocation").await, 0);
                 asked = NewInstance::new(name.clone(), tenant(1, 1), blue, fleetwright_facade_testkit::spec());
                 facade.instances.create(&alice, &asked).await.unwrap();
@@ -181,28 +181,28 @@ proptest! {
                 }
                 (Ok(planned), Err(error)) => {
                     assert!(matches!(&error, ComputeError::NeedsConsent { plan, .. } if *plan == planned), "{error:?}");
-                    for_the_caller(&error, &other);
+                    check_error(&error, &other);
                     assert_eq!(read(&facade, &asked).await, before);
                 }
                 (Err(dry), Err(error)) => {
                     assert_eq!(dry.to_string(), error.to_string());
-                    for_the_caller(&error, &other);
+                    check_error(&error, &other);
                     assert_eq!(read(&facade, &asked).await, before);
                 }
                 (Err(dry), Ok(_)) => panic!("{dry:?}"),
             }
             let after = read(&facade, &asked).await;
             assert_eq!(fixed(&after), fixed(&before));
-            // A server takes what its instance was taken with.
-            let who = operator();
+            // The region accepts whatever the service accepted.
+            let principal = operator();
             let desired = after.desired_state();
-            let applied = facade.servers.apply(&who, after.server, &desired, after.consent);
+            let applied = facade.servers.apply(&principal, after.server, &desired, after.consent);
             applied.await.unwrap();
         });
     }
 
     #[test]
-    fn any_list_is_answered_for_its_caller(
+    fn any_list_gets_a_result_meant_for_its_caller(
         tags in tags(),
         ids in prop::collection::vec(any::<u128>(), 0..120),
         limit in any::<u32>(),
@@ -216,16 +216,16 @@ proptest! {
             wanted.networks = ids.iter().map(|bits| NetworkId::from_uuid(Uuid::from_u128(*bits))).collect();
             wanted.limit = limit;
             wanted.after = after.map(|bits| fleetwright_compute::instance::InstanceId::from_uuid(Uuid::from_u128(bits)));
-            for who in [project_user(tenant(1, 1)), operator()] {
-                if let Err(error) = facade.instances.list(&who, &wanted).await {
-                    for_the_caller(&error, &spec());
+            for principal in [project_user(tenant(1, 1)), operator()] {
+                if let Err(error) = facade.instances.list(&principal, &wanted).await {
+                    check_error(&error, &spec());
                 }
             }
         });
     }
 }
 
-/// What no update changes: who and where it is, who made it, and what was seen of it.
+/// The fields that no update changes: identity, place, creator and status.
 fn fixed(instance: &Instance) -> impl PartialEq + std::fmt::Debug {
     let whose = (instance.organization, instance.project);
     let place = (instance.region.clone(), instance.network);

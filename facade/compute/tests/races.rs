@@ -1,4 +1,4 @@
-//! Many at once: one instance for a name, no more than the quota, and no wish that is lost.
+//! Concurrent calls: one instance for a name, never more than the quota, and no accepted request is lost.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use fleetwright::{PublicAddress, Reboot, Tags};
@@ -18,10 +18,10 @@ use fleetwright_region::{
 };
 use futures_util::future::join_all;
 
-/// How many were made, and that all others were told the same.
-fn made(answers: Vec<Result<InstanceView, ComputeError>>, otherwise: Meaning) -> usize {
+/// The number of created instances. Checks that all other calls have the same meaning.
+fn count_created(results: Vec<Result<InstanceView, ComputeError>>, otherwise: Meaning) -> usize {
     let mut count = 0;
-    for answer in answers {
+    for answer in results {
         match answer {
             Ok(_) => count += 1,
             Err(error) => assert_eq!(error.meaning(), otherwise, "{error:?}"),
@@ -35,7 +35,7 @@ async fn fifty_of_one_name(facade: &TestFacade) {
     let alice = project_user(tenant(1, 1));
     let asked: Vec<_> = (0..50)
         .map(|number| {
-            // Of two prices, so that no payment passes for another.
+            // With two different costs, so that no allocation can be taken for another.
             let mut asked = new_instance(blue, "web");
             if number % 2 == 0 {
                 asked.spec.flavor = flavor("gpu");
@@ -44,16 +44,16 @@ async fn fifty_of_one_name(facade: &TestFacade) {
         })
         .collect();
     let asks = asked.iter().map(|new| facade.instances.create(&alice, new));
-    let answers = join_all(asks).await;
-    assert_eq!(made(answers, Meaning::Conflict), 1);
+    let results = join_all(asks).await;
+    assert_eq!(count_created(results, Meaning::Conflict), 1);
     assert_eq!(facade.count("instance").await, 1);
     assert_eq!(facade.count("allocation").await, 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn fifty_creations_of_one_name_make_one_instance_and_one_payment() {
+async fn concurrent_creates_of_one_name_create_one_instance() {
     for seed in 0..20 {
-        // With quota for one, so that who is late is told of the name and not of quota.
+        // With quota for one: a late call must report the name, not the quota.
         let facade = TestFacade::builder()
             .store(InterceptedStore::new(
                 memory_store(),
@@ -67,7 +67,7 @@ async fn fifty_creations_of_one_name_make_one_instance_and_one_payment() {
 }
 
 #[tokio::test]
-async fn fifty_creations_of_one_name_make_one_instance_and_one_payment_on_sqlite() {
+async fn concurrent_creates_of_one_name_create_one_instance_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let facade = TestFacade::builder()
         .store(sqlite_store(folder.path().join("store.db")).await)
@@ -77,9 +77,9 @@ async fn fifty_creations_of_one_name_make_one_instance_and_one_payment_on_sqlite
     fifty_of_one_name(&facade).await;
 }
 
-/// Two processes, which share no queue for the organization.
+/// Two processes share no queue of the organization's charges.
 #[tokio::test(start_paused = true)]
-async fn two_processes_make_one_instance_of_a_name() {
+async fn concurrent_creates_in_two_processes_create_one_instance() {
     for seed in 0..20 {
         let store = memory_store();
         let slow = |seed| InterceptedStore::new(store.clone(), RandomDelays::new(seed));
@@ -100,8 +100,8 @@ async fn two_processes_make_one_instance_of_a_name() {
             one.instances.create(&alice, &dear),
             two.instances.create(&alice, &asked),
         ];
-        let answers = join_all(asks).await;
-        assert_eq!(made(answers, Meaning::Conflict), 1, "seed {seed}");
+        let results = join_all(asks).await;
+        assert_eq!(count_created(results, Meaning::Conflict), 1, "seed {seed}");
         assert_eq!(
             (one.count("instance").await, one.count("allocation").await),
             (1, 1)
@@ -119,8 +119,8 @@ async fn thirty_for_a_quota_of_seven(facade: &TestFacade, other: &TestFacade) {
         let facade = if number % 3 == 0 { other } else { facade };
         facade.instances.create(&alice, new)
     });
-    let answers = join_all(asks).await;
-    assert_eq!(made(answers, Meaning::Forbidden), 7);
+    let results = join_all(asks).await;
+    assert_eq!(count_created(results, Meaning::Forbidden), 7);
     assert_eq!(facade.count("instance").await, 7);
     assert_eq!(facade.count("allocation").await, 7);
     let account = Account::Organization(tenant(1, 1).0);
@@ -133,7 +133,7 @@ async fn thirty_for_a_quota_of_seven(facade: &TestFacade, other: &TestFacade) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn creations_at_once_never_exceed_a_quota() {
+async fn concurrent_creates_never_exceed_a_quota() {
     for seed in 0..10 {
         let store = memory_store();
         let slow = |seed| InterceptedStore::new(store.clone(), RandomDelays::new(seed));
@@ -148,7 +148,7 @@ async fn creations_at_once_never_exceed_a_quota() {
 }
 
 #[tokio::test]
-async fn creations_at_once_never_exceed_a_quota_on_sqlite() {
+async fn concurrent_creates_never_exceed_a_quota_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let store = sqlite_store(folder.path().join("store.db")).await;
     let facade = TestFacade::builder()
@@ -160,9 +160,9 @@ async fn creations_at_once_never_exceed_a_quota_on_sqlite() {
     thirty_for_a_quota_of_seven(&facade, &other).await;
 }
 
-/// Everything at once to one instance: what was accepted is in the record, and nothing was taken of a deletion that came first.
+/// Concurrent requests for one instance: every accepted request is in the record, and none is accepted after the deletion.
 #[tokio::test(start_paused = true)]
-async fn updates_verbs_and_a_deletion_at_once_lose_nothing_that_was_accepted() {
+async fn concurrent_changes_and_a_deletion_lose_no_accepted_request() {
     for seed in 0..30 {
         let facade = TestFacade::builder()
             .store(InterceptedStore::new(
@@ -200,7 +200,7 @@ async fn updates_verbs_and_a_deletion_at_once_lose_nothing_that_was_accepted() {
         deleted.unwrap();
         let after = facade.read(id).await.instance;
         let late = |error: &ComputeError| {
-            // After the deletion, or after the stop.
+            // Refused by the deletion or by the stop.
             let expected = matches!(
                 error,
                 ComputeError::Deleting(_) | ComputeError::NotReady { .. }
@@ -231,13 +231,13 @@ async fn updates_verbs_and_a_deletion_at_once_lose_nothing_that_was_accepted() {
             assert_eq!(after.spec, view.instance.spec);
         }
         let distinct: std::collections::BTreeSet<_> = changes.collect();
-        let wishes = accepted + after.intent.replaces + u64::from(stopped.is_ok());
+        let requests = accepted + after.intent.replaces + u64::from(stopped.is_ok());
         assert_eq!(
             after.generation,
-            2 + wishes + distinct.len() as u64,
+            2 + requests + distinct.len() as u64,
             "seed {seed}"
         );
-        // What pays for it is what it is asked to be.
+        // The allocation matches the spec.
         let addresses = u64::from(!distinct.is_empty());
         assert_eq!(
             facade.allocated(id).await.of(&QuotaKind::public_ips()),
@@ -248,7 +248,7 @@ async fn updates_verbs_and_a_deletion_at_once_lose_nothing_that_was_accepted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_creation_and_the_deletion_of_its_network_leave_both_or_neither() {
+async fn concurrent_create_and_network_deletion_stay_consistent() {
     for seed in 0..40 {
         let facade = TestFacade::builder()
             .store(InterceptedStore::new(
@@ -264,7 +264,7 @@ async fn a_creation_and_the_deletion_of_its_network_leave_both_or_neither() {
             .map(|number| new_instance(blue, &format!("i{number}")))
             .collect();
         let creations = join_all(asked.iter().map(|new| facade.instances.create(&alice, new)));
-        let (answers, deleted) = tokio::join!(creations, async {
+        let (results, deleted) = tokio::join!(creations, async {
             tokio::time::sleep(std::time::Duration::from_millis(20 * seed)).await;
             facade
                 .networks
@@ -273,7 +273,7 @@ async fn a_creation_and_the_deletion_of_its_network_leave_both_or_neither() {
         });
         let there = facade.networks.get(&operator, blue).await.is_ok();
         assert_eq!(deleted.is_ok(), !there);
-        let made = answers.iter().filter(|answer| answer.is_ok()).count();
+        let made = results.iter().filter(|answer| answer.is_ok()).count();
         assert_eq!(
             (
                 facade.count("instance").await,
@@ -282,15 +282,15 @@ async fn a_creation_and_the_deletion_of_its_network_leave_both_or_neither() {
             (made, made)
         );
         assert!(there || made == 0, "seed {seed}");
-        for error in answers.into_iter().filter_map(Result::err) {
+        for error in results.into_iter().filter_map(Result::err) {
             assert_eq!(error.meaning(), Meaning::NotFound, "{error:?}");
         }
     }
 }
 
-/// An update that comes to stand on something meets its deletion: one of the two is refused.
+/// An update that adds a dependency runs against that dependency's deletion: one of the two is refused.
 #[tokio::test(start_paused = true)]
-async fn an_update_and_the_deletion_of_what_it_comes_to_stand_on_leave_both_or_neither() {
+async fn concurrent_update_and_dependency_deletion_stay_consistent() {
     let mut outcomes = std::collections::BTreeSet::new();
     for seed in 0..40 {
         let facade = TestFacade::builder()

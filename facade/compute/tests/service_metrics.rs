@@ -1,4 +1,4 @@
-//! What is counted of calls, and under which names.
+//! The metrics of the service's calls.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use fleetwright_compute::instance::InstanceId;
@@ -7,7 +7,7 @@ use fleetwright_facade_testkit::{
 };
 
 #[test]
-fn every_call_is_counted_by_what_came_of_it() {
+fn every_call_is_counted_by_outcome() {
     let recorded = RecordedMetrics::default();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -1,5 +1,5 @@
-//! Who may do what to whose instance: a table of everybody × every call, all refused but what is listed; and what is refused to
-//! those who may not know of it looks exactly like what does not exist.
+//! Permissions: a table of every principal and every call, in which everything is refused that is not listed. An instance that is not
+//! visible gives exactly the same error as one that does not exist.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,65 +40,65 @@ const CALLS: [&str; 14] = [
     "delete",
 ];
 
-/// What a call came to.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Told {
-    /// The caller may, whether or not it can be done now.
+enum Outcome {
+    /// Permitted, whether or not it succeeds now.
     Permitted,
-    /// The caller may not, and may know that.
+    /// Refused: the caller may know that the instance exists.
     Refused,
-    /// There is none, it is said: all that is said.
+    /// Not found, with the complete error.
     Absent(String),
 }
 
-fn told<T>(answer: Result<T, ComputeError>) -> Told {
-    match answer.map_err(|error| {
+fn outcome<T>(result: Result<T, ComputeError>) -> Outcome {
+    match result.map_err(|error| {
         (
             error.meaning().status(),
             format!("{error:?} {}", error_chain(&error)),
         )
     }) {
-        Err((403, _)) => Told::Refused,
-        Err((404, words)) => Told::Absent(words),
-        Ok(_) | Err(_) => Told::Permitted,
+        Err((403, _)) => Outcome::Refused,
+        Err((404, words)) => Outcome::Absent(words),
+        Ok(_) | Err(_) => Outcome::Permitted,
     }
 }
 
 async fn call(
     instances: &Instances,
-    who: &Principal,
+    principal: &Principal,
     call: &str,
     id: InstanceId,
-    as_it_is: &Instance,
-) -> Told {
-    let mut update = UpdateInstance::of(as_it_is);
+    present: &Instance,
+) -> Outcome {
+    let mut update = UpdateInstance::of(present);
     update.description = Some("changed".to_owned());
     let copy = ImageId::new(Uuid::from_u128(77).to_string()).unwrap();
     let copy = NewSnapshot::new(copy, name("copy"));
     match call {
-        "read" => told(instances.read(who, id).await),
-        "events" => told(instances.events(who, id).await),
-        "inspect" => told(instances.inspect(who, id).await),
-        "plan-update" => told(instances.plan_update(who, id, &update).await),
-        "update" => told(instances.update(who, id, &update).await),
-        "start" => told(instances.start(who, id).await),
-        "stop" => told(instances.stop(who, id).await),
-        "reboot" => told(instances.reboot(who, id, Reboot::Soft).await),
-        "replace" => told(instances.replace(who, id).await),
-        "console-output" => told(instances.console_output(who, id, None).await),
-        "console-session" => told(instances.console_session(who, id).await),
-        "ssh-key" => told(instances.ssh_key(who, id).await),
-        "snapshot" => told(instances.snapshot(who, id, &copy).await),
-        "delete" => told(instances.delete(who, id).await),
+        "read" => outcome(instances.read(principal, id).await),
+        "events" => outcome(instances.events(principal, id).await),
+        "inspect" => outcome(instances.inspect(principal, id).await),
+        "plan-update" => outcome(instances.plan_update(principal, id, &update).await),
+        "update" => outcome(instances.update(principal, id, &update).await),
+        "start" => outcome(instances.start(principal, id).await),
+        "stop" => outcome(instances.stop(principal, id).await),
+        "reboot" => outcome(instances.reboot(principal, id, Reboot::Soft).await),
+        "replace" => outcome(instances.replace(principal, id).await),
+        "console-output" => outcome(instances.console_output(principal, id, None).await),
+        "console-session" => outcome(instances.console_session(principal, id).await),
+        "ssh-key" => outcome(instances.ssh_key(principal, id).await),
+        "snapshot" => outcome(instances.snapshot(principal, id, &copy).await),
+        "delete" => outcome(instances.delete(principal, id).await),
         other => panic!("{other} is no call"),
     }
 }
 
-/// Principals by name, each with the calls that it may make.
-type People = BTreeMap<String, (Principal, BTreeSet<&'static str>)>;
+/// Principals by name, each with its permitted calls.
+type Principals = BTreeMap<String, (Principal, BTreeSet<&'static str>)>;
 
 /// Every principal of the table.
-fn people() -> People {
+fn principals() -> Principals {
     let (here, beside, away) = (tenant(1, 1), tenant(1, 2), tenant(2, 1));
     let all_but_inspect = || {
         CALLS
@@ -111,7 +111,7 @@ fn people() -> People {
     let administrator =
         |tenant| with_roles("ada", &[("organization-administrator", whole(tenant))]);
     let auditor = |tenant| with_roles("otto", &[("organization-auditor", whole(tenant))]);
-    let mut people = BTreeMap::from([
+    let mut principals = BTreeMap::from([
         (
             "nobody".to_owned(),
             (with_roles("nobody", &[]), BTreeSet::new()),
@@ -145,12 +145,12 @@ fn people() -> People {
         ("auditor away".to_owned(), (auditor(away), BTreeSet::new())),
         ("operator".to_owned(), (operator(), CALLS.into())),
     ]);
-    // Whoever has one permission alone, or one and that to read, or all of another project's.
+    // Principals with one permission alone, with one and the permission to read, and with all permissions in another project.
     let table: [(Verb, &[&str]); 12] = [
         (Verb::Create, &[]),
         (Verb::Read, &["read", "events"]),
         (Verb::List, &[]),
-        // What is answered is the instance, so it takes more than the permission to update.
+        // An update returns the instance, so it needs the permission to read too.
         (Verb::Update, &["replace"]),
         (Verb::Delete, &["delete"]),
         (Verb::Start, &["start"]),
@@ -164,60 +164,60 @@ fn people() -> People {
     let on = |verb, resource| Permission::new(verb, resource).unwrap();
     for (verb, alone) in table {
         let one = on(verb, Resource::Instances);
-        let who = user_with(scope(here), [one]);
-        people.insert(
+        let principal = user_with(scope(here), [one]);
+        principals.insert(
             format!("{} alone", verb.as_str()),
-            (who, alone.iter().copied().collect()),
+            (principal, alone.iter().copied().collect()),
         );
-        let who = user_with(scope(here), [one, on(Verb::Read, Resource::Instances)]);
+        let principal = user_with(scope(here), [one, on(Verb::Read, Resource::Instances)]);
         let mut may: BTreeSet<_> = alone.iter().copied().collect();
         may.extend(["read", "events"]);
         if verb == Verb::Update {
             may.extend(["plan-update", "update"]);
         }
-        people.insert(format!("{} and read", verb.as_str()), (who, may));
+        principals.insert(format!("{} and read", verb.as_str()), (principal, may));
     }
     let every = |verb| on(verb, Resource::Instances);
-    let who = user_with(scope(away), Verb::ALL.map(every));
-    people.insert("everything away".to_owned(), (who, BTreeSet::new()));
+    let principal = user_with(scope(away), Verb::ALL.map(every));
+    principals.insert("everything away".to_owned(), (principal, BTreeSet::new()));
     let servers = [on(Verb::Read, Resource::Servers), every(Verb::Read)];
     let may = ["read", "events", "inspect"].into();
-    people.insert(
+    principals.insert(
         "inspector".to_owned(),
         (user_with(scope(here), servers), may),
     );
-    let who = user_with(scope(here), [on(Verb::Read, Resource::Servers)]);
-    people.insert("of servers alone".to_owned(), (who, BTreeSet::new()));
-    people
+    let principal = user_with(scope(here), [on(Verb::Read, Resource::Servers)]);
+    principals.insert("of servers alone".to_owned(), (principal, BTreeSet::new()));
+    principals
 }
 
-/// Every place in the table that is not as it should be.
-async fn differences(facade: &TestFacade, people: People) -> Vec<String> {
+/// The cells of the table with a wrong outcome.
+async fn differences(facade: &TestFacade, principals: Principals) -> Vec<String> {
     let instances = &facade.instances;
     let blue = facade.network("blue").await;
     let mut found = Vec::new();
-    for (number, (called, (who, may))) in people.into_iter().enumerate() {
+    for (number, (called, (principal, may))) in principals.into_iter().enumerate() {
         let made = new_instance(blue, &format!("i{number}"));
         let made = facade.instances.create(&operator(), &made).await.unwrap();
         let instance = made.instance;
         facade.make_machine(&instance).await;
         let knows = may.contains("read");
         for verb in CALLS {
-            let answer = call(instances, &who, verb, instance.id, &instance).await;
+            let actual = call(instances, &principal, verb, instance.id, &instance).await;
             let absent = InstanceId::from_uuid(Uuid::from_u128(0xa000 + number as u128));
-            let of_none = call(instances, &who, verb, absent, &instance).await;
-            let Told::Absent(of_none) = of_none else {
-                panic!("{called} is told of an instance that is not there: {of_none:?}");
+            let missing = call(instances, &principal, verb, absent, &instance).await;
+            let Outcome::Absent(missing) = missing else {
+                panic!("{called} gets a result for an instance that does not exist: {missing:?}");
             };
-            let of_none = of_none.replace(&absent.to_string(), &instance.id.to_string());
+            let missing = missing.replace(&absent.to_string(), &instance.id.to_string());
             let wanted = match (may.contains(verb), knows) {
-                (true, _) => Told::Permitted,
-                (false, true) => Told::Refused,
-                (false, false) => Told::Absent(of_none),
+                (true, _) => Outcome::Permitted,
+                (false, true) => Outcome::Refused,
+                (false, false) => Outcome::Absent(missing),
             };
-            if answer != wanted {
+            if actual != wanted {
                 found.push(format!(
-                    "{called}: {verb}: {answer:?} instead of {wanted:?}"
+                    "{called}: {verb}: {actual:?} instead of {wanted:?}"
                 ));
             }
         }
@@ -228,12 +228,15 @@ async fn differences(facade: &TestFacade, people: People) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn everybody_may_what_the_table_says_and_nothing_else() {
+async fn every_principal_has_exactly_the_listed_permissions() {
     let facade = TestFacade::new().await;
-    assert_eq!(differences(&facade, people()).await, Vec::<String>::new());
+    assert_eq!(
+        differences(&facade, principals()).await,
+        Vec::<String>::new()
+    );
 }
 
-/// The table notices a principal that may do more than it should, and one that knows what it should not.
+/// The table reports a principal that may do too much, and one that sees too much.
 #[tokio::test(start_paused = true)]
 async fn table_reports_wrong_permissions() {
     let here = tenant(1, 1);
@@ -251,10 +254,10 @@ async fn table_reports_wrong_permissions() {
     ];
     for (called, principal, expected) in wrong {
         let facade = TestFacade::new().await;
-        let mut people = people();
-        people.retain(|name, _| name == called);
-        people.get_mut(called).unwrap().0 = principal;
-        let found = differences(&facade, people).await;
+        let mut principals = principals();
+        principals.retain(|name, _| name == called);
+        principals.get_mut(called).unwrap().0 = principal;
+        let found = differences(&facade, principals).await;
         assert!(
             found.iter().any(|line| line.starts_with(expected)),
             "{found:#?}"
@@ -262,9 +265,9 @@ async fn table_reports_wrong_permissions() {
     }
 }
 
-/// What another tenant has is told apart from what nobody has by nothing that a creation answers.
+/// The errors of `create` do not distinguish another tenant's records from records that do not exist.
 #[tokio::test(start_paused = true)]
-async fn a_creation_tells_nothing_of_what_others_have() {
+async fn create_reveals_nothing_about_other_tenants() {
     let facade = TestFacade::new().await;
     let (here, away, alice) = (tenant(1, 1), tenant(2, 1), project_user(tenant(1, 1)));
     let blue = facade.network("blue").await;
@@ -295,7 +298,7 @@ async fn a_creation_tells_nothing_of_what_others_have() {
     for hidden in [theirs, beside] {
         assert_eq!(ask(&|new| new.network = hidden).await, absent);
     }
-    // Also one in which the name is taken, and one that is going.
+    // Also a network in which the name is taken, and one that is being deleted.
     let mut taken = new_instance(theirs, "web");
     (taken.organization, taken.project) = away;
     facade
@@ -319,7 +322,7 @@ async fn a_creation_tells_nothing_of_what_others_have() {
         ask(&with_authority(authority)).await,
         ask(&with_authority(SshAuthorityId::from_uuid(no))).await
     );
-    // Who sees no flavors is told of none, whether or not there is one.
+    // A principal that cannot see flavors gets the same error whether or not the flavor exists.
     let only = [
         (Verb::Create, Resource::Instances),
         (Verb::Read, Resource::Networks),
@@ -336,9 +339,9 @@ async fn a_creation_tells_nothing_of_what_others_have() {
     assert_eq!(words[0], words[1]);
 }
 
-/// The network is the root of an instance's scope: one of another project is none, also to somebody who sees both.
+/// A network of another project gives the same error as a missing one, even to a principal that sees both projects.
 #[tokio::test(start_paused = true)]
-async fn a_network_of_another_project_is_none_also_to_who_sees_it() {
+async fn network_of_another_project_is_not_found_even_if_visible() {
     let facade = TestFacade::new().await;
     let beside = facade.network_in(tenant(1, 2), north(), "blue").await;
     let absent = NetworkId::from_uuid(Uuid::from_u128(0xdead));
@@ -356,7 +359,7 @@ async fn a_network_of_another_project_is_none_also_to_who_sees_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_show_what_the_caller_may_list_and_no_error_for_the_rest() {
+async fn list_returns_only_what_the_caller_may_list() {
     let facade = TestFacade::new().await;
     let (here, away) = (tenant(1, 1), tenant(2, 1));
     let blue = facade.network("blue").await;
@@ -369,8 +372,8 @@ async fn lists_show_what_the_caller_may_list_and_no_error_for_the_rest() {
         .create(&project_user(away), &other)
         .await
         .unwrap();
-    let ids = async |who: &Principal, wanted: &ListInstances| {
-        let page = facade.instances.list(who, wanted).await.unwrap();
+    let ids = async |principal: &Principal, wanted: &ListInstances| {
+        let page = facade.instances.list(principal, wanted).await.unwrap();
         page.instances
             .iter()
             .map(|view| view.instance.id)

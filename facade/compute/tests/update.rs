@@ -1,4 +1,4 @@
-//! Asking for something else: planned against the machine, agreed to by its tenant, paid for, and judged by what changes alone.
+//! Updates: planned against the machine, with consent where data is destroyed, charged, and checked for changed fields only.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ use fleetwright_identity::{Amounts, QuotaKind};
 use fleetwright_region::server::{ChangeMethod, Consent, Field, Plan};
 use fleetwright_store::{Revision, Transaction};
 
-/// A facade with an instance that has a machine.
-async fn settled() -> (TestFacade, Instance) {
+/// A façade with an instance that has a machine.
+async fn instance_with_machine() -> (TestFacade, Instance) {
     let facade = TestFacade::new().await;
     let blue = facade.network("blue").await;
     let instance = facade.create(blue, "web").await.instance;
@@ -26,9 +26,9 @@ async fn settled() -> (TestFacade, Instance) {
     (facade, instance)
 }
 
-fn plan(ways: &[(Field, ChangeMethod)]) -> Plan {
-    let ways: BTreeMap<_, _> = ways.iter().copied().collect();
-    Plan { methods: ways }
+fn plan(methods: &[(Field, ChangeMethod)]) -> Plan {
+    let methods: BTreeMap<_, _> = methods.iter().copied().collect();
+    Plan { methods }
 }
 
 fn kinds(instance: &Instance) -> Vec<EventKind> {
@@ -36,8 +36,8 @@ fn kinds(instance: &Instance) -> Vec<EventKind> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_destructive_change_is_planned_refused_and_then_agreed_to() {
-    let (facade, before) = settled().await;
+async fn destructive_change_is_planned_refused_and_then_applied_with_consent() {
+    let (facade, before) = instance_with_machine().await;
     let (id, alice) = (before.id, project_user(tenant(1, 1)));
     let mut wanted = UpdateInstance::of(&before);
     wanted.spec.image = image("rocky");
@@ -83,15 +83,15 @@ async fn a_destructive_change_is_planned_refused_and_then_agreed_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reimage_alone_says_that_addresses_stay() {
-    let (facade, before) = settled().await;
+async fn reimage_message_names_only_the_root_disk() {
+    let (facade, before) = instance_with_machine().await;
     let mut wanted = UpdateInstance::of(&before);
     wanted.spec.image = image("rocky");
-    let asked = facade
+    let refused = facade
         .instances
         .update(&project_user(tenant(1, 1)), before.id, &wanted)
         .await;
-    let words = asked.unwrap_err().to_string();
+    let words = refused.unwrap_err().to_string();
     assert!(
         words.contains(": the data on its root disk is lost by changing image;"),
         "{words}"
@@ -100,13 +100,13 @@ async fn a_reimage_alone_says_that_addresses_stay() {
 
 #[tokio::test(start_paused = true)]
 async fn consent_holds_for_one_generation() {
-    let (facade, before) = settled().await;
+    let (facade, before) = instance_with_machine().await;
     let (id, alice) = (before.id, project_user(tenant(1, 1)));
     let mut wanted = UpdateInstance::of(&before);
     wanted.spec.image = image("rocky");
     wanted.consent = Consent::Destroy;
     facade.instances.update(&alice, id, &wanted).await.unwrap();
-    // The machine still has the old image, so whatever is asked of it next destroys as well.
+    // The machine still has the old image, so the next change is destructive too.
     wanted.tags = Tags::new().with("team", "blue").unwrap();
     wanted.consent = Consent::KeepEverything;
     let error = facade
@@ -118,7 +118,7 @@ async fn consent_holds_for_one_generation() {
         matches!(error, ComputeError::NeedsConsent { .. }),
         "{error}"
     );
-    // What is in the record alone changes neither what is asked nor what was agreed to.
+    // A change of the record alone keeps generation and consent.
     let mut described = UpdateInstance::of(&facade.read(id).await.instance);
     described.description = Some("the web".to_owned());
     let (view, _) = facade
@@ -130,7 +130,7 @@ async fn consent_holds_for_one_generation() {
         (view.instance.generation, view.instance.consent),
         (2, Consent::Destroy)
     );
-    // Once the machine is as asked, a change that destroys nothing ends the consent.
+    // Once the machine has the image, a change that destroys nothing ends the consent.
     facade
         .patch("server", &before.server.to_string(), |server| {
             server["machine"]["applied"]["image"] = "rocky".into();
@@ -144,10 +144,10 @@ async fn consent_holds_for_one_generation() {
     );
 }
 
-/// What was asked for when there was nothing to lose can need consent later, and nothing else is to be changed then.
+/// A change that was requested when there was nothing to lose can need consent later, without any other change.
 #[tokio::test(start_paused = true)]
-async fn consent_that_was_missing_is_a_change_by_itself() {
-    let (facade, before) = settled().await;
+async fn adding_missing_consent_is_a_change() {
+    let (facade, before) = instance_with_machine().await;
     let (id, alice) = (before.id, project_user(tenant(1, 1)));
     facade
         .patch("server", &before.server.to_string(), |server| {
@@ -171,8 +171,8 @@ async fn consent_that_was_missing_is_a_change_by_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_nothing_changes_nothing_is_written() {
-    let (facade, before) = settled().await;
+async fn update_without_changes_writes_nothing() {
+    let (facade, before) = instance_with_machine().await;
     let (id, alice) = (before.id, project_user(tenant(1, 1)));
     let head = facade.store.head().await.unwrap();
     let same = UpdateInstance::of(&before);
@@ -189,7 +189,7 @@ async fn where_nothing_changes_nothing_is_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_charged_follows_the_spec_there_and_back() {
+async fn allocation_follows_the_spec() {
     let facade = TestFacade::builder().server_quota(1).build().await;
     let blue = facade.network("blue").await;
     let before = facade.create(blue, "web").await.instance;
@@ -199,15 +199,15 @@ async fn what_is_charged_follows_the_spec_there_and_back() {
     wanted.spec.flavor = flavor("gpu");
     wanted.spec.networking.public_ip = PublicAddress::Assigned;
     facade.instances.update(&alice, id, &wanted).await.unwrap();
-    let dear = Amounts::new()
+    let large = Amounts::new()
         .with(QuotaKind::servers(), 1)
         .with(QuotaKind::gpus(), 4)
         .with(QuotaKind::public_ips(), 1);
-    assert_eq!(facade.allocated(id).await, dear);
+    assert_eq!(facade.allocated(id).await, large);
     let back = UpdateInstance::of(&before);
     facade.instances.update(&alice, id, &back).await.unwrap();
     assert_eq!(facade.allocated(id).await, small);
-    // To a flavor of the same price nothing is charged anew, and beyond the limit nothing is changed.
+    // A flavor of the same cost changes no allocation, and an update beyond the limit changes nothing.
     let mut same = back.clone();
     same.spec.flavor = flavor("large");
     facade.instances.update(&alice, id, &same).await.unwrap();
@@ -244,19 +244,19 @@ async fn what_is_charged_follows_the_spec_there_and_back() {
     assert_eq!(facade.read(id).await.revision, revision);
 }
 
-/// Of an edit only what changes is asked about, in the name of who changes it.
+/// Only changed fields are checked, with the caller's permissions.
 #[tokio::test(start_paused = true)]
-async fn what_an_instance_has_never_keeps_it_from_another_edit() {
+async fn update_checks_only_changed_fields() {
     let facade = TestFacade::new().await;
     let blue = facade.network("blue").await;
     let ours = facade.authority(tenant(1, 1)).await;
     let alice = project_user(tenant(1, 1));
-    let mut asked = new_instance(blue, "web");
-    asked.spec.ssh_authority = Some(ours);
-    asked.spec.user_data = Some(UserData::new("#!/bin/sh\n").unwrap());
+    let mut new = new_instance(blue, "web");
+    new.spec.ssh_authority = Some(ours);
+    new.spec.user_data = Some(UserData::new("#!/bin/sh\n").unwrap());
     let before = facade
         .instances
-        .create(&alice, &asked)
+        .create(&alice, &new)
         .await
         .unwrap()
         .instance;
@@ -276,7 +276,7 @@ async fn what_an_instance_has_never_keeps_it_from_another_edit() {
         .update(&alice, before.id, &wanted)
         .await
         .unwrap();
-    // And not back.
+    // The retired image cannot be chosen again.
     wanted.spec.image = image("debian");
     let error = facade
         .instances
@@ -287,14 +287,14 @@ async fn what_an_instance_has_never_keeps_it_from_another_edit() {
         error_chain(&error),
         "image debian is retired: choose one that is offered"
     );
-    // A network that is going takes changes of what is in it.
+    // Instances of a network that is being deleted can still be updated.
     let operator = operator();
-    let going = facade.networks.delete(
+    let deletion = facade.networks.delete(
         &operator,
         blue,
         fleetwright_region::network::IfUsed::DeleteFirst,
     );
-    let _ = going.await.unwrap();
+    let _ = deletion.await.unwrap();
     wanted.spec.image = image("rocky");
     wanted.description = Some("last words".to_owned());
     facade
@@ -305,12 +305,12 @@ async fn what_an_instance_has_never_keeps_it_from_another_edit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn user_data_are_checked_when_they_or_their_authority_change() {
+async fn user_data_is_checked_when_it_or_its_authority_changes() {
     let facade = TestFacade::new().await;
     let blue = facade.network("blue").await;
     let alice = project_user(tenant(1, 1));
     let before = facade.create(blue, "web").await.instance;
-    // As an earlier version would have taken it.
+    // User data that an earlier version accepted.
     facade
         .patch("instance", &before.id.to_string(), |instance| {
             instance["spec"]["user_data"] = "aHVudGVyMg==".into();
@@ -336,14 +336,14 @@ async fn user_data_are_checked_when_they_or_their_authority_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refusals_come_in_their_order() {
-    let (facade, before) = settled().await;
+async fn update_checks_run_in_order() {
+    let (facade, before) = instance_with_machine().await;
     let (id, alice) = (before.id, project_user(tenant(1, 1)));
     let mut wanted = UpdateInstance::of(&before);
     wanted.name = name("other");
     wanted.if_revision = Some(Revision::ZERO);
     wanted.spec.flavor = flavor("huge");
-    let tell = async |wanted: &UpdateInstance| {
+    let refused = async |wanted: &UpdateInstance| {
         let error = facade
             .instances
             .update(&alice, id, wanted)
@@ -357,11 +357,11 @@ async fn refusals_come_in_their_order() {
         assert_eq!(dry.to_string(), error.to_string());
         (error.meaning().status(), error_chain(&error))
     };
-    let (code, words) = tell(&wanted).await;
+    let (code, words) = refused(&wanted).await;
     assert_eq!(code, 422);
     assert!(words.starts_with("instance names are immutable"), "{words}");
     wanted.name = before.name.clone();
-    let (code, words) = tell(&wanted).await;
+    let (code, words) = refused(&wanted).await;
     let now = facade.read(id).await.revision;
     assert_eq!(
         (code, words),
@@ -374,7 +374,7 @@ async fn refusals_come_in_their_order() {
     );
     wanted.if_revision = Some(now);
     assert_eq!(
-        tell(&wanted).await,
+        refused(&wanted).await,
         (
             400,
             "there is no flavor huge: choose one that is offered".to_owned()
@@ -383,10 +383,10 @@ async fn refusals_come_in_their_order() {
     wanted.spec.flavor = flavor("small");
     wanted.description = Some("as it was read".to_owned());
     facade.instances.update(&alice, id, &wanted).await.unwrap();
-    // The same again was made against what is no more.
-    assert_eq!(tell(&wanted).await.0, 409);
+    // The expected revision is no longer current.
+    assert_eq!(refused(&wanted).await.0, 409);
     facade.instances.delete(&alice, id).await.unwrap();
-    let (code, words) = tell(&wanted).await;
+    let (code, words) = refused(&wanted).await;
     assert_eq!(
         (code, words),
         (
@@ -399,8 +399,8 @@ async fn refusals_come_in_their_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_made_it_stays_and_who_changed_it_is_written_down_beside() {
-    let (facade, before) = settled().await;
+async fn update_keeps_the_creator_and_records_the_last_change() {
+    let (facade, before) = instance_with_machine().await;
     let id = before.id;
     let whole = fleetwright_identity::Scope::Organization(tenant(1, 1).0);
     let ada = with_roles("ada", &[("organization-administrator", whole)]);
@@ -419,7 +419,7 @@ async fn who_made_it_stays_and_who_changed_it_is_written_down_beside() {
         (&modified.by, modified.at),
         (ada.actor(), facade.clock.now())
     );
-    // What was asked to be done with it is kept.
+    // The desired power state is kept.
     assert_eq!(
         after.intent.power,
         fleetwright_region::server::Power::Stopped
@@ -427,7 +427,7 @@ async fn who_made_it_stays_and_who_changed_it_is_written_down_beside() {
 }
 
 #[test]
-fn every_field_reaches_as_far_as_the_one_match_says() {
+fn every_field_has_its_scope() {
     use InstanceField::{
         AllowedSources, Description, Flavor, Image, Name, PublicIp, SecurityGroups, SshAuthority,
         Tags, UserData,
@@ -446,7 +446,7 @@ fn every_field_reaches_as_far_as_the_one_match_says() {
         };
         assert_eq!(field.scope(), wanted);
     }
-    // All that a server can differ in is reached, but for the network, which no update names.
+    // Every field of a server is covered, except the network, which no update names.
     let reached: Vec<_> = InstanceField::ALL.map(InstanceField::scope).into();
     for field in Field::ALL {
         assert_eq!(
@@ -457,8 +457,8 @@ fn every_field_reaches_as_far_as_the_one_match_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_instance_whose_server_is_anothers_is_planned_as_if_it_had_none() {
-    let (facade, before) = settled().await;
+async fn plan_ignores_a_server_of_another_owner() {
+    let (facade, before) = instance_with_machine().await;
     facade
         .patch("server", &before.server.to_string(), |server| {
             server["owner"]["id"] = InstanceId::from_uuid(uuid::Uuid::nil()).to_string().into();

@@ -1,4 +1,4 @@
-//! What is done with an instance, and what is shown of its machine: wishes that stay, and events of what was shown.
+//! Power requests, reboots, replacements, and the calls that use the machine, with their events.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{num::NonZeroUsize, time::Duration};
@@ -24,7 +24,7 @@ use fleetwright_region::{
     snapshot::NewSnapshot,
 };
 
-fn copy() -> NewSnapshot {
+fn new_snapshot() -> NewSnapshot {
     let image = ImageId::new("0b9c4a52-7d0f-4c1e-9f5e-3a2f6d1c8e77").unwrap();
     let mut new = NewSnapshot::new(image, name("copy"));
     let tags = [
@@ -38,14 +38,14 @@ fn copy() -> NewSnapshot {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wishes_are_in_the_record_each_once_and_only_if_they_change_something() {
+async fn requests_are_recorded_once_and_only_if_they_change_something() {
     let facade = TestFacade::new().await;
     let blue = facade.network("blue").await;
     let (alice, instances) = (project_user(tenant(1, 1)), &facade.instances);
     let id = facade.create(blue, "web").await.instance.id;
-    let made = facade.read(id).await.revision;
+    let created = facade.read(id).await.revision;
     let same = instances.start(&alice, id).await.unwrap();
-    assert_eq!((same.revision, same.generation), (made, 1));
+    assert_eq!((same.revision, same.generation), (created, 1));
     let stopped = instances.stop(&alice, id).await.unwrap();
     assert_eq!(stopped.generation, 2);
     assert_eq!(instances.stop(&alice, id).await.unwrap(), stopped);
@@ -64,7 +64,7 @@ async fn wishes_are_in_the_record_each_once_and_only_if_they_change_something() 
     );
     assert!(error.retry_after().is_some());
     instances.replace(&alice, id).await.unwrap();
-    // A replacement keeps what is asked of it.
+    // A replacement keeps the desired power state.
     assert_eq!(facade.read(id).await.instance.intent.power, Power::Stopped);
     instances.start(&alice, id).await.unwrap();
     instances.reboot(&alice, id, Reboot::Hard).await.unwrap();
@@ -76,13 +76,13 @@ async fn wishes_are_in_the_record_each_once_and_only_if_they_change_something() 
         (intent.reboots, intent.reboot_how, intent.replaces),
         (2, Reboot::Soft, 1)
     );
-    let told: Vec<_> = instance
+    let events: Vec<_> = instance
         .events
         .iter()
         .map(|event| (event.kind, event.message.as_str()))
         .collect();
     assert_eq!(
-        told[1..],
+        events[1..],
         [
             (EventKind::Requested, "a stop was requested"),
             (
@@ -97,22 +97,35 @@ async fn wishes_are_in_the_record_each_once_and_only_if_they_change_something() 
     assert_eq!(instances.events(&alice, id).await.unwrap(), instance.events);
 }
 
-async fn each(instances: &Instances, who: &Principal, id: InstanceId) -> Vec<ComputeError> {
-    let answers = [
-        instances.start(who, id).await.map(drop),
-        instances.stop(who, id).await.map(drop),
-        instances.reboot(who, id, Reboot::Hard).await.map(drop),
-        instances.replace(who, id).await.map(drop),
-        instances.console_output(who, id, None).await.map(drop),
-        instances.console_session(who, id).await.map(drop),
-        instances.ssh_key(who, id).await.map(drop),
-        instances.snapshot(who, id, &copy()).await.map(drop),
+async fn errors_of_all_calls(
+    instances: &Instances,
+    principal: &Principal,
+    id: InstanceId,
+) -> Vec<ComputeError> {
+    let results = [
+        instances.start(principal, id).await.map(drop),
+        instances.stop(principal, id).await.map(drop),
+        instances
+            .reboot(principal, id, Reboot::Hard)
+            .await
+            .map(drop),
+        instances.replace(principal, id).await.map(drop),
+        instances
+            .console_output(principal, id, None)
+            .await
+            .map(drop),
+        instances.console_session(principal, id).await.map(drop),
+        instances.ssh_key(principal, id).await.map(drop),
+        instances
+            .snapshot(principal, id, &new_snapshot())
+            .await
+            .map(drop),
     ];
-    answers.into_iter().filter_map(Result::err).collect()
+    results.into_iter().filter_map(Result::err).collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_being_deleted_takes_no_other_wish_and_no_second_deletion() {
+async fn instance_being_deleted_refuses_other_requests() {
     let facade = TestFacade::new().await;
     let blue = facade.network("blue").await;
     let (alice, instances) = (project_user(tenant(1, 1)), &facade.instances);
@@ -123,7 +136,7 @@ async fn what_is_being_deleted_takes_no_other_wish_and_no_second_deletion() {
     let marked = facade.read(id).await;
     instances.delete(&alice, id).await.unwrap();
     assert_eq!(facade.read(id).await, marked);
-    let refused = each(instances, &alice, id).await;
+    let refused = errors_of_all_calls(instances, &alice, id).await;
     assert_eq!(refused.len(), 8);
     for error in refused {
         assert!(
@@ -131,20 +144,20 @@ async fn what_is_being_deleted_takes_no_other_wish_and_no_second_deletion() {
             "{error}"
         );
     }
-    // Until its server is gone it stands where it did, and is paid for.
+    // Until its server is deleted it keeps its allocation.
     assert_eq!(facade.count("allocation").await, 1);
 }
 
-/// Before there is a server, and before there is a machine: told to come again, in words that name no server.
+/// Before its server and before its machine exist, machine calls are refused with a delay, and no message names a server.
 #[tokio::test(start_paused = true)]
-async fn what_is_not_built_yet_is_asked_for_again_and_wishes_are_taken() {
+async fn instance_without_machine_accepts_requests_and_refuses_machine_calls() {
     let facade = TestFacade::new().await;
     let blue = facade.network("blue").await;
     let (alice, instances) = (project_user(tenant(1, 1)), &facade.instances);
     let instance = facade.create(blue, "web").await.instance;
     for step in 0..2 {
-        let refused = each(instances, &alice, instance.id).await;
-        // The key is there from the first moment of the server; a stopped one is not rebooted.
+        let refused = errors_of_all_calls(instances, &alice, instance.id).await;
+        // The key exists as soon as the server does; a stopped instance cannot be rebooted.
         assert_eq!(refused.len(), [5, 4][step], "{refused:?}");
         for error in refused {
             assert_eq!(error.meaning(), Meaning::Conflict, "{error:?}");
@@ -158,7 +171,7 @@ async fn what_is_not_built_yet_is_asked_for_again_and_wishes_are_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_shown_of_a_machine_is_its_own_and_is_an_event() {
+async fn machine_calls_return_its_own_data_and_add_events() {
     let facade = TestFacade::new().await;
     let blue = facade.network("blue").await;
     let (alice, instances) = (project_user(tenant(1, 1)), &facade.instances);
@@ -176,9 +189,16 @@ async fn what_is_shown_of_a_machine_is_its_own_and_is_an_event() {
             let key = instances.ssh_key(&alice, id).await.unwrap();
             let another = instances.ssh_key(&alice, other.id).await.unwrap();
             assert_ne!(key.expose(), another.expose());
-            let image = instances.snapshot(&alice, id, &copy()).await.unwrap();
+            let image = instances
+                .snapshot(&alice, id, &new_snapshot())
+                .await
+                .unwrap();
             assert_eq!(
-                instances.snapshot(&alice, id, &copy()).await.unwrap().id,
+                instances
+                    .snapshot(&alice, id, &new_snapshot())
+                    .await
+                    .unwrap()
+                    .id,
                 image.id
             );
             let tags: Vec<_> = image.tags.iter().collect();
@@ -209,18 +229,18 @@ async fn what_is_shown_of_a_machine_is_its_own_and_is_an_event() {
                 ]
             );
             assert!(read.events.iter().all(|event| &event.by == alice.actor()));
-            // Nothing else is asked of it by that.
+            // The desired state has not changed.
             assert_eq!(read.generation, 1);
             let secret = key.expose_text().unwrap();
             let line = secret.lines().nth(1).unwrap();
-            let told = format!("{read:?} {session:?} {key:?}");
-            assert!(!told.contains(line));
+            let text = format!("{read:?} {session:?} {key:?}");
+            assert!(!text.contains(line));
         })
         .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_that_cannot_be_written_keeps_the_secret() {
+async fn secret_is_not_returned_if_its_event_cannot_be_written() {
     let store = memory_store();
     let facade = TestFacade::builder()
         .store(store.clone())
@@ -232,10 +252,10 @@ async fn an_event_that_cannot_be_written_keeps_the_secret() {
     let instance = facade.create(blue, "web").await.instance;
     facade.make_server(&instance).await;
     for number in 0.. {
-        let fated = InterceptedStore::new(store.clone(), OneFault::new(number, FaultKind::Fails));
-        let cut = facade.reopen(fated.clone()).await;
-        let shown = cut.instances.ssh_key(&alice, instance.id).await;
-        if !fated.interceptor.was_reached() {
+        let faulty = InterceptedStore::new(store.clone(), OneFault::new(number, FaultKind::Fails));
+        let process = facade.reopen(faulty.clone()).await;
+        let shown = process.instances.ssh_key(&alice, instance.id).await;
+        if !faulty.interceptor.was_reached() {
             shown.unwrap();
             break;
         }
@@ -245,9 +265,9 @@ async fn an_event_that_cannot_be_written_keeps_the_secret() {
     assert_eq!(facade.read(instance.id).await.instance.events.len(), 2);
 }
 
-/// Whatever a server of that id is, it is not this tenant's unless it says so itself.
+/// A server with the id of the instance's server is used only if it names the instance as its owner.
 #[tokio::test(start_paused = true)]
-async fn a_server_of_another_owner_is_shown_to_nobody_by_its_id() {
+async fn server_of_another_owner_is_not_accessible_by_its_id() {
     let facade = TestFacade::new().await;
     let blue = facade.network("blue").await;
     let alice = project_user(tenant(1, 1));
@@ -274,7 +294,7 @@ async fn a_server_of_another_owner_is_shown_to_nobody_by_its_id() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_cloud_does_not_offer_or_cannot_do_now_is_told_so() {
+async fn unsupported_and_unavailable_machine_calls_are_reported() {
     let facade = TestFacade::new().await;
     let blue = facade.network("blue").await;
     let (alice, instances) = (project_user(tenant(1, 1)), &facade.instances);
@@ -294,7 +314,7 @@ async fn what_a_cloud_does_not_offer_or_cannot_do_now_is_told_so() {
     assert_eq!(error.meaning(), Meaning::Unavailable, "{error:?}");
     assert!(error.retry_after().is_some());
     instances.console_output(&alice, id, None).await.unwrap();
-    // Where nobody said how machines are asked.
+    // A service without access to machines.
     let bare = facade.without_machines();
     let error = bare.console_session(&alice, id).await.unwrap_err();
     assert_eq!((error.meaning().status(), error.retry_after()), (501, None));
@@ -303,7 +323,7 @@ async fn what_a_cloud_does_not_offer_or_cannot_do_now_is_told_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operator_sees_the_server_and_the_payment_and_a_tenant_does_not() {
+async fn inspect_shows_server_and_allocation_to_operators_only() {
     let facade = TestFacade::new().await;
     let blue = facade.network("blue").await;
     let instance = facade.create(blue, "web").await.instance;

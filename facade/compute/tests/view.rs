@@ -1,4 +1,4 @@
-//! What a tenant is told of an instance: how it fares, as old as that is, and what it is waiting for.
+//! The view of an instance: its health, how old the observation is, and what it waits for.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::time::Duration;
@@ -13,14 +13,14 @@ use fleetwright_region::server::Health;
 use fleetwright_store::{RecordId, Transaction};
 use serde_json::{Value, json};
 
-async fn made() -> (TestFacade, Instance) {
+async fn new_instance() -> (TestFacade, Instance) {
     let facade = TestFacade::new().await;
     let blue = facade.network("blue").await;
     let instance = facade.create(blue, "web").await.instance;
     (facade, instance)
 }
 
-/// Writes what a controller would.
+/// Writes a status as the controller does.
 async fn status(facade: &TestFacade, instance: &Instance, change: impl FnOnce(&mut Value)) {
     let key = instance.id.to_string();
     facade
@@ -28,8 +28,8 @@ async fn status(facade: &TestFacade, instance: &Instance, change: impl FnOnce(&m
         .await;
 }
 
-/// Writes what a monitor would: a look at this moment.
-async fn look(facade: &TestFacade) -> DateTime<Utc> {
+/// Writes a scan of now as the monitor does.
+async fn write_scan(facade: &TestFacade) -> DateTime<Utc> {
     let now = facade.clock.now();
     let pulse = json!({
         "region": "north", "at": now, "tick": { "secs": 10, "nanos": 0 }, "machines": 1, "servers": 1,
@@ -47,8 +47,8 @@ async fn health(facade: &TestFacade, instance: &Instance) -> (Health, Option<Dat
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_not_looked_at_for_two_ticks_is_unknown() {
-    let (facade, instance) = made().await;
+async fn health_is_unknown_after_two_missed_scans() {
+    let (facade, instance) = new_instance().await;
     assert_eq!(health(&facade, &instance).await, (Health::Unknown, None));
     let seen = facade.clock.now();
     status(&facade, &instance, |status| {
@@ -56,9 +56,9 @@ async fn what_was_not_looked_at_for_two_ticks_is_unknown() {
         status["observed_at"] = json!(seen);
     })
     .await;
-    // Nobody looks at the region.
+    // The region is not scanned.
     assert_eq!(health(&facade, &instance).await.0, Health::Unknown);
-    let at = look(&facade).await;
+    let at = write_scan(&facade).await;
     assert_eq!(
         health(&facade, &instance).await,
         (Health::Healthy, Some(at))
@@ -73,20 +73,20 @@ async fn what_was_not_looked_at_for_two_ticks_is_unknown() {
         health(&facade, &instance).await,
         (Health::Unknown, Some(at))
     );
-    // A look that saw no change makes it known again, and its list says the same.
-    let at = look(&facade).await;
+    // A scan without a change makes the health known again, in lists too.
+    let at = write_scan(&facade).await;
     assert_eq!(
         health(&facade, &instance).await,
         (Health::Healthy, Some(at))
     );
-    let who = project_user(tenant(1, 1));
+    let principal = project_user(tenant(1, 1));
     let page = facade
         .instances
-        .list(&who, &Default::default())
+        .list(&principal, &Default::default())
         .await
         .unwrap();
     assert_eq!(page.instances, [facade.read(instance.id).await]);
-    // What is lost is so whether or not anybody looks.
+    // A lost machine is reported without a scan.
     status(&facade, &instance, |status| {
         (status["phase"], status["health"]) = ("lost".into(), "error".into());
     })
@@ -101,14 +101,14 @@ fn waits(view: &InstanceView) -> Option<(&str, DateTime<Utc>)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_it_waits_for_is_told_with_since_when_and_what_was_tried() {
-    let (facade, instance) = made().await;
+async fn waiting_shows_reason_date_and_last_attempt() {
+    let (facade, instance) = new_instance().await;
     let (id, alice, began) = (instance.id, project_user(tenant(1, 1)), instance.created_at);
     let view = facade.read(id).await;
     assert_eq!(view.provisioning, Provisioning::Pending);
     assert_eq!(waits(&view), Some(("the creation of its server", began)));
     assert_eq!(view.waiting.unwrap().last_attempt, None);
-    // It has a server that has heard everything, and the cloud has no machine for it.
+    // Its server has received everything, and the cloud has no capacity.
     facade.make_server(&instance).await;
     let failed =
         json!({ "not_before": began + Duration::from_secs(90), "failures": 3, "generation": 1 });
@@ -142,7 +142,7 @@ async fn what_it_waits_for_is_told_with_since_when_and_what_was_tried() {
         ("there is no m1 in north", Some(3))
     );
     assert_eq!(waiting.next_attempt, Some(began + Duration::from_secs(90)));
-    // What needs a word comes before what does not.
+    // A condition that needs a decision comes first.
     status(&facade, &instance, |status| {
         let stuck =
             json!({ "kind": "attempts-exhausted", "message": "ask for another", "since": began });
@@ -152,7 +152,7 @@ async fn what_it_waits_for_is_told_with_since_when_and_what_was_tried() {
     let view = facade.read(id).await;
     assert_eq!(view.provisioning, Provisioning::Error);
     assert_eq!(waits(&view), Some(("ask for another", began)));
-    // What is so waits for nothing.
+    // An instance whose desired state is applied waits for nothing.
     status(&facade, &instance, |status| {
         status["conditions"] = json!([]);
         (status["phase"], status["observed_generation"]) = ("running".into(), 1.into());
@@ -163,7 +163,7 @@ async fn what_it_waits_for_is_told_with_since_when_and_what_was_tried() {
         (view.provisioning, waits(&view)),
         (Provisioning::Provisioned, None)
     );
-    // A wish is waited for from the moment it was asked.
+    // A change is waited for since it was requested.
     tokio::time::advance(Duration::from_secs(60)).await;
     let mut wanted = UpdateInstance::of(&view.instance);
     wanted.spec.flavor = flavor("large");
@@ -192,8 +192,8 @@ async fn what_it_waits_for_is_told_with_since_when_and_what_was_tried() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn user_data_are_seen_in_the_record_and_in_no_words() {
-    let (facade, instance) = made().await;
+async fn user_data_is_in_the_record_and_never_in_text() {
+    let (facade, instance) = new_instance().await;
     let mut wanted = UpdateInstance::of(&instance);
     let data = fleetwright::UserData::new("#!/bin/sh\n# hunter2\n").unwrap();
     wanted.spec.user_data = Some(data.clone());

@@ -1,4 +1,4 @@
-//! The whole of it: a tenant asks the service, everybody works, and the tenant is told the truth.
+//! The whole façade: a tenant calls the service, every loop runs, and the tenant sees the true state.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn stopped(instance: &Instance) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tenant_lives_through_everything_an_instance_can() {
+async fn instance_goes_through_its_whole_lifecycle() {
     let cloud = MemoryCloud::builder()
         .latency(Duration::from_millis(20))
         .read_lag(Duration::from_secs(3))
@@ -30,56 +30,56 @@ async fn a_tenant_lives_through_everything_an_instance_can() {
     let facade = TestFacade::on(&cloud).await;
     facade
         .during(async {
-            let (who, instances) = (project_user(tenant(1, 1)), &facade.instances);
+            let (principal, instances) = (project_user(tenant(1, 1)), &facade.instances);
             let network = facade.network("net").await;
             let spec = InstanceSpec::new(flavor("small"), image("debian"));
             let new = NewInstance::new(Name::new("web").unwrap(), tenant(1, 1), network, spec);
-            let made = instances.create(&who, &new).await.unwrap();
+            let made = instances.create(&principal, &new).await.unwrap();
             let id = made.instance.id;
             assert_eq!(made.provisioning, Provisioning::Pending);
             facade.until(id, is_running).await;
-            let up = instances.read(&who, id).await.unwrap();
+            let up = instances.read(&principal, id).await.unwrap();
             assert_eq!(
                 (up.provisioning, up.health),
                 (Provisioning::Provisioned, Health::Healthy)
             );
             facade.assert_balanced(1).await;
 
-            instances.stop(&who, id).await.unwrap();
+            instances.stop(&principal, id).await.unwrap();
             facade.until(id, stopped).await;
-            instances.replace(&who, id).await.unwrap();
+            instances.replace(&principal, id).await.unwrap();
             facade.until(id, stopped).await;
-            instances.start(&who, id).await.unwrap();
+            instances.start(&principal, id).await.unwrap();
             facade.until(id, is_running).await;
 
-            // In facade, and then by losing the disk, which takes a word more.
-            let view = instances.read(&who, id).await.unwrap();
+            // In place first, then with the loss of the disk, which needs consent.
+            let view = instances.read(&principal, id).await.unwrap();
             let mut wanted = UpdateInstance::of(&view.instance);
             wanted.spec.flavor = flavor("large");
-            instances.update(&who, id, &wanted).await.unwrap();
+            instances.update(&principal, id, &wanted).await.unwrap();
             facade.until(id, is_running).await;
             wanted.spec.image = image("rocky");
-            let refused = instances.update(&who, id, &wanted).await.unwrap_err();
+            let refused = instances.update(&principal, id, &wanted).await.unwrap_err();
             assert!(matches!(refused, ComputeError::NeedsConsent { .. }));
             wanted.consent = Consent::Destroy;
-            instances.update(&who, id, &wanted).await.unwrap();
+            instances.update(&principal, id, &wanted).await.unwrap();
             let done = facade.until(id, is_running).await;
             assert_eq!(done.status.observed_generation, done.generation);
             let machine = facade.server(id).await.unwrap().server.machine.unwrap();
             assert_eq!(machine.applied.image, image("rocky"));
             assert_eq!(machine.applied.flavor, flavor("large"));
 
-            instances.delete(&who, id).await.unwrap();
-            instances.delete(&who, id).await.unwrap();
-            let again = instances.create(&who, &new).await.unwrap_err();
+            instances.delete(&principal, id).await.unwrap();
+            instances.delete(&principal, id).await.unwrap();
+            let again = instances.create(&principal, &new).await.unwrap_err();
             assert!(
                 matches!(again, ComputeError::NameDeleting { .. }),
                 "{again}"
             );
             facade.until_gone(id).await;
             facade.assert_empty().await;
-            // The name is free, and so is what paid for it.
-            instances.create(&who, &new).await.unwrap();
+            // The name and the quota are free again.
+            instances.create(&principal, &new).await.unwrap();
             facade.until(id, is_running).await;
             facade.assert_balanced(1).await;
         })

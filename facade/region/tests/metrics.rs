@@ -16,7 +16,7 @@ use fleetwright_region::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn everything_that_an_operator_should_see_is_counted() {
+async fn controllers_count_steps_waits_and_failures() {
     let recorded = RecordedMetrics::default();
     let _guard = metrics::set_default_local_recorder(&recorded);
     let metric = |name: &str| recorded.get(&format!("fleetwright_region_{name}"));

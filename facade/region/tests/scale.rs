@@ -93,7 +93,7 @@ async fn cost_of_a_stop(fleet: u128) -> (u64, u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_costs_the_same_in_a_small_fleet_and_in_a_large_one() {
+async fn cost_of_a_change_does_not_grow_with_the_fleet() {
     let (small, large) = (cost_of_a_stop(1_000).await, cost_of_a_stop(50_000).await);
     assert_eq!(small, large, "(records, lists)");
     assert_eq!(small.1, 0, "nothing is listed");

@@ -443,19 +443,23 @@ impl TestFacade {
     /// Requests server number `number` of `tenant(1, 1)`.
     pub async fn ensure(
         &self,
-        who: &Principal,
+        principal: &Principal,
         number: u128,
         spec: &ServerSpec,
     ) -> Result<ServerView, ServerError> {
         let new = new_server(number, spec.clone());
-        self.servers.ensure(who, &new).await
+        self.servers.ensure(principal, &new).await
     }
 
     /// Requests another spec of server 1, with consent.
-    pub async fn set_spec(&self, who: &Principal, spec: &ServerSpec) -> Result<Plan, ServerError> {
+    pub async fn set_spec(
+        &self,
+        principal: &Principal,
+        spec: &ServerSpec,
+    ) -> Result<Plan, ServerError> {
         let requested = self
             .servers
-            .set_spec(who, server_id(1), spec, Consent::Destroy);
+            .set_spec(principal, server_id(1), spec, Consent::Destroy);
         requested.await.map(|(_, plan)| plan)
     }
 

@@ -16,11 +16,11 @@ fn machine(view: &ServerView) -> String {
 
 /// Creates a server, stops, starts, reboots and resizes it, replaces it while it is stopped, and deletes it; checks each step.
 pub async fn run_server_lifecycle(region: &TestRegion) {
-    let (who, id, servers) = (server_admin(), server_id(1), &region.servers);
+    let (principal, id, servers) = (server_admin(), server_id(1), &region.servers);
     region
         .during(async {
-            servers.ensure(&who, &bare_server(1)).await.unwrap();
-            servers.ensure(&who, &bare_server(1)).await.unwrap();
+            servers.ensure(&principal, &bare_server(1)).await.unwrap();
+            servers.ensure(&principal, &bare_server(1)).await.unwrap();
             let up = region
                 .until(id, |view| view.phase == Phase::Running && settled(view))
                 .await;
@@ -34,14 +34,20 @@ pub async fn run_server_lifecycle(region: &TestRegion) {
                 "{up:#?}"
             );
 
-            servers.set_power(&who, id, Power::Stopped).await.unwrap();
+            servers
+                .set_power(&principal, id, Power::Stopped)
+                .await
+                .unwrap();
             let down = region
                 .until(id, |view| view.phase == Phase::Stopped && settled(view))
                 .await;
             assert_eq!(down.health, Health::Healthy, "stopped on purpose");
             assert_eq!(machine(&down), machine(&up));
 
-            servers.set_power(&who, id, Power::Running).await.unwrap();
+            servers
+                .set_power(&principal, id, Power::Running)
+                .await
+                .unwrap();
             region
                 .until(id, |view| view.phase == Phase::Running && settled(view))
                 .await;
@@ -52,7 +58,7 @@ pub async fn run_server_lifecycle(region: &TestRegion) {
                 .supports(OptionalVerb::RebootInstance)
             {
                 servers
-                    .request_reboot(&who, id, Reboot::Hard)
+                    .request_reboot(&principal, id, Reboot::Hard)
                     .await
                     .unwrap();
                 region
@@ -63,7 +69,7 @@ pub async fn run_server_lifecycle(region: &TestRegion) {
             let mut large = up.server.spec.clone();
             large.flavor = flavor("large");
             let (_, plan) = servers
-                .set_spec(&who, id, &large, Consent::Destroy)
+                .set_spec(&principal, id, &large, Consent::Destroy)
                 .await
                 .unwrap();
             let resized = region
@@ -72,16 +78,19 @@ pub async fn run_server_lifecycle(region: &TestRegion) {
             let same = machine(&resized) == machine(&up);
             assert_eq!(same, !plan.has(ChangeMethod::Replace), "{plan:?}");
 
-            servers.set_power(&who, id, Power::Stopped).await.unwrap();
-            servers.request_replace(&who, id).await.unwrap();
+            servers
+                .set_power(&principal, id, Power::Stopped)
+                .await
+                .unwrap();
+            servers.request_replace(&principal, id).await.unwrap();
             let other = region
                 .until(id, |view| view.phase == Phase::Stopped && settled(view))
                 .await;
             assert_ne!(machine(&other), machine(&resized));
             assert!(other.server.launch.as_ref().unwrap().incarnation >= 2);
 
-            servers.delete(&who, id).await.unwrap();
-            servers.delete(&who, id).await.unwrap();
+            servers.delete(&principal, id).await.unwrap();
+            servers.delete(&principal, id).await.unwrap();
             region.until_gone(id).await;
         })
         .await;

@@ -1,4 +1,4 @@
-//! What holds of every decision and every projection.
+//! Invariants of every decision and every projection.
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
@@ -41,7 +41,7 @@ fn every_step_is_decided_for_some_shape() {
 }
 
 #[test]
-fn a_decision_keeps_its_promises_for_every_shape() {
+fn decision_keeps_its_promises_for_every_shape() {
     for (instance, server) in &*SHAPES {
         let own = server.as_ref().filter(|server| is_owned(instance, server));
         let going = own.is_some_and(|server| server.intent.power == Power::Deleted);
@@ -74,9 +74,9 @@ fn a_decision_keeps_its_promises_for_every_shape() {
     }
 }
 
-/// What a server was asked for beyond what its instance asks is no reason to ask again, for ever.
+/// A server's own requests beyond its instance's do not cause an endless loop of changes.
 #[test]
-fn what_a_server_was_asked_for_by_others_is_not_fought_over() {
+fn requests_of_operators_to_a_server_are_not_reverted() {
     let instance = instance();
     let mut server = server_of(&instance);
     server["intent"]["reboots"] = serde_json::json!(5);
@@ -110,9 +110,9 @@ fn shown(instance: &Instance, server: Option<&Server>, days: i64) -> Status {
 }
 
 proptest! {
-    /// Time alone changes nothing, so that nothing is written because of it; and what is the same is no event.
+    /// Time alone changes no status, so it causes no write; and equal statuses have no events between them.
     #[test]
-    fn a_status_is_the_same_when_it_is_projected_again(shape in 0..SHAPES.len(), days in 0_i64..1000) {
+    fn projecting_a_status_again_changes_nothing(shape in 0..SHAPES.len(), days in 0_i64..1000) {
         let (instance, server) = &SHAPES[shape];
         let status = shown(instance, server.as_ref(), 0);
         let mut again = instance.clone();
@@ -123,7 +123,7 @@ proptest! {
 }
 
 #[test]
-fn a_status_claims_nothing_that_is_not_so() {
+fn status_matches_server_and_machine() {
     for (instance, server) in &*SHAPES {
         let status = shown(instance, server.as_ref(), 0);
         let own = server.as_ref().filter(|server| is_owned(instance, server));
@@ -154,7 +154,7 @@ fn a_status_claims_nothing_that_is_not_so() {
 }
 
 #[test]
-fn a_condition_keeps_its_date_and_is_told_once() {
+fn condition_keeps_its_date_and_has_one_event() {
     let mut instance = instance();
     let plan = Plan::default();
     let at = |instance: &Instance, message: &str, days| {

@@ -71,7 +71,7 @@ fn everybody() -> Vec<(&'static str, Principal, [Answer; 3])> {
 }
 
 #[tokio::test]
-async fn everybody_may_what_the_table_says_and_nothing_else() {
+async fn every_principal_has_exactly_the_listed_permissions() {
     for (who, principal, [reads, changes, makes]) in everybody() {
         let world = world();
         let blue = world.network("blue").await;
