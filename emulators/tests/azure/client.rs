@@ -1,4 +1,4 @@
-//! Azure's requests, and what is in its replies.
+//! A small client: sends requests, and reads documents and headers of replies.
 
 use std::io;
 
@@ -7,20 +7,19 @@ pub(crate) use crate::shared::http::{Response, open};
 use fleetwright_emulators::azure::AzureEmulator;
 use serde_json::{Value, json};
 
-/// The resource group that everything happens in.
+/// The path of the resource group of all tests.
 pub(crate) const GROUP: &str = "/subscriptions/s/resourceGroups/rg/providers";
 
-/// The virtual machines of the resource group.
+/// The path of the virtual machines of the resource group.
 pub(crate) const VMS: &str =
     "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines";
 
-/// The version that is asked for.
+/// The API version of the requests.
 pub(crate) const VERSION: &str = "api-version=2024-11-01";
 
 pub(crate) const AUTHORIZATION: &str = "Authorization: Bearer token\r\n";
 
-/// A virtual machine that is asked for, with all that is needed, and an interface that goes with
-/// it.
+/// Returns a valid document of a virtual machine, whose interface is deleted with it.
 pub(crate) fn body() -> Value {
     let subnet = format!("{GROUP}/Microsoft.Network/virtualNetworks/vnet/subnets/default");
     let address = json!({ "name": "ip", "properties": { "subnet": { "id": subnet } } });
@@ -46,18 +45,18 @@ pub(crate) fn body() -> Value {
 }
 
 impl Response {
-    /// The document.
+    /// Returns the JSON document.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
 
-    /// The code of an error.
+    /// Returns the code of an error.
     pub(crate) fn code(&self) -> String {
         let code = &self.json()["error"]["code"];
         code.as_str().unwrap_or_default().to_owned()
     }
 
-    /// A header, in small letters.
+    /// Returns a header. The name is in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.split("\r\n");
         let mut named = lines.filter_map(|line| line.split_once(": "));
@@ -73,7 +72,7 @@ pub(crate) fn get(emulator: &AzureEmulator, path: &str) -> io::Result<Response> 
     send(emulator, "GET", path, &Value::Null)
 }
 
-/// Sends a request with a token and the version, unless its path has a query.
+/// Sends a request with a token. Adds the API version, unless the path has a query.
 pub(crate) fn send(
     emulator: &AzureEmulator,
     method: &str,
@@ -95,13 +94,13 @@ pub(crate) fn send(
     )
 }
 
-/// Asks for a URL that a reply has told.
+/// Gets a URL from a reply.
 pub(crate) fn follow(emulator: &AzureEmulator, url: &str) -> io::Result<Response> {
     let path = url.strip_prefix(&emulator.endpoint()).unwrap();
     get(emulator, path)
 }
 
-/// A document on the wire; null is none at all.
+/// Returns a document as text. Null means no body.
 pub(crate) fn text(document: &Value) -> String {
     if document.is_null() {
         String::new()

@@ -1,4 +1,4 @@
-//! Every fault over real sockets: what the client gets, and what became of its call.
+//! Every fault over real sockets: the reply to the client, and the effect of the call.
 
 use std::{
     io::{Read as _, Write as _},
@@ -15,41 +15,41 @@ const PHASES: [(Phase, usize); 2] = [(Phase::Before, 0), (Phase::After, 1)];
 
 const PUT: Operation = Operation::VirtualMachinesCreateOrUpdate;
 
-fn struck_by(fault: Fault, operation: Operation) -> AzureEmulator {
+fn start_with_fault(fault: Fault, operation: Operation) -> AzureEmulator {
     let emulator = AzureEmulator::start(Knobs::default()).unwrap();
     emulator.add_fault(FaultRule::nth(operation, 1, fault));
     emulator
 }
 
-/// Puts a virtual machine under a fault: what came back, and how many there are.
-fn put_under(fault: Fault) -> (std::io::Result<Response>, usize) {
-    let emulator = struck_by(fault, PUT);
+/// Creates a virtual machine with a fault injected. Returns the reply, and how many machines exist.
+fn put_with_fault(fault: Fault) -> (std::io::Result<Response>, usize) {
+    let emulator = start_with_fault(fault, PUT);
     let reply = put(&emulator, "vm");
     assert!(emulator.unused_faults().is_empty());
     assert_eq!(emulator.oracle().calls[PUT.name()], 1);
-    let made = emulator.oracle().vms.len();
-    // The next call is not struck.
+    let created = emulator.oracle().vms.len();
+    // The fault does not apply to the next call.
     assert_eq!(put(&emulator, "other").unwrap().status, 201);
-    (reply, made)
+    (reply, created)
 }
 
 #[test]
 fn lost_call_gets_no_byte_and_phase_decides_the_effect() {
-    for (phase, made) in PHASES {
-        let (reply, found) = put_under(Fault::Lost { phase });
-        assert_eq!((reply.is_err(), found), (true, made));
+    for (phase, created) in PHASES {
+        let (reply, found) = put_with_fault(Fault::Lost { phase });
+        assert_eq!((reply.is_err(), found), (true, created));
     }
-    let (reply, made) = put_under(Fault::Reset);
-    assert_eq!((reply.is_err(), made), (true, 1));
+    let (reply, created) = put_with_fault(Fault::Reset);
+    assert_eq!((reply.is_err(), created), (true, 1));
 }
 
 #[test]
 fn truncated_and_malformed_documents_are_sent() {
-    for (fault, begins) in [(Fault::Truncated, '{'), (Fault::Malformed, '<')] {
-        let (reply, made) = put_under(fault);
+    for (fault, first_char) in [(Fault::Truncated, '{'), (Fault::Malformed, '<')] {
+        let (reply, created) = put_with_fault(fault);
         let body = reply.unwrap().body;
-        assert!(body.starts_with(begins) && serde_json::from_str::<Value>(&body).is_err());
-        assert_eq!(made, 1);
+        assert!(body.starts_with(first_char) && serde_json::from_str::<Value>(&body).is_err());
+        assert_eq!(created, 1);
     }
 }
 
@@ -73,10 +73,10 @@ fn refusals_have_their_codes_and_no_effect() {
         (other, 429, "RetryableErrorDueToAnotherOperation"),
     ] {
         let after = (fault == throttled(Some(7))).then_some("7");
-        let (reply, made) = put_under(fault);
+        let (reply, created) = put_with_fault(fault);
         let reply = reply.unwrap();
         assert_eq!(
-            (reply.status, reply.code().as_str(), made),
+            (reply.status, reply.code().as_str(), created),
             (status, code, 0)
         );
         assert_eq!(reply.header("retry-after"), after);
@@ -85,8 +85,8 @@ fn refusals_have_their_codes_and_no_effect() {
         assert_eq!(reply.header("www-authenticate").is_some(), status == 401);
     }
     let phase = Phase::After;
-    let (reply, made) = put_under(Fault::ServerError { phase });
-    assert_eq!((reply.unwrap().status, made), (500, 1));
+    let (reply, created) = put_with_fault(Fault::ServerError { phase });
+    assert_eq!((reply.unwrap().status, created), (500, 1));
 }
 
 #[test]
@@ -99,12 +99,12 @@ fn retry_after_can_be_a_date() {
     knobs.throttle = [("VirtualMachines_List".to_owned(), bucket)].into();
     emulator.set_knobs(knobs);
     assert_eq!(get(&emulator, VMS).unwrap().status, 200);
-    let late = get(&emulator, VMS).unwrap();
+    let throttled = get(&emulator, VMS).unwrap();
     assert_eq!(
-        (late.status, late.code().as_str()),
+        (throttled.status, throttled.code().as_str()),
         (429, "TooManyRequests")
     );
-    let after = late.header("retry-after").unwrap();
+    let after = throttled.header("retry-after").unwrap();
     assert!(after.ends_with(" gmt") && after.contains(", "), "{after}");
     emulator.advance(Duration::from_secs(3600));
     assert_eq!(get(&emulator, VMS).unwrap().status, 200);
@@ -112,18 +112,18 @@ fn retry_after_can_be_a_date() {
 
 #[test]
 fn delay_and_hang_faults_apply() {
-    for (phase, made) in PHASES {
+    for (phase, created) in PHASES {
         let by = Duration::from_millis(30);
-        let (reply, found) = put_under(Fault::Delay { phase, by });
+        let (reply, found) = put_with_fault(Fault::Delay { phase, by });
         assert_eq!((reply.unwrap().status, found), (201, 1));
-        let emulator = struck_by(Fault::Hang { phase }, Operation::VirtualMachinesList);
+        let emulator = start_with_fault(Fault::Hang { phase }, Operation::VirtualMachinesList);
         let mut stream = open(emulator.address()).unwrap();
         let head = format!("GET {VMS}?{VERSION} HTTP/1.1\r\nHost: x\r\n{AUTHORIZATION}\r\n");
         stream.write_all(head.as_bytes()).unwrap();
         while emulator.calls().is_empty() {
             std::thread::yield_now();
         }
-        assert_eq!(emulator.calls()[0].status.is_some(), made == 1);
+        assert_eq!(emulator.calls()[0].status.is_some(), created == 1);
         drop(emulator);
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest);
@@ -133,13 +133,13 @@ fn delay_and_hang_faults_apply() {
 
 #[test]
 fn operation_faults_apply() {
-    let late = Fault::LateFailure {
+    let throttled = Fault::LateFailure {
         code: "AllocationFailed".to_owned(),
         message: "no machine".to_owned(),
     };
     let errors = vec![Failure::new("AllocationFailed", "no machine")];
-    for fault in [late, Fault::OperationError { errors }] {
-        let emulator = struck_by(fault, PUT);
+    for fault in [throttled, Fault::OperationError { errors }] {
+        let emulator = start_with_fault(fault, PUT);
         let reply = put(&emulator, "vm").unwrap();
         let url = reply.header("azure-asyncoperation").unwrap();
         emulator.advance(Duration::from_secs(1));
@@ -152,7 +152,7 @@ fn operation_faults_apply() {
         assert_eq!(follow(&emulator, url).unwrap().status, 200);
     }
     let errors = vec![Failure::new("InternalError", "no luck")];
-    let emulator = struck_by(
+    let emulator = start_with_fault(
         Fault::OperationError { errors },
         Operation::VirtualMachinesDelete,
     );
@@ -184,8 +184,8 @@ fn page_and_read_faults_apply() {
     };
     let (empty, link) = page(get(&emulator, VMS).unwrap());
     assert!(empty.is_empty());
-    let (items, circle) = page(follow(&emulator, link.as_ref().unwrap()).unwrap());
-    assert_eq!((items.len(), circle), (1, link));
+    let (items, repeated_link) = page(follow(&emulator, link.as_ref().unwrap()).unwrap());
+    assert_eq!((items.len(), repeated_link), (1, link));
     let (unknown, _) = page(get(&emulator, VMS).unwrap());
     assert_eq!(unknown[0]["properties"]["provisioningState"], "Pondering");
     let mut knobs = emulator.knobs();

@@ -1,5 +1,5 @@
-//! Whatever a client sends, it gets Azure's answer or Azure's error, and the next client is context
-//! as if nothing had happened.
+//! Random requests: each one gets a response or an error of Azure's, and the next request is not
+//! affected.
 
 use std::sync::LazyLock;
 
@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 
 static EMULATOR: LazyLock<AzureEmulator> = LazyLock::new(|| {
     let mut knobs = Knobs::default();
-    // Nothing made here may fill the location for the cases that follow.
+    // Bounded, so that the machines of one case do not exhaust the addresses of the next.
     knobs.vm_quota = Some(200);
     AzureEmulator::start(knobs).unwrap()
 });
 
-/// Segments that some path has, and some that none does.
+/// Segments of valid paths, and invalid ones.
 const SEGMENTS: [&str; 22] = [
     "virtualMachines",
     "disks",
@@ -44,8 +44,8 @@ const SEGMENTS: [&str; 22] = [
     "",
 ];
 
-/// What stands anywhere in a document.
-fn odd() -> impl Strategy<Value = Value> {
+/// Returns random JSON values, some of which are valid somewhere.
+fn any_value() -> impl Strategy<Value = Value> {
     let texts = [
         "",
         "Delete",
@@ -75,30 +75,30 @@ fn odd() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The paths of everything in a document.
-fn places(value: &Value, path: &str, found: &mut Vec<String>) {
-    let mut go_on = |name: &str, member: &Value| {
+/// Collects the JSON pointers of all values in a document.
+fn collect_pointers(value: &Value, path: &str, found: &mut Vec<String>) {
+    let mut descend = |name: &str, member: &Value| {
         let path = format!("{path}/{name}");
         found.push(path.clone());
-        places(member, &path, found);
+        collect_pointers(member, &path, found);
     };
     match value {
-        Value::Object(members) => members.iter().for_each(|(name, it)| go_on(name, it)),
-        Value::Array(items) => (0..).zip(items).for_each(|(place, it): (u32, _)| {
-            go_on(&place.to_string(), it);
+        Value::Object(members) => members.iter().for_each(|(name, it)| descend(name, it)),
+        Value::Array(items) => (0..).zip(items).for_each(|(index, it): (u32, _)| {
+            descend(&index.to_string(), it);
         }),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-static PLACES: LazyLock<Vec<String>> = LazyLock::new(|| {
+static POINTERS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let mut found = Vec::new();
-    places(&body(), "", &mut found);
+    collect_pointers(&body(), "", &mut found);
     found
 });
 
-/// A success, or an error with a code; never a fault of the emulator's own.
-fn judge(reply: &Response) -> Result<(), TestCaseError> {
+/// Checks that a reply is a success, or a client error with a code; never a server error.
+fn check_reply(reply: &Response) -> Result<(), TestCaseError> {
     if reply.status < 300 {
         let empty = matches!(reply.status, 200 | 202 | 204) && reply.body.is_empty();
         prop_assert!(empty || serde_json::from_str::<Value>(&reply.body).is_ok());
@@ -113,26 +113,26 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_document(place in 0..200_usize, value in odd(), method in prop::sample::select(vec!["PUT", "PATCH"])) {
+    fn any_document(index in 0..200_usize, value in any_value(), method in prop::sample::select(vec!["PUT", "PATCH"])) {
         let mut document = body();
-        let place = &PLACES[place % PLACES.len()];
-        *document.pointer_mut(place).unwrap() = value;
+        let index = &POINTERS[index % POINTERS.len()];
+        *document.pointer_mut(index).unwrap() = value;
         let path = format!("{VMS}/fuzz");
-        judge(&send(&EMULATOR, method, &path, &document).unwrap())?;
-        judge(&get(&EMULATOR, &path).unwrap())?;
-        judge(&send(&EMULATOR, "DELETE", &path, &Value::Null).unwrap())?;
+        check_reply(&send(&EMULATOR, method, &path, &document).unwrap())?;
+        check_reply(&get(&EMULATOR, &path).unwrap())?;
+        check_reply(&send(&EMULATOR, "DELETE", &path, &Value::Null).unwrap())?;
     }
 
     #[test]
     fn any_part(kind in prop::sample::select(vec![
         "Microsoft.Compute/disks", "Microsoft.Compute/images", "Microsoft.Network/networkInterfaces",
         "Microsoft.Network/publicIPAddresses",
-    ]), properties in odd(), name in "[a-z/%]{0,6}") {
+    ]), properties in any_value(), name in "[a-z/%]{0,6}") {
         let path = format!("{GROUP}/{kind}/{name}");
         let document = json!({ "location": "eastus", "properties": properties });
-        judge(&send(&EMULATOR, "PUT", &path, &document).unwrap())?;
-        judge(&get(&EMULATOR, &path).unwrap())?;
-        judge(&send(&EMULATOR, "DELETE", &path, &Value::Null).unwrap())?;
+        check_reply(&send(&EMULATOR, "PUT", &path, &document).unwrap())?;
+        check_reply(&get(&EMULATOR, &path).unwrap())?;
+        check_reply(&send(&EMULATOR, "DELETE", &path, &Value::Null).unwrap())?;
     }
 
     #[test]
@@ -146,7 +146,7 @@ proptest! {
         let path = format!("{base}/{}?{VERSION}&{query}", segments.join("/"));
         // The reply to HEAD has the length of a body that is not sent.
         if let Ok(reply) = exchange(EMULATOR.address(), method, &path, AUTHORIZATION, b"") {
-            judge(&reply)?;
+            check_reply(&reply)?;
         }
     }
 
@@ -155,7 +155,7 @@ proptest! {
         send_raw(EMULATOR.address(), &bytes).unwrap();
         for method in ["PUT", "PATCH", "POST"] {
             let path = format!("{VMS}/vm/start?{VERSION}").replace("/start", if method == "POST" { "/start" } else { "" });
-            judge(&exchange(EMULATOR.address(), method, &path, AUTHORIZATION, &bytes).unwrap())?;
+            check_reply(&exchange(EMULATOR.address(), method, &path, AUTHORIZATION, &bytes).unwrap())?;
         }
         prop_assert_eq!(get(&EMULATOR, VMS).unwrap().status, 200);
     }
@@ -163,9 +163,9 @@ proptest! {
     #[test]
     fn any_link_and_any_operation(token in "[ -~]{0,40}") {
         let token: String = token.bytes().map(|byte| format!("%{byte:02X}")).collect();
-        judge(&get(&EMULATOR, &format!("{VMS}?{VERSION}&$skiptoken={token}")).unwrap())?;
+        check_reply(&get(&EMULATOR, &format!("{VMS}?{VERSION}&$skiptoken={token}")).unwrap())?;
         let path = format!("/subscriptions/s/providers/Microsoft.Compute/locations/eastus/operations/{token}");
-        judge(&get(&EMULATOR, &path).unwrap())?;
+        check_reply(&get(&EMULATOR, &path).unwrap())?;
     }
 
     #[test]

@@ -142,8 +142,8 @@ fn paths_are_of_any_case_and_names_are_decoded() {
     let emulator = start();
     put(&emulator, "Vm-1").unwrap();
     let path = format!("{}/%76m-1", VMS.to_uppercase().replace("/S/", "/s/"));
-    let shown = get(&emulator, &path).unwrap().json();
-    assert_eq!(shown["name"], "Vm-1");
+    let document = get(&emulator, &path).unwrap().json();
+    assert_eq!(document["name"], "Vm-1");
 }
 
 #[test]
@@ -169,13 +169,13 @@ fn concurrent_creations_of_a_name_create_one() {
 
 #[test]
 fn the_same_seed_gives_the_same_replies_to_the_byte() {
-    let tell = |seed: u64| {
+    let replies = |seed: u64| {
         let mut knobs = Knobs::default();
         knobs.seed = seed;
         let clock = Arc::new(ManualClock::new());
         let address = ([127, 0, 0, 1], 0).into();
         let emulator = AzureEmulator::start_on(address, knobs, clock.clone()).unwrap();
-        let made = put(&emulator, "vm").unwrap().body;
+        let created = put(&emulator, "vm").unwrap().body;
         clock.advance(Duration::from_secs(1));
         let view = get(&emulator, &format!("{VMS}/vm/instanceView"))
             .unwrap()
@@ -184,10 +184,10 @@ fn the_same_seed_gives_the_same_replies_to_the_byte() {
             &emulator,
             &format!("{GROUP}/Microsoft.Network/networkInterfaces"),
         );
-        [made, view, nics.unwrap().body]
+        [created, view, nics.unwrap().body]
     };
-    assert_eq!(tell(7), tell(7));
-    assert_ne!(tell(7), tell(8));
+    assert_eq!(replies(7), replies(7));
+    assert_ne!(replies(7), replies(8));
 }
 
 #[test]
@@ -206,15 +206,17 @@ fn calls_are_recorded_without_secrets() {
 }
 
 #[test]
-fn the_console_needs_no_token() {
+fn console_needs_no_token() {
     let emulator = start();
     let mut wanted = body();
     wanted["properties"]["diagnosticsProfile"] = json!({ "bootDiagnostics": { "enabled": true } });
     let path = format!("{VMS}/vm");
     send(&emulator, "PUT", &path, &wanted).unwrap();
     emulator.advance(Duration::from_secs(1));
-    let ask = format!("{path}/retrieveBootDiagnosticsData");
-    let urls = send(&emulator, "POST", &ask, &Value::Null).unwrap().json();
+    let retrieve = format!("{path}/retrieveBootDiagnosticsData");
+    let urls = send(&emulator, "POST", &retrieve, &Value::Null)
+        .unwrap()
+        .json();
     let url = urls["serialConsoleLogBlobUri"].as_str().unwrap();
     let path = url.strip_prefix(&emulator.endpoint()).unwrap();
     let console = exchange(emulator.address(), "GET", path, "", b"").unwrap();
@@ -227,7 +229,7 @@ fn the_console_needs_no_token() {
 }
 
 #[test]
-fn control_endpoint_changes_knobs_acts_and_resets() {
+fn control_endpoint_changes_knobs_performs_actions_and_resets() {
     let emulator = start();
     let control = |method: &str, path: &str, body: &Value| {
         let body = text(body);
@@ -235,14 +237,14 @@ fn control_endpoint_changes_knobs_acts_and_resets() {
         let reply = exchange(emulator.address(), method, &path, "", body.as_bytes()).unwrap();
         (reply.status, reply.json())
     };
-    let (_, introduction) = control("GET", "", &Value::Null);
-    assert_eq!(introduction["cloud"], "azure");
+    let (_, description) = control("GET", "", &Value::Null);
+    assert_eq!(description["cloud"], "azure");
     let (status, knobs) = control("PATCH", "/knobs", &json!({ "timing": { "boot": 5 } }));
     assert_eq!((status, &knobs["timing"]["boot"]), (200, &json!(5)));
     assert_eq!(emulator.knobs().timing.boot, Duration::from_millis(5));
-    let act = json!({ "action": "create_external", "count": 2, "subscription": "s" });
+    let action = json!({ "action": "create_external", "count": 2, "subscription": "s" });
     assert_eq!(
-        control("POST", "/external-actions", &act).1["ids"]
+        control("POST", "/external-actions", &action).1["ids"]
             .as_array()
             .unwrap()
             .len(),

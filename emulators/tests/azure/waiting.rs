@@ -1,4 +1,4 @@
-//! Operations over real sockets: where a reply says to read_lag, and what is found there.
+//! Long-running operations over real sockets: the URLs of a reply, and the results of polling.
 
 use std::time::Duration;
 

@@ -31,7 +31,7 @@ impl Context<'_> {
     /// 400 `InvalidSkipToken` for the token of another list; 400 `InvalidFilterInQueryString` for a
     /// filter, except on sizes.
     pub(super) fn paging(&self) -> Result<PageRequest, Refusal> {
-        // Only sizes have a filter, and it is applied before there are pages.
+        // Only sizes have a filter, which is applied before the list is paginated.
         let filter = self.request.param("$filter");
         let filtered = self.request.operation == Some(Operation::ResourceSkusList);
         if let Some(filter) = filter.filter(|_| !filtered) {

@@ -60,7 +60,7 @@ fn put_response(context: &mut Context<'_>, id: &Id, (task, new): (u64, bool)) ->
     let now = context.engine.now();
     let document = render(context.engine, id, Some(now), Expand::Nothing).unwrap_or(Value::Null);
     let status = match (id.kind, new) {
-        // A disk is not said to be made before it is.
+        // Disks are created asynchronously, so the response never says that one exists.
         (Kind::Disk, _) => 202,
         (_, true) => 201,
         (_, false) => 200,

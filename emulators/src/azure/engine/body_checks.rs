@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_plain() {
+    fn names_have_limited_characters_and_length() {
         for good in ["a", "Vm-1.x_", "0"] {
             assert!(check_name(good).is_ok(), "{good}");
         }

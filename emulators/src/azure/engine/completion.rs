@@ -35,7 +35,7 @@ impl Engine {
         match work {
             Work::CreateVm(seq) => self.finish_creation(seq, failure),
             Work::UpdateVm(seq) => {
-                // What was never made does not succeed by another change.
+                // An update does not repair a failed creation: the failure stays.
                 let before = self.vms.get(seq).filter(|vm| vm.creation_failed());
                 let failure = failure.or(before.and_then(|vm| vm.failure.clone()));
                 self.finish(seq, failure, |_| {});
@@ -57,7 +57,7 @@ impl Engine {
             Work::Deallocate(seq) => self.finish_deallocation(seq),
             Work::Remove(kind, seq) if failure.is_none() => self.remove(kind, seq),
             Work::Remove(kind, seq) => self.set_provisioning(kind, seq, Provisioning::Failed),
-            // What is being deleted meanwhile stays so.
+            // A deletion that began meanwhile takes precedence.
             Work::Put(kind, seq) if self.is_deleting(kind, seq) => {}
             Work::Put(kind, seq) if failure.is_some() => {
                 self.set_provisioning(kind, seq, Provisioning::Failed);
@@ -122,7 +122,7 @@ impl Engine {
     /// Ends a failed change of power: restores the previous power state. A virtual machine that was
     /// deallocated releases the machine that the start had reserved.
     fn restore_power(&mut self, seq: Seq, failure: Option<Failure>) {
-        // What had a machine keeps it; what had none gives back what it got.
+        // Only a machine that the failed change itself reserved is released.
         let previous_power = self.vms.get(seq).and_then(|vm| vm.previous_power);
         if matches!(previous_power, None | Some(Power::Deallocated)) {
             self.release(seq);

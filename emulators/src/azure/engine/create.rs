@@ -116,7 +116,7 @@ impl Engine {
         let diagnostics = properties.diagnostics_profile.as_ref();
         let diagnostics = diagnostics.and_then(|it| it.boot_diagnostics.as_ref());
         let mut stored = body.clone();
-        // Azure never tells it again.
+        // The password is never returned, so it is not stored.
         if let Some(profile) = &mut stored.properties.os_profile {
             profile.admin_password = None;
         }

@@ -164,7 +164,7 @@ impl Engine {
         }
         self.check_offer(&size, &vm.location, vm.zone.as_deref())?;
         let vm = vm.clone();
-        // What it is does not count against what it is to be.
+        // The current size must not count against the quota of the new one.
         self.recount(&vm.location, Some(&vm.kind()), None);
         let allowed = self.quota(RequestedVm {
             size: &size,

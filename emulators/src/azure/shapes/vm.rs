@@ -68,7 +68,7 @@ impl VmRenderer<'_> {
     fn properties(&self, vm: &Vm) -> Value {
         let body = &vm.body.properties;
         let has_view = matches!(self.detail, Detail::InstanceView | Detail::StatusOnly);
-        // Without a view there is but one state that can be one nobody knows.
+        // Without a view, the provisioning state is the only one that a fault can replace.
         let unknown = self.state.filter(|_| !has_view);
         let status = json!({
             "vmId": vm.vm_id,

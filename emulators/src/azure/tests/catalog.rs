@@ -109,7 +109,7 @@ fn quota_usage_is_reported() {
     fixture.put("b", vm_body_with("/properties/priority", json!("Spot")));
     let usages =
         fixture.get("/subscriptions/s/providers/Microsoft.Compute/locations/eastus/usages");
-    let of = |name: &str| {
+    let usage_and_limit = |name: &str| {
         let all = usages["value"].as_array().unwrap().iter();
         let mut found = all.filter(|usage| usage["name"]["value"] == name);
         let usage = found.next().unwrap();
@@ -118,8 +118,8 @@ fn quota_usage_is_reported() {
             usage["limit"].as_u64().unwrap(),
         )
     };
-    assert_eq!(of("cores"), (1, 10));
-    assert_eq!(of("lowPriorityCores").0, 1);
-    assert_eq!(of("standardBSFamily").0, 1);
-    assert_eq!(of("virtualMachines").0, 2);
+    assert_eq!(usage_and_limit("cores"), (1, 10));
+    assert_eq!(usage_and_limit("lowPriorityCores").0, 1);
+    assert_eq!(usage_and_limit("standardBSFamily").0, 1);
+    assert_eq!(usage_and_limit("virtualMachines").0, 2);
 }

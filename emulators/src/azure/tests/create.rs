@@ -1,4 +1,4 @@
-//! Making virtual machines.
+//! Creating virtual machines.
 
 use super::*;
 
@@ -91,7 +91,7 @@ fn preconditions_protect_existing_resources() {
 }
 
 #[test]
-fn invalid_insert_is_refused_and_creates_nothing() {
+fn invalid_put_is_refused_and_creates_nothing() {
     let mut fixture = Fixture::new();
     let storage = "/properties/storageProfile";
     let system = "/properties/osProfile";

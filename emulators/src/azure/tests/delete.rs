@@ -1,4 +1,4 @@
-//! Deleting virtual machines, and what is left behind.
+//! Deleting virtual machines, and the resources that stay.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn delete_options_are_applied() {
         (&truth.nics[0].attached_to, &truth.disks[0].attached_to),
         (&None, &None)
     );
-    // The address goes with the interface, as asked.
+    // The public address is deleted with the interface, as its delete option says.
     fixture.ok(&format!("DELETE {}", truth.nics[0].id), Value::Null);
     fixture.ok(&format!("DELETE {}", truth.disks[0].id), Value::Null);
     fixture.advance(0);

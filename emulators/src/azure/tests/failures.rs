@@ -1,4 +1,4 @@
-//! Creations that fail: at once, in their operation, and what they leave.
+//! Creations that fail immediately or in their operation, and the resources that stay.
 
 use super::*;
 use crate::{azure::knobs::LateFailure, cloud::fault::Failure};
@@ -99,7 +99,7 @@ fn interface_is_reserved_for_the_failed_machine() {
             .unwrap()
             .ends_with("/a")
     );
-    // The machine it is reserved for may have it, and anybody once the time is over.
+    // Its own machine may use it, and any other one after the reservation.
     fixture.put("a", vm_body_with_nic());
     fixture.advance(100);
     fixture.delete("a");
@@ -111,7 +111,7 @@ fn interface_is_reserved_for_the_failed_machine() {
 }
 
 #[test]
-fn an_interface_of_a_failed_machine_is_left_behind_and_reserved() {
+fn interface_of_a_failed_machine_stays_and_is_reserved() {
     let mut fixture = fixture_with_nic();
     let text = format!("PUT {VMS}/a");
     fixture

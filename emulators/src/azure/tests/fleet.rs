@@ -1,4 +1,4 @@
-//! A large fleet: what a call costs does not grow with it.
+//! A large fleet: the cost of a call does not grow with it.
 
 use super::*;
 use crate::azure::engine::operator::ExternalAction;
@@ -6,12 +6,12 @@ use crate::azure::engine::operator::ExternalAction;
 #[test]
 fn fifty_thousand_machines_are_listed_by_pages_and_found_by_name() {
     let mut fixture = Fixture::new();
-    let act = json!({ "action": "create_external", "count": 50_000, "subscription": "s" });
-    let act: ExternalAction = serde_json::from_value(act).unwrap();
-    let last = fixture.engine.perform(act).unwrap().pop().unwrap();
+    let action = json!({ "action": "create_external", "count": 50_000, "subscription": "s" });
+    let action: ExternalAction = serde_json::from_value(action).unwrap();
+    let last = fixture.engine.perform(action).unwrap().pop().unwrap();
     fixture.clock.advance(Duration::from_millis(100));
     fixture.engine.catch_up();
-    let mut ask = |text: &str| {
+    let mut execute = |text: &str| {
         let before = fixture.engine.core.records_read;
         let request = request(text, Value::Null);
         let response =
@@ -19,9 +19,9 @@ fn fifty_thousand_machines_are_listed_by_pages_and_found_by_name() {
         (response, fixture.engine.core.records_read - before)
     };
     let mut next = VMS.to_owned();
-    // The rest is like the first.
+    // The remaining pages are like the first three.
     for _ in 0..3 {
-        let (response, records_read) = ask(&format!("GET {next}"));
+        let (response, records_read) = execute(&format!("GET {next}"));
         let page: Value = serde_json::from_str(&response.body).unwrap();
         assert_eq!(page["value"].as_array().unwrap().len(), 500);
         assert_eq!(records_read, 500);
@@ -34,6 +34,6 @@ fn fifty_thousand_machines_are_listed_by_pages_and_found_by_name() {
         format!("POST {last}/deallocate"),
         format!("DELETE {last}"),
     ] {
-        assert_eq!(ask(&text).1, 1, "{text}");
+        assert_eq!(execute(&text).1, 1, "{text}");
     }
 }

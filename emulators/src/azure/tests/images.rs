@@ -1,8 +1,8 @@
-//! Images made of machines and of disks.
+//! Images of machines and of disks.
 
 use super::*;
 
-fn of_vm(name: &str) -> Value {
+fn image_of_vm(name: &str) -> Value {
     json!({ "location": "eastus", "tags": { "a": "b" },
             "properties": { "sourceVirtualMachine": { "id": format!("{VMS}/{name}") } } })
 }
@@ -14,7 +14,7 @@ fn image_of_a_generalized_machine_can_be_launched() {
     let path = format!("{COMPUTE}/images/golden");
     let put = format!("PUT {path}");
     assert_eq!(
-        fixture.refused(&put, of_vm("a")),
+        fixture.refused(&put, image_of_vm("a")),
         (409, "OperationNotAllowed".to_owned())
     );
     assert_eq!(
@@ -25,7 +25,7 @@ fn image_of_a_generalized_machine_can_be_launched() {
     );
     fixture.post("a", "deallocate");
     fixture.post("a", "generalize");
-    let response = fixture.call(&put, of_vm("a")).unwrap();
+    let response = fixture.call(&put, image_of_vm("a")).unwrap();
     assert_eq!(response.status, 201);
     assert_eq!(
         fixture.get(&path)["properties"]["provisioningState"],
@@ -51,7 +51,10 @@ fn image_of_a_generalized_machine_can_be_launched() {
     fixture.ok(&format!("DELETE {path}"), Value::Null);
     fixture.advance(0);
     assert!(fixture.oracle().images.is_empty());
-    assert_eq!(fixture.refused(&put, of_vm("none")).1, "ResourceNotFound");
+    assert_eq!(
+        fixture.refused(&put, image_of_vm("none")).1,
+        "ResourceNotFound"
+    );
 }
 
 #[test]
@@ -70,7 +73,7 @@ fn image_of_a_disk_in_use_can_be_created() {
     );
     fixture.ok(&format!("PUT {path}"), image("Specialized"));
     fixture.advance(100);
-    // A copy of a machine as it was needs no user.
+    // A specialized image contains its users, so it needs no `osProfile`.
     let mut wanted = vm_body_with(
         "/properties/storageProfile/imageReference",
         json!({ "id": path }),

@@ -1,4 +1,4 @@
-//! Reads and calls that lag behind.
+//! Stale reads, and calls that do not find new resources yet.
 
 use super::*;
 use crate::cloud::lag::ReadLag;
@@ -32,7 +32,7 @@ fn stale_read_returns_the_past() {
             .contains("Succeeded")
     );
     fixture.delete("a");
-    // What is gone is still listed, and shown no more by its name.
+    // A deleted resource is still listed, but no longer found by its name.
     assert!(stale(&mut fixture, VMS).unwrap().body.contains("\"a\""));
     fixture.advance(10_000);
     assert!(stale(&mut fixture, VMS).unwrap().body.contains("[]"));

@@ -14,7 +14,7 @@ fn quota_messages_differ() {
         knobs.family_quota = [("standardBSFamily".to_owned(), 2)].into();
         knobs.vcpu_quota = Some(3);
     });
-    let words = |fixture: &mut Fixture, name: &str, vm_body: Value| {
+    let quota_message = |fixture: &mut Fixture, name: &str, vm_body: Value| {
         let refusal = fixture
             .call(&format!("PUT {VMS}/{name}"), vm_body)
             .unwrap_err();
@@ -24,26 +24,26 @@ fn quota_messages_differ() {
         );
         refusal.message
     };
-    assert!(words(&mut fixture, "s", spot()).contains("LowPriorityCores quota"));
+    assert!(quota_message(&mut fixture, "s", spot()).contains("LowPriorityCores quota"));
     fixture.running("a");
     fixture.running("b");
-    let family = words(&mut fixture, "c", vm_body());
+    let family = quota_message(&mut fixture, "c", vm_body());
     assert!(family.contains("standardBSFamily Cores quota"));
     assert!(family.contains("Current Limit: 2, Current Usage: 2, Additional Required: 1, (Minimum) New Limit Required: 3"));
     let other = vm_body_with(
         "/properties/hardwareProfile/vmSize",
         json!("Standard_D2s_v5"),
     );
-    assert!(words(&mut fixture, "d", other).contains("Total Regional Cores quota"));
-    // What is deallocated still counts, what is gone does not.
+    assert!(quota_message(&mut fixture, "d", other).contains("Total Regional Cores quota"));
+    // A deallocated machine still counts, a deleted one does not.
     fixture.post("a", "deallocate");
-    words(&mut fixture, "c", vm_body());
+    quota_message(&mut fixture, "c", vm_body());
     fixture.delete("a");
     fixture.running("c");
 }
 
 #[test]
-fn the_number_of_machines_has_a_quota_too() {
+fn number_of_machines_has_a_quota() {
     let mut fixture = Fixture::with(|knobs| knobs.vm_quota = Some(1));
     fixture.running("a");
     let refusal = fixture
@@ -75,7 +75,7 @@ fn capacity_is_checked_in_the_operation() {
         knobs.capacity = vec![zone, size];
     });
     fixture.running("a");
-    let fails = |fixture: &mut Fixture, name: &str, vm_body: Value| {
+    let failure_code = |fixture: &mut Fixture, name: &str, vm_body: Value| {
         let response = fixture.put(name, vm_body);
         fixture.advance(100);
         fixture.status(&response)["error"]["code"]
@@ -83,21 +83,30 @@ fn capacity_is_checked_in_the_operation() {
             .unwrap_or("none")
             .to_owned()
     };
-    assert_eq!(fails(&mut fixture, "b", vm_body()), "AllocationFailed");
+    assert_eq!(
+        failure_code(&mut fixture, "b", vm_body()),
+        "AllocationFailed"
+    );
     let zonal = vm_body_with("/zones", json!(["2"]));
-    assert_eq!(fails(&mut fixture, "c", zonal), "ZonalAllocationFailed");
-    let narrow = "OverconstrainedAllocationRequest";
-    assert_eq!(fails(&mut fixture, "f", spot()), narrow);
+    assert_eq!(
+        failure_code(&mut fixture, "c", zonal),
+        "ZonalAllocationFailed"
+    );
+    let expected = "OverconstrainedAllocationRequest";
+    assert_eq!(failure_code(&mut fixture, "f", spot()), expected);
     let mut zonal = spot();
     zonal["zones"] = json!(["2"]);
-    let narrow = "OverconstrainedZonalAllocationRequest";
-    assert_eq!(fails(&mut fixture, "g", zonal), narrow);
+    let expected = "OverconstrainedZonalAllocationRequest";
+    assert_eq!(failure_code(&mut fixture, "g", zonal), expected);
     assert!(!fixture.vm("b").allocated);
-    // What is powered off keeps its machine, what is deallocated gives it back.
+    // A stopped machine stays allocated; deallocation releases it.
     fixture.post("a", "powerOff");
-    assert_eq!(fails(&mut fixture, "d", vm_body()), "AllocationFailed");
+    assert_eq!(
+        failure_code(&mut fixture, "d", vm_body()),
+        "AllocationFailed"
+    );
     fixture.post("a", "deallocate");
-    assert_eq!(fails(&mut fixture, "e", vm_body()), "none");
+    assert_eq!(failure_code(&mut fixture, "e", vm_body()), "none");
     let start = fixture
         .call(&format!("POST {VMS}/a/start"), Value::Null)
         .unwrap();
@@ -121,7 +130,7 @@ fn capacity_can_be_checked_immediately() {
 }
 
 #[test]
-fn a_size_may_be_restricted_or_offered_in_some_zones() {
+fn size_can_be_restricted_or_limited_to_zones() {
     let mut fixture = Fixture::with(|knobs| {
         knobs.sizes[0].zones = vec!["1".to_owned()];
         knobs.sizes[1].restricted = true;

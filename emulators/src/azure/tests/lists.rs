@@ -1,4 +1,4 @@
-//! Lists, their pages and their links.
+//! Lists: pages, links and scopes.
 
 use super::*;
 use crate::cloud::page::PageFault;
@@ -10,8 +10,8 @@ fn names(document: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Every name of a list, and in how many pages.
-fn walk(fixture: &mut Fixture, path: &str) -> (Vec<String>, usize) {
+/// Returns all names of a list, and the number of its pages.
+fn list_all_pages(fixture: &mut Fixture, path: &str) -> (Vec<String>, usize) {
     let (mut all, mut pages, mut next) = (Vec::new(), 0, Some(path.to_owned()));
     while let Some(path) = next {
         let page = fixture.get(&path);
@@ -45,25 +45,25 @@ fn pages_cover_a_list_and_scopes_are_kept_apart() {
             .replace("/subscriptions/s/", "/subscriptions/t/");
         serde_json::from_str(&text).unwrap()
     });
-    let (all, pages) = walk(&mut fixture, VMS);
+    let (all, pages) = list_all_pages(&mut fixture, VMS);
     assert_eq!(
         (all, pages),
         ((0..5).map(|n| format!("vm{n}")).collect(), 3)
     );
     let everything = "/subscriptions/s/providers/Microsoft.Compute/virtualMachines";
-    assert_eq!(walk(&mut fixture, everything).0.len(), 6);
+    assert_eq!(list_all_pages(&mut fixture, everything).0.len(), 6);
     let here = "/subscriptions/s/providers/Microsoft.Compute/locations/eastus/virtualMachines";
-    assert_eq!(walk(&mut fixture, here).0.len(), 6);
+    assert_eq!(list_all_pages(&mut fixture, here).0.len(), 6);
     let there = here.replace("eastus", "westus");
-    assert_eq!(walk(&mut fixture, &there).0.len(), 0);
+    assert_eq!(list_all_pages(&mut fixture, &there).0.len(), 0);
     assert_eq!(
-        walk(&mut fixture, &format!("{NETWORK}/networkInterfaces"))
+        list_all_pages(&mut fixture, &format!("{NETWORK}/networkInterfaces"))
             .0
             .len(),
         5
     );
     assert_eq!(
-        walk(
+        list_all_pages(
             &mut fixture,
             "/subscriptions/s/providers/Microsoft.Network/publicIPAddresses"
         )
@@ -72,7 +72,7 @@ fn pages_cover_a_list_and_scopes_are_kept_apart() {
         6
     );
     assert_eq!(
-        walk(
+        list_all_pages(
             &mut fixture,
             "/subscriptions/s/providers/Microsoft.Compute/disks"
         )
@@ -92,7 +92,7 @@ fn status_only_list_omits_the_profiles() {
     let mut fixture = fixture_with(3);
     fixture.post("vm1", "deallocate");
     let path = "/subscriptions/s/providers/Microsoft.Compute/virtualMachines?statusOnly=true";
-    assert_eq!(walk(&mut fixture, path).1, 2);
+    assert_eq!(list_all_pages(&mut fixture, path).1, 2);
     let page = fixture.get(path);
     let one = &page["value"][1]["properties"];
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Lives of a few machines, whatever is done to them: the invariants hold after each step.
+//! Random calls on a few machines: the invariants hold after each step.
 
 use proptest::prelude::*;
 
@@ -8,8 +8,8 @@ use crate::{azure::knobs::Capacity, cloud::fault::Failure};
 #[derive(Clone, Debug)]
 enum Step {
     Call(&'static str, u8),
-    Doomed(&'static str, u8),
-    Pass(u64),
+    CallThatFails(&'static str, u8),
+    Advance(u64),
 }
 
 const VERBS: [&str; 14] = [
@@ -23,9 +23,9 @@ const VERBS: [&str; 14] = [
     "generalize",
     "detach",
     "attach",
-    "make disk",
+    "create disk",
     "delete disk",
-    "make nic",
+    "create nic",
     "delete nic",
 ];
 
@@ -34,12 +34,12 @@ fn step() -> impl Strategy<Value = Step> {
     let failing_operation = proptest::sample::select(VERBS.to_vec());
     prop_oneof![
         6 => (verb, 0..3_u8).prop_map(|(verb, vm)| Step::Call(verb, vm)),
-        1 => (failing_operation, 0..3_u8).prop_map(|(verb, vm)| Step::Doomed(verb, vm)),
-        3 => (0..150_u64).prop_map(Step::Pass),
+        1 => (failing_operation, 0..3_u8).prop_map(|(verb, vm)| Step::CallThatFails(verb, vm)),
+        3 => (0..150_u64).prop_map(Step::Advance),
     ]
 }
 
-/// A call that may make sense: one disk and one interface are everybody's.
+/// Returns a call that may be valid. All machines share one disk and one interface.
 fn call(verb: &str, vm: u8) -> (String, Value) {
     let path = format!("{VMS}/vm{vm}");
     let (disk, nic) = (
@@ -71,14 +71,14 @@ fn call(verb: &str, vm: u8) -> (String, Value) {
             let one = json!({ "lun": 2, "createOption": "Attach", "managedDisk": managed });
             (format!("PATCH {path}"), disks(json!([one])))
         }
-        "make disk" => {
+        "create disk" => {
             let properties =
                 json!({ "creationData": { "createOption": "Empty" }, "diskSizeGB": 1 });
             let wanted = json!({ "location": "eastus", "properties": properties });
             (format!("PUT {disk}"), wanted)
         }
         "delete disk" => (format!("DELETE {disk}"), Value::Null),
-        "make nic" => {
+        "create nic" => {
             let address = json!({ "name": "ip", "properties": { "subnet": { "id": subnet() } } });
             let properties = json!({ "ipConfigurations": [address] });
             let wanted = json!({ "location": "eastus", "properties": properties });
@@ -89,9 +89,9 @@ fn call(verb: &str, vm: u8) -> (String, Value) {
     }
 }
 
-fn perform_unobserved(fixture: &mut Fixture, verb: &str, vm: u8, context: &CallContext) {
+fn execute_step(fixture: &mut Fixture, verb: &str, vm: u8, context: &CallContext) {
     let (text, body) = call(verb, vm);
-    // Whether it is refused does not matter; that nothing contradicts itself does.
+    // A refusal is fine; `call_as` checks the invariants.
     let _ = fixture.call_as(&text, body, context);
 }
 
@@ -108,9 +108,9 @@ proptest! {
         let failing_operation = CallContext { planned_failures: vec![Failure::new("InternalError", "")], ..CallContext::default() };
         for step in steps {
             match step {
-                Step::Call(verb, vm) => perform_unobserved(&mut fixture, verb, vm, &CallContext::default()),
-                Step::Doomed(verb, vm) => perform_unobserved(&mut fixture, verb, vm, &failing_operation),
-                Step::Pass(millis) => fixture.advance(millis),
+                Step::Call(verb, vm) => execute_step(&mut fixture, verb, vm, &CallContext::default()),
+                Step::CallThatFails(verb, vm) => execute_step(&mut fixture, verb, vm, &failing_operation),
+                Step::Advance(millis) => fixture.advance(millis),
             }
         }
         fixture.advance(1000);
@@ -119,7 +119,7 @@ proptest! {
             fixture.delete(&format!("vm{vm}"));
         }
         fixture.advance(180_000);
-        perform_unobserved(&mut fixture, "delete nic", 0, &CallContext::default());
+        execute_step(&mut fixture, "delete nic", 0, &CallContext::default());
         fixture.advance(1000);
         let truth = fixture.oracle();
         prop_assert!(truth.vms.is_empty() && truth.nics.is_empty() && truth.public_ips.is_empty());

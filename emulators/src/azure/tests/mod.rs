@@ -37,13 +37,13 @@ use super::{
 };
 use crate::cloud::{CloudEngine as _, inject::CallContext};
 
-/// Subscriptions on a manual clock.
+/// An engine on a manual clock. Every call checks the invariants.
 struct Fixture {
     clock: Arc<ManualClock>,
     engine: Engine,
 }
 
-/// Where the virtual machines of most tests are.
+/// The path of the virtual machines of most tests.
 const VMS: &str = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines";
 const COMPUTE: &str = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute";
 const NETWORK: &str = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Network";
@@ -53,19 +53,21 @@ impl Fixture {
         Self::with(|_| {})
     }
 
-    fn with(turn: impl FnOnce(&mut Knobs)) -> Self {
+    /// Creates an engine with changed knobs.
+    fn with(change: impl FnOnce(&mut Knobs)) -> Self {
         let mut knobs = Knobs::default();
-        turn(&mut knobs);
+        change(&mut knobs);
         let clock = Arc::new(ManualClock::new());
         let engine = Engine::new(knobs, clock.clone());
         Self { clock, engine }
     }
 
-    /// Makes a call: `PUT /path?query`, and a document unless it is null.
+    /// Executes a call, for example `PUT /path?query`. A null document means no body.
     fn call(&mut self, text: &str, body: Value) -> Result<ApiResponse, Refusal> {
         self.call_as(text, body, &CallContext::default())
     }
 
+    /// Executes a call with injected faults.
     fn call_as(
         &mut self,
         text: &str,
@@ -79,6 +81,7 @@ impl Fixture {
         response
     }
 
+    /// Executes a call that must succeed, and returns the document.
     fn ok(&mut self, text: &str, body: Value) -> Value {
         let response = self.call(text, body);
         let response = response.unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"));
@@ -89,7 +92,7 @@ impl Fixture {
         self.ok(&format!("GET {path}"), Value::Null)
     }
 
-    /// The status and the code of the refusal that a call must come to.
+    /// Executes a call that must be refused, and returns status and code.
     fn refused(&mut self, text: &str, body: Value) -> (u16, String) {
         match self.call(text, body) {
             Ok(response) => panic!("{text}: {response:?}"),
@@ -97,49 +100,52 @@ impl Fixture {
         }
     }
 
-    /// Makes a virtual machine and answers the call's answer.
+    /// Creates or changes a virtual machine, and returns the response.
     fn put(&mut self, name: &str, body: Value) -> ApiResponse {
         let text = format!("PUT {VMS}/{name}");
         let response = self.call(&text, body);
         response.unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"))
     }
 
-    /// Makes a virtual machine and lets it run.
+    /// Creates a virtual machine and waits until it runs.
     fn running(&mut self, name: &str) {
         self.put(name, vm_body());
         self.advance(100);
         assert_eq!(self.vm(name).power_state.as_deref(), Some("running"));
     }
 
-    /// Does something to a virtual machine and lets it end.
+    /// Sends a `POST` to a virtual machine and waits for the operation.
     fn post(&mut self, name: &str, what: &str) {
         self.ok(&format!("POST {VMS}/{name}/{what}"), Value::Null);
         self.advance(100);
     }
 
+    /// Deletes a virtual machine and waits for the operation.
     fn delete(&mut self, name: &str) {
         self.ok(&format!("DELETE {VMS}/{name}"), Value::Null);
         self.advance(100);
     }
 
+    /// Advances the clock, and processes the events that are due.
     fn advance(&mut self, millis: u64) {
         self.clock.advance(Duration::from_millis(millis));
         self.engine.catch_up();
         self.engine.check_invariants();
     }
 
+    /// Returns the true state.
     fn oracle(&self) -> Oracle {
         Oracle::new(&self.engine, BTreeMap::new(), Vec::new())
     }
 
-    /// The truth about a virtual machine.
+    /// Returns the true state of a virtual machine.
     fn vm(&self, name: &str) -> OracleVm {
         let vms = self.oracle().vms;
         let vm = vms.into_iter().find(|vm| vm.name == name);
         vm.unwrap_or_else(|| panic!("no {name}"))
     }
 
-    /// How far the operation of an answer is.
+    /// Polls the URL in a header of a response.
     fn follow(&mut self, response: &ApiResponse, header: &str) -> Result<ApiResponse, Refusal> {
         let url =
             header_of(response, header).unwrap_or_else(|| panic!("no {header}: {response:?}"));
@@ -147,7 +153,7 @@ impl Fixture {
         self.call(&format!("GET {path}"), Value::Null)
     }
 
-    /// The document of an operation.
+    /// Returns the status document of the operation that a response started.
     fn status(&mut self, response: &ApiResponse) -> Value {
         let status = self.follow(response, "azure-asyncoperation").unwrap();
         serde_json::from_str(&status.body).unwrap()
@@ -159,7 +165,7 @@ fn header_of(response: &ApiResponse, name: &str) -> Option<String> {
     header.map(|(_, value)| value.clone())
 }
 
-/// `PUT /path?query` as a request.
+/// Parses a text such as `PUT /path?query` into a request.
 fn request(text: &str, body: Value) -> Request {
     let (method, uri) = text.split_once(' ').unwrap_or(("GET", text));
     let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
@@ -190,8 +196,7 @@ fn request(text: &str, body: Value) -> Request {
     }
 }
 
-/// An order that can be carried out: one interface with a public address, and all of it goes with
-/// the machine.
+/// Returns a valid document: one interface with a public address, all deleted with the machine.
 fn vm_body() -> Value {
     json!({
         "location": "eastus",
@@ -245,7 +250,7 @@ fn subnet() -> String {
     format!("{NETWORK}/virtualNetworks/vnet/subnets/default")
 }
 
-/// The order with something else at a place; null takes it away.
+/// Returns the valid document with another value at a JSON pointer; null removes it.
 fn vm_body_with(place: &str, value: Value) -> Value {
     let mut vm_body = vm_body();
     let (parent, name) = place.rsplit_once('/').unwrap();
@@ -256,5 +261,5 @@ fn vm_body_with(place: &str, value: Value) -> Value {
     vm_body
 }
 
-/// The place of the order's only interface.
+/// The JSON pointer of the document's only interface.
 const NIC: &str = "/properties/networkProfile/networkInterfaceConfigurations/0/properties";

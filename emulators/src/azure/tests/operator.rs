@@ -3,10 +3,10 @@
 use super::*;
 use crate::azure::engine::operator::ExternalAction;
 
-fn act(fixture: &mut Fixture, act: Value) -> Result<Vec<String>, Refusal> {
-    let act: ExternalAction = serde_json::from_value(act).unwrap();
+fn perform(fixture: &mut Fixture, action: Value) -> Result<Vec<String>, Refusal> {
+    let action: ExternalAction = serde_json::from_value(action).unwrap();
     fixture.engine.catch_up();
-    let result = fixture.engine.perform(act);
+    let result = fixture.engine.perform(action);
     fixture.engine.check_invariants();
     result
 }
@@ -14,7 +14,7 @@ fn act(fixture: &mut Fixture, act: Value) -> Result<Vec<String>, Refusal> {
 #[test]
 fn external_actor_creates_machines_and_disks() {
     let mut fixture = Fixture::new();
-    let ids = act(
+    let ids = perform(
         &mut fixture,
         json!({ "action": "create_external", "count": 3, "tags": { "a": "b" },
                                     "subscription": "s", "resource_group": "other" }),
@@ -31,13 +31,13 @@ fn external_actor_creates_machines_and_disks() {
     );
     assert_eq!(truth.vms[0].power_state.as_deref(), Some("running"));
     let disk = format!("{COMPUTE}/disks/theirs");
-    act(
+    perform(
         &mut fixture,
         json!({ "action": "create_external_disk", "id": disk, "gib": 8 }),
     )
     .unwrap();
     assert_eq!(fixture.get(&disk)["properties"]["diskState"], "Unattached");
-    let bad = act(
+    let bad = perform(
         &mut fixture,
         json!({ "action": "create_external", "count": 1, "size": "Huge" }),
     );
@@ -49,7 +49,7 @@ fn external_actor_stops_deletes_tags_and_fails_machines() {
     let mut fixture = Fixture::with(|knobs| knobs.lag.writes = Duration::from_secs(3600));
     fixture.running("a");
     let id = format!("{VMS}/a");
-    act(
+    perform(
         &mut fixture,
         json!({ "action": "guest_shutdown", "id": id }),
     )
@@ -57,32 +57,32 @@ fn external_actor_stops_deletes_tags_and_fails_machines() {
     assert_eq!(fixture.vm("a").power_state.as_deref(), Some("stopped"));
     assert!(fixture.vm("a").allocated);
     assert!(
-        act(
+        perform(
             &mut fixture,
             json!({ "action": "guest_shutdown", "id": id })
         )
         .is_err()
     );
-    act(
+    perform(
         &mut fixture,
         json!({ "action": "set_tags", "id": id, "tags": { "x": "y" } }),
     )
     .unwrap();
     assert_eq!(fixture.vm("a").tags["x"], "y");
-    act(
+    perform(
         &mut fixture,
         json!({ "action": "fail", "id": id, "code": "Broken", "message": "m" }),
     )
     .unwrap();
     assert_eq!(fixture.vm("a").failure.as_deref(), Some("Broken"));
-    act(&mut fixture, json!({ "action": "deallocate", "id": id })).unwrap();
+    perform(&mut fixture, json!({ "action": "deallocate", "id": id })).unwrap();
     fixture.advance(100);
     assert!(!fixture.vm("a").allocated);
-    act(&mut fixture, json!({ "action": "delete", "id": id })).unwrap();
+    perform(&mut fixture, json!({ "action": "delete", "id": id })).unwrap();
     fixture.advance(100);
     assert!(fixture.oracle().vms.is_empty());
     assert_eq!(
-        act(&mut fixture, json!({ "action": "delete", "id": id }))
+        perform(&mut fixture, json!({ "action": "delete", "id": id }))
             .unwrap_err()
             .status,
         404
@@ -99,7 +99,7 @@ fn spot_machine_is_evicted_by_its_policy() {
     fixture.put("c", vm_body());
     fixture.advance(100);
     let evict = |fixture: &mut Fixture, name: &str| {
-        act(
+        perform(
             fixture,
             json!({ "action": "evict", "id": format!("{VMS}/{name}") }),
         )

@@ -1,4 +1,4 @@
-//! Interfaces, public addresses and disks by themselves.
+//! Separate interfaces, public addresses and disks.
 
 use super::*;
 use crate::azure::wire::body::without_nulls;
@@ -11,13 +11,13 @@ fn nic(public: Option<&str>) -> Value {
 }
 
 #[test]
-fn an_interface_and_an_address_are_made_used_and_deleted_in_order() {
+fn interface_and_address_are_created_used_and_deleted_in_order() {
     let mut fixture = Fixture::new();
     let ip = format!("{NETWORK}/publicIPAddresses/p");
     let path = format!("{NETWORK}/networkInterfaces/n");
-    let is_static =
+    let static_ip =
         json!({ "location": "eastus", "properties": { "publicIPAllocationMethod": "Static" } });
-    fixture.ok(&format!("PUT {ip}"), is_static);
+    fixture.ok(&format!("PUT {ip}"), static_ip);
     fixture.ok(&format!("PUT {path}"), nic(Some("p")));
     fixture.advance(0);
     let taken = fixture.refused(&format!("PUT {path}2"), nic(Some("p")));
@@ -93,11 +93,8 @@ fn disks_are_attached_and_detached() {
         "OperationNotAllowed"
     );
     fixture.ok(&format!("PATCH {VMS}/a"), with_disks(&json!([])));
-    let detaching_disks = fixture.refused(&format!("PATCH {VMS}/b"), with_disks(&attach));
-    assert_eq!(
-        detaching_disks,
-        (409, "AttachDiskWhileBeingDetached".to_owned())
-    );
+    let detaching = fixture.refused(&format!("PATCH {VMS}/b"), with_disks(&attach));
+    assert_eq!(detaching, (409, "AttachDiskWhileBeingDetached".to_owned()));
     fixture.advance(50);
     fixture.ok(&format!("PATCH {VMS}/b"), with_disks(&attach));
     fixture.advance(50);
@@ -106,8 +103,8 @@ fn disks_are_attached_and_detached() {
     fixture.delete("b");
     assert_eq!(fixture.get(&disk)["properties"]["diskState"], "Unattached");
     fixture.ok(&format!("DELETE {disk}"), Value::Null);
-    let going = fixture.refused(&format!("PATCH {VMS}/a"), with_disks(&attach));
-    assert_eq!(going, (409, "Conflict".to_owned()));
+    let deleting = fixture.refused(&format!("PATCH {VMS}/a"), with_disks(&attach));
+    assert_eq!(deleting, (409, "Conflict".to_owned()));
     fixture.advance(50);
     fixture.ok(&format!("PUT {disk}"), empty.clone());
     let bigger = json!({ "location": "eastus", "properties": { "diskSizeGB": 16 } });
@@ -164,16 +161,16 @@ fn machine_is_created_with_data_disks_and_delete_options() {
 fn console_url_needs_no_token() {
     let mut fixture = Fixture::new();
     fixture.running("a");
-    let ask = format!("POST {VMS}/a/retrieveBootDiagnosticsData");
+    let retrieve = format!("POST {VMS}/a/retrieveBootDiagnosticsData");
     assert_eq!(
-        fixture.refused(&ask, Value::Null),
+        fixture.refused(&retrieve, Value::Null),
         (409, "OperationNotAllowed".to_owned())
     );
     let on = json!({ "properties": { "diagnosticsProfile": { "bootDiagnostics": { "enabled": true } } } });
     fixture.ok(&format!("PATCH {VMS}/a"), on);
     fixture.advance(0);
     fixture.post("a", "restart");
-    let urls = fixture.ok(&ask, Value::Null);
+    let urls = fixture.ok(&retrieve, Value::Null);
     let path = |name: &str| urls[name].as_str().unwrap().replace("http://here", "");
     let console = fixture
         .call(
@@ -214,15 +211,15 @@ fn unsupported_member_is_refused_without_effect() {
     named["properties"]["dnsSettings"] = json!({ "dnsServers": ["10.0.0.4"] });
     assert_eq!(fixture.refused(&put, named).1, "NotSupported");
     let ip = format!("PUT {NETWORK}/publicIPAddresses/p");
-    let sixth = json!({ "location": "eastus", "properties": { "publicIPAddressVersion": "IPv6" } });
-    assert_eq!(fixture.refused(&ip, sixth).1, "NotSupported");
+    let ipv6 = json!({ "location": "eastus", "properties": { "publicIPAddressVersion": "IPv6" } });
+    assert_eq!(fixture.refused(&ip, ipv6).1, "NotSupported");
     fixture.ok(&ip, json!({ "location": "eastus" }));
-    let is_static =
+    let static_ip =
         json!({ "location": "eastus", "properties": { "publicIPAllocationMethod": "Static" } });
-    assert_eq!(fixture.refused(&ip, is_static).1, "NotSupported");
+    assert_eq!(fixture.refused(&ip, static_ip).1, "NotSupported");
     let sku = json!({ "location": "eastus", "sku": { "name": "Standard" } });
     assert_eq!(fixture.refused(&ip, sku).1, "PropertyChangeNotAllowed");
-    // Two addresses with one public one, and more addresses than there are.
+    // One public address used twice, and more addresses than the subnet has.
     let mut twice = nic(Some("p"));
     let one = twice["properties"]["ipConfigurations"][0].clone();
     twice["properties"]["ipConfigurations"] = json!([one, one]);
@@ -261,7 +258,7 @@ fn document_that_was_read_can_be_sent_back() {
         assert!(response.status < 300);
         fixture.advance(100);
         let mut again = fixture.get(path);
-        // Only the version of a virtual machine counts on.
+        // Only the etag of a virtual machine changes.
         again["etag"] = document["etag"].clone();
         let (before, after) = (without_nulls(document), without_nulls(again));
         assert_eq!(before, after, "{path}");

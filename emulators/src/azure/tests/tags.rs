@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn tags_are_kept_exactly_and_a_patch_replaces_them_all() {
+fn tags_are_stored_exactly_and_a_patch_replaces_all() {
     let mut fixture = Fixture::new();
     let tags = json!({ "Managed By": "", "ünï": "ä 🦀", "UPPER": "Case" });
     fixture.put("a", vm_body_with("/tags", tags.clone()));
@@ -28,7 +28,7 @@ fn put_without_tags_removes_them() {
 }
 
 #[test]
-fn tags_that_can_not_be_are_refused() {
+fn invalid_tags_are_refused() {
     let mut fixture = Fixture::new();
     fixture.running("a");
     let patch = format!("PATCH {VMS}/a");

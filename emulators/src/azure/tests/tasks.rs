@@ -60,7 +60,7 @@ fn operation_expires_by_a_fault() {
 }
 
 #[test]
-fn an_operation_is_of_a_subscription_and_a_provider() {
+fn operation_belongs_to_its_subscription_and_provider() {
     let mut fixture = Fixture::new();
     let created = fixture.put("a", vm_body());
     let url = header_of(&created, "azure-asyncoperation").unwrap();

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_read_back_and_told_from_others() {
+    fn id_round_trips_and_rejects_other_texts() {
         let id = Id::new(Kind::Nic, "s", "Rg", "Nic1");
         assert_eq!(Id::read(Kind::Nic, &id.path()).unwrap(), id);
         let small = Id::read(Kind::Nic, &id.key()).unwrap();

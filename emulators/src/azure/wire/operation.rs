@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_sorted_and_lead_back() {
+    fn names_are_sorted_and_round_trip() {
         let names: Vec<_> = Operation::all().map(Operation::name).collect();
         assert!(names.is_sorted());
         assert!(Operation::all().collect::<Vec<_>>().is_sorted());
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_lead_to_operations_whatever_their_case() {
+    fn paths_are_routed_in_any_case() {
         let path = "Subscriptions/s/resourcegroups/g/PROVIDERS/microsoft.compute/virtualmachines/Vm/poweroff";
         let captured = ["s", "g", "Vm"].map(str::to_owned).to_vec();
         let expected = RouteMatch::Operation(Operation::VirtualMachinesPowerOff, captured);
