@@ -55,7 +55,7 @@ fn names() -> NamePlanner {
 }
 
 #[tokio::test]
-async fn a_server_lives_its_whole_life_on_ec2() {
+async fn server_lifecycle_on_ec2() {
     let emulator = emulator();
     let cloud = Arc::new(provisioner(&emulator));
     let region = TestRegion::with(cloud, memory_store(), names())

@@ -50,7 +50,7 @@ fn names() -> NamePlanner {
 }
 
 #[tokio::test]
-async fn a_server_lives_its_whole_life_on_compute_engine() {
+async fn server_lifecycle_on_compute_engine() {
     let emulator = emulator();
     let cloud = Arc::new(provisioner(&emulator).await);
     let region = TestRegion::with(cloud, memory_store(), names())

@@ -46,7 +46,7 @@ async fn running() -> (TestRegion, ServerView) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_wish_again_changes_nothing() {
+async fn same_desired_state_again_changes_nothing() {
     let (region, made) = made().await;
     let (who, id) = (server_admin(), server_id(1));
     let mut asked = wish(&made);
@@ -72,7 +72,7 @@ async fn the_same_wish_again_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_destroys_needs_consent_and_is_written_whole_or_not_at_all() {
+async fn destructive_change_needs_consent_and_is_written_completely_or_not_at_all() {
     let (region, up) = running().await;
     let (who, id) = (server_admin(), server_id(1));
     let mut asked = wish(&up);
@@ -98,7 +98,7 @@ async fn what_destroys_needs_consent_and_is_written_whole_or_not_at_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_deleted_takes_no_wish_and_deleting_is_none() {
+async fn deleted_server_accepts_no_change_and_deletes_again() {
     let (region, made) = made().await;
     let (who, id) = (server_admin(), server_id(1));
     let mut asked = wish(&made);
@@ -122,7 +122,7 @@ async fn what_is_deleted_takes_no_wish_and_deleting_is_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_hidden_is_told_as_absent_and_what_is_seen_as_refused() {
+async fn invisible_server_looks_absent_and_visible_one_is_refused() {
     let (region, made) = made().await;
     let (id, asked) = (server_id(1), wish(&made));
     let with = |verbs: &[Verb]| {
@@ -145,7 +145,7 @@ async fn what_is_hidden_is_told_as_absent_and_what_is_seen_as_refused() {
 
 /// What an owner has as its guard is checked in the transaction that makes, changes or ends its server, and handed back.
 #[tokio::test(start_paused = true)]
-async fn a_guard_that_does_not_hold_lets_nothing_be_written() {
+async fn failed_guard_writes_nothing() {
     let (region, made) = made().await;
     let (who, id) = (server_admin(), server_id(1));
     let owner = RecordId::new("network", "owner").unwrap();
@@ -202,7 +202,7 @@ proptest! {
 
     /// Whatever comes late, counts never fall, the power is the last one asked for, and a wish holds once it is applied.
     #[test]
-    fn counts_never_fall(intents in prop::collection::vec(any_intent(), 1..8)) {
+    fn request_counts_never_decrease(intents in prop::collection::vec(any_intent(), 1..8)) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)

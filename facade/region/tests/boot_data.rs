@@ -35,7 +35,7 @@ fn record(id: SshAuthorityId) -> RecordId {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_trusts_an_authority_says_so_on_each_machine() {
+async fn trusted_authority_is_configured_on_each_machine() {
     let (facade, who) = (TestFacade::new().await, operator());
     let mut wanted = server_spec(facade.network("blue").await);
     let id = facade.authority(tenant(1, 1)).await;
@@ -67,7 +67,7 @@ async fn a_server_that_trusts_an_authority_says_so_on_each_machine() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_authority_is_trusted_without_keys_and_without_user_data() {
+async fn authority_is_trusted_without_keys_and_user_data() {
     let facade = TestFacade::new().await;
     let servers = plain(&facade);
     let mut wanted = server_spec(facade.network("blue").await);
@@ -96,7 +96,7 @@ async fn says(servers: &Servers, words: &str) -> ServerView {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_its_authority_a_machine_is_refused_in_words_and_not_launched() {
+async fn missing_authority_refuses_the_launch_with_a_message() {
     let facade = TestFacade::new().await;
     let cloud = facade.cloud.clone();
     let (servers, network) = (plain(&facade), facade.network("blue").await);
@@ -164,7 +164,7 @@ fn why(error: &ServerError) -> UserDataError {
 }
 
 #[tokio::test]
-async fn user_data_are_checked_when_they_are_asked_for_and_only_if_they_change() {
+async fn user_data_is_checked_at_the_request_and_only_if_it_changes() {
     let facade = TestFacade::new().await;
     let (who, network) = (operator(), facade.network("blue").await);
     let with = |text: &str| {

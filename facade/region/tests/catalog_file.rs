@@ -37,7 +37,7 @@ fn problems(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_example_is_what_it_says() {
+fn example_catalog_has_the_documented_content() {
     let file = CatalogFile::parse(EXAMPLE).unwrap();
     let flavors: Vec<_> = file.flavors().collect();
     let ids: Vec<_> = flavors.iter().map(|flavor| flavor.id.as_str()).collect();
@@ -67,7 +67,7 @@ fn the_example_is_what_it_says() {
 }
 
 #[test]
-fn a_broken_catalog_is_told_exactly_what_and_where() {
+fn broken_catalog_reports_exact_problems_with_positions() {
     let blocks = include_str!("broken_catalogs.txt").split("\n\n").skip(1);
     let mut count = 0;
     for block in blocks {
@@ -93,7 +93,7 @@ fn a_broken_catalog_is_told_exactly_what_and_where() {
 }
 
 #[test]
-fn every_problem_is_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let twice = format!(
         "{GOOD}{}",
         GOOD.replace("\"13\"", "13").replace("= 4", "= 0")
@@ -127,7 +127,7 @@ fn every_problem_is_told_at_once() {
 }
 
 #[test]
-fn what_stands_below_a_header_that_is_none_is_not_the_files_own() {
+fn entries_below_an_invalid_header_do_not_belong_to_the_file() {
     assert_eq!(
         problems("[[flavor]\nid = \"small\"\ncpus = 4\n"),
         ["line 1, column 10: unclosed array table, expected `]`"]
@@ -135,7 +135,7 @@ fn what_stands_below_a_header_that_is_none_is_not_the_files_own() {
 }
 
 #[test]
-fn a_file_that_was_cut_off_retires_nothing() {
+fn truncated_file_retires_nothing() {
     let whole = [
         "line 1, column 1: flavor is missing: want at least one [[flavor]]",
         "line 1, column 1: image is missing: want at least one [[image]]",
@@ -153,7 +153,7 @@ fn a_file_that_was_cut_off_retires_nothing() {
 }
 
 #[test]
-fn a_file_of_another_sort_is_told_no_more_than_a_page() {
+fn wrong_file_reports_at_most_one_page_of_problems() {
     let problems = CatalogFile::parse(&"{\"json\": 1}\n".repeat(300)).unwrap_err();
     assert_eq!(problems.iter().count(), 100);
     assert!(problems.count() >= 300);
@@ -165,19 +165,19 @@ fn good_lines() -> Vec<&'static str> {
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in any::<String>()) {
+    fn arbitrary_text_does_not_panic(text in any::<String>()) {
         prop_assert!(CatalogFile::parse(&text).is_err());
     }
 
     #[test]
-    fn no_toml_makes_it_panic(
+    fn arbitrary_toml_does_not_panic(
         text in r#"(\[{0,2}(flavor|image)(\.(gpu|os))?\]{0,2}\n|(id|cpus|memory|os|gpu|name) ?= ?("[a-z ]{0,5}"|[0-9.-]{0,6}|\{[a-z=1]{0,6}\}|\[\]|true)\n){0,12}"#,
     ) {
         prop_assert!(CatalogFile::parse(&text).is_err());
     }
 
     #[test]
-    fn one_byte_that_is_wrong_is_told_in_a_line_that_is_there(
+    fn one_wrong_byte_is_reported_at_an_existing_line(
         place in 0_usize..EXAMPLE.len(), byte in prop::sample::select(b"\"[]=.x9 \n\0".to_vec()),
     ) {
         let mut bytes = EXAMPLE.as_bytes().to_vec();
@@ -193,7 +193,7 @@ proptest! {
     }
 
     #[test]
-    fn lines_that_are_missing_are_told_or_were_not_needed(gone in prop::collection::btree_set(0_usize..83, 1..6)) {
+    fn missing_lines_are_reported_or_optional(gone in prop::collection::btree_set(0_usize..83, 1..6)) {
         let kept = good_lines().into_iter().enumerate().filter(|(number, _)| !gone.contains(number));
         let text: Vec<_> = kept.map(|(_, line)| line).collect();
         if let Ok(file) = CatalogFile::parse(&text.join("\n")) {

@@ -32,7 +32,7 @@ fn live(cloud: &MemoryCloud) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_capacity_is_said_in_words_and_tried_again_until_there_is_some() {
+async fn missing_capacity_is_reported_and_retried() {
     let cloud = MemoryCloud::builder().capacity(Capacity::of(0)).build();
     let region = region(&cloud);
     let id = server_id(1);
@@ -67,7 +67,7 @@ async fn no_capacity_is_said_in_words_and_tried_again_until_there_is_some() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quota_is_told_from_capacity_and_a_cloud_s_time_to_retry_is_kept() {
+async fn quota_differs_from_capacity_and_retry_after_is_respected() {
     let cloud = MemoryCloud::builder().quota(0).build();
     let region = region(&cloud);
     let id = server_id(1);
@@ -98,7 +98,7 @@ async fn a_quota_is_told_from_capacity_and_a_cloud_s_time_to_retry_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn three_machines_that_never_boot_are_enough_until_somebody_asks_for_another() {
+async fn launches_stop_after_three_failed_boots_until_a_replacement_is_requested() {
     let cloud = MemoryCloud::new();
     let doom = Fault::FailsLate {
         code: "Bad".into(),
@@ -135,7 +135,7 @@ async fn three_machines_that_never_boot_are_enough_until_somebody_asks_for_anoth
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_booted_and_is_gone_is_lost_and_not_launched_again() {
+async fn lost_machine_that_booted_is_not_launched_again() {
     let cloud = MemoryCloud::new();
     let region = region(&cloud);
     let id = server_id(1);
@@ -158,7 +158,7 @@ async fn a_machine_that_booted_and_is_gone_is_lost_and_not_launched_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_whose_answer_is_lost_is_found_by_its_token() {
+async fn launch_with_lost_response_is_found_by_its_token() {
     let cloud = MemoryCloud::builder()
         .read_lag(Duration::from_secs(4))
         .build();
@@ -184,7 +184,7 @@ async fn a_launch_whose_answer_is_lost_is_found_by_its_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_region_cannot_launch_is_refused_in_words_until_it_is_changed() {
+async fn unlaunchable_spec_is_refused_with_a_message_until_it_changes() {
     let cloud = MemoryCloud::new();
     let region = region(&cloud);
     let id = server_id(1);
@@ -211,7 +211,7 @@ async fn what_the_region_cannot_launch_is_refused_in_words_until_it_is_changed()
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_stopped_or_started_outside_is_brought_back() {
+async fn external_stop_or_start_is_reverted() {
     let cloud = MemoryCloud::new();
     let region = region(&cloud);
     let id = server_id(1);
@@ -241,7 +241,7 @@ async fn what_is_stopped_or_started_outside_is_brought_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_least_destructive_way_that_the_cloud_offers_is_taken() {
+async fn least_destructive_supported_method_is_used() {
     for without in [None, Some(OptionalVerb::ResizeInstance)] {
         let mut builder = MemoryCloud::builder();
         if let Some(verb) = without {
@@ -287,7 +287,7 @@ async fn the_least_destructive_way_that_the_cloud_offers_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_asked_while_a_launch_is_under_way_destroys_no_machine_unasked() {
+async fn change_during_a_launch_destroys_no_machine_without_consent() {
     let cloud = MemoryCloud::builder()
         .latency(Duration::from_secs(5))
         .build();
@@ -318,7 +318,7 @@ async fn what_is_asked_while_a_launch_is_under_way_destroys_no_machine_unasked()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reimage_keeps_the_machine_and_a_reboot_boots_it() {
+async fn reimage_keeps_the_machine_and_reboot_boots_it() {
     let cloud = MemoryCloud::new();
     let region = region(&cloud);
     let id = server_id(1);
@@ -356,7 +356,7 @@ async fn a_reimage_keeps_the_machine_and_a_reboot_boots_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_deleted_and_made_again_is_another_one() {
+async fn server_created_again_after_deletion_is_a_new_one() {
     let cloud = MemoryCloud::new();
     let region = region(&cloud);
     let id = server_id(1);
@@ -379,7 +379,7 @@ async fn a_server_that_is_deleted_and_made_again_is_another_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_process_goes_on_where_the_old_one_was_dropped() {
+async fn new_process_continues_where_the_old_one_stopped() {
     let cloud = MemoryCloud::builder()
         .latency(Duration::from_secs(1))
         .build();

@@ -44,7 +44,7 @@ fn project() -> ProjectId {
 }
 
 #[tokio::test]
-async fn what_is_retired_stays_retired_and_one_damaged_row_stops_none_of_the_others() {
+async fn retired_entries_stay_retired_and_a_damaged_record_affects_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("region.db");
     {
@@ -81,7 +81,7 @@ async fn what_is_retired_stays_retired_and_one_damaged_row_stops_none_of_the_oth
 }
 
 #[tokio::test]
-async fn a_network_that_was_going_still_is_and_a_key_still_opens() {
+async fn network_deletion_and_keys_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("region.db");
     let regions = BTreeSet::from([RegionId::new("north").unwrap()]);

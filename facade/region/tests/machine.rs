@@ -66,7 +66,7 @@ fn may_move_between_threads<T: Send>(work: T) -> T {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_call_may_move_between_threads() {
+async fn every_future_is_send() {
     let facade = TestFacade::on(&MemoryCloud::new()).await;
     facade.running_server().await;
     let (who, new, id) = (operator(), new_snapshot(), server_id(1));
@@ -84,7 +84,7 @@ async fn every_call_may_move_between_threads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_verb_takes_its_own_permission_and_what_is_hidden_looks_absent() {
+async fn each_verb_needs_its_own_permission_and_invisible_servers_look_absent() {
     let facade = TestFacade::on(&MemoryCloud::new()).await;
     facade.running_server().await;
     let (here, elsewhere) = (tenant(1, 1), tenant(1, 2));
@@ -113,7 +113,7 @@ async fn each_verb_takes_its_own_permission_and_what_is_hidden_looks_absent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_console_is_read_whole_or_by_its_last_lines_and_never_shown_by_accident() {
+async fn console_output_is_complete_or_its_last_lines_and_hidden_in_debug() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
@@ -183,7 +183,7 @@ async fn answers(facade: &TestFacade) -> [String; 4] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_asked_now_is_told_with_what_it_takes_in_every_phase() {
+async fn unavailable_call_states_the_required_phase_in_every_phase() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     let who = operator();
@@ -279,7 +279,7 @@ async fn what_cannot_be_asked_now_is_told_with_what_it_takes_in_every_phase() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cloud_s_trouble_is_told_with_a_time_to_ask_again() {
+async fn cloud_errors_are_reported_with_a_retry_delay() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
@@ -317,7 +317,7 @@ async fn a_cloud_s_trouble_is_told_with_a_time_to_ask_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_region_does_not_have_is_told_as_such() {
+async fn unsupported_verb_is_reported_as_unsupported() {
     let optional = [
         OptionalVerb::ConsoleOutput,
         OptionalVerb::ConsoleSession,

@@ -70,7 +70,7 @@ async fn controllers_count_steps_waits_and_failures() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_asked_of_machines_is_counted_by_verb_and_outcome() {
+async fn machine_calls_are_counted_by_verb_and_outcome() {
     let recorded = RecordedMetrics::default();
     let _guard = metrics::set_default_local_recorder(&recorded);
     let metric = |name: &str| recorded.get(&format!("fleetwright_region_{name}"));

@@ -51,7 +51,7 @@ async fn presence(region: &TestRegion, id: ServerId) -> Presence {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_look_is_one_list_for_any_number_of_servers_and_writes_only_what_changed() {
+async fn scan_is_one_list_and_writes_only_changes() {
     let cloud = MemoryCloud::builder()
         .page_size(NonZeroUsize::new(1000).unwrap())
         .build();
@@ -71,7 +71,7 @@ async fn a_look_is_one_list_for_any_number_of_servers_and_writes_only_what_chang
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_looked_at_for_two_ticks_is_unknown() {
+async fn health_is_unknown_after_two_intervals_without_a_scan() {
     let cloud = MemoryCloud::new();
     let region = region(&cloud);
     up(&region, [1]).await;
@@ -90,7 +90,7 @@ async fn what_is_not_looked_at_for_two_ticks_is_unknown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_zone_that_cannot_be_seen_freezes_the_monitor_and_its_servers_are_unknown() {
+async fn unreachable_zone_freezes_the_monitor_and_health_is_unknown() {
     let cloud = MemoryCloud::new();
     let region = region(&cloud).policy(|policy| {
         policy.sweep = Sweep::Destroy;
@@ -155,7 +155,7 @@ fn elsewhere(zone: &Zone) -> fleetwright::Placement {
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_absent_machines_than_are_believed_freeze_the_monitor() {
+async fn too_many_absent_machines_freeze_the_monitor() {
     let cloud = MemoryCloud::builder()
         .terminated_visible(Duration::ZERO)
         .build();
@@ -185,7 +185,7 @@ async fn more_absent_machines_than_are_believed_freeze_the_monitor() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_is_not_missed_within_the_consistency_window() {
+async fn machine_is_not_missing_within_the_consistency_window() {
     let window = Duration::from_secs(30);
     let cloud = MemoryCloud::builder().read_lag(window).build();
     let region = region(&cloud);
@@ -207,7 +207,7 @@ async fn a_machine_is_not_missed_within_the_consistency_window() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn drift_is_found_and_told_once_and_tags_are_mended() {
+async fn drift_is_reported_once_and_tags_are_restored() {
     let cloud = MemoryCloud::new();
     let region = region(&cloud);
     let machines = up(&region, [1]).await;
@@ -225,7 +225,7 @@ async fn drift_is_found_and_told_once_and_tags_are_mended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn orphans_are_reported_or_swept_and_others_machines_are_let_alone() {
+async fn orphans_are_reported_or_deleted_and_foreign_machines_are_kept() {
     for sweep in [Sweep::Report, Sweep::Destroy] {
         let cloud = MemoryCloud::new();
         let region = region(&cloud).policy(|policy| {
@@ -264,7 +264,7 @@ async fn orphans_are_reported_or_swept_and_others_machines_are_let_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_does_not_get_on_is_stuck() {
+async fn machine_without_progress_is_stuck() {
     let mut timing = fleetwright_memory::Timing::default();
     timing.boot = Duration::from_secs(3600);
     let cloud = MemoryCloud::builder().timing(timing).build();

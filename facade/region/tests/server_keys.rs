@@ -35,7 +35,7 @@ fn reader() -> Principal {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_comes_and_goes_with_its_server_and_its_public_half_is_on_the_machine() {
+async fn key_is_created_and_deleted_with_its_server_and_public_on_the_machine() {
     let facade = TestFacade::new().await;
     let cloud = facade.cloud.clone();
     let (alice, id) = (server_user(tenant(1, 1)), server_id(1).as_uuid());
@@ -85,7 +85,7 @@ async fn a_key_comes_and_goes_with_its_server_and_its_public_half_is_on_the_mach
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_private_half_is_seen_nowhere() {
+async fn private_key_appears_nowhere() {
     let facade = TestFacade::new().await;
     let cloud = facade.cloud.clone();
     let (alice, id) = (server_user(tenant(1, 1)), server_id(1));
@@ -134,7 +134,7 @@ async fn the_private_half_is_seen_nowhere() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_keyring_servers_have_no_keys_and_their_user_data_is_their_own() {
+async fn servers_without_a_keyring_have_no_keys_and_unchanged_user_data() {
     let facade = TestFacade::new().await;
     let clock = facade.clock.clone();
     let servers = Servers::new(
@@ -161,7 +161,7 @@ async fn without_a_keyring_servers_have_no_keys_and_their_user_data_is_their_own
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_largest_user_data_and_a_key_fit_into_a_record() {
+async fn largest_user_data_and_a_key_fit_into_a_record() {
     let facade = TestFacade::new().await;
     let mut wanted = server_spec(facade.network("blue").await);
     wanted.user_data = Some(UserData::new("#!/bin/sh\n").unwrap());
@@ -201,7 +201,7 @@ impl Entropy for Dry {
 }
 
 #[tokio::test]
-async fn no_server_is_made_without_the_key_it_should_have() {
+async fn server_is_not_created_without_its_key() {
     let facade = TestFacade::new().await;
     let wanted = server_spec(facade.network("blue").await);
     let servers = facade.servers_with_key_entropy(Arc::new(Dry));

@@ -92,7 +92,7 @@ const CALLS: [Verb; 8] = [
 ];
 
 #[tokio::test]
-async fn each_call_needs_its_own_permission_and_no_other_is_enough() {
+async fn each_call_needs_exactly_its_own_permission() {
     for needed in CALLS {
         for held in CALLS {
             let servers = servers();
@@ -122,7 +122,7 @@ async fn each_call_needs_its_own_permission_and_no_other_is_enough() {
 }
 
 #[tokio::test]
-async fn another_project_s_server_does_not_exist() {
+async fn server_of_another_project_looks_absent() {
     let servers = servers();
     servers
         .ensure(&server_admin(), &bare_server(1))
@@ -156,7 +156,7 @@ async fn another_project_s_server_does_not_exist() {
 }
 
 #[tokio::test]
-async fn an_owner_has_one_server_and_asking_again_changes_nothing() {
+async fn owner_has_one_server_and_repeating_changes_nothing() {
     let (servers, who) = (servers(), server_admin());
     let first = servers.ensure(&who, &bare_server(1)).await.unwrap();
     let mut other = bare_server(1);
@@ -190,7 +190,7 @@ async fn an_owner_has_one_server_and_asking_again_changes_nothing() {
 }
 
 #[tokio::test]
-async fn many_who_ask_at_once_make_one_server_and_every_wish_counts() {
+async fn concurrent_requests_create_one_server_and_lose_no_request() {
     let (servers, who) = (servers(), server_admin());
     let new = bare_server(1);
     let made = futures_util::future::join_all((0..20).map(|_| servers.ensure(&who, &new))).await;
@@ -207,7 +207,7 @@ async fn many_who_ask_at_once_make_one_server_and_every_wish_counts() {
 }
 
 #[tokio::test]
-async fn what_is_being_deleted_takes_no_other_wish() {
+async fn server_being_deleted_accepts_no_other_change() {
     let (servers, who, id) = (servers(), server_admin(), server_id(1));
     servers.ensure(&who, &bare_server(1)).await.unwrap();
     servers.set_power(&who, id, Power::Stopped).await.unwrap();
@@ -233,7 +233,7 @@ async fn what_is_being_deleted_takes_no_other_wish() {
 }
 
 #[tokio::test]
-async fn a_list_has_what_is_asked_for_and_may_be_seen() {
+async fn list_contains_selected_visible_servers() {
     let (servers, who) = (servers(), server_admin());
     let servers = servers.with_region(RegionId::new("there").unwrap(), OptionalVerb::ALL.into());
     for number in 1..=4 {

@@ -34,7 +34,7 @@ fn last_error(image: &Image) -> &str {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_is_copied_and_another_one_is_launched_from_the_copy() {
+async fn snapshot_can_be_launched_by_another_server() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     let machine = facade.running_server().await.server.machine.unwrap().id;
@@ -105,7 +105,7 @@ async fn a_server_is_copied_and_another_one_is_launched_from_the_copy() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn asking_again_answers_the_image_there_is_and_another_wish_is_told_that_it_is_taken() {
+async fn repeated_snapshot_returns_the_image_and_a_different_one_is_refused() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
@@ -160,7 +160,7 @@ async fn asking_again_answers_the_image_there_is_and_another_wish_is_told_that_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_written_on_an_image_is_refused_before_anything_is() {
+async fn invalid_snapshot_is_refused_before_anything_is_written() {
     let facade = TestFacade::on(&MemoryCloud::new()).await;
     facade.running_server().await;
     let limits = facade.region().provisioner.capabilities().tags.clone();
@@ -206,7 +206,7 @@ async fn what_cannot_be_written_on_an_image_is_refused_before_anything_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_went_before_it_was_copied_is_a_failure_in_words() {
+async fn machine_gone_before_its_snapshot_fails_with_a_message() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
@@ -245,7 +245,7 @@ async fn a_machine_that_went_before_it_was_copied_is_a_failure_in_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cloud_in_trouble_is_asked_again_until_it_does_it_or_patience_ends() {
+async fn failing_snapshot_is_retried_until_success_or_timeout() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
@@ -315,7 +315,7 @@ async fn a_cloud_in_trouble_is_asked_again_until_it_does_it_or_patience_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_image_settles_before_it_is_ready_and_is_not_made_once_it_is_retired() {
+async fn image_waits_for_its_settle_time_and_is_not_created_once_retired() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
@@ -355,7 +355,7 @@ async fn an_image_settles_before_it_is_ready_and_is_not_made_once_it_is_retired(
 }
 
 #[tokio::test(start_paused = true)]
-async fn fifty_who_ask_at_once_and_two_controllers_make_one_image() {
+async fn fifty_requests_and_two_controllers_create_one_image() {
     for seed in 0..20 {
         let cloud = MemoryCloud::builder()
             .latency(Duration::from_millis(20))
@@ -391,7 +391,7 @@ async fn fifty_who_ask_at_once_and_two_controllers_make_one_image() {
 
 /// Records as they were before images could be made of servers.
 #[tokio::test]
-async fn a_record_from_before_is_read_as_it_was() {
+async fn record_of_an_older_version_can_be_read() {
     let store = memory_store();
     let old = serde_json::json!({
         "id": "old", "name": "old", "architecture": "x86_64", "size": 1_073_741_824_u64,
@@ -419,7 +419,7 @@ async fn a_record_from_before_is_read_as_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_being_changed_on_a_disk_is_not_copied_as_if_it_were_known() {
+async fn disk_with_an_unconfirmed_change_is_not_copied() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;

@@ -77,7 +77,7 @@ async fn history(strikes: Vec<(u64, Kind)>, client: Client) -> u64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_goes_wrong_at_every_step_leaves_one_image_or_none() {
+async fn fault_at_every_step_leaves_at_most_one_image() {
     let steps = history(Vec::new(), Client::AsksAgain).await;
     assert_eq!(steps, 4, "the wish, the call, the cloud's name, ready");
     for client in [Client::AsksAgain, Client::IsGone] {
@@ -91,7 +91,7 @@ async fn whatever_goes_wrong_at_every_step_leaves_one_image_or_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_goes_wrong_at_any_two_steps_leaves_one_image() {
+async fn faults_at_any_two_steps_leave_one_image() {
     for first in 1..=4 {
         for second in first + 1..=first + 4 {
             for one in Kind::ALL {
@@ -105,7 +105,7 @@ async fn whatever_goes_wrong_at_any_two_steps_leaves_one_image() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_image_costs_the_same_among_few_and_among_many() {
+async fn cost_of_an_image_does_not_grow_with_the_catalog() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
@@ -150,7 +150,7 @@ async fn an_image_costs_the_same_among_few_and_among_many() {
 
 /// In real time, since a file's threads do not know of a paused clock.
 #[tokio::test]
-async fn an_image_is_made_over_a_file_by_the_process_that_comes_next() {
+async fn next_process_creates_a_pending_image_from_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("region.db");
     let open = || sqlite_store(&path);

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zero_delay_becomes_the_minimum_delay() {
+    fn zero_delay_becomes_the_minimum_delay() {
         let backoff = Backoff {
             first: Duration::ZERO,
             max: Duration::ZERO,

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_key_is_queued_once_and_in_progress_once() {
+    async fn key_is_queued_once_and_in_progress_once() {
         let (mut queue, now) = (WorkQueue::default(), Instant::now());
         queue.wake(&1);
         queue.wake(&1);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_earliest_timer_of_a_key_wakes_it() {
+    async fn earliest_timer_of_a_key_wakes_it() {
         let (mut queue, now) = (WorkQueue::default(), Instant::now());
         let at = |seconds| now + Duration::from_secs(seconds);
         queue.wake_at(&1, at(9));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_key_with_a_timer_is_not_forgotten() {
+    async fn key_with_a_timer_is_kept() {
         let (mut queue, now) = (WorkQueue::default(), Instant::now());
         queue.wake_at(&1, now);
         queue.forget_idle(&1);

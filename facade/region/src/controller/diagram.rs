@@ -82,7 +82,7 @@ fn leads_to(server: &Server, step: &Step) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_drawing_is_what_the_code_does() {
+fn diagram_matches_the_code() {
     let (policy, scan) = (ControllerPolicy::default(), scan());
     let mut done = Drawing::new();
     for verbs in [BTreeSet::new(), OptionalVerb::ALL.into()] {
@@ -107,7 +107,7 @@ fn the_drawing_is_what_the_code_does() {
 }
 
 #[test]
-fn every_stage_is_in_the_drawing() {
+fn diagram_contains_every_stage() {
     let drawn: BTreeSet<_> = drawn().into_keys().map(|(from, _)| from).collect();
     let all = Stage::ALL.map(|stage| stage.as_str().to_owned());
     assert_eq!(drawn, all.into());
@@ -129,7 +129,7 @@ fn may_live(server: &Server) -> bool {
 }
 
 #[test]
-fn nothing_is_launched_and_nothing_forgotten_while_a_machine_may_live() {
+fn no_launch_and_no_deletion_while_a_machine_may_exist() {
     let (policy, scan) = (ControllerPolicy::default(), scan());
     for verbs in [BTreeSet::new(), OptionalVerb::ALL.into()] {
         let facts = facts(&verbs, &scan, &policy);
@@ -148,7 +148,7 @@ fn nothing_is_launched_and_nothing_forgotten_while_a_machine_may_live() {
 }
 
 #[test]
-fn nothing_that_booted_is_launched_again_unless_asked_for() {
+fn booted_server_is_launched_again_only_on_request() {
     let (policy, scan) = (ControllerPolicy::default(), scan());
     let verbs = OptionalVerb::ALL.into();
     let facts = facts(&verbs, &scan, &policy);
@@ -164,7 +164,7 @@ fn nothing_that_booted_is_launched_again_unless_asked_for() {
 }
 
 #[test]
-fn what_is_deleted_is_never_launched_started_or_changed() {
+fn deleted_server_is_never_launched_started_or_changed() {
     let (policy, scan) = (ControllerPolicy::default(), scan());
     let verbs = OptionalVerb::ALL.into();
     let facts = facts(&verbs, &scan, &policy);
@@ -182,7 +182,7 @@ fn what_is_deleted_is_never_launched_started_or_changed() {
 proptest! {
     /// Whatever the date and the scan are, there is an answer, always the same, and it names no time that has passed.
     #[test]
-    fn a_decision_is_total_and_deterministic(
+    fn decision_is_total_and_deterministic(
         shape in 0..SHAPES.len(), seconds in -200_000_i64..200_000, look in 0_u64..100_000,
         known: bool,
     ) {
@@ -204,7 +204,7 @@ proptest! {
 }
 
 #[test]
-fn a_new_server_begins_and_a_new_deleted_one_is_forgotten() {
+fn new_server_launches_and_new_deleted_server_is_removed() {
     let (policy, scan, verbs) = (ControllerPolicy::default(), scan(), BTreeSet::new());
     let facts = facts(&verbs, &scan, &policy);
     let step = |power| decide(&new(power), &facts, now());

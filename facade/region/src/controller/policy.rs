@@ -63,7 +63,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn delays_double_up_to_the_longest_and_differ_by_server(bits: u128, failures in 1_u32..200) {
+        fn delays_double_up_to_the_maximum_and_differ_by_server(bits: u128, failures in 1_u32..200) {
             let policy = ControllerPolicy::default();
             let server = ServerId::from_uuid(Uuid::from_u128(bits));
             let delay = policy.backoff(server, failures);

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_error_is_told_as_something_to_act_on() {
+    fn every_error_kind_maps_to_an_actionable_error() {
         let waits = [
             ErrorKind::NotFound,
             ErrorKind::Conflict,

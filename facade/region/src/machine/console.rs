@@ -79,7 +79,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_last_lines_are_what_a_reader_counts(text in "[ab\u{e9}\r\n]{0,24}", lines in 1_usize..6) {
+        fn last_lines_are_counted_like_a_reader_does(text in "[ab\u{e9}\r\n]{0,24}", lines in 1_usize..6) {
             let start = last_lines(&text, NonZeroUsize::new(lines).unwrap());
             let all: Vec<_> = text.split_inclusive('\n').collect();
             let kept = all.len().saturating_sub(lines);

@@ -79,7 +79,7 @@ mod tests {
     use fleetwright::TagLimits;
 
     #[test]
-    fn a_limit_is_the_larger_of_its_two() {
+    fn limit_is_the_larger_of_count_and_share() {
         let limit = Limit::new(5, 10);
         let cases = [(0, 5), (50, 5), (51, 5), (60, 6), (1000, 100)];
         for (servers, believed) in cases {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tick_is_not_smaller_than_the_provider_declares() {
+    fn tick_is_at_least_the_providers_poll_interval() {
         let mut declared = Capabilities::new("x", TagLimits::new(1, 1, 1), 1);
         declared.poll_interval = Duration::from_secs(60);
         assert_eq!(

@@ -133,7 +133,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in ".{0,50}") {
+        fn arbitrary_text_does_not_panic(text in ".{0,50}") {
             if let Ok(prefix) = text.parse::<Prefix>() {
                 prop_assert_eq!(prefix.to_string().parse::<Prefix>().unwrap(), prefix);
             }

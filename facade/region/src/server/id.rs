@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_the_key_of_its_record() {
+    fn id_is_the_key_of_its_record() {
         let id: ServerId = "cea82847-20ce-5f13-87fb-9f3cc7da081d".parse().unwrap();
         assert_eq!(id.key().unwrap().as_str(), id.to_string());
         assert!("blue".parse::<ServerId>().is_err());

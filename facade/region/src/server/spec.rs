@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_is_seen_to_change_and_has_its_way() {
+    fn every_field_change_is_detected_with_its_method() {
         let all: BTreeSet<_> = OptionalVerb::ALL.into();
         let methods = |verbs: &BTreeSet<_>| {
             Field::ALL.map(|field| {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_names_what_it_destroys() {
+    fn plan_names_what_it_destroys() {
         let mut wanted = with(Field::Image);
         wanted.tags = with(Field::Tags).tags;
         let plan = Plan::between(&spec(), &wanted, &OptionalVerb::ALL.into());
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spec_reads_back_and_hides_user_data() {
+    fn spec_round_trips_and_debug_hides_user_data() {
         let mut spec = with(Field::UserData);
         spec.user_data = Some(UserData::new("hunter2").unwrap());
         let json = serde_json::to_value(&spec).unwrap();

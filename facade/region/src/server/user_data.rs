@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn user_data_are_judged_with_what_will_be_beside_them() {
+    fn user_data_is_checked_with_the_managed_part() {
         let without = servers(|_| SshKeys::Disabled);
         let with = servers(|store| {
             let keyring = "may:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_frozen_and_one_that_every_cloud_takes() {
+    fn image_name_is_stable_and_valid_on_every_cloud() {
         let id = ImageId::new("6ba7b810-9dad-11d1-80b4-00c04fd430c8").unwrap();
         let name = native_name(&id);
         assert_eq!(name, "fleetwright-047fff05-339c-59cb-a4f6-be46486a3460");

@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn provenance_is_always_there_and_never_forged(
+        fn provenance_is_always_present_and_cannot_be_forged(
             asked in prop::collection::btree_map(keys(), "[a-z]{0,4}", 0..12),
             server: u128,
         ) {

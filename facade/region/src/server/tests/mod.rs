@@ -86,7 +86,7 @@ fn scan(seconds: u64) -> RegionScan {
 }
 
 #[test]
-fn tokens_are_frozen_and_differ_by_server_birth_and_incarnation() {
+fn tokens_are_stable_and_differ_by_server_creation_and_incarnation() {
     let one = server(Power::Running);
     assert_eq!(one.machine_name(1), "1000000-1");
     assert_eq!(
@@ -103,7 +103,7 @@ fn tokens_are_frozen_and_differ_by_server_birth_and_incarnation() {
 }
 
 #[test]
-fn a_server_that_is_stopped_on_purpose_is_healthy() {
+fn server_stopped_on_purpose_is_healthy() {
     use CloudInstanceState::{Running, Stopped};
     let scan = scan(200);
     let health = |server: &Server| server.health(Some(&scan), at(205));
@@ -124,7 +124,7 @@ fn a_server_that_is_stopped_on_purpose_is_healthy() {
 }
 
 #[test]
-fn what_was_not_looked_at_lately_is_unknown() {
+fn server_without_a_recent_scan_is_unknown() {
     let running = with_observation(Power::Running, CloudInstanceState::Running);
     let health = |scan: Option<&RegionScan>, now| running.health(scan, at(now));
     assert_eq!(health(Some(&scan(200)), 220), Health::Healthy);
@@ -185,7 +185,7 @@ fn events_are_bounded_and_not_repeated() {
 }
 
 #[test]
-fn a_condition_keeps_its_date_while_its_words_change() {
+fn condition_keeps_its_date_when_its_message_changes() {
     let mut server = server(Power::Running);
     server.set_condition(at(1), ConditionKind::NoCapacity, "one".to_owned());
     server.set_condition(at(2), ConditionKind::NoCapacity, "two".to_owned());
@@ -197,7 +197,7 @@ fn a_condition_keeps_its_date_while_its_words_change() {
 }
 
 #[test]
-fn a_record_reads_back_as_it_was_written() {
+fn record_round_trips() {
     let mut server = with_observation(Power::Stopped, CloudInstanceState::Stopped);
     server.note(at(1), Writer::Service, EventKind::Created, "made");
     let json = serde_json::to_value(&server).unwrap();

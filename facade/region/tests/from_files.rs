@@ -39,7 +39,7 @@ async fn with_mapping(
 }
 
 #[tokio::test(start_paused = true)]
-async fn from_two_files_to_a_running_server_and_back_to_nothing() {
+async fn catalog_and_mapping_files_to_a_running_server_and_back() {
     let cloud = MemoryCloud::builder()
         .latency(Duration::from_millis(20))
         .read_lag(Duration::from_secs(2))
@@ -102,7 +102,7 @@ async fn from_two_files_to_a_running_server_and_back_to_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flavor_that_left_the_file_is_still_launched_for_whoever_has_it() {
+async fn removed_flavor_is_still_launched_for_its_servers() {
     let cloud = MemoryCloud::builder()
         .latency(Duration::from_millis(20))
         .build();

@@ -125,7 +125,7 @@ async fn stands(facade: &TestFacade, ground: &ServerSpec) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fifty_servers_against_a_deletion_leave_the_ground_or_no_server() {
+async fn fifty_creations_racing_a_deletion_leave_no_dangling_reference() {
     for goes in ALL {
         let mut outcomes = BTreeSet::new();
         for seed in 0..4 {
@@ -139,7 +139,7 @@ async fn fifty_servers_against_a_deletion_leave_the_ground_or_no_server() {
 }
 
 #[tokio::test]
-async fn fifty_servers_against_a_deletion_leave_the_ground_or_no_server_on_sqlite() {
+async fn fifty_creations_racing_a_deletion_leave_no_dangling_reference_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     for (number, goes) in ALL.into_iter().cycle().take(8).enumerate() {
         let store = sqlite_store(folder.path().join(format!("{number}.db"))).await;
@@ -149,7 +149,7 @@ async fn fifty_servers_against_a_deletion_leave_the_ground_or_no_server_on_sqlit
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_moves_meets_a_network_that_goes() {
+async fn change_of_network_races_with_its_deletion() {
     let (mut moved, mut stayed) = (0, 0);
     for seed in 0..200 {
         let slow = InterceptedStore::new(memory_store(), RandomDelays::new(seed));

@@ -24,7 +24,7 @@ async fn refusal(facade: &TestFacade, who: &Principal, spec: &ServerSpec) -> Str
 }
 
 #[tokio::test]
-async fn a_server_stands_in_an_open_network_of_its_own_tenant_and_region() {
+async fn server_requires_a_ready_network_of_its_tenant_and_region() {
     let facade = TestFacade::new().await;
     let (alice, here) = (server_user(tenant(1, 1)), tenant(1, 1));
     let scope = format!("project {} of organization {}", here.1, here.0);
@@ -68,7 +68,7 @@ async fn a_server_stands_in_an_open_network_of_its_own_tenant_and_region() {
 }
 
 #[tokio::test]
-async fn its_groups_are_on_its_network_and_its_authority_is_of_its_project() {
+async fn server_requires_groups_of_its_network_and_an_authority_of_its_project() {
     let facade = TestFacade::new().await;
     let alice = server_user(tenant(1, 1));
     let blue = facade.network("blue").await;
@@ -116,7 +116,7 @@ async fn its_groups_are_on_its_network_and_its_authority_is_of_its_project() {
 }
 
 #[tokio::test]
-async fn as_many_groups_as_a_server_takes_go_into_its_record() {
+async fn largest_number_of_groups_fits_into_a_record() {
     let facade = TestFacade::new().await;
     let mut full = server_spec(facade.network("blue").await);
     for number in 0..MAX_SECURITY_GROUPS {
@@ -132,7 +132,7 @@ async fn as_many_groups_as_a_server_takes_go_into_its_record() {
 }
 
 #[tokio::test]
-async fn its_flavor_and_image_are_seen_offered_and_fit() {
+async fn server_requires_a_visible_available_compatible_flavor_and_image() {
     let facade = TestFacade::new().await;
     let alice = server_user(tenant(1, 1));
     let blue = facade.network("blue").await;
@@ -211,7 +211,7 @@ async fn its_flavor_and_image_are_seen_offered_and_fit() {
 }
 
 #[tokio::test]
-async fn what_a_server_has_never_keeps_it_from_another_edit() {
+async fn unchanged_fields_never_block_an_edit() {
     let facade = TestFacade::new().await;
     let alice = server_user(tenant(1, 1));
     let blue = facade.network("blue").await;
@@ -270,7 +270,7 @@ async fn what_a_server_has_never_keeps_it_from_another_edit() {
 }
 
 #[tokio::test]
-async fn a_server_that_moves_takes_its_claims_along() {
+async fn changed_dependencies_move_their_references() {
     let facade = TestFacade::new().await;
     let alice = server_user(tenant(1, 1));
     let (blue, green) = (facade.network("blue").await, facade.network("green").await);

@@ -9,7 +9,7 @@ use fleetwright_memory::MemoryCloud;
 use fleetwright_region::server::{MAX_USER_DATA_BYTES, Phase, ServerView};
 
 #[tokio::test(start_paused = true)]
-async fn a_server_lives_its_whole_life_on_the_memory_cloud() {
+async fn server_lifecycle_on_the_memory_cloud() {
     let cloud = MemoryCloud::builder()
         .latency(Duration::from_millis(20))
         .read_lag(Duration::from_secs(3))
@@ -20,7 +20,7 @@ async fn a_server_lives_its_whole_life_on_the_memory_cloud() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_largest_user_data_goes_through_a_whole_launch() {
+async fn largest_user_data_can_be_launched() {
     let mut builder = MemoryCloud::builder();
     builder = builder.latency(Duration::from_millis(20));
     let cloud = builder.build();
