@@ -1,4 +1,8 @@
 //! Implements [`Cloud`] for EC2: parsing, execution and encoding of calls.
+//!
+//! A call is parsed in this order: the HTTP method, the size and completeness of the body (413,
+//! 408), the parameters, the signature, the action and the version. The action reads the other
+//! parameters itself.
 
 use std::{collections::BTreeMap, num::NonZeroU32};
 
@@ -24,12 +28,14 @@ use crate::{
 };
 
 /// A running emulator of EC2. Dropping it closes every connection and stops it.
+///
+/// Start one with `Ec2Emulator::start` and point a client at its `endpoint()`.
 pub type Ec2Emulator = Emulator<Ec2>;
 
 /// A fault, and the calls of an action that it is injected into.
 pub type FaultRule = fault::FaultRule<Action>;
 
-/// The type that stands for EC2 in [`Emulator`] and [`Cloud`].
+/// The type that stands for EC2 in [`Emulator`] and [`Cloud`]. It has no values.
 #[derive(Debug)]
 pub enum Ec2 {}
 
@@ -44,15 +50,21 @@ impl Cloud for Ec2 {
     type Call = (Action, Params);
     type Output = String;
 
+    /// Finds the action of a request and checks body, signature and version.
     fn parse(request: &HttpRequest, engine: &Engine) -> Result<(Action, Self::Call), Refusal> {
         let (action, params) = parse_call(request, &engine.core.knobs)?;
         Ok((action, (action, params)))
     }
 
+    /// Returns all parameters except secrets, for the call record.
     fn recorded_parameters((_, params): &Self::Call) -> BTreeMap<String, String> {
         params.recorded_parameters()
     }
 
+    /// Returns how many resources a call is about: the `MaxCount` of a launch, or the number of
+    /// ids, at least 1.
+    ///
+    /// Token buckets charge a call for this number.
     fn resource_count((_, params): &Self::Call) -> NonZeroU32 {
         let requested = params.peek("MaxCount").and_then(|count| count.parse().ok());
         let id_count = || {
@@ -64,6 +76,7 @@ impl Cloud for Ec2 {
         NonZeroU32::new(requested.unwrap_or_else(id_count)).unwrap_or(NonZeroU32::MIN)
     }
 
+    /// Executes a call on the engine.
     fn execute(
         (action, params): &Self::Call,
         engine: &mut Engine,
@@ -72,6 +85,8 @@ impl Cloud for Ec2 {
         actions::execute(*action, params, engine, context)
     }
 
+    /// Encodes the document of a call, or the error envelope with the refusal's status, and the
+    /// request id in a header.
     fn response(result: Result<String, Refusal>, request_id: &str) -> HttpResponse {
         let (status, body) = match result {
             Ok(body) => (200, body),
@@ -81,11 +96,14 @@ impl Cloud for Ec2 {
             .with_header("x-amzn-requestid", request_id)
     }
 
+    /// Returns whether EC2 can have a fault. It has no operations, so faults of those do not
+    /// apply.
     fn supports_fault(fault: &Fault) -> bool {
         !fault.needs_operations()
     }
 
-    fn injected_refusal(error: InjectedError<'_>, _world: &Engine) -> Refusal {
+    /// Returns the error that EC2 would send for an injected fault.
+    fn injected_refusal(error: InjectedError<'_>, _engine: &Engine) -> Refusal {
         match error {
             InjectedError::Throttled => Refusal::throttled(),
             InjectedError::ExpiredCredentials => Refusal::expired(),
@@ -101,6 +119,7 @@ impl Cloud for Ec2 {
         }
     }
 
+    /// Performs an external action and returns the ids of its resources.
     fn perform_external(
         engine: &mut Engine,
         action: ExternalAction,
@@ -108,6 +127,7 @@ impl Cloud for Ec2 {
         engine.perform(action)
     }
 
+    /// Returns the true state.
     fn oracle(
         engine: &Engine,
         calls: BTreeMap<String, u64>,
@@ -116,6 +136,7 @@ impl Cloud for Ec2 {
         Oracle::new(engine, calls, unused_faults)
     }
 
+    /// Returns the document of the control endpoint: name, region, actions.
     fn describe(knobs: &Knobs) -> Value {
         json!({
             "cloud": Self::NAME,
@@ -145,6 +166,13 @@ impl RefusalInfo for Refusal {
     }
 }
 
+/// Parses a request up to the parameters of its action.
+///
+/// # Errors
+///
+/// `InvalidRequest` for another HTTP method than GET and POST, 413 or 408 for the body, the
+/// refusals of the signature, `MissingAction`, `InvalidAction`, `MissingParameter` without a
+/// version, and `NoSuchVersion` for another one than 2016-11-15.
 fn parse_call(request: &HttpRequest, knobs: &Knobs) -> Result<(Action, Params), Refusal> {
     if request.method != Method::GET && request.method != Method::POST {
         let message = format!("The HTTP method {} is not supported.", request.method);

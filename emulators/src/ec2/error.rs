@@ -7,6 +7,12 @@
 use std::borrow::Cow;
 
 /// An error response of the cloud.
+///
+/// ```
+/// use fleetwright_emulators::ec2::Refusal;
+/// let refusal = Refusal::new(503, "RequestLimitExceeded", "Request limit exceeded.");
+/// assert_eq!((refusal.status, &*refusal.code), (503, "RequestLimitExceeded"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
@@ -37,28 +43,33 @@ impl Refusal {
         Self::new(400, code, message)
     }
 
+    /// A parameter with a wrong value: `InvalidParameterValue`.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::client("InvalidParameterValue", message)
     }
 
+    /// A parameter that is missing: `MissingParameter`.
     pub(crate) fn missing(parameter: &str) -> Self {
         let message = format!("The request must contain the parameter {parameter}");
         Self::client("MissingParameter", message)
     }
 
+    /// Parameters that exclude each other: `InvalidParameterCombination`.
     pub(crate) fn combination(message: impl Into<String>) -> Self {
         Self::client("InvalidParameterCombination", message)
     }
 
+    /// A call that the resource does not support: `UnsupportedOperation`.
     pub(crate) fn unsupported(message: impl Into<String>) -> Self {
         Self::client("UnsupportedOperation", message)
     }
 
+    /// A call that the instance's state does not allow: `IncorrectInstanceState`.
     pub(crate) fn wrong_state(message: impl Into<String>) -> Self {
         Self::client("IncorrectInstanceState", message)
     }
 
-    /// Creates the refusal of ids that do not exist; `what` is the word before "ID".
+    /// Ids that do not exist, with the given code; `what` is the word before "ID" in the message.
     pub(crate) fn not_found(code: &'static str, what: &str, ids: &[&str]) -> Self {
         let message = match ids {
             [id] => format!("The {what} ID '{id}' does not exist"),
@@ -67,33 +78,40 @@ impl Refusal {
         Self::client(code, message)
     }
 
+    /// A page token of another list, or a damaged one: `InvalidPaginationToken`.
     pub(crate) fn bad_page_token() -> Self {
         let message = "The specified pagination token is not valid or has expired.";
         Self::client("InvalidPaginationToken", message)
     }
 
+    /// Too many calls: 503 `RequestLimitExceeded`.
     pub(crate) fn throttled() -> Self {
         Self::new(503, "RequestLimitExceeded", "Request limit exceeded.")
     }
 
+    /// A failure inside EC2: 500 `InternalError`.
     pub(crate) fn internal() -> Self {
         Self::new(500, "InternalError", "An internal error has occurred")
     }
 
+    /// A dry run that would have succeeded: 412 `DryRunOperation`.
     pub(crate) fn dry_run() -> Self {
         let message = "Request would have succeeded, but DryRun flag is set.";
         Self::new(412, "DryRunOperation", message)
     }
 
+    /// A missing permission: 403 `UnauthorizedOperation`.
     pub(crate) fn unauthorized() -> Self {
         let message = "You are not authorized to perform this operation.";
         Self::new(403, "UnauthorizedOperation", message)
     }
 
+    /// Expired credentials: `RequestExpired`.
     pub(crate) fn expired() -> Self {
         Self::client("RequestExpired", "Request has expired.")
     }
 
+    /// A zone without capacity for a type: 500 `InsufficientInstanceCapacity`.
     pub(crate) fn capacity(instance_type: &str, zone: &str) -> Self {
         let message = format!(
             "We currently do not have sufficient {instance_type} capacity in the Availability Zone you requested \
@@ -102,6 +120,7 @@ impl Refusal {
         Self::new(500, "InsufficientInstanceCapacity", message)
     }
 
+    /// An exhausted vCPU quota on demand: `VcpuLimitExceeded`.
     pub(crate) fn vcpu_quota(limit: u64) -> Self {
         let message = format!(
             "You have requested more vCPU capacity than your current vCPU limit of {limit} allows for the instance \

@@ -165,6 +165,7 @@ impl Oracle {
     }
 }
 
+/// Returns the true state of an instance.
 fn oracle_instance(engine: &Engine, instance: &Instance) -> OracleInstance {
     let (fixed, version) = (&instance.fixed, instance.current());
     let attached = !instance.nics.is_empty();

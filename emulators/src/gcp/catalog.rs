@@ -1,34 +1,35 @@
-//! The catalog: machine types, public images, subnetworks.
+//! The catalog: machine types, disk types, public images, subnetworks.
 //!
-//! Owns plain values and their defaults. The engine owns what clients create.
+//! Owns plain values and their defaults. The engine owns what clients create. Nothing here changes
+//! during a run, except through the knobs.
 
 use ipnet::Ipv4Net;
 use serde::{Deserialize, Serialize};
 
-/// A machine type.
+/// A machine type that instances can use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct MachineType {
-    /// Its name.
+    /// Its name, for example `e2-standard-2`.
     pub name: String,
-    /// Its vCPUs.
+    /// The number of its vCPUs. Quotas count these.
     pub cpus: u32,
-    /// Its memory.
+    /// Its memory in MB.
     pub memory_mb: u32,
-    /// Whether its vCPUs are shared with others.
+    /// Whether its vCPUs are shared with other customers (`isSharedCpu`). Default false.
     #[serde(default)]
     pub shared: bool,
-    /// `X86_64` or `ARM64`.
+    /// `X86_64` or `ARM64`. Default `X86_64`. An image of the other architecture is refused.
     #[serde(default = "x86_64")]
     pub architecture: String,
-    /// The zones that offer it; if empty, all zones do.
+    /// The zones that offer it. Default: empty, which means every zone.
     #[serde(default)]
     pub zones: Vec<String>,
 }
 
 impl MachineType {
-    /// A type of the x86_64 architecture, in all zones.
+    /// Creates a type of the `X86_64` architecture with dedicated vCPUs, in all zones.
     pub fn new(name: impl Into<String>, cpus: u32, memory_mb: u32) -> Self {
         Self {
             name: name.into(),
@@ -40,12 +41,13 @@ impl MachineType {
         }
     }
 
-    /// Whether a zone has it.
+    /// Returns whether a zone offers the type.
     pub(crate) fn is_in(&self, zone: &str) -> bool {
         self.zones.is_empty() || self.zones.iter().any(|only| only == zone)
     }
 
-    /// A few of the real ones.
+    /// Returns the default machine types: three shared `e2` types, six dedicated types with 4 GiB
+    /// per vCPU, and one `ARM64` type.
     pub(crate) fn standard() -> Vec<Self> {
         let shared = ["e2-micro", "e2-small", "e2-medium"]
             .into_iter()
@@ -71,11 +73,12 @@ impl MachineType {
     }
 }
 
+/// The default architecture.
 fn x86_64() -> String {
     "X86_64".to_owned()
 }
 
-/// The types of disks, in every zone.
+/// The disk types, the same in every zone. An insert with another one is refused.
 pub(crate) const DISK_TYPES: [&str; 6] = [
     "hyperdisk-balanced",
     "local-ssd",
@@ -90,22 +93,22 @@ pub(crate) const DISK_TYPES: [&str; 6] = [
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Image {
-    /// The project that has it.
+    /// The project that owns it, for example `debian-cloud`.
     pub project: String,
-    /// Its name.
+    /// Its name, unique in its project.
     pub name: String,
-    /// Its family: the newest of one is the last in the list.
+    /// Its family. The newest image of a family is the last one in the list of images.
     #[serde(default)]
     pub family: Option<String>,
-    /// The size of the disk that it needs.
+    /// The size of its disk in GiB. A boot disk cannot be smaller.
     pub gib: u32,
-    /// `X86_64` or `ARM64`.
+    /// `X86_64` or `ARM64`. Default `X86_64`.
     #[serde(default = "x86_64")]
     pub architecture: String,
 }
 
 impl Image {
-    /// An image of the x86_64 architecture without a family.
+    /// Creates an image of the `X86_64` architecture without a family.
     pub fn new(project: impl Into<String>, name: impl Into<String>, gib: u32) -> Self {
         Self {
             project: project.into(),
@@ -116,6 +119,7 @@ impl Image {
         }
     }
 
+    /// Returns the image as a member of a family.
     fn of_family(self, family: &str) -> Self {
         Self {
             family: Some(family.to_owned()),
@@ -123,7 +127,10 @@ impl Image {
         }
     }
 
-    /// A few that look like the real ones.
+    /// Returns the default images, with names in the form that Google's have.
+    ///
+    /// The family `debian-12` has two images, so that a test can check that the newest one is
+    /// used.
     pub(crate) fn standard() -> Vec<Self> {
         let debian = |name: &str| Self::new("debian-cloud", name, 10);
         vec![
@@ -146,18 +153,18 @@ impl Image {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Subnetwork {
-    /// Its name.
+    /// Its name, unique in its region.
     pub name: String,
-    /// The network that it is of.
+    /// The name of the network that it belongs to.
     pub network: String,
     /// Its region.
     pub region: String,
-    /// Its addresses.
+    /// Its address range. Compute Engine reserves the first two and the last two addresses.
     pub cidr: Ipv4Net,
 }
 
 impl Subnetwork {
-    /// A subnetwork of the network `default`, with its name.
+    /// Creates a subnetwork of the network `default` that is called `default` itself.
     pub fn new(region: impl Into<String>, cidr: Ipv4Net) -> Self {
         Self {
             name: "default".to_owned(),
@@ -168,7 +175,8 @@ impl Subnetwork {
     }
 }
 
-/// One for each region of the default zones, as a network in auto mode has them.
+/// Returns one subnetwork `default` for each region of the default zones, as a network in auto
+/// mode has them.
 pub(crate) fn default_subnetworks() -> Vec<Subnetwork> {
     [("us-central1", 128), ("europe-west1", 132)]
         .map(|(region, second)| {
@@ -177,7 +185,8 @@ pub(crate) fn default_subnetworks() -> Vec<Subnetwork> {
         .into()
 }
 
-/// Returns the region of a zone: its name without the last part.
+/// Returns the region of a zone: its name without the last part, so `us-central1` for
+/// `us-central1-a`.
 pub(crate) fn region_of(zone: &str) -> &str {
     zone.rsplit_once('-').map_or(zone, |(region, _)| region)
 }

@@ -1,4 +1,8 @@
 //! Implements [`Cloud`] for Compute Engine: parsing, execution and encoding of calls.
+//!
+//! A call is parsed in this order: the path (404 `notFound`), the access token (401 `authError`),
+//! the size and completeness of the body (413, 408), and the query (400). The method parses the
+//! body itself.
 
 use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
 
@@ -24,12 +28,14 @@ use crate::{
 };
 
 /// A running emulator of Compute Engine. Dropping it closes every connection and stops it.
+///
+/// Start one with `GcpEmulator::start` and point a client at its `endpoint()`.
 pub type GcpEmulator = Emulator<Gcp>;
 
 /// A fault, and the calls of a method that it is injected into.
 pub type FaultRule = fault::FaultRule<Method>;
 
-/// The type that stands for Compute Engine in [`Emulator`] and [`Cloud`].
+/// The type that stands for Compute Engine in [`Emulator`] and [`Cloud`]. It has no values.
 #[derive(Debug)]
 pub enum Gcp {}
 
@@ -44,15 +50,20 @@ impl Cloud for Gcp {
     type Call = Call;
     type Output = String;
 
+    /// Finds the method of a request and checks token, body and query.
     fn parse(request: &HttpRequest, engine: &Engine) -> Result<(Method, Call), Refusal> {
         let call = parse_call(request, &engine.core.knobs)?;
         Ok((call.method, call))
     }
 
+    /// Returns path, query and body fields by name, for the call record.
     fn recorded_parameters(call: &Call) -> BTreeMap<String, String> {
         call.recorded_parameters()
     }
 
+    /// Returns how many resources a call is about: the `count` of a bulkInsert, else 1.
+    ///
+    /// Token buckets charge a call for this number.
     fn resource_count(call: &Call) -> NonZeroU32 {
         if call.method != Method::InstancesBulkInsert {
             return NonZeroU32::MIN;
@@ -65,14 +76,17 @@ impl Cloud for Gcp {
         count.and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN)
     }
 
+    /// Returns how long `operations.wait` still waits.
     fn remaining_wait(call: &Call, engine: &Engine, since: Duration) -> Option<Duration> {
         methods::remaining_wait(call, engine, since)
     }
 
+    /// Executes a call on the engine.
     fn execute(call: &Call, engine: &mut Engine, context: &CallContext) -> Result<String, Refusal> {
         methods::execute(call, engine, context)
     }
 
+    /// Encodes the document of a call, or the error envelope with the refusal's status.
     fn response(result: Result<String, Refusal>, _request_id: &str) -> HttpResponse {
         let (status, body) = match result {
             Ok(body) => (200, body),
@@ -82,10 +96,14 @@ impl Cloud for Gcp {
             .with_header("vary", "Origin, X-Origin, Referer")
     }
 
+    /// Returns true: Compute Engine has operations, so every kind of fault applies.
     fn supports_fault(_fault: &Fault) -> bool {
         true
     }
 
+    /// Returns the error that Compute Engine would send for an injected fault.
+    ///
+    /// The status of a throttled call is the knob `throttle_status`.
     fn injected_refusal(error: InjectedError<'_>, engine: &Engine) -> Refusal {
         match error {
             InjectedError::Throttled => Refusal::throttled(engine.core.knobs.throttle_status),
@@ -102,6 +120,7 @@ impl Cloud for Gcp {
         }
     }
 
+    /// Performs an external action and returns the ids of its resources.
     fn perform_external(
         engine: &mut Engine,
         action: ExternalAction,
@@ -109,6 +128,7 @@ impl Cloud for Gcp {
         engine.perform(action)
     }
 
+    /// Returns the true state.
     fn oracle(
         engine: &Engine,
         calls: BTreeMap<String, u64>,
@@ -117,6 +137,7 @@ impl Cloud for Gcp {
         Oracle::new(engine, calls, unused_faults)
     }
 
+    /// Returns the document of the control endpoint: name, zones, methods.
     fn describe(knobs: &Knobs) -> Value {
         json!({
             "cloud": Self::NAME,
@@ -146,6 +167,12 @@ impl RefusalInfo for Refusal {
     }
 }
 
+/// Parses a request up to its body.
+///
+/// # Errors
+///
+/// 404 for an unknown path, 401 for an unknown token, 413 for a body that is too large, 408 for
+/// one that did not arrive completely, 400 for an unknown query parameter.
 fn parse_call(request: &HttpRequest, knobs: &Knobs) -> Result<Call, Refusal> {
     let (method, target) = route::find(&request.method, request.uri.path())?;
     check_token(request, knobs)?;
@@ -168,7 +195,7 @@ fn parse_call(request: &HttpRequest, knobs: &Knobs) -> Result<Call, Refusal> {
     })
 }
 
-/// Refuses unknown tokens, if the knobs name any.
+/// Refuses unknown bearer tokens with 401, if the knobs name any; otherwise accepts every request.
 fn check_token(request: &HttpRequest, knobs: &Knobs) -> Result<(), Refusal> {
     let header = request.headers.get(AUTHORIZATION);
     let given = header.and_then(|value| value.to_str().ok());

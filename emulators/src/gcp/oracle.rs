@@ -175,6 +175,7 @@ impl Oracle {
     }
 }
 
+/// Returns the true state of an instance.
 fn truth(engine: &Engine, instance: &Instance) -> OracleInstance {
     let (fixed, version) = (&instance.fixed, instance.current());
     let disks = instance.disks.iter();
@@ -207,6 +208,7 @@ fn truth(engine: &Engine, instance: &Instance) -> OracleInstance {
     }
 }
 
+/// Returns the true state of all disks.
 fn disks(engine: &Engine) -> Vec<OracleDisk> {
     let disks = engine.disks.iter().map(|(seq, disk)| {
         let user = disk.user.and_then(|user| engine.instances.get(&user));

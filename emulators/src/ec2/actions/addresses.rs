@@ -1,4 +1,7 @@
 //! DescribeAddresses. There are no elastic addresses, so the list is always empty.
+//!
+//! Ids and filters are still checked as EC2 checks them, so that a client with a wrong one fails
+//! here too.
 
 use serde::Serialize;
 
@@ -12,16 +15,24 @@ use crate::ec2::{
     wire::xml::Set,
 };
 
+/// The response.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Reply {
+    /// Always empty.
     addresses_set: Set<()>,
 }
 
-/// An elastic address. There is never one.
+/// An elastic address. There is never one; the type only names its filters.
 #[derive(Debug)]
 enum Address {}
 
+/// Executes DescribeAddresses.
+///
+/// # Errors
+///
+/// `InvalidAddress.NotFound` or `InvalidAllocationID.NotFound` for any named address,
+/// `InvalidParameterValue` for an unknown filter.
 pub(super) fn describe(call: &Call<'_>) -> Result<String, Refusal> {
     let root = call.root();
     let (addresses, allocations) = (root.list("PublicIp"), root.list("AllocationId"));
@@ -42,6 +53,7 @@ pub(super) fn describe(call: &Call<'_>) -> Result<String, Refusal> {
 }
 
 impl Filtered for Address {
+    /// The filters that EC2 has for addresses.
     const NAMES: &'static [&'static str] = &[
         "allocation-id",
         "association-id",

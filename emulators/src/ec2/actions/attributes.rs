@@ -1,4 +1,7 @@
 //! ModifyInstanceAttribute and DescribeInstanceAttribute.
+//!
+//! One call changes exactly one attribute. The emulator has the attributes instance type, user
+//! data, termination protection, EBS optimization and shutdown behaviour.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
@@ -15,6 +18,11 @@ use crate::ec2::{
 };
 
 /// Changes one attribute, named by its own parameter or by `Attribute` and `Value`.
+///
+/// # Errors
+///
+/// `InvalidParameterCombination` unless exactly one attribute is given, `InvalidParameterValue`
+/// for a wrong value, `IncorrectInstanceState` if the change needs a stopped instance.
 pub(super) fn modify(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let id = root.required("InstanceId")?;
@@ -65,6 +73,7 @@ pub(super) fn modify(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
     call.success()
 }
 
+/// Parses a boolean, in any case.
 fn flag(text: &str) -> Result<bool, Refusal> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "1" => Ok(true),
@@ -75,42 +84,62 @@ fn flag(text: &str) -> Result<bool, Refusal> {
     }
 }
 
+/// An element with only a `value`, as EC2 wraps attributes.
 #[derive(Debug, Serialize)]
 struct Value<T> {
+    /// The value; missing for an attribute that is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<T>,
 }
 
 impl<T> Value<T> {
+    /// Returns the element, also for an attribute without a value.
     const fn some(value: Option<T>) -> Option<Self> {
         Some(Self { value })
     }
 }
 
+/// The response of DescribeInstanceAttribute: the id and the one requested attribute.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Reply {
+    /// The instance.
     instance_id: String,
+    /// The user data, in base64.
     #[serde(skip_serializing_if = "Option::is_none")]
     user_data: Option<Value<String>>,
+    /// The instance type.
     #[serde(skip_serializing_if = "Option::is_none")]
     instance_type: Option<Value<String>>,
+    /// Whether the instance is protected against termination.
     #[serde(skip_serializing_if = "Option::is_none")]
     disable_api_termination: Option<Value<bool>>,
+    /// `stop` or `terminate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     instance_initiated_shutdown_behavior: Option<Value<&'static str>>,
+    /// Whether the instance is EBS optimized.
     #[serde(skip_serializing_if = "Option::is_none")]
     ebs_optimized: Option<Value<bool>>,
+    /// Always true.
     #[serde(skip_serializing_if = "Option::is_none")]
     source_dest_check: Option<Value<bool>>,
+    /// The device name of the root volume.
     #[serde(skip_serializing_if = "Option::is_none")]
     root_device_name: Option<Value<String>>,
+    /// The security groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     group_set: Option<Set<Group>>,
+    /// The attached volumes.
     #[serde(skip_serializing_if = "Option::is_none")]
     block_device_mapping: Option<Set<DeviceMapping>>,
 }
 
+/// Returns one attribute of an instance. The read may lag.
+///
+/// # Errors
+///
+/// `InvalidInstanceID.NotFound` for a missing instance, `InvalidParameterValue` for an unknown
+/// attribute.
 pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let id = root.required("InstanceId")?;

@@ -23,6 +23,7 @@ const PAGE_SIZE: (usize, usize) = (5, 1000);
 /// A response that only reports success.
 #[derive(Debug, Serialize)]
 pub(super) struct Success {
+    /// Always true.
     #[serde(rename = "return")]
     pub(super) success: bool,
 }
@@ -38,7 +39,8 @@ impl Call<'_> {
         self.params.finish()
     }
 
-    /// Returns whether the call is a dry run.
+    /// Returns whether the call is a dry run. A dry run of a valid call is refused with
+    /// `DryRunOperation`, after all checks.
     pub(super) fn mode(&self) -> Result<Mode, Refusal> {
         let dry = self.root().flag("DryRun")?.unwrap_or(false);
         Ok(if dry { Mode::DryRun } else { Mode::Execute })
@@ -51,7 +53,11 @@ impl Call<'_> {
         mode.check_dry_run()
     }
 
-    /// Returns the ids under a name, at least one.
+    /// Returns the ids under a name.
+    ///
+    /// # Errors
+    ///
+    /// `MissingParameter` if there are none.
     pub(super) fn ids(&self, name: &str) -> Result<Vec<String>, Refusal> {
         let ids = self.root().list(name);
         if ids.is_empty() {
@@ -61,7 +67,12 @@ impl Call<'_> {
         }
     }
 
-    /// Returns the filters.
+    /// Returns the filters `Filter.1.Name`, `Filter.1.Value.1` and so on. Their names are checked
+    /// later.
+    ///
+    /// # Errors
+    ///
+    /// `MissingParameter` for a filter without a name.
     pub(super) fn filters(&self) -> Result<Vec<Filter>, Refusal> {
         let filter = |scope: &Scope<'_>| {
             let name = scope.required("Name")?;
@@ -72,6 +83,11 @@ impl Call<'_> {
     }
 
     /// Returns the requested page, and whether the client used page parameters.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidParameterValue` for a `MaxResults` below 5, `InvalidPaginationToken` for a token of
+    /// another action or a damaged one.
     pub(super) fn paging(&self, engine: &Engine) -> Result<(PageRequest, bool), Refusal> {
         let root = self.root();
         let max_results: Option<usize> = root.number("MaxResults")?;
@@ -95,12 +111,12 @@ impl Call<'_> {
         Ok((paging, max_results.is_some() || token.is_some()))
     }
 
-    /// Returns the token of the next page.
+    /// Returns the token of the next page, which is bound to the action.
     pub(super) fn next_token(&self, next: Option<PagePosition>) -> Option<String> {
         next.map(|position| position.token(self.action.name()))
     }
 
-    /// Returns the response document.
+    /// Returns the response document of the action.
     pub(super) fn reply<T: Serialize>(&self, body: &T) -> Result<String, Refusal> {
         xml::reply(self.action, &self.context.request_id, body)
     }
@@ -111,6 +127,11 @@ impl Call<'_> {
     }
 
     /// Returns the tags of `TagSpecification`, by resource type.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidParameterValue` for a resource type that is not allowed or given twice, and for
+    /// invalid or missing tags.
     pub(super) fn tag_specifications(
         &self,
         allowed: &[&str],
@@ -139,7 +160,11 @@ impl Call<'_> {
     }
 }
 
-/// Returns the tags `Tag.1`, `Tag.2` and so on.
+/// Returns the tags `Tag.1`, `Tag.2` and so on. A missing value is empty.
+///
+/// # Errors
+///
+/// `InvalidParameterValue` for a key that is given twice.
 pub(super) fn tags_of(scope: &Scope<'_>) -> Result<Tags, Refusal> {
     let mut tags = Tags::new();
     for tag in scope.groups("Tag") {
@@ -154,7 +179,7 @@ pub(super) fn tags_of(scope: &Scope<'_>) -> Result<Tags, Refusal> {
     Ok(tags)
 }
 
-/// Returns a page of a list that is completely in memory.
+/// Returns a page of a list that is completely in memory. The position is the number of the item.
 pub(super) fn page_of<T>(
     items: Vec<T>,
     paging: &PageRequest,

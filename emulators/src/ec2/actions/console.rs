@@ -1,4 +1,6 @@
 //! GetConsoleOutput.
+//!
+//! The console has one line for each boot, reboot and stop of the instance.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
@@ -6,15 +8,24 @@ use serde::Serialize;
 use super::Call;
 use crate::ec2::{engine::Engine, error::Refusal};
 
+/// The response.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Reply {
+    /// The instance.
     instance_id: String,
+    /// The time of the call.
     timestamp: String,
+    /// The console output in base64; missing if there is none yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
 }
 
+/// Returns the console output of an instance, which never lags.
+///
+/// # Errors
+///
+/// `InvalidInstanceID.NotFound` or `InvalidInstanceID.Malformed`.
 pub(super) fn output(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let id = root.required("InstanceId")?;

@@ -18,12 +18,21 @@ use crate::ec2::{
     wire::xml::Set,
 };
 
+/// The response of CreateImage.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Created {
+    /// The new image, which is `pending` at first.
     image_id: String,
 }
 
+/// Creates an image of an instance. Tags for `snapshot` are accepted and dropped, because there
+/// are no snapshots.
+///
+/// # Errors
+///
+/// `InvalidAMIName.Malformed`, `InvalidAMIName.Duplicate`, `IncorrectInstanceState`, or
+/// `InvalidInstanceID.NotFound`.
 pub(super) fn create(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let mut tags = call.tag_specifications(&["image", "snapshot"])?;
@@ -41,14 +50,23 @@ pub(super) fn create(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
     call.reply(&Created { image_id })
 }
 
+/// The response of DescribeImages.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Reply {
+    /// The images.
     images_set: Set<Image>,
+    /// The token of the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<String>,
 }
 
+/// Describes images by id, by owner (`self`, `amazon` or an account) and by filters.
+///
+/// # Errors
+///
+/// `InvalidAMIID.NotFound` or `InvalidAMIID.Malformed` for an id, `InvalidParameterCombination`
+/// for ids together with page parameters.
 pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let ids = root.list("ImageId");
@@ -99,6 +117,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
     })
 }
 
+/// Returns an image as EC2 returns it. An image of this account is not public.
 fn image_shape(engine: &Engine, image: ImageRecord) -> Image {
     Image {
         image_location: format!("{}/{}", image.owner, image.name),

@@ -1,4 +1,7 @@
 //! Parses the parameters of RunInstances.
+//!
+//! The engine resolves the names in the result. Parameters that EC2 has and the emulator does not
+//! are refused with `UnknownParameter`, because nothing here reads them.
 
 use std::sync::Arc;
 
@@ -29,6 +32,13 @@ const TAGGABLE: [&str; 4] = [
     "spot-instances-request",
 ];
 
+/// Parses a launch. Default instance type `m1.small`, as EC2's.
+///
+/// # Errors
+///
+/// `MissingParameter` for a missing image or count, `InvalidParameterValue` for a wrong value,
+/// `InvalidParameterCombination` for a network interface together with a subnet or groups of the
+/// instance.
 pub(super) fn parse(call: &Call<'_>, engine: &Engine) -> Result<LaunchRequest, Refusal> {
     let root = call.root();
     let (min, max) = counts(&root)?;
@@ -82,6 +92,11 @@ pub(super) fn parse(call: &Call<'_>, engine: &Engine) -> Result<LaunchRequest, R
     Ok(request)
 }
 
+/// Parses `MinCount` and `MaxCount`, both required and at least 1.
+///
+/// # Errors
+///
+/// `InvalidParameterValue` if the minimum is above the maximum, or the maximum above 1000.
 fn counts(root: &Scope<'_>) -> Result<(u32, u32), Refusal> {
     let count = |name: &str| {
         let number: Option<u32> = root.number(name)?;
@@ -105,6 +120,11 @@ fn counts(root: &Scope<'_>) -> Result<(u32, u32), Refusal> {
     Ok((min, max))
 }
 
+/// Returns the client token, and a digest of the other parameters to compare a replay with.
+///
+/// # Errors
+///
+/// `InvalidParameterValue` for more than 64 characters, or for characters that are not ASCII.
 fn token(call: &Call<'_>) -> Result<Option<(String, uuid::Uuid)>, Refusal> {
     let root = call.root();
     let Some(token) = root.text("ClientToken").filter(|token| !token.is_empty()) else {
@@ -121,6 +141,10 @@ fn token(call: &Call<'_>) -> Result<Option<(String, uuid::Uuid)>, Refusal> {
 }
 
 /// Decodes user data. Empty user data is the same as none.
+///
+/// # Errors
+///
+/// `InvalidUserData.Malformed` for invalid base64, `InvalidParameterValue` for more than 16 KiB.
 pub(super) fn user_data(encoded: Option<String>) -> Result<Option<Arc<[u8]>>, Refusal> {
     let Some(encoded) = encoded.filter(|encoded| !encoded.is_empty()) else {
         return Ok(None);
@@ -144,6 +168,7 @@ pub(super) fn user_data(encoded: Option<String>) -> Result<Option<Arc<[u8]>>, Re
     Ok(Some(data.into()))
 }
 
+/// Parses the behaviour at a shutdown of the guest: `stop` or `terminate`.
 pub(super) fn shutdown(scope: &Scope<'_>, name: &str) -> Result<Option<ShutdownBehavior>, Refusal> {
     let choices = [
         ("stop", ShutdownBehavior::Stop),
@@ -152,6 +177,11 @@ pub(super) fn shutdown(scope: &Scope<'_>, name: &str) -> Result<Option<ShutdownB
     scope.choice(name, &choices)
 }
 
+/// Returns the ids of security groups that are given by name.
+///
+/// # Errors
+///
+/// `InvalidGroup.NotFound`
 fn groups_by_name(root: &Scope<'_>, engine: &Engine) -> Result<Vec<String>, Refusal> {
     let id_of = |name: String| {
         let known = engine
@@ -171,6 +201,7 @@ fn groups_by_name(root: &Scope<'_>, engine: &Engine) -> Result<Vec<String>, Refu
     root.list("SecurityGroup").into_iter().map(id_of).collect()
 }
 
+/// Parses the block device mappings. Sizes are 1 to 65536 GiB.
 fn devices(root: &Scope<'_>) -> Result<Vec<DeviceRequest>, Refusal> {
     let kinds = ["gp2", "gp3", "io1", "io2", "sc1", "st1", "standard"].map(|kind| (kind, kind));
     let device = |scope: &Scope<'_>| {
@@ -199,14 +230,25 @@ fn devices(root: &Scope<'_>) -> Result<Vec<DeviceRequest>, Refusal> {
 /// The one network interface that a launch may describe.
 #[derive(Debug, Default)]
 struct NicRequest {
+    /// Whether the launch describes one.
     given: bool,
+    /// Whether it outlives the instance.
     keep: bool,
+    /// Its subnet.
     subnet: Option<String>,
+    /// Its security groups.
     groups: Vec<String>,
+    /// Whether it gets a public address; `None` means as the subnet says.
     public: Option<bool>,
+    /// Its description.
     description: String,
 }
 
+/// Parses the network interface.
+///
+/// # Errors
+///
+/// `UnsupportedOperation` for a second interface, or for a device index other than 0.
 fn nic(root: &Scope<'_>) -> Result<NicRequest, Refusal> {
     let scopes = root.groups("NetworkInterface");
     let Some(scope) = scopes.first() else {
@@ -227,6 +269,12 @@ fn nic(root: &Scope<'_>) -> Result<NicRequest, Refusal> {
     })
 }
 
+/// Parses the market: on demand, unless `InstanceMarketOptions` says spot. The maximum price has
+/// no effect.
+///
+/// # Errors
+///
+/// `MissingParameter` for market options without a market type.
 fn market(root: &Scope<'_>) -> Result<(Market, SpotKind), Refusal> {
     let options = root.scope("InstanceMarketOptions");
     let market = options
@@ -250,6 +298,11 @@ fn market(root: &Scope<'_>) -> Result<(Market, SpotKind), Refusal> {
     Ok((market, kind))
 }
 
+/// Parses the options of the metadata service, which are only stored.
+///
+/// # Errors
+///
+/// `InvalidParameterValue` for a hop limit outside 1 to 64.
 fn metadata(scope: &Scope<'_>) -> Result<MetadataOptions, Refusal> {
     let on_off = [("enabled", true), ("disabled", false)];
     let default = MetadataOptions::default();

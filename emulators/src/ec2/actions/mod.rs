@@ -28,7 +28,11 @@ use super::{
 };
 use crate::cloud::inject::CallContext;
 
-/// Executes an action and returns its document.
+/// Executes an action and returns its XML document.
+///
+/// # Errors
+///
+/// The refusal of the action, in EC2's codes.
 pub(crate) fn execute(
     action: Action,
     params: &Params,
@@ -69,7 +73,10 @@ pub(crate) fn execute(
 /// One call of an action.
 #[derive(Debug)]
 struct Call<'a> {
+    /// The action.
     action: Action,
+    /// The parameters. Reading one marks it; those without a mark are refused at the end.
     params: &'a Params,
+    /// What the fault rules say about this call.
     context: &'a CallContext,
 }

@@ -1,4 +1,7 @@
 //! DescribeSubnets and DescribeSecurityGroups.
+//!
+//! Both come from the knobs and never change by a call, except that launches take addresses of a
+//! subnet.
 
 use serde::Serialize;
 
@@ -16,14 +19,22 @@ use crate::ec2::{
     wire::xml::Set,
 };
 
+/// The response of DescribeSubnets.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Subnets {
+    /// The subnets.
     subnet_set: Set<shape::Subnet>,
+    /// The token of the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<String>,
 }
 
+/// Describes subnets by id and filters.
+///
+/// # Errors
+///
+/// `InvalidSubnetID.NotFound` for a missing id, `InvalidParameterValue` for an unknown filter.
 pub(super) fn subnets(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.root().list("SubnetId");
     let filters = call.filters()?;
@@ -57,6 +68,8 @@ pub(super) fn subnets(call: &Call<'_>, engine: &mut Engine) -> Result<String, Re
     })
 }
 
+/// Returns a subnet as EC2 returns it, with its free addresses. The first subnet of a zone is the
+/// zone's default.
 fn subnet_shape(engine: &mut Engine, subnet: Subnet) -> shape::Subnet {
     let (account, region) = (engine.core.knobs.account.clone(), &engine.core.knobs.region);
     let first = engine
@@ -88,14 +101,23 @@ fn subnet_shape(engine: &mut Engine, subnet: Subnet) -> shape::Subnet {
     }
 }
 
+/// The response of DescribeSecurityGroups.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Groups {
+    /// The security groups.
     security_group_info: Set<shape::SecurityGroup>,
+    /// The token of the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<String>,
 }
 
+/// Describes security groups by id, name and filters.
+///
+/// # Errors
+///
+/// `InvalidGroup.NotFound` for a missing id or name, `InvalidGroupId.Malformed` for an id of
+/// another form.
 pub(super) fn groups(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let (ids, names) = (root.list("GroupId"), root.list("GroupName"));
@@ -143,7 +165,9 @@ pub(super) fn groups(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
     })
 }
 
+/// The filters of subnets. All subnets are in the one VPC.
 impl Filtered for Subnet {
+    /// The filters that the emulator has for subnets.
     const NAMES: &'static [&'static str] = &[
         "availability-zone",
         "cidr-block",
@@ -170,7 +194,9 @@ impl Filtered for Subnet {
     }
 }
 
+/// The filters of security groups.
 impl Filtered for SecurityGroup {
+    /// The filters that the emulator has for security groups.
     const NAMES: &'static [&'static str] = &["description", "group-id", "group-name", "vpc-id"];
 
     fn values(&self, name: &str) -> Vec<String> {

@@ -1,4 +1,7 @@
 //! StartInstances, StopInstances, TerminateInstances, RebootInstances.
+//!
+//! Each applies to all named instances or to none, except as EC2 documents for protected
+//! instances.
 
 use serde::Serialize;
 
@@ -10,13 +13,21 @@ use crate::ec2::{
     wire::{action::Action, xml::Set},
 };
 
+/// The response: the states of each instance before and after the call.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Reply {
+    /// One entry for each instance, in the order of the request.
     instances_set: Set<StateChange>,
 }
 
-/// Starts, stops or terminates.
+/// Starts, stops or terminates instances.
+///
+/// # Errors
+///
+/// `MissingParameter` without ids, `InvalidInstanceID.NotFound`, `IncorrectInstanceState`,
+/// `UnsupportedHibernationConfiguration` for a stop with hibernation, and `OperationNotPermitted`
+/// for a protected instance.
 pub(super) fn change(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.ids("InstanceId")?;
     let mode = call.mode()?;
@@ -52,6 +63,11 @@ pub(super) fn change(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
     })
 }
 
+/// Reboots running instances.
+///
+/// # Errors
+///
+/// `IncorrectInstanceState` if any of them does not run.
 pub(super) fn reboot(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.ids("InstanceId")?;
     let mode = call.mode()?;

@@ -1,4 +1,7 @@
 //! RunInstances.
+//!
+//! The response describes the new instances, all in one reservation and `pending`. A replay with
+//! the same client token describes the first launch's instances as they are now.
 
 use super::{Call, launch_request, view};
 use crate::ec2::{
@@ -6,6 +9,12 @@ use crate::ec2::{
     error::Refusal,
 };
 
+/// Launches instances.
+///
+/// # Errors
+///
+/// The refusals of the parameters and of the engine: names that do not exist, exhausted quota or
+/// capacity, and a client token with other parameters or with terminated instances.
 pub(super) fn run(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let request = launch_request::parse(call, engine)?;
     let mode = call.mode()?;

@@ -1,4 +1,7 @@
 //! DescribeInstanceStatus.
+//!
+//! By default only running instances have a status. System and instance checks are `initializing`
+//! for `timing.checks` after the boot and `ok` from then on; they never fail.
 
 use std::time::Duration;
 
@@ -16,10 +19,13 @@ use crate::ec2::{
     wire::xml::Set,
 };
 
+/// The response.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Reply {
+    /// The statuses.
     instance_status_set: Set<InstanceStatus>,
+    /// The token of the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<String>,
 }
@@ -33,6 +39,12 @@ const FILTERS: [&str; 5] = [
     "system-status.status",
 ];
 
+/// Describes the status of instances. The read may lag.
+///
+/// # Errors
+///
+/// `InvalidParameterValue` for an unknown filter, `InvalidInstanceID.NotFound` if any id is
+/// missing, `InvalidParameterCombination` for ids together with page parameters.
 pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let ids = root.list("InstanceId");
@@ -88,6 +100,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
     })
 }
 
+/// Returns the status of an instance, with the same outcome for both checks.
 fn status(call: &Call<'_>, engine: &Engine, seq: Seq, version: &Version) -> Option<InstanceStatus> {
     let fixed = &engine.instances.get(&seq)?.fixed;
     Some(InstanceStatus {
@@ -99,6 +112,7 @@ fn status(call: &Call<'_>, engine: &Engine, seq: Seq, version: &Version) -> Opti
     })
 }
 
+/// Returns the outcome of the checks: `not-applicable` for an instance that does not run.
 fn checks(engine: &Engine, version: &Version) -> Checks {
     if version.state != State::Running {
         return Checks {

@@ -1,4 +1,6 @@
 //! DescribeVolumes and DescribeNetworkInterfaces.
+//!
+//! Reads of volumes and interfaces never lag.
 
 use serde::Serialize;
 
@@ -20,14 +22,23 @@ use crate::ec2::{
     wire::xml::Set,
 };
 
+/// The response of DescribeVolumes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Volumes {
+    /// The volumes.
     volume_set: Set<shape::Volume>,
+    /// The token of the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<String>,
 }
 
+/// Describes volumes by id and filters.
+///
+/// # Errors
+///
+/// `InvalidVolume.NotFound` or `InvalidVolumeID.Malformed` for an id,
+/// `InvalidParameterCombination` for ids together with page parameters.
 pub(super) fn volumes(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.root().list("VolumeId");
     let mut filters = call.filters()?;
@@ -49,7 +60,12 @@ pub(super) fn volumes(call: &Call<'_>, engine: &mut Engine) -> Result<String, Re
     })
 }
 
-/// Turns ids into a filter. Ids cannot be combined with page parameters.
+/// Turns ids into a filter. Ids cannot be combined with page parameters, and all of them fit on
+/// one page.
+///
+/// # Errors
+///
+/// `InvalidParameterCombination`
 fn by_ids(
     filters: &mut Vec<Filter>,
     name: &str,
@@ -72,6 +88,8 @@ fn by_ids(
     Ok(())
 }
 
+/// Returns a volume as EC2 returns it: `in-use` while attached, else `available`. A `gp3` volume
+/// has 3000 IOPS by default.
 fn volume_shape(engine: &Engine, volume: Volume) -> shape::Volume {
     let Volume {
         id,
@@ -114,14 +132,23 @@ fn volume_shape(engine: &Engine, volume: Volume) -> shape::Volume {
     }
 }
 
+/// The response of DescribeNetworkInterfaces.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Nics {
+    /// The network interfaces.
     network_interface_set: Set<shape::NetworkInterface>,
+    /// The token of the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<String>,
 }
 
+/// Describes network interfaces by id and filters.
+///
+/// # Errors
+///
+/// `InvalidNetworkInterfaceID.NotFound` or `InvalidNetworkInterfaceId.Malformed` for an id,
+/// `InvalidParameterCombination` for ids together with page parameters.
 pub(super) fn nics(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.root().list("NetworkInterfaceId");
     let mut filters = call.filters()?;

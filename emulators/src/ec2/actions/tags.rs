@@ -1,4 +1,7 @@
 //! CreateTags, DeleteTags, DescribeTags.
+//!
+//! Instances, volumes, network interfaces and images have tags. A call applies to all named
+//! resources or to none.
 
 use serde::Serialize;
 
@@ -9,6 +12,12 @@ use crate::ec2::{
     wire::xml::Set,
 };
 
+/// Adds and replaces tags.
+///
+/// # Errors
+///
+/// `MissingParameter` without ids or tags, `InvalidParameterValue` for invalid tags,
+/// `TagLimitExceeded` above 50, and the code of the kind for a missing resource.
 pub(super) fn create(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.ids("ResourceId")?;
     let tags = common::tags_of(&call.root())?;
@@ -21,6 +30,11 @@ pub(super) fn create(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
     call.success()
 }
 
+/// Removes tags: by key, by key and value, or all of them if no tag is named.
+///
+/// # Errors
+///
+/// `MissingParameter` without ids, and the code of the kind for a missing resource.
 pub(super) fn delete(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.ids("ResourceId")?;
     let removals = call.root().groups("Tag");
@@ -34,23 +48,36 @@ pub(super) fn delete(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
     call.success()
 }
 
+/// The response of DescribeTags.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Reply {
+    /// The tags, one row each.
     tag_set: Set<Row>,
+    /// The token of the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<String>,
 }
 
+/// A tag of a resource.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
+    /// The resource.
     resource_id: String,
+    /// Its kind, for example `instance`.
     resource_type: &'static str,
+    /// The key.
     key: String,
+    /// The value, maybe empty.
     value: String,
 }
 
+/// Lists tags by filters. Tags of instances may lag.
+///
+/// # Errors
+///
+/// `InvalidParameterValue` for an unknown filter.
 pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let filters = call.filters()?;
     let (paging, _) = call.paging(engine)?;

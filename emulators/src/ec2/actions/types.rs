@@ -1,4 +1,7 @@
 //! DescribeInstanceTypes.
+//!
+//! The types come from the knobs. What the knobs do not say is derived from the name, or the same
+//! for all types.
 
 use serde::Serialize;
 
@@ -15,14 +18,23 @@ use crate::ec2::{
     wire::xml::Set,
 };
 
+/// The response.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Reply {
+    /// The instance types.
     instance_type_set: Set<InstanceType>,
+    /// The token of the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<String>,
 }
 
+/// Describes instance types by name and filters.
+///
+/// # Errors
+///
+/// `InvalidInstanceType` for an unknown name, `InvalidParameterCombination` for names together
+/// with page parameters.
 pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let names = call.root().list("InstanceType");
     let filters = call.filters()?;
@@ -56,6 +68,8 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
     })
 }
 
+/// Returns a type as EC2 returns it. Two vCPUs share a core; types whose name begins with `t` are
+/// burstable.
 fn type_shape(spec: TypeSpec) -> InstanceType {
     let burstable = spec.name.starts_with('t');
     InstanceType {
@@ -97,7 +111,9 @@ fn type_shape(spec: TypeSpec) -> InstanceType {
     }
 }
 
+/// The filters of instance types.
 impl Filtered for TypeSpec {
+    /// The filters that the emulator has for instance types.
     const NAMES: &'static [&'static str] = &[
         "bare-metal",
         "current-generation",

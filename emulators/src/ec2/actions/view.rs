@@ -1,4 +1,7 @@
 //! Instances as EC2 returns them.
+//!
+//! A terminated instance loses its addresses, subnet, groups, volumes and interfaces in the
+//! response, as on EC2.
 
 use std::net::Ipv4Addr;
 
@@ -17,7 +20,10 @@ use crate::ec2::{
     wire::xml::Set,
 };
 
-/// Returns instances in their reservations; `word` replaces every state name if given.
+/// Returns instances in their reservations; `state_name` replaces every state name if given.
+///
+/// Consecutive instances of the same launch share a reservation, so the input must be in the order
+/// of launch.
 pub(super) fn reservations(
     engine: &Engine,
     read: &[(Seq, Version)],
@@ -52,7 +58,7 @@ pub(super) fn reservations(
     reservations
 }
 
-/// Returns a state as number and name.
+/// Returns a state as number and name; `state_name` replaces the name and keeps the number.
 pub(super) fn state(state: State, state_name: Option<&str>) -> InstanceState {
     InstanceState {
         code: state.code(),
@@ -60,6 +66,7 @@ pub(super) fn state(state: State, state_name: Option<&str>) -> InstanceState {
     }
 }
 
+/// Returns one version of an instance as EC2 returns it.
 fn instance(
     engine: &Engine,
     record: &Instance,
@@ -189,6 +196,8 @@ fn instance(
     }
 }
 
+/// Returns why the instance is in its state. A pending instance has the reason `pending`; a
+/// running one has none.
 fn state_reason(version: &Version) -> Option<shape::StateReason> {
     let pending = || shape::StateReason {
         code: "pending".to_owned(),
@@ -203,7 +212,7 @@ fn state_reason(version: &Version) -> Option<shape::StateReason> {
     }
 }
 
-/// Returns groups by id and name.
+/// Returns groups by id and name. A group that the knobs no longer have gets an empty name.
 pub(super) fn groups(engine: &Engine, ids: &[String]) -> Set<Group> {
     let name = |id: &String| {
         engine
@@ -221,10 +230,12 @@ pub(super) fn groups(engine: &Engine, ids: &[String]) -> Set<Group> {
         .collect()
 }
 
+/// Returns the private DNS name of an address.
 pub(super) fn private_name(ip: Ipv4Addr) -> String {
     format!("ip-{}.ec2.internal", ip.to_string().replace('.', "-"))
 }
 
+/// Returns the public DNS name of an address.
 pub(super) fn public_name(ip: Ipv4Addr) -> String {
     format!(
         "ec2-{}.compute-1.amazonaws.com",

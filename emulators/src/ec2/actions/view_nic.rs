@@ -1,4 +1,6 @@
 //! Network interfaces as EC2 returns them.
+//!
+//! The same record has more elements in DescribeNetworkInterfaces than inside an instance.
 
 use std::net::Ipv4Addr;
 
@@ -12,13 +14,17 @@ use crate::ec2::{
     },
 };
 
-/// The document that a network interface is part of: the two have different elements.
+/// The document that a network interface is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NicContext {
+    /// Inside an instance: without zone, tags and the instance's id.
     InInstance,
+    /// In DescribeNetworkInterfaces: with all elements.
     Standalone,
 }
 
+/// Returns a network interface as EC2 returns it. `public` is the public address of its instance,
+/// if it has one.
 pub(super) fn network_interface(
     engine: &Engine,
     nic: &Nic,

@@ -1,4 +1,6 @@
 //! DescribeAvailabilityZones.
+//!
+//! The zones come from the knobs and are always `available`.
 
 use serde::Serialize;
 
@@ -14,20 +16,31 @@ use crate::ec2::{
     wire::xml::Set,
 };
 
+/// The response.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Zones {
+    /// The zones, in the order of the knobs.
     availability_zone_info: Set<shape::Zone>,
 }
 
 /// A zone that can be filtered.
 #[derive(Debug)]
 struct Zone<'a> {
+    /// The name, for example `us-east-1a`.
     name: &'a str,
+    /// The id, for example `use1-az1`.
     id: String,
+    /// The region.
     region: &'a str,
 }
 
+/// Describes zones by name, id and filters. `AllAvailabilityZones` has no effect, because every
+/// zone is available to the account.
+///
+/// # Errors
+///
+/// `InvalidParameterValue` for an unknown name, id or filter.
 pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
     let (names, ids) = (root.list("ZoneName"), root.list("ZoneId"));
@@ -82,6 +95,8 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
 }
 
 /// Returns the id of a zone, which is the same in all accounts, unlike its name.
+///
+/// It has the region's short form and the position of the zone in the knobs.
 pub(super) fn zone_id(engine: &Engine, zone: &str) -> String {
     let number = engine
         .core
@@ -103,6 +118,7 @@ pub(super) fn zone_id(engine: &Engine, zone: &str) -> String {
 }
 
 impl Filtered for Zone<'_> {
+    /// The filters that the emulator has for zones.
     const NAMES: &'static [&'static str] = &[
         "opt-in-status",
         "region-name",

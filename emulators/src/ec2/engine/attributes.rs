@@ -1,4 +1,8 @@
 //! The filter values of instances, volumes and network interfaces.
+//!
+//! Owns which filters a resource has and which values it has for them. A filter that is not in
+//! `NAMES` is refused with `InvalidParameterValue`, so that a client never relies on an ignored
+//! filter.
 
 use super::{
     filter::Filtered,
@@ -8,7 +12,12 @@ use super::{
 };
 use crate::ec2::catalog::VPC;
 
+/// The filters of DescribeInstances, on the version that the read returns.
+///
+/// A terminated instance has no private address, subnet and VPC, so filters of these do not match
+/// it.
 impl Filtered for ReadInstance<'_> {
+    /// The filters of instances.
     const NAMES: &'static [&'static str] = &[
         "architecture",
         "availability-zone",
@@ -34,6 +43,7 @@ impl Filtered for ReadInstance<'_> {
         "vpc-id",
     ];
 
+    /// Returns the values of a filter; none for an attribute that is not set.
     fn values(&self, name: &str) -> Vec<String> {
         let (fixed, version) = (&self.instance.fixed, self.version);
         let one = |value: &str| vec![value.to_owned()];
@@ -66,12 +76,15 @@ impl Filtered for ReadInstance<'_> {
         }
     }
 
+    /// Returns the tags of the version.
     fn tags(&self) -> Option<&Tags> {
         Some(&self.version.tags)
     }
 }
 
+/// The filters of DescribeVolumes. A volume without an attachment matches no `attachment` filter.
 impl Filtered for Volume {
+    /// The filters of volumes.
     const NAMES: &'static [&'static str] = &[
         "attachment.delete-on-termination",
         "attachment.device",
@@ -86,6 +99,7 @@ impl Filtered for Volume {
         "volume-type",
     ];
 
+    /// Returns the values of a filter; none for an attribute that is not set.
     fn values(&self, name: &str) -> Vec<String> {
         let attached = self.attached_to.as_ref();
         let optional = |value: Option<String>| value.into_iter().collect();
@@ -114,12 +128,16 @@ impl Filtered for Volume {
         }
     }
 
+    /// Returns the tags.
     fn tags(&self) -> Option<&Tags> {
         Some(&self.tags)
     }
 }
 
+/// The filters of DescribeNetworkInterfaces. An interface without an attachment matches no
+/// `attachment` filter.
 impl Filtered for Nic {
+    /// The filters of network interfaces.
     const NAMES: &'static [&'static str] = &[
         "addresses.private-ip-address",
         "attachment.instance-id",
@@ -135,6 +153,7 @@ impl Filtered for Nic {
         "vpc-id",
     ];
 
+    /// Returns the values of a filter; none for an attribute that is not set.
     fn values(&self, name: &str) -> Vec<String> {
         let attached = self.attached_to.as_ref();
         match name {
@@ -165,6 +184,7 @@ impl Filtered for Nic {
         }
     }
 
+    /// Returns the tags.
     fn tags(&self) -> Option<&Tags> {
         Some(&self.tags)
     }

@@ -1,4 +1,6 @@
 //! Changes attributes of an instance: type, user data, protection.
+//!
+//! A change takes effect at once. Type, user data and EBS optimization need a stopped instance.
 
 use std::sync::Arc;
 
@@ -8,15 +10,20 @@ use crate::ec2::error::Refusal;
 /// An attribute with its new value.
 #[derive(Clone, Debug)]
 pub(crate) enum Attribute {
+    /// The instance type; it must have the architecture of the image and be offered in the zone.
     InstanceType(String),
+    /// The user data; `None` removes it.
     UserData(Option<Arc<[u8]>>),
+    /// Whether TerminateInstances is refused.
     Protected(bool),
+    /// What happens when the guest shuts down.
     Shutdown(ShutdownBehavior),
+    /// Whether it is EBS optimized; only stored.
     EbsOptimized(bool),
 }
 
 impl Attribute {
-    /// Whether the change requires a stopped instance.
+    /// Returns whether the change requires a stopped instance.
     const fn needs_stop(&self) -> bool {
         match self {
             Self::InstanceType(_) | Self::UserData(_) | Self::EbsOptimized(_) => true,
@@ -27,6 +34,12 @@ impl Attribute {
 
 impl Engine {
     /// Changes an attribute.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInstanceID.NotFound`, `IncorrectInstanceState` for an instance that must be stopped
+    /// or is terminating, `InvalidInstanceAttributeValue` or `Unsupported` for an instance type
+    /// that does not fit.
     pub(crate) fn modify(&mut self, id: &str, to: Attribute, mode: Mode) -> Result<(), Refusal> {
         let found = self.find(&[id.to_owned()])?;
         let Some(instance) = found.first().and_then(|seq| self.instances.get(seq)) else {
@@ -51,6 +64,12 @@ impl Engine {
         Ok(())
     }
 
+    /// Refuses an instance type that the instance cannot have.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInstanceAttributeValue` for an unknown type or another architecture, `Unsupported`
+    /// for a type that the zone does not offer.
     fn check_new_type(&self, architecture: &str, zone: &str, name: &str) -> Result<(), Refusal> {
         let spec = self.spec(name).map_err(|_unknown| {
             let message = format!("The instance type '{name}' is not valid");

@@ -1,4 +1,7 @@
 //! EC2's filters: names, values with wildcards, and the comparison with a resource.
+//!
+//! The values of a filter are alternatives, and every filter must match. Values are compared by
+//! case.
 
 use super::record::Tags;
 use crate::ec2::error::Refusal;
@@ -6,10 +9,12 @@ use crate::ec2::error::Refusal;
 /// The maximum number of values in the filters of one request.
 const MAX_VALUES: usize = 200;
 
-/// One filter: its values are ORed, filters are ANDed.
+/// One filter. It matches if any of its values does; all filters must match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Filter {
+    /// The name, for example `instance-state-name` or `tag:env`.
     pub(crate) name: String,
+    /// The values, which may have wildcards.
     pub(crate) values: Vec<String>,
 }
 
@@ -26,6 +31,11 @@ pub(crate) trait Filtered {
 }
 
 /// Refuses filters that the resource does not have.
+///
+/// # Errors
+///
+/// `InvalidParameterValue` for an unknown filter or one without values, `FilterLimitExceeded` for
+/// more than 200 values.
 pub(crate) fn check<T: Filtered>(filters: &[Filter]) -> Result<(), Refusal> {
     for Filter { name, values } in filters {
         let known = T::NAMES.contains(&name.as_str()) || name == "tag-key" || is_tag(name);
@@ -51,6 +61,7 @@ pub(crate) fn check<T: Filtered>(filters: &[Filter]) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Returns whether a filter name is `tag:` and a key.
 fn is_tag(name: &str) -> bool {
     name.strip_prefix("tag:").is_some_and(|key| !key.is_empty())
 }
@@ -115,12 +126,17 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
         .all(|token| matches!(token, PatternToken::Many))
 }
 
+/// A part of a filter value.
 enum PatternToken {
+    /// This character.
     Plain(char),
+    /// `?`: any one character.
     One,
+    /// `*`: any text, also none.
     Many,
 }
 
+/// Splits a filter value into its parts. A backslash at the end stands for itself.
 fn parse(pattern: &str) -> Vec<PatternToken> {
     let mut tokens = Vec::new();
     let mut chars = pattern.chars();

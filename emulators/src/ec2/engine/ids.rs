@@ -7,6 +7,7 @@ use crate::cloud::ids::IdGenerator;
 pub(crate) struct ResourceIds(IdGenerator);
 
 impl ResourceIds {
+    /// Creates a generator. The same seed gives the same ids.
     pub(crate) const fn new(seed: u64) -> Self {
         Self(IdGenerator::new(seed))
     }

@@ -1,4 +1,7 @@
 //! Images: those of the catalog, and those created from instances.
+//!
+//! A created image is `pending` for `timing.image` and then `available`; only an available one can
+//! be launched. Reads of images never lag.
 
 use std::time::Duration;
 
@@ -14,30 +17,44 @@ use crate::ec2::{catalog::Image, error::Refusal};
 /// An image.
 #[derive(Clone, Debug)]
 pub(crate) struct ImageRecord {
+    /// The id, which begins with `ami-`.
     pub(crate) id: String,
+    /// The name, unique among the account's images.
     pub(crate) name: String,
+    /// The description; empty if there is none.
     pub(crate) description: String,
-    /// An account, or `amazon`.
+    /// The owner's account.
     pub(crate) owner: String,
+    /// `x86_64` or `arm64`.
     pub(crate) architecture: String,
+    /// The device name of the root volume.
     pub(crate) root_device: String,
+    /// The size of the root volume in GiB. A launch cannot use a smaller one.
     pub(crate) root_gib: u32,
+    /// The id of the root volume's snapshot, which does not exist as a resource here.
     pub(crate) snapshot: String,
+    /// The tags.
     pub(crate) tags: Tags,
+    /// When it was created.
     pub(crate) created: Duration,
-    /// The instance that it was created from.
+    /// The instance that it was created from; `None` for images of the catalog.
     pub(crate) source: Option<String>,
     /// The time from which it can be launched.
     pub(crate) available: Duration,
+    /// Whether it could be launched at the time of the read.
     pub(crate) is_available: bool,
 }
 
 /// The parameters of CreateImage.
 #[derive(Clone, Debug)]
 pub(crate) struct ImageRequest {
+    /// The instance to create it from.
     pub(crate) instance: String,
+    /// The name.
     pub(crate) name: String,
+    /// The description; empty if there is none.
     pub(crate) description: String,
+    /// The tags of the image.
     pub(crate) tags: Tags,
 }
 
@@ -45,7 +62,12 @@ pub(crate) struct ImageRequest {
 pub(crate) const AMAZON: &str = "137112412989";
 
 impl Engine {
-    /// Creates an image of an instance.
+    /// Creates an image of an instance and returns its id. The instance does not reboot.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInstanceID.NotFound`, `InvalidAMIName.Malformed`, `InvalidAMIName.Duplicate`,
+    /// `IncorrectInstanceState` unless the instance runs, stops or is stopped.
     pub(crate) fn create_image(
         &mut self,
         request: &ImageRequest,
@@ -127,12 +149,14 @@ impl Engine {
         }
     }
 
+    /// Stores an image under its id.
     fn add_image(&mut self, image: ImageRecord) {
         let seq = self.next_seq();
         self.image_ids.insert(image.id.clone(), seq);
         self.images.insert(seq, image);
     }
 
+    /// Returns the record of an image of the knobs, which is available at once.
     fn image_record(&self, image: Image) -> ImageRecord {
         ImageRecord {
             snapshot: format!("snap-{}", image.id.trim_start_matches("ami-")),
@@ -155,13 +179,19 @@ impl Engine {
         }
     }
 
-    /// Returns an image by its id.
+    /// Returns an image by its id, as it is now.
     pub(crate) fn image(&self, id: &str) -> Option<ImageRecord> {
         let mut image = self.images.get(self.image_ids.get(id)?)?.clone();
         image.is_available = image.available <= self.now();
         Some(image)
     }
 
+    /// Returns an image that can be launched.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidAMIID.Malformed`, `InvalidAMIID.NotFound`, or `InvalidAMIID.Unavailable` for a
+    /// pending one.
     pub(super) fn image_for_launch(&self, id: &str) -> Result<ImageRecord, Refusal> {
         check_ids(&[id.to_owned()], "ami", "InvalidAMIID.Malformed")?;
         let image = self.image(id).ok_or_else(|| image_not_found(id))?;
@@ -172,7 +202,11 @@ impl Engine {
         Err(Refusal::client("InvalidAMIID.Unavailable", message))
     }
 
-    /// Returns a page of images.
+    /// Returns a page of images, in the order of creation.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidParameterValue` for an unknown filter.
     pub(crate) fn images_page(
         &mut self,
         filters: &[Filter],
@@ -193,6 +227,8 @@ impl Engine {
     }
 }
 
+/// Refuses a name with `InvalidAMIName.Malformed`, unless it has 3 to 128 characters that EC2
+/// allows.
 fn check_name(name: &str) -> Result<(), Refusal> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "()[] ./-'@_".contains(c);
     if (3..=128).contains(&name.len()) && name.chars().all(plain) {
@@ -203,6 +239,7 @@ fn check_name(name: &str) -> Result<(), Refusal> {
     Err(Refusal::client("InvalidAMIName.Malformed", message))
 }
 
+/// Returns the refusal of an image that does not exist: `InvalidAMIID.NotFound`.
 pub(crate) fn image_not_found(id: &str) -> Refusal {
     Refusal::client(
         "InvalidAMIID.NotFound",
@@ -210,7 +247,9 @@ pub(crate) fn image_not_found(id: &str) -> Refusal {
     )
 }
 
+/// The filters of DescribeImages. Only images of the catalog are public.
 impl Filtered for ImageRecord {
+    /// The filters of images.
     const NAMES: &'static [&'static str] = &[
         "architecture",
         "block-device-mapping.snapshot-id",

@@ -1,4 +1,5 @@
-//! Invariants that hold after every call. For tests only.
+//! Invariants that hold after every call. For tests only: the unit tests check them after each
+//! step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +19,7 @@ impl Engine {
         self.check_tokens();
     }
 
+    /// Every instance is under each of its keys, and under no state that none of its versions has.
     fn check_index(&self) {
         let all: Vec<_> = self.instances.find(&[Key::All], 0).collect();
         assert_eq!(all, self.instances.keys().copied().collect::<Vec<_>>());
@@ -45,6 +47,9 @@ impl Engine {
         }
     }
 
+    /// The machines in use are those of the instances, and no capacity rule is exceeded.
+    ///
+    /// Pending, running and stopping instances have a machine; stopped and terminated ones do not.
     fn check_machines(&self) {
         let mut counted = BTreeMap::new();
         for instance in self.instances.values() {
@@ -80,6 +85,8 @@ impl Engine {
         }
     }
 
+    /// Instances and their volumes and interfaces name each other, and a terminated instance has
+    /// none.
     fn check_attachments(&self) {
         for instance in self.instances.values() {
             let ended = instance.current().state == State::Terminated;
@@ -100,6 +107,7 @@ impl Engine {
         assert_eq!(self.nic_ids.len(), self.nics.len());
     }
 
+    /// No address is used twice, and only running instances have a public one.
     fn check_addresses(&self) {
         let private: BTreeSet<_> = self.nics.values().map(|nic| nic.private_ip).collect();
         assert_eq!(private.len(), self.nics.len());
@@ -115,6 +123,7 @@ impl Engine {
         }
     }
 
+    /// The count of live instances of every token is right.
     fn check_tokens(&self) {
         for (key, (alive, instances)) in self.known_tokens() {
             let living = instances.iter().filter_map(|seq| self.instances.get(seq));

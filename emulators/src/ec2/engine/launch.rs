@@ -1,4 +1,8 @@
 //! Launches instances with their volumes and network interfaces.
+//!
+//! A launch is checked as a whole, creates as many instances as possible between the minimum and
+//! the maximum, and puts them all into one zone and one reservation. They are `pending` for
+//! `timing.boot`.
 
 use std::{net::Ipv4Addr, sync::Arc};
 
@@ -22,54 +26,92 @@ use crate::{
     reason = "EC2 has each of them as a bool parameter"
 )]
 pub(crate) struct LaunchRequest {
+    /// The image id.
     pub(crate) image: String,
+    /// The instance type.
     pub(crate) instance_type: String,
+    /// How many instances are enough.
     pub(crate) min: u32,
+    /// How many instances to launch if possible.
     pub(crate) max: u32,
+    /// The zone; `None` means the zone with the most room.
     pub(crate) zone: Option<String>,
+    /// The subnet; `None` means the default subnet of the zone.
     pub(crate) subnet: Option<String>,
+    /// The security groups; empty means the default group.
     pub(crate) groups: Vec<String>,
+    /// The key pair.
     pub(crate) key_name: Option<String>,
+    /// The user data, decoded.
     pub(crate) user_data: Option<Arc<[u8]>>,
-    /// The client token, and a digest of everything else.
+    /// The client token, and a digest of the other parameters.
     pub(crate) token: Option<(String, Uuid)>,
+    /// The tags of the instances.
     pub(crate) instance_tags: Tags,
+    /// The tags of their volumes.
     pub(crate) volume_tags: Tags,
+    /// The tags of their network interfaces.
     pub(crate) nic_tags: Tags,
+    /// The block device mappings.
     pub(crate) devices: Vec<DeviceRequest>,
+    /// Whether they get public addresses; `None` means as the subnet says.
     pub(crate) public_address: Option<bool>,
+    /// The description of their network interfaces.
     pub(crate) nic_description: String,
+    /// Whether the network interface outlives its instance.
     pub(crate) keep_nic: bool,
+    /// The instance profile, by name or ARN.
     pub(crate) profile: Option<String>,
+    /// The options of the metadata service.
     pub(crate) metadata: MetadataOptions,
+    /// On demand or spot.
     pub(crate) market: Market,
+    /// What happens to the spot request after its instance ends.
     pub(crate) spot_kind: SpotKind,
+    /// Whether TerminateInstances is refused.
     pub(crate) protected: bool,
+    /// What happens when the guest shuts down.
     pub(crate) shutdown: ShutdownBehavior,
+    /// Whether they are EBS optimized; only stored.
     pub(crate) ebs_optimized: bool,
+    /// Whether they have detailed monitoring; only stored.
     pub(crate) monitoring: bool,
+    /// Whether an external actor launches them.
     pub(crate) external: bool,
 }
 
 /// A block device mapping. Fields that are not set come from the image or are EC2's defaults.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeviceRequest {
+    /// The device name, for example `/dev/xvda`.
     pub(crate) name: String,
+    /// Whether the device is left out (`NoDevice`). The root device cannot be.
     pub(crate) absent: bool,
+    /// The size in GiB.
     pub(crate) gib: Option<u32>,
+    /// The volume type. Default `gp3`.
     pub(crate) kind: Option<String>,
+    /// The snapshot; only stored.
     pub(crate) snapshot: Option<String>,
+    /// The provisioned IOPS; only stored.
     pub(crate) iops: Option<u32>,
+    /// Whether the volume is encrypted; only stored.
     pub(crate) encrypted: bool,
+    /// Whether the volume is deleted with its instance. Default: true for the root volume, false
+    /// for others.
     pub(crate) delete_on_termination: Option<bool>,
 }
 
-/// The options of an instance's metadata service.
+/// The options of an instance's metadata service, which are only stored and returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MetadataOptions {
+    /// Whether it requires session tokens. Default false.
     pub(crate) tokens_required: bool,
+    /// Whether it is enabled. Default true.
     pub(crate) enabled: bool,
+    /// Whether it returns the instance's tags. Default false.
     pub(crate) tags: bool,
+    /// The hop limit of its responses, 1 to 64. Default 1.
     pub(crate) hop_limit: u32,
 }
 
@@ -87,22 +129,34 @@ impl Default for MetadataOptions {
 /// What happens to an instance whose guest shuts down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ShutdownBehavior {
+    /// The instance stops. This is the default.
     #[default]
     Stop,
+    /// The instance terminates.
     Terminate,
 }
 
-/// What happens to a spot request after its instance ends.
+/// What happens to a spot request after its instance ends. An instance of a one-time request
+/// cannot be stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SpotKind {
+    /// The request is closed. This is the default.
     #[default]
     OneTime,
+    /// The request stays open. The emulator does not launch again for it.
     Persistent,
 }
 
 impl Engine {
-    /// Launches instances, or returns those that the token launched before. With `planned_failures`
-    /// they fail late.
+    /// Launches instances, or returns those that the client token launched before.
+    ///
+    /// With `planned_failures` they are accepted and fail before they run. A dry run makes all
+    /// checks except capacity and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// `IdempotentParameterMismatch` or `IdempotentInstanceTerminated` for a used token, the code
+    /// of a name that does not exist, and the refusal of an exhausted limit.
     pub(crate) fn launch(
         &mut self,
         request: &LaunchRequest,
@@ -146,7 +200,7 @@ impl Engine {
     }
 
     /// Returns the zone of a zonal token: the zone that the request names, directly or by its
-    /// subnet.
+    /// subnet. `None` is a regional token.
     fn token_zone(&self, request: &LaunchRequest) -> Option<String> {
         match &request.subnet {
             Some(id) => self.subnet(id).ok().map(|subnet| subnet.zone.clone()),
@@ -154,7 +208,10 @@ impl Engine {
         }
     }
 
-    /// Creates one pending instance.
+    /// Creates one pending instance with its volumes and its network interface, on a machine of
+    /// its own.
+    ///
+    /// Beyond the volume quota it gets no volumes and fails late.
     fn create_instance(
         &mut self,
         request: &LaunchRequest,
@@ -231,11 +288,13 @@ impl Engine {
         seq
     }
 
+    /// Takes a private address of a subnet; `None` if none is free.
     fn take_private_ip(&mut self, subnet: &Subnet) -> Option<Ipv4Addr> {
         self.pool(subnet).take()
     }
 }
 
+/// Returns the reason of a launch beyond the volume quota: `Client.VolumeLimitExceeded`.
 fn volume_limit_reason() -> Reason {
     Reason::new("Client.VolumeLimitExceeded", "Volume limit exceeded")
 }

@@ -1,4 +1,8 @@
 //! Capacity and quota: how many machines there are, and how many this account may use.
+//!
+//! Quotas count running machines: instances, and vCPUs by market. Capacity is per instance type,
+//! zone and market. Pending and stopping instances use a machine, stopped ones do not, so that a
+//! start can be refused.
 
 use super::{
     Engine, Seq,
@@ -21,6 +25,13 @@ const RESERVED: (u32, u32) = (4, 1);
 impl Engine {
     /// Returns the subnet of a launch and the number of instances: as many as possible, and at
     /// least the requested minimum.
+    ///
+    /// Of the possible subnets it takes the one with the most room; the first one wins a tie.
+    ///
+    /// # Errors
+    ///
+    /// The refusal of a quota, `InsufficientFreeAddressesInSubnet` if only addresses are missing,
+    /// or `InsufficientInstanceCapacity`.
     pub(super) fn choose_subnet(
         &mut self,
         request: &LaunchRequest,
@@ -56,7 +67,12 @@ impl Engine {
         Err(Refusal::capacity(&plan.spec.name, &subnet.zone))
     }
 
-    /// Returns how many of `most` the quotas allow, or the quota that allows fewer than `least`.
+    /// Returns how many of `max` instances the quotas allow.
+    ///
+    /// # Errors
+    ///
+    /// `InstanceLimitExceeded`, `VcpuLimitExceeded` or `MaxSpotInstanceCountExceeded`, if a quota
+    /// allows fewer than `min`.
     fn limit_to_quota(
         &self,
         spec: &TypeSpec,
@@ -95,7 +111,8 @@ impl Engine {
         Ok(count)
     }
 
-    /// Returns the vCPUs in use on a market.
+    /// Returns the vCPUs in use on a market. A type that the knobs no longer have counts as one
+    /// vCPU.
     fn vcpus(&self, market: Market) -> u64 {
         let of = |name: &str| self.core.knobs.types.iter().find(|spec| spec.name == name);
         let used = self
@@ -107,13 +124,17 @@ impl Engine {
             .sum()
     }
 
-    /// Returns how many machines of a kind are free.
+    /// Returns how many machines of a kind the knob `capacity` has left.
     fn free_machines(&self, instance_type: &str, zone: &str, market: Market) -> u64 {
         let kind = (instance_type.to_owned(), zone.to_owned(), market);
         self.core.usage.free(&self.core.knobs.capacity, &kind)
     }
 
     /// Refuses the start of a stopped instance if there is no machine for it.
+    ///
+    /// # Errors
+    ///
+    /// The refusal of a quota, or `InsufficientInstanceCapacity`.
     pub(super) fn check_machine(&self, seq: Seq) -> Result<(), Refusal> {
         let Some(instance) = self.instances.get(&seq) else {
             return Ok(());
@@ -127,40 +148,44 @@ impl Engine {
         Ok(())
     }
 
+    /// Reserves a machine for an instance, unless it has one.
     pub(super) fn take_machine(&mut self, seq: Seq) {
         self.set_machine_held(seq, true);
     }
 
+    /// Releases the machine of an instance, if it has one.
     pub(super) fn release_machine(&mut self, seq: Seq) {
         self.set_machine_held(seq, false);
     }
 
-    fn set_machine_held(&mut self, seq: Seq, set_machine_held: bool) {
+    /// Reserves or releases the machine of an instance, if that changes anything.
+    fn set_machine_held(&mut self, seq: Seq, held: bool) {
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
         };
-        if instance.holds_machine == set_machine_held {
+        if instance.holds_machine == held {
             return;
         }
-        instance.holds_machine = set_machine_held;
+        instance.holds_machine = held;
         let kind = (
             instance.current().instance_type.clone(),
             instance.fixed.zone.clone(),
             instance.fixed.market,
         );
-        if set_machine_held {
+        if held {
             self.core.usage.reserve(kind);
         } else {
             self.core.usage.release(&kind);
         }
     }
 
+    /// Returns whether so many additional volumes exceed the volume quota.
     pub(super) fn volume_quota_exceeded(&self, additional: usize) -> bool {
         let quota = self.core.knobs.volume_quota;
         quota.is_some_and(|quota| self.volumes.len() as u64 + additional as u64 > quota)
     }
 
-    /// Returns why a launch fails late, if the knobs say so.
+    /// Returns why a launch fails late, if a rule of the knobs matches its type and zone.
     pub(super) fn late_failure(&self, instance: &Instance) -> Option<Reason> {
         let (name, zone) = (&instance.current().instance_type, &instance.fixed.zone);
         let mut rules = self.core.knobs.late_failures.iter();

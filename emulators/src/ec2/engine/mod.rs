@@ -57,17 +57,29 @@ use token::{TokenEntry, TokenKey};
 /// The state of one account in one region.
 #[derive(Debug)]
 pub struct Engine {
+    /// Knobs, clock, schedule, random numbers and usage, which every cloud has.
     pub(crate) core: EngineCore<Knobs, Event>,
+    /// Generates ids and hardware addresses.
     ids: ResourceIds,
+    /// All instances; terminated ones until they are no longer described.
     pub(crate) instances: Records<Instance>,
+    /// The instances by id.
     by_id: HashMap<String, Seq>,
+    /// The client tokens that are remembered.
     tokens: HashMap<TokenKey, TokenEntry>,
+    /// All volumes.
     pub(crate) volumes: BTreeMap<Seq, Volume>,
+    /// The volumes by id.
     volume_ids: HashMap<String, Seq>,
+    /// All network interfaces.
     pub(crate) nics: BTreeMap<Seq, Nic>,
+    /// The network interfaces by id.
     nic_ids: HashMap<String, Seq>,
+    /// All images, those of the catalog first.
     pub(crate) images: BTreeMap<Seq, ImageRecord>,
+    /// The images by id.
     image_ids: HashMap<String, Seq>,
+    /// The private addresses, by subnet.
     subnet_pools: BTreeMap<String, AddressPool>,
 }
 
@@ -88,6 +100,7 @@ pub(crate) enum Event {
 /// Whether a call is executed or is a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
+    /// The call is executed.
     Execute,
     /// Only checks whether the call would succeed.
     DryRun,
@@ -147,6 +160,7 @@ impl cloud::CloudEngine for Engine {
 }
 
 impl Engine {
+    /// Handles an event that is due.
     fn handle_event(&mut self, event: Event) {
         match event {
             Event::FinishTransition(seq, transition) => self.finish_transition(seq, transition),
@@ -156,10 +170,12 @@ impl Engine {
         }
     }
 
+    /// Schedules an event.
     fn after(&mut self, delay: Duration, event: Event) {
         self.core.schedule.after(delay, event);
     }
 
+    /// Returns a new sequence number. Lists return resources in this order.
     const fn next_seq(&mut self) -> Seq {
         self.core.next_seq()
     }
@@ -169,18 +185,18 @@ impl Engine {
         self.core.date(moment)
     }
 
-    /// Returns the date at a time as EC2 writes it.
+    /// Returns a time as EC2 writes it: RFC 3339 in UTC, with milliseconds.
     pub(crate) fn stamp(&self, moment: Duration) -> String {
         self.date(moment)
             .to_rfc3339_opts(SecondsFormat::Millis, true)
     }
 
-    /// Returns the current time.
+    /// Returns the current time, since the start of the emulator.
     pub(crate) const fn now(&self) -> Duration {
         self.core.now()
     }
 
-    /// Adds a version to an instance.
+    /// Adds a version to an instance. The old one stays readable for the knob `lag.reads`.
     fn revise(&mut self, seq: Seq, change: impl FnOnce(&mut Version)) {
         let (now, window) = (self.now(), self.core.knobs.lag.reads);
         if self.instances.revise(seq, (now, window), change) {
@@ -188,19 +204,25 @@ impl Engine {
         }
     }
 
+    /// Drops the versions of an instance that no lagging read can return any longer.
     fn prune(&mut self, seq: Seq) {
         let oldest = self.now().saturating_sub(self.core.knobs.lag.reads);
         self.instances.prune(seq, oldest);
     }
 
-    /// Removes a terminated instance.
+    /// Removes a terminated instance for good. Its id does not exist from then on.
     fn remove_expired(&mut self, seq: Seq) {
         if let Some(instance) = self.instances.remove(seq) {
             self.by_id.remove(&instance.fixed.id);
         }
     }
 
-    /// Finds the instances that a call changes. One missing id fails the whole call.
+    /// Finds the instances that a call changes, each once.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInstanceID.Malformed` or `InvalidInstanceID.NotFound` if any id is wrong or
+    /// missing. A new instance that the knob `lag` hides counts as missing.
     pub(crate) fn find(&mut self, ids: &[String]) -> Result<Vec<Seq>, Refusal> {
         read::check_ids(ids, "i", "InvalidInstanceID.Malformed")?;
         let now = self.now();

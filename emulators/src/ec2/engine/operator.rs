@@ -1,4 +1,6 @@
-//! External actions: resources of others, guests that shut down, spot machines that EC2 takes back.
+//! External actions: resources of others, guests that shut down, spot machines that EC2 takes
+//! back.
+//!
 //! They do not pass the wire, so they are not counted, throttled or delayed.
 
 use serde::{Deserialize, Serialize};
@@ -12,25 +14,35 @@ use super::{
 use crate::ec2::{error::Refusal, knobs::Market};
 
 /// Something that an external actor does to the account, past the API.
+///
+/// In JSON, the field `action` has the name in snake case:
+///
+/// ```
+/// # use fleetwright_emulators::ec2::ExternalAction;
+/// let action: ExternalAction =
+///     serde_json::from_str(r#"{"action": "stop", "id": "i-0123456789abcdef0"}"#)?;
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum ExternalAction {
-    /// Launches instances that the tested client did not launch.
+    /// Launches instances that the tested client did not launch. The oracle reports them as
+    /// external.
     LaunchExternal {
-        /// The image; by default the first one.
+        /// The image. Default: the first one.
         #[serde(default)]
         image: Option<String>,
-        /// The instance type; by default the first one with the image's architecture.
+        /// The instance type. Default: the first one with the image's architecture.
         #[serde(default)]
         instance_type: Option<String>,
-        /// The zone; by default any.
+        /// The zone. Default: the one with the most room.
         #[serde(default)]
         zone: Option<String>,
-        /// How many; by default 1.
+        /// How many instances. Default 1.
         #[serde(default = "one")]
         count: u32,
-        /// Their tags.
+        /// Their tags. Default: none.
         #[serde(default)]
         tags: Tags,
     },
@@ -38,13 +50,13 @@ pub enum ExternalAction {
     CreateExternalVolume {
         /// Its zone.
         zone: String,
-        /// Its size.
+        /// Its size in GiB.
         gib: u32,
-        /// Its tags.
+        /// Its tags. Default: none.
         #[serde(default)]
         tags: Tags,
     },
-    /// Stops an instance, as from the AWS console.
+    /// Stops a running instance, as from the AWS console.
     Stop {
         /// The instance.
         id: String,
@@ -54,12 +66,14 @@ pub enum ExternalAction {
         /// The instance.
         id: String,
     },
-    /// The guest shuts down; the instance stops or terminates, as its shutdown behaviour says.
+    /// The guest of a running instance shuts down; the instance stops or terminates, as its
+    /// shutdown behaviour says.
     GuestShutdown {
         /// The instance.
         id: String,
     },
-    /// EC2 interrupts a spot instance.
+    /// EC2 interrupts a spot instance: it terminates with the reason
+    /// `Server.SpotInstanceTermination`.
     InterruptSpot {
         /// The instance.
         id: String,
@@ -73,12 +87,18 @@ pub enum ExternalAction {
     },
 }
 
+/// The default of `count`.
 const fn one() -> u32 {
     1
 }
 
 impl Engine {
     /// Performs an external action and returns the ids of the resources.
+    ///
+    /// # Errors
+    ///
+    /// The error that the API would return: for a missing resource, a wrong state or an invalid
+    /// tag.
     pub(crate) fn perform(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         let paused = self.core.pause_observation();
         let result = self.apply_action(action);
@@ -86,6 +106,7 @@ impl Engine {
         result
     }
 
+    /// Performs an external action. The caller has paused the counting of reads.
     fn apply_action(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         match action {
             ExternalAction::LaunchExternal {
@@ -135,6 +156,7 @@ impl Engine {
         }
     }
 
+    /// Begins to terminate an instance with this state reason and returns its id.
     fn terminate_externally(
         &mut self,
         id: String,
@@ -147,6 +169,11 @@ impl Engine {
         Ok(vec![id])
     }
 
+    /// Shuts down the guest of an instance and returns its id.
+    ///
+    /// # Errors
+    ///
+    /// `IncorrectInstanceState` unless the instance runs.
     fn guest_shutdown(&mut self, id: String) -> Result<Vec<String>, Refusal> {
         let reason = Reason::new(
             "Client.InstanceInitiatedShutdown",
@@ -168,6 +195,8 @@ impl Engine {
         Ok(vec![id])
     }
 
+    /// Returns the launch of external instances: on demand, in the default network, with the
+    /// image's root volume only.
     fn external_launch_request(
         &self,
         image: Option<String>,

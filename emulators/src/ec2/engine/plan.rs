@@ -1,4 +1,7 @@
 //! The plan of a launch: everything it needs, looked up and checked before anything is created.
+//!
+//! A plan changes nothing. Capacity and quota are checked after it, because a dry run does not
+//! need them.
 
 use super::{
     Engine,
@@ -15,15 +18,27 @@ use crate::ec2::{
 /// A launch request with all its names resolved.
 #[derive(Debug)]
 pub(crate) struct Plan {
+    /// The image, which is available.
     pub(crate) image: ImageRecord,
+    /// The instance type.
     pub(crate) spec: TypeSpec,
     /// The subnets that are possible; never empty.
     pub(crate) subnets: Vec<Subnet>,
+    /// The ids of the security groups.
     pub(crate) groups: Vec<String>,
+    /// The volumes of each instance, the root volume first.
     pub(crate) devices: Vec<Device>,
 }
 
 impl Engine {
+    /// Resolves and checks a launch request.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidAMIID.NotFound`, `InvalidAMIID.Unavailable`, `InvalidKeyPair.NotFound`,
+    /// `InvalidGroup.NotFound`, `InvalidSubnetID.NotFound`, `InvalidBlockDeviceMapping`,
+    /// `Unsupported` for a type that no possible zone offers, and `InvalidParameterValue` for an
+    /// unknown type, zone or profile.
     pub(super) fn plan(&self, request: &LaunchRequest) -> Result<Plan, Refusal> {
         let image = self.image_for_launch(&request.image)?.clone();
         let spec = self.spec(&request.instance_type)?.clone();
@@ -46,12 +61,23 @@ impl Engine {
     }
 
     /// Returns an instance type of the catalog.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidParameterValue` for an unknown name.
     pub(super) fn spec(&self, name: &str) -> Result<&TypeSpec, Refusal> {
         let known = self.core.knobs.types.iter().find(|spec| spec.name == name);
         known.ok_or_else(|| Refusal::invalid(format!("Invalid value '{name}' for InstanceType.")))
     }
 
     /// Returns the subnets that are possible for a launch, the preferred one first.
+    ///
+    /// Without a subnet these are the default subnets of the zones that offer the type.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidParameterValue` for an unknown zone or a subnet of another zone, `MissingInput`
+    /// without any subnet, `Unsupported` if no zone offers the type.
     fn subnets(&self, request: &LaunchRequest, spec: &TypeSpec) -> Result<Vec<Subnet>, Refusal> {
         let subnets = &self.core.knobs.subnets;
         let requested: Vec<&Subnet> = if let Some(id) = &request.subnet {
@@ -97,6 +123,11 @@ impl Engine {
         Ok(offered)
     }
 
+    /// Returns a subnet by its id.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidSubnetID.NotFound`
     pub(super) fn subnet(&self, id: &str) -> Result<&Subnet, Refusal> {
         let known = self
             .core
@@ -108,6 +139,10 @@ impl Engine {
     }
 
     /// Returns the ids of the requested groups, or of the default group.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidGroupId.Malformed` or `InvalidGroup.NotFound`.
     fn groups(&self, requested: &[String]) -> Result<Vec<String>, Refusal> {
         let known = &self.core.knobs.security_groups;
         if requested.is_empty() {
@@ -126,6 +161,7 @@ impl Engine {
         }
     }
 
+    /// Refuses an unknown key pair with `InvalidKeyPair.NotFound`.
     fn check_key(&self, name: Option<&str>) -> Result<(), Refusal> {
         let Some(name) = name else { return Ok(()) };
         if self
@@ -141,6 +177,7 @@ impl Engine {
         Err(Refusal::client("InvalidKeyPair.NotFound", message))
     }
 
+    /// Refuses an unknown instance profile with `InvalidParameterValue`, if the knobs name any.
     fn check_profile(&self, profile: Option<&str>) -> Result<(), Refusal> {
         let Some(profile) = profile else {
             return Ok(());
@@ -158,6 +195,11 @@ impl Engine {
 }
 
 /// Returns the image's root volume with the requested changes, and the further volumes.
+///
+/// # Errors
+///
+/// `InvalidBlockDeviceMapping` for a device that is given twice, a root volume that is left out or
+/// smaller than the image, and a further volume without a size.
 fn devices(image: &ImageRecord, requests: &[DeviceRequest]) -> Result<Vec<Device>, Refusal> {
     let refuse = |message: String| Err(Refusal::client("InvalidBlockDeviceMapping", message));
     let mut devices = vec![Device {

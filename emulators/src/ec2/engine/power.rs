@@ -1,4 +1,7 @@
 //! Stop, start, reboot, terminate: the checks of the instances' states, all or nothing.
+//!
+//! An instance that is already in the target state, or on its way to it, stays unchanged and is
+//! reported with its state.
 
 use super::{
     Engine, Mode, Seq,
@@ -10,13 +13,21 @@ use crate::ec2::error::Refusal;
 /// The states of an instance before and after a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
+    /// The instance.
     pub(crate) id: String,
+    /// Its state before the call.
     pub(crate) before: State,
+    /// Its state after the call.
     pub(crate) after: State,
 }
 
 impl Engine {
     /// Stops instances, all or none.
+    ///
+    /// # Errors
+    ///
+    /// `UnsupportedOperation` for an instance of a one-time spot request, `IncorrectInstanceState`
+    /// for one that is pending or terminating, `InvalidInstanceID.NotFound` if any id is missing.
     pub(crate) fn stop(&mut self, ids: &[String], mode: Mode) -> Result<Vec<Change>, Refusal> {
         let found = self.find(ids)?;
         for seq in &found {
@@ -46,6 +57,11 @@ impl Engine {
     }
 
     /// Starts instances, all or none.
+    ///
+    /// # Errors
+    ///
+    /// `IncorrectInstanceState` for an instance that stops or terminates, and the refusal of an
+    /// exhausted limit; then no machine stays reserved.
     pub(crate) fn start(&mut self, ids: &[String], mode: Mode) -> Result<Vec<Change>, Refusal> {
         let found = self.find(ids)?;
         let mut taken = Vec::new();
@@ -61,7 +77,12 @@ impl Engine {
         Ok(self.each(&found, Self::begin_start))
     }
 
-    /// Reserves a machine for an instance that needs one to start.
+    /// Reserves a machine for a stopped instance and adds it to `taken`. A pending or running
+    /// instance needs none.
+    ///
+    /// # Errors
+    ///
+    /// As `start`.
     fn reserve_machine_to_start(&mut self, seq: Seq, taken: &mut Vec<Seq>) -> Result<(), Refusal> {
         let Some(instance) = self.instances.get(&seq) else {
             return Ok(());
@@ -83,7 +104,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Reboots running instances, all or none.
+    /// Reboots running instances, all or none. The state stays `running`.
+    ///
+    /// # Errors
+    ///
+    /// `IncorrectInstanceState` if any of them does not run.
     pub(crate) fn reboot(&mut self, ids: &[String], mode: Mode) -> Result<(), Refusal> {
         let found = self.find(ids)?;
         for seq in &found {
@@ -104,8 +129,15 @@ impl Engine {
         Ok(())
     }
 
-    /// Terminates instances. A protected one fails the call, and no instance of its zone is
-    /// terminated; those of other zones are terminated nevertheless, as EC2 documents.
+    /// Terminates instances.
+    ///
+    /// A protected one fails the call, and no instance of its zone is terminated; those of other
+    /// zones are terminated nevertheless, as EC2 documents.
+    ///
+    /// # Errors
+    ///
+    /// `OperationNotPermitted` for a protected instance, `InvalidInstanceID.NotFound` if any id is
+    /// missing.
     pub(crate) fn terminate(&mut self, ids: &[String], mode: Mode) -> Result<Vec<Change>, Refusal> {
         let found = self.find(ids)?;
         let protected = |seq: &&Seq| {
@@ -134,17 +166,18 @@ impl Engine {
             zone.is_some_and(|zone| {
                 !protected_zones
                     .iter()
-                    .any(|(protected_zones, _)| protected_zones == zone)
+                    .any(|(protected_zone, _)| protected_zone == zone)
             })
         };
         let terminating: Vec<Seq> = found.iter().copied().filter(may_terminate).collect();
         let reason = Reason::new("Client.UserInitiatedShutdown", "User initiated shutdown");
         let changes = self.each(&terminating, |engine, seq| {
-            engine.begin_terminate(seq, &reason)
+            engine.begin_terminate(seq, &reason);
         });
         refusal.map_or(Ok(changes), Err)
     }
 
+    /// Calls `act` on each instance and returns the states before and after.
     fn each(&mut self, found: &[Seq], mut act: impl FnMut(&mut Self, Seq)) -> Vec<Change> {
         let mut changes: Vec<Change> = Vec::new();
         for seq in found {

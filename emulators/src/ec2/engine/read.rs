@@ -1,4 +1,7 @@
 //! Reads, which may lag behind the true state.
+//!
+//! The knob `lag` chooses how old the state is that a read of instances returns. Volumes,
+//! interfaces and images never lag. Every read counts the records that it touches.
 
 use std::time::Duration;
 
@@ -14,11 +17,14 @@ use crate::ec2::error::Refusal;
 /// An instance as a read returns it.
 #[derive(Debug)]
 pub(crate) struct ReadInstance<'a> {
+    /// The instance with its fixed properties.
     pub(crate) instance: &'a Instance,
+    /// The version that this read returns.
     pub(crate) version: &'a Version,
 }
 
-/// Refuses ids that are not of the form `prefix-` and 8 or 17 hexadecimal digits.
+/// Refuses ids that are not of the form `prefix-` and 8 or 17 hexadecimal digits, with the given
+/// code.
 pub(crate) fn check_ids(ids: &[String], prefix: &str, code: &'static str) -> Result<(), Refusal> {
     let well_formed = |id: &&String| {
         let digits = id
@@ -52,8 +58,13 @@ impl Engine {
         self.instances.get(self.by_id.get(id)?)
     }
 
-    /// Returns the instances with these ids, in the order of launch. One missing id fails the whole
-    /// call.
+    /// Returns the instances with these ids that pass the filters, in the order of launch and each
+    /// once.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInstanceID.Malformed` or `InvalidInstanceID.NotFound` if any id is wrong or
+    /// missing; the latter names all missing ids.
     pub(crate) fn instances_by_id(
         &mut self,
         ids: &[String],
@@ -90,8 +101,14 @@ impl Engine {
         Ok(found_instances)
     }
 
-    /// Returns a page of the instances that the filters select. Reads only the instances that the
-    /// most selective indexed filter selects.
+    /// Returns a page of the instances that the filters select.
+    ///
+    /// Reads only the instances that the most selective indexed filter selects. Filters of state,
+    /// tag and client token without wildcards are indexed, and so is the id.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidParameterValue` for an unknown filter.
     pub(crate) fn instances_page(
         &mut self,
         filters: &[Filter],
@@ -101,12 +118,12 @@ impl Engine {
         filter::check::<ReadInstance<'_>>(filters)?;
         let moment = self.moment(read_lag);
         let to_item = |seq: Seq| {
-            let found_instances = self.instances.get(&seq).and_then(|instance| {
+            let item = self.instances.get(&seq).and_then(|instance| {
                 let version = instance.version_at(moment)?;
-                let found_instances = ReadInstance { instance, version };
-                filter::passes(&found_instances, filters).then(|| (seq, version.clone()))
+                let read = ReadInstance { instance, version };
+                filter::passes(&read, filters).then(|| (seq, version.clone()))
             });
-            (seq, found_instances)
+            (seq, item)
         };
         let (page, records_read) = match self.ids_in_filter(filters) {
             Some(seqs) => paging.take(
@@ -140,7 +157,12 @@ impl Engine {
         best.unwrap_or_else(|| vec![Key::All])
     }
 
-    /// Returns a page of volumes.
+    /// Returns a page of volumes. Reads only those that an id or attachment filter names, if there
+    /// is one.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidParameterValue` for an unknown filter.
     pub(crate) fn volumes_page(
         &mut self,
         filters: &[Filter],
@@ -155,13 +177,13 @@ impl Engine {
                 .get(id)
                 .and_then(|seq| Some((*seq, self.volumes.get(seq)?)))
         };
-        let exact_values =
+        let by_ids =
             exact_values(filters, "volume-id").map(|ids| ids.iter().filter_map(by_id).collect());
         let attached = || {
             attached_instance_ids(filters)
                 .map(|ids| ids.iter().flat_map(|id| self.volumes_of(id)).collect())
         };
-        let (page, records_read) = match exact_values.or_else(attached) {
+        let (page, records_read) = match by_ids.or_else(attached) {
             Some(found) => paging.take(sort_after_position(found, paging).map(to_item)),
             None => paging.take(
                 self.volumes
@@ -174,7 +196,12 @@ impl Engine {
         Ok(page)
     }
 
-    /// Returns a page of network interfaces.
+    /// Returns a page of network interfaces. Reads only those that an id or attachment filter
+    /// names, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidParameterValue` for an unknown filter.
     pub(crate) fn nics_page(
         &mut self,
         filters: &[Filter],
@@ -188,13 +215,13 @@ impl Engine {
                 .get(id)
                 .and_then(|seq| Some((*seq, self.nics.get(seq)?)))
         };
-        let exact_values = exact_values(filters, "network-interface-id")
+        let by_ids = exact_values(filters, "network-interface-id")
             .map(|ids| ids.iter().filter_map(by_id).collect());
         let attached = || {
             attached_instance_ids(filters)
                 .map(|ids| ids.iter().flat_map(|id| self.nics_of(id)).collect())
         };
-        let (page, records_read) = match exact_values.or_else(attached) {
+        let (page, records_read) = match by_ids.or_else(attached) {
             Some(found) => paging.take(sort_after_position(found, paging).map(to_item)),
             None => paging.take(
                 self.nics
@@ -218,6 +245,7 @@ impl Engine {
     }
 }
 
+/// Returns the index keys of a filter; `None` if it is not indexed or has wildcards.
 fn keys_of(filter: &Filter) -> Option<Vec<Key>> {
     if !filter.values.iter().all(|value| filter::is_plain(value)) {
         return None;
@@ -247,10 +275,12 @@ fn exact_values<'a>(filters: &'a [Filter], name: &str) -> Option<&'a [String]> {
         .then_some(&filter.values)
 }
 
+/// Returns the instances that an attachment filter without wildcards names.
 fn attached_instance_ids(filters: &[Filter]) -> Option<&[String]> {
     exact_values(filters, "attachment.instance-id")
 }
 
+/// Returns the items behind the position of the page, in order and each once.
 fn sort_after_position<'a, T>(
     mut items: Vec<(Seq, &'a T)>,
     paging: &PageRequest,

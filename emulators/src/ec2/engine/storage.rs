@@ -1,4 +1,7 @@
 //! Volumes and network interfaces: how they are attached, and what happens to them on termination.
+//!
+//! Both are created with an instance. On its termination each is deleted, or detached and kept, as
+//! its `delete_on_termination` says; a kept interface keeps its private address.
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -8,20 +11,27 @@ use super::{
     record::{Fixed, Tags},
 };
 
-/// The properties of a new volume.
+/// The properties of a volume.
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
+    /// The device name, for example `/dev/xvda`; empty for a volume that was never attached.
     pub(crate) name: String,
+    /// The size in GiB.
     pub(crate) gib: u32,
+    /// The volume type, for example `gp3`.
     pub(crate) kind: String,
+    /// The snapshot that it was created from; only stored.
     pub(crate) snapshot: Option<String>,
+    /// The provisioned IOPS; only stored.
     pub(crate) iops: Option<u32>,
+    /// Whether it is encrypted; only stored.
     pub(crate) encrypted: bool,
+    /// Whether it is deleted with its instance.
     pub(crate) delete_on_termination: bool,
 }
 
 impl Device {
-    /// A further volume. By default it outlives its instance.
+    /// Creates a further volume: `gp3`, and by default it outlives its instance.
     pub(super) fn new(name: &str, gib: u32) -> Self {
         Self {
             name: name.to_owned(),
@@ -34,7 +44,7 @@ impl Device {
         }
     }
 
-    /// Applies a block device mapping.
+    /// Applies a block device mapping; fields that it does not set stay unchanged.
     pub(super) fn change(&mut self, request: &DeviceRequest) {
         self.gib = request.gib.unwrap_or(self.gib);
         if let Some(kind) = &request.kind {
@@ -54,32 +64,51 @@ impl Device {
 /// An EBS volume.
 #[derive(Clone, Debug)]
 pub(crate) struct Volume {
+    /// The id, which begins with `vol-`.
     pub(crate) id: String,
+    /// The zone.
     pub(crate) zone: String,
+    /// Its properties.
     pub(crate) device: Device,
+    /// When it was created, and attached if it was.
     pub(crate) created: Duration,
+    /// The tags.
     pub(crate) tags: Tags,
+    /// The instance that it is attached to.
     pub(crate) attached_to: Option<String>,
 }
 
 /// A network interface.
 #[derive(Clone, Debug)]
 pub(crate) struct Nic {
+    /// The id, which begins with `eni-`.
     pub(crate) id: String,
+    /// The id of the attachment.
     pub(crate) attachment: String,
+    /// The hardware address, which never repeats.
     pub(crate) mac: String,
+    /// The subnet.
     pub(crate) subnet: String,
+    /// The zone of the subnet.
     pub(crate) zone: String,
+    /// The security groups.
     pub(crate) groups: Vec<String>,
+    /// The description; empty if there is none.
     pub(crate) description: String,
+    /// The private address.
     pub(crate) private_ip: Ipv4Addr,
+    /// When it was created and attached.
     pub(crate) created: Duration,
+    /// The tags.
     pub(crate) tags: Tags,
+    /// Whether it is deleted with its instance. Default true.
     pub(crate) delete_on_termination: bool,
+    /// The instance that it is attached to.
     pub(crate) attached_to: Option<String>,
 }
 
 impl Engine {
+    /// Creates and attaches the volumes of a new instance.
     pub(super) fn attach_volumes(
         &mut self,
         instance: &str,
@@ -91,6 +120,7 @@ impl Engine {
         devices.iter().map(create).collect()
     }
 
+    /// Creates a volume, attached to an instance or not.
     pub(super) fn add_volume(
         &mut self,
         zone: &str,
@@ -112,6 +142,7 @@ impl Engine {
         seq
     }
 
+    /// Creates and attaches the network interface of a new instance, with the instance's address.
     pub(super) fn attach_nic(&mut self, instance: &Fixed, request: &LaunchRequest) -> Seq {
         let (seq, id) = (self.next_seq(), self.ids.next("eni"));
         self.nic_ids.insert(id.clone(), seq);
@@ -154,6 +185,7 @@ impl Engine {
         }
     }
 
+    /// Deletes or detaches a volume.
     fn release_volume(&mut self, seq: Seq) {
         let Some(volume) = self.volumes.get_mut(&seq) else {
             return;
@@ -167,7 +199,7 @@ impl Engine {
         }
     }
 
-    /// Returns whether its address became free.
+    /// Deletes or detaches a network interface. Returns whether its address became free.
     fn release_nic(&mut self, seq: Seq) -> bool {
         let Some(nic) = self.nics.get_mut(&seq) else {
             return false;
@@ -182,6 +214,7 @@ impl Engine {
         true
     }
 
+    /// Frees the private address of an instance, if the knobs still have its subnet.
     fn release_private_ip(&mut self, fixed: &Fixed) {
         let subnets = &self.core.knobs.subnets;
         if let Some(subnet) = subnets
@@ -193,7 +226,7 @@ impl Engine {
         }
     }
 
-    /// Returns the volumes of an instance.
+    /// Returns the volumes that are attached to an instance, the root volume first.
     pub(crate) fn volumes_of(&self, instance: &str) -> Vec<(Seq, &Volume)> {
         let attached = self
             .instance(instance)
@@ -204,7 +237,7 @@ impl Engine {
             .collect()
     }
 
-    /// Returns the network interfaces of an instance.
+    /// Returns the network interfaces that are attached to an instance.
     pub(crate) fn nics_of(&self, instance: &str) -> Vec<(Seq, &Nic)> {
         let attached = self.instance(instance).map(|found| found.nics.as_slice());
         let attached = attached.unwrap_or_default().iter();

@@ -1,4 +1,7 @@
 //! The list of all tags, resource by resource.
+//!
+//! The list is in the order of kind, resource and key. A page token stands for a position in this
+//! order, so a page can begin in the middle of a resource.
 
 use super::{
     Engine, ReadLag, Seq,
@@ -12,14 +15,24 @@ use crate::ec2::error::Refusal;
 /// A tag of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TagRow {
+    /// The id of the resource.
     pub(crate) resource: String,
+    /// Its kind.
     pub(crate) kind: Kind,
+    /// The key.
     pub(crate) key: String,
+    /// The value, maybe empty.
     pub(crate) value: String,
 }
 
 impl Engine {
     /// Returns a page of tags: of instances first, then of volumes, interfaces and images.
+    ///
+    /// Tags of instances may lag; terminated instances have theirs as long as they are described.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidParameterValue` for an unknown filter.
     pub(crate) fn tags_page(
         &mut self,
         filters: &[Filter],
@@ -75,7 +88,8 @@ impl Engine {
         Ok(page)
     }
 
-    /// Returns the resources of a kind from `from` on, or only the one that a filter names.
+    /// Returns the resources of a kind from `from` on. If a filter `resource-id` without wildcards
+    /// is present, only the resources that it names are read.
     fn resources_of_kind<'a>(
         &'a self,
         kind: Kind,
@@ -129,11 +143,14 @@ impl Engine {
 /// A position in the list of tags: the kind, the resource and the number of its tag.
 #[derive(Clone, Copy, Debug)]
 struct TagPosition {
+    /// The rank of the kind.
     rank: u64,
+    /// The resource.
     seq: Seq,
 }
 
 impl TagPosition {
+    /// Returns the kind and the resource of a position.
     const fn parse(position: u64) -> Self {
         Self {
             rank: position >> 60,
@@ -141,12 +158,15 @@ impl TagPosition {
         }
     }
 
+    /// Returns the position of a tag: four bits for the kind, 54 for the resource, six for the
+    /// tag.
     fn position(kind: Kind, seq: Seq, number: usize) -> u64 {
         kind.rank() << 60 | seq << 6 | (number as u64 + 1).min(63)
     }
 }
 
 impl Filtered for TagRow {
+    /// The filters of DescribeTags.
     const NAMES: &'static [&'static str] = &["key", "resource-id", "resource-type", "value"];
 
     fn values(&self, name: &str) -> Vec<String> {

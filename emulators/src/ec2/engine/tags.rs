@@ -1,4 +1,7 @@
 //! Tags of instances, volumes, network interfaces and images.
+//!
+//! A call changes the tags of all named resources or of none. A change of an instance's tags is a
+//! new version, so reads of it may lag; other tags change at once.
 
 use std::sync::Arc;
 
@@ -11,15 +14,21 @@ const MAX_TAGS: usize = 50;
 /// The kind of a tagged resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
+    /// An instance.
     Instance,
+    /// A volume.
     Volume,
+    /// A network interface.
     Nic,
+    /// An image.
     Image,
 }
 
 impl Kind {
+    /// All kinds, in the order of DescribeTags.
     pub(super) const ALL: [Self; 4] = [Self::Instance, Self::Volume, Self::Nic, Self::Image];
 
+    /// Returns EC2's name of the kind, as in `ResourceType`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Instance => "instance",
@@ -29,6 +38,7 @@ impl Kind {
         }
     }
 
+    /// Returns the position of the kind in DescribeTags.
     pub(super) const fn rank(self) -> u64 {
         match self {
             Self::Instance => 0,
@@ -40,6 +50,13 @@ impl Kind {
 }
 
 /// Refuses tags that EC2 does not accept.
+///
+/// Keys have 1 to 128 characters and do not begin with `aws:`, in any case; values have at most
+/// 256.
+///
+/// # Errors
+///
+/// `InvalidParameterValue`, or `TagLimitExceeded` for more than 50 tags.
 pub(crate) fn check(tags: &Tags) -> Result<(), Refusal> {
     for (key, value) in tags {
         if key.is_empty() || key.chars().count() > 128 {
@@ -67,6 +84,11 @@ pub(crate) fn check(tags: &Tags) -> Result<(), Refusal> {
 
 impl Engine {
     /// Adds and replaces tags, on all resources or none.
+    ///
+    /// # Errors
+    ///
+    /// The refusals of `check`, also for the tags together with those that a resource has, and the
+    /// code of the kind for a missing resource.
     pub(crate) fn create_tags(
         &mut self,
         ids: &[String],
@@ -84,7 +106,13 @@ impl Engine {
         self.set_tags(changes, mode)
     }
 
-    /// Removes tags: by key, and by value if one is given; all tags if `which` is empty.
+    /// Removes tags: by key, and by value if one is given; all tags if `removals` is empty.
+    ///
+    /// A tag that a resource does not have is ignored.
+    ///
+    /// # Errors
+    ///
+    /// The code of the kind for a missing resource.
     pub(crate) fn delete_tags(
         &mut self,
         ids: &[String],
@@ -105,6 +133,7 @@ impl Engine {
         self.set_tags(changes, mode)
     }
 
+    /// Replaces the tags of resources, unless the call is a dry run.
     fn set_tags(&mut self, changes: Vec<(Kind, Seq, Tags)>, mode: Mode) -> Result<(), Refusal> {
         mode.check_dry_run()?;
         for (kind, seq, tags) in changes {
@@ -131,6 +160,11 @@ impl Engine {
     }
 
     /// Finds the resources with these ids. One missing id fails the whole call.
+    ///
+    /// # Errors
+    ///
+    /// The malformed or not-found code of the kind that the prefix names, `InvalidID` for an
+    /// unknown prefix.
     fn resources(&mut self, ids: &[String]) -> Result<Vec<(Kind, Seq)>, Refusal> {
         let mut found = Vec::new();
         for id in ids {
@@ -170,6 +204,7 @@ impl Engine {
         Ok(found)
     }
 
+    /// Returns the true tags of a resource.
     pub(super) fn tags_of(&self, kind: Kind, seq: Seq) -> Option<&Tags> {
         match kind {
             Kind::Instance => self
@@ -183,6 +218,7 @@ impl Engine {
     }
 }
 
+/// Returns the refusal of a volume that does not exist: `InvalidVolume.NotFound`.
 pub(crate) fn volume_not_found(id: &str) -> Refusal {
     Refusal::client(
         "InvalidVolume.NotFound",
@@ -190,6 +226,8 @@ pub(crate) fn volume_not_found(id: &str) -> Refusal {
     )
 }
 
+/// Returns the refusal of a network interface that does not exist:
+/// `InvalidNetworkInterfaceID.NotFound`.
 pub(crate) fn nic_not_found(id: &str) -> Refusal {
     Refusal::not_found(
         "InvalidNetworkInterfaceID.NotFound",

@@ -12,16 +12,24 @@ use crate::ec2::error::Refusal;
 /// A token, with its zone if it is zonal.
 pub(crate) type TokenKey = (String, Option<String>);
 
-/// The launch of a token.
+/// The launch of a client token.
 #[derive(Debug)]
 pub(crate) struct TokenEntry {
+    /// The digest of its parameters.
     digest: Uuid,
+    /// The instances that it launched.
     instances: Vec<Seq>,
+    /// How many of them are not terminated.
     alive: usize,
 }
 
 impl Engine {
-    /// Returns the instances that a token has already launched.
+    /// Returns the instances that a token has already launched, or `None` for a new token.
+    ///
+    /// # Errors
+    ///
+    /// `IdempotentParameterMismatch` for other parameters, `IdempotentInstanceTerminated` if all
+    /// instances are terminated.
     pub(super) fn replay(&self, key: &TokenKey, digest: Uuid) -> Result<Option<Vec<Seq>>, Refusal> {
         let Some(entry) = self.tokens.get(key) else {
             return Ok(None);
@@ -39,6 +47,7 @@ impl Engine {
         Ok(Some(entry.instances.clone()))
     }
 
+    /// Remembers the launch of a token.
     pub(super) fn remember(&mut self, key: TokenKey, digest: Uuid, instances: Vec<Seq>) {
         let alive = instances.len();
         let entry = TokenEntry {
@@ -49,7 +58,8 @@ impl Engine {
         self.tokens.insert(key, entry);
     }
 
-    /// Counts a terminated instance of a token; the token is spent when all are terminated.
+    /// Counts a terminated instance of a token. When all are terminated, the token is spent and
+    /// forgotten after `timing.token_retention`.
     pub(super) fn count_terminated(&mut self, key: Option<TokenKey>) {
         let Some(key) = key else { return };
         let Some(entry) = self.tokens.get_mut(&key) else {
@@ -61,6 +71,7 @@ impl Engine {
         }
     }
 
+    /// Forgets a token, which can launch again from then on.
     pub(super) fn forget(&mut self, key: &TokenKey) {
         self.tokens.remove(key);
     }

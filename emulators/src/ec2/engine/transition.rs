@@ -20,7 +20,8 @@ impl Engine {
         Some(self.instances.get(&seq)?.current().state)
     }
 
-    /// Begins to stop a running instance.
+    /// Begins to stop a running instance: releases its public address and sets `stopping` for
+    /// `timing.stop`. Has no effect in another state.
     pub(super) fn begin_stop(&mut self, seq: Seq, reason: &Reason) {
         if self.state(seq) == Some(State::Running) {
             self.release_public_ip(seq);
@@ -33,7 +34,8 @@ impl Engine {
         }
     }
 
-    /// Begins to boot a stopped instance, on the machine that was reserved for it.
+    /// Begins to boot a stopped instance, on the machine that was reserved for it: sets `pending`
+    /// for `timing.boot`. Has no effect in another state.
     pub(super) fn begin_start(&mut self, seq: Seq) {
         if self.state(seq) == Some(State::Stopped) {
             let now = self.now();
@@ -42,7 +44,8 @@ impl Engine {
         }
     }
 
-    /// Begins to terminate an instance, unless it is terminating already.
+    /// Begins to terminate an instance: releases its public address and sets `shutting-down` for
+    /// `timing.terminate`. Has no effect on one that is terminating already.
     pub(super) fn begin_terminate(&mut self, seq: Seq, reason: &Reason) {
         if self.state(seq).is_some_and(|state| !state.is_ending()) {
             self.release_public_ip(seq);
@@ -55,6 +58,7 @@ impl Engine {
         }
     }
 
+    /// Begins a transition. The end of the current one is ignored from now on.
     fn begin_transition(
         &mut self,
         seq: Seq,
@@ -82,7 +86,10 @@ impl Engine {
         self.after(duration, Event::FinishTransition(seq, transition));
     }
 
-    /// Ends a transition.
+    /// Ends a transition, unless another one has begun since.
+    ///
+    /// A pending instance runs or fails late, a stopping one is stopped, and one that shuts down
+    /// is terminated.
     pub(super) fn finish_transition(&mut self, seq: Seq, transition: u64) {
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
@@ -105,6 +112,7 @@ impl Engine {
         }
     }
 
+    /// Makes an instance `running` with a public address, if it is to have one.
     fn begin_running(&mut self, seq: Seq) {
         let needs_address = self
             .instances
@@ -125,6 +133,9 @@ impl Engine {
     }
 
     /// Terminates an instance and deletes the volumes and interfaces that belong to it.
+    ///
+    /// With `failure` the instance failed late, and its state reason says so. It is described for
+    /// `timing.terminated_visible`.
     fn finish_termination(&mut self, seq: Seq, failure: Option<Reason>) {
         self.release_machine(seq);
         self.release_public_ip(seq);
@@ -148,6 +159,7 @@ impl Engine {
         );
     }
 
+    /// Releases the public address of an instance, if it has one.
     fn release_public_ip(&mut self, seq: Seq) {
         let address = self
             .instances
@@ -167,7 +179,7 @@ impl Engine {
         self.log(seq, what);
     }
 
-    /// Adds a line to an instance's console.
+    /// Adds a line with the time to an instance's console.
     fn log(&mut self, seq: Seq, what: &str) {
         let line = format!("[{}] {what}", self.stamp(self.now()));
         if let Some(instance) = self.instances.get_mut(&seq) {

@@ -16,11 +16,13 @@ use super::{engine::record::Tags, wire::xml::Set};
 /// A tag.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Tag {
+    /// The key.
     pub(crate) key: String,
+    /// The value, maybe empty.
     pub(crate) value: String,
 }
 
-/// Tags as a set.
+/// Returns tags as a set, in the order of their keys.
 pub(crate) fn tag_set(tags: &Tags) -> Set<Tag> {
     let tag = |(key, value): (&String, &String)| Tag {
         key: key.clone(),
@@ -33,6 +35,8 @@ pub(crate) fn tag_set(tags: &Tags) -> Set<Tag> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Group {
+    /// The id.
     pub(crate) group_id: String,
+    /// The name.
     pub(crate) group_name: String,
 }

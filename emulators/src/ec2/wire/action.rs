@@ -2,37 +2,64 @@
 
 use serde::{Deserialize, Serialize};
 
-/// An action of EC2's API.
+/// An action of EC2's API. In JSON it is its name.
+///
+/// ```
+/// use fleetwright_emulators::ec2::Action;
+/// assert_eq!(Action::RunInstances.name(), "RunInstances");
+/// assert_eq!(Action::from_name("RunInstances"), Some(Action::RunInstances));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each variant is the EC2 action of that name")]
 pub enum Action {
+    /// Creates an image of an instance.
     CreateImage,
+    /// Adds and replaces tags.
     CreateTags,
+    /// Removes tags.
     DeleteTags,
+    /// Lists elastic addresses: always empty.
     DescribeAddresses,
+    /// Lists the zones.
     DescribeAvailabilityZones,
+    /// Lists images.
     DescribeImages,
+    /// Returns one attribute of an instance.
     DescribeInstanceAttribute,
+    /// Lists the status checks of instances.
     DescribeInstanceStatus,
+    /// Lists the instance types.
     DescribeInstanceTypes,
+    /// Lists instances.
     DescribeInstances,
+    /// Lists network interfaces.
     DescribeNetworkInterfaces,
+    /// Lists security groups.
     DescribeSecurityGroups,
+    /// Lists subnets.
     DescribeSubnets,
+    /// Lists tags.
     DescribeTags,
+    /// Lists volumes.
     DescribeVolumes,
+    /// Returns the console output of an instance.
     GetConsoleOutput,
+    /// Changes one attribute of an instance.
     ModifyInstanceAttribute,
+    /// Reboots instances.
     RebootInstances,
+    /// Launches instances.
     RunInstances,
+    /// Starts stopped instances.
     StartInstances,
+    /// Stops instances.
     StopInstances,
+    /// Terminates instances.
     TerminateInstances,
 }
 
 impl Action {
-    /// Every action.
+    /// All actions, sorted by name.
     pub const ALL: [Self; 22] = [
         Self::CreateImage,
         Self::CreateTags,

@@ -38,12 +38,19 @@ const PROTOCOL: [&str; 15] = [
 /// The parameters of a request, with a mark on those that were read.
 #[derive(Debug, Default)]
 pub struct Params {
+    /// All parameters by name.
     values: BTreeMap<String, String>,
+    /// The names of those that were read, and of those of the protocol.
     read: RefCell<BTreeSet<String>>,
 }
 
 impl Params {
     /// Parses the query and the form. If both have a parameter, the form wins.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidCharacter` for a character that XML cannot contain, `MalformedQueryString` for too
+    /// many parameters.
     pub(crate) fn parse(query: &str, form: &[u8]) -> Result<Self, Refusal> {
         let mut values = BTreeMap::new();
         for source in [query.as_bytes(), form] {
@@ -81,7 +88,7 @@ impl Params {
         }
     }
 
-    /// Refuses parameters that were not read.
+    /// Refuses parameters that were not read, with `UnknownParameter` and the first name.
     pub(crate) fn finish(&self) -> Result<(), Refusal> {
         let read = self.read.borrow();
         match self.values.keys().find(|name| !read.contains(*name)) {
@@ -122,11 +129,14 @@ fn is_xml(c: char) -> bool {
 /// The parameters under a prefix.
 #[derive(Debug)]
 pub(crate) struct Scope<'a> {
+    /// The parameters of the request.
     params: &'a Params,
+    /// The prefix without its last dot; empty for all parameters.
     prefix: String,
 }
 
 impl<'a> Scope<'a> {
+    /// Returns the name of a parameter with the prefix.
     fn full_name(&self, name: &str) -> String {
         if self.prefix.is_empty() {
             name.to_owned()
@@ -135,7 +145,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Returns a value, if present.
+    /// Returns a value, if present, and marks it as read.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         let full_name = self.full_name(name);
         let value = self.params.values.get(&full_name).cloned();
@@ -145,13 +155,21 @@ impl<'a> Scope<'a> {
         value
     }
 
-    /// Returns a required value.
+    /// Returns a value that must be present and not empty.
+    ///
+    /// # Errors
+    ///
+    /// `MissingParameter`
     pub(crate) fn required(&self, name: &str) -> Result<String, Refusal> {
         let value = self.text(name).filter(|value| !value.is_empty());
         value.ok_or_else(|| Refusal::missing(&self.full_name(name)))
     }
 
     /// Returns a boolean, if present.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidParameterValue` for anything but true, false, 1 or 0, in any case.
     pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
         let Some(value) = self.text(name) else {
             return Ok(None);
@@ -164,6 +182,10 @@ impl<'a> Scope<'a> {
     }
 
     /// Returns a number, if present.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidParameterValue` for a text that is not a number of this type.
     pub(crate) fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>, Refusal> {
         let Some(value) = self.text(name) else {
             return Ok(None);
@@ -174,7 +196,11 @@ impl<'a> Scope<'a> {
         Ok(Some(number))
     }
 
-    /// Returns one of several words, if present.
+    /// Returns the value of one of several words, if present.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidParameterValue` for any other word.
     pub(crate) fn choice<T: Copy>(
         &self,
         name: &str,
@@ -221,7 +247,7 @@ impl<'a> Scope<'a> {
         next.is_some_and(|(name, _)| name.starts_with(&prefix))
     }
 
-    /// Creates the refusal of a value.
+    /// Creates the refusal of a value: `InvalidParameterValue` with the parameter's full name.
     pub(crate) fn invalid(&self, name: &str, value: &str, why: &str) -> Refusal {
         let full_name = self.full_name(name);
         Refusal::invalid(format!(

@@ -1,14 +1,23 @@
-//! Checks the form of a signature (version 4), in a header or in the query. The signature itself is
-//! not computed: any secret is accepted, because a secret in a test proves nothing.
+//! Checks the form of a signature (version 4), in a header or in the query.
+//!
+//! The signature itself is not computed: any secret is accepted, because a secret in a test proves
+//! nothing. Key id, region, service and date are checked, so that a client that signs for the
+//! wrong region fails here too.
 
 use hyper::{HeaderMap, header};
 
 use super::params::Params;
 use crate::ec2::{error::Refusal, knobs::Knobs};
 
+/// The only signature algorithm that EC2 accepts.
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
 /// Checks that a request is signed with a known key id, for this region and service.
+///
+/// # Errors
+///
+/// 403 `MissingAuthenticationToken` without a signature, `IncompleteSignature` for a malformed
+/// one, 401 `AuthFailure` for another service or region, or for an unknown key id.
 pub(crate) fn check(headers: &HeaderMap, params: &Params, knobs: &Knobs) -> Result<(), Refusal> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if headers.contains_key(header::AUTHORIZATION) {
@@ -38,13 +47,22 @@ pub(crate) fn check(headers: &HeaderMap, params: &Params, knobs: &Knobs) -> Resu
     Err(Refusal::new(403, "MissingAuthenticationToken", message))
 }
 
+/// The parts of a signature.
 #[derive(Debug)]
 struct Signed<'a> {
+    /// The key id and the scope: `key/date/region/service/aws4_request`.
     credential: &'a str,
+    /// The names of the signed headers, separated by semicolons.
     headers: &'a str,
+    /// The signature in hexadecimal digits.
     signature: &'a str,
 }
 
+/// Parses the `Authorization` header.
+///
+/// # Errors
+///
+/// `IncompleteSignature` for another algorithm, or for a missing part.
 fn from_header(value: &str) -> Result<Signed<'_>, Refusal> {
     let rest = value.strip_prefix(ALGORITHM).map(str::trim_start);
     let rest = rest.ok_or_else(|| incomplete("Unsupported AWS 'algorithm'."))?;
@@ -67,6 +85,7 @@ fn from_header(value: &str) -> Result<Signed<'_>, Refusal> {
 }
 
 impl Signed<'_> {
+    /// Checks the parts against the request and the knobs. `date` is the date of the request.
     fn check(&self, date: Option<&str>, headers: &HeaderMap, knobs: &Knobs) -> Result<(), Refusal> {
         let date =
             date.ok_or_else(|| incomplete("A request needs 'X-Amz-Date' or a 'Date' header."))?;
@@ -119,14 +138,17 @@ impl Signed<'_> {
     }
 }
 
+/// Returns whether a text is a date of eight digits.
 fn is_day(text: &str) -> bool {
     text.len() == 8 && text.bytes().all(|b| b.is_ascii_digit())
 }
 
+/// Returns the refusal of a malformed signature.
 fn incomplete(message: &str) -> Refusal {
     Refusal::client("IncompleteSignature", message)
 }
 
+/// Returns the refusal of a signature that is not accepted here.
 fn denied(message: &str) -> Refusal {
     Refusal::new(401, "AuthFailure", message)
 }

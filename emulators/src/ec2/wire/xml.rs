@@ -1,4 +1,6 @@
 //! XML documents: responses and refusals as EC2 writes them.
+//!
+//! Owns the envelopes and the escaping. The elements of a response are in `shapes`.
 
 use quick_xml::{SeError, se};
 use serde::Serialize;
@@ -6,11 +8,13 @@ use serde::Serialize;
 use super::{VERSION, action::Action};
 use crate::ec2::error::Refusal;
 
+/// The first line of every document.
 const DECLARATION: &str = r#"<?xml version="1.0" encoding="UTF-8"?>"#;
 
 /// A list, whose every element is an `item`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Set<T> {
+    /// The elements.
     item: Vec<T>,
 }
 
@@ -34,17 +38,25 @@ impl<T> From<Vec<T>> for Set<T> {
     }
 }
 
+/// A response: the action's elements with the request id.
 #[derive(Serialize)]
 struct Document<'a, T> {
+    /// The XML namespace, which has the API version.
     #[serde(rename = "@xmlns")]
     namespace: &'a str,
+    /// The id of the request.
     #[serde(rename = "requestId")]
     request_id: &'a str,
+    /// The elements of the action.
     #[serde(flatten)]
     body: T,
 }
 
 /// Encodes the response to an action.
+///
+/// # Errors
+///
+/// `InternalError` if a shape cannot be written as XML.
 pub(crate) fn reply<T: Serialize>(
     action: Action,
     request_id: &str,
@@ -60,24 +72,32 @@ pub(crate) fn reply<T: Serialize>(
     render(&root, &document).map_err(|_unwritable| Refusal::internal())
 }
 
+/// The envelope of a refusal.
 #[derive(Serialize)]
 struct Errors<'a> {
+    /// The list of errors, which always has one.
     #[serde(rename = "Errors")]
     errors: ErrorList<'a>,
+    /// The id of the request. EC2 writes it in another case than in responses.
     #[serde(rename = "RequestID")]
     request_id: &'a str,
 }
 
+/// The list of errors.
 #[derive(Serialize)]
 struct ErrorList<'a> {
+    /// The error.
     #[serde(rename = "Error")]
     error: ErrorItem<'a>,
 }
 
+/// An error.
 #[derive(Serialize)]
 struct ErrorItem<'a> {
+    /// EC2's code.
     #[serde(rename = "Code")]
     code: &'a str,
+    /// The message for humans.
     #[serde(rename = "Message")]
     message: &'a str,
 }
@@ -96,6 +116,8 @@ pub(crate) fn refusal(refusal: &Refusal, request_id: &str) -> String {
     render("Response", &document).unwrap_or_else(|_unwritable| DECLARATION.to_owned())
 }
 
+/// Writes a document with its declaration. Escapes carriage returns, which XML readers would
+/// change.
 fn render<T: Serialize>(root: &str, document: &T) -> Result<String, SeError> {
     let mut text = format!("{DECLARATION}\n");
     let mut serializer = se::Serializer::with_root(&mut text, Some(root))?;

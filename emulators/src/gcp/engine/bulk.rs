@@ -1,4 +1,8 @@
-//! Creates many instances in one call: all of them, or at least a minimum.
+//! `bulkInsert`: creates many instances in one call, all of them or at least a minimum.
+//!
+//! Compute Engine returns one operation for the call, and one more for each instance; all of them
+//! share an operation group id. If fewer than the minimum can be created, none is, and the common
+//! operation fails with `VM_MIN_COUNT_NOT_REACHED`.
 
 use super::{
     Engine,
@@ -10,26 +14,38 @@ use crate::{
     gcp::{error::Refusal, wire::route::Scope},
 };
 
-/// The parameters of a bulkInsert.
+/// The parsed parameters of a bulkInsert.
 #[derive(Debug)]
 pub(crate) struct BulkSpec {
-    /// What they have in common.
+    /// The properties that all instances have in common; the name is empty.
     pub(crate) each: InstanceSpec,
+    /// The names of the instances.
     pub(crate) names: BulkNames,
+    /// How many instances to create.
     pub(crate) count: usize,
+    /// How many are enough. Default: `count`.
     pub(crate) min_count: usize,
 }
 
-/// What they are called.
+/// How the instances are named.
 #[derive(Debug)]
 pub(crate) enum BulkNames {
-    /// Numbered: the part before the number, and its digits.
+    /// Numbered names: the part before the number, and the minimum number of digits.
+    ///
+    /// Numbering starts at 1 and skips names that are in use.
     Pattern(String, usize),
+    /// One given name for each instance.
     Given(Vec<String>),
 }
 
 impl Engine {
-    /// Begins to create many instances, and returns their common operation.
+    /// Begins to create many instances and returns their common operation.
+    ///
+    /// With `planned_failures`, no instance is created and the operation fails with them.
+    ///
+    /// # Errors
+    ///
+    /// A quota or capacity refusal that the knobs report immediately, if it prevents the minimum.
     pub(crate) fn bulk_insert(
         &mut self,
         spec: &BulkSpec,
@@ -39,7 +55,7 @@ impl Engine {
         let (mut specs, mut errors) = (Vec::new(), planned_failures.to_vec());
         let names = self.bulk_names(spec);
         if errors.is_empty() {
-            (specs, errors) = self.valid_disk_names(spec, &names)?;
+            (specs, errors) = self.accepted_specs(spec, &names)?;
         }
         let reaches_minimum = specs.len() >= spec.min_count;
         let work = if reaches_minimum {
@@ -72,8 +88,15 @@ impl Engine {
         Ok(operation)
     }
 
-    /// Which of the orders can be carried out together, and why the others can not.
-    fn valid_disk_names(
+    /// Returns the specs that can be created together, and the errors of the others.
+    ///
+    /// A name that is in use costs one instance; an exhausted limit ends the batch. Each spec is
+    /// checked with the accepted ones counted as in use.
+    ///
+    /// # Errors
+    ///
+    /// The refusal of an exhausted limit, if fewer than `min_count` specs are accepted before it.
+    fn accepted_specs(
         &mut self,
         spec: &BulkSpec,
         names: &[String],
@@ -99,6 +122,7 @@ impl Engine {
         Ok((accepted, errors))
     }
 
+    /// Returns the names to create: the given ones, or the first free names of the pattern.
     fn bulk_names(&self, spec: &BulkSpec) -> Vec<String> {
         match &spec.names {
             BulkNames::Given(names) => names.clone(),
@@ -115,6 +139,7 @@ impl Engine {
     }
 }
 
+/// Returns the error of an operation that cannot create the minimum.
 fn min_count_not_reached(spec: &BulkSpec, available: usize) -> Failure {
     let message = format!(
         "Requested minimum count of {} VMs could not be created: only {available} would fit.",

@@ -1,7 +1,11 @@
 //! Changes of labels, metadata and machine type.
 //!
-//! A fingerprint is compared at the call and again when the change takes effect, so of
-//! two concurrent changes of the same labels one fails.
+//! Labels and metadata are replaced as a whole, and the caller names the fingerprint of the
+//! version that it read. The fingerprint is compared at the call and again when the change takes
+//! effect, so of two concurrent changes of the same labels one fails: at the call with 412
+//! `conditionNotMet`, or in its operation with `CONDITION_NOT_MET`.
+//!
+//! A change takes the knob `timing.change`.
 
 use std::sync::Arc;
 
@@ -16,11 +20,17 @@ use crate::{
     gcp::{error::Refusal, wire::route::Target},
 };
 
+/// The message of a change of labels with an old fingerprint.
 const STALE_LABELS: &str = "Labels fingerprint either invalid or resource labels have changed";
+/// The message of a change of metadata with an old fingerprint.
 const STALE_METADATA: &str = "Supplied fingerprint does not match current metadata fingerprint.";
 
 impl Engine {
-    /// Begins to replace all labels.
+    /// Begins to replace all labels of an instance and returns the operation.
+    ///
+    /// # Errors
+    ///
+    /// 404 for a missing instance, 412 for a fingerprint that is not current.
     pub(crate) fn set_labels(
         &mut self,
         target: &Target,
@@ -37,7 +47,11 @@ impl Engine {
         Ok(self.create_change_operation(new_operation, work))
     }
 
-    /// Begins to replace all metadata.
+    /// Begins to replace all metadata of an instance and returns the operation.
+    ///
+    /// # Errors
+    ///
+    /// 404 for a missing instance, 412 for a fingerprint that is not current.
     pub(crate) fn set_metadata(
         &mut self,
         target: &Target,
@@ -54,7 +68,13 @@ impl Engine {
         Ok(self.create_change_operation(new_operation, work))
     }
 
-    /// Begins to change the machine type of a stopped instance.
+    /// Begins to change the machine type of a stopped instance and returns the operation.
+    ///
+    /// The caller has checked that the zone offers the type.
+    ///
+    /// # Errors
+    ///
+    /// 404 for a missing instance, 400 `invalid` unless its state is `TERMINATED`.
     pub(crate) fn set_machine_type(&mut self, target: &Target, name: &str) -> Result<Seq, Refusal> {
         let seq = self.find(target)?;
         let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
@@ -68,6 +88,9 @@ impl Engine {
         Ok(self.create_change_operation(new_operation, work))
     }
 
+    /// Replaces the labels at the end of the operation, if the fingerprint is still current.
+    ///
+    /// Returns the errors of the operation; empty means success.
     pub(super) fn apply_labels(
         &mut self,
         seq: Seq,
@@ -83,6 +106,9 @@ impl Engine {
         Vec::new()
     }
 
+    /// Replaces the metadata at the end of the operation, if the fingerprint is still current.
+    ///
+    /// Returns the errors of the operation; empty means success.
     pub(super) fn apply_metadata(
         &mut self,
         seq: Seq,
@@ -98,6 +124,9 @@ impl Engine {
         Vec::new()
     }
 
+    /// Changes the machine type at the end of the operation, if the instance is still stopped.
+    ///
+    /// Returns the errors of the operation; empty means success.
     pub(super) fn apply_machine_type(&mut self, seq: Seq, name: String) -> Vec<Failure> {
         if self.status(seq) != Some(Status::Terminated) {
             let message = "The instance is no longer stopped.";
@@ -107,7 +136,7 @@ impl Engine {
         Vec::new()
     }
 
-    /// Creates an operation that changes something.
+    /// Creates an operation that takes `timing.change` and then does `work`.
     pub(super) fn create_change_operation(
         &mut self,
         new_operation: NewOperation,

@@ -1,4 +1,7 @@
 //! Disks: created with an instance, and deleted with it or left behind.
+//!
+//! A persistent disk is a resource of its own with a name that is unique in its zone. Local SSDs
+//! belong to the machine and have no record here.
 
 use std::time::Duration;
 
@@ -16,29 +19,41 @@ use crate::{
     },
 };
 
-/// A disk.
+/// A persistent disk.
 #[derive(Clone, Debug)]
 pub(crate) struct Disk {
+    /// The numeric id, which never repeats.
     pub(crate) id: u64,
+    /// The name, unique in its zone.
     pub(crate) name: String,
+    /// The project that owns it.
     pub(crate) project: String,
+    /// The zone that it is in. Only instances of this zone can attach it.
     pub(crate) zone: String,
+    /// The size in GiB.
     pub(crate) gib: u32,
+    /// The disk type, for example `pd-standard`.
     pub(crate) kind: String,
+    /// The labels, which a client sets when it creates the disk.
     pub(crate) labels: Labels,
+    /// The description of the insert, returned unchanged.
     pub(crate) description: Option<String>,
+    /// The architecture of the image; `None` for a blank disk.
     pub(crate) architecture: Option<String>,
-    /// The path and the id of the image that it was made of.
+    /// The path and the id of the image that it was created from.
     pub(crate) image: Option<(String, u64)>,
+    /// When it was created.
     pub(crate) created: Duration,
+    /// When it was last attached.
     pub(crate) attached: Option<Duration>,
+    /// When it was last detached.
     pub(crate) detached: Option<Duration>,
-    /// The instance that has it.
+    /// The instance that it is attached to. At most one instance uses a disk here.
     pub(crate) user: Option<Seq>,
 }
 
 impl Disk {
-    /// The path of the disk.
+    /// Returns the path of the disk below the API root.
     pub(crate) fn path(&self) -> String {
         let Self {
             project,
@@ -51,13 +66,14 @@ impl Disk {
 }
 
 impl Engine {
-    /// Returns a disk by its name.
+    /// Returns a disk by its name, without counting a read.
     pub(crate) fn disk(&self, project: &str, zone: &str, name: &str) -> Option<(Seq, &Disk)> {
         let address = (project.to_owned(), zone.to_owned(), name.to_owned());
         let seq = *self.disk_names.get(&address)?;
         Some((seq, self.disks.get(&seq)?))
     }
 
+    /// Refuses a name that another disk of the zone has, with 409 `alreadyExists`.
     pub(super) fn check_disk_name(
         &self,
         project: &str,
@@ -70,7 +86,8 @@ impl Engine {
         }
     }
 
-    /// Refuses a disk that does not exist or that another instance uses.
+    /// Refuses a disk that does not exist (404 `notFound`) or that an instance uses (400
+    /// `resourceInUseByAnotherResource`).
     pub(super) fn check_attachable(&self, spec: &InstanceSpec, name: &str) -> Result<(), Refusal> {
         let InstanceSpec { project, zone, .. } = spec;
         let Some((_, disk)) = self.disk(project, zone, name) else {
@@ -83,7 +100,9 @@ impl Engine {
         }
     }
 
-    /// Creates a disk for an instance.
+    /// Creates a disk for an instance, attaches it and returns it.
+    ///
+    /// The caller has checked the name.
     pub(super) fn create_disk(
         &mut self,
         spec: &InstanceSpec,
@@ -115,6 +134,7 @@ impl Engine {
         self.add_disk(created_at)
     }
 
+    /// Stores a disk under its name.
     pub(super) fn add_disk(&mut self, disk: Disk) -> Seq {
         let seq = self.next_seq();
         let address = (disk.project.clone(), disk.zone.clone(), disk.name.clone());
@@ -123,7 +143,9 @@ impl Engine {
         seq
     }
 
-    /// Attaches an existing disk, and returns its size.
+    /// Attaches an existing disk and returns it with its size in GiB.
+    ///
+    /// Returns `None` and 0 if the disk was deleted since the check.
     pub(super) fn attach_disk(
         &mut self,
         spec: &InstanceSpec,
@@ -142,8 +164,9 @@ impl Engine {
         (seq, gib)
     }
 
-    /// Deletes or detaches the disks of a removed instance, as requested. One that never ran leaves
-    /// none that were made for it.
+    /// Deletes or detaches the disks of a removed instance, as their `autoDelete` says.
+    ///
+    /// An instance that never ran leaves no disk behind that was created for it.
     pub(super) fn release_disks(&mut self, seq: Seq, never_ran: bool) {
         let now = self.now();
         let Some(instance) = self.instances.get_mut(&seq) else {
@@ -163,6 +186,7 @@ impl Engine {
         }
     }
 
+    /// Deletes a disk and frees its name.
     pub(super) fn remove_disk(&mut self, seq: Seq) {
         if let Some(disk) = self.disks.remove(&seq) {
             self.disk_names
@@ -170,7 +194,11 @@ impl Engine {
         }
     }
 
-    /// Begins to delete a disk that is not attached.
+    /// Begins to delete a disk and returns the operation, which takes `timing.delete`.
+    ///
+    /// # Errors
+    ///
+    /// 404 for a missing disk, 400 `resourceInUseByAnotherResource` for an attached one.
     pub(crate) fn delete_disk(&mut self, target: &Target) -> Result<Seq, Refusal> {
         let Scope::Zone(zone) = &target.scope else {
             return Err(Refusal::no_such_path());

@@ -1,4 +1,7 @@
-//! Images: public ones, and those created from disks.
+//! Images: public ones from the catalog, and those created from disks.
+//!
+//! A new image is `PENDING` for `timing.image` and then `READY`; an instance can use only a ready
+//! one. Images of the catalog are always ready and cannot be deleted through the API.
 
 use std::time::Duration;
 
@@ -18,44 +21,59 @@ use crate::{
 /// An image.
 #[derive(Clone, Debug)]
 pub(crate) struct ImageRecord {
+    /// The numeric id, which never repeats.
     pub(crate) id: u64,
+    /// The project that owns it.
     pub(crate) project: String,
+    /// The name, unique in its project.
     pub(crate) name: String,
+    /// The family. The newest image of a family is the one with the highest sequence number.
     pub(crate) family: Option<String>,
+    /// The size of the disk that it needs, in GiB.
     pub(crate) gib: u32,
+    /// `X86_64` or `ARM64`.
     pub(crate) architecture: String,
+    /// The description of the insert, returned unchanged.
     pub(crate) description: Option<String>,
+    /// The labels of the insert.
     pub(crate) labels: Labels,
-    /// The path and the id of the disk that it was made of, if it was made here.
+    /// The path and the id of the disk that it was created from; `None` for catalog images.
     pub(crate) source: Option<(String, u64)>,
+    /// When it was created.
     pub(crate) created: Duration,
     /// The time from which it can be used.
     pub(crate) ready: Duration,
 }
 
 impl ImageRecord {
-    /// The path of the image.
+    /// Returns the path of the image below the API root.
     pub(crate) fn path(&self) -> String {
         format!("projects/{}/global/images/{}", self.project, self.name)
     }
 }
 
-/// The requested properties of an image.
+/// The parsed parameters of an image insert.
 #[derive(Debug)]
 pub(crate) struct ImageSpec {
+    /// The project that gets the image.
     pub(crate) project: String,
+    /// The name of the image.
     pub(crate) name: String,
+    /// The family, if it belongs to one.
     pub(crate) family: Option<String>,
+    /// The description.
     pub(crate) description: Option<String>,
+    /// The labels, which the caller has checked.
     pub(crate) labels: Labels,
-    /// Project, zone and name of the disk.
+    /// Project, zone and name of the source disk.
     pub(crate) disk: super::Address,
-    /// Also of a disk that a running instance uses.
+    /// Whether the disk of a running instance is accepted (`forceCreate`). Default false.
     pub(crate) force: bool,
 }
 
 impl Engine {
-    /// Adds the images of the catalog that are missing.
+    /// Adds the images of the knobs that are missing. Runs at the start and after each change of
+    /// the knobs.
     pub(super) fn load_catalog_images(&mut self) {
         for image in self.core.knobs.images.clone() {
             if self.image(&image.project, &image.name).is_some() {
@@ -96,7 +114,12 @@ impl Engine {
         self.images.values().rev().find(of)
     }
 
-    /// Begins to create an image of a disk.
+    /// Begins to create an image of a disk and returns the operation, which takes `timing.image`.
+    ///
+    /// # Errors
+    ///
+    /// 409 for a name in use, 404 for a missing disk, 400 `resourceInUseByAnotherResource` for the
+    /// disk of an instance that has a machine, unless `force` is set.
     pub(crate) fn insert_image(&mut self, spec: &ImageSpec) -> Result<Seq, Refusal> {
         if let Some((_, image)) = self.image(&spec.project, &spec.name) {
             return Err(Refusal::already_exists(&image.path()));
@@ -142,7 +165,11 @@ impl Engine {
         Ok(operation)
     }
 
-    /// Begins to delete an image.
+    /// Begins to delete an image and returns the operation, which takes `timing.delete`.
+    ///
+    /// # Errors
+    ///
+    /// 404 for a missing image, 403 `forbidden` for one of a public project.
     pub(crate) fn delete_image(&mut self, target: &Target) -> Result<Seq, Refusal> {
         let Some((seq, image)) = self.image(&target.project, &target.name) else {
             return Err(Refusal::not_found(&target.path("images")));
@@ -165,7 +192,7 @@ impl Engine {
         ))
     }
 
-    /// Whether a project is one of those that only have public images.
+    /// Returns whether a project is one of those that only have public images.
     pub(crate) fn is_public(&self, project: &str) -> bool {
         self.core
             .knobs

@@ -1,4 +1,7 @@
 //! Creates an instance with its disks, and the operation that does it.
+//!
+//! The instance exists from the call on, in `PROVISIONING`, with an internal address and its
+//! disks. Its operation ends when it is `RUNNING`, or fails, which removes the instance again.
 
 use std::sync::Arc;
 
@@ -14,7 +17,15 @@ use crate::{
 };
 
 impl Engine {
-    /// Begins to create an instance, and returns the operation. With `planned_failures` it fails.
+    /// Begins to create an instance and returns the operation.
+    ///
+    /// With `planned_failures` the operation fails with them at the end of `PROVISIONING`; they
+    /// take precedence over the failures of the knobs.
+    ///
+    /// # Errors
+    ///
+    /// 409 for a name in use, 404 or 400 for a disk that cannot be attached, and the refusal of an
+    /// exhausted limit that the knobs report immediately.
     pub(crate) fn insert(
         &mut self,
         spec: &InstanceSpec,
@@ -30,7 +41,8 @@ impl Engine {
         Ok(self.create_instance(spec, planned_failures))
     }
 
-    /// Refuses names that are taken, of the instance and of its disks.
+    /// Refuses names that are in use, of the instance and of its new disks, and existing disks
+    /// that cannot be attached.
     pub(super) fn check_names(&self, spec: &InstanceSpec) -> Result<(), Refusal> {
         let address = (spec.project.clone(), spec.zone.clone(), spec.name.clone());
         if self.live_instance(&address).is_some() {
@@ -49,7 +61,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Creates an instance in PROVISIONING.
+    /// Creates an instance in `PROVISIONING` and returns the operation.
+    ///
+    /// Takes a machine, unless the operation is going to fail. The next step begins after
+    /// `timing.provision`.
     pub(super) fn create_instance(
         &mut self,
         spec: &InstanceSpec,
@@ -123,6 +138,7 @@ impl Engine {
         operation
     }
 
+    /// Creates or attaches the disks of a new instance, in the order of the request.
     fn create_disks(&mut self, spec: &InstanceSpec, instance: Seq) -> Vec<AttachedDisk> {
         let mut attached = Vec::new();
         for (number, disk) in spec.disks.iter().enumerate() {
@@ -152,7 +168,8 @@ impl Engine {
     }
 }
 
-/// What a new disk is called.
+/// Returns the name of a new disk: the given one, else the name of the instance for the first disk
+/// and that name with the disk's number for the others.
 fn disk_name(spec: &InstanceSpec, number: usize) -> String {
     let given = spec.disks.get(number).and_then(|disk| disk.name.clone());
     given.unwrap_or_else(|| match number {

@@ -1,4 +1,9 @@
 //! Capacity, quota and addresses: how much there is, and how much a project may use.
+//!
+//! The checks run in this order: late failures of the knobs, the quotas `INSTANCES` and `CPUS` or
+//! `PREEMPTIBLE_CPUS`, capacity, internal addresses. Quotas are per region, capacity is per
+//! machine type, zone and market. The knobs `quota_check` and `stockout_check` decide whether a
+//! limit is reported by the call or by its operation.
 
 use std::net::Ipv4Addr;
 
@@ -12,23 +17,39 @@ use crate::{
     },
 };
 
-/// The first and the last addresses of a subnetwork that Compute Engine keeps.
+/// How many of the first and of the last addresses of a subnetwork Compute Engine reserves.
 const RESERVED: (u32, u32) = (2, 2);
 
-/// An exhausted limit.
+/// A limit that a request would exceed.
 struct ExhaustedLimit {
+    /// Whether the call or its operation reports it.
     refused: LimitCheck,
+    /// The error code in the operation.
     code: String,
+    /// The error of the call; the operation uses its message.
     refusal: Refusal,
 }
 
 impl Engine {
-    /// Refuses an insert beyond a limit, or returns why its operation fails.
+    /// Checks the limits of an insert.
+    ///
+    /// Returns the errors with which its operation will fail; empty means that it succeeds.
+    ///
+    /// # Errors
+    ///
+    /// The refusal of a limit that the knobs report immediately.
     pub(super) fn check_limits(&mut self, spec: &InstanceSpec) -> Result<Vec<Failure>, Refusal> {
         self.check_limits_with_pending(spec, 0)
     }
 
-    /// The same, with so many more like it already on their way.
+    /// Checks the limits of an insert as if `more` instances of the same spec had been created
+    /// before.
+    ///
+    /// Returns the errors with which its operation will fail; empty means that it succeeds.
+    ///
+    /// # Errors
+    ///
+    /// The refusal of a limit that the knobs report immediately.
     pub(super) fn check_limits_with_pending(
         &mut self,
         spec: &InstanceSpec,
@@ -60,7 +81,14 @@ impl Engine {
         Ok(Vec::new())
     }
 
-    /// Refuses a start without a machine or quota, or returns why its operation fails.
+    /// Checks the limits of a start or resume: vCPU quota and capacity. The instance keeps its
+    /// address and is already counted in `INSTANCES`.
+    ///
+    /// Returns the errors with which its operation will fail; empty means that it succeeds.
+    ///
+    /// # Errors
+    ///
+    /// The refusal of a limit that the knobs report immediately.
     pub(super) fn check_start(&self, instance: &Instance) -> Result<Vec<Failure>, Refusal> {
         let kind = instance.machine();
         if let Some(failure) = self.late_failure(&kind.0, &kind.1) {
@@ -73,19 +101,23 @@ impl Engine {
         exhausted.map_or(Ok(Vec::new()), limit_result)
     }
 
+    /// Returns the first late failure of the knobs that matches machine type and zone.
     fn late_failure(&self, machine_type: &str, zone: &str) -> Option<Failure> {
         let mut rules = self.core.knobs.late_failures.iter();
         let rule = rules.find(|rule| rule.matches(machine_type, zone))?;
         Some(Failure::new(&rule.code, &rule.message))
     }
 
+    /// Returns the quota of instances, if `more` and one further instance exceed it. Stopped
+    /// instances count.
     fn instance_quota_reached(&self, region: &str, more: u64) -> Option<ExhaustedLimit> {
         let limit = self.core.knobs.instance_quota?;
         let count = self.instances_in(region);
         (count + more >= limit).then(|| self.quota("INSTANCES", limit, region))
     }
 
-    /// How much of each quota of a region is used: vCPUs, vCPUs of spot instances, instances.
+    /// Returns how much of each quota of a region is used: vCPUs, vCPUs of spot instances,
+    /// instances.
     pub(crate) fn quota_usage(&self, region: &str) -> [(&'static str, u64); 3] {
         [
             ("CPUS", self.cpus_in_use(region, Market::OnDemand)),
@@ -94,6 +126,7 @@ impl Engine {
         ]
     }
 
+    /// Counts the instances of a region in every project, running or not.
     fn instances_in(&self, region: &str) -> u64 {
         let here = |instance: &&Instance| region_of(&instance.fixed.zone) == region;
         let alive = self
@@ -103,6 +136,7 @@ impl Engine {
         alive.filter(here).count() as u64
     }
 
+    /// Counts the vCPUs of the machines in use on a market of a region.
     fn cpus_in_use(&self, region: &str, market: Market) -> u64 {
         let used = self.core.usage.in_use();
         let here = used.filter(|((_, zone, on), _)| *on == market && region_of(zone) == region);
@@ -110,11 +144,13 @@ impl Engine {
             .sum()
     }
 
+    /// Returns the vCPUs of a machine type; 1 if the knobs no longer have it.
     fn cpus(&self, machine_type: &str) -> u64 {
         let spec = self.machine_type(machine_type);
         spec.map_or(1, |spec| u64::from(spec.cpus))
     }
 
+    /// Returns the vCPU quota of the market, if `more` and one further instance exceed it.
     fn cpu_quota_reached(
         &self,
         machine_type: &str,
@@ -131,6 +167,7 @@ impl Engine {
         (used + needed > limit).then(|| self.quota(metric, limit, region))
     }
 
+    /// Creates the error of an exhausted quota.
     fn quota(&self, metric: &str, limit: u64, region: &str) -> ExhaustedLimit {
         ExhaustedLimit {
             refused: self.core.knobs.quota_check,
@@ -139,6 +176,7 @@ impl Engine {
         }
     }
 
+    /// Returns the missing capacity, if no machine is left after `more` instances.
     fn stockout(
         &self,
         kind: &(String, String, Market),
@@ -155,6 +193,7 @@ impl Engine {
         })
     }
 
+    /// Reserves a machine for an instance, unless it has one.
     pub(super) fn take_machine(&mut self, seq: Seq) {
         if let Some(instance) = self.instances.get_mut(&seq) {
             if !std::mem::replace(&mut instance.holds_machine, true) {
@@ -163,6 +202,7 @@ impl Engine {
         }
     }
 
+    /// Releases the machine of an instance, if it has one.
     pub(super) fn release_machine(&mut self, seq: Seq) {
         if let Some(instance) = self.instances.get_mut(&seq) {
             if std::mem::replace(&mut instance.holds_machine, false) {
@@ -180,12 +220,12 @@ impl Engine {
             .find(|spec| spec.name == name)
     }
 
-    /// Takes an address for a new instance, unless none is free.
+    /// Takes an address for a new instance; `None` if none is free.
     pub(super) fn take_internal_ip(&mut self, region: &str, subnetwork: &str) -> Option<Ipv4Addr> {
         self.internal_pool(region, subnetwork).take()
     }
 
-    /// The addresses of a subnetwork.
+    /// Returns the addresses of a subnetwork, of which an unknown one has none.
     pub(super) fn internal_pool(&mut self, region: &str, name: &str) -> &mut AddressPool {
         let of =
             |known: &&crate::gcp::catalog::Subnetwork| known.region == region && known.name == name;
@@ -197,6 +237,7 @@ impl Engine {
     }
 }
 
+/// Reports an exhausted limit by the call or by its operation.
 fn limit_result(exhausted: ExhaustedLimit) -> Result<Vec<Failure>, Refusal> {
     match exhausted.refused {
         LimitCheck::Immediate => Err(exhausted.refusal),

@@ -60,29 +60,41 @@ use request::{Remembered, RequestKey};
 /// Project, zone and name of a zonal resource.
 pub(crate) type Address = (String, String, String);
 
-/// The state of all projects.
+/// The true state of all projects.
 #[derive(Debug)]
 pub struct Engine {
+    /// Knobs, clock, schedule, random numbers and usage, which every cloud has.
     pub(crate) core: EngineCore<Knobs, Event>,
+    /// Generates numeric ids.
     ids: IdGenerator,
+    /// All instances, deleted ones until no lagging read can return them.
     pub(crate) instances: Records<Instance>,
+    /// The instances that had a name, the newest last.
     by_name: HashMap<Address, Vec<Seq>>,
+    /// All disks.
     pub(crate) disks: BTreeMap<Seq, Disk>,
+    /// The disks by project, zone and name.
     disk_names: HashMap<Address, Seq>,
+    /// All images, those of the catalog first.
     pub(crate) images: BTreeMap<Seq, ImageRecord>,
+    /// All operations that have not expired.
     pub(crate) operations: BTreeMap<Seq, Operation>,
+    /// The operations by name.
     operation_names: HashMap<String, Seq>,
+    /// The operations by scope and target, for lists.
     operation_index: Index<OperationKey>,
+    /// The request ids that are remembered.
     requests: HashMap<RequestKey, Remembered>,
+    /// The internal addresses, by region and subnetwork.
     pools: BTreeMap<(String, String), AddressPool>,
 }
 
-/// An event in the schedule.
+/// An event in the schedule. The next call handles those that are due.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Event {
-    /// An operation is no longer pending.
+    /// An operation changes from `PENDING` to `RUNNING`.
     Begin(Seq),
-    /// An operation has done its work.
+    /// An operation does its work and becomes `DONE`.
     Finish(Seq),
     /// The end of an instance's step. It is ignored if another step, with a higher number, has
     /// begun since.
@@ -141,6 +153,7 @@ impl cloud::CloudEngine for Engine {
 }
 
 impl Engine {
+    /// Handles an event that is due.
     fn handle_event(&mut self, event: Event) {
         match event {
             Event::Begin(seq) => self.begin_operation(seq),
@@ -153,10 +166,12 @@ impl Engine {
         }
     }
 
+    /// Schedules an event.
     fn after(&mut self, delay: Duration, event: Event) {
         self.core.schedule.after(delay, event);
     }
 
+    /// Returns a new sequence number. Lists return resources in this order.
     const fn next_seq(&mut self) -> Seq {
         self.core.next_seq()
     }
@@ -166,12 +181,13 @@ impl Engine {
         self.ids.number()
     }
 
-    /// Returns the current time.
+    /// Returns the current time, since the start of the emulator.
     pub(crate) const fn now(&self) -> Duration {
         self.core.now()
     }
 
-    /// Returns the date at a time as Compute Engine writes it: in Pacific time.
+    /// Returns a time as Compute Engine writes it: RFC 3339 with milliseconds, at the fixed offset
+    /// of -08:00.
     pub(crate) fn stamp(&self, moment: Duration) -> String {
         let date = self.core.date(moment);
         match FixedOffset::west_opt(8 * 3600) {
@@ -182,12 +198,12 @@ impl Engine {
         }
     }
 
-    /// Returns the date at a time in milliseconds since 1970.
+    /// Returns a time in milliseconds since 1970.
     fn unix_millis(&self, moment: Duration) -> i64 {
         self.core.date(moment).timestamp_millis()
     }
 
-    /// Adds a version to an instance.
+    /// Adds a version to an instance. The old one stays readable for the knob `lag.reads`.
     fn revise(&mut self, seq: Seq, change: impl FnOnce(&mut Version)) {
         let (now, window) = (self.now(), self.core.knobs.lag.reads);
         if self.instances.revise(seq, (now, window), change) {
@@ -195,12 +211,13 @@ impl Engine {
         }
     }
 
+    /// Drops the versions of an instance that no lagging read can return any longer.
     fn prune(&mut self, seq: Seq) {
         let oldest = self.now().saturating_sub(self.core.knobs.lag.reads);
         self.instances.prune(seq, oldest);
     }
 
-    /// Removes a deleted instance.
+    /// Removes a deleted instance for good.
     fn remove_expired(&mut self, seq: Seq) {
         let Some(instance) = self.instances.remove(seq) else {
             return;

@@ -3,6 +3,10 @@
 //! ```text
 //! PENDING ──► RUNNING ──► DONE, maybe with errors ──► forgotten
 //! ```
+//!
+//! An operation is `PENDING` for `timing.pending`, `DONE` when its work is, and readable for
+//! `timing.operation_retention` after that. The work begins at the call, whatever the status says.
+//! An operation with errors is `DONE` too: clients must look at `error`.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,62 +20,86 @@ use crate::{
     gcp::wire::route::Scope,
 };
 
-/// What an operation is found under.
+/// An index key of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum OperationKey {
-    /// All of a project in a scope.
+    /// All operations of a project in a scope.
     Scope(String, Scope),
-    /// By what it is about, in a scope.
+    /// The operations on the resource with this id.
     Target(String, Scope, u64),
+    /// The operations on the resource with this path.
     TargetPath(String, Scope, String),
 }
 
 /// An operation.
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
+    /// The numeric id, which never repeats.
     pub(crate) id: u64,
+    /// The name, which begins with `operation-` and the time in milliseconds.
     pub(crate) name: String,
+    /// The project of its target.
     pub(crate) project: String,
+    /// Where it can be read: in a zone, in a region or globally.
     pub(crate) scope: Scope,
+    /// What it does (`operationType`), for example `insert`.
     pub(crate) kind: &'static str,
-    /// The path of what it is about.
+    /// The path of its target.
     pub(crate) target: String,
+    /// The id of its target; `None` for a bulkInsert.
     pub(crate) target_id: Option<u64>,
+    /// When the call created it.
     pub(crate) inserted: Duration,
+    /// When it became `RUNNING`.
     pub(crate) started: Option<Duration>,
+    /// When it became `DONE`.
     pub(crate) ended: Option<Duration>,
+    /// Why it failed; empty if it succeeded or is not done.
     pub(crate) errors: Vec<Failure>,
-    /// What several operations of one call have in common.
+    /// The id that the operations of one bulkInsert share (`operationGroupId`).
     pub(crate) group: Option<String>,
+    /// What it does at its end.
     work: Work,
 }
 
-/// What is left to do when an operation's time has come.
+/// What an operation does at its end.
 #[derive(Clone, Debug)]
 pub(super) enum Work {
+    /// Nothing is left to do: the step of an instance does the work.
     Nothing,
-    /// The step fails, as planned at its begin.
+    /// It fails with these errors, as planned at its begin.
     Fail(Vec<Failure>),
+    /// Reboots an instance.
     Reset(Seq),
+    /// Replaces the labels of an instance that still has this fingerprint.
     SetLabels(Seq, String, Arc<Labels>),
+    /// Replaces the metadata of an instance that still has this fingerprint.
     SetMetadata(Seq, String, Arc<Metadata>),
+    /// Changes the machine type of an instance that is still stopped.
     SetMachineType(Seq, String),
+    /// Deletes a disk.
     DeleteDisk(Seq),
+    /// Deletes an image.
     DeleteImage(Seq),
 }
 
-/// What a new operation is about.
+/// The properties of a new operation; see `Operation`.
 #[derive(Debug)]
 pub(super) struct NewOperation {
+    /// The project of the target.
     pub(super) project: String,
+    /// Where it can be read.
     pub(super) scope: Scope,
+    /// What it does, for example `insert`.
     pub(super) kind: &'static str,
+    /// The path of the target.
     pub(super) target: String,
+    /// The id of the target, if it has one.
     pub(super) target_id: Option<u64>,
 }
 
 impl NewOperation {
-    /// An operation on an instance.
+    /// Describes an operation on an instance.
     pub(super) fn on_instance(fixed: &Fixed, kind: &'static str) -> Self {
         Self {
             project: fixed.project.clone(),
@@ -84,6 +112,7 @@ impl NewOperation {
 }
 
 impl Operation {
+    /// Returns `PENDING`, `RUNNING` or `DONE`.
     pub(crate) const fn status(&self) -> &'static str {
         match (self.started, self.ended) {
             (_, Some(_)) => "DONE",
@@ -92,6 +121,7 @@ impl Operation {
         }
     }
 
+    /// Returns the index keys.
     fn keys(&self) -> Vec<OperationKey> {
         let at = || (self.project.clone(), self.scope.clone());
         let ((p1, s1), (p2, s2), (p3, s3)) = (at(), at(), at());
@@ -106,7 +136,9 @@ impl Operation {
     }
 }
 
-/// The HTTP status and its words that go with an error's code.
+/// Returns the HTTP status and its text that an operation reports for an error code.
+///
+/// An unknown code is a 400.
 pub(crate) fn http_error(code: &str) -> (u16, &'static str) {
     match code {
         "QUOTA_EXCEEDED" => (403, "FORBIDDEN"),
@@ -120,7 +152,7 @@ pub(crate) fn http_error(code: &str) -> (u16, &'static str) {
 }
 
 impl Engine {
-    /// Creates an operation without an end.
+    /// Creates an operation that ends when `finish` is called.
     pub(super) fn create_operation(&mut self, new_operation: NewOperation) -> Seq {
         let (seq, id, now) = (self.next_seq(), self.next_id(), self.now());
         let (high, low) = (self.ids.number(), self.ids.number());
@@ -153,7 +185,7 @@ impl Engine {
         seq
     }
 
-    /// Creates an operation whose work takes some time.
+    /// Creates an operation that does `work` after `duration` and then ends.
     pub(super) fn create_operation_with_work(
         &mut self,
         new_operation: NewOperation,
@@ -165,7 +197,7 @@ impl Engine {
         seq
     }
 
-    /// Schedules the work of an operation.
+    /// Schedules the work of an operation, which ends it.
     pub(super) fn schedule_work(&mut self, seq: Seq, duration: Duration, work: Work) {
         if let Some(operation) = self.operations.get_mut(&seq) {
             operation.work = work;
@@ -173,12 +205,14 @@ impl Engine {
         self.after(duration, Event::Finish(seq));
     }
 
+    /// Sets the group id of an operation.
     pub(super) fn set_group(&mut self, seq: Seq, group: &str) {
         if let Some(operation) = self.operations.get_mut(&seq) {
             operation.group = Some(group.to_owned());
         }
     }
 
+    /// Makes a pending operation `RUNNING`.
     pub(super) fn begin_operation(&mut self, seq: Seq) {
         let now = self.now();
         if let Some(operation) = self.operations.get_mut(&seq) {
@@ -186,7 +220,7 @@ impl Engine {
         }
     }
 
-    /// Finishes the work of an operation, and ends it.
+    /// Does the work of an operation and ends it.
     pub(super) fn finish_work(&mut self, seq: Seq) {
         let Some(operation) = self.operations.get_mut(&seq) else {
             return;
@@ -218,7 +252,8 @@ impl Engine {
         self.finish(seq, errors);
     }
 
-    /// Ends an operation, unless it has ended.
+    /// Ends an operation with these errors and schedules its expiry. Has no effect on an ended
+    /// one.
     pub(super) fn finish(&mut self, seq: Seq, errors: Vec<Failure>) {
         let now = self.now();
         let Some(operation) = self.operations.get_mut(&seq) else {
@@ -236,6 +271,7 @@ impl Engine {
         );
     }
 
+    /// Removes an expired operation. A read of it is a 404 from then on.
     pub(super) fn forget_operation(&mut self, seq: Seq) {
         if let Some(operation) = self.operations.remove(&seq) {
             self.operation_index.change(seq, &operation.keys(), &[]);
@@ -243,7 +279,7 @@ impl Engine {
         }
     }
 
-    /// Returns an operation by its name or its id.
+    /// Returns an operation of a project and scope by its name or its id.
     pub(crate) fn operation(&self, project: &str, scope: &Scope, name: &str) -> Option<&Operation> {
         let by_id = || {
             let id: u64 = name.parse().ok()?;
@@ -256,7 +292,7 @@ impl Engine {
         (operation.project == project && operation.scope == *scope).then_some(operation)
     }
 
-    /// The operations under any of `keys`, oldest first.
+    /// Returns the operations under any of `keys`, oldest first.
     pub(crate) fn operations_under(&self, keys: &[OperationKey]) -> Vec<Seq> {
         self.operation_index.find(keys, 0).collect()
     }

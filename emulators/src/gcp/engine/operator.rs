@@ -1,4 +1,8 @@
 //! External actions on a project, past the wire: no lag, no throttling, no protection.
+//!
+//! They are not in the call record and do not count as reads, but they create operations as the
+//! same action of another client would. What Google itself does to an instance, such as a
+//! preemption, creates an operation of the user `system`.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -26,92 +30,108 @@ use crate::{
 };
 
 /// Something that an external actor does to the account, past the API.
+///
+/// In JSON, the field `action` has the name in snake case:
+///
+/// ```
+/// # use fleetwright_emulators::gcp::ExternalAction;
+/// let action: ExternalAction = serde_json::from_str(
+///     r#"{"action": "stop", "instance": "projects/p/zones/us-central1-a/instances/n"}"#,
+/// )?;
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum ExternalAction {
-    /// Creates instances that the tested client did not create.
+    /// Creates instances that the tested client did not create. The oracle reports them as
+    /// external.
     LaunchExternal {
         /// The project.
         project: String,
-        /// The zone; by default the first one.
+        /// The zone. Default: the first zone of the knobs.
         #[serde(default)]
         zone: Option<String>,
-        /// The name, followed by a number if there are several; by default `external`.
+        /// The name, followed by a number if `count` is not 1. Default `external`.
         #[serde(default)]
         name: Option<String>,
-        /// The machine type; by default the first one.
+        /// The machine type. Default: the first one of the knobs.
         #[serde(default)]
         machine_type: Option<String>,
-        /// How many; by default 1.
+        /// How many instances. Default 1.
         #[serde(default = "one")]
         count: u32,
-        /// Their labels.
+        /// Their labels. Default: none.
         #[serde(default)]
         labels: BTreeMap<String, String>,
-        /// Their metadata.
+        /// Their metadata. Default: none.
         #[serde(default)]
         metadata: BTreeMap<String, String>,
     },
-    /// Creates a disk that is not attached.
+    /// Creates a blank `pd-standard` disk that is not attached.
     AddDisk {
         /// The project.
         project: String,
         /// Its zone.
         zone: String,
-        /// Its name.
+        /// Its name; refused if a disk of the zone has it.
         name: String,
-        /// Its size.
+        /// Its size in GiB.
         gib: u32,
-        /// Its labels.
+        /// Its labels. Default: none.
         #[serde(default)]
         labels: BTreeMap<String, String>,
     },
-    /// Stops an instance, as from the cloud's console.
+    /// Stops an instance that runs or boots, as from the cloud's console.
     Stop {
         /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
     },
-    /// Deletes an instance, even a protected one.
+    /// Deletes an instance in any state, even a protected one.
     Delete {
         /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
     },
-    /// Suspends an instance.
+    /// Suspends a running instance.
     Suspend {
         /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
     },
-    /// The guest shuts down.
+    /// The guest of a running instance shuts down: the instance becomes `TERMINATED`, with an
+    /// operation `compute.instances.guestTerminate`.
     GuestShutdown {
         /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
     },
-    /// Compute Engine preempts a spot instance: it is stopped or deleted, as its scheduling says.
+    /// Compute Engine preempts an instance: it is stopped, or deleted if its scheduling says so,
+    /// with an operation `compute.instances.preempted`.
+    ///
+    /// If the instance is still being created, its insert fails with `UNSUPPORTED_OPERATION`.
     Preempt {
         /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
     },
-    /// The machine fails, and the instance is repaired.
+    /// The machine of a running instance fails: the instance is `REPAIRING` for `timing.repair`,
+    /// and then boots.
     Repair {
         /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
     },
-    /// Sets an instance's labels, all of them.
+    /// Replaces all labels of an instance at once, without a fingerprint.
     SetLabels {
         /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
-        /// The new tags.
+        /// The new labels.
         labels: BTreeMap<String, String>,
     },
-    /// Sets an instance's metadata, all of it.
+    /// Replaces all metadata of an instance at once, without a fingerprint.
     SetMetadata {
         /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
-        /// The new tags.
+        /// The new metadata.
         metadata: BTreeMap<String, String>,
     },
-    /// Deletes an image.
+    /// Deletes an image at once, also a public one, which is removed from the knobs too.
     DeleteImage {
         /// Its project.
         project: String,
@@ -120,13 +140,18 @@ pub enum ExternalAction {
     },
 }
 
-/// The states in which something can be done to an instance.
+/// The states in which a client can see an instance.
 const ANY: &[Status] = &Status::VISIBLE;
+/// The state in which the guest runs.
 const RUNNING: &[Status] = &[Status::Running];
-/// With a machine, or on the way to one.
+/// The states in which an instance has a machine or is about to get one.
 const ALIVE: &[Status] = &[Status::Provisioning, Status::Staging, Status::Running];
 
-/// What a path or a link of an instance names.
+/// Parses the path or the link of an instance.
+///
+/// # Errors
+///
+/// 400 `invalid` for any other text.
 fn target(instance: &str) -> Result<Target, Refusal> {
     let parsed = ResourceLink::parse(instance);
     let parts = parsed.as_ref().map(ResourceLink::parts);
@@ -150,12 +175,18 @@ fn target(instance: &str) -> Result<Target, Refusal> {
     }
 }
 
+/// The default of `count`.
 const fn one() -> u32 {
     1
 }
 
 impl Engine {
     /// Performs an external action and returns the ids of the resources.
+    ///
+    /// # Errors
+    ///
+    /// The error that the API would return: for a missing resource, a wrong state or an invalid
+    /// name.
     pub(crate) fn perform(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         let paused = self.core.pause_observation();
         let result = self.apply_action(action);
@@ -163,6 +194,7 @@ impl Engine {
         result
     }
 
+    /// Performs an external action. The caller has paused the counting of reads.
     fn apply_action(&mut self, action: ExternalAction) -> Result<Vec<String>, Refusal> {
         match action {
             ExternalAction::LaunchExternal {
@@ -244,7 +276,11 @@ impl Engine {
         }
     }
 
-    /// Changes an instance, and returns its id.
+    /// Calls `act` on an instance and returns its id.
+    ///
+    /// # Errors
+    ///
+    /// 404 for a missing instance, 400 `resourceNotReady` for one in another state than `states`.
     fn with_instance(
         &mut self,
         instance: &str,
@@ -261,6 +297,8 @@ impl Engine {
         Ok(vec![id.to_string()])
     }
 
+    /// Preempts an instance: ends its insert with an error, reports the event, and stops or
+    /// deletes it.
     fn preempt(&mut self, seq: Seq) {
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
@@ -285,7 +323,7 @@ impl Engine {
         }
     }
 
-    /// Creates a finished operation that reports an event.
+    /// Creates a finished operation that reports what Google did to an instance.
     fn record_system_event(&mut self, seq: Seq, kind: &'static str) {
         if let Some(instance) = self.instances.get(&seq) {
             let new_operation = NewOperation::on_instance(&instance.fixed.clone(), kind);
@@ -294,6 +332,7 @@ impl Engine {
         }
     }
 
+    /// Creates a blank disk and returns its id.
     fn add_external_disk(
         &mut self,
         (project, zone, name): super::Address,
@@ -325,6 +364,11 @@ impl Engine {
         Ok(vec![id])
     }
 
+    /// Creates `count` instances and returns their ids.
+    ///
+    /// # Errors
+    ///
+    /// The error of the first insert that fails; the instances before it stay.
     fn launch_external(
         &mut self,
         spec: &InstanceSpec,
@@ -348,6 +392,8 @@ impl Engine {
         Ok(ids)
     }
 
+    /// Returns the spec of an external instance: one boot disk of the first image, the default
+    /// network with an external address, on demand.
     fn external_spec(
         &self,
         project: String,

@@ -1,4 +1,16 @@
 //! Stop, start, reset, suspend, resume, delete: the checks of the instance's state.
+//!
+//! A call whose target state is reached or on its way succeeds and gets an operation of its own.
+//! Every other state is refused with 400 `resourceNotReady`:
+//!
+//! | call | begins in | succeeds without effect in |
+//! | --- | --- | --- |
+//! | stop | `RUNNING`, `SUSPENDED`, `REPAIRING` | `TERMINATED`, `STOPPING` by a stop |
+//! | start | `TERMINATED` | `RUNNING`, `PROVISIONING`, `STAGING`, `REPAIRING` |
+//! | suspend | `RUNNING` | `SUSPENDED`, `SUSPENDING` |
+//! | resume | `SUSPENDED` | `RUNNING`, `PROVISIONING`, `STAGING` |
+//! | reset | `RUNNING` | |
+//! | delete | any state | being deleted, as often as the knobs say |
 
 use super::{
     Engine, Event,
@@ -12,19 +24,26 @@ use crate::{
 
 /// The state of an instance that a call changes.
 struct PowerCheck {
+    /// The instance.
     seq: Seq,
+    /// Its true state.
     status: Status,
+    /// Its current step, to tell a stop from a deletion: both are `STOPPING`.
     current_step: CurrentStep,
+    /// Whether it has a local SSD, whose content a stop discards.
     has_local_ssd: bool,
+    /// Its path, for errors.
     path: String,
 }
 
 impl PowerCheck {
+    /// Returns the refusal of a call that the state does not allow: 400 `resourceNotReady`.
     fn not_ready(&self) -> Refusal {
         Refusal::not_ready(&self.path)
     }
 
-    /// What is on local disks is lost or saved, as the caller must say.
+    /// Refuses to stop or suspend an instance with a local SSD unless the caller set
+    /// `discardLocalSsd`, to either value.
     fn check_local_ssd(&self, discard: Option<bool>) -> Result<(), Refusal> {
         if discard.is_some() || !self.has_local_ssd {
             return Ok(());
@@ -35,6 +54,11 @@ impl PowerCheck {
 }
 
 impl Engine {
+    /// Returns the state of the instance that a call names.
+    ///
+    /// # Errors
+    ///
+    /// 404 for a missing instance.
     fn power_check(&mut self, target: &Target) -> Result<PowerCheck, Refusal> {
         let seq = self.find(target)?;
         let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
@@ -48,7 +72,14 @@ impl Engine {
         })
     }
 
-    /// Begins to stop an instance; a stopped one stays unchanged.
+    /// Begins to stop an instance and returns the operation; a stopped one stays unchanged.
+    ///
+    /// With the knob `stop_done_early` the operation is `DONE` while the instance is still
+    /// `STOPPING`.
+    ///
+    /// # Errors
+    ///
+    /// 404 for a missing instance, 400 for a wrong state or an unset `discardLocalSsd`.
     pub(crate) fn stop(&mut self, target: &Target, discard: Option<bool>) -> Result<Seq, Refusal> {
         let found = self.power_check(target)?;
         match found.status {
@@ -73,8 +104,15 @@ impl Engine {
         }
     }
 
-    /// Begins to start an instance; a running one stays unchanged. With `planned_failures` it
-    /// fails.
+    /// Begins to start an instance and returns the operation; a running one stays unchanged.
+    ///
+    /// With `planned_failures` the operation fails and the instance is `TERMINATED` again.
+    ///
+    /// # Errors
+    ///
+    /// 404 for a missing instance, 400 `invalid` for a suspended one, 400 `resourceNotReady` for
+    /// another wrong state, and the refusal of an exhausted limit that the knobs report
+    /// immediately.
     pub(crate) fn start(
         &mut self,
         target: &Target,
@@ -96,7 +134,16 @@ impl Engine {
         }
     }
 
-    /// Begins to resume a suspended instance; a running one stays unchanged.
+    /// Begins to resume a suspended instance and returns the operation; a running one stays
+    /// unchanged.
+    ///
+    /// With `planned_failures` the operation fails and the instance is `SUSPENDED` again.
+    ///
+    /// # Errors
+    ///
+    /// 404 for a missing instance, 400 `invalid` for a stopped one, 400 `resourceNotReady` for
+    /// another wrong state, and the refusal of an exhausted limit that the knobs report
+    /// immediately.
     pub(crate) fn resume(
         &mut self,
         target: &Target,
@@ -120,6 +167,7 @@ impl Engine {
         }
     }
 
+    /// Checks the limits and begins to start or resume an instance.
     fn boot(
         &mut self,
         seq: Seq,
@@ -139,7 +187,11 @@ impl Engine {
         Ok(operation)
     }
 
-    /// Begins to suspend an instance; a suspended one stays unchanged.
+    /// Begins to suspend an instance and returns the operation; a suspended one stays unchanged.
+    ///
+    /// # Errors
+    ///
+    /// 404 for a missing instance, 400 for a wrong state or an unset `discardLocalSsd`.
     pub(crate) fn suspend(
         &mut self,
         target: &Target,
@@ -165,7 +217,11 @@ impl Engine {
         }
     }
 
-    /// Begins to reset a running instance.
+    /// Begins to reset a running instance and returns the operation. The status stays `RUNNING`.
+    ///
+    /// # Errors
+    ///
+    /// 404 for a missing instance, 400 `resourceNotReady` for one that does not run.
     pub(crate) fn reset(&mut self, target: &Target) -> Result<Seq, Refusal> {
         let found = self.power_check(target)?;
         if found.status != Status::Running {
@@ -180,7 +236,15 @@ impl Engine {
         Ok(operation)
     }
 
-    /// Begins to delete an instance.
+    /// Begins to delete an instance and returns the operation. This ends its current step.
+    ///
+    /// While it is being deleted, the knob `repeated_deletes` says how many further deletes
+    /// succeed.
+    ///
+    /// # Errors
+    ///
+    /// 404 for a missing instance, 400 `invalidResourceUsage` for a protected one, 403
+    /// `rateLimitExceeded` for too many repeated deletes.
     pub(crate) fn delete(&mut self, target: &Target) -> Result<Seq, Refusal> {
         let seq = self.find(target)?;
         let allowed = self.core.knobs.repeated_deletes;
@@ -203,7 +267,12 @@ impl Engine {
         Ok(operation)
     }
 
-    /// Creates an operation without work that fails with the given errors.
+    /// Creates an operation without effect that fails with the given errors, for an injected
+    /// fault.
+    ///
+    /// # Errors
+    ///
+    /// 404 for a missing instance; other resources are not checked.
     pub(crate) fn create_failing_operation(
         &mut self,
         target: &Target,
@@ -226,7 +295,7 @@ impl Engine {
         Ok(self.create_change_operation(new_operation, Work::Fail(errors.to_vec())))
     }
 
-    /// Creates an operation on an instance.
+    /// Creates an operation on an instance, which ends with the instance's step.
     pub(super) fn create_instance_operation(&mut self, seq: Seq, kind: &'static str) -> Seq {
         let fixed = self
             .instances
@@ -238,8 +307,10 @@ impl Engine {
         }
     }
 
-    /// Creates the operation of a call whose target state is reached or on its way; it ends with
-    /// that transition.
+    /// Creates the operation of a call whose target state is reached or on its way.
+    ///
+    /// It ends after the full duration of that step, or after `timing.change` if the instance
+    /// rests.
     fn create_following_operation(&mut self, seq: Seq, kind: &'static str) -> Seq {
         let operation = self.create_instance_operation(seq, kind);
         let timing = &self.core.knobs.timing;

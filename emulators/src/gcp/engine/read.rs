@@ -1,5 +1,8 @@
-//! Reads of instances, which may lag behind; and finding the instance that a call
-//! changes.
+//! Reads of instances, which may lag behind; and finding the instance that a call changes.
+//!
+//! Gets and lists return the version of an instance at a past time that the knob `lag` chooses.
+//! Calls that change an instance see its true state, except that `lag` may hide a new one from
+//! them.
 
 use std::time::Duration;
 
@@ -23,7 +26,9 @@ use crate::{
 /// An instance as a read returns it.
 #[derive(Debug)]
 pub(crate) struct ReadInstance<'a> {
+    /// The instance with its fixed properties.
     pub(crate) instance: &'a Instance,
+    /// The version that this read returns.
     pub(crate) version: &'a Version,
 }
 
@@ -37,7 +42,7 @@ impl Engine {
             .read_time(now, read_lag, &mut self.core.rng)
     }
 
-    /// The instance that has a name now.
+    /// Returns the instance that has a name now. A deleted instance has none.
     pub(super) fn live_instance(&self, address: &Address) -> Option<&Instance> {
         let seq = self.by_name.get(address)?.last()?;
         self.instances
@@ -45,7 +50,9 @@ impl Engine {
             .filter(|instance| !instance.is_gone())
     }
 
-    /// All that had a name and may still be seen, the newest first. An id will do for a name.
+    /// Returns all instances that had a name and that a lagging read may return, newest first.
+    ///
+    /// As in Compute Engine, the numeric id is accepted instead of the name.
     fn seqs_named(&self, target: &Target) -> Vec<Seq> {
         let Scope::Zone(zone) = &target.scope else {
             return Vec::new();
@@ -68,7 +75,12 @@ impl Engine {
         seqs.rev().copied().collect()
     }
 
-    /// Finds the instance that a call changes.
+    /// Finds the instance that a call changes, and counts a read.
+    ///
+    /// # Errors
+    ///
+    /// 404 `notFound` for a missing or deleted instance, and for a new one that the knob `lag`
+    /// hides.
     pub(crate) fn find(&mut self, target: &Target) -> Result<Seq, Refusal> {
         self.core.records_read += 1;
         let now = self.now();
@@ -90,7 +102,11 @@ impl Engine {
         Err(Refusal::not_found(&target.path("instances")))
     }
 
-    /// An instance as a read returns it.
+    /// Returns an instance as a read at a chosen lag returns it, and counts a read.
+    ///
+    /// # Errors
+    ///
+    /// 404 `notFound` if no instance with this name existed at that time.
     pub(crate) fn read_instance(
         &mut self,
         target: &Target,
@@ -107,8 +123,9 @@ impl Engine {
         found.ok_or_else(|| Refusal::not_found(&target.path("instances")))
     }
 
-    /// A page of the instances under any of `keys` that `show` makes something of. Touches those
-    /// and nothing else.
+    /// Returns a page of the instances under any of `keys` for which `show` returns an item.
+    ///
+    /// Reads only those instances, so the cost does not grow with the fleet.
     pub(crate) fn instances_page<T>(
         &mut self,
         keys: &[Key],
@@ -142,7 +159,7 @@ impl Engine {
     }
 }
 
-/// What the catalog has, as names.
+/// Names in the catalog.
 impl Engine {
     /// Returns the regions, in the order of their zones.
     pub(crate) fn regions(&self) -> Vec<String> {
@@ -150,6 +167,7 @@ impl Engine {
         distinct(regions)
     }
 
+    /// Returns whether a region has a zone.
     pub(crate) fn has_region(&self, region: &str) -> bool {
         self.core
             .knobs
@@ -158,7 +176,7 @@ impl Engine {
             .any(|zone| region_of(zone) == region)
     }
 
-    /// The networks that have subnetworks.
+    /// Returns the networks that have subnetworks, in the order of the knobs.
     pub(crate) fn networks(&self) -> Vec<String> {
         distinct(
             self.core
@@ -170,6 +188,7 @@ impl Engine {
     }
 }
 
+/// Returns each name once, in the order of its first occurrence.
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut found = Vec::new();
     for name in names {

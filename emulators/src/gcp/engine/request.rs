@@ -1,5 +1,4 @@
-//! Repeated requests: a request id, a method and a target identify one operation. No
-//! second.
+//! Repeated requests: a request id, a method and a target identify one operation.
 //!
 //! Google's reference gives no time for which an id is remembered; here it is a knob, and never
 //! longer than the operation. A request that failed without effect is not remembered.
@@ -14,19 +13,26 @@ use crate::{
     gcp::{error::Refusal, wire::method::Method},
 };
 
-/// The id, the method and the path of what it is about.
+/// The request id, the method, and the project, scope and name of the target.
 pub(crate) type RequestKey = (Uuid, Method, String);
 
-/// What a request came to.
+/// A request that was executed.
 #[derive(Debug)]
 pub(crate) struct Remembered {
+    /// The digest of its body.
     digest: Uuid,
+    /// The operation that it began.
     operation: Seq,
+    /// The time until which it is remembered.
     until: Duration,
 }
 
 impl Engine {
-    /// The operation that this very request has begun already, if it has.
+    /// Returns the operation that the same request began before, or `None` for a new request.
+    ///
+    /// # Errors
+    ///
+    /// 400 `invalid` if the id was used with another body.
     pub(crate) fn replay(&self, key: &RequestKey, digest: Uuid) -> Result<Option<Seq>, Refusal> {
         let Some(remembered) = self.requests.get(key) else {
             return Ok(None);
@@ -41,6 +47,7 @@ impl Engine {
         Ok(Some(remembered.operation))
     }
 
+    /// Remembers a request for `timing.request_retention`.
     pub(crate) fn remember(&mut self, key: RequestKey, digest: Uuid, operation: Seq) {
         let memory = self.core.knobs.timing.request_retention;
         self.after(memory, Event::ForgetRequest(key.clone()));
@@ -52,6 +59,7 @@ impl Engine {
         self.requests.insert(key, remembered);
     }
 
+    /// Forgets a request id that has expired.
     pub(super) fn forget_request(&mut self, key: &RequestKey) {
         let now = self.now();
         // The request may have been repeated since.

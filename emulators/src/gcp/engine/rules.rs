@@ -1,4 +1,6 @@
 //! The rules of labels and metadata, and the fingerprints that a change must name.
+//!
+//! The refusals here are all 400 `invalid`, with the path of the field.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE};
 
@@ -7,20 +9,24 @@ use crate::gcp::error::Refusal;
 
 /// The maximum number of labels of a resource.
 const MAX_LABELS: usize = 64;
-/// The longest key or value of a label, in characters.
+/// The maximum length of a label's key or value, in characters.
 const MAX_LABEL_CHARS: usize = 63;
-/// The longest key of an entry of metadata.
+/// The length in bytes that the key of a metadata entry must stay below.
 const KEY_BYTES_LIMIT: usize = 128;
-/// The largest value of an entry of metadata.
+/// The maximum size of the value of a metadata entry, in bytes.
 const MAX_VALUE_BYTES: usize = 256 * 1024;
-/// The largest metadata, keys and values together.
+/// The maximum size of all metadata of an instance, keys and values together, in bytes.
 const MAX_METADATA_BYTES: usize = 512 * 1024;
 
-/// Metadata in its order.
+/// The metadata entries, in the order of the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Metadata(pub(crate) Vec<(String, String)>);
 
-/// Refuses labels that Compute Engine does not accept.
+/// Refuses labels that Compute Engine does not accept. `field` is the path of the labels in the
+/// body.
+///
+/// A key begins with a letter. Keys and values have at most 63 characters: letters that are not
+/// upper case, digits, underscores and dashes. A value can be empty.
 pub(crate) fn check_labels(field: &str, labels: &Labels) -> Result<(), Refusal> {
     if labels.len() > MAX_LABELS {
         let why = format!("The number of labels must be at most {MAX_LABELS}.");
@@ -41,13 +47,17 @@ pub(crate) fn check_labels(field: &str, labels: &Labels) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// International letters are taken, as long as they are not capitals.
+/// Returns whether a text has only the characters of a label. International letters are accepted,
+/// unless they are upper case.
 fn is_label(text: &str) -> bool {
     let ok = |c: char| (c.is_alphanumeric() && !c.is_uppercase()) || matches!(c, '_' | '-');
     text.chars().count() <= MAX_LABEL_CHARS && text.chars().all(ok)
 }
 
-/// Refuses metadata that Compute Engine does not accept.
+/// Refuses metadata that Compute Engine does not accept. `field` is the path of the metadata in
+/// the body.
+///
+/// Keys match `[a-zA-Z0-9-_]{1,127}` and do not repeat; the sizes are limited.
 pub(crate) fn check_metadata(field: &str, metadata: &Metadata) -> Result<(), Refusal> {
     let mut size = 0;
     let mut keys = std::collections::BTreeSet::new();
@@ -83,24 +93,25 @@ pub(crate) fn check_metadata(field: &str, metadata: &Metadata) -> Result<(), Ref
     Ok(())
 }
 
-/// What a change of labels must name.
+/// Returns the fingerprint that a change of labels must name.
 pub(crate) fn label_fingerprint(labels: &Labels) -> String {
     fingerprint(labels.iter().flat_map(|(key, value)| [key, value]))
 }
 
 impl Metadata {
-    /// What a change of metadata must name.
+    /// Returns the fingerprint that a change of metadata must name.
     pub(crate) fn fingerprint(&self) -> String {
         fingerprint(self.0.iter().flat_map(|(key, value)| [key, value]))
     }
 }
 
-/// A fingerprint in the alphabet that it is given in: clients may write bytes in either.
+/// Converts a fingerprint to URL-safe base64, because clients may write bytes in either alphabet.
 pub(crate) fn to_url_safe(fingerprint: &str) -> String {
     fingerprint.replace('+', "-").replace('/', "_")
 }
 
-/// Eight bytes that change with the texts.
+/// Returns a fingerprint of some texts: eight bytes in URL-safe base64, which change with any text
+/// and with their boundaries.
 pub(crate) fn fingerprint<'a>(texts: impl IntoIterator<Item = &'a String>) -> String {
     // FNV-1a: every document has several fingerprints, and they need not be unpredictable.
     let mut fingerprint = 0xcbf2_9ce4_8422_2325_u64;

@@ -25,6 +25,8 @@ impl Engine {
         Some(self.instances.get(&seq)?.current().status)
     }
 
+    /// Begins to stop an instance: releases its external address and sets `STOPPING` for
+    /// `timing.stop`.
     pub(super) fn begin_stop(&mut self, seq: Seq, operation: Option<Seq>) {
         self.release_nat_ip(seq);
         let duration = self.core.knobs.timing.stop;
@@ -37,6 +39,8 @@ impl Engine {
         );
     }
 
+    /// Begins to suspend an instance: sets `SUSPENDING` for `timing.suspend`. It keeps its
+    /// external address until it is suspended.
     pub(super) fn begin_suspend(&mut self, seq: Seq, operation: Option<Seq>) {
         let duration = self.core.knobs.timing.suspend;
         self.begin_step(
@@ -48,12 +52,14 @@ impl Engine {
         );
     }
 
+    /// Begins to repair an instance: sets `REPAIRING` for `timing.repair`. It keeps its machine.
     pub(super) fn begin_repair(&mut self, seq: Seq) {
         let duration = self.core.knobs.timing.repair;
         self.begin_step(seq, CurrentStep::Repair, Status::Repairing, None, duration);
     }
 
-    /// Begins to start or resume an instance; it gets a machine unless it is going to fail.
+    /// Begins to start or resume an instance: sets `PROVISIONING` for `timing.provision`. It gets
+    /// a machine unless the step is going to fail.
     pub(super) fn begin_boot(
         &mut self,
         seq: Seq,
@@ -77,7 +83,8 @@ impl Engine {
         );
     }
 
-    /// Begins to delete an instance. This ends its current step.
+    /// Begins to delete an instance: releases its external address and sets `STOPPING` for
+    /// `timing.delete`.
     pub(super) fn begin_delete(&mut self, seq: Seq, operation: Option<Seq>) {
         self.release_nat_ip(seq);
         let duration = self.core.knobs.timing.delete;
@@ -90,6 +97,7 @@ impl Engine {
         );
     }
 
+    /// Begins a step. The end of the current step is ignored from now on, and its operation ends.
     fn begin_step(
         &mut self,
         seq: Seq,
@@ -109,7 +117,10 @@ impl Engine {
         self.after(duration, Event::FinishStep(seq, step));
     }
 
-    /// Ends the operation of the current step, which a later one preempts.
+    /// Ends the operation of the current step, which a later step replaces.
+    ///
+    /// An insert, start or resume that is replaced fails with `RESOURCE_NOT_FOUND`; any other
+    /// operation succeeds.
     fn end_previous_operation(&mut self, seq: Seq) {
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
@@ -132,7 +143,7 @@ impl Engine {
         self.finish(operation, errors);
     }
 
-    /// Ends a step.
+    /// Ends a step, unless another one has begun since, and begins the next one.
     pub(super) fn finish_step(&mut self, seq: Seq, step: u64) {
         let Some(instance) = self.instances.get_mut(&seq) else {
             return;
@@ -170,6 +181,7 @@ impl Engine {
         }
     }
 
+    /// Changes an instance from `PROVISIONING` to `STAGING`, for `timing.stage`.
     fn begin_staging(&mut self, seq: Seq) {
         self.revise(seq, |version| version.status = Status::Staging);
         if let Some(instance) = self.instances.get_mut(&seq) {
@@ -179,6 +191,10 @@ impl Engine {
         }
     }
 
+    /// Makes an instance `RUNNING` with an external address, if it is to have one, and ends its
+    /// operation.
+    ///
+    /// A resumed guest does not boot.
     fn begin_running(&mut self, seq: Seq, boots: bool) {
         let Some(instance) = self.instances.get(&seq) else {
             return;
@@ -201,7 +217,7 @@ impl Engine {
         self.finish_current_step(seq);
     }
 
-    /// The guest has booted.
+    /// Counts a boot of a running instance and writes it to the serial port.
     pub(super) fn record_boot(&mut self, seq: Seq) {
         if let Some(instance) = self.instances.get_mut(&seq) {
             if instance.current().status == Status::Running {
@@ -211,14 +227,14 @@ impl Engine {
         }
     }
 
-    /// Releases a machine.
+    /// Releases the machine, revises the instance and ends its operation.
     fn finish_without_machine(&mut self, seq: Seq, change: impl FnOnce(&mut super::Version)) {
         self.release_machine(seq);
         self.revise(seq, change);
         self.finish_current_step(seq);
     }
 
-    /// What was going on is over.
+    /// Ends the current step and its operation, with success.
     fn finish_current_step(&mut self, seq: Seq) {
         let operation = self.instances.get_mut(&seq).and_then(|instance| {
             instance.current_step = CurrentStep::Nothing;
@@ -229,7 +245,8 @@ impl Engine {
         }
     }
 
-    /// What was begun fails: a new instance is gone, an old one is as it was.
+    /// Ends a failed step: the operation reports the errors, a new instance is removed, and
+    /// another one returns to its state before the step.
     fn fail_step(&mut self, seq: Seq, current_step: CurrentStep, errors: Vec<Failure>) {
         let operation = self
             .instances
@@ -240,10 +257,10 @@ impl Engine {
         }
         match current_step {
             CurrentStep::Start => {
-                self.finish_without_machine(seq, |version| version.status = Status::Terminated)
+                self.finish_without_machine(seq, |version| version.status = Status::Terminated);
             }
             CurrentStep::Resume => {
-                self.finish_without_machine(seq, |version| version.status = Status::Suspended)
+                self.finish_without_machine(seq, |version| version.status = Status::Suspended);
             }
             CurrentStep::Nothing
             | CurrentStep::Insert
@@ -254,7 +271,10 @@ impl Engine {
         }
     }
 
-    /// Removes an instance with the disks that are deleted with it.
+    /// Deletes an instance, the disks that are deleted with it, and its addresses.
+    ///
+    /// Lagging reads return it for the knob `lag.reads`. `never_ran` also deletes the disks that
+    /// were created for it.
     fn remove_instance(&mut self, seq: Seq, never_ran: bool) {
         self.release_machine(seq);
         self.release_nat_ip(seq);
@@ -280,6 +300,7 @@ impl Engine {
         }
     }
 
+    /// Releases the external address of an instance, if it has one.
     fn release_nat_ip(&mut self, seq: Seq) {
         let address = self
             .instances
@@ -291,7 +312,7 @@ impl Engine {
         }
     }
 
-    /// Adds a line to an instance's first serial port.
+    /// Adds a line with the time to an instance's first serial port.
     pub(super) fn log(&mut self, seq: Seq, what: &str) {
         let line = format!("[{}] {what}\r\n", self.stamp(self.now()));
         if let Some(instance) = self.instances.get_mut(&seq) {

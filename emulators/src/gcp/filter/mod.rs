@@ -8,6 +8,10 @@
 //! ```
 //!
 //! OR binds tighter than AND, and a filter cannot mix the two forms of comparisons.
+//!
+//! The right-hand side of `eq` and `ne` is a regular expression that must match the whole value. A
+//! comparison with a list holds if it holds for any element. Malformed filters are refused with
+//! 400 `invalid` on the field `filter`.
 
 mod parse;
 mod tokens;
@@ -16,41 +20,60 @@ use serde_json::Value;
 
 use super::error::Refusal;
 
-/// A filter.
+/// A filter of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Filter {
+    /// All of these must pass.
     All(Vec<Filter>),
+    /// At least one of these must pass.
     Any(Vec<Filter>),
+    /// This must not pass.
     Not(Box<Filter>),
+    /// This comparison must hold.
     Compare(Comparison),
 }
 
 /// One comparison of a field with a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Comparison {
+    /// The field, with dots between the levels, for example `labels.env`.
     pub(crate) path: String,
+    /// How the field is compared.
     pub(crate) operator: Operator,
+    /// The value of the filter, without quotation marks.
     pub(crate) value: String,
 }
 
 /// How a field is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
+    /// `=`: the values are equal. Texts differ by case; booleans do not.
     Equal,
+    /// `!=`: no value of the field is equal. Holds for a missing field.
     NotEqual,
+    /// `<`: numbers by value, texts by their characters.
     Less,
+    /// `<=`
     LessOrEqual,
+    /// `>`
     Greater,
+    /// `>=`
     GreaterOrEqual,
-    /// A text has it inside; with `*`, the field is there.
+    /// `:`: the text contains the value. With the value `*`, the field is present.
     Has,
-    /// All of a text matches a regular expression.
+    /// `eq`: the whole text matches a regular expression.
     Matches,
+    /// `ne`: no value of the field matches the regular expression.
     MatchesNot,
 }
 
 impl Filter {
-    /// Reads a filter over documents that have these fields at the top.
+    /// Parses a filter over documents with these top-level fields.
+    ///
+    /// # Errors
+    ///
+    /// 400 `invalid` for a syntax error, an unknown field, a malformed regular expression, or a
+    /// mix of regular expressions and other comparisons.
     pub(crate) fn read(text: &str, fields: &[&str]) -> Result<Self, Refusal> {
         let filter = parse::filter(text).map_err(|why| invalid_filter(text, &why))?;
         filter.check(text, fields)?;
@@ -63,7 +86,8 @@ impl Filter {
         Ok(filter.simplify())
     }
 
-    /// The same without expressions that only list words, so that an index can serve them.
+    /// Replaces regular expressions that only list words, like `(a|b)`, by equalities, so that an
+    /// index can serve them.
     fn simplify(self) -> Self {
         let each = |filters: Vec<Self>| filters.into_iter().map(Self::simplify).collect();
         match self {
@@ -77,6 +101,7 @@ impl Filter {
         }
     }
 
+    /// Returns all comparisons, at any depth.
     fn comparisons(&self) -> Vec<&Comparison> {
         match self {
             Self::All(filters) | Self::Any(filters) => {
@@ -87,6 +112,7 @@ impl Filter {
         }
     }
 
+    /// Refuses unknown top-level fields and malformed regular expressions.
     fn check(&self, text: &str, fields: &[&str]) -> Result<(), Refusal> {
         match self {
             Self::All(filters) | Self::Any(filters) => filters
@@ -107,7 +133,7 @@ impl Filter {
         }
     }
 
-    /// Whether a document passes.
+    /// Returns whether a document passes.
     pub(crate) fn passes(&self, document: &Value) -> bool {
         match self {
             Self::All(filters) => filters.iter().all(|filter| filter.passes(document)),
@@ -117,7 +143,11 @@ impl Filter {
         }
     }
 
-    /// The comparisons that all must hold, each with those that would do in its place.
+    /// Returns comparisons that must all hold, each as a list of alternatives of which one must
+    /// hold.
+    ///
+    /// The list is not complete: negations and nested conjunctions are left out. It selects the
+    /// index keys to look under; the filter itself is still evaluated.
     pub(crate) fn conjuncts(&self) -> Vec<Vec<&Comparison>> {
         match self {
             Self::All(filters) => filters.iter().flat_map(Self::conjuncts).collect(),
@@ -138,7 +168,8 @@ impl Filter {
 }
 
 impl Comparison {
-    /// The comparisons with each word of an expression like `(a|b)`, if it is nothing else.
+    /// Returns the equalities with each word of an expression like `(a|b)`, or `None` for any
+    /// other expression.
     fn as_alternatives(&self) -> Option<Vec<Filter>> {
         let inner = self
             .value
@@ -159,10 +190,12 @@ impl Comparison {
         })
     }
 
+    /// Returns whether the value is a regular expression.
     fn is_regex(&self) -> bool {
         matches!(self.operator, Operator::Matches | Operator::MatchesNot)
     }
 
+    /// Returns whether the comparison holds for a document.
     fn matches_document(&self, document: &Value) -> bool {
         let found = lookup(document, &self.path);
         let any = |test: &dyn Fn(&Value) -> bool| found.iter().any(|value| test(value));
@@ -186,14 +219,17 @@ impl Comparison {
             }),
             Operator::Matches | Operator::MatchesNot => {
                 let matches = expression(&self.value)
-                    .is_some_and(|whole| any(&|value| whole.is_match(&text_of(value))));
+                    .is_some_and(|regex| any(&|value| regex.is_match(&text_of(value))));
                 matches == (self.operator == Operator::Matches)
             }
         }
     }
 }
 
-/// Everything under a path; lists are looked through. A name of a map may have dots of its own.
+/// Returns all values under a path. Lists are searched element by element.
+///
+/// The name of a map entry may contain dots itself, as label keys of other clients do, so each
+/// level first tries the whole remaining path.
 fn lookup<'a>(document: &'a Value, path: &str) -> Vec<&'a Value> {
     match document {
         Value::Array(values) => values
@@ -219,6 +255,7 @@ fn lookup<'a>(document: &'a Value, path: &str) -> Vec<&'a Value> {
     }
 }
 
+/// Returns a value as text, without the quotation marks of JSON.
 fn text_of(value: &Value) -> String {
     match value.as_str() {
         Some(text) => text.to_owned(),
@@ -226,6 +263,7 @@ fn text_of(value: &Value) -> String {
     }
 }
 
+/// Compares a value with the text of a filter. Only texts are compared by case.
 fn equal(value: &Value, text: &str) -> bool {
     match value.as_str() {
         Some(value) => value == text,
@@ -233,21 +271,23 @@ fn equal(value: &Value, text: &str) -> bool {
     }
 }
 
-/// Numbers by value, texts by their characters.
+/// Compares numbers by value, and texts by their characters.
 fn compare(value: &Value, text: &str) -> Option<std::cmp::Ordering> {
-    let text_of = text_of(value);
-    match (text_of.parse::<f64>(), text.parse::<f64>()) {
+    let own_text = text_of(value);
+    match (own_text.parse::<f64>(), text.parse::<f64>()) {
         (Ok(one), Ok(other)) => one.partial_cmp(&other),
-        _ => Some(text_of.as_str().cmp(text)),
+        _ => Some(own_text.as_str().cmp(text)),
     }
 }
 
-/// An expression that must match all of a text.
+/// Compiles an expression that must match all of a text. Returns `None` if it is malformed or
+/// larger than 1 MiB.
 fn expression(pattern: &str) -> Option<regex_lite::Regex> {
     let mut builder = regex_lite::RegexBuilder::new(&format!("^(?:{pattern})$"));
     builder.size_limit(1 << 20).build().ok()
 }
 
+/// Returns the refusal of a filter: 400 `invalid`.
 fn invalid_filter(filter: &str, why: &str) -> Refusal {
     let why = format!("Invalid list filter expression. {why}");
     Refusal::invalid("filter", filter, &why)

@@ -1,29 +1,40 @@
-//! Parses a filter.
+//! Parses a filter by recursive descent over its tokens.
+//!
+//! Owns the grammar in the documentation of the parent module. Errors are the sentence that the
+//! refusal ends with.
 
 use super::{
     Comparison, Filter, Operator,
     tokens::{Token, tokenize},
 };
 
-/// The maximum depth of brackets.
+/// The maximum depth of brackets and negations. Deeper filters are refused, so that no filter can
+/// exhaust the stack.
 const MAX_DEPTH: usize = 32;
 
-/// Reads a whole filter.
+/// Parses a whole filter.
+///
+/// # Errors
+///
+/// A sentence that says what is wrong, such as a missing operator.
 pub(super) fn filter(text: &str) -> Result<Filter, String> {
     let tokens = tokenize(text)?;
-    let mut reader = Parser { tokens: &tokens };
-    let filter = reader.filter(0)?;
-    match reader.tokens {
+    let mut parser = Parser { tokens: &tokens };
+    let filter = parser.filter(0)?;
+    match parser.tokens {
         [] => Ok(filter),
         _ => Err("There is something after its end.".to_owned()),
     }
 }
 
+/// The rest of the tokens.
 struct Parser<'a> {
+    /// The tokens that are not parsed yet.
     tokens: &'a [Token],
 }
 
 impl<'a> Parser<'a> {
+    /// Parses choices that are joined by `AND` or by nothing.
     fn filter(&mut self, depth: usize) -> Result<Filter, String> {
         let mut all = vec![self.choice(depth)?];
         loop {
@@ -35,6 +46,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Parses terms that are joined by `OR`, which binds tighter than `AND`.
     fn choice(&mut self, depth: usize) -> Result<Filter, String> {
         let mut any = vec![self.term(depth)?];
         while self.skip("OR") {
@@ -43,6 +55,11 @@ impl<'a> Parser<'a> {
         Ok(single_or(any, Filter::Any))
     }
 
+    /// Parses a comparison, a filter in brackets, or the negation of a term.
+    ///
+    /// # Errors
+    ///
+    /// A missing bracket, or a depth above `MAX_DEPTH`.
     fn term(&mut self, depth: usize) -> Result<Filter, String> {
         if depth > MAX_DEPTH {
             return Err("It is nested too deeply.".to_owned());
@@ -68,6 +85,11 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Parses a field, an operator and a value.
+    ///
+    /// # Errors
+    ///
+    /// Any of the three is missing.
     fn comparison(&mut self) -> Result<Comparison, String> {
         let Some(Token::Plain(path)) = self.next() else {
             return Err("A field's name is missing.".to_owned());
@@ -94,10 +116,12 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Returns whether the filter ends here, at the end of the text or at a closing bracket.
     fn is_at_end(&self) -> bool {
         matches!(self.tokens.first(), None | Some(Token::Close))
     }
 
+    /// Skips a keyword and returns whether it was there. Keywords are upper case.
     fn skip(&mut self, keyword: &str) -> bool {
         let is = matches!(self.tokens.first(), Some(Token::Plain(token)) if token == keyword);
         if is {
@@ -106,6 +130,7 @@ impl<'a> Parser<'a> {
         is
     }
 
+    /// Returns the next token.
     fn next(&mut self) -> Option<&'a Token> {
         let (first, rest) = self.tokens.split_first()?;
         self.tokens = rest;
@@ -113,6 +138,7 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// Returns the only filter, or joins several with `several`.
 fn single_or(mut filters: Vec<Filter>, several: fn(Vec<Filter>) -> Filter) -> Filter {
     match (filters.len(), filters.pop()) {
         (1, Some(only)) => only,

@@ -1,20 +1,33 @@
-//! The tokens of a filter.
+//! The tokens of a filter: brackets, operators, words, quoted texts.
+//!
+//! Which characters belong to a word depends on the token before it, because regular expressions
+//! contain brackets and operators.
 
-/// A word.
+/// A token of a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
+    /// `(`
     Open,
+    /// `)`
     Close,
+    /// `-` before a term, which negates it.
     Minus,
-    /// `=`, `!=`, `<`, `<=`, `>`, `>=`, `:`
+    /// `=`, `!=`, `<`, `<=`, `>`, `>=` or `:`.
     Operator(&'static str),
+    /// A word without quotation marks: a field, a keyword or a value.
     Plain(String),
+    /// A text in single or double quotation marks, without them.
     Quoted(String),
 }
 
+/// The operators, longer ones before their prefixes.
 const OPERATORS: [&str; 7] = ["!=", "<=", ">=", "=", "<", ">", ":"];
 
-/// Takes a filter apart.
+/// Splits a filter into tokens.
+///
+/// # Errors
+///
+/// A quotation mark that is not closed.
 pub(super) fn tokenize(text: &str) -> Result<Vec<Token>, String> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
@@ -38,7 +51,7 @@ pub(super) fn tokenize(text: &str) -> Result<Vec<Token>, String> {
     Ok(tokens)
 }
 
-/// Whether a minus here would stand before a comparison, and not in a value.
+/// Returns whether a minus here negates a term, instead of being part of a value.
 fn is_term_start(tokens: &[Token]) -> bool {
     match tokens.last() {
         None | Some(Token::Open | Token::Minus) => true,
@@ -48,18 +61,24 @@ fn is_term_start(tokens: &[Token]) -> bool {
     }
 }
 
-/// Whether a word is one of the two after which a regular expression comes.
+/// Returns whether a word is `eq` or `ne`, after which a regular expression comes.
 pub(super) fn is_regex_operator(token: &str) -> bool {
     matches!(token, "eq" | "ne")
 }
 
-/// Whether a regular expression comes next.
+/// Returns whether a regular expression comes next.
 fn expects_regex(tokens: &[Token]) -> bool {
     matches!(tokens.last(), Some(Token::Plain(token)) if is_regex_operator(token))
 }
 
-/// A word in quotation marks. A backslash makes the next character plain; in a regular expression
-/// it is the expression's own, but before a quotation mark.
+/// Returns a text in quotation marks and its length in bytes with the marks.
+///
+/// A backslash makes the next character plain. In a regular expression the backslash stays, except
+/// before a quotation mark.
+///
+/// # Errors
+///
+/// The closing mark is missing.
 fn quoted(rest: &str, quote: char, regular: bool) -> Result<(Token, usize), String> {
     let mut text = String::new();
     let mut escaped = false;
@@ -80,8 +99,9 @@ fn quoted(rest: &str, quote: char, regular: bool) -> Result<(Token, usize), Stri
     Err("A quotation mark is missing.".to_owned())
 }
 
-/// A word without quotation marks. A regular expression goes on over signs, and over brackets that
-/// it opened itself.
+/// Returns a word without quotation marks and its length in bytes.
+///
+/// A regular expression continues over operators, and over brackets that it opened itself.
 fn plain(rest: &str, tokens: &[Token]) -> (Token, usize) {
     let regular = expects_regex(tokens);
     let value = matches!(tokens.last(), Some(Token::Operator(_)));

@@ -1,4 +1,7 @@
 //! `instances.bulkInsert`, in one zone.
+//!
+//! Parses the count, the minimum and the names; the properties are parsed as those of an insert,
+//! with bare names of machine and disk types instead of links.
 
 use serde_json::{Map, Value};
 
@@ -21,6 +24,11 @@ use crate::{
 /// The maximum number of instances of one call.
 const MAX_COUNT: usize = 1000;
 
+/// Begins to create the instances and returns the common operation.
+///
+/// # Errors
+///
+/// 400 for an invalid body, and the immediate refusals of the engine.
 pub(super) fn insert(
     call: &Call,
     engine: &mut Engine,
@@ -33,6 +41,11 @@ pub(super) fn insert(
     })
 }
 
+/// Parses the body.
+///
+/// # Errors
+///
+/// 400 `required` for missing properties or a missing count, 400 `invalid` for wrong values.
 fn read(call: &Call, body: &Map<String, Value>, engine: &Engine) -> Result<BulkSpec, Refusal> {
     let properties = body.object("instanceProperties");
     let properties = properties.ok_or_else(|| Refusal::required("resource.instanceProperties"))?;
@@ -54,6 +67,7 @@ fn read(call: &Call, body: &Map<String, Value>, engine: &Engine) -> Result<BulkS
     })
 }
 
+/// Refuses a number outside 1 to `max` with 400 `invalid`.
 fn check_count(field: &str, count: i64, max: usize) -> Result<usize, Refusal> {
     let number = usize::try_from(count).ok();
     number
@@ -64,6 +78,13 @@ fn check_count(field: &str, count: i64, max: usize) -> Result<usize, Refusal> {
         })
 }
 
+/// Parses the names: either `namePattern` or one entry of `perInstanceProperties` for each
+/// instance.
+///
+/// # Errors
+///
+/// 400 `required` if both are missing, 400 `invalid` if both are given or the number of names is
+/// not the count.
 fn names(body: &Map<String, Value>, count: usize) -> Result<BulkNames, Refusal> {
     // gcloud sends it empty beside a pattern.
     let given = body.object("perInstanceProperties");
@@ -89,7 +110,11 @@ fn names(body: &Map<String, Value>, count: usize) -> Result<BulkNames, Refusal> 
     }
 }
 
-/// A name that ends in as many `#` as its number has digits.
+/// Parses a name pattern: a name that ends in as many `#` as its number has digits at least.
+///
+/// # Errors
+///
+/// 400 `invalid`, also if the longest name would not be a valid name.
 fn pattern_of(pattern: &str, count: usize) -> Result<BulkNames, Refusal> {
     let before = pattern.trim_end_matches('#');
     let digits = pattern.len() - before.len();

@@ -1,4 +1,7 @@
-//! The catalog: zones, regions, machine types, networks, addresses.
+//! The catalog: zones, regions, machine types, disk types, networks, addresses.
+//!
+//! Everything here comes from the knobs and never changes by a call. Gets of unknown names are
+//! refused with 404 `notFound`.
 
 use serde_json::Value;
 
@@ -17,6 +20,7 @@ use crate::{
     },
 };
 
+/// The lists of machine types.
 const MACHINE_TYPES: ListKind = ListKind {
     kind: "machineType",
     collection: "machineTypes",
@@ -32,43 +36,49 @@ const MACHINE_TYPES: ListKind = ListKind {
     ],
 };
 
+/// The lists of disk types.
 const DISK_TYPES_LIST: ListKind = ListKind {
     kind: "diskType",
     collection: "diskTypes",
     fields: &["id", "name", "selfLink", "zone"],
 };
 
+/// The list of zones.
 const ZONES: ListKind = ListKind {
     kind: "zone",
     collection: "zones",
     fields: &["id", "name", "region", "selfLink", "status"],
 };
 
+/// The list of regions.
 const REGIONS: ListKind = ListKind {
     kind: "region",
     collection: "regions",
     fields: &["id", "name", "selfLink", "status"],
 };
 
+/// The list of networks.
 const NETWORKS: ListKind = ListKind {
     kind: "network",
     collection: "networks",
     fields: &["autoCreateSubnetworks", "id", "name", "selfLink"],
 };
 
+/// The lists of subnetworks.
 const SUBNETWORKS: ListKind = ListKind {
     kind: "subnetwork",
     collection: "subnetworks",
     fields: &["id", "ipCidrRange", "name", "network", "region", "selfLink"],
 };
 
+/// The lists of static addresses, which are always empty.
 const ADDRESSES: ListKind = ListKind {
     kind: "address",
     collection: "addresses",
     fields: &["address", "id", "name", "region", "status"],
 };
 
-/// The name of the zone or region of a call, or nothing.
+/// Returns the name of the zone or region of a call; empty for a global one.
 fn scope_name(call: &Call) -> &str {
     match &call.target.scope {
         Scope::Zone(name) | Scope::Region(name) => name,
@@ -76,16 +86,19 @@ fn scope_name(call: &Call) -> &str {
     }
 }
 
+/// `zones.get`. The caller has checked that the zone exists. An unreachable zone is `DOWN`.
 pub(super) fn zone(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
     Ok(views::zone(engine, &call.target.project, scope_name(call)))
 }
 
+/// `zones.list`
 pub(super) fn zones(call: &Call, engine: &Engine, context: &CallContext) -> Result<Value, Refusal> {
     let zones = engine.core.knobs.zones.iter();
     let items = zones.map(|zone| views::zone(engine, &call.target.project, zone));
     list_of_project(call, engine, context, &ZONES, items)
 }
 
+/// `regions.get`, with the quotas and their usage. The caller has checked that the region exists.
 pub(super) fn region(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
     Ok(views::region(
         engine,
@@ -94,6 +107,7 @@ pub(super) fn region(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
     ))
 }
 
+/// `regions.list`
 pub(super) fn regions(
     call: &Call,
     engine: &Engine,
@@ -105,6 +119,7 @@ pub(super) fn regions(
     list_of_project(call, engine, context, &REGIONS, items)
 }
 
+/// `networks.get`. A network exists if it has a subnetwork.
 pub(super) fn network(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
     let (project, name) = (&call.target.project, &call.target.name);
     if engine.networks().iter().any(|known| known == name) {
@@ -113,6 +128,7 @@ pub(super) fn network(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
     Err(Refusal::not_found(&call.target.path("networks")))
 }
 
+/// `networks.list`
 pub(super) fn networks(
     call: &Call,
     engine: &Engine,
@@ -124,7 +140,7 @@ pub(super) fn networks(
     list_of_project(call, engine, context, &NETWORKS, items)
 }
 
-/// A list that is not of zones or regions one by one.
+/// Lists items that do not belong to a zone or region.
 fn list_of_project(
     call: &Call,
     engine: &Engine,
@@ -137,6 +153,7 @@ fn list_of_project(
     Ok(listing.document(call, list_kind, page))
 }
 
+/// `machineTypes.get`. A type is not found in a zone that does not offer it.
 pub(super) fn machine_type(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
     let (zone, name) = (scope_name(call), &call.target.name);
     match engine.machine_type(name).filter(|spec| spec.is_in(zone)) {
@@ -145,6 +162,7 @@ pub(super) fn machine_type(call: &Call, engine: &Engine) -> Result<Value, Refusa
     }
 }
 
+/// `machineTypes.list`
 pub(super) fn machine_types(
     call: &Call,
     engine: &Engine,
@@ -155,6 +173,7 @@ pub(super) fn machine_types(
     Ok(listing.document(call, &MACHINE_TYPES, page))
 }
 
+/// `machineTypes.aggregatedList`
 pub(super) fn all_machine_types(
     call: &Call,
     engine: &Engine,
@@ -165,7 +184,11 @@ pub(super) fn all_machine_types(
     })
 }
 
-/// An aggregated list.
+/// Lists the items of every reachable zone.
+///
+/// # Errors
+///
+/// 503 if a zone is unreachable and a partial result is not allowed.
 fn list_of_all_zones(
     call: &Call,
     engine: &Engine,
@@ -182,6 +205,7 @@ fn list_of_all_zones(
     Ok(listing.aggregate(call, engine, list_kind, &scopes, listing.page(all)))
 }
 
+/// Returns the machine types that a zone offers.
 fn types_in(call: &Call, engine: &Engine, zone: &str) -> Vec<Item> {
     let types = engine.core.knobs.machine_types.iter();
     let items = types
@@ -193,6 +217,7 @@ fn types_in(call: &Call, engine: &Engine, zone: &str) -> Vec<Item> {
     items.collect()
 }
 
+/// `diskTypes.get`
 pub(super) fn disk_type(call: &Call) -> Result<Value, Refusal> {
     let name = &*call.target.name;
     if DISK_TYPES.contains(&name) {
@@ -205,6 +230,7 @@ pub(super) fn disk_type(call: &Call) -> Result<Value, Refusal> {
     Err(Refusal::not_found(&call.target.path("diskTypes")))
 }
 
+/// `diskTypes.list`
 pub(super) fn disk_types(
     call: &Call,
     engine: &Engine,
@@ -215,6 +241,7 @@ pub(super) fn disk_types(
     Ok(listing.document(call, &DISK_TYPES_LIST, page))
 }
 
+/// `diskTypes.aggregatedList`
 pub(super) fn all_disk_types(
     call: &Call,
     engine: &Engine,
@@ -225,6 +252,7 @@ pub(super) fn all_disk_types(
     })
 }
 
+/// Returns the disk types of a zone; every zone has all of them.
 fn disk_types_in(call: &Call, zone: &str) -> Vec<Item> {
     let items = DISK_TYPES.map(|name| {
         let item = views::disk_type(&call.target.project, zone, name);
@@ -233,6 +261,7 @@ fn disk_types_in(call: &Call, zone: &str) -> Vec<Item> {
     items.into()
 }
 
+/// `subnetworks.get`
 pub(super) fn subnetwork(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
     let mut found = subnetworks_in(call, engine, Some(scope_name(call))).into_iter();
     let found = found.find(|(_, item)| item["name"] == *call.target.name);
@@ -242,6 +271,7 @@ pub(super) fn subnetwork(call: &Call, engine: &Engine) -> Result<Value, Refusal>
     }
 }
 
+/// `subnetworks.list`
 pub(super) fn subnetworks(
     call: &Call,
     engine: &Engine,
@@ -252,6 +282,7 @@ pub(super) fn subnetworks(
     Ok(listing.document(call, &SUBNETWORKS, page))
 }
 
+/// `subnetworks.aggregatedList`
 pub(super) fn all_subnetworks(
     call: &Call,
     engine: &Engine,
@@ -263,6 +294,7 @@ pub(super) fn all_subnetworks(
     Ok(listing.aggregate(call, engine, &SUBNETWORKS, &scopes, page))
 }
 
+/// Returns the subnetworks of a region, or of all regions that exist.
 fn subnetworks_in(call: &Call, engine: &Engine, region: Option<&str>) -> Vec<Item> {
     let here = |known: &&Subnetwork| region.is_none_or(|region| region == known.region);
     let known = engine.core.knobs.subnetworks.iter().filter(here);
@@ -274,11 +306,12 @@ fn subnetworks_in(call: &Call, engine: &Engine, region: Option<&str>) -> Vec<Ite
     items.collect()
 }
 
+/// Returns every region as a scope.
 fn regions_as_scopes(engine: &Engine) -> Vec<Scope> {
     engine.regions().into_iter().map(Scope::Region).collect()
 }
 
-/// There are no static addresses.
+/// `addresses.list`: always empty, because the emulator has no static addresses.
 pub(super) fn addresses(
     call: &Call,
     engine: &Engine,
@@ -287,6 +320,7 @@ pub(super) fn addresses(
     list_of_project(call, engine, context, &ADDRESSES, std::iter::empty())
 }
 
+/// `addresses.aggregatedList`: every scope is empty.
 pub(super) fn all_addresses(
     call: &Call,
     engine: &Engine,

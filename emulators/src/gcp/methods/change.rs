@@ -1,4 +1,7 @@
 //! `instances`: setLabels, setMetadata, setMachineType.
+//!
+//! Each parses and checks its body before it begins the operation. An injected failure of the
+//! operation leaves the instance unchanged.
 
 use serde_json::Value;
 
@@ -15,6 +18,12 @@ use crate::{
     },
 };
 
+/// `instances.setLabels`.
+///
+/// # Errors
+///
+/// 400 for invalid labels, 404 for a missing instance, 412 for a fingerprint that is not current.
+/// A missing fingerprint counts as an empty one.
 pub(super) fn labels(
     call: &Call,
     engine: &mut Engine,
@@ -30,6 +39,12 @@ pub(super) fn labels(
     })
 }
 
+/// `instances.setMetadata`.
+///
+/// # Errors
+///
+/// 400 for invalid metadata, 404 for a missing instance, 412 for a fingerprint that is not
+/// current. A missing fingerprint counts as an empty one.
 pub(super) fn metadata(
     call: &Call,
     engine: &mut Engine,
@@ -45,6 +60,12 @@ pub(super) fn metadata(
     })
 }
 
+/// `instances.setMachineType`.
+///
+/// # Errors
+///
+/// 400 for a type that the zone does not offer or an instance that is not stopped, 404 for a
+/// missing instance.
 pub(super) fn machine_type(
     call: &Call,
     engine: &mut Engine,

@@ -1,5 +1,7 @@
-//! Parses the disks of an instance's body: new, existing and local ones, and their
-//! images.
+//! Parses the disks of an instance's body: new, existing and local ones, and their images.
+//!
+//! The first disk must be the boot disk. A new disk is blank or has the content of an image; the
+//! size defaults to that of the image, or to 10 GiB.
 
 use serde_json::{Map, Value};
 
@@ -15,10 +17,16 @@ use crate::gcp::{
     wire::{body::Fields as _, link::ResourceLink, route::is_name},
 };
 
-/// The size of a local disk.
+/// The size of a local SSD in GiB.
 const LOCAL_GIB: u32 = 375;
 
 impl Reader<'_> {
+    /// Parses all disks.
+    ///
+    /// # Errors
+    ///
+    /// 400 `invalid` without disks, for a boot disk that is not the first one, or for an image of
+    /// another architecture than the machine type.
     pub(super) fn disks(
         &self,
         body: &Map<String, Value>,
@@ -49,6 +57,7 @@ impl Reader<'_> {
         Ok(disks)
     }
 
+    /// Parses one disk. `at` is its path in the body.
     fn disk(&self, disk: &Map<String, Value>, at: &str) -> Result<DiskSpec, Refusal> {
         let none = Map::new();
         let new = disk.object("initializeParams").unwrap_or(&none);
@@ -80,6 +89,11 @@ impl Reader<'_> {
         })
     }
 
+    /// Parses the disk type. Default `pd-standard`.
+    ///
+    /// # Errors
+    ///
+    /// 400 `invalid` for an unknown type.
     fn disk_type(&self, new: &Map<String, Value>, at: &str) -> Result<String, Refusal> {
         let Some(given) = new.text("diskType") else {
             return Ok("pd-standard".to_owned());
@@ -96,6 +110,12 @@ impl Reader<'_> {
         Err(Refusal::invalid(&field, given, &why))
     }
 
+    /// Parses where the data of a disk comes from: `source`, then `sourceImage`, then the type
+    /// `SCRATCH`, else blank.
+    ///
+    /// # Errors
+    ///
+    /// 400 `invalid` for a malformed link, a disk of another zone, or a boot disk without data.
     fn source(
         &self,
         disk: &Map<String, Value>,
@@ -127,6 +147,12 @@ impl Reader<'_> {
         Ok(Source::Blank)
     }
 
+    /// Finds the image that a link names, directly or by its family.
+    ///
+    /// # Errors
+    ///
+    /// 404 for a missing family, 400 `invalid` for a missing image, 400 `resourceNotReady` for a
+    /// pending one.
     fn image(&self, field: &str, link: &str) -> Result<ImageRecord, Refusal> {
         let parsed = ResourceLink::parse(link);
         let parsed = parsed.ok_or_else(|| Refusal::invalid(field, link, MALFORMED))?;
@@ -151,6 +177,7 @@ impl Reader<'_> {
         Ok(image.clone())
     }
 
+    /// Refuses an image that the machine type cannot run, with 400 `invalid`.
     fn check_architecture(
         &self,
         image: &ImageRecord,
@@ -170,7 +197,11 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the size of a new disk.
+/// Returns the size of a disk in GiB: the requested one, or the default of its source.
+///
+/// # Errors
+///
+/// 400 `invalid` for a size outside 1 to 65536, or below that of the image.
 fn size(source: &Source, requested: Option<i64>, at: &str) -> Result<u32, Refusal> {
     let minimum = match source {
         Source::Local => return Ok(LOCAL_GIB),

@@ -1,4 +1,6 @@
 //! `disks`: delete, get, list, aggregatedList.
+//!
+//! Disks are created with instances only; `disks.insert` is not emulated.
 
 use serde_json::Value;
 
@@ -16,6 +18,7 @@ use crate::{
     },
 };
 
+/// The lists of disks.
 const DISKS: ListKind = ListKind {
     kind: "disk",
     collection: "disks",
@@ -37,6 +40,11 @@ const DISKS: ListKind = ListKind {
     ],
 };
 
+/// `disks.delete`.
+///
+/// # Errors
+///
+/// 404 for a missing disk, 400 `resourceInUseByAnotherResource` for an attached one.
 pub(super) fn delete(
     call: &Call,
     engine: &mut Engine,
@@ -47,6 +55,7 @@ pub(super) fn delete(
     })
 }
 
+/// `disks.get`
 pub(super) fn get(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
     let Scope::Zone(zone) = &call.target.scope else {
         return Err(Refusal::no_such_path());
@@ -57,6 +66,7 @@ pub(super) fn get(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
     }
 }
 
+/// `disks.list`
 pub(super) fn list(
     call: &Call,
     engine: &mut Engine,
@@ -67,6 +77,7 @@ pub(super) fn list(
     Ok(listing.document(call, &DISKS, page))
 }
 
+/// `disks.aggregatedList`
 pub(super) fn aggregated(
     call: &Call,
     engine: &mut Engine,
@@ -79,6 +90,10 @@ pub(super) fn aggregated(
     Ok(listing.aggregate(call, engine, &DISKS, &zones, page))
 }
 
+/// Returns a page of the disks of the call's scope.
+///
+/// In the order of creation it reads only the disks of the page; otherwise all disks, to sort
+/// them.
 fn page(call: &Call, engine: &mut Engine, listing: &Listing) -> Page<Item> {
     let target = &call.target;
     let to_item = |(seq, disk): (&Seq, &Disk)| {

@@ -21,6 +21,7 @@ use crate::{
     },
 };
 
+/// The list of images.
 const IMAGES: ListKind = ListKind {
     kind: "image",
     collection: "images",
@@ -40,6 +41,11 @@ const IMAGES: ListKind = ListKind {
     ],
 };
 
+/// `images.insert`, from a disk of any project.
+///
+/// # Errors
+///
+/// 400 for a missing or invalid name, label or `sourceDisk`; 404, 409 or 400 as the engine says.
 pub(super) fn insert(
     call: &Call,
     engine: &mut Engine,
@@ -78,6 +84,11 @@ pub(super) fn insert(
     })
 }
 
+/// `images.delete`.
+///
+/// # Errors
+///
+/// 404 for a missing image, 403 for one of a public project.
 pub(super) fn delete(
     call: &Call,
     engine: &mut Engine,
@@ -88,6 +99,7 @@ pub(super) fn delete(
     })
 }
 
+/// `images.get`
 pub(super) fn get(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
     match engine.image(&call.target.project, &call.target.name) {
         Some((_, image)) => Ok(views::image(engine, image)),
@@ -95,6 +107,7 @@ pub(super) fn get(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
     }
 }
 
+/// `images.getFromFamily`: the newest image of a family, whether it is ready or not.
 pub(super) fn get_from_family(call: &Call, engine: &Engine) -> Result<Value, Refusal> {
     match engine.image_of_family(&call.target.project, &call.target.name) {
         Some(image) => Ok(views::image(engine, image)),
@@ -102,6 +115,7 @@ pub(super) fn get_from_family(call: &Call, engine: &Engine) -> Result<Value, Ref
     }
 }
 
+/// `images.list`
 pub(super) fn list(call: &Call, engine: &Engine, context: &CallContext) -> Result<Value, Refusal> {
     let listing = Listing::read(call, engine, context, &IMAGES)?;
     let images = engine.images.values();

@@ -1,4 +1,7 @@
 //! Parses an instance's body and checks that everything it names exists.
+//!
+//! The result is a complete spec with all defaults. Fields that Compute Engine has and the
+//! emulator does not are refused, never ignored.
 
 use serde_json::{Map, Value};
 
@@ -23,12 +26,18 @@ use crate::gcp::{
 /// How a body names machine types and disk types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Naming {
+    /// By links, as insert does. A bare name is refused.
     Links,
-    /// By bare names, as bulkInsert does.
+    /// By bare names, as bulkInsert does. A link is refused.
     Bare,
 }
 
-/// Reads the body of an insert.
+/// Parses the body of an insert.
+///
+/// # Errors
+///
+/// 400 `required` or `invalid` with the path of the field; 404 for a missing network, subnetwork
+/// or image family.
 pub(super) fn read(
     call: &Call,
     body: &Map<String, Value>,
@@ -47,7 +56,12 @@ pub(super) fn read(
     Ok(spec)
 }
 
-/// Reads what an instance has besides its name.
+/// Parses the properties of an instance other than its name. `at` is their path in the body, for
+/// errors.
+///
+/// # Errors
+///
+/// As `read`.
 pub(super) fn read_properties(
     call: &Call,
     body: &Map<String, Value>,
@@ -94,7 +108,7 @@ pub(super) fn read_properties(
     })
 }
 
-/// The entries of a body's metadata.
+/// Returns the entries of a body's metadata, in their order. A missing value is empty.
 pub(super) fn metadata(body: &Map<String, Value>) -> Metadata {
     let items = body.objects("items").into_iter();
     let text = |item: &Map<String, Value>, name: &str| {
@@ -107,18 +121,23 @@ pub(super) fn metadata(body: &Map<String, Value>) -> Metadata {
     )
 }
 
-/// Reads a body for a zone of a project.
+/// Parses a body for a zone of a project.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
+    /// The engine, to look up names.
     pub(super) engine: &'a Engine,
+    /// The project of the call.
     pub(super) project: &'a str,
+    /// The zone of the call.
     pub(super) zone: &'a str,
-    /// Where in the body it reads.
+    /// The path of the properties in the body, for errors.
     pub(super) at: &'a str,
+    /// How types are named.
     pub(super) naming: Naming,
 }
 
 impl Reader<'_> {
+    /// Parses the machine type, which is required.
     fn machine_type(&self, body: &Map<String, Value>) -> Result<String, Refusal> {
         let field = format!("{}.machineType", self.at);
         let given = body
@@ -127,6 +146,11 @@ impl Reader<'_> {
         machine_type(self.engine, self.zone, &field, given, self.naming)
     }
 
+    /// Parses the only network interface: network, subnetwork and external address.
+    ///
+    /// # Errors
+    ///
+    /// 400 `invalid` without an interface, 400 `notSupported` for several.
     fn nic(
         &self,
         body: &Map<String, Value>,
@@ -153,6 +177,7 @@ impl Reader<'_> {
         Ok((network, subnetwork, self.access(&field, nic)?))
     }
 
+    /// Parses the link of a subnetwork, which must be in the region of the zone.
     fn subnetwork(&self, field: &str, link: &str) -> Result<String, Refusal> {
         let parsed =
             ResourceLink::parse(link).ok_or_else(|| malformed(field, "subnetwork", link))?;
@@ -170,7 +195,7 @@ impl Reader<'_> {
         Err(Refusal::not_found(&path))
     }
 
-    /// The first subnetwork that a network has in the region.
+    /// Returns the first subnetwork that a network has in the region.
     fn subnetwork_of(&self, link: &str) -> Result<String, Refusal> {
         let parsed =
             ResourceLink::parse(link).ok_or_else(|| malformed(self.at, "network", link))?;
@@ -186,6 +211,12 @@ impl Reader<'_> {
         })
     }
 
+    /// Parses the access config of an interface; an interface without one gets no external
+    /// address.
+    ///
+    /// # Errors
+    ///
+    /// 400 `invalid` for several configs, or for `natIP`, because there are no static addresses.
     fn access(
         &self,
         field: &str,
@@ -220,6 +251,7 @@ impl Reader<'_> {
         }))
     }
 
+    /// Parses the network tags, which must be names.
     fn tags(&self, body: &Map<String, Value>) -> Result<Vec<String>, Refusal> {
         let tags = body
             .object("tags")
@@ -235,13 +267,19 @@ impl Reader<'_> {
     }
 }
 
+/// The message of a link that cannot be parsed.
 pub(super) const MALFORMED: &str = "The URL is malformed.";
 
+/// Returns the refusal of a malformed link in an interface.
 fn malformed(field: &str, name: &str, link: &str) -> Refusal {
     Refusal::invalid(&format!("{field}[0].{name}"), link, MALFORMED)
 }
 
-/// The machine type that a field names, if the zone has it.
+/// Returns the machine type that a field names.
+///
+/// # Errors
+///
+/// 400 `invalid` for a malformed name, and for a type that the zone does not offer.
 pub(super) fn machine_type(
     engine: &Engine,
     zone: &str,
@@ -260,7 +298,11 @@ pub(super) fn machine_type(
     Err(Refusal::invalid(field, given, &why))
 }
 
-/// The name of a type that a zone has, from its link or bare.
+/// Returns the name of a machine or disk type from its link or from its bare name.
+///
+/// # Errors
+///
+/// 400 `invalid` for the other form, and for a link to another zone.
 pub(super) fn type_name(
     zone: &str,
     field: &str,

@@ -1,4 +1,7 @@
 //! `instances`: insert, get, list, aggregatedList, getSerialPortOutput.
+//!
+//! Lists use an index where the filter allows it, so that a list of one label does not read the
+//! whole project.
 
 use serde_json::{Value, json};
 
@@ -21,6 +24,7 @@ use crate::{
     },
 };
 
+/// The lists of instances.
 const INSTANCES: ListKind = ListKind {
     kind: "instance",
     collection: "instances",
@@ -50,6 +54,12 @@ const INSTANCES: ListKind = ListKind {
     ],
 };
 
+/// `instances.insert`.
+///
+/// # Errors
+///
+/// 400 `notSupported` for a template or machine image, 400 for an invalid body, and the immediate
+/// refusals of the engine.
 pub(super) fn insert(
     call: &Call,
     engine: &mut Engine,
@@ -69,6 +79,11 @@ pub(super) fn insert(
     })
 }
 
+/// `instances.get`, which may lag. An injected state replaces the status.
+///
+/// # Errors
+///
+/// 404 `notFound` if the instance did not exist at the time of the read.
 pub(super) fn get(
     call: &Call,
     engine: &mut Engine,
@@ -84,6 +99,7 @@ pub(super) fn get(
     Ok(views::instance(engine, &read, context.state.as_deref()))
 }
 
+/// `instances.list`, of a zone. It may lag.
 pub(super) fn list(
     call: &Call,
     engine: &mut Engine,
@@ -94,6 +110,11 @@ pub(super) fn list(
     Ok(listing.document(call, &INSTANCES, page))
 }
 
+/// `instances.aggregatedList`, of a whole project. It may lag.
+///
+/// # Errors
+///
+/// 503 if a zone is unreachable and a partial result is not allowed.
 pub(super) fn aggregated(
     call: &Call,
     engine: &mut Engine,
@@ -106,7 +127,10 @@ pub(super) fn aggregated(
     Ok(listing.aggregate(call, engine, &INSTANCES, &zones, page))
 }
 
-/// A page of the instances of a zone or of a whole project.
+/// Returns a page of the instances of a zone or of a whole project.
+///
+/// The filter sees the true status of a version, even if a fault replaces it in the response. In
+/// another order than that of creation, all instances are read and sorted.
 fn page(call: &Call, engine: &mut Engine, context: &CallContext, listing: &Listing) -> Page<Item> {
     let target = &call.target;
     let keys = keys(call, engine, listing);
@@ -135,7 +159,8 @@ fn page(call: &Call, engine: &mut Engine, context: &CallContext, listing: &Listi
     listing.page(all.items)
 }
 
-/// Where to look: under what the filter asks for, if an index knows it.
+/// Returns the index keys to look under: those of the comparison with the fewest instances, or
+/// those of the scope.
 fn keys(call: &Call, engine: &Engine, listing: &Listing) -> Vec<Key> {
     let project = call.target.project.clone();
     let mut choices = vec![match &call.target.scope {
@@ -150,6 +175,7 @@ fn keys(call: &Call, engine: &Engine, listing: &Listing) -> Vec<Key> {
     engine.smallest_key_set(choices)
 }
 
+/// Returns the index key that an equality or the presence of a label names.
 fn key(comparison: &Comparison) -> Option<Key> {
     let Comparison {
         path,
@@ -177,6 +203,13 @@ fn key(comparison: &Comparison) -> Option<Key> {
     }
 }
 
+/// `instances.getSerialPortOutput`: the output from the byte `start` on.
+///
+/// Only port 1 has output. A negative `start` counts from the end.
+///
+/// # Errors
+///
+/// 400 `invalid` for a port outside 1 to 4, 404 for a missing instance.
 pub(super) fn serial_port(
     call: &Call,
     engine: &mut Engine,

@@ -1,4 +1,7 @@
 //! Lists: filter, order, pages, and the lists over all zones or regions.
+//!
+//! A page token is bound to method, project, scope, filter and order: with other parameters it is
+//! refused with 400 `invalid`.
 
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -17,41 +20,55 @@ use crate::{
     },
 };
 
-/// The maximum number of items on a page.
+/// The maximum number of items on a page, and the default.
 const MAX_RESULTS: usize = 500;
 
-/// What a list is asked for.
+/// The parsed parameters of a list.
 #[derive(Debug)]
 pub(super) struct Listing {
+    /// The filter, if there is one.
     pub(super) filter: Option<Filter>,
+    /// Position and size of the page.
     pub(super) paging: PageRequest,
+    /// The order of the items.
     pub(super) order: Order,
-    /// Whether zones that do not answer are left out.
+    /// Whether unreachable zones are left out and named, instead of failing the list.
     pub(super) partial: bool,
     /// What a page token is bound to.
     token_scope: String,
 }
 
-/// In which order.
+/// The order of the items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// In the order of creation.
+    /// In the order of creation. This is the default.
     Creation,
+    /// By name (`orderBy=name`).
     Name,
+    /// Newest first (`orderBy=creationTimestamp desc`).
     NewestFirst,
 }
 
-/// What a list is of: its kind, what it is called in a list of all scopes, and the fields of an
-/// item.
+/// The type of the items of a list.
 #[derive(Debug)]
 pub(super) struct ListKind {
+    /// The kind of an item without `compute#`, for example `instance`.
     pub(super) kind: &'static str,
+    /// The collection in paths and in aggregated lists, for example `instances`.
     pub(super) collection: &'static str,
+    /// The top-level fields that a filter may name.
     pub(super) fields: &'static [&'static str],
 }
 
 impl Listing {
-    /// Parses the parameters of a call.
+    /// Parses the query of a list.
+    ///
+    /// `maxResults` of 0 means the default; the knob `page_size` is an upper limit.
+    ///
+    /// # Errors
+    ///
+    /// 400 `invalid` for a wrong filter, `maxResults`, `orderBy` or `pageToken`; 400
+    /// `notSupported` for `serviceProjectNumber`.
     pub(super) fn read(
         call: &Call,
         engine: &Engine,
@@ -112,15 +129,15 @@ impl Listing {
         })
     }
 
-    /// Whether a document is asked for.
+    /// Returns whether a document passes the filter.
     pub(super) fn passes(&self, document: &Value) -> bool {
         self.filter
             .as_ref()
             .is_none_or(|filter| filter.passes(document))
     }
 
-    /// A page of what has positions of its own, which come after the wanted one; also tells how
-    /// many it records_read.
+    /// Returns a page of items in the order of their positions, all behind the position of the
+    /// page, and the number of items read.
     pub(super) fn take(&self, items: impl Iterator<Item = (u64, Item)>) -> (Page<Item>, u64) {
         let passing = |(position, item): (u64, Item)| {
             let passes = self.passes(&item.1);
@@ -129,7 +146,8 @@ impl Listing {
         self.paging.take(items.map(passing))
     }
 
-    /// A page of what is there, in the order in which it was made.
+    /// Returns a page of the items of a whole list, given in the order of creation. Filters and
+    /// sorts them first.
     pub(super) fn page(&self, items: Vec<Item>) -> Page<Item> {
         let mut passing: Vec<_> = items
             .into_iter()
@@ -149,7 +167,7 @@ impl Listing {
         page
     }
 
-    /// The document of a list of one scope.
+    /// Returns the document of a list of one scope. A list without items has no `items`.
     pub(super) fn document(&self, call: &Call, list_kind: &ListKind, page: Page<Item>) -> Value {
         let items: Vec<_> = page.items.into_iter().map(|(_, item)| item).collect();
         let mut document = self.envelope(call, list_kind, "List", page.next);
@@ -159,7 +177,10 @@ impl Listing {
         document
     }
 
-    /// The document of a list over all scopes, those without items included.
+    /// Returns the document of an aggregated list. Every scope is in it.
+    ///
+    /// A scope without items has the warning `NO_RESULTS_ON_PAGE`, an unreachable one
+    /// `UNREACHABLE`; the latter are also listed in `unreachables`.
     pub(super) fn aggregate(
         &self,
         call: &Call,
@@ -200,6 +221,7 @@ impl Listing {
         document
     }
 
+    /// Returns the fields that all lists have: kind, id, link and the token of the next page.
     fn envelope(
         &self,
         call: &Call,
@@ -227,7 +249,8 @@ impl Listing {
         document
     }
 
-    /// Refuses an aggregated list if a zone is unreachable, unless a partial result is allowed.
+    /// Refuses an aggregated list with 503 if a zone is unreachable, unless a partial result is
+    /// allowed.
     pub(super) fn check_all(&self, call: &Call, engine: &Engine) -> Result<(), Refusal> {
         let mut unreachable = engine.core.knobs.unreachable_zones.iter();
         match unreachable.find(|zone| engine.core.knobs.zones.contains(zone)) {
@@ -240,10 +263,10 @@ impl Listing {
     }
 }
 
-/// A document and where it belongs.
+/// A document, and the scope that it belongs to.
 pub(super) type Item = (Scope, Value);
 
-/// Every zone, as a scope.
+/// Returns every zone as a scope.
 pub(super) fn zones(engine: &Engine) -> Vec<Scope> {
     engine
         .core
@@ -255,7 +278,7 @@ pub(super) fn zones(engine: &Engine) -> Vec<Scope> {
         .collect()
 }
 
-/// Whether a scope does not answer.
+/// Returns whether a scope is an unreachable zone.
 pub(super) fn is_unreachable(engine: &Engine, scope: &Scope) -> bool {
     match scope {
         Scope::Zone(zone) => engine.core.knobs.unreachable_zones.contains(zone),
@@ -263,6 +286,7 @@ pub(super) fn is_unreachable(engine: &Engine, scope: &Scope) -> bool {
     }
 }
 
+/// Returns the entry of a scope without items; `{}` in the message stands for the scope.
 fn warning(scope: &Scope, code: &str, message: &str) -> Value {
     let scope = scope.to_string();
     json!({

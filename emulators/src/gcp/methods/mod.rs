@@ -38,16 +38,25 @@ use crate::cloud::{fault::Failure, index::Seq, inject::CallContext};
 
 pub(crate) use operations::remaining_wait;
 
-/// One call of a method.
+/// One call of a method, with everything parsed but the body.
 #[derive(Clone, Debug)]
 pub struct Call {
+    /// The method.
     pub(crate) method: Method,
+    /// The project, scope and name in the path.
     pub(crate) target: Target,
+    /// The query parameters, all known to the method.
     pub(crate) query: Query,
+    /// The body, not parsed yet.
     pub(crate) body: Bytes,
 }
 
-/// Executes a call and returns its document.
+/// Executes a call and returns its document as JSON.
+///
+/// # Errors
+///
+/// 404 or 400 for an unknown project, zone or region, 503 for an unreachable zone, and the errors
+/// of the method.
 pub(crate) fn execute(
     call: &Call,
     engine: &mut Engine,
@@ -112,6 +121,9 @@ pub(crate) fn execute(
 }
 
 /// Refuses missing projects, zones and regions, and unreachable zones.
+///
+/// A get of the zone or region itself is a 404 where other methods return 400 `invalid`, and it
+/// works for an unreachable zone. Without the knob `projects` every project exists.
 fn check_scope(call: &Call, engine: &Engine) -> Result<(), Refusal> {
     let Target { project, scope, .. } = &call.target;
     let knobs = &engine.core.knobs;
@@ -139,13 +151,20 @@ fn check_scope(call: &Call, engine: &Engine) -> Result<(), Refusal> {
 }
 
 impl Call {
-    /// The body, as an object of these fields.
+    /// Parses the body as an object with these fields.
     fn body(&self, fields: &[Field]) -> Result<Map<String, Value>, Refusal> {
         body::read(&self.body, fields)
     }
 
-    /// Starts the work of a request once, however often the request is repeated, and returns its
+    /// Begins the work of a request once, however often the request is repeated, and returns its
     /// operation.
+    ///
+    /// Two requests are the same if they have the same request id, method, target and body.
+    /// Without a request id every request is new.
+    ///
+    /// # Errors
+    ///
+    /// 400 `invalid` for an id that was used with another body, and the errors of `begin`.
     fn begin_once(
         &self,
         engine: &mut Engine,
@@ -172,7 +191,7 @@ impl Call {
         operation_document(engine, operation)
     }
 
-    /// The same for what can be made to fail: then nothing happens but an operation with the
+    /// As `begin_once`, but with `planned_failures` nothing happens except an operation with these
     /// errors.
     fn begin_once_or_fail(
         &self,
@@ -189,7 +208,7 @@ impl Call {
         })
     }
 
-    /// What the record of the call shows.
+    /// Returns path, query and the fields of the body, for the call record.
     pub(crate) fn recorded_parameters(&self) -> BTreeMap<String, String> {
         let mut parameters = self.query.recorded_parameters();
         let Target {
@@ -215,14 +234,15 @@ impl Call {
     }
 }
 
+/// Returns the document of an operation.
 fn operation_document(engine: &Engine, operation: Seq) -> Result<Value, Refusal> {
     let operation = engine.operations.get(&operation);
     let operation = operation.ok_or_else(Refusal::internal)?;
     Ok(views::operation(engine, operation))
 }
 
-/// A body without the order in which its fields were written: a client that repeats itself may
-/// write them in another one.
+/// Returns a body with its fields sorted, because a client may write them in another order when it
+/// repeats a request. A body that is not JSON stays as it is.
 fn canonical(body: &[u8]) -> String {
     match serde_json::from_slice::<Value>(body) {
         Ok(mut document) => {

@@ -1,4 +1,7 @@
 //! Operations: get, wait, list; of zones, of regions, of a project.
+//!
+//! Reads of operations never lag. An expired operation is a 404, also one that a fault expires
+//! early.
 
 use std::time::Duration;
 
@@ -23,6 +26,7 @@ use crate::{
     },
 };
 
+/// The lists of operations.
 const OPERATIONS: ListKind = ListKind {
     kind: "operation",
     collection: "operations",
@@ -47,10 +51,12 @@ const OPERATIONS: ListKind = ListKind {
     ],
 };
 
-/// The position of an operation that was made after all others.
+/// A position behind every operation, to count from where the newest is first.
 const NEWEST: u64 = 1 << 62;
 
 /// Returns how much longer a call that began at `since` waits; `None` if it does not wait.
+///
+/// `wait` returns when the operation is `DONE`, and after `timing.wait` in any case.
 pub(crate) fn remaining_wait(call: &Call, engine: &Engine, since: Duration) -> Option<Duration> {
     let waits = matches!(
         call.method,
@@ -68,6 +74,11 @@ pub(crate) fn remaining_wait(call: &Call, engine: &Engine, since: Duration) -> O
     Some(end.saturating_sub(engine.now()))
 }
 
+/// `get` and `wait`: the operation as it is now.
+///
+/// # Errors
+///
+/// 404 `notFound` for an unknown or expired operation, or one of another scope.
 pub(super) fn get(
     call: &Call,
     engine: &mut Engine,
@@ -86,6 +97,7 @@ pub(super) fn get(
     }
 }
 
+/// `list`, of one scope. Newest first, unless the knob `newest_operations_first` is off.
 pub(super) fn list(
     call: &Call,
     engine: &mut Engine,
@@ -97,7 +109,11 @@ pub(super) fn list(
     Ok(listing.document(call, &OPERATIONS, page))
 }
 
-/// Those of every zone and region, and of none.
+/// `aggregatedList`: the operations of every zone and region, and the global ones.
+///
+/// # Errors
+///
+/// 503 if a zone is unreachable and a partial result is not allowed.
 pub(super) fn aggregated(
     call: &Call,
     engine: &mut Engine,
@@ -123,8 +139,9 @@ pub(super) fn aggregated(
     Ok(listing.aggregate(call, engine, &OPERATIONS, &scopes, page))
 }
 
-/// A page of operations, which come oldest first. Positions grow along a list, so where the newest
-/// is first it has the smallest.
+/// Returns a page of operations, which are given oldest first.
+///
+/// Positions grow along a list, so the newest operation has the smallest position if it is first.
 fn page(engine: &mut Engine, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item> {
     let newest_first = match listing.order {
         Order::Creation => engine.core.knobs.newest_operations_first,
@@ -158,7 +175,7 @@ fn page(engine: &mut Engine, listing: &Listing, mut seqs: Vec<Seq>) -> Page<Item
     page
 }
 
-/// Where to look in a scope: under what they are about, if the filter says that.
+/// Returns the index keys to look under in a scope: those of the target, if the filter names it.
 fn keys(call: &Call, listing: &Listing, scope: &Scope) -> Vec<OperationKey> {
     let project = &call.target.project;
     let required = listing.filter.iter().flat_map(|filter| filter.conjuncts());
@@ -173,6 +190,7 @@ fn keys(call: &Call, listing: &Listing, scope: &Scope) -> Vec<OperationKey> {
     vec![OperationKey::Scope(project.clone(), scope.clone())]
 }
 
+/// Returns the index key of a comparison with `targetId` or `targetLink`.
 fn key(project: &str, scope: &Scope, comparison: &Comparison) -> Option<OperationKey> {
     let (project, scope) = (project.to_owned(), scope.clone());
     let value = &comparison.value;

@@ -1,4 +1,7 @@
 //! `instances`: stop, start, reset, suspend, resume, delete.
+//!
+//! A planned failure of a start or resume happens in the instance's step. For the others it is an
+//! operation that fails without effect.
 
 use serde_json::Value;
 
@@ -8,6 +11,11 @@ use crate::{
     gcp::{engine::Engine, error::Refusal, wire::method::Method},
 };
 
+/// Begins the change that the method names and returns the operation.
+///
+/// # Errors
+///
+/// 400 for a query that is not a flag, and the refusals of the engine.
 pub(super) fn change(
     call: &Call,
     engine: &mut Engine,

@@ -1,4 +1,8 @@
 //! The scheduling of an instance: what spot, accelerators and confidential computing require.
+//!
+//! Spot and preemptible instances cannot be migrated or restarted automatically, and only spot
+//! instances have a termination action. Instances with accelerators or confidential computing
+//! cannot be migrated.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +12,13 @@ use crate::gcp::{
     wire::body::Fields as _,
 };
 
-/// Reads the scheduling of an instance's body.
+/// Parses the scheduling of an instance's body. `at` is the path of the properties.
+///
+/// Defaults: on demand, migrated and restarted; for spot, neither, and stopped at a preemption.
+///
+/// # Errors
+///
+/// 400 `invalid` for a combination that Compute Engine does not allow.
 pub(super) fn read(body: &Map<String, Value>, at: &str) -> Result<Scheduling, Refusal> {
     let none = Map::new();
     let given = body.object("scheduling").unwrap_or(&none);
@@ -52,6 +62,7 @@ pub(super) fn read(body: &Map<String, Value>, at: &str) -> Result<Scheduling, Re
     })
 }
 
+/// Returns whether the body requests confidential computing, in the old or the new form.
 fn is_confidential(body: &Map<String, Value>) -> bool {
     let config = body.object("confidentialInstanceConfig");
     config.is_some_and(|config| {

@@ -1,5 +1,7 @@
-//! What is there before anybody makes anything: `Zone`, `Region`, `MachineType`, `Network` and so
-//! on.
+//! Documents of the catalog: `Zone`, `Region`, `MachineType`, `DiskType`, `Network`, `Subnetwork`,
+//! `Project`.
+//!
+//! These resources exist from the start and never change; their ids are derived from their paths.
 
 use serde_json::{Value, json};
 
@@ -10,10 +12,10 @@ use crate::gcp::{
     wire::link::link,
 };
 
-/// When everything of the catalog was made.
+/// The creation time of everything in the catalog: the start of 1970, in Pacific time.
 const CATALOG_CREATED: &str = "1969-12-31T16:00:00.000-08:00";
 
-/// A zone.
+/// Returns the document of a zone: `UP`, or `DOWN` if the knobs make it unreachable.
 pub(crate) fn zone(engine: &Engine, project: &str, zone: &str) -> Value {
     let path = format!("projects/{project}/zones/{zone}");
     let unreachable = engine.core.knobs.unreachable_zones.contains(zone);
@@ -31,7 +33,7 @@ pub(crate) fn zone(engine: &Engine, project: &str, zone: &str) -> Value {
     })
 }
 
-/// A region, with its quotas.
+/// Returns the document of a region, with its zones and quotas.
 pub(crate) fn region(engine: &Engine, project: &str, region: &str) -> Value {
     let path = format!("projects/{project}/regions/{region}");
     let zones = engine
@@ -55,7 +57,8 @@ pub(crate) fn region(engine: &Engine, project: &str, region: &str) -> Value {
     })
 }
 
-/// The limit of a quota that no knob sets.
+/// Returns the quotas of a region with their usage. A quota that no knob sets has the limit
+/// 1000000.
 #[expect(
     clippy::cast_precision_loss,
     reason = "quotas are doubles on the wire, and far below 2^53"
@@ -73,7 +76,7 @@ fn quotas(engine: &Engine, region: &str) -> Vec<Value> {
         .collect()
 }
 
-/// A machine type as a zone has it.
+/// Returns the document of a machine type in a zone. `zone` is the bare name in this document.
 pub(crate) fn machine_type(project: &str, zone: &str, spec: &MachineType) -> Value {
     let path = format!("projects/{project}/zones/{zone}/machineTypes/{}", spec.name);
     json!({
@@ -94,7 +97,7 @@ pub(crate) fn machine_type(project: &str, zone: &str, spec: &MachineType) -> Val
     })
 }
 
-/// A disk type as a zone has it.
+/// Returns the document of a disk type in a zone.
 pub(crate) fn disk_type(project: &str, zone: &str, name: &str) -> Value {
     let path = format!("projects/{project}/zones/{zone}/diskTypes/{name}");
     json!({
@@ -110,7 +113,7 @@ pub(crate) fn disk_type(project: &str, zone: &str, name: &str) -> Value {
     })
 }
 
-/// A network, with its subnetworks.
+/// Returns the document of a network, with its subnetworks.
 pub(crate) fn network(engine: &Engine, project: &str, network: &str) -> Value {
     let path = format!("projects/{project}/global/networks/{network}");
     let of = engine
@@ -136,7 +139,7 @@ pub(crate) fn network(engine: &Engine, project: &str, network: &str) -> Value {
     })
 }
 
-/// A subnetwork.
+/// Returns the document of a subnetwork. The gateway is the first address after the network's.
 pub(crate) fn subnetwork(project: &str, known: &Subnetwork) -> Value {
     let path = subnetwork_path(project, known);
     let gateway = u32::from(known.cidr.network()).saturating_add(1);
@@ -156,6 +159,7 @@ pub(crate) fn subnetwork(project: &str, known: &Subnetwork) -> Value {
     }))
 }
 
+/// Returns the path of a subnetwork below the API root.
 fn subnetwork_path(project: &str, known: &Subnetwork) -> String {
     format!(
         "projects/{project}/regions/{}/subnetworks/{}",
@@ -163,7 +167,7 @@ fn subnetwork_path(project: &str, known: &Subnetwork) -> String {
     )
 }
 
-/// A project.
+/// Returns the document of a project, which any valid name has.
 pub(crate) fn project(name: &str) -> Value {
     let path = format!("projects/{name}");
     let number = derived_id(&path);

@@ -1,4 +1,4 @@
-//! `Disk`.
+//! The document `Disk`.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,10 @@ use crate::gcp::{
     wire::link::link,
 };
 
-/// A disk.
+/// Returns the document of a disk.
+///
+/// It is always `READY`, and `users` names the instance that it is attached to. Sizes and ids are
+/// texts, as 64-bit numbers are in Google's JSON.
 pub(crate) fn disk(engine: &Engine, disk: &Disk) -> Value {
     let stamp = |moment: Option<_>| moment.map(|moment| engine.stamp(moment));
     let user = disk.user.and_then(|user| engine.instances.get(&user));

@@ -1,4 +1,4 @@
-//! `Image`.
+//! The document `Image`.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,10 @@ use crate::gcp::{
     wire::link::link,
 };
 
-/// An image.
+/// Returns the document of an image.
+///
+/// It is `PENDING` until its time `ready`, and `READY` from then on. The archive size is a quarter
+/// of the disk size.
 pub(crate) fn image(engine: &Engine, image: &ImageRecord) -> Value {
     let ready = image.ready <= engine.now();
     without_empty(json!({

@@ -1,4 +1,7 @@
-//! `Instance`.
+//! The document `Instance`.
+//!
+//! It shows one version of an instance, which may be an old one, with the disks that are attached
+//! now.
 
 use serde_json::{Value, json};
 
@@ -14,7 +17,9 @@ use crate::gcp::{
     wire::link::link,
 };
 
-/// An instance as a read sees it; `state` stands in for its status if given.
+/// Returns the document of an instance as a read returns it; `state` replaces its status if given.
+///
+/// The fields of the insert that are only stored are added unchanged.
 pub(crate) fn instance(engine: &Engine, read: &ReadInstance<'_>, state: Option<&str>) -> Value {
     let ReadInstance { instance, version } = read;
     let fixed = &*instance.fixed;
@@ -57,6 +62,7 @@ pub(crate) fn instance(engine: &Engine, read: &ReadInstance<'_>, state: Option<&
     without_empty(document)
 }
 
+/// Returns the metadata with its fingerprint.
 fn metadata(metadata: &Metadata) -> Value {
     let items = metadata.0.iter();
     let items: Vec<_> = items
@@ -69,6 +75,8 @@ fn metadata(metadata: &Metadata) -> Value {
     }))
 }
 
+/// Returns the only network interface, `nic0`. Its access config has `natIP` only while the
+/// instance runs.
 fn nic(fixed: &Fixed, version: &Version) -> Value {
     let (project, region) = (&fixed.project, region_of(&fixed.zone));
     let access = fixed.access.iter().map(|access| {
@@ -92,6 +100,7 @@ fn nic(fixed: &Fixed, version: &Version) -> Value {
     }))
 }
 
+/// Returns the attached disks, in the order of the insert.
 fn disks(engine: &Engine, instance: &Instance) -> Vec<Value> {
     let disks = instance.disks.iter().enumerate();
     disks
@@ -99,6 +108,7 @@ fn disks(engine: &Engine, instance: &Instance) -> Vec<Value> {
         .collect()
 }
 
+/// Returns an attached disk: `PERSISTENT` with a link to the disk, or `SCRATCH` for a local SSD.
 fn disk(engine: &Engine, index: usize, attached: &AttachedDisk) -> Value {
     let disk = attached.disk.and_then(|seq| engine.disks.get(&seq));
     without_empty(json!({
@@ -116,6 +126,7 @@ fn disk(engine: &Engine, index: usize, attached: &AttachedDisk) -> Value {
     }))
 }
 
+/// Returns the scheduling. A spot instance is also preemptible.
 fn scheduling(scheduling: &Scheduling) -> Value {
     let spot = scheduling.spot;
     without_empty(json!({

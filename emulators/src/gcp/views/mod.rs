@@ -1,4 +1,7 @@
 //! The documents of resources, as the discovery document defines them.
+//!
+//! A view only reads the engine. It decides nothing and is complete: lists and gets return the
+//! same document.
 
 mod catalog;
 mod disk;
@@ -16,7 +19,8 @@ use serde_json::{Map, Value};
 
 use super::wire::link::link;
 
-/// Drops empty fields, as Compute Engine omits them.
+/// Drops empty fields, because Compute Engine omits them: null, empty lists and empty objects.
+/// Numbers, flags and texts stay.
 fn without_empty(document: Value) -> Value {
     let Value::Object(fields) = document else {
         return document;
@@ -34,12 +38,12 @@ fn without_empty(document: Value) -> Value {
     Value::Object(fields)
 }
 
-/// The link of a zone.
+/// Returns the link of a zone.
 fn zone_link(project: &str, zone: &str) -> String {
     link(&format!("projects/{project}/zones/{zone}"))
 }
 
-/// An id that a name always has, for what is not made by anybody.
+/// Returns the numeric id of a catalog resource, which is always the same for a path.
 fn derived_id(path: &str) -> String {
     let digest = uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, path.as_bytes());
     (digest.as_u64_pair().0 >> 1).to_string()

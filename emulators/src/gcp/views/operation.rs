@@ -1,4 +1,4 @@
-//! `Operation`.
+//! The document `Operation`.
 
 use serde_json::{Value, json};
 
@@ -11,12 +11,15 @@ use crate::gcp::{
     wire::{link::link, route::Scope},
 };
 
-/// Who asked for everything.
+/// The user of operations that a client started.
 const USER: &str = "tester@example.com";
-/// Who did what nobody asked for.
+/// The user of operations that report what Google did, such as a preemption.
 const SYSTEM: &str = "system";
 
-/// An operation.
+/// Returns the document of an operation.
+///
+/// `progress` is 100 when it is done and 0 before. With errors it also has the HTTP status of the
+/// first one. The zone or region is there only for an operation of that scope.
 pub(crate) fn operation(engine: &Engine, operation: &Operation) -> Value {
     let Operation { project, scope, .. } = operation;
     let stamp = |moment: Option<_>| moment.map(|moment| engine.stamp(moment));

@@ -8,32 +8,43 @@ use serde_json::{Map, Value};
 
 use crate::gcp::error::Refusal;
 
-/// A field and what it holds.
+/// A field of a body: its name and the type of its value.
 #[derive(Debug)]
 pub(crate) struct Field(pub(crate) &'static str, pub(crate) Kind);
 
-/// What a field holds.
+/// The type of a field's value.
 #[derive(Debug)]
 pub(crate) enum Kind {
+    /// A text. An empty one counts as missing.
     Text,
+    /// One of these texts, of an enum.
     Choice(&'static [&'static str]),
+    /// A boolean.
     Flag,
+    /// A 32-bit number, as text or as a number.
     Int,
     /// A 64-bit number, as text or as a number.
     Long,
-    /// Texts by name.
+    /// An object whose values are texts, such as labels.
     Texts,
+    /// A list whose elements have this type.
     Many(&'static Kind),
-    /// Objects of one kind, by name.
+    /// An object whose values are objects with these fields.
     Each(&'static [Field]),
+    /// An object with these fields.
     Object(&'static [Field]),
     /// An output field: accepted and dropped, as Compute Engine does.
     Output,
-    /// A field of Compute Engine that the emulator does not support.
+    /// A field that the emulator does not support: refused, unless it is empty.
     NotEmulated,
 }
 
 /// Parses a body that is an object with these fields.
+///
+/// # Errors
+///
+/// 400 `required` for an empty body, 400 `badRequest` for anything that is not JSON, an unknown
+/// field or a wrong type, and 400 `notSupported` for a field that is not emulated.
 pub(crate) fn read(bytes: &[u8], fields: &[Field]) -> Result<Map<String, Value>, Refusal> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Refusal::required("resource"));
@@ -43,6 +54,9 @@ pub(crate) fn read(bytes: &[u8], fields: &[Field]) -> Result<Map<String, Value>,
     object(value, fields, "resource")
 }
 
+/// Checks and converts an object. `at` is its path, for errors.
+///
+/// Nulls and output fields are dropped.
 fn object(value: Value, fields: &[Field], at: &str) -> Result<Map<String, Value>, Refusal> {
     let Value::Object(given) = value else {
         return Err(mismatch(at, "an object", &value));
@@ -75,6 +89,7 @@ fn object(value: Value, fields: &[Field], at: &str) -> Result<Map<String, Value>
     Ok(accepted)
 }
 
+/// Checks a value and converts it to its canonical form: 64-bit numbers to text.
 fn convert(value: Value, kind: &Kind, at: &str) -> Result<Value, Refusal> {
     match (kind, value) {
         (Kind::Text, value @ Value::String(_)) | (Kind::Flag, value @ Value::Bool(_)) => Ok(value),
@@ -127,7 +142,7 @@ fn convert(value: Value, kind: &Kind, at: &str) -> Result<Value, Refusal> {
     }
 }
 
-/// Whether a value says nothing: to leave it out means the same.
+/// Returns whether a value means the same as a missing field: null, false or empty.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
@@ -138,7 +153,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// A whole number, written as one or as text.
+/// Returns a whole number, written as one or as text.
 fn number(value: &Value) -> Option<i64> {
     match value {
         Value::String(text) => text.parse().ok(),
@@ -147,25 +162,26 @@ fn number(value: &Value) -> Option<i64> {
     }
 }
 
+/// Returns the refusal of a value of a wrong type: 400 `badRequest`.
 fn mismatch(at: &str, expected: &str, value: &Value) -> Refusal {
     Refusal::payload(format!("Invalid value at '{at}' ({expected}), {value}"))
 }
 
-/// Reading what fits a schema.
+/// Reads the fields of a body that `read` has checked.
 pub(crate) trait Fields {
-    /// The text under a name; an empty one is none.
+    /// Returns the text under a name; `None` for a missing or empty one.
     fn text(&self, name: &str) -> Option<&str>;
-    /// The flag under a name.
+    /// Returns the flag under a name.
     fn flag(&self, name: &str) -> Option<bool>;
-    /// The 64-bit number under a name.
+    /// Returns the 64-bit number under a name.
     fn long(&self, name: &str) -> Option<i64>;
-    /// The object under a name.
+    /// Returns the object under a name.
     fn object(&self, name: &str) -> Option<&Map<String, Value>>;
-    /// The objects in the list under a name.
+    /// Returns the objects in the list under a name; empty if it is missing.
     fn objects(&self, name: &str) -> Vec<&Map<String, Value>>;
-    /// The texts in the list under a name.
+    /// Returns the texts in the list under a name; empty if it is missing.
     fn list(&self, name: &str) -> Vec<String>;
-    /// The texts by name under a name.
+    /// Returns the texts by key in the object under a name; empty if it is missing.
     fn texts(&self, name: &str) -> std::collections::BTreeMap<String, String>;
 }
 

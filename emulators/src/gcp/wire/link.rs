@@ -1,25 +1,26 @@
 //! Links: how Compute Engine writes the address of a resource, and the forms that it accepts.
 
-/// What every link begins with.
+/// The beginning of every link that the emulator returns, whatever host the client called.
 const ROOT: &str = "https://www.googleapis.com/compute/v1/";
 
-/// A whole link of a path such as `projects/p/zones/z`.
+/// Returns the whole link of a path such as `projects/p/zones/z`.
 pub(crate) fn link(path: &str) -> String {
     format!("{ROOT}{path}")
 }
 
-/// A resource that a request names.
+/// A resource that a request names by a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResourceLink {
-    /// Its project, unless it is the one of the request.
+    /// Its project; `None` if the link has none, which means the project of the request.
     pub(crate) project: Option<String>,
-    /// The path below the project, such as `zones/z/machineTypes/m`.
+    /// The path below the project, in segments, such as `zones`, `z`, `machineTypes`, `m`.
     pub(crate) path: Vec<String>,
 }
 
 impl ResourceLink {
-    /// Reads a whole or a partial link: with a host, from `projects` on, or below the project. A
-    /// bare name is none.
+    /// Parses a whole or a partial link: with a host, from `projects` on, or below the project.
+    ///
+    /// Returns `None` for a bare name and for a path outside zones, regions and `global`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let below = match text.split_once("://") {
             Some((_, rest)) => rest.split_once("/compute/v1/")?.1,
@@ -38,7 +39,7 @@ impl ResourceLink {
         })
     }
 
-    /// The path in pieces, to match on.
+    /// Returns the segments of the path, to match on.
     pub(crate) fn parts(&self) -> Vec<&str> {
         self.path.iter().map(String::as_str).collect()
     }

@@ -2,62 +2,119 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A method of the API.
+/// A method of the API. In JSON it is its name, for example `instances.insert`.
+///
+/// ```
+/// use fleetwright_emulators::gcp::Method;
+/// assert_eq!(Method::InstancesInsert.name(), "instances.insert");
+/// assert_eq!(Method::from_name("instances.insert"), Some(Method::InstancesInsert));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "each variant is the API method of that name")]
 pub enum Method {
+    /// Lists the static addresses of all regions: always empty.
     AddressesAggregatedList,
+    /// Lists the static addresses of a region: always empty.
     AddressesList,
+    /// Lists the disk types of all zones.
     DiskTypesAggregatedList,
+    /// Returns a disk type.
     DiskTypesGet,
+    /// Lists the disk types of a zone.
     DiskTypesList,
+    /// Lists the disks of all zones.
     DisksAggregatedList,
+    /// Deletes a disk that is not attached.
     DisksDelete,
+    /// Returns a disk.
     DisksGet,
+    /// Lists the disks of a zone.
     DisksList,
+    /// Lists the operations of all zones and regions, and the global ones.
     GlobalOperationsAggregatedList,
+    /// Returns a global operation.
     GlobalOperationsGet,
+    /// Lists the global operations, which are those of images.
     GlobalOperationsList,
+    /// Waits for a global operation.
     GlobalOperationsWait,
+    /// Deletes an image.
     ImagesDelete,
+    /// Returns an image.
     ImagesGet,
+    /// Returns the newest image of a family.
     ImagesGetFromFamily,
+    /// Creates an image of a disk.
     ImagesInsert,
+    /// Lists the images of a project.
     ImagesList,
+    /// Lists the instances of all zones.
     InstancesAggregatedList,
+    /// Creates many instances in a zone.
     InstancesBulkInsert,
+    /// Deletes an instance.
     InstancesDelete,
+    /// Returns an instance.
     InstancesGet,
+    /// Returns the output of a serial port.
     InstancesGetSerialPortOutput,
+    /// Creates an instance.
     InstancesInsert,
+    /// Lists the instances of a zone.
     InstancesList,
+    /// Reboots an instance at once.
     InstancesReset,
+    /// Resumes a suspended instance.
     InstancesResume,
+    /// Replaces the labels of an instance.
     InstancesSetLabels,
+    /// Changes the machine type of a stopped instance.
     InstancesSetMachineType,
+    /// Replaces the metadata of an instance.
     InstancesSetMetadata,
+    /// Starts a stopped instance.
     InstancesStart,
+    /// Stops an instance.
     InstancesStop,
+    /// Suspends a running instance.
     InstancesSuspend,
+    /// Lists the machine types of all zones.
     MachineTypesAggregatedList,
+    /// Returns a machine type.
     MachineTypesGet,
+    /// Lists the machine types of a zone.
     MachineTypesList,
+    /// Returns a network.
     NetworksGet,
+    /// Lists the networks.
     NetworksList,
+    /// Returns a project.
     ProjectsGet,
+    /// Returns an operation of a region.
     RegionOperationsGet,
+    /// Lists the operations of a region.
     RegionOperationsList,
+    /// Waits for an operation of a region.
     RegionOperationsWait,
+    /// Returns a region with its quotas.
     RegionsGet,
+    /// Lists the regions.
     RegionsList,
+    /// Lists the subnetworks of all regions.
     SubnetworksAggregatedList,
+    /// Returns a subnetwork.
     SubnetworksGet,
+    /// Lists the subnetworks of a region.
     SubnetworksList,
+    /// Returns an operation of a zone.
     ZoneOperationsGet,
+    /// Lists the operations of a zone.
     ZoneOperationsList,
+    /// Waits for an operation of a zone.
     ZoneOperationsWait,
+    /// Returns a zone.
     ZonesGet,
+    /// Lists the zones.
     ZonesList,
 }
 

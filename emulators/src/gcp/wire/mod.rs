@@ -1,4 +1,7 @@
 //! Compute Engine's protocol: methods, paths, queries, bodies, links.
+//!
+//! Owns the protocol and no behaviour: what a method means is in `methods`, what happens in
+//! `engine`.
 
 pub(crate) mod body;
 pub(crate) mod link;

@@ -4,7 +4,7 @@
 
 use super::method::Method;
 
-/// The parameters of every list.
+/// The query parameters of every list of one scope.
 const LIST: &[&str] = &[
     "filter",
     "maxResults",
@@ -13,7 +13,7 @@ const LIST: &[&str] = &[
     "returnPartialSuccess",
 ];
 
-/// The parameters of every list over all zones or regions.
+/// The query parameters of every list over all zones or regions.
 const AGGREGATED: &[&str] = &[
     "filter",
     "includeAllScopes",
@@ -24,7 +24,7 @@ const AGGREGATED: &[&str] = &[
     "serviceProjectNumber",
 ];
 
-/// A method's verb and its path below the project.
+/// Returns a method's verb and its path below the project, with placeholders in braces.
 pub(super) const fn template(method: Method) -> &'static str {
     match method {
         Method::AddressesAggregatedList => "GET aggregated/addresses",
@@ -82,7 +82,7 @@ pub(super) const fn template(method: Method) -> &'static str {
     }
 }
 
-/// The query parameters that a method has.
+/// Returns the query parameters that a method has, besides those of every method.
 pub(super) fn parameters(method: Method) -> &'static [&'static str] {
     let verb = method.name().split('.').nth(1).unwrap_or_default();
     match verb {

@@ -7,7 +7,8 @@ use uuid::Uuid;
 use super::{method::Method, path};
 use crate::gcp::error::Refusal;
 
-/// Parameters of every method that do not change the meaning of the response.
+/// Parameters of every method that do not change the meaning of the response. They are accepted
+/// and ignored.
 const IGNORED: [&str; 11] = [
     "$.xgafv",
     "$apiVersion",
@@ -22,12 +23,17 @@ const IGNORED: [&str; 11] = [
     "userIp",
 ];
 
-/// The parameters of a request. One that is empty is not there.
+/// The parameters of a request. An empty parameter counts as missing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query(BTreeMap<String, String>);
 
 impl Query {
-    /// Reads the query of a method.
+    /// Parses the query of a method.
+    ///
+    /// # Errors
+    ///
+    /// 400 `badRequest` for an unknown parameter, 400 `notSupported` for another format than JSON
+    /// and for partial responses.
     pub(crate) fn read(method: Method, text: &str) -> Result<Self, Refusal> {
         let mut parameters = BTreeMap::new();
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
@@ -56,15 +62,25 @@ impl Query {
         Ok(Self(parameters))
     }
 
+    /// Returns a parameter.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
+    /// Returns a flag; false if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// 400 `badRequest` for anything but true or false, in any case.
     pub(crate) fn flag(&self, name: &str) -> Result<bool, Refusal> {
         Ok(self.optional_flag(name)?.unwrap_or(false))
     }
 
-    /// A flag that makes a difference by not being there.
+    /// Returns a flag whose absence has a meaning of its own.
+    ///
+    /// # Errors
+    ///
+    /// 400 `badRequest` for anything but true or false, in any case.
     pub(crate) fn optional_flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
         let read = |text: &str| {
             // gcloud writes True.
@@ -75,6 +91,11 @@ impl Query {
         self.text(name).map(read).transpose()
     }
 
+    /// Returns a number.
+    ///
+    /// # Errors
+    ///
+    /// 400 `badRequest` for a text that is not a number of this type.
     pub(crate) fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>, Refusal> {
         let read = |text: &str| {
             text.parse()
@@ -83,7 +104,11 @@ impl Query {
         self.text(name).map(read).transpose()
     }
 
-    /// The id that makes a request one and the same, if it has one: a UUID that is not zero.
+    /// Returns the request id, which identifies a repeated request.
+    ///
+    /// # Errors
+    ///
+    /// 400 `invalid` unless it is a UUID with dashes that is not zero.
     pub(crate) fn request_id(&self) -> Result<Option<Uuid>, Refusal> {
         let Some(text) = self.text("requestId") else {
             return Ok(None);
@@ -97,12 +122,13 @@ impl Query {
         }
     }
 
-    /// All of them, as the record of a call shows them.
+    /// Returns all parameters, for the call record.
     pub(crate) fn recorded_parameters(&self) -> BTreeMap<String, String> {
         self.0.clone()
     }
 }
 
+/// Returns the refusal of a parameter of a wrong type: 400 `badRequest`.
 fn invalid_parameter(name: &str, kind: &str, value: &str) -> Refusal {
     Refusal::payload(format!("Invalid value at '{name}' ({kind}), \"{value}\""))
 }

@@ -1,6 +1,7 @@
 //! Finds the method and the target of a verb and a path.
 //!
-//! Owns the parsing of paths; `path` has the list of them.
+//! Owns the parsing of paths; `path` has the table of them. A path may begin with `/compute/v1` or
+//! without it.
 
 use std::fmt;
 
@@ -10,19 +11,21 @@ use hyper::Method as Verb;
 use super::{method::Method, path::template};
 use crate::gcp::error::Refusal;
 
-/// What a path names.
+/// What the path of a request names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
+    /// The project.
     pub(crate) project: String,
+    /// The zone, the region or neither.
     pub(crate) scope: Scope,
-    /// The last name in the path, if it is not of the scope.
+    /// The last name in the path, if it is not that of the scope; else empty.
     pub(crate) name: String,
 }
 
 /// Where a resource lives.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Scope {
-    /// Everywhere.
+    /// In no zone and no region.
     Global,
     /// In a region.
     Region(String),
@@ -31,7 +34,7 @@ pub(crate) enum Scope {
 }
 
 impl fmt::Display for Scope {
-    /// As in a path.
+    /// Writes the scope as in a path, for example `zones/us-central1-a`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Global => f.write_str("global"),
@@ -42,7 +45,7 @@ impl fmt::Display for Scope {
 }
 
 impl Target {
-    /// The path of a resource of a collection, as errors name it.
+    /// Returns the path of a resource of a collection, as errors name it.
     pub(crate) fn path(&self, collection: &str) -> String {
         let Self {
             project,
@@ -53,7 +56,12 @@ impl Target {
     }
 }
 
-/// Finds the method of a request.
+/// Finds the method and the target of a request.
+///
+/// # Errors
+///
+/// 404 `notFound` for an unknown path or verb, 400 `invalid` for a zone or region that is not a
+/// name.
 pub(crate) fn find(verb: &Verb, path: &str) -> Result<(Method, Target), Refusal> {
     let path = path.strip_prefix("/compute/v1").unwrap_or(path);
     let segments: Vec<String> = path.split('/').skip(1).map(decode).collect();
@@ -78,7 +86,7 @@ pub(crate) fn find(verb: &Verb, path: &str) -> Result<(Method, Target), Refusal>
     Ok((method, target))
 }
 
-/// What a path names, if it is of this form.
+/// Returns the scope and the name in a path, or `None` if the path does not match the template.
 fn match_template(template: &str, path: &[&str]) -> Option<(Scope, String)> {
     let template: Vec<&str> = template
         .split('/')
@@ -101,7 +109,7 @@ fn match_template(template: &str, path: &[&str]) -> Option<(Scope, String)> {
     Some((scope, name))
 }
 
-/// Refuses invalid names, for example a URL instead of a zone.
+/// Refuses a zone or region that is not a name, for example a URL.
 fn check_scope_name(target: &Target) -> Result<(), Refusal> {
     let (field, name) = match &target.scope {
         Scope::Global => return Ok(()),
@@ -114,7 +122,8 @@ fn check_scope_name(target: &Target) -> Result<(), Refusal> {
     Err(Refusal::mismatch(field, name))
 }
 
-/// Whether a text is a name as RFC 1035 has it: small letters, digits and dashes, 63 at most.
+/// Returns whether a text is a resource name as in RFC 1035: 1 to 63 lower-case letters, digits
+/// and dashes, beginning with a letter and not ending in a dash.
 pub(crate) fn is_name(text: &str) -> bool {
     let ok = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     text.len() <= 63
@@ -123,6 +132,7 @@ pub(crate) fn is_name(text: &str) -> bool {
         && !text.ends_with('-')
 }
 
+/// Decodes the percent escapes of a path segment.
 fn decode(segment: &str) -> String {
     // A plus in a path is a plus.
     let escaped = segment.replace('+', "%2B").replace(['&', '='], "%00");

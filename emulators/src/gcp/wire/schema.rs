@@ -1,13 +1,19 @@
 //! The fields of request bodies, as Google's discovery document has them.
+//!
+//! Owns the tables and nothing else. Every field of the API is in them: as an input, as an output
+//! that is dropped, or as not emulated. A field that is missing here is refused as unknown.
 
 use super::body::{Field, Kind};
 
+/// A field that only responses have.
 const OUTPUT: Kind = Kind::Output;
+/// A field that the emulator does not support.
 const NOT_EMULATED: Kind = Kind::NotEmulated;
 
+/// The architecture of an image or disk.
 const ARCHITECTURE: Kind = Kind::Choice(&["ARCHITECTURE_UNSPECIFIED", "ARM64", "X86_64"]);
 
-/// `Instance`.
+/// `Instance`, the body of instances.insert.
 pub(crate) const INSTANCE: &[Field] = &[
     Field("advancedMachineFeatures", NOT_EMULATED),
     Field("canIpForward", Kind::Flag),
@@ -80,7 +86,7 @@ pub(crate) const ECHOED: [&str; 8] = [
     "shieldedInstanceConfig",
 ];
 
-/// `InstanceProperties`, of which bulkInsert makes instances.
+/// `InstanceProperties`, from which bulkInsert creates instances.
 pub(crate) const PROPERTIES: &[Field] = &[
     Field("advancedMachineFeatures", NOT_EMULATED),
     Field("canIpForward", Kind::Flag),
@@ -113,7 +119,7 @@ pub(crate) const PROPERTIES: &[Field] = &[
     Field("workloadIdentityConfig", NOT_EMULATED),
 ];
 
-/// `BulkInsertInstanceResource`.
+/// `BulkInsertInstanceResource`, the body of instances.bulkInsert.
 pub(crate) const BULK: &[Field] = &[
     Field("count", Kind::Long),
     Field("instanceFlexibilityPolicy", NOT_EMULATED),
@@ -128,6 +134,7 @@ pub(crate) const BULK: &[Field] = &[
     Field("sourceInstanceTemplate", NOT_EMULATED),
 ];
 
+/// `AttachedDisk`, a disk of an instance.
 const ATTACHED_DISK: &[Field] = &[
     Field("architecture", OUTPUT),
     Field("autoDelete", Kind::Flag),
@@ -149,6 +156,7 @@ const ATTACHED_DISK: &[Field] = &[
     Field("type", Kind::Choice(&["PERSISTENT", "SCRATCH"])),
 ];
 
+/// `AttachedDiskInitializeParams`, the properties of a new disk.
 const INITIALIZE: &[Field] = &[
     Field("architecture", ARCHITECTURE),
     Field("description", Kind::Text),
@@ -171,6 +179,7 @@ const INITIALIZE: &[Field] = &[
     Field("storagePool", NOT_EMULATED),
 ];
 
+/// `NetworkInterface`. Only IPv4 is emulated, and the internal address cannot be chosen.
 const NETWORK_INTERFACE: &[Field] = &[
     Field("accessConfigs", Kind::Many(&Kind::Object(ACCESS_CONFIG))),
     Field("aliasIpRanges", NOT_EMULATED),
@@ -199,6 +208,7 @@ const NETWORK_INTERFACE: &[Field] = &[
     Field("vlan", NOT_EMULATED),
 ];
 
+/// `AccessConfig`, the external address of an interface.
 const ACCESS_CONFIG: &[Field] = &[
     Field("externalIpv6", NOT_EMULATED),
     Field("externalIpv6PrefixLength", NOT_EMULATED),
@@ -213,6 +223,7 @@ const ACCESS_CONFIG: &[Field] = &[
     Field("type", Kind::Choice(&["ONE_TO_ONE_NAT"])),
 ];
 
+/// `Scheduling`: spot, restart and maintenance.
 const SCHEDULING: &[Field] = &[
     Field("automaticRestart", Kind::Flag),
     Field("availabilityDomain", NOT_EMULATED),
@@ -238,7 +249,7 @@ const SCHEDULING: &[Field] = &[
     Field("terminationTime", NOT_EMULATED),
 ];
 
-/// `Metadata`.
+/// `Metadata`, also the body of instances.setMetadata.
 pub(crate) const METADATA: &[Field] = &[
     Field("fingerprint", Kind::Text),
     Field(
@@ -251,32 +262,38 @@ pub(crate) const METADATA: &[Field] = &[
     Field("kind", OUTPUT),
 ];
 
+/// `Tags`, the network tags.
 const TAGS: &[Field] = &[
     Field("fingerprint", OUTPUT),
     Field("items", Kind::Many(&Kind::Text)),
 ];
 
+/// `AcceleratorConfig`; stored, and it forbids migration.
 const ACCELERATOR: &[Field] = &[
     Field("acceleratorCount", Kind::Int),
     Field("acceleratorType", Kind::Text),
 ];
 
+/// `ConfidentialInstanceConfig`; stored, and it forbids migration.
 const CONFIDENTIAL: &[Field] = &[
     Field("confidentialInstanceType", Kind::Text),
     Field("enableConfidentialCompute", Kind::Flag),
 ];
 
+/// `ReservationAffinity`; only stored.
 const RESERVATION: &[Field] = &[
     Field("consumeReservationType", Kind::Text),
     Field("key", Kind::Text),
     Field("values", Kind::Many(&Kind::Text)),
 ];
 
+/// `ServiceAccount`; only stored.
 const SERVICE_ACCOUNT: &[Field] = &[
     Field("email", Kind::Text),
     Field("scopes", Kind::Many(&Kind::Text)),
 ];
 
+/// `ShieldedInstanceConfig`; only stored.
 const SHIELDED: &[Field] = &[
     Field("enableIntegrityMonitoring", Kind::Flag),
     Field("enableSecureBoot", Kind::Flag),
@@ -292,7 +309,7 @@ pub(crate) const SET_LABELS: &[Field] = &[
 /// `InstancesSetMachineTypeRequest`.
 pub(crate) const SET_MACHINE_TYPE: &[Field] = &[Field("machineType", Kind::Text)];
 
-/// `Image`.
+/// `Image`, the body of images.insert. Only a disk can be its source.
 pub(crate) const IMAGE: &[Field] = &[
     Field("architecture", ARCHITECTURE),
     Field("archiveSizeBytes", OUTPUT),
