@@ -27,8 +27,8 @@ fn lookup_times(fake: &Fake) -> Vec<Duration> {
 
 #[tokio::test(start_paused = true)]
 async fn launch_is_settled_as_soon_as_it_is_found() {
-    let gone = LaunchRecord::Terminated(vec![InstanceInfo::new(id("i-1"), Terminated)]);
-    for record in [found(), gone] {
+    let terminated = LaunchRecord::Terminated(vec![InstanceInfo::new(id("i-1"), Terminated)]);
+    for record in [found(), terminated] {
         let not_yet = Ok(LaunchRecord::NotFound);
         let fake = Fake::new(secs(9)).with_launch_records([(0, not_yet), (2, Ok(record.clone()))]);
         assert_eq!(fake.settle_launch(&token()).await.unwrap(), record);
@@ -138,9 +138,9 @@ async fn batch_launched_item_by_item_is_found_by_item_tokens() {
         memory.terminate_instance(id).await.unwrap();
     }
     tokio::time::sleep(secs(60)).await;
-    let gone = memory.find_launches(&token(), three).await.unwrap();
+    let terminated = memory.find_launches(&token(), three).await.unwrap();
     assert_eq!(
-        gone,
+        terminated,
         LaunchRecord::Terminated(vec![]),
         "only the tokens are known"
     );

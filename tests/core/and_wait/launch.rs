@@ -69,9 +69,10 @@ async fn launch_and_wait_returns_the_running_instance_with_current_data() {
 
 #[tokio::test(start_paused = true)]
 async fn late_launch_failure_has_the_reason_and_no_survivor() {
-    let mut gone = InstanceStatus::new(id("i-1"), Terminated);
-    gone.state_reason = Some("out of capacity".into());
-    let mut fake = Fake::new(secs(5)).with_timeline("i-1", [(0, Pending.into()), (2, gone.into())]);
+    let mut terminated = InstanceStatus::new(id("i-1"), Terminated);
+    terminated.state_reason = Some("out of capacity".into());
+    let mut fake =
+        Fake::new(secs(5)).with_timeline("i-1", [(0, Pending.into()), (2, terminated.into())]);
     fake.info = Ok(launched());
     let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
     let error = waited.unwrap_err();

@@ -75,8 +75,8 @@ fn terminated(fake: &Fake) -> Vec<String> {
 async fn matching_instances_are_terminated_and_waited_for() {
     let fake = three();
     let filter = InstanceFilter::tagged("fleet", "blue").unwrap();
-    let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
-    assert_eq!(gone.unwrap(), ids(&["i-3", "i-1", "i-2"]));
+    let result = fake.terminate_matching(&filter, &half_a_minute()).await;
+    assert_eq!(result.unwrap(), ids(&["i-3", "i-1", "i-2"]));
     assert_eq!(terminated(&fake), ["i-3", "i-1", "i-2"]);
     assert_eq!(fake.elapsed(), secs(3));
 }
@@ -89,10 +89,10 @@ fn blue() -> InstanceFilter {
 #[tokio::test(start_paused = true)]
 async fn filter_without_tags_is_refused_without_a_call() {
     let fake = three();
-    let gone = fake
+    let result = fake
         .terminate_matching(&InstanceFilter::new(), &half_a_minute())
         .await;
-    let error = gone.unwrap_err();
+    let error = result.unwrap_err();
     assert_eq!(error.invalid_value().unwrap().field(), "filter.tags");
     assert!(terminated(&fake).is_empty() && fake.calls(Operation::ListInstances).is_empty());
 }
@@ -108,10 +108,10 @@ async fn refusals_have_no_effect_and_unknown_stays_unknown() {
         fake.with_refusal("i-2", last)
     };
     for (last, effect) in [(refusal.clone(), Effect::None), (lost, Effect::Unknown)] {
-        let gone = all(last)
+        let result = all(last)
             .terminate_matching(&blue(), &half_a_minute())
             .await;
-        let error = gone.unwrap_err();
+        let error = result.unwrap_err();
         assert_eq!(
             (error.kind(), error.effect()),
             (ErrorKind::Forbidden, effect)
@@ -124,8 +124,8 @@ async fn refusals_have_no_effect_and_unknown_stays_unknown() {
 async fn empty_selection_terminates_nothing() {
     let fake = Fake::new(secs(0));
     let filter = blue();
-    let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
-    assert_eq!(gone.unwrap(), []);
+    let result = fake.terminate_matching(&filter, &half_a_minute()).await;
+    assert_eq!(result.unwrap(), []);
     assert!(terminated(&fake).is_empty() && fake.polls().is_empty());
 }
 
@@ -134,8 +134,8 @@ async fn failed_list_terminates_nothing() {
     let mut fake = three();
     fake.listed = Err(call(Operation::ListInstances).incomplete([]));
     let filter = blue();
-    let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
-    assert_eq!(gone.unwrap_err().kind(), ErrorKind::Incomplete);
+    let result = fake.terminate_matching(&filter, &half_a_minute()).await;
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::Incomplete);
     assert!(terminated(&fake).is_empty());
 }
 
@@ -144,8 +144,8 @@ async fn one_failed_terminate_does_not_affect_the_others() {
     let refusal = call(Operation::TerminateInstance).forbidden("protected");
     let fake = three().with_refusal("i-3", refusal.clone());
     let filter = blue();
-    let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
-    let error = gone.unwrap_err();
+    let result = fake.terminate_matching(&filter, &half_a_minute()).await;
+    let error = result.unwrap_err();
     assert_eq!(
         (error.kind(), error.message()),
         (refusal.kind(), refusal.message())
@@ -168,16 +168,16 @@ async fn instance_terminated_by_another_actor_counts_as_terminated() {
     let missing = call(Operation::TerminateInstance).not_found(&id("i-3"));
     let fake = three().with_refusal("i-3", missing);
     let filter = blue();
-    let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
-    assert_eq!(gone.unwrap(), ids(&["i-3", "i-1", "i-2"]));
+    let result = fake.terminate_matching(&filter, &half_a_minute()).await;
+    assert_eq!(result.unwrap(), ids(&["i-3", "i-1", "i-2"]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn slow_termination_is_a_timeout() {
     let fake = three().with_timeline("i-2", [(0, Terminating.into())]);
     let filter = blue();
-    let gone = fake.terminate_matching(&filter, &half_a_minute()).await;
-    let error = gone.unwrap_err();
+    let result = fake.terminate_matching(&filter, &half_a_minute()).await;
+    let error = result.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect(), error.operation()),
         (

@@ -101,8 +101,9 @@ async fn full_batch_is_sent_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn callers_of_one_instance_share_its_result() {
-    let gone = call(Operation::DescribeInstance).not_found(&id("i-1"));
-    let backend = Scripted::new([Response::Success, items([("i-1", gone)])]).with_latency(secs(1));
+    let not_found = call(Operation::DescribeInstance).not_found(&id("i-1"));
+    let backend =
+        Scripted::new([Response::Success, items([("i-1", not_found)])]).with_latency(secs(1));
     let coalesce = wrap(backend, CoalescePolicy::default().max_size(size(3)));
     let names = ["i-0", "i-1", "i-2", "i-1", "i-1", "i-2"].map(id);
     let results = join_all(names.iter().map(|id| coalesce.describe_instance(id))).await;
@@ -120,11 +121,11 @@ async fn failed_item_error_names_the_single_call() {
         Operation::TerminateInstance,
     ];
     for (number, operation) in operations.into_iter().enumerate() {
-        let gone = call(operation)
+        let not_found = call(operation)
             .not_found(&id("i-2"))
             .with_request_id("req-1");
         let backend =
-            Scripted::new([Response::Success, items([("i-2", gone)])]).with_latency(secs(1));
+            Scripted::new([Response::Success, items([("i-2", not_found)])]).with_latency(secs(1));
         let coalesce = wrap(backend, CoalescePolicy::default());
         let ask = |id| {
             let coalesce = &coalesce;

@@ -190,10 +190,10 @@ async fn callers_that_failed_together_share_the_next_batch() {
 
 #[tokio::test(start_paused = true)]
 async fn batch_without_success_is_retried_as_one_call() {
-    let gone = || call(Operation::StopInstances).not_found(&id("i-3"));
+    let not_found = || call(Operation::StopInstances).not_found(&id("i-3"));
     let mut all: std::collections::BTreeMap<_, _> =
         (1..500).map(|n| (format!("i-{n}"), busy(5))).collect();
-    all.insert("i-3".to_owned(), gone());
+    all.insert("i-3".to_owned(), not_found());
     let budget = RetryBudget::new(10, many(99));
     let results = [
         Response::Success,

@@ -190,12 +190,12 @@ async fn unknown_outcome_is_settled_before_the_next_alternative() {
     };
     let done = || Response::from(lacks(fleetwright::Scope::Region).with_effect(Effect::Done));
     let found = || Response::Found(LaunchRecord::Found(vec![info(&id("i-1"))]));
-    let gone = || Response::Found(LaunchRecord::Terminated(Vec::new()));
+    let terminated = || Response::Found(LaunchRecord::Terminated(Vec::new()));
     let down = || Response::from(call(Operation::FindLaunch).unavailable(Effect::None, "down"));
     let cases = [
         (with_token("t-1"), vec![unknown(), Response::Success], true),
         (with_token("t-1"), vec![unknown(), found()], false),
-        (with_token("t-1"), vec![unknown(), gone()], false),
+        (with_token("t-1"), vec![unknown(), terminated()], false),
         (with_token("t-1"), vec![unknown(), down()], false),
         (with_token("t-1"), vec![done()], false),
         (plain(), vec![unknown()], false),

@@ -56,8 +56,8 @@ async fn every_call_is_counted_by_its_outcome_and_measured() {
 async fn batch_items_are_counted() {
     let recorder = TestRecorder::default();
     let _guard = metrics::set_default_local_recorder(&recorder);
-    let gone = call(Operation::StopInstances).not_found(&id("i-1"));
-    let layer = wrap(Scripted::new([items([("i-1", gone)])]));
+    let not_found = call(Operation::StopInstances).not_found(&id("i-1"));
+    let layer = wrap(Scripted::new([items([("i-1", not_found)])]));
     layer.stop_instances(&numbered(4)).await;
     let value = |name: &str, outcome: &str| {
         recorder.values(&format!(

@@ -189,9 +189,9 @@ async fn error_has_effect_and_survivors_of_all_attempts() {
 #[tokio::test(start_paused = true)]
 async fn only_failed_batch_items_are_retried_in_order() {
     let busy = || call(Operation::StopInstances).conflict("busy", RetryAdvice::After(secs(9)));
-    let gone = || call(Operation::StopInstances).not_found(&id("i-3"));
+    let not_found = || call(Operation::StopInstances).not_found(&id("i-3"));
     let rounds = [
-        items([("i-0", busy()), ("i-3", gone()), ("i-4", busy())]),
+        items([("i-0", busy()), ("i-3", not_found()), ("i-4", busy())]),
         items([("i-4", busy())]),
     ];
     let retry = wrap(Scripted::new(rounds), policy());

@@ -134,7 +134,7 @@ impl World {
         }
         match (record.current().state, record.boot_failure.clone()) {
             (NativeState::Provisioning, Some(boot_failure)) => {
-                self.finish_termination(seq, &boot_failure)
+                self.finish_termination(seq, &boot_failure);
             }
             (NativeState::Provisioning | NativeState::Reimaging, _) => {
                 self.set_state(seq, NativeState::Active, "running");
