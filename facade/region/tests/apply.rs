@@ -1,4 +1,4 @@
-//! All that an owner asks of its server, at once: one write or none, and nothing lost without consent.
+//! `Servers::apply`: the whole desired state in one write or none, and nothing is lost without consent.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn wish(view: &ServerView) -> DesiredState {
     }
 }
 
-/// A region with one server, of which nothing is launched yet.
+/// A region with one server that is not launched yet.
 async fn made() -> (TestRegion, ServerView) {
     let region = TestRegion::new(Arc::new(MemoryCloud::new().provisioner()));
     let made = region
@@ -35,7 +35,7 @@ async fn made() -> (TestRegion, ServerView) {
     (region, made.unwrap())
 }
 
-/// The same with a machine that runs.
+/// A region with one server whose machine is running.
 async fn running() -> (TestRegion, ServerView) {
     let (region, made) = made().await;
     let up = |view: &ServerView| {
@@ -93,7 +93,7 @@ async fn destructive_change_needs_consent_and_is_written_completely_or_not_at_al
     assert_eq!(view.server.generation, up.server.generation + 1);
     assert_eq!(wish(&view), asked);
     assert!(plan.has(ChangeMethod::Reimage));
-    // What was agreed to once is not asked about again by whoever repeats it without consent.
+    // Repeating an accepted change without consent needs no new consent.
     region.servers.apply(&who, id, &asked, KEEP).await.unwrap();
 }
 
@@ -143,7 +143,7 @@ async fn invisible_server_looks_absent_and_visible_one_is_refused() {
     assert!(matches!(refused, Err(ServerError::Refused(_))));
 }
 
-/// What an owner has as its guard is checked in the transaction that makes, changes or ends its server, and handed back.
+/// An owner's guards are checked in the transaction that creates, changes or deletes its server, and a failed one is returned.
 #[tokio::test(start_paused = true)]
 async fn failed_guard_writes_nothing() {
     let (region, made) = made().await;
@@ -176,7 +176,7 @@ async fn failed_guard_writes_nothing() {
 
     new.guards.clone_from(&holds);
     region.servers.ensure(&who, &new).await.unwrap();
-    // One that is there is answered, whatever is checked.
+    // An existing server is returned without evaluating the guards.
     new.guards.clone_from(&fails);
     region.servers.ensure(&who, &new).await.unwrap();
     let applied = region.servers.apply_if(&who, id, &asked, KEEP, &holds);
@@ -200,7 +200,7 @@ fn any_intent() -> impl Strategy<Value = Intent> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever comes late, counts never fall, the power is the last one asked for, and a wish holds once it is applied.
+    /// With late writes, counts never decrease, the power state is the last requested one, and an applied state stays.
     #[test]
     fn request_counts_never_decrease(intents in prop::collection::vec(any_intent(), 1..8)) {
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,4 +1,4 @@
-//! What machines boot with: checked when it is asked for, and never launched without what the machine is to trust.
+//! User data of machines: checked at the request, and never launched without the trusted authority.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{error::Error as _, sync::Arc};
@@ -23,7 +23,7 @@ fn data(text: &str) -> Option<UserData> {
     Some(UserData::new(text).unwrap())
 }
 
-/// Servers without keys, on whatever they are told to stand on.
+/// Servers without keys, with the given dependency checker.
 fn plain(facade: &TestFacade) -> Servers {
     let (store, clock) = (facade.store.clone(), facade.clock.clone());
     let servers = Servers::new(store, clock, Arc::new(NoDependencyCheck), SshKeys::Disabled);
@@ -84,7 +84,7 @@ async fn authority_is_trusted_without_keys_and_user_data() {
     );
 }
 
-/// What a server says that is not launched.
+/// Returns the condition of a server that is not launched.
 async fn says(servers: &Servers, words: &str) -> ServerView {
     let read = async || servers.read(&operator(), server_id(1)).await.unwrap();
     let said = |view: &ServerView| format!("{:?}", view.server.conditions);
@@ -137,7 +137,7 @@ async fn missing_authority_refuses_the_launch_with_a_message() {
             })
             .await;
         }
-        // Mended, it is launched without being asked again.
+        // Once fixed, it is launched without another request.
         let mut wanted = server_spec(network);
         wanted.ssh_authority = Some(mine);
         servers
@@ -174,7 +174,7 @@ async fn user_data_is_checked_at_the_request_and_only_if_it_changes() {
     };
     let error = facade.ensure(&who, 1, &with("hunter2")).await.unwrap_err();
     assert_eq!(why(&error), UserDataError::Unrecognised);
-    // It has a key of its own, which has to be added to a list.
+    // The server has a key, which must be added to a list.
     let bad = with("#cloud-config\nssh_authorized_keys:\n");
     let error = facade.ensure(&who, 1, &bad).await.unwrap_err();
     let key = "ssh_authorized_keys";
@@ -190,7 +190,7 @@ async fn user_data_is_checked_at_the_request_and_only_if_it_changes() {
     let mut other = bad;
     other.tags.insert("a", "b").unwrap();
     facade.set_spec(&who, &other).await.unwrap();
-    // What was taken alone is not taken with an authority.
+    // User data that was accepted alone is refused with an authority.
     other.ssh_authority = Some(facade.authority(tenant(1, 1)).await);
     let error = facade.set_spec(&who, &other).await.unwrap_err();
     assert_eq!(why(&error), UserDataError::NotAppendable { key });

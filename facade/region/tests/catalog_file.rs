@@ -1,11 +1,11 @@
-//! Catalogs as people write and break them.
+//! Catalog files with mistakes that people make.
 
 use fleetwright_region::catalog::{Architecture, CatalogFile, GpuVendor, ImageState, Visibility};
 use proptest::prelude::*;
 
 const EXAMPLE: &str = include_str!("../catalog.example.toml");
 
-/// Eighteen lines, all right.
+/// A valid catalog of eighteen lines.
 const GOOD: &str = r#"[[flavor]]
 id = "small"
 name = "Small"
@@ -116,14 +116,14 @@ fn all_problems_are_reported_at_once() {
         problems(&names),
         ["line 25, column 8: name of flavor other: the flavor in line 1 has it too"]
     );
-    // A line that is no TOML hides nothing of the others.
+    // A line that is not TOML does not hide problems of other lines.
     let both = GOOD
         .replace("cpus = 4", "cpus = 4 4")
         .replace("\"any\"", "\"all\"");
-    let told = problems(&both);
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].starts_with("line 4, "), "{told:?}");
-    assert!(told[1].starts_with("line 17, "), "{told:?}");
+    let found = problems(&both);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].starts_with("line 4, "), "{found:?}");
+    assert!(found[1].starts_with("line 17, "), "{found:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the controller does when the cloud is in its way.
+//! The controller with a cloud that refuses, fails, loses responses or changes machines.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{sync::Arc, time::Duration};
@@ -49,10 +49,10 @@ async fn missing_capacity_is_reported_and_retried() {
                     .message
                     .contains("no capacity for this instance type")
             );
-            let told = |event: &fleetwright_region::server::Event| {
+            let reported = |event: &fleetwright_region::server::Event| {
                 event.kind == EventKind::Failed && event.message == condition.message
             };
-            assert!(view.server.events.iter().any(told), "{view:#?}");
+            assert!(view.server.events.iter().any(reported), "{view:#?}");
             assert_eq!(view.phase, Phase::Building);
             tokio::time::sleep(Duration::from_secs(3600)).await;
             let calls = cloud.oracle().call_count(WireCall::Launch);
@@ -388,7 +388,7 @@ async fn new_process_continues_where_the_old_one_stopped() {
     let id = server_id(1);
     let who = server_admin();
     region.servers.ensure(&who, &bare_server(1)).await.unwrap();
-    // The launch has had its effect, and its answer is on the wire.
+    // The launch had its effect, and its response is on the way.
     region
         .during(tokio::time::sleep(Duration::from_millis(700)))
         .await;

@@ -1,4 +1,4 @@
-//! That a server stands on what its tenant has, and on nothing else.
+//! A server can depend only on its own tenant's resources.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use fleetwright::Tags;
@@ -63,7 +63,7 @@ async fn server_requires_a_ready_network_of_its_tenant_and_region() {
         assert_eq!(facade.count("server").await, 1);
         assert_eq!(facade.count("server-key").await, 1);
     }
-    // What is there already is answered, wherever it stands.
+    // An existing server is returned, whatever its dependencies.
     facade.ensure(&alice, 9, &server_spec(going)).await.unwrap();
 }
 
@@ -196,7 +196,7 @@ async fn server_requires_a_visible_available_compatible_flavor_and_image() {
     ];
     for (spec, words) in table {
         assert_eq!(refusal(&facade, &alice, &spec).await, words);
-        // A service sees every image, and gives no tenant another one's.
+        // A service sees every image, but cannot use another tenant's.
         assert_eq!(refusal(&facade, &operator(), &spec).await, words);
     }
     let blind = [Verb::Create, Verb::Read]
@@ -229,13 +229,13 @@ async fn unchanged_fields_never_block_an_edit() {
 
     let words_of =
         async |spec: &ServerSpec| error_chain(&facade.set_spec(&alice, spec).await.unwrap_err());
-    // Everything it stands on is retired or going: what does not touch it is taken.
+    // All dependencies are retired or being deleted: edits of other fields are accepted.
     let mut edited = first.clone();
     edited.tags = Tags::new().with("team", "red").unwrap();
     facade.set_spec(&alice, &edited).await.unwrap();
     edited.security_groups.insert(group);
     facade.set_spec(&alice, &edited).await.unwrap();
-    // One of the two changes: whether both fit is asked, and of the new one whether it is offered.
+    // If flavor or image changes, compatibility is checked for both and availability for the new one.
     let mut arm = edited.clone();
     arm.flavor = flavor("arm");
     let words = words_of(&arm).await;
@@ -257,7 +257,7 @@ async fn unchanged_fields_never_block_an_edit() {
     facade.set_spec(&alice, &edited).await.unwrap();
     let words = words_of(&first).await;
     assert_eq!(words, "flavor small is retired: choose one that is offered");
-    // What was refused changed nothing.
+    // Refused changes had no effect.
     let kept = facade.servers.read(&alice, id).await.unwrap().server;
     assert_eq!(kept.spec, edited);
     let changed = [
@@ -287,7 +287,7 @@ async fn changed_dependencies_move_their_references() {
     second.network = green;
     let words_of =
         async |spec: &ServerSpec| error_chain(&facade.set_spec(&alice, spec).await.unwrap_err());
-    // The group stays what it was, and the network does not: it would no longer be on it.
+    // The group is unchanged but the network is not, so the group would be on another network.
     let words = words_of(&second).await;
     assert!(
         words.contains(&format!("is not in network {green}")),

@@ -1,4 +1,4 @@
-//! Servers that come while what they stand on goes: either it stays, or no server stands on it. Both ways, on both stores.
+//! Creations that race with the deletion of their dependencies: either the dependency stays, or no server uses it. On both stores.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{collections::BTreeSet, time::Duration};
@@ -14,7 +14,7 @@ use fleetwright_region::{
 };
 use futures_util::future::join_all;
 
-/// What is deleted under the servers.
+/// The dependency that is deleted.
 #[derive(Clone, Copy, Debug)]
 enum Goes {
     Network,
@@ -38,7 +38,7 @@ async fn delete(
     let alice = server_user(tenant(1, 1));
     let group = *spec.security_groups.first().unwrap();
     match goes {
-        // Its group goes first, as somebody would who deletes both.
+        // The group is deleted first, as a user who deletes both would.
         Goes::Network => match facade.security_groups.delete(&alice, group).await {
             Ok(()) => {
                 let network = spec.network;
@@ -65,7 +65,7 @@ async fn delete(
     }
 }
 
-/// Fifty who ask for a server each, and after a while one who deletes. Answers how many servers were made.
+/// Fifty callers create a server each, and one deletes the dependency meanwhile. Returns the number of created servers.
 async fn race(facade: &TestFacade, goes: Goes, after: Duration) -> usize {
     let alice = server_user(tenant(1, 1));
     let mut ground = server_spec(facade.network("blue").await);
@@ -114,7 +114,7 @@ async fn race(facade: &TestFacade, goes: Goes, after: Duration) -> usize {
     made
 }
 
-/// Everything but a group that somebody deleted before is still there.
+/// Checks that every dependency still exists, except a group that was deleted before.
 async fn stands(facade: &TestFacade, ground: &ServerSpec) {
     let alice = server_user(tenant(1, 1));
     facade.networks.get(&alice, ground.network).await.unwrap();

@@ -1,4 +1,4 @@
-//! What survives a restart, in a file on a disk: what was retired, what was sealed, and a row that was damaged.
+//! State that survives a restart on SQLite: retired entries, sealed keys and a damaged record.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
@@ -160,7 +160,7 @@ async fn network_deletion_and_keys_survive_a_restart() {
         networks.finish(&user(), network).await.unwrap(),
         Deletion::Deleted
     );
-    // Nothing of the private key is in the file or beside it.
+    // The private key is neither in the file nor beside it.
     let line = private
         .expose_text()
         .unwrap()

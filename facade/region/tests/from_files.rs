@@ -1,4 +1,4 @@
-//! A region as it is run, over a simulated cloud: from the two files to a running server and back to nothing.
+//! A whole region on the memory cloud: from catalog and mapping files to a running server and back.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::time::Duration;
@@ -28,7 +28,7 @@ fn mapping(group: impl std::fmt::Display) -> String {
     )
 }
 
-/// A façade on the same store whose region knows the security group.
+/// A façade on the same store whose mapping contains the security group.
 async fn with_mapping(
     facade: &TestFacade,
     cloud: &MemoryCloud,
@@ -67,7 +67,7 @@ async fn catalog_and_mapping_files_to_a_running_server_and_back() {
             "{in_use:?}"
         );
 
-        // Another flavor takes another machine here, and that takes consent.
+        // Another flavor needs another machine here, which needs consent.
         wanted.flavor = flavor("large");
         let keep = Consent::KeepEverything;
         let asked = facade.servers.set_spec(&alice, server_id(1), &wanted, keep);
@@ -86,7 +86,7 @@ async fn catalog_and_mapping_files_to_a_running_server_and_back() {
         stop.await.unwrap();
         facade.until_server(Phase::Stopped).await;
 
-        // The network is asked to go with everything: it waits for the server, whose keeper deletes it.
+        // The network is deleted with its users: it waits for the server, which its owner deletes.
         let going = facade.networks.delete(&alice, network, IfUsed::DeleteFirst);
         assert_eq!(going.await.unwrap(), Deletion::Waiting);
         facade.servers.delete(&alice, server_id(1)).await.unwrap();

@@ -1,4 +1,4 @@
-//! The life of servers from the first wish to the last, over a simulated cloud.
+//! The lifecycle of servers on the memory cloud.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{sync::Arc, time::Duration};
@@ -26,7 +26,7 @@ async fn largest_user_data_can_be_launched() {
     let cloud = builder.build();
     let region = TestRegion::new(Arc::new(cloud.provisioner()));
     let mut new = bare_server(1);
-    // What this cloud takes at most; what the record takes is twice that, and is sent four times over in it.
+    // The limit of this cloud. A record accepts twice as much and contains it four times.
     let script = |bytes: usize| UserData::new(format!("{:x<bytes$}", "#!/bin/sh\n")).unwrap();
     let data = script(16 * 1024);
     new.spec.user_data = Some(data.clone());
@@ -36,7 +36,7 @@ async fn largest_user_data_can_be_launched() {
     region.during(region.until(new.id, up)).await;
     let truth = cloud.oracle().instances().remove(0);
     assert_eq!(truth.user_data, Some(data));
-    // As a record at the limit would be, whatever its cloud: it fits.
+    // A record at the limit fits, whatever its cloud accepts.
     let mut server = region.read(new.id).await.server;
     let data = Some(script(MAX_USER_DATA_BYTES));
     server.spec.user_data.clone_from(&data);

@@ -1,4 +1,4 @@
-//! What is asked of a server's machine at once: its console and its key, and what is answered while there is none.
+//! Console and key of a server's machine, and the errors while there is none.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{num::NonZeroUsize, time::Duration};
@@ -46,7 +46,7 @@ async fn ask(
     }
 }
 
-/// Somebody in a project who may do these things to servers.
+/// A principal with these verbs on servers in a project.
 fn somebody(tenant: Tenant, verbs: &[Verb]) -> Principal {
     let name = RoleName::new("some").unwrap();
     let permissions = verbs
@@ -60,7 +60,7 @@ fn somebody(tenant: Tenant, verbs: &[Verb]) -> Principal {
     roles.principal(actor, &[binding]).unwrap()
 }
 
-/// What a web server does with each request.
+/// Checks that a future is `Send`, as a web server needs it.
 fn may_move_between_threads<T: Send>(work: T) -> T {
     work
 }
@@ -159,7 +159,7 @@ async fn console_output_is_complete_or_its_last_lines_and_hidden_in_debug() {
     }
 }
 
-/// How each verb is answered now, in the order of [`VERBS`].
+/// Returns the result of each verb, in the order of [`VERBS`].
 async fn answers(facade: &TestFacade) -> [String; 4] {
     let mut answers = VERBS.map(|_| String::new());
     for (verb, answer) in VERBS.into_iter().zip(&mut answers) {
@@ -259,7 +259,7 @@ async fn unavailable_call_states_the_required_phase_in_every_phase() {
         .server
         .machine;
     cloud.operator().terminate(&machine.unwrap().id).unwrap();
-    // The record still says that it runs: the cloud has the last word.
+    // The record still says running, but the cloud decides.
     let [output, session, ..] = answers(&facade).await;
     for answer in [output, session] {
         assert_eq!(

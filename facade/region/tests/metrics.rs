@@ -1,4 +1,4 @@
-//! What is counted, and under which names.
+//! Metric names, labels and values.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{sync::Arc, time::Duration};

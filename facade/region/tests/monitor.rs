@@ -1,4 +1,4 @@
-//! What the monitor sees, believes and does.
+//! The monitor: observations, limits of belief, drift and orphans.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
@@ -215,7 +215,7 @@ async fn drift_is_reported_once_and_tags_are_restored() {
     cloud.operator().update_tags(&machines[0], &change).unwrap();
     let findings = region.monitor.scan().await.unwrap();
     assert_eq!(findings.drift[&Drift::Tags], 1);
-    assert_eq!(findings.absent, 0, "a machine is told by its id");
+    assert_eq!(findings.absent, 0, "machines are matched by id");
     assert_eq!(findings.written, 1);
     assert_eq!(region.monitor.scan().await.unwrap().written, 0);
     let mended = |view: &ServerView| view.server.drift.is_empty();
@@ -274,7 +274,7 @@ async fn machine_without_progress_is_stuck() {
     let stuck = |view: &ServerView| view.server.drift.contains(&Drift::Stuck);
     let view = region.during(region.until(new.id, stuck)).await;
     assert_eq!(view.phase, Phase::Building);
-    // It has a quarter of an hour to boot; then it counts as a failed attempt.
+    // After 15 minutes without a boot it counts as a failed attempt.
     let another = |view: &ServerView| {
         let launch = view.server.launch.as_ref();
         launch.is_some_and(|launch| launch.attempt == 2)

@@ -1,4 +1,4 @@
-//! The cost of an event does not grow with the fleet: records read are counted, not time.
+//! The cost of an event, in records read, does not grow with the fleet.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{
@@ -19,10 +19,10 @@ use fleetwright_store::{RecordId, Store, Transaction};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// Copies of a settled server, each its own.
+/// Creates copies of a server that reached its desired state.
 async fn crowd(store: &Arc<dyn Store>, model: &Server, count: u128) {
     let mut value = serde_json::to_value(model).unwrap();
-    // A short history is as good as a long one here.
+    // The length of the event history does not matter here.
     value["events"] = json!([]);
     let numbers: Vec<_> = (0..count).collect();
     for batch in numbers.chunks(100) {
@@ -41,7 +41,7 @@ async fn crowd(store: &Arc<dyn Store>, model: &Server, count: u128) {
     }
 }
 
-/// How many records the controller reads to stop one server and see it stopped, in a fleet of so many.
+/// Returns the number of records that the controller reads to stop one server, in a fleet of this size.
 async fn cost_of_a_stop(fleet: u128) -> (u64, u64) {
     let cloud = MemoryCloud::new();
     let handle: Arc<dyn fleetwright::InstanceProvisioner> = Arc::new(cloud.provisioner());
@@ -64,7 +64,7 @@ async fn cost_of_a_stop(fleet: u128) -> (u64, u64) {
     let clock = Arc::clone(&region.clock);
     let counted = TestRegion::reopened(handle, store, NamePlanner::identity(), clock);
     let story = async {
-        // Until it has looked at everything once, as every process does at its start.
+        // Wait for the initial pass over all servers.
         tokio::time::sleep(Duration::from_secs(5)).await;
         let looks = || {
             let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -72,7 +72,7 @@ async fn cost_of_a_stop(fleet: u128) -> (u64, u64) {
         };
         let before = looks();
         assert!(before.0 >= fleet as u64, "{before:?} of {fleet}");
-        // The wish and its answer come from outside and are not counted.
+        // The request itself is not counted.
         region
             .servers
             .set_power(&who, id, Power::Stopped)

@@ -1,4 +1,4 @@
-//! One SSH key pair for each server: made with it, put onto its machines, gone with it, and seen by nobody else.
+//! One SSH key pair per server: created and deleted with it, installed on its machines, and readable with one permission only.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{error::Error, sync::Arc};
@@ -44,7 +44,7 @@ async fn key_is_created_and_deleted_with_its_server_and_public_on_the_machine() 
     let made = facade.ensure(&alice, 1, &wanted).await.unwrap().server;
     let public = made.public_key.unwrap();
     assert_eq!(facade.keys.public_key(&alice, id).await.unwrap(), public);
-    // Asked for again, it is the same server with the same key.
+    // A repeated request returns the same server with the same key.
     let again = facade.ensure(&alice, 1, &wanted).await.unwrap().server;
     assert_eq!(again.public_key.as_ref(), Some(&public));
     let other = facade.ensure(&alice, 2, &wanted).await.unwrap().server;
@@ -61,7 +61,7 @@ async fn key_is_created_and_deleted_with_its_server_and_public_on_the_machine() 
         let first = facade.user_data();
         assert!(first.contains(&public), "{first}");
         assert!(first.contains("\n\n#!/bin/sh\necho hello\n"), "{first}");
-        // Another machine of the same server lets the same key in.
+        // The next machine of the server accepts the same key.
         let who = operator();
         let replaced = facade.servers.request_replace(&who, server_id(1)).await;
         let generation = replaced.unwrap().server.generation;
@@ -79,7 +79,7 @@ async fn key_is_created_and_deleted_with_its_server_and_public_on_the_machine() 
     let gone = facade.keys.private_key(&alice, id).await.unwrap_err();
     assert!(matches!(gone, KeyError::NotFound(_)), "{gone:?}");
     assert_eq!(facade.count("server-key").await, 0);
-    // Made anew under the same id, it is another server with another key.
+    // A server created again with the same id has another key.
     let anew = facade.ensure(&alice, 1, &wanted).await.unwrap().server;
     assert_ne!(anew.public_key.unwrap(), public);
 }
@@ -92,7 +92,7 @@ async fn private_key_appears_nowhere() {
     let wanted = server_spec(facade.network("blue").await);
     facade.ensure(&alice, 1, &wanted).await.unwrap();
     let secret = facade.keys.private_key(&alice, id.as_uuid()).await.unwrap();
-    // The lines after the first are the key's own, the next one of them the same in every key of this sort.
+    // The first line is the header, and the second is the same in every key of this type.
     let lines: Vec<_> = secret.expose_text().unwrap().lines().skip(2).collect();
     let private: Vec<_> = lines.into_iter().filter(|line| line.len() > 60).collect();
     assert!(private.len() >= 2);
@@ -112,7 +112,7 @@ async fn private_key_appears_nowhere() {
         .await
         .unwrap_err();
     said.push(format!("{refused} {refused:?}"));
-    // Everything that was ever written, to any record.
+    // Every value that was ever written to any record.
     let everything = Interest::all();
     let mut watch = facade
         .store
@@ -171,7 +171,7 @@ async fn largest_user_data_and_a_key_fit_into_a_record() {
         .await;
     let read = facade.servers.read(&operator(), server_id(1)).await;
     let mut server = read.unwrap().server;
-    // As a record at the limit would be, of data that have to be encoded, whatever its cloud takes.
+    // A record at the limit, with binary data, whatever its cloud accepts.
     let own = format!("{:\u{e9}<1$}", "#!/bin/sh\n", MAX_USER_DATA_BYTES / 2 + 5);
     let own = UserData::new(own).unwrap();
     assert_eq!(own.as_bytes().len(), MAX_USER_DATA_BYTES);
@@ -190,7 +190,7 @@ async fn largest_user_data_and_a_key_fit_into_a_record() {
     assert!(json.len() < limit * 9 / 10, "{} bytes", json.len());
 }
 
-/// A system that has run dry.
+/// A system without entropy.
 #[derive(Debug)]
 struct Dry;
 

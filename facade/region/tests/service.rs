@@ -1,4 +1,4 @@
-//! Who may ask for what of servers, and what is answered.
+//! Permissions and results of the service of servers.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn servers() -> Servers {
     servers.with_region(north(), OptionalVerb::ALL.into())
 }
 
-/// A tenant's user with these verbs on servers, in a project.
+/// A tenant's principal with these verbs on servers in a project.
 fn user(verbs: &[Verb], scope: Scope) -> Principal {
     let permissions = verbs
         .iter()
@@ -55,7 +55,7 @@ fn elsewhere() -> Scope {
     Scope::Project(tenant(1, 1).0, Uuid::from_u128(99).into())
 }
 
-/// Makes one call, by the verb it needs.
+/// Makes the call that needs the verb.
 async fn call(servers: &Servers, who: &Principal, verb: Verb) -> Result<(), ServerError> {
     let id = server_id(1);
     match verb {
@@ -103,7 +103,7 @@ async fn each_call_needs_exactly_its_own_permission() {
             let answer = call(&servers, &user(&[held], here()), needed).await;
             match answer {
                 Ok(()) => assert_eq!(held, needed),
-                // Whoever may read is told that it may not; whoever may not is told of nothing.
+                // A reader gets a refusal; other callers get "not found".
                 Err(ServerError::Refused(_)) => {
                     let may_know =
                         held == Verb::Read || matches!(needed, Verb::Create | Verb::List);

@@ -1,4 +1,4 @@
-//! Images of servers: how they are asked for, made and launched, and what they say when they are not.
+//! Snapshots of servers: requests, creation, launches and failures.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{sync::Arc, time::Duration};
@@ -389,7 +389,7 @@ async fn fifty_requests_and_two_controllers_create_one_image() {
     }
 }
 
-/// Records as they were before images could be made of servers.
+/// Records of the version before snapshots existed.
 #[tokio::test]
 async fn record_of_an_older_version_can_be_read() {
     let store = memory_store();

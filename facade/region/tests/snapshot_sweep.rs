@@ -1,4 +1,4 @@
-//! Something goes wrong at every step of making an image, and at every two: there is one image in the end, or none.
+//! Faults at every step of a snapshot, and at every two steps: at the end there is at most one image.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 mod crash;
@@ -19,14 +19,14 @@ use fleetwright_store::Store;
 
 use crash::{Flaky, Kind, Plan};
 
-/// What whoever asks does when no answer comes.
+/// What the client does without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Client {
     AsksAgain,
     IsGone,
 }
 
-/// Asks for an image, and lives until it is at its end, however often it dies.
+/// Requests an image, and restarts the process after every crash until the image is ready or failed.
 async fn history(strikes: Vec<(u64, Kind)>, client: Client) -> u64 {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
@@ -56,7 +56,7 @@ async fn history(strikes: Vec<(u64, Kind)>, client: Client) -> u64 {
             () = snapshots.run() => panic!("it works until it is dropped"),
         }
     }
-    let what = format!("{strikes:?}, and the client {client:?}: {:?}", plan.told());
+    let what = format!("{strikes:?}, and the client {client:?}: {:?}", plan.log());
     facade.catalog.refresh().await.unwrap();
     let found = facade.catalog.image(&operator(), &image(SNAPSHOT_IMAGE));
     let made = cloud.oracle().images();
@@ -148,7 +148,7 @@ async fn cost_of_an_image_does_not_grow_with_the_catalog() {
     }
 }
 
-/// In real time, since a file's threads do not know of a paused clock.
+/// In real time, because SQLite's threads do not follow a paused clock.
 #[tokio::test]
 async fn next_process_creates_a_pending_image_from_the_file() {
     let folder = tempfile::tempdir().unwrap();

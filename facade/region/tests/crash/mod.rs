@@ -1,4 +1,4 @@
-//! A process that can die, or be lied to, at each thing it does to the world: a commit, or the call that makes an image.
+//! A process with a fault at each of its external calls: a commit, or the call that creates an image.
 #![allow(dead_code, reason = "no test binary uses all helpers")]
 
 use std::sync::{
@@ -17,16 +17,16 @@ use fleetwright_store::{
 };
 use tokio::sync::Notify;
 
-/// What goes wrong at a step.
+/// The fault at a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The process dies, and nothing was done.
+    /// The process dies before the call has an effect.
     CrashBefore,
-    /// It is done, and the process dies.
+    /// The process dies after the call had its effect.
     CrashAfter,
-    /// It is refused.
+    /// The call is refused.
     Error,
-    /// It is done, and nobody hears of it.
+    /// The call has its effect, and its response is lost.
     LostReply,
 }
 
@@ -39,7 +39,7 @@ impl Kind {
     ];
 }
 
-/// What goes wrong when. Steps are counted through all lives.
+/// Which faults happen at which steps. Steps are counted over all processes.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     strikes: Vec<(u64, Kind)>,
@@ -47,7 +47,7 @@ pub(crate) struct Plan {
     listed: AtomicU64,
     dead: AtomicBool,
     died: Notify,
-    told: Mutex<Vec<String>>,
+    log: Mutex<Vec<String>>,
 }
 
 impl Plan {
@@ -58,22 +58,22 @@ impl Plan {
         })
     }
 
-    /// How many steps there were.
+    /// Returns the number of steps.
     pub(crate) fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// How many records lists have handed out.
+    /// Returns the number of records that lists returned.
     pub(crate) fn listed(&self) -> u64 {
         self.listed.load(Ordering::Relaxed)
     }
 
-    /// What happened, for whoever wonders.
-    pub(crate) fn told(&self) -> Vec<String> {
-        self.told.lock().unwrap().clone()
+    /// Returns the log of steps and faults, for failure messages.
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.log.lock().unwrap().clone()
     }
 
-    /// Until the process dies; then it may live again.
+    /// Waits until the process dies, and lets the next one run.
     pub(crate) async fn died(&self) {
         self.died.notified().await;
         self.dead.store(false, Ordering::Relaxed);
@@ -84,7 +84,7 @@ impl Plan {
         let found = self.strikes.iter().find(|(nth, _)| *nth == step);
         let found = found.map(|(_, kind)| *kind);
         let line = format!("{step} {what} {found:?}");
-        self.told.lock().unwrap().push(line);
+        self.log.lock().unwrap().push(line);
         found
     }
 
@@ -94,7 +94,7 @@ impl Plan {
         std::future::pending::<()>().await;
     }
 
-    /// The dead do nothing any more.
+    /// A dead process does nothing.
     async fn live(&self) {
         if self.dead.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
