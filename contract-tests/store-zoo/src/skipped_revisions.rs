@@ -4,12 +4,12 @@
 //! not assume that the next revision is the last one plus one.
 
 use async_trait::async_trait;
-
-use crate::{CallContext, Override, overrides::next_batch};
 use fleetwright_store::{
     Batch, Change, Check, Found, Interest, Page, Query, Record, RecordId, Result, Revision,
     StoreError, Transaction,
 };
+
+use crate::{CallContext, Override, overrides::next_batch};
 
 /// Overrides that return the revisions 1, 2, 3 as 107, 114, 121.
 #[derive(Clone, Copy, Debug, Default)]

@@ -6,13 +6,13 @@
 
 use std::{collections::BTreeSet, future::Future, sync::Arc, time::Duration};
 
-use serde_json::{Value, json};
-
-use crate::{Failure, Harness, require};
 use fleetwright_store::{
     Commit, IndexName, Interest, Invalid, Kind, Page, Query, Record, RecordId, Revision, Schema,
     Store, StoreError, StoreExt, Transaction, Watch,
 };
+use serde_json::{Value, json};
+
+use crate::{Failure, Harness, require};
 
 /// Returns the schema that every clause opens its store with.
 ///

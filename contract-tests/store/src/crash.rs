@@ -30,10 +30,10 @@ use std::{
 };
 
 use fleetwright_clause_engine::Executor;
+use fleetwright_store::{Revision, Store, StoreError, Transaction};
 use serde_json::json;
 
 use crate::{Failure, Harness, context};
-use fleetwright_store::{Revision, Store, StoreError, Transaction};
 
 /// The environment variable with the location. It is set in the child process only.
 const LOCATION: &str = "FLEETWRIGHT_STORE_CRASH_LOCATION";

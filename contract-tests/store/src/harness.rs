@@ -9,9 +9,9 @@ use std::{
 };
 
 use async_trait::async_trait;
+use fleetwright_store::{MemoryOptions, MemoryStore, Result, Schema, Store};
 
 use crate::crash::Child;
-use fleetwright_store::{MemoryOptions, MemoryStore, Result, Schema, Store};
 
 /// Access to one set of records, which is empty at first.
 ///

@@ -48,7 +48,7 @@ macro_rules! for_each_store_clause {
             async page page_05_page_has_its_revision "PAGE-05" "give each page its revision, so that a watch from there shows all later commits and no earlier ones";
             async page page_06_page_size_is_respected "PAGE-06" "return at most the requested number of records, a cursor only if there are more, and refuse a page of zero";
             async watch watch_01_every_commit_in_order "WATCH-01" "show every commit after a revision in order, with the new value of each record and the last value of a deleted one";
-            async watch watch_02_waits_for_the_next "WATCH-02" "wait for the next commit and return when it is made";
+            async watch watch_02_waits_for_the_next "WATCH-02" "wait for the next commit and return it once it is committed";
             async watch watch_03_continues_from_any_revision "WATCH-03" "continue from any revision with exactly the commits after it";
             async watch watch_04_shows_requested_kinds_only "WATCH-04" "show only changes of the requested kinds, advance past the others, and refuse kinds that are not declared";
             async watch watch_05_compacted_revision_is_refused "WATCH-05" "refuse a watch from before the compacted revision and name the oldest possible one, and keep the records";
@@ -64,7 +64,7 @@ macro_rules! for_each_store_clause {
             sync against_model model_01_random_histories "MODEL-01" "return from any sequence of calls what the model returns";
             sync durable crash_01_killed_a_hundred_times "CRASH-01" "have every acknowledged commit, no partial one, and a watch without gaps after a writing process is killed, a hundred times";
             sync durable crash_02_survives_reopening "CRASH-02" "have all records, indexes and changes after every handle was dropped and a new one was opened";
-            async durable full_01_full_store_loses_nothing "FULL-01" "refuse a write for which there is no room as full, without a trace, keep everything that was acknowledged readable, and continue once there is room";
+            async durable full_01_full_store_loses_nothing "FULL-01" "refuse a write as full if there is no space for it, leave no trace of it, keep everything that was acknowledged readable, and accept writes again once there is space";
         }
     };
 }

@@ -90,7 +90,7 @@ fails_crash_01!(acknowledges_early, AcknowledgesEarly);
 fails_crash_01!(writes_in_halves, WritesInHalves);
 fails_crash_01!(forgets_changes, ForgetsChanges);
 
-/// Acknowledges a commit before it is carried out, five milliseconds later.
+/// Acknowledges a commit before it is executed, five milliseconds later.
 #[derive(Default)]
 struct AcknowledgesEarly(Mutex<Option<(Revision, JoinHandle<()>)>>);
 

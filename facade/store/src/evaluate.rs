@@ -112,7 +112,7 @@ impl<'t> Prepared<'t> {
         Ok(())
     }
 
-    /// Requires that no record but those that this transaction writes has a unique value.
+    /// Requires that no record has a unique value, except for records that this transaction writes.
     fn require_unclaimed(
         &self,
         position: usize,

@@ -160,7 +160,7 @@ impl IndexValue {
     ///
     /// # Errors
     ///
-    /// The encoding is longer than [`MAX_ENTRY_BYTES`](crate::limits::MAX_ENTRY_BYTES).
+    /// The encoding is longer than [`MAX_ENTRY_BYTES`].
     pub fn encoded(&self) -> Result<Vec<u8>, Invalid> {
         let mut bytes = Vec::new();
         for part in &self.0 {

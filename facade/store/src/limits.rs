@@ -1,5 +1,5 @@
 //! Size limits. They are the same for every store, so that stores are interchangeable, and fit into
-//! etcd's defaults with room for index entries.
+//! etcd's defaults with space for index entries.
 
 use serde_json::Value;
 

@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, sync::Mutex};
 
 use async_trait::async_trait;
+use fleetwright_store::{
+    Page, Query, Record, Result, Scalar, Select, Store as _, StoreError, StoreExt as _,
+};
 use serde_json::Value;
 
 use super::{Mutant, mutant};
 use crate::{CallContext, Override};
-use fleetwright_store::{
-    Page, Query, Record, Result, Scalar, Select, Store as _, StoreError, StoreExt as _,
-};
 
 pub(super) const MUTANTS: &[Mutant] = &[
     mutant::<FindsByPrefix>("INDEX-01", "finds values that start with the text"),

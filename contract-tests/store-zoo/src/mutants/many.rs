@@ -7,13 +7,13 @@ use std::{
 };
 
 use async_trait::async_trait;
-
-use super::{Mutant, mutant, puts};
-use crate::{CallContext, Override};
 use fleetwright_store::{
     IndexName, Query, Record, RecordId, Result, Revision, Schema, Store as _, StoreError,
     Transaction, Write,
 };
+
+use super::{Mutant, mutant, puts};
+use crate::{CallContext, Override};
 
 pub(super) const MUTANTS: &[Mutant] = &[
     mutant::<ChecksThenWrites>("RACE-01", "checks first and writes later"),

@@ -11,11 +11,11 @@ mod transaction;
 mod unique;
 mod watch;
 
+use fleetwright_store::{Transaction, Write};
+use fleetwright_store_contract::Factory;
 use serde_json::Value;
 
 use super::{Override, OverrideHarness};
-use fleetwright_store::{Transaction, Write};
-use fleetwright_store_contract::Factory;
 
 /// A store that is broken in one way.
 pub struct Mutant {

@@ -3,12 +3,12 @@
 use std::{collections::BTreeMap, sync::Mutex};
 
 use async_trait::async_trait;
-
-use super::{Mutant, mutant};
-use crate::{CallContext, Override};
 use fleetwright_store::{
     Cursor, Invalid, Page, Query, Result, Revision, Select, Store as _, StoreError, StoreExt as _,
 };
+
+use super::{Mutant, mutant};
+use crate::{CallContext, Override};
 
 pub(super) const MUTANTS: &[Mutant] = &[
     mutant::<OrdersWithoutCase>("PAGE-01", "orders keys without regard to case"),

@@ -1,13 +1,13 @@
 //! RECORD: single records that differ from what was written.
 
 use async_trait::async_trait;
+use fleetwright_store::{
+    Key, Query, Record, RecordId, Result, Revision, Store as _, StoreError, Transaction, Write,
+};
 use serde_json::{Value, json};
 
 use super::{Mutant, mutant, with_values};
 use crate::{CallContext, Override};
-use fleetwright_store::{
-    Key, Query, Record, RecordId, Result, Revision, Store as _, StoreError, Transaction, Write,
-};
 
 pub(super) const MUTANTS: &[Mutant] = &[
     mutant::<FindsByPrefix>(

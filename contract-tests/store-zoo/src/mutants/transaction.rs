@@ -1,12 +1,12 @@
 //! TXN: transactions that are not checked, not atomic, or refused for the wrong reason.
 
 use async_trait::async_trait;
-
-use super::{Mutant, mutant};
-use crate::{CallContext, Override};
 use fleetwright_store::{
     Check, Conflict, Found, Part, Result, Revision, Store as _, StoreError, Transaction, Write,
 };
+
+use super::{Mutant, mutant};
+use crate::{CallContext, Override};
 
 pub(super) const MUTANTS: &[Mutant] = &[
     mutant::<IgnoresAbsent>("TXN-01", "does not check for absence"),

@@ -3,14 +3,14 @@
 use std::{collections::BTreeMap, sync::Mutex};
 
 use async_trait::async_trait;
-use serde_json::Value;
-
-use super::{Mutant, mutant, puts};
-use crate::{CallContext, Override};
 use fleetwright_store::{
     Check, Claim, Conflict, Found, IndexName, Part, Query, RecordId, Result, Revision, Store as _,
     StoreError, Transaction,
 };
+use serde_json::Value;
+
+use super::{Mutant, mutant, puts};
+use crate::{CallContext, Override};
 
 pub(super) const MUTANTS: &[Mutant] = &[
     mutant::<TakesFromTheHolder>(

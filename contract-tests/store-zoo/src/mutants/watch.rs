@@ -6,12 +6,12 @@ use std::{
 };
 
 use async_trait::async_trait;
-
-use super::{Mutant, mutant};
-use crate::{CallContext, Override, overrides::next_batch};
 use fleetwright_store::{
     Batch, Change, Interest, Record, Result, Revision, Store as _, StoreError, Transaction,
 };
+
+use super::{Mutant, mutant};
+use crate::{CallContext, Override, overrides::next_batch};
 
 pub(super) const MUTANTS: &[Mutant] = &[
     mutant::<LosesDeletes>("WATCH-01", "does not return deletes"),

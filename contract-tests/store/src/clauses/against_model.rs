@@ -5,6 +5,10 @@
 //! model takes them over, so a store whose revisions skip numbers passes.
 
 use fleetwright_clause_engine::Executor;
+use fleetwright_store::{
+    Check, Claim, IndexName, Interest, Key, Kind, Query, Record, RecordId, Revision, Store,
+    StoreError, StoreExt, Transaction, Write,
+};
 use proptest::{
     collection::vec,
     prelude::*,
@@ -16,10 +20,6 @@ use crate::{
     Environment, Failure, Harness, Outcome, Pass, context,
     model::{Expected, Model},
     require,
-};
-use fleetwright_store::{
-    Check, Claim, IndexName, Interest, Key, Kind, Query, Record, RecordId, Revision, Store,
-    StoreError, StoreExt, Transaction, Write,
 };
 
 /// One call of a sequence. Numbers that stand for a revision are fractions of the history so far,

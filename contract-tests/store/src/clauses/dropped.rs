@@ -5,6 +5,7 @@
 
 use std::{future::Future, task::Poll, time::Duration};
 
+use fleetwright_store::Transaction;
 use serde_json::json;
 
 use crate::{
@@ -12,7 +13,6 @@ use crate::{
     context::{all_things, thing},
     require,
 };
-use fleetwright_store::Transaction;
 
 /// The largest number of polls before a call is dropped.
 const POLLS: u64 = 12;

@@ -8,6 +8,7 @@
 use std::{sync::Arc, time::Duration};
 
 use fleetwright_clause_engine::Executor;
+use fleetwright_store::{Interest, Query, Revision, Store, StoreError, StoreExt, Transaction};
 use serde_json::json;
 
 use crate::{
@@ -16,7 +17,6 @@ use crate::{
     crash::ITEMS_KEPT,
     require,
 };
-use fleetwright_store::{Interest, Query, Revision, Store, StoreError, StoreExt, Transaction};
 
 /// How often the writing process is killed.
 const KILLS: u64 = 100;
@@ -181,7 +181,7 @@ pub(crate) fn crash_02_survives_reopening(environment: &Environment) -> Outcome 
         let store = context::open(&*harness).await?;
         let writes = [
             Transaction::new().put(thing("a")?, json!({"name": "n", "group": "g"})),
-            Transaction::new().put(thing("b")?, json!({"name": "gone"})),
+            Transaction::new().put(thing("b")?, json!({"name": "deleted"})),
             Transaction::new().delete(thing("b")?),
         ];
         let mut committed = Vec::new();
@@ -214,15 +214,15 @@ async fn require_same_content(cx: &Context, committed: &[Revision]) -> Outcome {
     require(revisions(&received) == committed[1..], || {
         format!("a watch from {} returned {received:?}", committed[0])
     })?;
-    let next = cx.put("b", json!({"name": "gone"})).await?;
+    let next = cx.put("b", json!({"name": "deleted"})).await?;
     require(next > committed[2], || {
         format!("the next commit has revision {next}")
     })?;
     Ok(Pass::Held)
 }
 
-/// FULL-01: a store must refuse a write for which there is no room as full, without a trace, keep
-/// everything that was acknowledged readable, and continue once there is room.
+/// FULL-01: a store must refuse a write as full if there is no space for it, leave no trace of it,
+/// keep everything that was acknowledged readable, and accept writes again once there is space.
 ///
 /// Disks fill up at night; the fleet must be readable in the morning, and nothing may be half
 /// written.
@@ -240,10 +240,10 @@ pub(crate) async fn full_01_full_store_loses_nothing(cx: &Context) -> Outcome {
     };
     let acknowledged = fill_up(&store).await?;
     require(!acknowledged.is_empty(), || {
-        "there is no room for anything".to_owned()
+        "the small store has no space for a single write".to_owned()
     })?;
     require_exactly(&store, &acknowledged).await?;
-    let failed = |error| Failure::call_failed("making room", &error);
+    let failed = |error| Failure::call_failed("freeing space", &error);
     let half = acknowledged.len() as u64 / 2;
     for number in 0..half {
         // Compact first: a delete is a change that is stored for watches, so it needs space too.
@@ -258,7 +258,7 @@ pub(crate) async fn full_01_full_store_loses_nothing(cx: &Context) -> Outcome {
     store
         .commit(&retry)
         .await
-        .map_err(|error| Failure::call_failed("a write once there is room", &error))?;
+        .map_err(|error| Failure::call_failed("a write after space was freed", &error))?;
     Ok(Pass::Held)
 }
 

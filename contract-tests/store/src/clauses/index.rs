@@ -2,6 +2,7 @@
 //!
 //! Every clause compares whole lists of keys, so a record too many fails it as well as one too few.
 
+use fleetwright_store::{IndexValue, Query, Scalar, Transaction};
 use serde_json::json;
 
 use super::record::require_invalid;
@@ -9,7 +10,6 @@ use crate::{
     Context, Outcome, Pass,
     context::{index, kind, other, require_keys, things_by},
 };
-use fleetwright_store::{IndexValue, Query, Scalar, Transaction};
 
 /// INDEX-01: a store must find by an index exactly the records that have the value, in the order of
 /// their keys.

@@ -3,6 +3,7 @@
 //! Most clauses run twice, on a list of all records and on a list by index, because stores usually
 //! have one code path for each.
 
+use fleetwright_store::{Cursor, Page, Query, Transaction, limits::MAX_PAGE};
 use serde_json::json;
 
 use super::record::require_invalid;
@@ -13,7 +14,6 @@ use crate::{
     },
     require,
 };
-use fleetwright_store::{Cursor, Page, Query, Transaction, limits::MAX_PAGE};
 
 /// Creates records of one group in one transaction.
 async fn fill(cx: &Context, keys: &[&str]) -> Result<(), Failure> {
@@ -176,7 +176,7 @@ pub(crate) async fn page_04_foreign_cursor_is_refused(cx: &Context) -> Outcome {
 /// commits and no earlier ones.
 ///
 /// Every controller starts with a list and then a watch; a gap between the two is a change that is
-/// never listed.
+/// never seen.
 ///
 /// Compares the revision of an empty page with the head, then watches from a page while records are
 /// added.

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use fleetwright_store::{Found, RecordId, Result, Revision, Store, StoreExt, Transaction};
 use serde_json::{Value, json};
 
 use crate::{
@@ -12,7 +13,6 @@ use crate::{
     context::{all_things, keys_of, require_keys, thing, things_by},
     require,
 };
-use fleetwright_store::{Found, RecordId, Result, Revision, Store, StoreExt, Transaction};
 
 /// The number of concurrent writers.
 const WRITERS: usize = 8;

@@ -3,16 +3,16 @@
 //! The values and keys are the ones that a real database gets wrong: large integers, denormal
 //! floats, nulls, control characters, keys that differ in case or in their last byte.
 
+use fleetwright_store::{
+    Query, RecordId, Revision, StoreError, Transaction,
+    limits::{MAX_OPERATIONS, MAX_VALUE_BYTES, MAX_VALUE_DEPTH},
+};
 use serde_json::{Value, json};
 
 use crate::{
     Context, Failure, Outcome, Pass,
     context::{all_things, kind, other, require_keys, thing, things_by, valid},
     require,
-};
-use fleetwright_store::{
-    Query, RecordId, Revision, StoreError, Transaction,
-    limits::{MAX_OPERATIONS, MAX_VALUE_BYTES, MAX_VALUE_DEPTH},
 };
 
 /// RECORD-01: a store must return nothing for a record that does not exist, whatever other records

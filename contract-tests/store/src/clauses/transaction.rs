@@ -4,6 +4,7 @@
 //! Each clause about a check tries it in both directions: it must let a transaction pass when it
 //! holds, and name what was found when it does not.
 
+use fleetwright_store::{Change, Check, Claim, Found, Part, Revision, Transaction};
 use serde_json::json;
 
 use crate::{
@@ -11,7 +12,6 @@ use crate::{
     context::{all_things, index, kind, other, require_keys, thing, valid},
     require,
 };
-use fleetwright_store::{Change, Check, Claim, Found, Part, Revision, Transaction};
 
 /// Returns a transaction with one check and a write that must happen only if the check holds.
 fn guarded(check: Check) -> Result<Transaction, Failure> {
@@ -61,8 +61,8 @@ pub(crate) async fn txn_02_a_revision_is_checked(cx: &Context) -> Outcome {
     must_fail(cx, at(Revision(1))?, Found::Absent).await?;
     let created = cx.put("a", json!(1)).await?;
     must_pass(cx, at(created)?).await?;
-    for wrong in [Revision::ZERO, created.next(), Revision(u64::MAX)] {
-        must_fail(cx, at(wrong)?, Found::At(created)).await?;
+    for other in [Revision::ZERO, created.next(), Revision(u64::MAX)] {
+        must_fail(cx, at(other)?, Found::At(created)).await?;
     }
     let replaced = cx.put("a", json!(1)).await?;
     must_fail(cx, at(created)?, Found::At(replaced)).await?;

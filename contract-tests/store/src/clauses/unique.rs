@@ -3,6 +3,7 @@
 //! The clauses cover taking a value, freeing it, moving it within one transaction, and telling
 //! values apart.
 
+use fleetwright_store::{Found, Transaction};
 use serde_json::{Value, json};
 
 use crate::{
@@ -10,7 +11,6 @@ use crate::{
     context::{other, require_keys, thing, things_by},
     require,
 };
-use fleetwright_store::{Found, Transaction};
 
 /// Requires that a put is refused because `holder` has the unique value.
 async fn require_taken(cx: &Context, key: &str, value: Value, holder: &str) -> Result<(), Failure> {

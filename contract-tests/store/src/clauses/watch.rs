@@ -6,6 +6,9 @@
 
 use std::{future::Future, sync::Arc, task::Poll, time::Duration};
 
+use fleetwright_store::{
+    Change, Commit, Interest, Record, RecordId, Revision, Store, StoreError, Transaction, Watch,
+};
 use serde_json::json;
 
 use super::record::require_invalid;
@@ -13,9 +16,6 @@ use crate::{
     Context, Failure, Outcome, Pass,
     context::{kind, other, revisions, thing},
     require,
-};
-use fleetwright_store::{
-    Change, Commit, Interest, Record, RecordId, Revision, Store, StoreError, Transaction, Watch,
 };
 
 /// WATCH-01: a store must show every commit after a revision in order, with the new value of each
@@ -69,9 +69,9 @@ pub(crate) async fn watch_01_every_commit_in_order(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-/// WATCH-02: a store must wait for the next commit and return when it is committed.
+/// WATCH-02: a store must wait for the next commit and return it once it is committed.
 ///
-/// A change that wakes nobody is only found by the next full list, hours later.
+/// A change that wakes no watcher is found only by the next full list, hours later.
 ///
 /// Lets a watch wait for 20 milliseconds before each of three commits.
 pub(crate) async fn watch_02_waits_for_the_next(cx: &Context) -> Outcome {
