@@ -13,7 +13,7 @@
 //! | start an emulator | `Emulator::start`, by the alias of a cloud |
 //! | make it slow, scarce or inconsistent | the cloud's `Knobs` |
 //! | lose or break one call | `FaultRule` with a `Fault`, `Emulator::add_fault` |
-//! | act as somebody else in the account | the cloud's `ExternalAction`, `Emulator::perform_external` |
+//! | act as an external actor | the cloud's `ExternalAction`, `Emulator::perform_external` |
 //! | let time pass | `Emulator::advance` |
 //! | see the true state | `Emulator::oracle` |
 //! | see what a client sent | `Emulator::calls` |

@@ -88,7 +88,7 @@ pub struct OracleVm {
     pub nics: Vec<String>,
     /// The resource ids of its disks, the OS disk first.
     pub disks: Vec<String>,
-    /// Whether it has a machine, which is what Azure bills.
+    /// Whether it has a machine, which capacity counts.
     pub allocated: bool,
     /// How often it has booted.
     pub boots: u64,

@@ -1,5 +1,5 @@
-//! The state that every cloud's engine has: knobs, time, ids, chance, machines and public
-//! addresses.
+//! The state that every cloud's engine has: knobs, time, ids, random numbers, machines in
+//! use and public addresses.
 //!
 //! Owns only what is the same in all clouds. What a resource is, and what an event does, belongs to
 //! the engine of each cloud.
@@ -17,8 +17,11 @@ use super::{
 /// The common part of an engine, with the cloud's knobs `K` and its events `E`.
 #[derive(Debug)]
 pub(crate) struct EngineCore<K, E> {
+    /// The current knobs.
     pub(crate) knobs: K,
+    /// The current time, and the events of the future.
     pub(crate) schedule: Schedule<E>,
+    /// The random numbers of lags and choices.
     pub(crate) rng: SeededRng,
     /// The machines that are in use.
     pub(crate) usage: CapacityUsage,
@@ -27,7 +30,10 @@ pub(crate) struct EngineCore<K, E> {
     /// How many records reads have looked at. Tests use it to prove that the cost of a call does
     /// not grow with the fleet.
     pub(crate) records_read: u64,
+    /// The number of the newest record.
     last_seq: Seq,
+    /// The ids of requests, from their own random numbers, so that a call does not change the ids
+    /// of resources.
     request_ids: IdGenerator,
 }
 
@@ -35,11 +41,14 @@ pub(crate) struct EngineCore<K, E> {
 #[derive(Debug)]
 #[must_use = "observation stays paused until it is resumed"]
 pub(crate) struct PausedObservation {
+    /// The number of records that calls had read.
     records_read: u64,
+    /// The lag of writes.
     write_lag: Duration,
 }
 
 impl<K: CommonKnobs, E: Ord> EngineCore<K, E> {
+    /// Creates the common part of an engine without any records.
     pub(crate) fn new(knobs: K, clock: Arc<dyn Clock>) -> Self {
         let seed = knobs.seed();
         Self {

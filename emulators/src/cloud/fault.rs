@@ -151,7 +151,7 @@ pub enum InjectedError<'a> {
     Quota,
     /// The cloud's internal error.
     Internal,
-    /// Any error that a test asks for.
+    /// The error of [`Fault::Refused`].
     Custom {
         /// The HTTP status, in 400..600.
         status: u16,

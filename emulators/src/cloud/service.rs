@@ -97,7 +97,7 @@ impl<C: Cloud> Service<C> {
     /// Returns how long a waiting call sleeps before it checks again, or `None` if it does not
     /// wait.
     fn pause(&self, call: &C::Call, since: Duration, fault: Option<&Fault>) -> Option<Duration> {
-        // A call that is going to fail does not wait.
+        // A call with an injected error does not wait.
         if fault.is_some_and(|fault| fault.injected_error().is_some() || fault.needs_operations()) {
             return None;
         }

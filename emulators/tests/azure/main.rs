@@ -5,8 +5,8 @@
 mod client;
 mod faults;
 mod fuzz;
+mod polling;
 mod program;
 #[path = "../shared/mod.rs"]
 mod shared;
 mod sockets;
-mod waiting;

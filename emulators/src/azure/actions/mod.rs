@@ -6,7 +6,7 @@
 //! | file | purpose |
 //! | --- | --- |
 //! | `vms` | virtual machines, their power and their instance views |
-//! | `parts` | disks, images, interfaces, public addresses |
+//! | `resources` | disks, images, interfaces, public addresses |
 //! | `catalog` | the catalog |
 //! | `tasks` | long-running operations: how a call starts one, and how a client polls it |
 //! | `diagnostics` | the console of a machine |
@@ -15,7 +15,7 @@
 mod catalog;
 mod diagnostics;
 mod list;
-mod parts;
+mod resources;
 mod tasks;
 mod vms;
 
@@ -70,29 +70,33 @@ pub(crate) fn execute(
         O::VirtualMachinesSimulateEviction => vms::evict(context),
         O::VirtualMachinesRetrieveBootDiagnosticsData => diagnostics::retrieve(context),
         O::BlobGet => diagnostics::blob(context),
-        O::DisksCreateOrUpdate => parts::put_disk(context),
-        O::DisksGet => parts::get(context, Kind::Disk),
-        O::DisksDelete => parts::delete(context, Kind::Disk, Engine::delete_disk),
-        O::DisksList => parts::list(context, Kind::Disk, list::ListScope::Subscription),
-        O::DisksListByResourceGroup => parts::list(context, Kind::Disk, list::ListScope::Group),
-        O::ImagesCreateOrUpdate => parts::put_image(context),
-        O::ImagesGet => parts::get(context, Kind::Image),
-        O::ImagesDelete => parts::delete(context, Kind::Image, Engine::delete_image),
-        O::ImagesList => parts::list(context, Kind::Image, list::ListScope::Subscription),
-        O::ImagesListByResourceGroup => parts::list(context, Kind::Image, list::ListScope::Group),
-        O::NetworkInterfacesCreateOrUpdate => parts::put_nic(context),
-        O::NetworkInterfacesGet => parts::get(context, Kind::Nic),
-        O::NetworkInterfacesDelete => parts::delete(context, Kind::Nic, Engine::delete_nic),
-        O::NetworkInterfacesList => parts::list(context, Kind::Nic, list::ListScope::Group),
-        O::NetworkInterfacesListAll => {
-            parts::list(context, Kind::Nic, list::ListScope::Subscription)
+        O::DisksCreateOrUpdate => resources::put_disk(context),
+        O::DisksGet => resources::get(context, Kind::Disk),
+        O::DisksDelete => resources::delete(context, Kind::Disk, Engine::delete_disk),
+        O::DisksList => resources::list(context, Kind::Disk, list::ListScope::Subscription),
+        O::DisksListByResourceGroup => resources::list(context, Kind::Disk, list::ListScope::Group),
+        O::ImagesCreateOrUpdate => resources::put_image(context),
+        O::ImagesGet => resources::get(context, Kind::Image),
+        O::ImagesDelete => resources::delete(context, Kind::Image, Engine::delete_image),
+        O::ImagesList => resources::list(context, Kind::Image, list::ListScope::Subscription),
+        O::ImagesListByResourceGroup => {
+            resources::list(context, Kind::Image, list::ListScope::Group)
         }
-        O::PublicIPAddressesCreateOrUpdate => parts::put_ip(context),
-        O::PublicIPAddressesGet => parts::get(context, Kind::PublicIp),
-        O::PublicIPAddressesDelete => parts::delete(context, Kind::PublicIp, Engine::delete_ip),
-        O::PublicIPAddressesList => parts::list(context, Kind::PublicIp, list::ListScope::Group),
+        O::NetworkInterfacesCreateOrUpdate => resources::put_nic(context),
+        O::NetworkInterfacesGet => resources::get(context, Kind::Nic),
+        O::NetworkInterfacesDelete => resources::delete(context, Kind::Nic, Engine::delete_nic),
+        O::NetworkInterfacesList => resources::list(context, Kind::Nic, list::ListScope::Group),
+        O::NetworkInterfacesListAll => {
+            resources::list(context, Kind::Nic, list::ListScope::Subscription)
+        }
+        O::PublicIPAddressesCreateOrUpdate => resources::put_ip(context),
+        O::PublicIPAddressesGet => resources::get(context, Kind::PublicIp),
+        O::PublicIPAddressesDelete => resources::delete(context, Kind::PublicIp, Engine::delete_ip),
+        O::PublicIPAddressesList => {
+            resources::list(context, Kind::PublicIp, list::ListScope::Group)
+        }
         O::PublicIPAddressesListAll => {
-            parts::list(context, Kind::PublicIp, list::ListScope::Subscription)
+            resources::list(context, Kind::PublicIp, list::ListScope::Subscription)
         }
         O::OperationsGet => tasks::get(context),
         O::ResourceGroupsCheckExistence => catalog::group_exists(context),

@@ -1,8 +1,8 @@
 //! Creates a virtual machine with its disks and interfaces.
 //!
 //! Everything is checked before anything is created, so a refused call leaves no disk and no
-//! address behind. The one exception is Azure's: interfaces of a creation that fails for capacity
-//! or quota are reserved for that virtual machine.
+//! address behind. There is one exception: existing interfaces of a creation that is refused for
+//! capacity or quota are reserved for that virtual machine.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! An interface is attached to at most one virtual machine. If the creation of that machine fails,
 //! the interface is reserved for it for [`nic_reservation`](crate::azure::Timing), three minutes by
-//! default: nobody else can use or delete it until then.
+//! default: until then no other virtual machine can use it, and it cannot be deleted.
 
 use std::{net::Ipv4Addr, time::Duration};
 

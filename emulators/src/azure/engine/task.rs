@@ -76,7 +76,7 @@ pub(crate) struct Task {
     pub(crate) ended: Option<Duration>,
     /// Why it failed. Only set after its end.
     pub(crate) failure: Option<Failure>,
-    /// Why it is going to fail, decided at its begin by capacity, a knob or a fault.
+    /// The failure that capacity, a knob or a fault planned when it began.
     pub(crate) planned_failure: Option<Failure>,
 }
 

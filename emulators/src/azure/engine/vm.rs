@@ -69,7 +69,7 @@ pub(super) fn check_not_deleting(state: Provisioning, id: &Id) -> Result<(), Ref
 /// The power state of a virtual machine. It has none before its first boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Power {
-    /// Boots. The machine is allocated, unless the start is going to fail.
+    /// Boots. The machine is allocated, unless the start fails for capacity.
     Starting,
     /// Runs.
     Running,
@@ -77,7 +77,7 @@ pub(crate) enum Power {
     Stopping,
     /// Off, but still allocated and billed.
     Stopped,
-    /// Shuts down, and is going to release the machine.
+    /// Shuts down, and releases the machine at the end.
     Deallocating,
     /// Off, without a machine and without a dynamic public address.
     Deallocated,
@@ -163,7 +163,7 @@ pub(crate) struct Vm {
     pub(crate) version: u64,
     /// Whether it is generalized. It can never start again then.
     pub(crate) generalized: bool,
-    /// Whether it has a machine, which is what capacity counts and Azure bills.
+    /// Whether it has a machine, which is what capacity counts.
     pub(crate) allocated: bool,
     /// How often it has booted.
     pub(crate) boots: u64,

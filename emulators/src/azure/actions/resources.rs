@@ -12,7 +12,7 @@ use crate::{
             resource_table::{ResourceTable, Scope},
         },
         error::Refusal,
-        shapes::parts,
+        shapes::resources,
         wire::{
             body::{self, DiskBody, ImageBody, IpBody, NicBody},
             id::{Id, Kind},
@@ -108,13 +108,13 @@ pub(super) fn get(context: &mut Context<'_>, kind: Kind) -> Result<ApiResponse, 
 /// Returns the document of a resource as of a time; `None` if it did not exist then.
 fn render(engine: &Engine, id: &Id, moment: Option<Duration>, expand: Expand) -> Option<Value> {
     Some(match id.kind {
-        Kind::Disk => parts::disk(engine, &*engine.disks.version_at(id, moment)?),
-        Kind::Image => parts::image(&*engine.images.version_at(id, moment)?),
-        Kind::PublicIp => parts::public_ip(&*engine.ips.version_at(id, moment)?),
+        Kind::Disk => resources::disk(engine, &*engine.disks.version_at(id, moment)?),
+        Kind::Image => resources::image(&*engine.images.version_at(id, moment)?),
+        Kind::PublicIp => resources::public_ip(&*engine.ips.version_at(id, moment)?),
         Kind::Nic => {
             let nic = engine.nics.version_at(id, moment)?;
             let publics = (expand == Expand::PublicAddresses).then_some((engine, moment));
-            parts::nic(&nic, publics)
+            resources::nic(&nic, publics)
         }
         Kind::VirtualMachine => return None,
     })
@@ -149,10 +149,10 @@ pub(super) fn list(
         moment,
     };
     let (page, records_read) = match kind {
-        Kind::Disk => read.page(&engine.disks, |disk| parts::disk(engine, disk)),
-        Kind::Image => read.page(&engine.images, parts::image),
-        Kind::PublicIp => read.page(&engine.ips, parts::public_ip),
-        Kind::Nic => read.page(&engine.nics, |nic| parts::nic(nic, None)),
+        Kind::Disk => read.page(&engine.disks, |disk| resources::disk(engine, disk)),
+        Kind::Image => read.page(&engine.images, resources::image),
+        Kind::PublicIp => read.page(&engine.ips, resources::public_ip),
+        Kind::Nic => read.page(&engine.nics, |nic| resources::nic(nic, None)),
         Kind::VirtualMachine => return Err(Refusal::internal()),
     };
     context.engine.core.records_read += records_read;
