@@ -21,7 +21,9 @@ ARROWS = {
     "fleetwright-contract-tests": {"fleetwright", "fleetwright-clause-engine"},
     "fleetwright-contract-zoo": {"fleetwright", "fleetwright-contract-tests", "fleetwright-memory", "fleetwright-provider-support"},
     "fleetwright-emulators": {"fleetwright-chaos"},
-    "fleetwright-provider-testkit": {"fleetwright", "fleetwright-contract-tests", "fleetwright-emulators"},
+    "fleetwright-provider-testkit": {
+        "fleetwright", "fleetwright-contract-tests", "fleetwright-emulators", "fleetwright-provider-support",
+    },
     "fleetwright-store": set(),
     "fleetwright-store-contract": {"fleetwright-clause-engine", "fleetwright-store"},
     "fleetwright-store-zoo": {"fleetwright-store", "fleetwright-store-contract"},

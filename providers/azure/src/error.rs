@@ -150,15 +150,7 @@ impl AzureFailure for Failure {
     }
 
     fn may_pass(&self) -> bool {
-        match self.cause {
-            Cause::Responded(status) => status >= 500 || status == 429 || status == 408,
-            Cause::TimedOut | Cause::Disconnected | Cause::Unreadable => true,
-            Cause::CredentialsUnavailable | Cause::NotConnected => true,
-            Cause::OperationFailed(_)
-            | Cause::NoCredentials
-            | Cause::WrongHost
-            | Cause::NotSent => false,
-        }
+        self.is_transient(|status| status >= 500 || status == 429 || status == 408)
     }
 }
 
@@ -206,6 +198,7 @@ mod tests {
     use fleetwright::{
         Call, Effect, ErrorKind, InstanceConfig, NetworkId, Operation, RetryAdvice, Zone,
     };
+    use fleetwright_provider_testkit::errors::check_error_kinds;
 
     fn failed(cause: Cause, code: &str, message: &str) -> Failure {
         Failure::new(cause, message).with_code(code)
@@ -258,18 +251,7 @@ mod tests {
             (503, "", "", ErrorKind::Unavailable),
             (418, "Teapot", "", ErrorKind::Unexpected),
         ];
-        for (status, code, message, kind) in cases {
-            let failure = failed(Cause::Responded(status), code, message);
-            let error = failure.into_error(&launch(), ErrorContext::default());
-            assert_eq!(error.kind(), kind, "{status} {code}: {error}");
-            let broke_down = kind == ErrorKind::Unavailable;
-            let effect = if broke_down {
-                Effect::Unknown
-            } else {
-                Effect::None
-            };
-            assert_eq!(error.effect(), effect, "{status} {code}: {error}");
-        }
+        check_error_kinds::<Azure>(&launch(), ErrorContext::default(), &cases);
     }
 
     #[test]

@@ -140,6 +140,7 @@ mod tests {
     use fleetwright::{
         Call, Effect, ErrorKind, InstanceId, LaunchToken, NetworkId, Operation, RetryAdvice, Zone,
     };
+    use fleetwright_provider_testkit::errors::check_error_kinds;
 
     fn response(status: u16, code: &str, message: &str) -> Failure {
         Failure::new(Cause::Responded(status), message)
@@ -197,24 +198,12 @@ mod tests {
             (503, "Unavailable", "", ErrorKind::Unavailable),
             (418, "ATeapot", "", ErrorKind::Unexpected),
         ];
-        for (status, code, message, kind) in cases {
-            let config = config();
-            let context = ErrorContext {
-                config: Some(&config),
-                ..ErrorContext::default()
-            };
-            let error = response(status, code, message).into_error(&launch(), context);
-            assert_eq!(error.kind(), kind, "{code}: {error}");
-            let broke_down = kind == ErrorKind::Unavailable;
-            let effect = if broke_down {
-                Effect::Unknown
-            } else {
-                Effect::None
-            };
-            assert_eq!(error.effect(), effect, "{code}: {error}");
-            assert_eq!(error.native_code(), Some(code));
-            assert_eq!(error.request_id(), Some("req-1"));
-        }
+        let config = config();
+        let context = ErrorContext {
+            config: Some(&config),
+            ..ErrorContext::default()
+        };
+        check_error_kinds::<Ec2>(&launch(), context, &cases);
     }
 
     #[test]

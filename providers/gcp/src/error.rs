@@ -131,18 +131,9 @@ impl GcpFailure for Failure {
     }
 
     fn may_pass(&self) -> bool {
-        match self.cause {
-            Cause::Responded(status) => {
-                let code = self.code();
-                status >= 500 || kind_of(code, status, &self.message) == Kind::Throttled
-            }
-            Cause::TimedOut | Cause::Disconnected | Cause::Unreadable => true,
-            Cause::CredentialsUnavailable | Cause::NotConnected => true,
-            Cause::OperationFailed(_)
-            | Cause::NoCredentials
-            | Cause::WrongHost
-            | Cause::NotSent => false,
-        }
+        self.is_transient(|status| {
+            status >= 500 || kind_of(self.code(), status, &self.message) == Kind::Throttled
+        })
     }
 }
 
@@ -171,6 +162,7 @@ mod tests {
     use fleetwright::{
         Call, Effect, ErrorKind, InstanceConfig, NetworkId, Operation, RetryAdvice, Zone,
     };
+    use fleetwright_provider_testkit::errors::check_error_kinds;
 
     fn failed(cause: Cause, code: &str, message: &str) -> Failure {
         Failure::new(cause, message).with_code(code)
@@ -214,18 +206,7 @@ mod tests {
             (503, "", "", ErrorKind::Unavailable),
             (418, "teapot", "", ErrorKind::Unexpected),
         ];
-        for (status, code, message, kind) in cases {
-            let failure = failed(Cause::Responded(status), code, message);
-            let error = failure.into_error(&launch(), ErrorContext::default());
-            assert_eq!(error.kind(), kind, "{status} {code}: {error}");
-            let broke_down = kind == ErrorKind::Unavailable;
-            let effect = if broke_down {
-                Effect::Unknown
-            } else {
-                Effect::None
-            };
-            assert_eq!(error.effect(), effect, "{status} {code}: {error}");
-        }
+        check_error_kinds::<ComputeEngine>(&launch(), ErrorContext::default(), &cases);
     }
 
     #[test]

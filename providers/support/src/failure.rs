@@ -230,6 +230,21 @@ impl<S> Failure<S> {
 }
 
 impl<S: Service> Failure<S> {
+    /// Whether a repetition of the same call can succeed soon. `responded` decides for an error response
+    /// with this status; a call without a readable response, or without a connection, may succeed. A
+    /// failed operation, missing credentials and a request that cannot be sent will fail again.
+    pub fn is_transient(&self, responded: impl FnOnce(u16) -> bool) -> bool {
+        match self.cause {
+            Cause::Responded(status) => responded(status),
+            Cause::TimedOut | Cause::Disconnected | Cause::Unreadable => true,
+            Cause::CredentialsUnavailable | Cause::NotConnected => true,
+            Cause::OperationFailed(_)
+            | Cause::NoCredentials
+            | Cause::WrongHost
+            | Cause::NotSent => false,
+        }
+    }
+
     /// Returns the part of the message that may be shown.
     pub fn safe_message(&self) -> &str {
         S::safe_message(&self.message)

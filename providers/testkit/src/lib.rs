@@ -6,12 +6,14 @@
 //! - [`emulated`] is the contract harness of a provider on an emulator.
 //! - [`EmulatorFaults`] injects the kit's faults into any emulator.
 //! - [`broken_responses`] checks that responses which cannot be understood become typed errors.
+//! - [`errors`] checks how error responses become shared errors.
 //! - [`kill_sweep`] kills a process at every request that it sends.
 //! - [`canned_responses`] serves responses that no emulator sends.
 
 pub mod broken_responses;
 pub mod canned_responses;
 pub mod emulated;
+pub mod errors;
 mod fault_injection;
 pub mod kill_sweep;
 
