@@ -252,7 +252,7 @@ impl ExternalActor for MemoryHarness {
     }
 
     async fn stop(&self, id: &InstanceId) {
-        // The clause observes the result by itself.
+        // The clause reads the result itself.
         let _ = self.cloud.operator().stop(id);
     }
 

@@ -1,6 +1,6 @@
 //! Benign backends: slow, forgetful, limited or otherwise unusual ones that keep every promise.
 //!
-//! If one of them fails a clause, the clause demands more than the contract says.
+//! If one of them fails a clause, the clause requires more than the contract promises.
 
 mod odd;
 mod patient;
@@ -11,7 +11,7 @@ use fleetwright::{BatchLaunch, OptionalVerb, PlacementField, Tags};
 use fleetwright_memory::{MemoryCloudBuilder, Timing};
 use futures_util::FutureExt as _;
 
-pub(super) use patient::{End, awaited, refusal};
+pub(super) use patient::{End, launch_and_wait, refusal};
 
 use super::{Factory, MemoryHarness, OverrideHarness};
 use fleetwright_contract_tests::ExternalActor as _;
@@ -70,7 +70,7 @@ const ALL: &[Benign] = &[
         make: || knobs(|cloud| cloud.batch_launch(BatchLaunch::Partial)),
     },
     Benign {
-        name: "keeps no record of what is terminated",
+        name: "keeps no record of terminated instances",
         make: || knobs(|cloud| cloud.terminated_visible(Duration::ZERO)),
     },
     Benign {
@@ -78,7 +78,7 @@ const ALL: &[Benign] = &[
         make: || knobs(|cloud| cloud.token_after_terminate(Duration::ZERO)),
     },
     Benign {
-        name: "reads lag and nothing is remembered",
+        name: "reads lag, and neither records nor tokens are kept after a terminate",
         make: || {
             knobs(|cloud| {
                 let cloud = cloud.seed(3).read_lag(Duration::from_secs(5));
@@ -89,7 +89,7 @@ const ALL: &[Benign] = &[
         },
     },
     Benign {
-        name: "reads lag for longer than what is terminated is remembered",
+        name: "reads lag for longer than terminated instances are visible",
         make: || {
             knobs(|cloud| {
                 let cloud = cloud.seed(4).read_lag(Duration::from_secs(5));
@@ -98,7 +98,7 @@ const ALL: &[Benign] = &[
         },
     },
     Benign {
-        name: "reads lag over pages of two and slow transitions",
+        name: "reads lag, pages have two items and transitions are slow",
         make: || {
             knobs(|cloud| {
                 let cloud = cloud.seed(5).read_lag(Duration::from_secs(20));
@@ -108,7 +108,7 @@ const ALL: &[Benign] = &[
         },
     },
     Benign {
-        name: "everything happens at once and is forgotten at once",
+        name: "transitions take no time and terminated instances are forgotten at once",
         make: || {
             knobs(|cloud| {
                 let cloud = cloud
@@ -139,7 +139,7 @@ const ALL: &[Benign] = &[
     },
     Benign {
         name: "lists in another order each time",
-        make: OverrideHarness::factory::<odd::Shuffles>,
+        make: OverrideHarness::factory::<odd::ShufflesLists>,
     },
     Benign {
         name: "throttles the first of every two calls",
@@ -150,61 +150,61 @@ const ALL: &[Benign] = &[
         make: || knobs(MemoryCloudBuilder::public_addresses_on_request),
     },
     Benign {
-        name: "tells no reasons and no native states of what runs",
-        make: OverrideHarness::factory::<odd::Silent>,
+        name: "reports no reasons and no native states of running instances",
+        make: OverrideHarness::factory::<odd::NoReasons>,
     },
     Benign {
-        name: "waits out a stop before it starts",
-        make: OverrideHarness::factory::<odd::PatientStart>,
+        name: "a start waits until a stop is complete",
+        make: OverrideHarness::factory::<odd::WaitsForStop>,
     },
     Benign {
-        name: "waits for the end of a launch",
-        make: OverrideHarness::factory::<patient::PatientLaunch>,
+        name: "a launch waits for its outcome",
+        make: OverrideHarness::factory::<patient::WaitsForOutcome>,
     },
     Benign {
-        name: "answers streams in drops",
-        make: OverrideHarness::factory::<odd::Drops>,
+        name: "a stream returns each item after a pause",
+        make: OverrideHarness::factory::<odd::SlowStream>,
     },
     Benign {
-        name: "repeats a launch whose answer was lost",
-        make: OverrideHarness::factory::<odd::Repeats>,
+        name: "resends a launch with a token whose response was lost",
+        make: OverrideHarness::factory::<odd::ResendsWithToken>,
     },
     Benign {
         name: "refuses tags with symbols and in other alphabets",
         make: OverrideHarness::factory::<odd::PlainTags>,
     },
     Benign {
-        name: "takes a while to make an image",
+        name: "images can be launched only some time after the snapshot",
         make: OverrideHarness::factory::<odd::SlowImages>,
     },
     Benign {
-        name: "describes what is terminated and lists it to nobody",
-        make: OverrideHarness::factory::<odd::Discreet>,
+        name: "describes terminated instances but never lists them",
+        make: OverrideHarness::factory::<odd::NeverListsTerminated>,
     },
     Benign {
-        name: "stops only what runs",
-        make: OverrideHarness::factory::<odd::StopsWhatRuns>,
+        name: "refuses to stop an instance that does not run yet",
+        make: OverrideHarness::factory::<odd::StopsOnlyRunning>,
     },
     Benign {
-        name: "judges optional verbs by reads that lag",
-        make: OverrideHarness::factory::<odd::LateJudge>,
+        name: "decides about optional verbs by stale reads",
+        make: OverrideHarness::factory::<odd::DecidesByStaleReads>,
     },
     Benign {
-        name: "one launch at a time with one token",
-        make: OverrideHarness::factory::<odd::OneByOne>,
+        name: "refuses concurrent launches with one token as a conflict",
+        make: OverrideHarness::factory::<odd::OneLaunchPerToken>,
     },
     Benign {
-        name: "full of foreign instances",
-        make: || Arc::new(|| Arc::new(crowded())),
+        name: "the account has instances of others",
+        make: || Arc::new(|| Arc::new(with_foreign_instances())),
     },
 ];
 
-/// An account that others use as well, with tags that look like ours.
-fn crowded() -> MemoryHarness {
+/// Returns an account in which others have instances with similar tags.
+fn with_foreign_instances() -> MemoryHarness {
     let harness = MemoryHarness::new();
     for scope in ["x", "X", "launched by the contract kit"] {
         let tags = Tags::new().with(fleetwright_contract_tests::SCOPE_TAG, scope);
-        // The operator acts at once, so the future is ready at its first poll.
+        // The external actor acts at once, so the future is ready at its first poll.
         let _ = harness.launch(tags.unwrap_or_default()).now_or_never();
     }
     harness

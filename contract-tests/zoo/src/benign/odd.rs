@@ -1,4 +1,4 @@
-//! Oddities that no knob of the memory cloud makes.
+//! Unusual behaviour that no knob of the memory cloud has.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,10 +27,10 @@ fn lock<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Lists in another order each time.
 #[derive(Default)]
-pub(super) struct Shuffles(AtomicUsize);
+pub(super) struct ShufflesLists(AtomicUsize);
 
 #[async_trait]
-impl Override for Shuffles {
+impl Override for ShufflesLists {
     async fn list_instances(
         &self,
         at: CallContext<'_>,
@@ -45,7 +45,7 @@ impl Override for Shuffles {
     }
 }
 
-/// Throttles the first of every two calls of an operation, with a time to come back.
+/// Throttles the first of every two calls of an operation, with a retry delay.
 #[derive(Default)]
 pub(super) struct Throttles(Mutex<BTreeMap<Operation, usize>>);
 
@@ -97,11 +97,11 @@ impl Override for Throttles {
     }
 }
 
-/// Tells neither reasons nor native states of what runs.
+/// Reports neither reasons nor native states of running instances.
 #[derive(Default)]
-pub(super) struct Silent;
+pub(super) struct NoReasons;
 
-fn hushed(mut info: InstanceInfo) -> InstanceInfo {
+fn without_reasons(mut info: InstanceInfo) -> InstanceInfo {
     if info.native_state.as_deref() == Some("ACTIVE") {
         info.native_state = None;
         info.state_reason = None;
@@ -110,14 +110,14 @@ fn hushed(mut info: InstanceInfo) -> InstanceInfo {
 }
 
 #[async_trait]
-impl Override for Silent {
+impl Override for NoReasons {
     async fn list_instances(
         &self,
         at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let list = at.inner.list_instances(filter).await?;
-        Ok(list.into_iter().map(hushed).collect())
+        Ok(list.into_iter().map(without_reasons).collect())
     }
     fn stream_instances<'a>(
         &'a self,
@@ -125,8 +125,8 @@ impl Override for Silent {
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
         let hush = |item: Result<ListItem>| {
-            item.map(|seen| match seen {
-                ListItem::Instance(info) => ListItem::from(hushed(*info)),
+            item.map(|item| match item {
+                ListItem::Instance(info) => ListItem::from(without_reasons(*info)),
                 gap @ ListItem::Gap { .. } => gap,
             })
         };
@@ -136,10 +136,10 @@ impl Override for Silent {
 
 /// Starts a stopping instance by waiting until it has stopped.
 #[derive(Default)]
-pub(super) struct PatientStart;
+pub(super) struct WaitsForStop;
 
 #[async_trait]
-impl Override for PatientStart {
+impl Override for WaitsForStop {
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         loop {
             match at.inner.start_instance(id).await {
@@ -147,18 +147,18 @@ impl Override for PatientStart {
                     let delay = error.retry().delay().unwrap_or_default();
                     sleep(delay.max(Duration::from_millis(1))).await;
                 }
-                answer => return answer,
+                result => return result,
             }
         }
     }
 }
 
-/// Answers each item of a stream only after a while.
+/// Returns each item of a stream after a pause.
 #[derive(Default)]
-pub(super) struct Drops;
+pub(super) struct SlowStream;
 
 #[async_trait]
-impl Override for Drops {
+impl Override for SlowStream {
     fn stream_instances<'a>(
         &'a self,
         at: CallContext<'a>,
@@ -172,28 +172,28 @@ impl Override for Drops {
     }
 }
 
-/// Sends a launch again by itself when nobody knows what became of it.
+/// Resends a launch with a token by itself if its effect is unknown.
 #[derive(Default)]
-pub(super) struct Repeats;
+pub(super) struct ResendsWithToken;
 
 #[async_trait]
-impl Override for Repeats {
+impl Override for ResendsWithToken {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        match &answer {
+        let result = at.inner.launch_instance(config).await;
+        match &result {
             Err(error) if error.kind() == ErrorKind::Timeout && config.launch_token.is_some() => {
                 at.inner.launch_instance(config).await
             }
-            _ => answer,
+            _ => result,
         }
     }
 }
 
-/// Holds plain tags only.
+/// Accepts only tags of ASCII letters, digits, spaces, hyphens, underscores and dots.
 #[derive(Default)]
 pub(super) struct PlainTags;
 
@@ -215,7 +215,7 @@ impl Override for PlainTags {
     }
 }
 
-/// Can launch from an image only a while after it was made.
+/// Can launch from an image only some time after it was created.
 #[derive(Default)]
 pub(super) struct SlowImages(Mutex<BTreeMap<ImageId, Instant>>);
 
@@ -241,27 +241,27 @@ impl Override for SlowImages {
         if made.is_some_and(|made| made.elapsed() < Duration::from_secs(40)) {
             let later = RetryAdvice::After(Duration::from_secs(10));
             let call = Call::new("memory", Operation::LaunchInstance);
-            return Err(call.conflict("the image is being made", later));
+            return Err(call.conflict("the image is being created", later));
         }
         at.inner.launch_instance(config).await
     }
 }
 
-/// Lets who launches with a token that is under way come back later.
+/// Refuses a launch as a conflict with a retry delay while another one with its token is in progress.
 #[derive(Default)]
-pub(super) struct OneByOne(Mutex<BTreeSet<LaunchToken>>);
+pub(super) struct OneLaunchPerToken(Mutex<BTreeSet<LaunchToken>>);
 
-/// A launch, for as long as somebody waits for it.
-struct UnderWay<'a>(&'a Mutex<BTreeSet<LaunchToken>>, &'a LaunchToken);
+/// Marks a launch as in progress until it is dropped.
+struct InProgress<'a>(&'a Mutex<BTreeSet<LaunchToken>>, &'a LaunchToken);
 
-impl Drop for UnderWay<'_> {
+impl Drop for InProgress<'_> {
     fn drop(&mut self) {
         lock(self.0).remove(self.1);
     }
 }
 
 #[async_trait]
-impl Override for OneByOne {
+impl Override for OneLaunchPerToken {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -273,19 +273,19 @@ impl Override for OneByOne {
         if !lock(&self.0).insert(token.clone()) {
             let later = RetryAdvice::After(Duration::from_millis(50));
             let call = Call::new("memory", Operation::LaunchInstance);
-            return Err(call.conflict("a launch with the token is under way", later));
+            return Err(call.conflict("a launch with the token is in progress", later));
         }
-        let _until_then = UnderWay(&self.0, token);
+        let _until_then = InProgress(&self.0, token);
         at.inner.launch_instance(config).await
     }
 }
 
-/// For how long the state before a change is still taken for the state.
-const LATE: Duration = Duration::from_secs(2);
+/// For how long the state before a change is still used.
+const LAG: Duration = Duration::from_secs(2);
 
-/// Judges optional verbs by a state that may be out of date, as far as its window allows.
+/// Decides about optional verbs by a state that may be as stale as its window allows.
 #[derive(Default)]
-pub(super) struct LateJudge(Mutex<BTreeMap<InstanceId, Watched>>);
+pub(super) struct DecidesByStaleReads(Mutex<BTreeMap<InstanceId, Watched>>);
 
 struct Watched {
     state: CloudInstanceState,
@@ -293,7 +293,7 @@ struct Watched {
     since: Instant,
 }
 
-impl LateJudge {
+impl DecidesByStaleReads {
     fn see(&self, status: &InstanceStatus) {
         let mut watched = lock(&self.0);
         let (state, since) = (status.state, Instant::now());
@@ -314,7 +314,7 @@ impl LateJudge {
 
     fn runs(&self, operation: Operation, id: &InstanceId) -> Result<()> {
         let watched = lock(&self.0);
-        let late = watched.get(id).filter(|one| one.since.elapsed() < LATE);
+        let late = watched.get(id).filter(|one| one.since.elapsed() < LAG);
         match late.map(|one| one.before) {
             Some(CloudInstanceState::Running) | None => Ok(()),
             Some(before) => {
@@ -326,10 +326,10 @@ impl LateJudge {
 }
 
 #[async_trait]
-impl Override for LateJudge {
+impl Override for DecidesByStaleReads {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         let mut declared = sound.clone();
-        declared.consistency_window = LATE;
+        declared.consistency_window = LAG;
         declared
     }
     async fn describe_instance(
@@ -360,12 +360,12 @@ impl Override for LateJudge {
     }
 }
 
-/// Tells who wants to stop what is not running yet to come back.
+/// Refuses to stop an instance that does not run yet, with a retry delay.
 #[derive(Default)]
-pub(super) struct StopsWhatRuns(Mutex<BTreeSet<InstanceId>>);
+pub(super) struct StopsOnlyRunning(Mutex<BTreeSet<InstanceId>>);
 
 #[async_trait]
-impl Override for StopsWhatRuns {
+impl Override for StopsOnlyRunning {
     async fn describe_instance(
         &self,
         at: CallContext<'_>,
@@ -379,12 +379,12 @@ impl Override for StopsWhatRuns {
     }
     async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let ran = lock(&self.0).contains(id);
-        let seen = if ran {
+        let status = if ran {
             None
         } else {
             self.describe_instance(at, id).await.ok()
         };
-        if seen.is_some_and(|status| status.state == CloudInstanceState::Pending) {
+        if status.is_some_and(|status| status.state == CloudInstanceState::Pending) {
             let retry = RetryAdvice::After(Duration::from_millis(200));
             let call = Call::new("memory", Operation::StopInstance);
             return Err(call.conflict("it is not running yet", retry));
@@ -393,12 +393,12 @@ impl Override for StopsWhatRuns {
     }
 }
 
-/// Lists what is terminated to nobody.
+/// Never lists terminated instances.
 #[derive(Default)]
-pub(super) struct Discreet;
+pub(super) struct NeverListsTerminated;
 
 #[async_trait]
-impl Override for Discreet {
+impl Override for NeverListsTerminated {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         let mut declared = sound.clone();
         declared.terminated_listed = false;

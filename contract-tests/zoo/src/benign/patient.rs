@@ -1,4 +1,4 @@
-//! A backend that waits for the end of its launches.
+//! A backend that waits for the outcome of its launches.
 
 use std::time::Duration;
 
@@ -12,27 +12,27 @@ use tokio::time::sleep;
 
 use crate::{CallContext, Override};
 
-/// How often it looks.
-const LOOK: Duration = Duration::from_millis(100);
-/// A launch that takes longer is answered as it is.
-const LOOKS: usize = 600;
+/// The pause between two reads.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// The most reads. A launch that takes longer is returned as it is.
+const MAX_POLLS: usize = 600;
 
-/// What a launch came to.
+/// The outcome of a launch.
 pub(crate) enum End {
-    /// It boots, or has booted.
+    /// It is pending or running.
     Launched(Box<InstanceInfo>),
     /// It failed, with the cloud's code.
     Failed(String),
 }
 
-/// Launches and looks on until the launch has come to an end, or cannot be looked at.
-pub(crate) async fn awaited(at: CallContext<'_>, config: &InstanceConfig) -> Result<End> {
+/// Launches and polls until the outcome is known or a read fails.
+pub(crate) async fn launch_and_wait(at: CallContext<'_>, config: &InstanceConfig) -> Result<End> {
     let launched = at.inner.launch_instance(config).await?;
     if launched.state != Pending {
         return Ok(End::Launched(Box::new(launched)));
     }
-    for _ in 0..LOOKS {
-        sleep(LOOK).await;
+    for _ in 0..MAX_POLLS {
+        sleep(POLL_INTERVAL).await;
         let Ok(status) = at.inner.describe_instance(&launched.id).await else {
             break;
         };
@@ -48,23 +48,23 @@ pub(crate) async fn awaited(at: CallContext<'_>, config: &InstanceConfig) -> Res
     Ok(End::Launched(Box::new(launched)))
 }
 
-/// A launch that failed, as an error.
+/// Returns the error of a launch that failed.
 pub(crate) fn refusal(effect: Effect) -> ProvisionError {
     Call::new("memory", Operation::LaunchInstance).unexpected(effect, "the launch failed")
 }
 
-/// Waits for the end of a launch, and refuses one that failed with the cloud's reason.
+/// Waits for the outcome of a launch, and refuses a failed one with the cloud's reason.
 #[derive(Default)]
-pub(super) struct PatientLaunch;
+pub(super) struct WaitsForOutcome;
 
 #[async_trait]
-impl Override for PatientLaunch {
+impl Override for WaitsForOutcome {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        match awaited(at, config).await? {
+        match launch_and_wait(at, config).await? {
             End::Launched(info) => Ok(*info),
             End::Failed(code) => Err(refusal(Effect::None).with_native_code(code)),
         }

@@ -22,35 +22,35 @@ use tokio::{
 use super::{Mutant, Override};
 use crate::{CallContext, OverrideHarness};
 
-/// One for each clause of the family, or more.
+/// At least one for each clause of the family.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "dropped launch leaks",
+        name: "a dropped launch is not found by its token",
         violates: "CANCELLATION-01",
         make: OverrideHarness::factory::<DroppedLaunchLeaks>,
     },
     Mutant {
-        name: "dropped launch is under way for ever",
+        name: "a dropped launch counts as in progress forever",
         violates: "CANCELLATION-01",
-        make: OverrideHarness::factory::<DroppedLaunchGoesOn>,
+        make: OverrideHarness::factory::<DroppedLaunchStaysInProgress>,
     },
     Mutant {
-        name: "dropped stop is under way for ever",
+        name: "a dropped stop counts as in progress forever",
         violates: "CANCELLATION-02",
-        make: OverrideHarness::factory::<DroppedStopGoesOn>,
+        make: OverrideHarness::factory::<DroppedStopStaysInProgress>,
     },
     Mutant {
-        name: "dropped start is under way for ever",
+        name: "a dropped start counts as in progress forever",
         violates: "CANCELLATION-02",
-        make: OverrideHarness::factory::<DroppedStartGoesOn>,
+        make: OverrideHarness::factory::<DroppedStartStaysInProgress>,
     },
     Mutant {
-        name: "dropped terminate is in the way of the next",
+        name: "a dropped terminate blocks the next one",
         violates: "CANCELLATION-02",
-        make: OverrideHarness::factory::<DroppedTerminateIsInTheWay>,
+        make: OverrideHarness::factory::<DroppedTerminateBlocks>,
     },
     Mutant {
-        name: "caller that shares a call fails when the other is dropped",
+        name: "a shared call fails when its first caller is dropped",
         violates: "CANCELLATION-03",
         make: OverrideHarness::factory::<FollowerFailsWithLeader>,
     },
@@ -60,8 +60,8 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes down which native token stands for the caller's when the answer has come, whatever it is;
-/// not when the caller has gone.
+/// Stores the native token of a launch when its result has arrived, and not if the caller drops the
+/// launch before.
 #[derive(Default)]
 struct DroppedLaunchLeaks {
     native: Mutex<BTreeMap<LaunchToken, LaunchToken>>,
@@ -91,11 +91,11 @@ impl Override for DroppedLaunchLeaks {
         let native = self.native(token).unwrap_or_else(|| token.item(attempt));
         let mut sent = config.clone();
         sent.launch_token = Some(native.clone());
-        let answer = at.inner.launch_instance(&sent).await;
-        if !matches!(&answer, Err(error) if error.effect() == Effect::None) {
+        let result = at.inner.launch_instance(&sent).await;
+        if !matches!(&result, Err(error) if error.effect() == Effect::None) {
             locked(&self.native).insert(token.clone(), native);
         }
-        answer
+        result
     }
     async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let native = self.native(token);
@@ -103,12 +103,12 @@ impl Override for DroppedLaunchLeaks {
     }
 }
 
-/// Counts the launches under way, and finds nothing before they end; one that is dropped never does.
+/// Finds no launch of a token while one is in progress. A dropped launch stays in progress.
 #[derive(Default)]
-struct DroppedLaunchGoesOn(Mutex<BTreeMap<LaunchToken, u32>>);
+struct DroppedLaunchStaysInProgress(Mutex<BTreeMap<LaunchToken, u32>>);
 
 #[async_trait]
-impl Override for DroppedLaunchGoesOn {
+impl Override for DroppedLaunchStaysInProgress {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -118,9 +118,9 @@ impl Override for DroppedLaunchGoesOn {
             return at.inner.launch_instance(config).await;
         };
         *locked(&self.0).entry(token.clone()).or_default() += 1;
-        let answer = at.inner.launch_instance(config).await;
+        let result = at.inner.launch_instance(config).await;
         *locked(&self.0).entry(token.clone()).or_default() -= 1;
-        answer
+        result
     }
     async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         if locked(&self.0)
@@ -133,29 +133,29 @@ impl Override for DroppedLaunchGoesOn {
     }
 }
 
-/// Takes a stop for one that is under way already; one that was dropped is so for ever.
+/// Refuses a stop while another one is in progress. A dropped stop stays in progress.
 #[derive(Default)]
-struct DroppedStopGoesOn(Mutex<BTreeSet<(usize, InstanceId)>>);
+struct DroppedStopStaysInProgress(Mutex<BTreeSet<(usize, InstanceId)>>);
 
 #[async_trait]
-impl Override for DroppedStopGoesOn {
+impl Override for DroppedStopStaysInProgress {
     async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let first = locked(&self.0).insert((at.handle, id.clone()));
         if !first && !at.inner.describe_instance(id).await?.state.is_ending() {
             return Ok(());
         }
-        let answer = at.inner.stop_instance(id).await;
+        let result = at.inner.stop_instance(id).await;
         locked(&self.0).remove(&(at.handle, id.clone()));
-        answer
+        result
     }
 }
 
-/// Looks twice before it starts an instance, and takes a start for one that is under way already.
+/// Refuses a start while another one is in progress. A dropped start stays in progress.
 #[derive(Default)]
-struct DroppedStartGoesOn(Mutex<BTreeSet<InstanceId>>);
+struct DroppedStartStaysInProgress(Mutex<BTreeSet<InstanceId>>);
 
 #[async_trait]
-impl Override for DroppedStartGoesOn {
+impl Override for DroppedStartStaysInProgress {
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         for _ in 0..2 {
             at.inner.describe_instance(id).await?;
@@ -164,22 +164,22 @@ impl Override for DroppedStartGoesOn {
         if let Some(truth) = at.truth(id).filter(|_| !first) {
             return Ok(truth.info);
         }
-        let answer = at.inner.start_instance(id).await;
+        let result = at.inner.start_instance(id).await;
         locked(&self.0).remove(id);
-        answer
+        result
     }
 }
 
-/// Tidies up after a terminate, and refuses another one until that is done.
+/// Cleans up after a terminate, and refuses another one until the cleanup is done.
 #[derive(Default)]
-struct DroppedTerminateIsInTheWay(Mutex<BTreeSet<InstanceId>>);
+struct DroppedTerminateBlocks(Mutex<BTreeSet<InstanceId>>);
 
 #[async_trait]
-impl Override for DroppedTerminateIsInTheWay {
+impl Override for DroppedTerminateBlocks {
     async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         if locked(&self.0).contains(id) {
             let call = at.call(Operation::TerminateInstance);
-            return Err(call.conflict("a terminate is under way", RetryAdvice::SameToken));
+            return Err(call.conflict("a terminate is in progress", RetryAdvice::SameToken));
         }
         at.inner.terminate_instance(id).await?;
         locked(&self.0).insert(id.clone());
@@ -191,7 +191,7 @@ impl Override for DroppedTerminateIsInTheWay {
 
 type Shared = watch::Receiver<Option<Result<InstanceInfo>>>;
 
-/// Makes one call of equal launches under way, which the first caller drives.
+/// Combines concurrent launches with one token into one call, which the first caller polls.
 #[derive(Default)]
 struct FollowerFailsWithLeader(Mutex<BTreeMap<LaunchToken, (InstanceConfig, Shared)>>);
 
@@ -216,13 +216,13 @@ impl Override for FollowerFailsWithLeader {
             found.filter(|(asked, _)| asked == config)
         };
         let Some((_, mut leader)) = leader else {
-            let answer = at.inner.launch_instance(config).await;
-            lead.send_replace(Some(answer.clone()));
-            return answer;
+            let result = at.inner.launch_instance(config).await;
+            lead.send_replace(Some(result.clone()));
+            return result;
         };
         let led = leader.wait_for(Option::is_some).await;
-        let answer = led.ok().and_then(|answer| answer.clone());
+        let result = led.ok().and_then(|result| result.clone());
         let call = Call::new("memory", Operation::LaunchInstance);
-        answer.unwrap_or_else(|| Err(call.unexpected(Effect::Unknown, "cancelled")))
+        result.unwrap_or_else(|| Err(call.unexpected(Effect::Unknown, "cancelled")))
     }
 }

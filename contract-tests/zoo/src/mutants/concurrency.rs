@@ -15,40 +15,40 @@ use tokio::sync::{Mutex as AsyncMutex, RwLock, watch};
 use super::{Mutant, Override};
 use crate::{CallContext, OverrideHarness};
 
-/// One for each clause of the family, or more.
+/// At least one for each clause of the family.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "lock held across await",
+        name: "a lock is held across a call",
         violates: "CONCURRENCY-01",
         make: OverrideHarness::factory::<LockHeldAcrossAwait>,
     },
     Mutant {
-        name: "lists wait for the launches under way",
+        name: "lists wait for launches in progress",
         violates: "CONCURRENCY-01",
         make: OverrideHarness::factory::<ListsWaitForLaunches>,
     },
     Mutant {
-        name: "equal launches under way are merged whatever their tokens",
+        name: "concurrent equal launches are merged although their tokens differ",
         violates: "CONCURRENCY-02",
         make: OverrideHarness::factory::<MergesEqualLaunches>,
     },
     Mutant {
-        name: "terminate gives way to a start under way",
+        name: "a terminate during a start has no effect",
         violates: "CONCURRENCY-03",
-        make: OverrideHarness::factory::<TerminateGivesWay>,
+        make: OverrideHarness::factory::<TerminateYieldsToStart>,
     },
     Mutant {
-        name: "what was started comes back after its end",
+        name: "a started instance is reported again after its termination",
         violates: "CONCURRENCY-03",
-        make: OverrideHarness::factory::<StartedComesBack>,
+        make: OverrideHarness::factory::<StartedReappears>,
     },
     Mutant {
-        name: "terminate beside a start is told as a conflict",
+        name: "a terminate concurrent with a start is carried out and reported as a conflict",
         violates: "CONCURRENCY-03",
-        make: OverrideHarness::factory::<TerminateIsToldAsConflict>,
+        make: OverrideHarness::factory::<TerminateReportsConflict>,
     },
     Mutant {
-        name: "config not compared with that of a launch under way",
+        name: "a replay does not compare its config with that of a launch in progress",
         violates: "CONCURRENCY-04",
         make: OverrideHarness::factory::<MergesConflictingLaunches>,
     },
@@ -93,7 +93,7 @@ impl Override for LockHeldAcrossAwait {
     }
 }
 
-/// Shows a list when nothing is being added to it.
+/// Lists only while no launch is in progress.
 #[derive(Default)]
 struct ListsWaitForLaunches(RwLock<()>);
 
@@ -119,13 +119,13 @@ impl Override for ListsWaitForLaunches {
 
 type Shared = watch::Receiver<Option<Result<InstanceInfo>>>;
 
-/// Waits for what a call under way answers; nothing if its caller has gone.
+/// Waits for the result of a call in progress. Returns `None` if its caller was dropped.
 async fn follow(mut call: Shared) -> Option<Result<InstanceInfo>> {
-    let answer = call.wait_for(Option::is_some).await;
-    answer.ok().and_then(|answer| answer.clone())
+    let result = call.wait_for(Option::is_some).await;
+    result.ok().and_then(|result| result.clone())
 }
 
-/// Saves calls: launches with tokens and equal configs that are under way become one.
+/// Combines concurrent launches with equal configs into one, although their tokens differ.
 #[derive(Default)]
 struct MergesEqualLaunches(Mutex<Vec<(InstanceConfig, LaunchToken, Shared)>>);
 
@@ -152,34 +152,34 @@ impl Override for MergesEqualLaunches {
             found
         };
         if let Some(leader) = leader {
-            if let Some(answer) = follow(leader).await {
-                return answer;
+            if let Some(result) = follow(leader).await {
+                return result;
             }
         }
-        let answer = at.inner.launch_instance(config).await;
-        lead.send_replace(Some(answer.clone()));
-        answer
+        let result = at.inner.launch_instance(config).await;
+        lead.send_replace(Some(result.clone()));
+        result
     }
 }
 
-/// Takes a terminate for done while a start of the same instance is under way.
+/// Accepts a terminate during a start of the same instance and ignores it.
 #[derive(Default)]
-struct TerminateGivesWay(Mutex<BTreeSet<InstanceId>>);
+struct TerminateYieldsToStart(Mutex<BTreeSet<InstanceId>>);
 
-/// A start, for as long as somebody waits for it.
-struct UnderWay<'a>(&'a Mutex<BTreeSet<InstanceId>>, &'a InstanceId);
+/// Marks a start as in progress until it is dropped.
+struct InProgress<'a>(&'a Mutex<BTreeSet<InstanceId>>, &'a InstanceId);
 
-impl Drop for UnderWay<'_> {
+impl Drop for InProgress<'_> {
     fn drop(&mut self) {
         locked(self.0).remove(self.1);
     }
 }
 
 #[async_trait]
-impl Override for TerminateGivesWay {
+impl Override for TerminateYieldsToStart {
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         locked(&self.0).insert(id.clone());
-        let _until_then = UnderWay(&self.0, id);
+        let _until_then = InProgress(&self.0, id);
         at.inner.start_instance(id).await
     }
     async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
@@ -190,16 +190,16 @@ impl Override for TerminateGivesWay {
     }
 }
 
-/// Tells once of the end of an instance that it has started, and then what it remembers.
+/// Reports a started instance once as terminated, and then as running again.
 #[derive(Default)]
-struct StartedComesBack(Mutex<BTreeMap<InstanceId, CloudInstanceState>>);
+struct StartedReappears(Mutex<BTreeMap<InstanceId, CloudInstanceState>>);
 
 #[async_trait]
-impl Override for StartedComesBack {
+impl Override for StartedReappears {
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
-        let answer = at.inner.start_instance(id).await;
+        let result = at.inner.start_instance(id).await;
         locked(&self.0).insert(id.clone(), CloudInstanceState::Terminated);
-        answer
+        result
     }
     async fn describe_instance(
         &self,
@@ -217,15 +217,15 @@ impl Override for StartedComesBack {
     }
 }
 
-/// Terminates whatever is under way, and says that it does not.
+/// Carries out a terminate during a start and reports a conflict.
 #[derive(Default)]
-struct TerminateIsToldAsConflict(Mutex<BTreeSet<InstanceId>>);
+struct TerminateReportsConflict(Mutex<BTreeSet<InstanceId>>);
 
 #[async_trait]
-impl Override for TerminateIsToldAsConflict {
+impl Override for TerminateReportsConflict {
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         locked(&self.0).insert(id.clone());
-        let _until_then = UnderWay(&self.0, id);
+        let _until_then = InProgress(&self.0, id);
         at.inner.start_instance(id).await
     }
     async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
@@ -233,13 +233,13 @@ impl Override for TerminateIsToldAsConflict {
         at.inner.terminate_instance(id).await?;
         if beside {
             let call = at.call(Operation::TerminateInstance);
-            return Err(call.conflict("a start is under way", RetryAdvice::SameToken));
+            return Err(call.conflict("a start is in progress", RetryAdvice::SameToken));
         }
         Ok(())
     }
 }
 
-/// Answers a launch with what a launch with the same token is about to be answered.
+/// Returns to a launch the result of the launch in progress with the same token, whatever its config.
 #[derive(Default)]
 struct MergesConflictingLaunches(Mutex<BTreeMap<LaunchToken, Shared>>);
 
@@ -264,12 +264,12 @@ impl Override for MergesConflictingLaunches {
             found
         };
         if let Some(leader) = leader {
-            if let Some(answer) = follow(leader).await {
-                return answer;
+            if let Some(result) = follow(leader).await {
+                return result;
             }
         }
-        let answer = at.inner.launch_instance(config).await;
-        lead.send_replace(Some(answer.clone()));
-        answer
+        let result = at.inner.launch_instance(config).await;
+        lead.send_replace(Some(result.clone()));
+        result
     }
 }

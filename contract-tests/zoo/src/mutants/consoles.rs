@@ -17,65 +17,65 @@ use fleetwright::{
 use super::{Mutant, Override};
 use crate::{CallContext, OverrideHarness};
 
-/// One for each of the family's other clauses, or more.
+/// At least one for each of the family's other clauses.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "console output always empty",
+        name: "the console output is always empty",
         violates: "VERBS-05",
-        make: OverrideHarness::factory::<SilentConsole>,
+        make: OverrideHarness::factory::<EmptyConsole>,
     },
     Mutant {
-        name: "one console for all instances",
+        name: "all instances have the same console session",
         violates: "VERBS-06",
-        make: OverrideHarness::factory::<OneConsole>,
+        make: OverrideHarness::factory::<SharedConsole>,
     },
     Mutant {
-        name: "console of a stopped instance opens",
+        name: "a console session of a stopped instance opens",
         violates: "VERBS-06",
         make: OverrideHarness::factory::<ConsoleOfStopped>,
     },
     Mutant {
-        name: "snapshot asked again makes a second image",
+        name: "a second snapshot with the same name creates a second image",
         violates: "VERBS-07",
         make: OverrideHarness::factory::<SnapshotsAgain>,
     },
     Mutant {
-        name: "launch of a fresh image is of unknown effect",
+        name: "the first launch of a new image fails with unknown effect",
         violates: "VERBS-07",
-        make: OverrideHarness::factory::<LosesSightOfFreshImages>,
+        make: OverrideHarness::factory::<UnknownEffectForNewImages>,
     },
     Mutant {
-        name: "snapshot answers another instance's image",
+        name: "a snapshot returns the image of another instance",
         violates: "VERBS-07",
         make: OverrideHarness::factory::<SnapshotsByName>,
     },
     Mutant {
-        name: "snapshot answers an image that never comes",
+        name: "a snapshot returns an image that never exists",
         violates: "VERBS-07",
         make: OverrideHarness::factory::<SnapshotsNothing>,
     },
     Mutant {
-        name: "reboot of an unknown id Ok",
+        name: "a reboot of an unknown id succeeds",
         violates: "VERBS-08",
         make: OverrideHarness::factory::<RebootsUnknown>,
     },
     Mutant {
-        name: "tags of a terminated instance change",
+        name: "the tags of a terminated instance can be changed",
         violates: "VERBS-09",
         make: OverrideHarness::factory::<TagsTerminated>,
     },
     Mutant {
-        name: "console of a terminated instance is empty",
+        name: "the console output of a terminated instance is empty instead of refused",
         violates: "VERBS-09",
         make: OverrideHarness::factory::<ConsoleOfTerminated>,
     },
 ];
 
 #[derive(Default)]
-struct SilentConsole;
+struct EmptyConsole;
 
 #[async_trait]
-impl Override for SilentConsole {
+impl Override for EmptyConsole {
     async fn console_output(&self, at: CallContext<'_>, id: &InstanceId) -> Result<ConsoleOutput> {
         let mut output = at.inner.console_output(id).await?;
         output.text.clear();
@@ -83,12 +83,12 @@ impl Override for SilentConsole {
     }
 }
 
-/// Opens the gateway once and hands it to everybody.
+/// Opens one session and returns it for every instance.
 #[derive(Default)]
-struct OneConsole(Mutex<Option<ConsoleSession>>);
+struct SharedConsole(Mutex<Option<ConsoleSession>>);
 
 #[async_trait]
-impl Override for OneConsole {
+impl Override for SharedConsole {
     async fn console_session(
         &self,
         at: CallContext<'_>,
@@ -117,7 +117,7 @@ impl Override for ConsoleOfStopped {
     }
 }
 
-/// Makes names unique by counting.
+/// Makes image names unique by appending a number.
 #[derive(Default)]
 struct SnapshotsAgain(AtomicU32);
 
@@ -135,7 +135,7 @@ impl Override for SnapshotsAgain {
     }
 }
 
-/// Looks for the name, and not for whose image it is.
+/// Looks an image up by its name and ignores which instance it was created from.
 #[derive(Default)]
 struct SnapshotsByName;
 
@@ -155,7 +155,7 @@ impl Override for SnapshotsByName {
     }
 }
 
-/// Answers the name of an image whose making it gave up.
+/// Returns the name of an image that it does not create.
 #[derive(Default)]
 struct SnapshotsNothing;
 
@@ -167,8 +167,8 @@ impl Override for SnapshotsNothing {
         id: &InstanceId,
         request: &SnapshotRequest,
     ) -> Result<ImageId> {
-        let made = at.inner.snapshot_image(id, request).await?;
-        Ok(ImageId::new(format!("{made}-draft")).unwrap_or(made))
+        let image = at.inner.snapshot_image(id, request).await?;
+        Ok(ImageId::new(format!("{image}-draft")).unwrap_or(image))
     }
 }
 
@@ -185,7 +185,7 @@ impl Override for RebootsUnknown {
     ) -> Result<()> {
         match at.inner.reboot_instance(id, how).await {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            answer => answer,
+            result => result,
         }
     }
 }
@@ -203,7 +203,7 @@ impl Override for TagsTerminated {
     ) -> Result<()> {
         match at.inner.update_tags(id, change).await {
             Err(error) if error.kind() == ErrorKind::WrongState => Ok(()),
-            answer => answer,
+            result => result,
         }
     }
 }
@@ -216,17 +216,17 @@ impl Override for ConsoleOfTerminated {
     async fn console_output(&self, at: CallContext<'_>, id: &InstanceId) -> Result<ConsoleOutput> {
         match at.inner.console_output(id).await {
             Err(error) if error.kind() == ErrorKind::WrongState => Ok(ConsoleOutput::new("")),
-            answer => answer,
+            result => result,
         }
     }
 }
 
-/// Does not know what became of the first launch from an image that it has made.
+/// Reports the first launch from an image that it created as of unknown effect.
 #[derive(Default)]
-struct LosesSightOfFreshImages(Mutex<BTreeSet<ImageId>>);
+struct UnknownEffectForNewImages(Mutex<BTreeSet<ImageId>>);
 
 #[async_trait]
-impl Override for LosesSightOfFreshImages {
+impl Override for UnknownEffectForNewImages {
     async fn snapshot_image(
         &self,
         at: CallContext<'_>,

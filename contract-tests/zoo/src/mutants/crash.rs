@@ -16,42 +16,42 @@ use tokio::time::{Instant, sleep};
 use super::{Mutant, Override};
 use crate::{CallContext, OverrideHarness};
 
-/// One for each clause of the family, or more.
+/// At least one for each clause of the family.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "new token on each retry",
+        name: "the backend retries a launch with a new token",
         violates: "CRASH-01",
         make: OverrideHarness::factory::<NewTokenOnRetry>,
     },
     Mutant {
-        name: "look-up knows only launches that were answered",
+        name: "find_launch finds only launches whose response arrived",
         violates: "CRASH-01",
-        make: OverrideHarness::factory::<FindsAnsweredLaunchesOnly>,
+        make: OverrideHarness::factory::<FindsCompletedLaunchesOnly>,
     },
     Mutant {
-        name: "launch whose reply was lost is answered under another id",
+        name: "the replay of a launch whose response was lost returns another id",
         violates: "CRASH-01",
         make: OverrideHarness::factory::<RenamesLostLaunches>,
     },
     Mutant {
-        name: "look-up believes its own notes",
+        name: "find_launch reports a launch that never arrived as terminated",
         violates: "CRASH-02",
-        make: OverrideHarness::factory::<BelievesItsNotes>,
+        make: OverrideHarness::factory::<ReportsUnsentLaunches>,
     },
     Mutant {
-        name: "stop without an answer blocks the start",
+        name: "a stop whose response was lost blocks the start",
         violates: "CRASH-03",
-        make: OverrideHarness::factory::<UnansweredStopBlocks>,
+        make: OverrideHarness::factory::<LostStopBlocks>,
     },
     Mutant {
-        name: "lease outlives its process",
+        name: "the lock of a dead process is never released",
         violates: "CRASH-04",
         make: OverrideHarness::factory::<LeaseOutlivesProcess>,
     },
     Mutant {
-        name: "launch that was never answered is not listed",
+        name: "a launch whose response was lost is not listed",
         violates: "CRASH-05",
-        make: OverrideHarness::factory::<ListsAnsweredLaunchesOnly>,
+        make: OverrideHarness::factory::<ListsCompletedLaunchesOnly>,
     },
     Mutant {
         name: "config not compared while stopped",
@@ -59,7 +59,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: OverrideHarness::factory::<ForgetsConfigOfStopped>,
     },
     Mutant {
-        name: "token spent by own terminates only",
+        name: "a token is spent only if the backend itself terminated the instance",
         violates: "CRASH-06",
         make: OverrideHarness::factory::<SpentByOwnTerminatesOnly>,
     },
@@ -69,7 +69,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tries again by itself, as another launch.
+/// Retries a launch by itself with another token.
 #[derive(Default)]
 struct NewTokenOnRetry;
 
@@ -80,36 +80,36 @@ impl Override for NewTokenOnRetry {
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        match answer {
+        let result = at.inner.launch_instance(config).await;
+        match result {
             Err(error) if error.effect() == Effect::Unknown => {
                 let mut again = config.clone();
                 again.launch_token = config.launch_token.as_ref().map(|token| token.item(1));
                 at.inner.launch_instance(&again).await
             }
-            answer => answer,
+            result => result,
         }
     }
 }
 
-/// Writes a launch down when its answer has come.
+/// Stores a launch when its result has arrived, and finds only stored launches.
 #[derive(Default)]
-struct FindsAnsweredLaunchesOnly(Mutex<BTreeSet<LaunchToken>>);
+struct FindsCompletedLaunchesOnly(Mutex<BTreeSet<LaunchToken>>);
 
 #[async_trait]
-impl Override for FindsAnsweredLaunchesOnly {
+impl Override for FindsCompletedLaunchesOnly {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        if let (Err(error), Some(token)) = (&answer, &config.launch_token) {
+        let result = at.inner.launch_instance(config).await;
+        if let (Err(error), Some(token)) = (&result, &config.launch_token) {
             if error.kind() == ErrorKind::Timeout {
                 locked(&self.0).insert(token.clone());
             }
         }
-        answer
+        result
     }
     async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         if locked(&self.0).contains(token) {
@@ -119,7 +119,7 @@ impl Override for FindsAnsweredLaunchesOnly {
     }
 }
 
-/// Answers the replay of a launch without an answer under an id that it makes up.
+/// Returns an invented id from the replay of a launch whose response was lost.
 #[derive(Default)]
 struct RenamesLostLaunches(Mutex<BTreeSet<LaunchToken>>);
 
@@ -130,15 +130,15 @@ impl Override for RenamesLostLaunches {
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        let lost = matches!(&answer, Err(error) if error.kind() == ErrorKind::Timeout);
+        let result = at.inner.launch_instance(config).await;
+        let lost = matches!(&result, Err(error) if error.kind() == ErrorKind::Timeout);
         let mut tokens = locked(&self.0);
         tokens.extend(config.launch_token.clone().filter(|_| lost));
         let renamed = config
             .launch_token
             .as_ref()
             .filter(|token| tokens.contains(token));
-        answer.map(|mut info| {
+        result.map(|mut info| {
             if renamed.is_some() {
                 info.id = InstanceId::new(info.id.as_str().to_uppercase()).unwrap_or(info.id);
             }
@@ -147,21 +147,22 @@ impl Override for RenamesLostLaunches {
     }
 }
 
-/// Writes a launch down before it is sent, and takes that for proof.
+/// Stores every launch that may have been carried out, and reports a stored launch that the cloud does
+/// not find as terminated.
 #[derive(Default)]
-struct BelievesItsNotes(Mutex<BTreeSet<LaunchToken>>);
+struct ReportsUnsentLaunches(Mutex<BTreeSet<LaunchToken>>);
 
 #[async_trait]
-impl Override for BelievesItsNotes {
+impl Override for ReportsUnsentLaunches {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        let sent = !matches!(&answer, Err(error) if error.effect() == Effect::None);
+        let result = at.inner.launch_instance(config).await;
+        let sent = !matches!(&result, Err(error) if error.effect() == Effect::None);
         locked(&self.0).extend(config.launch_token.clone().filter(|_| sent));
-        answer
+        result
     }
     async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let found = at.inner.find_launch(token).await?;
@@ -173,29 +174,29 @@ impl Override for BelievesItsNotes {
     }
 }
 
-/// Waits for the answer of a stop that never comes.
+/// Refuses a start until the response of the stop has arrived.
 #[derive(Default)]
-struct UnansweredStopBlocks(Mutex<BTreeSet<InstanceId>>);
+struct LostStopBlocks(Mutex<BTreeSet<InstanceId>>);
 
 #[async_trait]
-impl Override for UnansweredStopBlocks {
+impl Override for LostStopBlocks {
     async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
-        let answer = at.inner.stop_instance(id).await;
-        if matches!(&answer, Err(error) if error.effect() == Effect::Unknown) {
+        let result = at.inner.stop_instance(id).await;
+        if matches!(&result, Err(error) if error.effect() == Effect::Unknown) {
             locked(&self.0).insert(id.clone());
         }
-        answer
+        result
     }
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         if locked(&self.0).contains(id) {
             let call = Call::new("memory", Operation::StartInstance);
-            return Err(call.conflict("a stop is under way", RetryAdvice::Never));
+            return Err(call.conflict("a stop is in progress", RetryAdvice::Never));
         }
         at.inner.start_instance(id).await
     }
 }
 
-/// Lets no other handle work on an instance while one does, though that one be dead.
+/// Locks an instance for one handle, and never releases the lock of a handle that is dead.
 #[derive(Default)]
 struct LeaseOutlivesProcess(Mutex<BTreeMap<InstanceId, usize>>);
 
@@ -225,35 +226,35 @@ impl LeaseOutlivesProcess {
 impl Override for LeaseOutlivesProcess {
     async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         self.lease(at, id, Operation::StopInstance).await?;
-        let answer = at.inner.stop_instance(id).await;
+        let result = at.inner.stop_instance(id).await;
         locked(&self.0).remove(id);
-        answer
+        result
     }
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         self.lease(at, id, Operation::StartInstance).await?;
-        let answer = at.inner.start_instance(id).await;
+        let result = at.inner.start_instance(id).await;
         locked(&self.0).remove(id);
-        answer
+        result
     }
 }
 
-/// Lists from its own table, in which launches under way have no place yet.
+/// Lists only instances whose launch has returned.
 #[derive(Default)]
-struct ListsAnsweredLaunchesOnly(Mutex<BTreeSet<LaunchToken>>);
+struct ListsCompletedLaunchesOnly(Mutex<BTreeSet<LaunchToken>>);
 
 #[async_trait]
-impl Override for ListsAnsweredLaunchesOnly {
+impl Override for ListsCompletedLaunchesOnly {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
         locked(&self.0).extend(config.launch_token.clone());
-        let answer = at.inner.launch_instance(config).await;
+        let result = at.inner.launch_instance(config).await;
         if let Some(token) = &config.launch_token {
             locked(&self.0).remove(token);
         }
-        answer
+        result
     }
     async fn list_instances(
         &self,
@@ -271,7 +272,7 @@ impl Override for ListsAnsweredLaunchesOnly {
     }
 }
 
-/// Compares the config with that of a running machine only.
+/// Does not compare the config of a replay while the instance is stopped.
 #[derive(Default)]
 struct ForgetsConfigOfStopped;
 
@@ -282,9 +283,9 @@ impl Override for ForgetsConfigOfStopped {
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        let (Err(error), Some(token)) = (&answer, &config.launch_token) else {
-            return answer;
+        let result = at.inner.launch_instance(config).await;
+        let (Err(error), Some(token)) = (&result, &config.launch_token) else {
+            return result;
         };
         if error.kind() == ErrorKind::TokenConflict {
             let all = at.harness.cloud().oracle().instances();
@@ -297,11 +298,11 @@ impl Override for ForgetsConfigOfStopped {
                 return Ok(truth.info);
             }
         }
-        answer
+        result
     }
 }
 
-/// Counts a launch as gone when it has terminated it itself.
+/// Treats a token as spent only if it terminated the instance itself.
 #[derive(Default)]
 struct SpentByOwnTerminatesOnly(Mutex<BTreeSet<InstanceId>>);
 
@@ -324,19 +325,19 @@ impl Override for SpentByOwnTerminatesOnly {
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        let (Err(error), Some(token)) = (&answer, &config.launch_token) else {
-            return answer;
+        let result = at.inner.launch_instance(config).await;
+        let (Err(error), Some(token)) = (&result, &config.launch_token) else {
+            return result;
         };
         if error.kind() != ErrorKind::TokenSpent {
-            return answer;
+            return result;
         }
         let all = at.harness.cloud().oracle().instances();
         let mut ours = all
             .iter()
             .filter(|truth| truth.token.as_ref() == Some(token));
         if ours.any(|truth| locked(&self.0).contains(&truth.info.id)) {
-            return answer;
+            return result;
         }
         let mut anew = config.clone();
         anew.launch_token = Some(token.item(1));

@@ -16,85 +16,85 @@ use super::{
 use crate::{CallContext, MemoryHarness, OverrideHarness};
 use fleetwright_contract_tests::Harness as _;
 
-/// One for each clause of the family, or more.
+/// At least one for each clause of the family.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "launch answers a stopped instance",
+        name: "a launch returns a stopped instance",
         violates: "LAUNCH-01",
-        make: OverrideHarness::factory::<AnswersStopped>,
+        make: OverrideHarness::factory::<ReturnsStopped>,
     },
     Mutant {
-        name: "id reused after terminate",
+        name: "an id is reused after a terminate",
         violates: "LAUNCH-02",
         make: OverrideHarness::factory::<ReusesIds>,
     },
     Mutant {
-        name: "launch ok but never visible",
+        name: "a launch succeeds and creates nothing",
         violates: "LAUNCH-03",
         make: OverrideHarness::factory::<LaunchesNothing>,
     },
     Mutant {
-        name: "a list without a filter shows nothing",
+        name: "a list without a filter is empty",
         violates: "LAUNCH-03",
-        make: OverrideHarness::factory::<Lists<NeedsATag>>,
+        make: OverrideHarness::factory::<Lists<ListsOnlyWithFilter>>,
     },
     Mutant {
-        name: "image ignored",
+        name: "the image is ignored",
         violates: "LAUNCH-04",
         make: OverrideHarness::factory::<IgnoresTheImage>,
     },
     Mutant {
-        name: "type ignored",
+        name: "the type is ignored",
         violates: "LAUNCH-04",
         make: OverrideHarness::factory::<IgnoresTheType>,
     },
     Mutant {
-        name: "user data cut at a line end",
+        name: "user data is truncated at a line end",
         violates: "LAUNCH-05",
         make: OverrideHarness::factory::<CutsUserData>,
     },
     Mutant {
-        name: "user data re-encoded",
+        name: "user data is re-encoded as text",
         violates: "LAUNCH-05",
         make: OverrideHarness::factory::<ReencodesUserData>,
     },
     Mutant {
-        name: "disk size ignored",
+        name: "the disk size is ignored",
         violates: "LAUNCH-06",
         make: OverrideHarness::factory::<IgnoresTheDiskSize>,
     },
     Mutant {
-        name: "an unknown image is replaced",
+        name: "an unknown image is replaced by the default image",
         violates: "LAUNCH-07",
         make: OverrideHarness::factory::<ReplacesUnknownImages>,
     },
     Mutant {
-        name: "an unknown image is an outage",
+        name: "an unknown image fails as unavailable",
         violates: "LAUNCH-07",
         make: OverrideHarness::factory::<UnknownImageIsAnOutage>,
     },
     Mutant {
-        name: "validates after creating",
+        name: "the image is checked after the instance was created",
         violates: "LAUNCH-07",
         make: OverrideHarness::factory::<ValidatesAfterCreating>,
     },
     Mutant {
-        name: "too much user data is cut",
+        name: "user data that is too long is truncated",
         violates: "LAUNCH-08",
         make: OverrideHarness::factory::<CutsTooMuchUserData>,
     },
     Mutant {
         name: "user data of the declared size is refused",
         violates: "LAUNCH-08",
-        make: OverrideHarness::factory::<TakesOneByteLess>,
+        make: OverrideHarness::factory::<AcceptsOneByteLess>,
     },
     Mutant {
-        name: "zone ignored",
+        name: "the zone is ignored",
         violates: "LAUNCH-09",
         make: OverrideHarness::factory::<IgnoresTheZone>,
     },
     Mutant {
-        name: "zone not shown",
+        name: "the zone is not reported",
         violates: "LAUNCH-09",
         make: OverrideHarness::factory::<Lists<HidesTheZone>>,
     },
@@ -104,17 +104,17 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: || OverrideHarness::factory_on::<IgnoresThePublicAddress>(without_public_address),
     },
     Mutant {
-        name: "launch reply says running while describe says pending",
+        name: "a launch returns running while describe returns pending",
         violates: "LAUNCH-10",
-        make: OverrideHarness::factory::<AnswersRunning>,
+        make: OverrideHarness::factory::<ReturnsRunning>,
     },
 ];
 
 #[derive(Default)]
-struct AnswersStopped;
+struct ReturnsStopped;
 
 #[async_trait]
-impl Override for AnswersStopped {
+impl Override for ReturnsStopped {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -126,7 +126,7 @@ impl Override for AnswersStopped {
     }
 }
 
-/// Names the next instance after one that was terminated.
+/// Gives an instance the id of one that was terminated.
 #[derive(Default)]
 struct ReusesIds(Mutex<Option<InstanceId>>);
 
@@ -150,7 +150,7 @@ impl Override for ReusesIds {
     }
 }
 
-/// Makes the id up and sends nothing.
+/// Returns an invented id and launches nothing.
 #[derive(Default)]
 struct LaunchesNothing;
 
@@ -167,10 +167,10 @@ impl Override for LaunchesNothing {
 }
 
 #[derive(Default)]
-struct NeedsATag;
+struct ListsOnlyWithFilter;
 
 #[async_trait]
-impl Relist for NeedsATag {
+impl Relist for ListsOnlyWithFilter {
     async fn relist(
         &self,
         at: CallContext<'_>,
@@ -182,7 +182,7 @@ impl Relist for NeedsATag {
     }
 }
 
-/// Launches what `change` makes of the config.
+/// Launches the config after `change`.
 async fn launch_changed(
     at: CallContext<'_>,
     config: &InstanceConfig,
@@ -245,7 +245,7 @@ impl Override for CutsUserData {
     }
 }
 
-/// Takes the bytes for text.
+/// Treats the bytes as text.
 #[derive(Default)]
 struct ReencodesUserData;
 
@@ -281,12 +281,12 @@ impl Override for IgnoresTheDiskSize {
     }
 }
 
-/// Whether the cloud does not have the config's image.
+/// Returns whether the cloud does not have the config's image.
 fn unknown_image(at: CallContext<'_>, config: &InstanceConfig) -> bool {
     at.harness.unknown_image().as_ref() == Some(&config.image)
 }
 
-/// Falls back to the default image.
+/// Launches the default image in place of an unknown one.
 #[derive(Default)]
 struct ReplacesUnknownImages;
 
@@ -318,13 +318,13 @@ impl Override for UnknownImageIsAnOutage {
     ) -> Result<InstanceInfo> {
         if unknown_image(at, config) {
             let call = at.call(Operation::LaunchInstance);
-            return Err(call.unavailable(Effect::None, "no answer from the images"));
+            return Err(call.unavailable(Effect::None, "the image service did not respond"));
         }
         at.inner.launch_instance(config).await
     }
 }
 
-/// Has the instance before it looks at the image.
+/// Checks the image after the instance was created.
 #[derive(Default)]
 struct ValidatesAfterCreating;
 
@@ -344,7 +344,7 @@ impl Override for ValidatesAfterCreating {
     }
 }
 
-/// A launch that is refused for the value of a field.
+/// Returns the refusal of a launch for the value of a field.
 pub(super) fn invalid(field: &str, problem: Problem) -> ProvisionError {
     Call::new("memory", Operation::LaunchInstance).invalid(InvalidValue::new(field, problem))
 }
@@ -372,10 +372,10 @@ impl Override for CutsTooMuchUserData {
 }
 
 #[derive(Default)]
-struct TakesOneByteLess;
+struct AcceptsOneByteLess;
 
 #[async_trait]
-impl Override for TakesOneByteLess {
+impl Override for AcceptsOneByteLess {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -441,10 +441,10 @@ impl Override for IgnoresThePublicAddress {
 }
 
 #[derive(Default)]
-struct AnswersRunning;
+struct ReturnsRunning;
 
 #[async_trait]
-impl Override for AnswersRunning {
+impl Override for ReturnsRunning {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,

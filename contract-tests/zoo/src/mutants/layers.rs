@@ -19,140 +19,140 @@ use tokio::time::{sleep, timeout};
 use super::{Mutant, Override};
 use crate::{CallContext, OverrideHarness};
 
-/// One for each layer, or more.
+/// At least one for each layer.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "retry: launch without a token repeated after a lost reply",
+        name: "retry layer: resends a launch without a token after a lost response",
         violates: "CRASH-07",
-        make: OverrideHarness::factory::<RepeatsBlindly>,
+        make: OverrideHarness::factory::<ResendsLaunches>,
     },
     Mutant {
-        name: "retry: reboot repeated after a lost reply",
+        name: "retry layer: resends a reboot after a lost response",
         violates: "CRASH-07",
-        make: OverrideHarness::factory::<RebootsAgain>,
+        make: OverrideHarness::factory::<ResendsReboots>,
     },
     Mutant {
-        name: "retry: throttled call repeated at once",
+        name: "retry layer: resends a throttled call at once",
         violates: "ERRORS-12",
-        make: OverrideHarness::factory::<RepeatsAtOnce>,
+        make: OverrideHarness::factory::<RetriesAtOnce>,
     },
     Mutant {
-        name: "timeout: launch that was cut off has no effect",
+        name: "timeout layer: reports a launch that timed out as without effect",
         violates: "ERRORS-08",
-        make: OverrideHarness::factory::<CutOffHasNoEffect>,
+        make: OverrideHarness::factory::<TimeoutHasNoEffect>,
     },
     Mutant {
-        name: "limit: dropped call keeps its place",
+        name: "limit layer: a dropped call keeps its permit",
         violates: "CANCELLATION-02",
-        make: OverrideHarness::factory::<KeepsPlaces>,
+        make: OverrideHarness::factory::<KeepsPermits>,
     },
     Mutant {
-        name: "coalesce: answers handed out in another order",
+        name: "coalesce layer: returns results to the wrong callers",
         violates: "CONCURRENCY-05",
-        make: OverrideHarness::factory::<MixesAnswersUp>,
+        make: OverrideHarness::factory::<MixesResultsUp>,
     },
     Mutant {
-        name: "coalesce: one caller's failure fails all",
+        name: "coalesce layer: the error of one caller fails all",
         violates: "CONCURRENCY-05",
         make: OverrideHarness::factory::<FailsTogether>,
     },
     Mutant {
-        name: "fallback: moves on while an attempt is unknown",
+        name: "fallback layer: launches the next offering although the first outcome is unknown",
         violates: "CRASH-01",
-        make: OverrideHarness::factory::<MovesOnBlindly>,
+        make: OverrideHarness::factory::<LaunchesNextOffering>,
     },
     Mutant {
-        name: "fallback: quota taken for want of capacity",
+        name: "fallback layer: reports quota as capacity",
         violates: "ERRORS-01",
         make: OverrideHarness::factory::<QuotaIsCapacity>,
     },
     Mutant {
-        name: "trace: config written into the error",
+        name: "trace layer: writes the config into the error",
         violates: "ERRORS-10",
-        make: OverrideHarness::factory::<TellsTheConfig>,
+        make: OverrideHarness::factory::<ShowsConfigInError>,
     },
     Mutant {
-        name: "metrics: call forgotten, so that it is not passed on",
+        name: "metrics layer: does not forward one call",
         violates: "VERBS-07",
-        make: OverrideHarness::factory::<ForgetsACall>,
+        make: OverrideHarness::factory::<DoesNotForwardACall>,
     },
 ];
 
-/// Whether nobody knows what became of the call.
-fn is_unknown<T>(answer: &Result<T>) -> bool {
-    matches!(answer, Err(error) if error.effect() == Effect::Unknown)
+/// Returns whether the effect of the call is unknown.
+fn is_unknown<T>(result: &Result<T>) -> bool {
+    matches!(result, Err(error) if error.effect() == Effect::Unknown)
 }
 
-/// Repeats every launch that went unanswered, whether it has a token or not.
+/// Resends every launch with an unknown effect, whether it has a token or not.
 #[derive(Default)]
-struct RepeatsBlindly;
+struct ResendsLaunches;
 
 #[async_trait]
-impl Override for RepeatsBlindly {
+impl Override for ResendsLaunches {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        if is_unknown(&answer) {
+        let result = at.inner.launch_instance(config).await;
+        if is_unknown(&result) {
             return at.inner.launch_instance(config).await;
         }
-        answer
+        result
     }
 }
 
-/// Takes a reboot for one of the calls that may be repeated.
+/// Treats a reboot as a call that may be resent.
 #[derive(Default)]
-struct RebootsAgain;
+struct ResendsReboots;
 
 #[async_trait]
-impl Override for RebootsAgain {
+impl Override for ResendsReboots {
     async fn reboot_instance(
         &self,
         at: CallContext<'_>,
         id: &InstanceId,
         how: Reboot,
     ) -> Result<()> {
-        let answer = at.inner.reboot_instance(id, how).await;
-        if is_unknown(&answer) {
+        let result = at.inner.reboot_instance(id, how).await;
+        if is_unknown(&result) {
             return at.inner.reboot_instance(id, how).await;
         }
-        answer
+        result
     }
 }
 
-/// Has a backoff of its own, and does not look at what the cloud asks for.
+/// Uses a delay of its own and ignores the one that the cloud demands.
 #[derive(Default)]
-struct RepeatsAtOnce;
+struct RetriesAtOnce;
 
 #[async_trait]
-impl Override for RepeatsAtOnce {
+impl Override for RetriesAtOnce {
     async fn describe_instance(
         &self,
         at: CallContext<'_>,
         id: &InstanceId,
     ) -> Result<InstanceStatus> {
-        let mut answer = at.inner.describe_instance(id).await;
+        let mut result = at.inner.describe_instance(id).await;
         for _ in 0..3 {
-            match &answer {
+            match &result {
                 Err(error) if error.kind() == ErrorKind::Throttled => {
                     sleep(Duration::from_millis(100)).await;
-                    answer = at.inner.describe_instance(id).await;
+                    result = at.inner.describe_instance(id).await;
                 }
                 Ok(_) | Err(_) => break,
             }
         }
-        answer
+        result
     }
 }
 
-/// Believes that what it has not waited for has not happened.
+/// Assumes that a call that timed out was not carried out.
 #[derive(Default)]
-struct CutOffHasNoEffect;
+struct TimeoutHasNoEffect;
 
 #[async_trait]
-impl Override for CutOffHasNoEffect {
+impl Override for TimeoutHasNoEffect {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -160,18 +160,18 @@ impl Override for CutOffHasNoEffect {
     ) -> Result<InstanceInfo> {
         let launch = at.inner.launch_instance(config);
         match timeout(Duration::from_secs(60), launch).await {
-            Ok(answer) => answer,
+            Ok(result) => result,
             Err(_) => Err(at.call(Operation::LaunchInstance).timeout(Effect::None)),
         }
     }
 }
 
-/// Counts the calls under way up and down, and one that is dropped never down.
+/// Counts the calls in progress, and never releases the permit of a call that is dropped.
 #[derive(Default)]
-struct KeepsPlaces(AtomicUsize);
+struct KeepsPermits(AtomicUsize);
 
 #[async_trait]
-impl Override for KeepsPlaces {
+impl Override for KeepsPermits {
     async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         const PLACES: usize = 2;
         if self.0.fetch_add(1, Ordering::SeqCst) >= PLACES {
@@ -179,65 +179,65 @@ impl Override for KeepsPlaces {
             let call = at.call(Operation::StopInstance);
             return Err(call.throttled(Duration::from_secs(1)));
         }
-        let answer = at.inner.stop_instance(id).await;
+        let result = at.inner.stop_instance(id).await;
         self.0.fetch_sub(1, Ordering::SeqCst);
-        answer
+        result
     }
 }
 
-/// Who asks at the same time, in the order they came.
+/// The concurrent callers, in the order in which they called.
 #[derive(Default)]
-struct Crowd(Mutex<BTreeMap<usize, InstanceId>>);
+struct Waiters(Mutex<BTreeMap<usize, InstanceId>>);
 
-impl Crowd {
+impl Waiters {
     fn with<T>(&self, see: impl FnOnce(&mut BTreeMap<usize, InstanceId>) -> T) -> T {
         see(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Joins, and leaves when the answer is dropped.
-    fn join(&self, id: &InstanceId) -> Member<'_> {
+    /// Adds a caller, until the returned value is dropped.
+    fn join(&self, id: &InstanceId) -> Waiter<'_> {
         let number = self.with(|all| {
             let number = all.last_key_value().map_or(0, |(last, _)| last + 1);
             all.insert(number, id.clone());
             number
         });
-        Member(self, number)
+        Waiter(self, number)
     }
 }
 
-struct Member<'a>(&'a Crowd, usize);
+struct Waiter<'a>(&'a Waiters, usize);
 
-impl Drop for Member<'_> {
+impl Drop for Waiter<'_> {
     fn drop(&mut self) {
         self.0.with(|all| all.remove(&self.1));
     }
 }
 
-/// Gives each of several callers the answer of the one before it.
+/// Returns to each of several concurrent callers the result of the one before it.
 #[derive(Default)]
-struct MixesAnswersUp(Crowd);
+struct MixesResultsUp(Waiters);
 
 #[async_trait]
-impl Override for MixesAnswersUp {
+impl Override for MixesResultsUp {
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let member = self.0.join(id);
-        // Everybody who asks in this moment is in the same batch.
+        // All concurrent callers are in the same batch.
         sleep(Duration::from_millis(1)).await;
         let before = self
             .0
             .with(|all| all.range(..member.1).next_back().map(|(_, id)| id.clone()));
-        let answer = at.inner.start_instance(id).await?;
+        let result = at.inner.start_instance(id).await?;
         match before {
             Some(other) if at.truth(&other).is_some() => at.inner.start_instance(&other).await,
-            _ => Ok(answer),
+            _ => Ok(result),
         }
     }
 }
 
-/// Answers everybody who asks at the same time with the error of the one that fails.
+/// Returns the error of one caller to all concurrent callers.
 #[derive(Default)]
 struct FailsTogether {
-    crowd: Crowd,
+    crowd: Waiters,
     failed: Mutex<BTreeMap<InstanceId, ProvisionError>>,
 }
 
@@ -245,9 +245,9 @@ struct FailsTogether {
 impl Override for FailsTogether {
     async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let _member = self.crowd.join(id);
-        let answer = at.inner.stop_instance(id).await;
+        let result = at.inner.stop_instance(id).await;
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        match answer {
+        match result {
             Err(error) => {
                 failed.insert(id.clone(), error.clone());
                 Err(error)
@@ -264,20 +264,20 @@ impl Override for FailsTogether {
     }
 }
 
-/// Launches the next alternative, under a token of its own, when no answer came.
+/// Launches the next offering with another token when the effect of a launch is unknown.
 #[derive(Default)]
-struct MovesOnBlindly;
+struct LaunchesNextOffering;
 
 #[async_trait]
-impl Override for MovesOnBlindly {
+impl Override for LaunchesNextOffering {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        let (true, Some(token)) = (is_unknown(&answer), &config.launch_token) else {
-            return answer;
+        let result = at.inner.launch_instance(config).await;
+        let (true, Some(token)) = (is_unknown(&result), &config.launch_token) else {
+            return result;
         };
         let mut other = config.clone();
         other.placement.market = Some(Market::Spot);
@@ -286,7 +286,7 @@ impl Override for MovesOnBlindly {
     }
 }
 
-/// Tells of every alternative that none had capacity, whatever they said.
+/// Reports missing capacity, whatever error the offerings returned.
 #[derive(Default)]
 struct QuotaIsCapacity;
 
@@ -302,24 +302,24 @@ impl Override for QuotaIsCapacity {
                 let call = at.call(Operation::LaunchInstance);
                 Err(call.capacity(Scope::Region, "no alternative is left"))
             }
-            answer => answer,
+            result => result,
         }
     }
 }
 
-/// Wants to help with what it shows of a launch that failed.
+/// Adds the config with its user data to the error of a failed launch.
 #[derive(Default)]
-struct TellsTheConfig;
+struct ShowsConfigInError;
 
 #[async_trait]
-impl Override for TellsTheConfig {
+impl Override for ShowsConfigInError {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        answer.map_err(|error| match &config.user_data {
+        let result = at.inner.launch_instance(config).await;
+        result.map_err(|error| match &config.user_data {
             Some(data) => {
                 let text = String::from_utf8_lossy(data.as_bytes());
                 error.with_native_code(format!("with user data {text}"))
@@ -329,12 +329,12 @@ impl Override for TellsTheConfig {
     }
 }
 
-/// A wrapper that was written before the call was added to the trait.
+/// A wrapper that was written before the call was added to the trait: it uses the default method.
 #[derive(Default)]
-struct ForgetsACall;
+struct DoesNotForwardACall;
 
 #[async_trait]
-impl Override for ForgetsACall {
+impl Override for DoesNotForwardACall {
     async fn snapshot_image(
         &self,
         at: CallContext<'_>,

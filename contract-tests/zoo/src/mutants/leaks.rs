@@ -1,7 +1,7 @@
 //! Backends that break the family leaks.
 //!
-//! A leak that stays is seen by the look for leftovers that ends every clause. To be seen by the
-//! clauses of this family alone, most mutants tidy up too late: when their next process starts.
+//! The check for leftovers at the end of every clause would detect a permanent leak. So that only the
+//! clauses of this family detect them, most mutants clean up too late: when their next process starts.
 
 use std::{
     collections::BTreeSet,
@@ -18,7 +18,7 @@ use super::{Mutant, Override};
 use crate::{CallContext, OverrideHarness};
 use fleetwright_contract_tests::{Harness as _, Oracle, Truth};
 
-/// One for each clause of the family, or more.
+/// At least one for each clause of the family.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "disk left behind",
@@ -26,37 +26,37 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: OverrideHarness::factory::<LeavesDisk>,
     },
     Mutant {
-        name: "network card left behind until the next start",
+        name: "the network interface is left behind until the next process starts",
         violates: "LEAKS-01",
-        make: OverrideHarness::factory::<LeavesCard>,
+        make: OverrideHarness::factory::<LeavesInterface>,
     },
     Mutant {
-        name: "network card of a refused launch left behind",
+        name: "the network interface of a refused launch is left behind",
         violates: "LEAKS-02",
-        make: OverrideHarness::factory::<LeavesCardOfRefused>,
+        make: OverrideHarness::factory::<LeavesInterfaceOfRefused>,
     },
     Mutant {
-        name: "refused launch tells of a survivor",
+        name: "a refused launch reports a survivor",
         violates: "LEAKS-02",
-        make: OverrideHarness::factory::<TellsOfSurvivor>,
+        make: OverrideHarness::factory::<ReportsSurvivor>,
     },
     Mutant {
-        name: "disk of a launch that failed late left behind",
+        name: "the disk of a launch that failed late is left behind",
         violates: "LEAKS-03",
         make: OverrideHarness::factory::<LeavesDiskOfFailed>,
     },
     Mutant {
-        name: "address of an instance that ended while stopped left behind",
+        name: "the address of an instance that was terminated while stopped is left behind",
         violates: "LEAKS-04",
         make: OverrideHarness::factory::<LeavesAddressOfStopped>,
     },
 ];
 
-/// What a broken backend has left behind.
+/// The resources that a broken backend has left behind.
 #[derive(Clone, Default)]
-struct Left(Arc<Mutex<BTreeSet<String>>>);
+struct Leftovers(Arc<Mutex<BTreeSet<String>>>);
 
-impl Left {
+impl Leftovers {
     fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -65,7 +65,7 @@ impl Left {
         self.lock().insert(format!("{what} of {of}"));
     }
 
-    /// Lists; in a process that was started later, it tidies up first.
+    /// Lists. A process that was started later cleans up first.
     async fn list(
         &self,
         at: CallContext<'_>,
@@ -83,10 +83,10 @@ impl Left {
     }
 }
 
-/// An oracle that sees what was left behind, and a disk of every instance that `extra` picks.
+/// An oracle that also reports the leftovers, and a disk of every instance that `extra` selects.
 struct Sees {
     sound: Arc<dyn Oracle>,
-    left: Left,
+    left: Leftovers,
     extra: fn(&Truth) -> bool,
 }
 
@@ -113,7 +113,7 @@ fn is_terminated(truth: &Truth) -> bool {
 }
 
 #[derive(Default)]
-struct LeavesDisk(Left);
+struct LeavesDisk(Leftovers);
 
 impl Override for LeavesDisk {
     fn oracle(&self, sound: Arc<dyn Oracle>) -> Arc<dyn Oracle> {
@@ -122,10 +122,10 @@ impl Override for LeavesDisk {
 }
 
 #[derive(Default)]
-struct LeavesCard(Left);
+struct LeavesInterface(Leftovers);
 
 #[async_trait]
-impl Override for LeavesCard {
+impl Override for LeavesInterface {
     async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         at.inner.terminate_instance(id).await?;
         self.0.add("network card", id.as_str());
@@ -143,24 +143,24 @@ impl Override for LeavesCard {
     }
 }
 
-/// Makes the card first, and does not look back when the machine is refused.
+/// Creates the network interface first and does not delete it when the machine is refused.
 #[derive(Default)]
-struct LeavesCardOfRefused(Left);
+struct LeavesInterfaceOfRefused(Leftovers);
 
 #[async_trait]
-impl Override for LeavesCardOfRefused {
+impl Override for LeavesInterfaceOfRefused {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        if let Err(error) = &answer {
+        let result = at.inner.launch_instance(config).await;
+        if let Err(error) = &result {
             if error.kind() == ErrorKind::Capacity {
                 self.0.add("network card", "a refused launch");
             }
         }
-        answer
+        result
     }
     async fn list_instances(
         &self,
@@ -175,17 +175,17 @@ impl Override for LeavesCardOfRefused {
 }
 
 #[derive(Default)]
-struct TellsOfSurvivor;
+struct ReportsSurvivor;
 
 #[async_trait]
-impl Override for TellsOfSurvivor {
+impl Override for ReportsSurvivor {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        answer.map_err(|error| {
+        let result = at.inner.launch_instance(config).await;
+        result.map_err(|error| {
             let id = at.harness.unknown_id();
             let made_up = InstanceInfo::new(id, CloudInstanceState::Pending);
             error.with_survivors(vec![made_up])
@@ -193,9 +193,9 @@ impl Override for TellsOfSurvivor {
     }
 }
 
-/// Deletes the disk when it is asked to terminate, and nobody asks for what failed by itself.
+/// Deletes the disk in `terminate_instance`, which is not called for a launch that failed late.
 #[derive(Default)]
-struct LeavesDiskOfFailed(Left);
+struct LeavesDiskOfFailed(Leftovers);
 
 #[async_trait]
 impl Override for LeavesDiskOfFailed {
@@ -223,9 +223,9 @@ impl Override for LeavesDiskOfFailed {
     }
 }
 
-/// Forgets the address that a stopped instance keeps for itself.
+/// Does not release the address of an instance that is terminated while it is stopped.
 #[derive(Default)]
-struct LeavesAddressOfStopped(Left);
+struct LeavesAddressOfStopped(Leftovers);
 
 #[async_trait]
 impl Override for LeavesAddressOfStopped {

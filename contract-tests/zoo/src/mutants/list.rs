@@ -12,117 +12,117 @@ use crate::{CallContext, OverrideHarness};
 
 use self::{
     filters::{
-        AllForNothing, CountsTheLastState, CountsTwoStates, FoldsCase, FoldsCaseOfKeys,
-        HidesLaunchTimes, HidesTerminated, IgnoresUnknownKeys, MatchesPatterns, MatchesPrefixes,
-        MatchesUntagged, OmitsStopped, OrsTags, ShowsOnePowerState, TakesFourTags,
-        TripsOverPatterns,
+        FailsForPatterns, FoldsCase, FoldsCaseOfKeys, HidesLaunchTimes, HidesTerminated,
+        IgnoresUnknownKeys, ListsStoppedOnlyAlone, MatchesPatterns, MatchesPrefixes,
+        MatchesUntagged, OmitsStopped, OrsTags, ReturnsAllForNone, UsesFourTags, UsesLastState,
+        UsesTwoStates,
     },
     pages::{
-        DoublesAtTheBoundary, DoublesTheLast, EndsAtAnEmptyPage, HidesGaps, LosesAtTheBoundary,
-        PagesByOffset, ReadsPages, StreamsAllStates, StreamsGapsOnly, StreamsOnePage,
+        DoublesAtTheBoundary, EndsAtAnEmptyPage, HidesGaps, LosesAtBoundary, PagesByOffset,
+        ReadsPages, RepeatsTheLast, StreamsAllStates, StreamsGapsOnly, StreamsOnePage,
         StreamsWithoutGaps, SwallowsLaterErrors, UnnamedGaps, pages_of_three, pages_of_twenty,
     },
 };
 
-/// One for each clause of the family, or more.
+/// At least one for each clause of the family.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "a filter by over four tags finds nothing",
+        name: "a filter by more than four tags selects nothing",
         violates: "LIST-01",
-        make: OverrideHarness::factory::<Lists<TakesFourTags>>,
+        make: OverrideHarness::factory::<Lists<UsesFourTags>>,
     },
     Mutant {
-        name: "a filter by a key that nobody has is ignored",
+        name: "a filter by an unknown key is ignored",
         violates: "LIST-02",
         make: OverrideHarness::factory::<Lists<IgnoresUnknownKeys>>,
     },
     Mutant {
-        name: "a filter that finds nothing shows everything",
+        name: "a filter that selects nothing returns everything",
         violates: "LIST-02",
-        make: OverrideHarness::factory::<Lists<AllForNothing>>,
+        make: OverrideHarness::factory::<Lists<ReturnsAllForNone>>,
     },
     Mutant {
-        name: "list returns page one only",
+        name: "a list returns the first page only",
         violates: "LIST-03",
         make: || OverrideHarness::factory_on::<Lists<ReadsPages<1>>>(pages_of_twenty),
     },
     Mutant {
-        name: "list returns three pages at most",
+        name: "a list returns at most three pages",
         violates: "LIST-03",
         make: || OverrideHarness::factory_on::<Lists<ReadsPages<3>>>(pages_of_twenty),
     },
     Mutant {
-        name: "item lost at a page boundary",
+        name: "an item at a page boundary is lost",
         violates: "LIST-03",
-        make: || OverrideHarness::factory_on::<Lists<LosesAtTheBoundary>>(pages_of_twenty),
+        make: || OverrideHarness::factory_on::<Lists<LosesAtBoundary>>(pages_of_twenty),
     },
     Mutant {
-        name: "item doubled at a boundary",
+        name: "an item at a page boundary is returned twice",
         violates: "LIST-03",
         make: || OverrideHarness::factory_on::<Lists<DoublesAtTheBoundary>>(pages_of_twenty),
     },
     Mutant {
-        name: "empty middle page ends the list",
+        name: "an empty page ends the list",
         violates: "LIST-03",
         make: || OverrideHarness::factory_on::<Lists<EndsAtAnEmptyPage>>(pages_of_twenty),
     },
     Mutant {
-        name: "filters ORed",
+        name: "the tags of a filter are combined with OR",
         violates: "LIST-04",
         make: OverrideHarness::factory::<Lists<OrsTags>>,
     },
     Mutant {
-        name: "filter by prefix",
+        name: "tag values are compared by prefix",
         violates: "LIST-05",
         make: OverrideHarness::factory::<Lists<MatchesPrefixes>>,
     },
     Mutant {
-        name: "filter case-insensitive",
+        name: "tag values are compared without case",
         violates: "LIST-05",
         make: OverrideHarness::factory::<Lists<FoldsCase>>,
     },
     Mutant {
-        name: "keys of a filter case-insensitive",
+        name: "tag keys are compared without case",
         violates: "LIST-05",
         make: OverrideHarness::factory::<Lists<FoldsCaseOfKeys>>,
     },
     Mutant {
-        name: "a tag that looks like a pattern is an outage",
+        name: "a filter by a value with a pattern character fails as unavailable",
         violates: "LIST-05",
-        make: OverrideHarness::factory::<TripsOverPatterns>,
+        make: OverrideHarness::factory::<FailsForPatterns>,
     },
     Mutant {
-        name: "filter by pattern",
+        name: "tag values are compared as patterns",
         violates: "LIST-05",
         make: OverrideHarness::factory::<Lists<MatchesPatterns>>,
     },
     Mutant {
-        name: "only the last of a filter's states counts",
+        name: "only the last of a filter's states is used",
         violates: "LIST-06",
-        make: OverrideHarness::factory::<Lists<CountsTheLastState>>,
+        make: OverrideHarness::factory::<Lists<UsesLastState>>,
     },
     Mutant {
-        name: "a filter takes two states at most",
+        name: "only two of a filter's states are used",
         violates: "LIST-06",
-        make: OverrideHarness::factory::<Lists<CountsTwoStates>>,
+        make: OverrideHarness::factory::<Lists<UsesTwoStates>>,
     },
     Mutant {
-        name: "terminated ones are never listed",
+        name: "terminated instances are never listed",
         violates: "LIST-07",
         make: OverrideHarness::factory::<Lists<HidesTerminated>>,
     },
     Mutant {
-        name: "stopped omitted from list",
+        name: "stopped instances are not listed",
         violates: "LIST-08",
         make: OverrideHarness::factory::<Lists<OmitsStopped>>,
     },
     Mutant {
-        name: "stopped omitted beside running ones",
+        name: "stopped instances are not listed if there are running ones",
         violates: "LIST-08",
-        make: OverrideHarness::factory::<Lists<ShowsOnePowerState>>,
+        make: OverrideHarness::factory::<Lists<ListsStoppedOnlyAlone>>,
     },
     Mutant {
-        name: "error on page two gives a partial Ok",
+        name: "an error on the second page returns a part of the list as success",
         violates: "LIST-09",
         make: || OverrideHarness::factory_on::<SwallowsLaterErrors>(pages_of_three),
     },
@@ -132,7 +132,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: OverrideHarness::factory::<HidesGaps>,
     },
     Mutant {
-        name: "an incomplete list names nothing",
+        name: "an incomplete list does not name the missing part",
         violates: "LIST-10",
         make: OverrideHarness::factory::<UnnamedGaps>,
     },
@@ -152,7 +152,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: OverrideHarness::factory::<Lists<MatchesUntagged>>,
     },
     Mutant {
-        name: "no launch time in the list",
+        name: "a list has no launch times",
         violates: "LIST-12",
         make: OverrideHarness::factory::<Lists<HidesLaunchTimes>>,
     },
@@ -162,23 +162,23 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: OverrideHarness::factory::<StreamsAllStates>,
     },
     Mutant {
-        name: "the stream ends after a page",
+        name: "the stream ends after the first page",
         violates: "LIST-13",
         make: || OverrideHarness::factory_on::<StreamsOnePage>(pages_of_three),
     },
     Mutant {
-        name: "pages by offset",
+        name: "pages are requested by offset",
         violates: "LIST-14",
         make: || OverrideHarness::factory_on::<Lists<PagesByOffset>>(pages_of_three),
     },
     Mutant {
-        name: "a list by state shows its last twice",
+        name: "a list by state returns its last item twice",
         violates: "LIST-14",
-        make: OverrideHarness::factory::<Lists<DoublesTheLast>>,
+        make: OverrideHarness::factory::<Lists<RepeatsTheLast>>,
     },
 ];
 
-/// A list that is broken; [`Lists`] makes a overrides of it.
+/// A broken list. [`Lists`] makes a backend of it.
 #[async_trait]
 pub(super) trait Relist: Default + Send + Sync {
     async fn relist(
@@ -206,8 +206,8 @@ impl<T: Relist> Override for Lists<T> {
         at: CallContext<'a>,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
-        let answer = stream::once(self.0.relist(at, filter));
-        let items = move |answer: Result<Vec<InstanceInfo>>| match answer {
+        let result = stream::once(self.0.relist(at, filter));
+        let items = move |result: Result<Vec<InstanceInfo>>| match result {
             Ok(list) => stream::iter(list)
                 .map(|info| Ok(ListItem::from(info)))
                 .boxed(),
@@ -216,6 +216,6 @@ impl<T: Relist> Override for Lists<T> {
             }
             Err(error) => stream::iter([Err(error)]).boxed(),
         };
-        answer.flat_map(items).boxed()
+        result.flat_map(items).boxed()
     }
 }

@@ -11,133 +11,124 @@ const WHOLE_LIFECYCLES: &str = "the sweeps and the model run whole lifecycles an
 pub const SHARED: &[(&str, &str)] = &[
     (
         "LAUNCH-01",
-        "a launch that answers another state also confuses replays and the order of states",
+        "a launch that returns another state also breaks replays and the order of states",
     ),
     (
         "LAUNCH-02",
-        "a reused id makes one instance of two, for everything that counts or terminates",
+        "with a reused id, every clause that counts or terminates confuses two instances",
     ),
     (
         "LAUNCH-04",
-        "an ignored image also shows in the snapshot that is launched from",
+        "a launch from a snapshot also detects an ignored image",
     ),
     (
         "LAUNCH-06",
-        "an ignored disk size also makes two configs one, and shows in the disk that a stop keeps",
+        "an ignored disk size also makes two configs equal, and STOP-04 checks the size of the disk",
     ),
     (
         "LAUNCH-10",
-        "a replay is a launch too, and must not be ahead of the truth either",
+        "a replay is a launch, too, and TOKEN-04 checks the state that it returns",
     ),
     ("TOKEN-01", WHOLE_LIFECYCLES),
     (
         "TOKEN-07",
-        "every look-up of a lost launch comes from another handle",
+        "every lookup of a lost launch uses another handle",
     ),
     ("TOKEN-08", WHOLE_LIFECYCLES),
     ("TOKEN-09", WHOLE_LIFECYCLES),
     ("TOKEN-10", WHOLE_LIFECYCLES),
     (
         "TOKEN-14",
-        "races are what every sweep of lost replies makes",
+        "every sweep of lost responses makes concurrent launches",
     ),
     ("STATE-01", WHOLE_LIFECYCLES),
     (
         "STATE-05",
-        "an address that is lost through a stop is missing after the start as well",
+        "an address that a stop loses is also missing after the start",
     ),
     (
         "STATE-06",
-        "two reads that disagree also disagree as list and stream",
+        "reads that differ also differ between list and stream",
     ),
     (
         "DESCRIBE-01",
-        "a description of another instance is also the wrong answer to one of many callers",
+        "a description of another instance is also the wrong result for a concurrent caller",
     ),
     (
         "DESCRIBE-02",
-        "an unknown id is also the plainest error there is, and ERRORS-09 makes it",
+        "ERRORS-09 also provokes the error of an unknown id",
     ),
     (
         "DESCRIBE-03",
-        "a cache that hides strangers also hides a machine that was switched off from outside",
+        "a cache that hides external changes also hides an external power-off in STOP-05",
     ),
     ("DESCRIBE-06", WHOLE_LIFECYCLES),
     (
         "LIST-04",
-        "tags that are ORed also hide that an update took one away",
+        "tags that are combined with OR also hide a tag that VERBS-01 removed",
     ),
     (
         "LIST-08",
-        "a stopped instance that is not listed is missing wherever one is prepared by stopping it",
+        "every clause that stops an instance and reads its list entry detects it, too",
     ),
-    (
-        "LIST-09",
-        "the errors of a list are among those that ERRORS-09 makes",
-    ),
+    ("LIST-09", "ERRORS-09 also provokes the errors of a list"),
     (
         "STOP-01",
-        "a stop that is not shown breaks the order of states too",
+        "a stop that is not reported also breaks the order of states",
     ),
-    (
-        "STOP-02",
-        "a repeated stop is what every restarted process does",
-    ),
-    (
-        "STOP-03",
-        "an old address is also an old snapshot in a replay",
-    ),
+    ("STOP-02", "every restarted process repeats a stop"),
+    ("STOP-03", "an old address is also an old state in a replay"),
     ("STOP-06", WHOLE_LIFECYCLES),
     (
         "STOP-07",
-        "an unknown id is also the plainest error there is, and ERRORS-09 makes it",
+        "ERRORS-09 also provokes the error of an unknown id",
     ),
     (
         "START-01",
-        "a start that answers too early breaks the order of states too",
+        "a start that returns too early also breaks the order of states",
     ),
     ("START-04", WHOLE_LIFECYCLES),
     (
         "START-05",
-        "an unknown id is also the plainest error there is, and ERRORS-09 makes it",
+        "ERRORS-09 also provokes the error of an unknown id",
     ),
     (
         "TERMINATE-01",
-        "a terminate that is not shown breaks the order of states too",
+        "a terminate that is not reported also breaks the order of states",
     ),
     ("TERMINATE-02", WHOLE_LIFECYCLES),
     (
         "TERMINATE-03",
-        "an unknown id is also the plainest error there is, and ERRORS-09 makes it",
+        "ERRORS-09 also provokes the error of an unknown id",
     ),
     (
         "TERMINATE-05",
-        "a terminate that is put off is seen by every wait for it",
+        "every wait for the termination detects a delayed terminate",
     ),
     (
         "TERMINATE-06",
-        "who swallows a terminate goes on being seen",
+        "every wait for the termination detects a terminate without effect",
     ),
     (
         "TERMINATE-07",
-        "missing rights are among the errors that ERRORS-05 makes",
+        "ERRORS-05 also provokes missing permissions",
     ),
     (
         "TAGS-02",
-        "an instance without its tags is missing for everything that counts by tags",
+        "every clause that counts instances by tags detects an instance without tags",
     ),
     ("ERRORS-08", WHOLE_LIFECYCLES),
     (
         "BATCH-01",
-        "a batch without its tags is missing for everything that counts by tags",
+        "every clause that counts instances by tags detects a batch without tags",
     ),
     (
         "VERBS-08",
-        "an unknown id is also the plainest error there is, and ERRORS-09 makes it",
+        "ERRORS-09 also provokes the error of an unknown id",
     ),
     (
         "CONCURRENCY-03",
-        "TERMINATE-06 makes the same race, one call at a time",
+        "TERMINATE-06 makes the same calls concurrently, one pair at a time",
     ),
     ("CANCELLATION-01", WHOLE_LIFECYCLES),
     ("CRASH-01", WHOLE_LIFECYCLES),

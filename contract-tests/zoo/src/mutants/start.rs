@@ -15,81 +15,81 @@ use fleetwright::{
 use super::{Mutant, Override};
 use crate::{CallContext, OverrideHarness};
 
-/// One for each clause of the family, or more.
+/// At least one for each clause of the family.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "start gives a new id",
+        name: "a start returns a new id",
         violates: "START-01",
-        make: OverrideHarness::factory::<AnswersAnotherId>,
+        make: OverrideHarness::factory::<ReturnsAnotherId>,
     },
     Mutant {
-        name: "start answers before it has begun",
+        name: "a start returns the instance as stopped",
         violates: "START-01",
-        make: OverrideHarness::factory::<AnswersStopped>,
+        make: OverrideHarness::factory::<ReturnsStopped>,
     },
     Mutant {
-        name: "start of running errors",
+        name: "a start of a running instance fails",
         violates: "START-02",
         make: OverrideHarness::factory::<StartOfRunningErrors>,
     },
     Mutant {
-        name: "start of running boots it again",
+        name: "a start of a running instance boots it again",
         violates: "START-02",
         make: OverrideHarness::factory::<StartOfRunningBoots>,
     },
     Mutant {
-        name: "stale address after start",
+        name: "a start returns the old address",
         violates: "START-03",
-        make: OverrideHarness::factory::<AnswersOldAddress>,
+        make: OverrideHarness::factory::<ReturnsOldAddress>,
     },
     Mutant {
-        name: "describe keeps the address of the launch",
+        name: "describe returns the address of the launch after a start",
         violates: "START-03",
         make: OverrideHarness::factory::<DescribesOldAddress>,
     },
     Mutant {
-        name: "start on terminated Ok",
+        name: "a start of a terminated instance succeeds",
         violates: "START-04",
         make: OverrideHarness::factory::<StartsTerminated>,
     },
     Mutant {
-        name: "start of an unknown id Ok",
+        name: "a start of an unknown id succeeds",
         violates: "START-05",
         make: OverrideHarness::factory::<StartsUnknown>,
     },
     Mutant {
-        name: "start answers without tags",
+        name: "a start returns no tags",
         violates: "START-06",
-        make: OverrideHarness::factory::<AnswersWithoutTags>,
+        make: OverrideHarness::factory::<ReturnsNoTags>,
     },
     Mutant {
-        name: "start answers without its launch time",
+        name: "a start returns no launch time",
         violates: "START-06",
-        make: OverrideHarness::factory::<AnswersWithoutLaunchTime>,
+        make: OverrideHarness::factory::<ReturnsNoLaunchTime>,
     },
     Mutant {
-        name: "start of stopping does not say when to retry",
+        name: "a start of a stopping instance is a conflict without a retry delay",
         violates: "START-07",
-        make: OverrideHarness::factory::<ConflictWithoutATime>,
+        make: OverrideHarness::factory::<ConflictWithoutDelay>,
     },
     Mutant {
-        name: "start of stopping can never be retried",
+        name: "a start of a stopping instance is a wrong state",
         violates: "START-07",
         make: OverrideHarness::factory::<StoppingIsWrongState>,
     },
     Mutant {
-        name: "start of stopping is forgotten",
+        name: "a start of a stopping instance succeeds and has no effect",
         violates: "START-07",
-        make: OverrideHarness::factory::<StoppingIsForgotten>,
+        make: OverrideHarness::factory::<IgnoresStartOfStopping>,
     },
 ];
 
-/// Answers the id of the boot instead of the instance's.
+/// Returns the id of the boot instead of the instance's.
 #[derive(Default)]
-struct AnswersAnotherId;
+struct ReturnsAnotherId;
 
 #[async_trait]
-impl Override for AnswersAnotherId {
+impl Override for ReturnsAnotherId {
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let mut info = at.inner.start_instance(id).await?;
         info.id = InstanceId::new(format!("{id}-2")).unwrap_or(info.id);
@@ -97,12 +97,12 @@ impl Override for AnswersAnotherId {
     }
 }
 
-/// Looks first and starts then.
+/// Returns from a start the state from before it.
 #[derive(Default)]
-struct AnswersStopped;
+struct ReturnsStopped;
 
 #[async_trait]
-impl Override for AnswersStopped {
+impl Override for ReturnsStopped {
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let before = at.state(id);
         let mut info = at.inner.start_instance(id).await?;
@@ -126,7 +126,7 @@ impl Override for StartOfRunningErrors {
     }
 }
 
-/// Boots whatever it is given, from the image it has.
+/// Boots every instance that it is given, also a running one.
 #[derive(Default)]
 struct StartOfRunningBoots;
 
@@ -141,7 +141,7 @@ impl Override for StartOfRunningBoots {
     }
 }
 
-/// The addresses that instances were launched with.
+/// The addresses that instances had after their launch.
 #[derive(Default)]
 struct Launched(Mutex<BTreeMap<InstanceId, IpAddr>>);
 
@@ -162,12 +162,12 @@ impl Launched {
     }
 }
 
-/// Answers a start from what it cached at the launch.
+/// Returns from a start the address that it cached at the launch.
 #[derive(Default)]
-struct AnswersOldAddress(Launched);
+struct ReturnsOldAddress(Launched);
 
 #[async_trait]
-impl Override for AnswersOldAddress {
+impl Override for ReturnsOldAddress {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -182,7 +182,7 @@ impl Override for AnswersOldAddress {
     }
 }
 
-/// Describes a running instance with what it cached at the launch.
+/// Describes a running instance with the address that it cached at the launch.
 #[derive(Default)]
 struct DescribesOldAddress(Launched);
 
@@ -208,8 +208,8 @@ impl Override for DescribesOldAddress {
     }
 }
 
-/// Takes an error of `kind` for a start that is under way.
-async fn start_forgiving(
+/// Starts an instance and treats an error of `kind` as success.
+async fn start_ignoring(
     at: CallContext<'_>,
     id: &InstanceId,
     kind: ErrorKind,
@@ -218,7 +218,7 @@ async fn start_forgiving(
         Err(error) if error.kind() == kind => {
             Ok(InstanceInfo::new(id.clone(), CloudInstanceState::Pending))
         }
-        answer => answer,
+        result => result,
     }
 }
 
@@ -228,7 +228,7 @@ struct StartsTerminated;
 #[async_trait]
 impl Override for StartsTerminated {
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
-        start_forgiving(at, id, ErrorKind::WrongState).await
+        start_ignoring(at, id, ErrorKind::WrongState).await
     }
 }
 
@@ -238,15 +238,15 @@ struct StartsUnknown;
 #[async_trait]
 impl Override for StartsUnknown {
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
-        start_forgiving(at, id, ErrorKind::NotFound).await
+        start_ignoring(at, id, ErrorKind::NotFound).await
     }
 }
 
 #[derive(Default)]
-struct AnswersWithoutTags;
+struct ReturnsNoTags;
 
 #[async_trait]
-impl Override for AnswersWithoutTags {
+impl Override for ReturnsNoTags {
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let mut info = at.inner.start_instance(id).await?;
         info.tags = Tags::new();
@@ -255,10 +255,10 @@ impl Override for AnswersWithoutTags {
 }
 
 #[derive(Default)]
-struct AnswersWithoutLaunchTime;
+struct ReturnsNoLaunchTime;
 
 #[async_trait]
-impl Override for AnswersWithoutLaunchTime {
+impl Override for ReturnsNoLaunchTime {
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let mut info = at.inner.start_instance(id).await?;
         info.launch_time = None;
@@ -277,29 +277,29 @@ impl Override for StoppingIsWrongState {
                 let call = at.call(Operation::StartInstance);
                 Err(call.wrong_state(id, CloudInstanceState::Stopping, "stopped"))
             }
-            answer => answer,
+            result => result,
         }
     }
 }
 
 #[derive(Default)]
-struct StoppingIsForgotten;
+struct IgnoresStartOfStopping;
 
 #[async_trait]
-impl Override for StoppingIsForgotten {
+impl Override for IgnoresStartOfStopping {
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
-        start_forgiving(at, id, ErrorKind::Conflict).await
+        start_ignoring(at, id, ErrorKind::Conflict).await
     }
 }
 
 #[derive(Default)]
-struct ConflictWithoutATime;
+struct ConflictWithoutDelay;
 
 #[async_trait]
-impl Override for ConflictWithoutATime {
+impl Override for ConflictWithoutDelay {
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
-        let answer = at.inner.start_instance(id).await;
-        answer.map_err(|error| {
+        let result = at.inner.start_instance(id).await;
+        result.map_err(|error| {
             if error.kind() == ErrorKind::Conflict {
                 let call = at.call(Operation::StartInstance);
                 return call.conflict("it is stopping", RetryAdvice::SameToken);

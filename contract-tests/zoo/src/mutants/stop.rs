@@ -16,55 +16,55 @@ use super::{Mutant, Override};
 use crate::{CallContext, OverrideHarness};
 use fleetwright_contract_tests::{Oracle, SCOPE_TAG, Truth};
 
-/// One for each clause of the family, or more.
+/// At least one for each clause of the family.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "stopping is shown as running",
+        name: "stopping is reported as running",
         violates: "STOP-01",
         make: OverrideHarness::factory::<StoppingIsRunning>,
     },
     Mutant {
-        name: "stop of stopped errors",
+        name: "a stop of a stopped instance fails",
         violates: "STOP-02",
         make: OverrideHarness::factory::<StopOfStoppedErrors>,
     },
     Mutant {
-        name: "stop of stopping errors",
+        name: "a stop of a stopping instance fails",
         violates: "STOP-02",
         make: OverrideHarness::factory::<StopOfStoppingErrors>,
     },
     Mutant {
-        name: "a stopped instance shows the address it had",
+        name: "a stopped instance is reported with its old address",
         violates: "STOP-03",
         make: OverrideHarness::factory::<ShowsOldAddress>,
     },
     Mutant {
-        name: "stop drops tags",
+        name: "a stop loses the tags",
         violates: "STOP-04",
         make: OverrideHarness::factory::<StopDropsTags>,
     },
     Mutant {
-        name: "stop discards the disk",
+        name: "a stop deletes the disk",
         violates: "STOP-04",
         make: OverrideHarness::factory::<StopDiscardsDisk>,
     },
     Mutant {
-        name: "stop without releasing compute",
+        name: "a stop does not release the machine",
         violates: "STOP-05",
         make: OverrideHarness::factory::<KeepsMachine>,
     },
     Mutant {
-        name: "stop of a machine that was switched off does not release it",
+        name: "a stop of an instance that was powered off does not release the machine",
         violates: "STOP-05",
         make: OverrideHarness::factory::<KeepsMachineThatWasOff>,
     },
     Mutant {
-        name: "stop on terminated Ok",
+        name: "a stop of a terminated instance succeeds",
         violates: "STOP-06",
         make: OverrideHarness::factory::<StopsTerminated>,
     },
     Mutant {
-        name: "stop of an unknown id Ok",
+        name: "a stop of an unknown id succeeds",
         violates: "STOP-07",
         make: OverrideHarness::factory::<StopsUnknown>,
     },
@@ -74,7 +74,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One native word for "stopping" is missing in its table.
+/// Maps the native state of stopping to running.
 #[derive(Default)]
 struct StoppingIsRunning;
 
@@ -126,7 +126,7 @@ impl Override for StopOfStoppingErrors {
     }
 }
 
-/// Keeps the address of the launch and shows it where the cloud shows none.
+/// Caches the address of the launch and reports it while the cloud reports none.
 #[derive(Default)]
 struct ShowsOldAddress(Mutex<BTreeMap<InstanceId, IpAddr>>);
 
@@ -187,7 +187,7 @@ impl Override for StopDropsTags {
     }
 }
 
-/// An oracle that sees what a broken backend did to its instances.
+/// An oracle that reports what a broken backend did to its instances.
 struct Sees<F> {
     sound: Arc<dyn Oracle>,
     change: F,
@@ -224,7 +224,7 @@ impl Override for StopDiscardsDisk {
     }
 }
 
-/// Switches the machine off, and forgets to give it back.
+/// Powers the machine off without releasing it.
 #[derive(Default)]
 struct KeepsMachine;
 
@@ -235,7 +235,7 @@ impl Override for KeepsMachine {
     }
 }
 
-/// Sees that a machine is off already, and leaves it at that; the cloud goes on counting it.
+/// Does nothing for a machine that is powered off, which the cloud continues to bill.
 #[derive(Default)]
 struct KeepsMachineThatWasOff(Arc<Mutex<BTreeSet<InstanceId>>>);
 
@@ -258,11 +258,11 @@ impl Override for KeepsMachineThatWasOff {
     }
 }
 
-/// Takes an error of `kind` for "it is off, and that is what was asked for".
-async fn stop_forgiving(at: CallContext<'_>, id: &InstanceId, kind: ErrorKind) -> Result<()> {
+/// Stops an instance and treats an error of `kind` as success.
+async fn stop_ignoring(at: CallContext<'_>, id: &InstanceId, kind: ErrorKind) -> Result<()> {
     match at.inner.stop_instance(id).await {
         Err(error) if error.kind() == kind => Ok(()),
-        answer => answer,
+        result => result,
     }
 }
 
@@ -272,7 +272,7 @@ struct StopsTerminated;
 #[async_trait]
 impl Override for StopsTerminated {
     async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
-        stop_forgiving(at, id, ErrorKind::WrongState).await
+        stop_ignoring(at, id, ErrorKind::WrongState).await
     }
 }
 
@@ -282,6 +282,6 @@ struct StopsUnknown;
 #[async_trait]
 impl Override for StopsUnknown {
     async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
-        stop_forgiving(at, id, ErrorKind::NotFound).await
+        stop_ignoring(at, id, ErrorKind::NotFound).await
     }
 }

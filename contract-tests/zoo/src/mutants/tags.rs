@@ -16,81 +16,81 @@ use super::{
 use crate::{CallContext, OverrideHarness};
 use fleetwright_contract_tests::SCOPE_TAG;
 
-/// One for each clause of the family, or more.
+/// At least one for each clause of the family.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "value trimmed",
+        name: "tag values are trimmed",
         violates: "TAGS-01",
         make: OverrideHarness::factory::<TrimsValues>,
     },
     Mutant {
-        name: "value lower-cased",
+        name: "tag values are converted to lower case",
         violates: "TAGS-01",
         make: OverrideHarness::factory::<LowersValues>,
     },
     Mutant {
-        name: "tags in other alphabets are an outage",
+        name: "tags in other alphabets fail as unavailable",
         violates: "TAGS-01",
-        make: OverrideHarness::factory::<TripsOverAlphabets>,
+        make: OverrideHarness::factory::<FailsForOtherAlphabets>,
     },
     Mutant {
-        name: "tags without a value dropped",
+        name: "tags with an empty value are dropped",
         violates: "TAGS-01",
         make: OverrideHarness::factory::<DropsEmptyValues>,
     },
     Mutant {
-        name: "tags added by a second call",
+        name: "tags are set by a second call",
         violates: "TAGS-02",
         make: OverrideHarness::factory::<TagsAfterwards>,
     },
     Mutant {
-        name: "all but one tag added by a second call",
+        name: "all tags but one are set by a second call",
         violates: "TAGS-02",
         make: OverrideHarness::factory::<TagsMostAfterwards>,
     },
     Mutant {
-        name: "one tag fewer taken than declared",
+        name: "one tag less than declared is accepted",
         violates: "TAGS-03",
-        make: OverrideHarness::factory::<TakesOneTagLess>,
+        make: OverrideHarness::factory::<AcceptsOneTagLess>,
     },
     Mutant {
-        name: "over-limit tags truncated",
+        name: "tags over the limit are dropped",
         violates: "TAGS-04",
         make: OverrideHarness::factory::<TruncatesTags>,
     },
     Mutant {
-        name: "over-long value cut",
+        name: "tag values that are too long are truncated",
         violates: "TAGS-04",
         make: OverrideHarness::factory::<CutsValues>,
     },
     Mutant {
-        name: "the refusal of a long key names no limit",
+        name: "the refusal of a long key does not name the limit",
         violates: "TAGS-04",
         make: OverrideHarness::factory::<NamesNoLimit>,
     },
     Mutant {
-        name: "tags under a reserved prefix dropped",
+        name: "tags under a reserved prefix are dropped",
         violates: "TAGS-05",
         make: OverrideHarness::factory::<DropsReserved>,
     },
     Mutant {
-        name: "a backend's own tag shown",
+        name: "the backend's own tag is reported",
         violates: "TAGS-06",
         make: OverrideHarness::factory::<Lists<ShowsItsTokenTag>>,
     },
     Mutant {
-        name: "tags lost at a start",
+        name: "a start loses tags",
         violates: "TAGS-07",
         make: OverrideHarness::factory::<LosesTagsAtStart>,
     },
     Mutant {
-        name: "tags of terminated ones lost",
+        name: "a terminated instance is listed without its tags",
         violates: "TAGS-07",
         make: OverrideHarness::factory::<Lists<LosesTagsOfTerminated>>,
     },
 ];
 
-/// Launches with what `change` makes of each tag.
+/// Launches with each tag changed by `change`.
 async fn launch_retagged(
     at: CallContext<'_>,
     config: &InstanceConfig,
@@ -148,7 +148,7 @@ impl Override for DropsEmptyValues {
     }
 }
 
-/// Launches with the tags that `first` selects, and sets all of them once the launch has answered.
+/// Launches with the tags that `first` selects, and sets all of them after the launch has returned.
 async fn launch_then_tag(
     at: CallContext<'_>,
     config: &InstanceConfig,
@@ -196,12 +196,12 @@ impl Override for TagsMostAfterwards {
     }
 }
 
-/// Counts with `<` where `<=` is meant.
+/// Compares the number of tags with `<` instead of `<=`.
 #[derive(Default)]
-struct TakesOneTagLess;
+struct AcceptsOneTagLess;
 
 #[async_trait]
-impl Override for TakesOneTagLess {
+impl Override for AcceptsOneTagLess {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -290,7 +290,7 @@ impl Override for DropsReserved {
     }
 }
 
-/// Keeps the launch token in a tag, and forgets to hide it.
+/// Stores the launch token in a tag and reports that tag.
 #[derive(Default)]
 struct ShowsItsTokenTag;
 
@@ -318,7 +318,7 @@ impl Relist for ShowsItsTokenTag {
     }
 }
 
-/// Starts by making a new machine of the disk, and forgets most tags.
+/// Starts an instance as a new machine with the old disk, and does not copy most tags.
 #[derive(Default)]
 struct LosesTagsAtStart;
 
@@ -355,10 +355,10 @@ impl Relist for LosesTagsOfTerminated {
 }
 
 #[derive(Default)]
-struct TripsOverAlphabets;
+struct FailsForOtherAlphabets;
 
 #[async_trait]
-impl Override for TripsOverAlphabets {
+impl Override for FailsForOtherAlphabets {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,

@@ -14,10 +14,10 @@ use fleetwright::{
 use super::{Mutant, Override};
 use crate::{CallContext, OverrideHarness};
 
-/// One for each clause of the family, or more.
+/// At least one for each clause of the family.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "terminating is shown as stopping",
+        name: "terminating is reported as stopping",
         violates: "TERMINATE-01",
         make: OverrideHarness::factory::<TerminatingIsStopping>,
     },
@@ -27,62 +27,62 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: OverrideHarness::factory::<TerminatingIsNotFound>,
     },
     Mutant {
-        name: "second terminate errors",
+        name: "a second terminate fails",
         violates: "TERMINATE-02",
         make: OverrideHarness::factory::<SecondTerminateErrors>,
     },
     Mutant {
-        name: "unknown id terminates Ok",
+        name: "a terminate of an unknown id succeeds",
         violates: "TERMINATE-03",
         make: OverrideHarness::factory::<TerminatesUnknown>,
     },
     Mutant {
-        name: "prefix match kills a sibling",
+        name: "a terminate also terminates the instance of a longer token",
         violates: "TERMINATE-04",
-        make: OverrideHarness::factory::<KillsByPrefix>,
+        make: OverrideHarness::factory::<TerminatesByPrefix>,
     },
     Mutant {
-        name: "terminate takes the whole batch",
+        name: "a terminate terminates the whole batch",
         violates: "TERMINATE-04",
-        make: OverrideHarness::factory::<KillsTheBatch>,
+        make: OverrideHarness::factory::<TerminatesTheBatch>,
     },
     Mutant {
-        name: "terminate of stopped errors",
+        name: "a terminate of a stopped instance fails",
         violates: "TERMINATE-05",
-        make: OverrideHarness::factory::<StoppedCannotEnd>,
+        make: OverrideHarness::factory::<StoppedCannotTerminate>,
     },
     Mutant {
-        name: "terminate of stopped put off until its next start",
+        name: "a terminate of a stopped instance is applied at its next start",
         violates: "TERMINATE-05",
-        make: OverrideHarness::factory::<PutsOffUntilStart>,
+        make: OverrideHarness::factory::<DelaysUntilStart>,
     },
     Mutant {
-        name: "terminate during a stop is a conflict",
+        name: "a terminate during a stop is a conflict",
         violates: "TERMINATE-05",
-        make: OverrideHarness::factory::<StoppingCannotEnd>,
+        make: OverrideHarness::factory::<StoppingCannotTerminate>,
     },
     Mutant {
-        name: "a start under way swallows the terminate",
+        name: "a terminate during a start succeeds and has no effect",
         violates: "TERMINATE-06",
         make: OverrideHarness::factory::<StartSwallowsTerminate>,
     },
     Mutant {
-        name: "a start that comes after the terminate is an outage",
+        name: "a start after the terminate fails as unavailable",
         violates: "TERMINATE-06",
         make: OverrideHarness::factory::<LateStartIsAnOutage>,
     },
     Mutant {
-        name: "terminate takes an outage for an unknown id",
+        name: "a terminate reports an outage as not found",
         violates: "TERMINATE-07",
         make: OverrideHarness::factory::<OutageIsNotFound>,
     },
     Mutant {
-        name: "terminate's error swallowed",
+        name: "a terminate returns success for a server error",
         violates: "TERMINATE-07",
         make: OverrideHarness::factory::<SwallowsErrors>,
     },
     Mutant {
-        name: "terminate takes missing rights for success",
+        name: "a terminate returns success without permission",
         violates: "TERMINATE-07",
         make: OverrideHarness::factory::<SwallowsForbidden>,
     },
@@ -92,7 +92,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Its cloud has one native word for both.
+/// Maps the native states of stopping and terminating to stopping.
 #[derive(Default)]
 struct TerminatingIsStopping;
 
@@ -145,11 +145,11 @@ impl Override for SecondTerminateErrors {
     }
 }
 
-/// Takes an error of `kind` for "it is gone, and that is what was asked for".
-async fn terminate_forgiving(at: CallContext<'_>, id: &InstanceId, kind: ErrorKind) -> Result<()> {
+/// Terminates an instance and treats an error of `kind` as success.
+async fn terminate_ignoring(at: CallContext<'_>, id: &InstanceId, kind: ErrorKind) -> Result<()> {
     match at.inner.terminate_instance(id).await {
         Err(error) if error.kind() == kind => Ok(()),
-        answer => answer,
+        result => result,
     }
 }
 
@@ -159,16 +159,16 @@ struct TerminatesUnknown;
 #[async_trait]
 impl Override for TerminatesUnknown {
     async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
-        terminate_forgiving(at, id, ErrorKind::NotFound).await
+        terminate_ignoring(at, id, ErrorKind::NotFound).await
     }
 }
 
-/// Names its machines by token, and destroys what begins with a name.
+/// Terminates every instance whose token begins with that of the target.
 #[derive(Default)]
-struct KillsByPrefix(Mutex<BTreeMap<InstanceId, LaunchToken>>);
+struct TerminatesByPrefix(Mutex<BTreeMap<InstanceId, LaunchToken>>);
 
 #[async_trait]
-impl Override for KillsByPrefix {
+impl Override for TerminatesByPrefix {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -191,12 +191,12 @@ impl Override for KillsByPrefix {
     }
 }
 
-/// Destroys by the token that it tagged its instances with.
+/// Terminates every instance that has the token of the target.
 #[derive(Default)]
-struct KillsTheBatch;
+struct TerminatesTheBatch;
 
 #[async_trait]
-impl Override for KillsTheBatch {
+impl Override for TerminatesTheBatch {
     async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let token = at.truth(id).and_then(|truth| truth.token);
         let all = at.harness.cloud().oracle().instances();
@@ -209,10 +209,10 @@ impl Override for KillsTheBatch {
 }
 
 #[derive(Default)]
-struct StoppedCannotEnd;
+struct StoppedCannotTerminate;
 
 #[async_trait]
-impl Override for StoppedCannotEnd {
+impl Override for StoppedCannotTerminate {
     async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let stopped = CloudInstanceState::Stopped;
         if at.state(id) == Some(stopped) {
@@ -223,12 +223,12 @@ impl Override for StoppedCannotEnd {
     }
 }
 
-/// Says yes to a terminate of a stopped instance, and carries it out when that wakes up.
+/// Accepts a terminate of a stopped instance and carries it out when the instance is started.
 #[derive(Default)]
-struct PutsOffUntilStart(Mutex<BTreeSet<InstanceId>>);
+struct DelaysUntilStart(Mutex<BTreeSet<InstanceId>>);
 
 #[async_trait]
-impl Override for PutsOffUntilStart {
+impl Override for DelaysUntilStart {
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let info = at.inner.start_instance(id).await?;
         let put_off = lock(&self.0).remove(id);
@@ -247,10 +247,10 @@ impl Override for PutsOffUntilStart {
 }
 
 #[derive(Default)]
-struct StoppingCannotEnd;
+struct StoppingCannotTerminate;
 
 #[async_trait]
-impl Override for StoppingCannotEnd {
+impl Override for StoppingCannotTerminate {
     async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         if at.state(id) == Some(CloudInstanceState::Stopping) {
             let call = at.call(Operation::TerminateInstance);
@@ -260,7 +260,7 @@ impl Override for StoppingCannotEnd {
     }
 }
 
-/// Says yes to a terminate of an instance that it is starting, and goes on starting it.
+/// Accepts a terminate of an instance that is starting, and ignores it.
 #[derive(Default)]
 struct StartSwallowsTerminate(Mutex<BTreeSet<InstanceId>>);
 
@@ -286,7 +286,7 @@ struct SwallowsErrors;
 #[async_trait]
 impl Override for SwallowsErrors {
     async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
-        terminate_forgiving(at, id, ErrorKind::Unavailable).await
+        terminate_ignoring(at, id, ErrorKind::Unavailable).await
     }
 }
 
@@ -296,7 +296,7 @@ struct SwallowsForbidden;
 #[async_trait]
 impl Override for SwallowsForbidden {
     async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
-        terminate_forgiving(at, id, ErrorKind::Forbidden).await
+        terminate_ignoring(at, id, ErrorKind::Forbidden).await
     }
 }
 
@@ -306,8 +306,8 @@ struct LateStartIsAnOutage;
 #[async_trait]
 impl Override for LateStartIsAnOutage {
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
-        let answer = at.inner.start_instance(id).await;
-        answer.map_err(|error| {
+        let result = at.inner.start_instance(id).await;
+        result.map_err(|error| {
             if error.kind() == ErrorKind::WrongState {
                 let call = at.call(Operation::StartInstance);
                 return call.unavailable(Effect::None, "no such disk");
@@ -323,8 +323,8 @@ struct OutageIsNotFound;
 #[async_trait]
 impl Override for OutageIsNotFound {
     async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
-        let answer = at.inner.terminate_instance(id).await;
-        answer.map_err(|error| {
+        let result = at.inner.terminate_instance(id).await;
+        result.map_err(|error| {
             if error.kind() == ErrorKind::Unavailable {
                 return at.call(Operation::TerminateInstance).not_found(id);
             }

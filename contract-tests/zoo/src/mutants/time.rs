@@ -1,4 +1,4 @@
-//! Backends that break the family time, and ways of waiting that do.
+//! Backends and waiters that break the family time.
 
 use std::{
     collections::BTreeMap,
@@ -22,71 +22,71 @@ use super::{Mutant, Override};
 use crate::{CallContext, OverrideHarness};
 use fleetwright_contract_tests::StateWaiter;
 
-/// One for each clause of the family, or more.
+/// At least one for each clause of the family.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "wait times out with Ok",
+        name: "a wait succeeds at its deadline",
         violates: "TIME-01",
         make: OverrideHarness::factory::<WaitsWith<OkAtDeadline>>,
     },
     Mutant {
-        name: "wait names nobody at its deadline",
+        name: "a wait names no instance at its deadline",
         violates: "TIME-01",
-        make: OverrideHarness::factory::<WaitsWith<NamesNobody>>,
+        make: OverrideHarness::factory::<WaitsWith<NamesNoInstance>>,
     },
     Mutant {
-        name: "wait ends long after its deadline",
+        name: "a wait ends long after its deadline",
         violates: "TIME-01",
         make: OverrideHarness::factory::<WaitsWith<EndsLate>>,
     },
     Mutant {
-        name: "wait ignores a terminal failure",
+        name: "a wait continues although its state is unreachable",
         violates: "TIME-02",
         make: OverrideHarness::factory::<WaitsWith<IgnoresFailure>>,
     },
     Mutant {
-        name: "wait busy-polls",
+        name: "a wait polls without a pause",
         violates: "TIME-03",
         make: OverrideHarness::factory::<WaitsWith<BusyPolls>>,
     },
     Mutant {
-        name: "wait polls a little faster than the tick",
+        name: "a wait polls slightly faster than the declared interval",
         violates: "TIME-03",
-        make: OverrideHarness::factory::<WaitsWith<PollsHastily>>,
+        make: OverrideHarness::factory::<WaitsWith<PollsTooFast>>,
     },
     Mutant {
-        name: "batch describe is a loop",
+        name: "a batch of descriptions makes one call for each id",
         violates: "TIME-03",
         make: OverrideHarness::factory::<DescribesOneByOne>,
     },
     Mutant {
-        name: "poll tick of zero",
+        name: "the declared poll interval is zero",
         violates: "TIME-04",
-        make: OverrideHarness::factory::<NoTick>,
+        make: OverrideHarness::factory::<ZeroPollInterval>,
     },
     Mutant {
-        name: "page size learned from the first answer",
+        name: "the declared page size changes after the first list",
         violates: "TIME-04",
         make: OverrideHarness::factory::<LearnsPageSize>,
     },
     Mutant {
-        name: "std sleep instead of the injected clock",
+        name: "the backend sleeps on the wall clock",
         violates: "TIME-05",
-        make: OverrideHarness::factory::<SleepsForReal>,
+        make: OverrideHarness::factory::<SleepsOnWallClock>,
     },
     Mutant {
-        name: "instances boot by being looked at",
+        name: "instances boot only when they are read",
         violates: "TIME-05",
-        make: OverrideHarness::factory::<BootsByLooks>,
+        make: OverrideHarness::factory::<BootsWhenRead>,
     },
     Mutant {
-        name: "instance boots only while no other is looked at",
+        name: "an instance does not boot while another one is read",
         violates: "TIME-05",
-        make: OverrideHarness::factory::<WaitsForItsTurn>,
+        make: OverrideHarness::factory::<BootsOneAtATime>,
     },
 ];
 
-/// A sound backend that is waited for in another way.
+/// A correct backend with another waiter.
 #[derive(Default)]
 struct WaitsWith<W>(W);
 
@@ -186,10 +186,10 @@ async fn poll_every(
 }
 
 #[derive(Clone, Default)]
-struct PollsHastily;
+struct PollsTooFast;
 
 #[async_trait]
-impl StateWaiter for PollsHastily {
+impl StateWaiter for PollsTooFast {
     async fn for_state(
         &self,
         provisioner: &dyn InstanceProvisioner,
@@ -203,10 +203,10 @@ impl StateWaiter for PollsHastily {
 }
 
 #[derive(Clone, Default)]
-struct NamesNobody;
+struct NamesNoInstance;
 
 #[async_trait]
-impl StateWaiter for NamesNobody {
+impl StateWaiter for NamesNoInstance {
     async fn for_state(
         &self,
         provisioner: &dyn InstanceProvisioner,
@@ -222,7 +222,7 @@ impl StateWaiter for NamesNobody {
     }
 }
 
-/// Looks at the time when the cloud has answered.
+/// Ends a minute after the deadline.
 #[derive(Clone, Default)]
 struct EndsLate;
 
@@ -253,18 +253,18 @@ impl Override for DescribesOneByOne {
         at: CallContext<'_>,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceStatus>> {
-        let mut answers = Vec::new();
+        let mut results = Vec::new();
         for id in ids {
-            answers.extend(at.inner.describe_instances(std::slice::from_ref(id)).await);
+            results.extend(at.inner.describe_instances(std::slice::from_ref(id)).await);
         }
-        answers
+        results
     }
 }
 
 #[derive(Default)]
-struct NoTick;
+struct ZeroPollInterval;
 
-impl Override for NoTick {
+impl Override for ZeroPollInterval {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         let mut declared = sound.clone();
         declared.poll_interval = Duration::ZERO;
@@ -295,12 +295,12 @@ impl Override for LearnsPageSize {
     }
 }
 
-/// Goes on with its work when somebody looks at something, and lets everything boot at the second look.
+/// Instances boot at the second read of any instance, not by time.
 #[derive(Default)]
-struct BootsByLooks(AtomicUsize);
+struct BootsWhenRead(AtomicUsize);
 
 #[async_trait]
-impl Override for BootsByLooks {
+impl Override for BootsWhenRead {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -323,13 +323,13 @@ impl Override for BootsByLooks {
     }
 }
 
-/// Leaves an instance for whichever is looked at, and goes on with it at its own first look. Whether one was left is
-/// remembered by its id.
+/// An instance does not boot while another one is read, until it is read itself. The map has whether an
+/// instance was left behind.
 #[derive(Default)]
-struct WaitsForItsTurn(Mutex<BTreeMap<InstanceId, bool>>);
+struct BootsOneAtATime(Mutex<BTreeMap<InstanceId, bool>>);
 
 #[async_trait]
-impl Override for WaitsForItsTurn {
+impl Override for BootsOneAtATime {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -356,13 +356,13 @@ impl Override for WaitsForItsTurn {
     }
 }
 
-/// Believes that an instance runs only once it has booted by the wall clock; whoever looks a second
-/// time is told the truth.
+/// Reports an instance as running only after it has booted by the wall clock. The second read returns the
+/// truth.
 #[derive(Default)]
-struct SleepsForReal(Mutex<BTreeMap<InstanceId, std::time::Instant>>);
+struct SleepsOnWallClock(Mutex<BTreeMap<InstanceId, std::time::Instant>>);
 
 #[async_trait]
-impl Override for SleepsForReal {
+impl Override for SleepsOnWallClock {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,

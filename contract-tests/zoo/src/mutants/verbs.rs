@@ -10,7 +10,7 @@ use super::{Mutant, Override};
 use crate::{CallContext, MemoryHarness, OverrideHarness};
 use fleetwright_contract_tests::SCOPE_TAG;
 
-/// One for each clause that is about a change, or more.
+/// At least one for each clause that is about a change.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "update_tags replaces all tags",
@@ -18,7 +18,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: OverrideHarness::factory::<ReplacesTags>,
     },
     Mutant {
-        name: "update_tags applies the good half of a bad change",
+        name: "update_tags applies the valid half of an invalid change",
         violates: "VERBS-01",
         make: OverrideHarness::factory::<AppliesHalf>,
     },
@@ -28,7 +28,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: OverrideHarness::factory::<RemovesNothing>,
     },
     Mutant {
-        name: "update_tags cuts what is too long",
+        name: "update_tags truncates values that are too long",
         violates: "VERBS-01",
         make: OverrideHarness::factory::<CutsValues>,
     },
@@ -38,58 +38,58 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: OverrideHarness::factory::<SetsWhatFits>,
     },
     Mutant {
-        name: "declared verb unimplemented",
+        name: "a declared verb is not implemented",
         violates: "VERBS-02",
-        make: OverrideHarness::factory::<DeclaresTooMuch>,
+        make: OverrideHarness::factory::<DeclaresMissingVerb>,
     },
     Mutant {
-        name: "declared reboot a silent no-op",
+        name: "a declared reboot does nothing and succeeds",
         violates: "VERBS-02",
         make: OverrideHarness::factory::<RebootsNothing>,
     },
     Mutant {
-        name: "reboot by stop and start loses the address",
+        name: "a reboot stops and starts, and loses the address",
         violates: "VERBS-02",
         make: OverrideHarness::factory::<RebootsByStop>,
     },
     Mutant {
-        name: "reboot of a stopped instance starts it",
+        name: "a reboot of a stopped instance starts it",
         violates: "VERBS-02",
         make: OverrideHarness::factory::<RebootStarts>,
     },
     Mutant {
-        name: "undeclared verb a silent no-op",
+        name: "an undeclared verb does nothing and succeeds",
         violates: "VERBS-03",
         make: || OverrideHarness::factory_on::<ResizesRunning>(without_resize),
     },
     Mutant {
-        name: "resize keeps the type",
+        name: "a resize does not change the type",
         violates: "VERBS-03",
         make: OverrideHarness::factory::<KeepsType>,
     },
     Mutant {
-        name: "resize while running is put off and Ok",
+        name: "a resize of a running instance succeeds and is never applied",
         violates: "VERBS-03",
         make: OverrideHarness::factory::<ResizesRunning>,
     },
     Mutant {
-        name: "undeclared verb works all the same",
+        name: "an undeclared verb works",
         violates: "VERBS-04",
-        make: OverrideHarness::factory::<DeclaresTooLittle>,
+        make: OverrideHarness::factory::<HidesVerb>,
     },
     Mutant {
-        name: "reimage takes the old image again",
+        name: "a reimage uses the old image",
         violates: "VERBS-04",
         make: OverrideHarness::factory::<KeepsImage>,
     },
     Mutant {
-        name: "reimage starts a stopped instance",
+        name: "a reimage starts a stopped instance",
         violates: "VERBS-04",
         make: OverrideHarness::factory::<ReimageStarts>,
     },
 ];
 
-/// Sends the tags of the change as all the tags there are.
+/// Replaces all tags with those of the change.
 #[derive(Default)]
 struct ReplacesTags;
 
@@ -112,7 +112,7 @@ impl Override for ReplacesTags {
     }
 }
 
-/// One call for what is removed, and one for each tag that is set.
+/// Makes one call to remove tags and one for each tag that is set, and stops at the first error.
 #[derive(Default)]
 struct AppliesHalf;
 
@@ -198,10 +198,10 @@ impl Override for SetsWhatFits {
 }
 
 #[derive(Default)]
-struct DeclaresTooMuch;
+struct DeclaresMissingVerb;
 
 #[async_trait]
-impl Override for DeclaresTooMuch {
+impl Override for DeclaresMissingVerb {
     async fn reboot_instance(
         &self,
         at: CallContext<'_>,
@@ -275,12 +275,12 @@ fn without_resize() -> MemoryHarness {
     MemoryHarness::with(|cloud| cloud.without_verb(OptionalVerb::ResizeInstance))
 }
 
-/// Forgets a verb in its declaration.
+/// Implements a verb that it does not declare.
 #[derive(Default)]
-struct DeclaresTooLittle;
+struct HidesVerb;
 
 #[async_trait]
-impl Override for DeclaresTooLittle {
+impl Override for HidesVerb {
     fn capabilities(&self, sound: &Capabilities) -> Capabilities {
         let mut declared = sound.clone();
         declared.verbs.remove(&OptionalVerb::ReimageInstance);
@@ -316,7 +316,7 @@ impl Override for KeepsType {
     }
 }
 
-/// Notes it down for later, and never comes back to it.
+/// Accepts the resize of a running instance and never applies it.
 #[derive(Default)]
 struct ResizesRunning;
 

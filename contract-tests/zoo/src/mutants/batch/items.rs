@@ -1,4 +1,4 @@
-//! Batches of what there is already: described, stopped, started and terminated item by item.
+//! Batches of existing instances: described, stopped, started and terminated.
 
 use async_trait::async_trait;
 use fleetwright::{
@@ -7,12 +7,12 @@ use fleetwright::{
 
 use crate::{CallContext, Override};
 
-/// The refusal of an id that no instance has.
+/// Returns the refusal of an id that no instance has.
 fn not_found(operation: Operation, id: &InstanceId) -> ProvisionError {
     Call::new("memory", operation).not_found(id)
 }
 
-/// The first of `ids` that no instance has.
+/// Returns the first of `ids` that no instance has.
 fn missing<'a>(at: CallContext<'_>, ids: &'a [InstanceId]) -> Option<&'a InstanceId> {
     let oracle = at.harness.cloud().oracle();
     ids.iter().find(|id| oracle.instance(id).is_none())
@@ -46,13 +46,13 @@ impl Override for LeavesMissingOut {
         at: CallContext<'_>,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceStatus>> {
-        let mut answers = at.inner.describe_instances(ids).await;
-        answers.retain(Result::is_ok);
-        answers
+        let mut results = at.inner.describe_instances(ids).await;
+        results.retain(Result::is_ok);
+        results
     }
 }
 
-/// Answers the good ones as they come, and the missing where they were asked for.
+/// Returns found instances in the cloud's order, and missing ones at their requested position.
 #[derive(Default)]
 pub(super) struct DescribesInItsOrder;
 
@@ -63,15 +63,15 @@ impl Override for DescribesInItsOrder {
         at: CallContext<'_>,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceStatus>> {
-        let mut answers = at.inner.describe_instances(ids).await;
-        let mut found: Vec<_> = answers.iter().flatten().cloned().collect();
+        let mut results = at.inner.describe_instances(ids).await;
+        let mut found: Vec<_> = results.iter().flatten().cloned().collect();
         found.sort_by(|a, b| b.id.cmp(&a.id));
-        for answer in &mut answers {
-            if answer.is_ok() {
-                *answer = found.pop().map_or_else(|| answer.clone(), Ok);
+        for result in &mut results {
+            if result.is_ok() {
+                *result = found.pop().map_or_else(|| result.clone(), Ok);
             }
         }
-        answers
+        results
     }
 }
 
@@ -99,15 +99,15 @@ pub(super) struct StopsUntilFailure;
 #[async_trait]
 impl Override for StopsUntilFailure {
     async fn stop_instances(&self, at: CallContext<'_>, ids: &[InstanceId]) -> Vec<Result<()>> {
-        let mut answers: Vec<Result<()>> = Vec::new();
+        let mut results: Vec<Result<()>> = Vec::new();
         for id in ids {
-            let failed = answers.last().and_then(|last| last.clone().err());
-            answers.push(match failed {
+            let failed = results.last().and_then(|last| last.clone().err());
+            results.push(match failed {
                 Some(error) => Err(error),
                 None => at.inner.stop_instance(id).await,
             });
         }
-        answers
+        results
     }
 }
 

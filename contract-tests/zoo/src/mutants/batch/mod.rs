@@ -1,4 +1,4 @@
-//! Backends that break the family batch. This file has the batches that are launched.
+//! Backends that break the family batch. This file has batch launches.
 
 mod items;
 
@@ -21,30 +21,30 @@ use super::{Mutant, Override};
 use crate::{CallContext, MemoryHarness, OverrideHarness};
 use fleetwright_contract_tests::SCOPE_TAG;
 
-/// One for each clause of the family, or more.
+/// At least one for each clause of the family.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "a batch is one short",
+        name: "a batch launch creates one instance too few",
         violates: "BATCH-01",
-        make: OverrideHarness::factory::<LaunchesOneLess>,
+        make: OverrideHarness::factory::<LaunchesOneTooFew>,
     },
     Mutant {
-        name: "only the first of a batch is tagged",
+        name: "only the first instance of a batch is tagged",
         violates: "BATCH-01",
         make: OverrideHarness::factory::<TagsTheFirst>,
     },
     Mutant {
-        name: "a batch ignores its token",
+        name: "a batch launch ignores its token",
         violates: "BATCH-02",
         make: OverrideHarness::factory::<IgnoresTheToken>,
     },
     Mutant {
-        name: "a replay of a batch answers its first only",
+        name: "a replay of a batch returns its first instance only",
         violates: "BATCH-02",
         make: OverrideHarness::factory::<ReplaysTheFirst>,
     },
     Mutant {
-        name: "a replay of a batch answers its first for each",
+        name: "a replay of a batch returns its first instance for each",
         violates: "BATCH-02",
         make: OverrideHarness::factory::<ReplaysTheFirstForEach>,
     },
@@ -54,32 +54,32 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: OverrideHarness::factory::<IgnoresTheCount>,
     },
     Mutant {
-        name: "survivors of a partial failure not told",
+        name: "the survivors of a partial failure are not reported",
         violates: "BATCH-04",
         make: || OverrideHarness::factory_on::<ForgetsSurvivors>(partial),
     },
     Mutant {
-        name: "all or nothing leaves a part",
+        name: "all or nothing is declared, but a part is left",
         violates: "BATCH-04",
         make: || OverrideHarness::factory_on::<DeclaresAllOrNothing>(partial),
     },
     Mutant {
-        name: "all or nothing does not know which",
+        name: "all or nothing is declared, but the effect is unknown",
         violates: "BATCH-04",
-        make: OverrideHarness::factory::<DoesNotKnowItsEffect>,
+        make: OverrideHarness::factory::<UnknownBatchEffect>,
     },
     Mutant {
-        name: "one missing fails a whole batch of descriptions",
+        name: "one missing instance fails a whole batch of descriptions",
         violates: "BATCH-05",
         make: OverrideHarness::factory::<FailsWholeDescriptions>,
     },
     Mutant {
-        name: "a missing one is left out of a batch of descriptions",
+        name: "a missing instance is left out of a batch of descriptions",
         violates: "BATCH-05",
         make: OverrideHarness::factory::<LeavesMissingOut>,
     },
     Mutant {
-        name: "descriptions in the cloud's order",
+        name: "a batch of descriptions is returned in another order",
         violates: "BATCH-05",
         make: OverrideHarness::factory::<DescribesInItsOrder>,
     },
@@ -104,12 +104,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: || OverrideHarness::factory_on::<DescribesOneBatch>(batches_of_ten),
     },
     Mutant {
-        name: "a batch launch is cut to the native size",
+        name: "a batch launch is truncated to the native batch size",
         violates: "BATCH-08",
         make: || OverrideHarness::factory_on::<LaunchesOneBatch>(batches_of_ten),
     },
     Mutant {
-        name: "the last of a native batch is answered for the first of the next",
+        name: "the last item of a native batch is returned for the first of the next",
         violates: "BATCH-08",
         make: || OverrideHarness::factory_on::<DoublesAtTheBoundary>(batches_of_ten),
     },
@@ -124,10 +124,10 @@ fn batches_of_ten() -> MemoryHarness {
 }
 
 #[derive(Default)]
-struct LaunchesOneLess;
+struct LaunchesOneTooFew;
 
 #[async_trait]
-impl Override for LaunchesOneLess {
+impl Override for LaunchesOneTooFew {
     async fn launch_instances(
         &self,
         at: CallContext<'_>,
@@ -184,7 +184,7 @@ impl Override for IgnoresTheToken {
 struct Launched(Mutex<BTreeMap<LaunchToken, NonZeroU32>>);
 
 impl Launched {
-    /// The count that a token was launched with before.
+    /// Returns the count that a token was launched with before.
     fn count(&self, config: &InstanceConfig) -> Option<NonZeroU32> {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         counts.get(config.launch_token.as_ref()?).copied()
@@ -196,7 +196,7 @@ impl Launched {
     }
 }
 
-/// Finds what a token launched, and takes only the first of it.
+/// Finds the instances of a token and returns only the first one.
 #[derive(Default)]
 struct ReplaysTheFirst(Launched);
 
@@ -217,7 +217,7 @@ impl Override for ReplaysTheFirst {
     }
 }
 
-/// Finds what a token launched, and answers the first of it over and over.
+/// Finds the instances of a token and returns the first one for each.
 #[derive(Default)]
 struct ReplaysTheFirstForEach(Launched);
 
@@ -268,8 +268,8 @@ impl Override for ForgetsSurvivors {
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
-        let answer = at.inner.launch_instances(config, count).await;
-        answer.map_err(|error| error.with_survivors(Vec::new()))
+        let result = at.inner.launch_instances(config, count).await;
+        result.map_err(|error| error.with_survivors(Vec::new()))
     }
 }
 
@@ -285,18 +285,18 @@ impl Override for DeclaresAllOrNothing {
 }
 
 #[derive(Default)]
-struct DoesNotKnowItsEffect;
+struct UnknownBatchEffect;
 
 #[async_trait]
-impl Override for DoesNotKnowItsEffect {
+impl Override for UnknownBatchEffect {
     async fn launch_instances(
         &self,
         at: CallContext<'_>,
         config: &InstanceConfig,
         count: NonZeroU32,
     ) -> Result<Vec<InstanceInfo>> {
-        let answer = at.inner.launch_instances(config, count).await;
-        answer.map_err(|error| error.with_effect(Effect::Unknown))
+        let result = at.inner.launch_instances(config, count).await;
+        result.map_err(|error| error.with_effect(Effect::Unknown))
     }
 }
 

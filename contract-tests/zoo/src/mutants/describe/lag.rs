@@ -27,7 +27,7 @@ impl Override for NotFoundForGood {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Err(Call::new("memory", Operation::DescribeInstance).not_found(id))
             }
-            answer => answer,
+            result => result,
         }
     }
 }
@@ -42,8 +42,8 @@ impl Override for NotFoundIsAnOutage {
         at: CallContext<'_>,
         id: &InstanceId,
     ) -> Result<InstanceStatus> {
-        let answer = at.inner.describe_instance(id).await;
-        answer.map_err(|error| {
+        let result = at.inner.describe_instance(id).await;
+        result.map_err(|error| {
             if error.kind() != ErrorKind::NotFound {
                 return error;
             }
@@ -55,7 +55,7 @@ impl Override for NotFoundIsAnOutage {
     }
 }
 
-/// Knows of another handle's launch so many seconds later.
+/// Finds the launch of another handle only `SECONDS` seconds after it.
 #[derive(Default)]
 pub(super) struct HidesFreshLaunches<const SECONDS: u64>(
     Mutex<HashMap<InstanceId, (usize, Instant)>>,
@@ -155,7 +155,7 @@ impl Override for DescribesStopsLate {
     }
 }
 
-/// Declares half of the cloud's consistency window, and asks until chance shows it what is new.
+/// Declares half of the cloud's consistency window, and repeats reads until one returns new data.
 #[derive(Default)]
 pub(super) struct ReadsUntilFresh;
 
@@ -169,14 +169,14 @@ impl Override for ReadsUntilFresh {
         at: CallContext<'_>,
         id: &InstanceId,
     ) -> Result<InstanceStatus> {
-        let mut answer = at.inner.describe_instance(id).await;
+        let mut result = at.inner.describe_instance(id).await;
         for _ in 0..30 {
-            if answer.as_ref().ok().map(|status| status.state) == at.state(id) {
+            if result.as_ref().ok().map(|status| status.state) == at.state(id) {
                 break;
             }
-            answer = at.inner.describe_instance(id).await;
+            result = at.inner.describe_instance(id).await;
         }
-        answer
+        result
     }
     async fn list_instances(
         &self,

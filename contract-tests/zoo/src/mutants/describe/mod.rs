@@ -20,15 +20,15 @@ use super::{Mutant, Override, token::lock};
 use crate::{CallContext, MemoryHarness, OverrideHarness};
 use fleetwright_contract_tests::Harness as _;
 
-/// One for each clause of the family, or more.
+/// At least one for each clause of the family.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "described under another id",
+        name: "describe returns another id",
         violates: "DESCRIBE-01",
         make: OverrideHarness::factory::<AnotherId>,
     },
     Mutant {
-        name: "own launch not found right after it",
+        name: "the launching handle does not find a recent launch",
         violates: "DESCRIBE-01",
         make: || OverrideHarness::factory_on::<ForgetsOwnLaunches>(lagging),
     },
@@ -38,22 +38,22 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: OverrideHarness::factory::<UnknownIsEmpty>,
     },
     Mutant {
-        name: "unknown id describes as terminated",
+        name: "an unknown id is described as terminated",
         violates: "DESCRIBE-02",
         make: OverrideHarness::factory::<UnknownIsTerminated>,
     },
     Mutant {
-        name: "cache never expires",
+        name: "cached descriptions never expire",
         violates: "DESCRIBE-03",
         make: OverrideHarness::factory::<CacheNeverExpires>,
     },
     Mutant {
-        name: "terminated instance not found",
+        name: "a terminated instance is not found",
         violates: "DESCRIBE-04",
         make: OverrideHarness::factory::<TerminatedIsNotFound>,
     },
     Mutant {
-        name: "terminated instance forgotten before its time",
+        name: "a terminated instance is forgotten earlier than declared",
         violates: "DESCRIBE-04",
         make: || {
             let short = || MemoryHarness::with(|c| c.terminated_visible(Duration::from_secs(2500)));
@@ -61,22 +61,22 @@ pub(super) const MUTANTS: &[Mutant] = &[
         },
     },
     Mutant {
-        name: "another handle's not found is for good",
+        name: "another handle gets not found without a retry delay",
         violates: "DESCRIBE-05",
         make: || OverrideHarness::factory_on::<NotFoundForGood>(lagging),
     },
     Mutant {
-        name: "another handle's lag not declared",
+        name: "another handle's reads lag although no window is declared",
         violates: "DESCRIBE-05",
         make: OverrideHarness::factory::<HidesFreshLaunches<1>>,
     },
     Mutant {
-        name: "another handle's lag outlasts the window",
+        name: "another handle's reads lag longer than declared",
         violates: "DESCRIBE-05",
         make: || OverrideHarness::factory_on::<HidesFreshLaunches<10>>(lagging),
     },
     Mutant {
-        name: "another handle's lag is told as an outage",
+        name: "another handle gets unavailable for a recent launch",
         violates: "DESCRIBE-05",
         make: || OverrideHarness::factory_on::<NotFoundIsAnOutage>(lagging),
     },
@@ -86,27 +86,27 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: || OverrideHarness::factory_on::<DeclaresHalfTheLag>(lagging),
     },
     Mutant {
-        name: "started instance listed as stopped for a while",
+        name: "a started instance is listed as stopped for too long",
         violates: "DESCRIBE-06",
         make: OverrideHarness::factory::<ListsStartsLate>,
     },
     Mutant {
-        name: "stopped instance described as running for a while",
+        name: "a stopped instance is described as running for too long",
         violates: "DESCRIBE-06",
         make: OverrideHarness::factory::<DescribesStopsLate>,
     },
     Mutant {
-        name: "reads lag longer than declared when all goes wrong",
+        name: "reads lag longer than declared in the worst case",
         violates: "DESCRIBE-06",
         make: || OverrideHarness::factory_on::<ReadsUntilFresh>(lagging),
     },
     Mutant {
-        name: "terminating instance listed as running",
+        name: "a terminating instance is listed as running",
         violates: "DESCRIBE-06",
         make: OverrideHarness::factory::<ListsEndingAsRunning>,
     },
     Mutant {
-        name: "terminating instance not described",
+        name: "describe fails for a terminating instance",
         violates: "DESCRIBE-06",
         make: OverrideHarness::factory::<DoesNotDescribeEnding>,
     },
@@ -147,7 +147,7 @@ impl Override for ForgetsOwnLaunches {
     }
 }
 
-/// Describes what is not found as `state`.
+/// Describes an instance that is not found as `state`.
 async fn missing_as(
     at: CallContext<'_>,
     id: &InstanceId,
@@ -157,7 +157,7 @@ async fn missing_as(
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Ok(InstanceStatus::new(id.clone(), state))
         }
-        answer => answer,
+        result => result,
     }
 }
 
@@ -189,7 +189,7 @@ impl Override for UnknownIsTerminated {
     }
 }
 
-/// Keeps what runs until a call changes something: what others do, it never learns.
+/// Caches descriptions of running instances until a call of its own changes something.
 #[derive(Default)]
 struct CacheNeverExpires(Mutex<HashMap<InstanceId, (u64, InstanceStatus)>>);
 
@@ -239,7 +239,7 @@ impl Override for TerminatedIsNotFound {
     }
 }
 
-/// On a cloud that keeps terminated instances for less.
+/// Declares an hour on a cloud that keeps terminated instances for a shorter time.
 #[derive(Default)]
 struct DeclaresAnHour;
 
@@ -271,7 +271,7 @@ impl Override for ListsEndingAsRunning {
     }
 }
 
-/// Does not know the native word for it.
+/// Does not know the native states of terminating and terminated, and fails to describe them.
 #[derive(Default)]
 struct DoesNotDescribeEnding;
 

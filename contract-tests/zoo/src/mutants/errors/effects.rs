@@ -1,4 +1,4 @@
-//! Backends that say another effect than a call had, or had another one than they say.
+//! Backends that report another effect than a call had.
 
 use async_trait::async_trait;
 use fleetwright::{
@@ -10,18 +10,18 @@ use futures_util::StreamExt as _;
 use super::{CallContext, Override, instead};
 use fleetwright_contract_tests::Harness as _;
 
-/// Looks at the credentials when the work is done.
+/// Checks the credentials after the stop was carried out.
 #[derive(Default)]
 pub(super) struct StopsWithoutCredentials;
 
 #[async_trait]
 impl Override for StopsWithoutCredentials {
     async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
-        let answer = at.inner.stop_instance(id).await;
-        if matches!(&answer, Err(error) if error.kind() == ErrorKind::Unauthenticated) {
+        let result = at.inner.stop_instance(id).await;
+        if matches!(&result, Err(error) if error.kind() == ErrorKind::Unauthenticated) {
             at.harness.cloud().operator().stop(id)?;
         }
-        answer
+        result
     }
 }
 
@@ -35,47 +35,47 @@ impl Override for ServerErrorHasNoEffect {
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        instead(answer, ErrorKind::Unavailable, |call| {
+        let result = at.inner.launch_instance(config).await;
+        instead(result, ErrorKind::Unavailable, |call| {
             call.unavailable(Effect::None, "try again")
         })
     }
 }
 
 #[derive(Default)]
-pub(super) struct LostReplyHasNoEffect;
+pub(super) struct LostResponseHasNoEffect;
 
 #[async_trait]
-impl Override for LostReplyHasNoEffect {
+impl Override for LostResponseHasNoEffect {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        instead(answer, ErrorKind::Timeout, |call| {
+        let result = at.inner.launch_instance(config).await;
+        instead(result, ErrorKind::Timeout, |call| {
             call.timeout(Effect::None)
         })
     }
 }
 
-/// Looks a launch up whose reply was lost, and mixes up what it finds.
+/// Looks up a launch whose response was lost, and returns another instance.
 #[derive(Default)]
-pub(super) struct MistakesLostLaunches;
+pub(super) struct ReturnsOtherForLost;
 
 #[async_trait]
-impl Override for MistakesLostLaunches {
+impl Override for ReturnsOtherForLost {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        launch_mistaking(at, config, ErrorKind::Timeout).await
+        launch_returning_other(at, config, ErrorKind::Timeout).await
     }
 }
 
-/// Launches, and answers an instance that nobody has instead of an error of `kind`.
-async fn launch_mistaking(
+/// Launches, and returns an instance that does not exist in place of an error of `kind`.
+async fn launch_returning_other(
     at: CallContext<'_>,
     config: &InstanceConfig,
     kind: ErrorKind,
@@ -85,25 +85,25 @@ async fn launch_mistaking(
             let id = at.harness.unknown_id();
             Ok(InstanceInfo::new(id, CloudInstanceState::Pending))
         }
-        answer => answer,
+        result => result,
     }
 }
 
 #[derive(Default)]
-pub(super) struct MistakesFailedLaunches;
+pub(super) struct ReturnsOtherForFailed;
 
 #[async_trait]
-impl Override for MistakesFailedLaunches {
+impl Override for ReturnsOtherForFailed {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        launch_mistaking(at, config, ErrorKind::Unavailable).await
+        launch_returning_other(at, config, ErrorKind::Unavailable).await
     }
 }
 
-/// Hands over what it saw of a list that failed as what survived.
+/// Returns the items of a failed list as survivors.
 #[derive(Default)]
 pub(super) struct FailedListClaimsSurvivors;
 
@@ -114,11 +114,11 @@ impl Override for FailedListClaimsSurvivors {
         at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
-        let answer = at.inner.list_instances(filter).await;
-        answer.map_err(|error| {
+        let result = at.inner.list_instances(filter).await;
+        result.map_err(|error| {
             let all = at.harness.cloud().oracle().instances();
-            let seen = all.into_iter().map(|truth| truth.info);
-            error.with_survivors(seen.filter(|info| filter.matches(info)).take(1).collect())
+            let items = all.into_iter().map(|truth| truth.info);
+            error.with_survivors(items.filter(|info| filter.matches(info)).take(1).collect())
         })
     }
 }
@@ -133,9 +133,9 @@ impl Override for FailedDescriptionsHaveEffect {
         at: CallContext<'_>,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceStatus>> {
-        let answers = at.inner.describe_instances(ids).await.into_iter();
+        let results = at.inner.describe_instances(ids).await.into_iter();
         let unknown = |error: ProvisionError| error.with_effect(Effect::Unknown);
-        answers.map(|answer| answer.map_err(unknown)).collect()
+        results.map(|result| result.map_err(unknown)).collect()
     }
 }
 

@@ -15,68 +15,68 @@ use fleetwright::{
 
 use self::effects::{
     FailedDescriptionsHaveEffect, FailedListClaimsSurvivors, FailedStreamHasEffect,
-    LostReplyHasNoEffect, MistakesFailedLaunches, MistakesLostLaunches, ServerErrorHasNoEffect,
+    LostResponseHasNoEffect, ReturnsOtherForFailed, ReturnsOtherForLost, ServerErrorHasNoEffect,
     StopsWithoutCredentials,
 };
 use super::{Mutant, Override};
 use crate::{CallContext, OverrideHarness};
 
-/// One for each clause of the family, or more.
+/// At least one for each clause of the family.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "quota reported as transient",
+        name: "quota is reported as unavailable",
         violates: "ERRORS-01",
         make: OverrideHarness::factory::<QuotaIsTransient>,
     },
     Mutant {
-        name: "capacity reported as quota",
+        name: "capacity is reported as quota",
         violates: "ERRORS-02",
         make: OverrideHarness::factory::<CapacityIsQuota>,
     },
     Mutant {
-        name: "throttle reported as permanent",
+        name: "throttling is reported as permanent",
         violates: "ERRORS-03",
         make: OverrideHarness::factory::<ThrottleIsPermanent>,
     },
     Mutant {
-        name: "Retry-After ignored",
+        name: "the demanded retry delay is ignored",
         violates: "ERRORS-03",
         make: OverrideHarness::factory::<IgnoresRetryAfter>,
     },
     Mutant {
-        name: "auth failure as not found",
+        name: "bad credentials are reported as not found",
         violates: "ERRORS-04",
         make: OverrideHarness::factory::<AuthFailureIsNotFound>,
     },
     Mutant {
-        name: "stop with bad credentials carried out",
+        name: "a stop with bad credentials is carried out",
         violates: "ERRORS-04",
         make: OverrideHarness::factory::<StopsWithoutCredentials>,
     },
     Mutant {
-        name: "missing rights as expired credentials",
+        name: "missing permissions are reported as expired credentials",
         violates: "ERRORS-05",
         make: OverrideHarness::factory::<ForbiddenIsUnauthenticated>,
     },
     Mutant {
-        name: "500 as not found",
+        name: "a server error is reported as not found",
         violates: "ERRORS-06",
         make: OverrideHarness::factory::<ServerErrorIsNotFound>,
     },
     Mutant {
-        name: "500 of a look-up as a launch that was not seen",
+        name: "a server error of find_launch is reported as not found",
         violates: "ERRORS-06",
-        make: OverrideHarness::factory::<ServerErrorIsNotSeen>,
+        make: OverrideHarness::factory::<LookupErrorIsNotFound>,
     },
     Mutant {
-        name: "500 of a launch as without effect",
+        name: "a server error of a launch is reported as without effect",
         violates: "ERRORS-06",
         make: OverrideHarness::factory::<ServerErrorHasNoEffect>,
     },
     Mutant {
-        name: "500 of a launch taken for another instance",
+        name: "a server error of a launch returns another instance",
         violates: "ERRORS-06",
-        make: OverrideHarness::factory::<MistakesFailedLaunches>,
+        make: OverrideHarness::factory::<ReturnsOtherForFailed>,
     },
     Mutant {
         name: "malformed body panics",
@@ -84,54 +84,54 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: OverrideHarness::factory::<MalformedPanics>,
     },
     Mutant {
-        name: "lost reply reported as without effect",
+        name: "a lost response is reported as without effect",
         violates: "ERRORS-08",
-        make: OverrideHarness::factory::<LostReplyHasNoEffect>,
+        make: OverrideHarness::factory::<LostResponseHasNoEffect>,
     },
     Mutant {
-        name: "lost launch taken for another instance",
+        name: "a launch whose response was lost returns another instance",
         violates: "ERRORS-08",
-        make: OverrideHarness::factory::<MistakesLostLaunches>,
+        make: OverrideHarness::factory::<ReturnsOtherForLost>,
     },
     Mutant {
-        name: "error names another operation",
+        name: "an error names another operation",
         violates: "ERRORS-09",
         make: OverrideHarness::factory::<NamesAnotherOperation>,
     },
     Mutant {
-        name: "secret in Debug",
+        name: "the debug output of a handle contains user data",
         violates: "ERRORS-10",
         make: OverrideHarness::factory::<SecretInDebug>,
     },
     Mutant {
-        name: "secret in an error",
+        name: "an error contains user data",
         violates: "ERRORS-10",
         make: OverrideHarness::factory::<SecretInError>,
     },
     Mutant {
-        name: "failed list claims survivors",
+        name: "a failed list reports survivors",
         violates: "ERRORS-11",
         make: OverrideHarness::factory::<FailedListClaimsSurvivors>,
     },
     Mutant {
-        name: "failed batch of descriptions of unknown effect",
+        name: "a failed batch of descriptions has an unknown effect",
         violates: "ERRORS-11",
         make: OverrideHarness::factory::<FailedDescriptionsHaveEffect>,
     },
     Mutant {
-        name: "failed stream of unknown effect",
+        name: "a failed stream has an unknown effect",
         violates: "ERRORS-11",
         make: OverrideHarness::factory::<FailedStreamHasEffect>,
     },
 ];
 
-/// Says another error instead of one of `kind`.
+/// Replaces an error of `kind` with another one.
 fn instead<T>(
-    answer: Result<T>,
+    result: Result<T>,
     kind: ErrorKind,
     other: impl FnOnce(&Call) -> ProvisionError,
 ) -> Result<T> {
-    answer.map_err(|error| match error.kind() {
+    result.map_err(|error| match error.kind() {
         found if found == kind => other(&Call::new("memory", error.operation())),
         _ => error,
     })
@@ -147,8 +147,8 @@ impl Override for QuotaIsTransient {
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        instead(answer, ErrorKind::Quota, |call| {
+        let result = at.inner.launch_instance(config).await;
+        instead(result, ErrorKind::Quota, |call| {
             call.unavailable(Effect::None, "try again")
         })
     }
@@ -164,8 +164,8 @@ impl Override for CapacityIsQuota {
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        instead(answer, ErrorKind::Capacity, |call| {
+        let result = at.inner.launch_instance(config).await;
+        instead(result, ErrorKind::Capacity, |call| {
             call.quota(Scope::Account, "no machine for this account")
         })
     }
@@ -177,8 +177,8 @@ struct ThrottleIsPermanent;
 #[async_trait]
 impl Override for ThrottleIsPermanent {
     async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
-        let answer = at.inner.find_launch(token).await;
-        instead(answer, ErrorKind::Throttled, |call| {
+        let result = at.inner.find_launch(token).await;
+        instead(result, ErrorKind::Throttled, |call| {
             call.quota(Scope::Account, "too many calls")
         })
     }
@@ -190,8 +190,8 @@ struct IgnoresRetryAfter;
 #[async_trait]
 impl Override for IgnoresRetryAfter {
     async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
-        let answer = at.inner.stop_instance(id).await;
-        instead(answer, ErrorKind::Throttled, |call| {
+        let result = at.inner.stop_instance(id).await;
+        instead(result, ErrorKind::Throttled, |call| {
             call.throttled(Duration::ZERO)
         })
     }
@@ -207,8 +207,8 @@ impl Override for AuthFailureIsNotFound {
         at: CallContext<'_>,
         id: &InstanceId,
     ) -> Result<InstanceStatus> {
-        let answer = at.inner.describe_instance(id).await;
-        instead(answer, ErrorKind::Unauthenticated, |call| {
+        let result = at.inner.describe_instance(id).await;
+        instead(result, ErrorKind::Unauthenticated, |call| {
             call.not_found(id)
         })
     }
@@ -220,8 +220,8 @@ struct ForbiddenIsUnauthenticated;
 #[async_trait]
 impl Override for ForbiddenIsUnauthenticated {
     async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
-        let answer = at.inner.terminate_instance(id).await;
-        instead(answer, ErrorKind::Forbidden, |call| {
+        let result = at.inner.terminate_instance(id).await;
+        instead(result, ErrorKind::Forbidden, |call| {
             call.unauthenticated("not allowed")
         })
     }
@@ -237,20 +237,20 @@ impl Override for ServerErrorIsNotFound {
         at: CallContext<'_>,
         id: &InstanceId,
     ) -> Result<InstanceStatus> {
-        let answer = at.inner.describe_instance(id).await;
-        instead(answer, ErrorKind::Unavailable, |call| call.not_found(id))
+        let result = at.inner.describe_instance(id).await;
+        instead(result, ErrorKind::Unavailable, |call| call.not_found(id))
     }
 }
 
 #[derive(Default)]
-struct ServerErrorIsNotSeen;
+struct LookupErrorIsNotFound;
 
 #[async_trait]
-impl Override for ServerErrorIsNotSeen {
+impl Override for LookupErrorIsNotFound {
     async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         match at.inner.find_launch(token).await {
             Err(error) if error.kind() == ErrorKind::Unavailable => Ok(LaunchRecord::NotFound),
-            answer => answer,
+            result => result,
         }
     }
 }
@@ -262,10 +262,10 @@ struct MalformedPanics;
 impl Override for MalformedPanics {
     #[expect(clippy::panic, reason = "this mutant is wrong on purpose")]
     async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
-        let answer = at.inner.find_launch(token).await;
-        match answer {
+        let result = at.inner.find_launch(token).await;
+        match result {
             Err(error) if error.kind() == ErrorKind::Unexpected => panic!("no such field"),
-            answer => answer,
+            result => result,
         }
     }
 }
@@ -280,13 +280,13 @@ impl Override for NamesAnotherOperation {
         at: CallContext<'_>,
         id: &InstanceId,
     ) -> Result<InstanceStatus> {
-        let answer = at.inner.describe_instance(id).await;
+        let result = at.inner.describe_instance(id).await;
         let list = Call::new("memory", Operation::ListInstances);
-        instead(answer, ErrorKind::NotFound, |_| list.not_found(id))
+        instead(result, ErrorKind::NotFound, |_| list.not_found(id))
     }
 }
 
-/// Keeps its last request, and shows it whole.
+/// Shows its last request in debug output.
 #[derive(Default)]
 struct SecretInDebug(Mutex<String>);
 
@@ -309,7 +309,7 @@ impl Override for SecretInDebug {
     }
 }
 
-/// Quotes what it refuses.
+/// Quotes the refused user data in the error.
 #[derive(Default)]
 struct SecretInError;
 
@@ -320,13 +320,13 @@ impl Override for SecretInError {
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
+        let result = at.inner.launch_instance(config).await;
         let Some(data) = &config.user_data else {
-            return answer;
+            return result;
         };
         let start = &data.as_bytes()[..data.as_bytes().len().min(40)];
         let instead_of = format!("shorten {}", String::from_utf8_lossy(start));
-        instead(answer, ErrorKind::Invalid, |call| {
+        instead(result, ErrorKind::Invalid, |call| {
             let problem = Problem::NotOffered {
                 instead: instead_of,
             };

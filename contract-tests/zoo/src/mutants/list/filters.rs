@@ -9,7 +9,7 @@ use fleetwright::{
 use super::Relist;
 use crate::{CallContext, Override};
 
-/// Selects by states as it should, and by tags as `fits` says.
+/// Selects by states correctly, and by tags with `fits`.
 async fn select(
     at: CallContext<'_>,
     filter: &InstanceFilter,
@@ -22,7 +22,7 @@ async fn select(
     Ok(list)
 }
 
-/// Whether every tag of the filter has a partner that is like it.
+/// Returns whether every tag of the filter has a tag that is `like` it.
 fn all_like(filter: &InstanceFilter, tags: &Tags, like: fn(&str, &str) -> bool) -> bool {
     let partner = |(key, value): (&str, &str)| {
         let mut pairs = tags.iter();
@@ -32,10 +32,10 @@ fn all_like(filter: &InstanceFilter, tags: &Tags, like: fn(&str, &str) -> bool) 
 }
 
 #[derive(Default)]
-pub(super) struct TakesFourTags;
+pub(super) struct UsesFourTags;
 
 #[async_trait]
-impl Relist for TakesFourTags {
+impl Relist for UsesFourTags {
     async fn relist(
         &self,
         at: CallContext<'_>,
@@ -69,12 +69,12 @@ impl Relist for IgnoresUnknownKeys {
     }
 }
 
-/// Looks the ids up by tag, then asks for the instances by their ids, and no ids mean all.
+/// Looks the ids up by tag and then requests the instances by ids, where no ids mean all.
 #[derive(Default)]
-pub(super) struct AllForNothing;
+pub(super) struct ReturnsAllForNone;
 
 #[async_trait]
-impl Relist for AllForNothing {
+impl Relist for ReturnsAllForNone {
     async fn relist(
         &self,
         at: CallContext<'_>,
@@ -139,7 +139,7 @@ impl Relist for FoldsCase {
     }
 }
 
-/// Hands values to a native filter that takes `*` and `?` for patterns.
+/// Passes values to a native filter that interprets `*` and `?`.
 #[derive(Default)]
 pub(super) struct FoldsCaseOfKeys;
 
@@ -161,12 +161,12 @@ impl Relist for FoldsCaseOfKeys {
     }
 }
 
-/// Has a database that takes some values for patterns, and chokes on them.
+/// Passes values to a native filter that fails for some pattern characters.
 #[derive(Default)]
-pub(super) struct TripsOverPatterns;
+pub(super) struct FailsForPatterns;
 
 #[async_trait]
-impl Override for TripsOverPatterns {
+impl Override for FailsForPatterns {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -212,10 +212,10 @@ fn like_pattern(pattern: &str, text: &str) -> bool {
 }
 
 #[derive(Default)]
-pub(super) struct CountsTheLastState;
+pub(super) struct UsesLastState;
 
 #[async_trait]
-impl Relist for CountsTheLastState {
+impl Relist for UsesLastState {
     async fn relist(
         &self,
         at: CallContext<'_>,
@@ -228,10 +228,10 @@ impl Relist for CountsTheLastState {
 }
 
 #[derive(Default)]
-pub(super) struct CountsTwoStates;
+pub(super) struct UsesTwoStates;
 
 #[async_trait]
-impl Relist for CountsTwoStates {
+impl Relist for UsesTwoStates {
     async fn relist(
         &self,
         at: CallContext<'_>,
@@ -276,12 +276,12 @@ impl Relist for OmitsStopped {
     }
 }
 
-/// Asks for the stopped ones only where nothing else was found.
+/// Lists stopped instances only if there are no others.
 #[derive(Default)]
-pub(super) struct ShowsOnePowerState;
+pub(super) struct ListsStoppedOnlyAlone;
 
 #[async_trait]
-impl Relist for ShowsOnePowerState {
+impl Relist for ListsStoppedOnlyAlone {
     async fn relist(
         &self,
         at: CallContext<'_>,

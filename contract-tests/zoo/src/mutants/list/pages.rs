@@ -1,4 +1,4 @@
-//! Lists that lose their way between pages, and streams that do.
+//! Lists and streams that are wrong at the boundaries of pages.
 
 use std::{future::ready, num::NonZeroUsize};
 
@@ -40,12 +40,12 @@ impl<const PAGES: usize> Relist for ReadsPages<PAGES> {
     }
 }
 
-/// Takes the first item of a page for the last one of the page before.
+/// Treats the first item of a page as a repetition of the last item before it.
 #[derive(Default)]
-pub(super) struct LosesAtTheBoundary;
+pub(super) struct LosesAtBoundary;
 
 #[async_trait]
-impl Relist for LosesAtTheBoundary {
+impl Relist for LosesAtBoundary {
     async fn relist(
         &self,
         at: CallContext<'_>,
@@ -59,7 +59,7 @@ impl Relist for LosesAtTheBoundary {
     }
 }
 
-/// Begins a page with the last item of the page before.
+/// Begins each page with the last item of the page before.
 #[derive(Default)]
 pub(super) struct DoublesAtTheBoundary;
 
@@ -78,12 +78,12 @@ impl Relist for DoublesAtTheBoundary {
     }
 }
 
-/// Filters each page itself, and takes one on which nothing fits for the end.
+/// Filters each page itself and ends the list at a page without a match.
 #[derive(Default)]
-pub(super) struct DoublesTheLast;
+pub(super) struct RepeatsTheLast;
 
 #[async_trait]
-impl Relist for DoublesTheLast {
+impl Relist for RepeatsTheLast {
     async fn relist(
         &self,
         at: CallContext<'_>,
@@ -120,7 +120,7 @@ impl Relist for EndsAtAnEmptyPage {
     }
 }
 
-/// Asks for the next page by how many it has seen, not by which.
+/// Requests the next page by the number of items so far instead of by the last item.
 #[derive(Default)]
 pub(super) struct PagesByOffset;
 
@@ -131,24 +131,24 @@ impl Relist for PagesByOffset {
         at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
-        let mut seen = Vec::new();
+        let mut items_so_far = Vec::new();
         loop {
             let now = at.inner.list_instances(filter).await?;
-            let page = now.into_iter().skip(seen.len()).take(page_size(at));
-            let before = seen.len();
-            seen.extend(page);
-            if seen.len() == before {
-                return Ok(seen);
+            let page = now.into_iter().skip(items_so_far.len()).take(page_size(at));
+            let before = items_so_far.len();
+            items_so_far.extend(page);
+            if items_so_far.len() == before {
+                return Ok(items_so_far);
             }
         }
     }
 }
 
-/// The items up to an error, which is passed on only if nothing came before it.
+/// Returns the items before an error. The error is returned only if there are none.
 fn until_error<'a>(items: BoxStream<'a, Result<ListItem>>) -> BoxStream<'a, Result<ListItem>> {
     let numbered = items.enumerate();
-    let kept = numbered.take_while(|(number, seen)| ready(*number == 0 || seen.is_ok()));
-    kept.map(|(_, seen)| seen).boxed()
+    let kept = numbered.take_while(|(number, item)| ready(*number == 0 || item.is_ok()));
+    kept.map(|(_, item)| item).boxed()
 }
 
 #[derive(Default)]
@@ -168,7 +168,7 @@ impl Override for SwallowsLaterErrors {
 }
 
 fn without_gaps<'a>(items: BoxStream<'a, Result<ListItem>>) -> BoxStream<'a, Result<ListItem>> {
-    let instances = items.try_filter(|seen| ready(matches!(seen, ListItem::Instance(_))));
+    let instances = items.try_filter(|item| ready(matches!(item, ListItem::Instance(_))));
     instances.boxed()
 }
 
@@ -199,8 +199,8 @@ impl Override for UnnamedGaps {
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let call = Call::new("memory", Operation::ListInstances);
-        let answer = at.inner.list_instances(filter).await;
-        answer.map_err(|error| {
+        let result = at.inner.list_instances(filter).await;
+        result.map_err(|error| {
             if error.kind() == ErrorKind::Incomplete {
                 return call.incomplete([]);
             }
@@ -259,7 +259,7 @@ impl Override for StreamsAllStates {
     }
 }
 
-/// What the stream shows by the filter's tags alone.
+/// Lists by the filter's tags and ignores its states.
 async fn in_all_states(at: CallContext<'_>, filter: &InstanceFilter) -> Vec<Result<ListItem>> {
     let mut by_tags = filter.clone();
     by_tags.states.clear();

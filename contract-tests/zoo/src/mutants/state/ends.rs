@@ -1,4 +1,4 @@
-//! Backends that show the end of an instance wrongly.
+//! Backends that report terminating and terminated instances wrongly.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::{CallContext, Override, described, lock};
 
-/// The refusal of a description that cannot be read.
+/// Returns the error of a description that cannot be parsed.
 fn unreadable(at: CallContext<'_>) -> ProvisionError {
     let call = at.call(Operation::DescribeInstance);
     call.unexpected(Effect::None, "no such state")
@@ -40,18 +40,18 @@ impl Override for DoesNotDescribeTerminating {
     }
 }
 
-/// Spoils the record of a terminated instance that somebody wants to stop.
+/// Cannot describe a terminated instance any more after a stop of it.
 #[derive(Default)]
-pub(super) struct SpoiledByStop(Mutex<HashSet<InstanceId>>);
+pub(super) struct UnreadableAfterStop(Mutex<HashSet<InstanceId>>);
 
 #[async_trait]
-impl Override for SpoiledByStop {
+impl Override for UnreadableAfterStop {
     async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
-        let answer = at.inner.stop_instance(id).await;
-        if answer.is_err() {
+        let result = at.inner.stop_instance(id).await;
+        if result.is_err() {
             lock(&self.0).insert(id.clone());
         }
-        answer
+        result
     }
     async fn describe_instance(
         &self,
@@ -65,12 +65,12 @@ impl Override for SpoiledByStop {
     }
 }
 
-/// Shows what is terminated as stopped some time later, in lists of every state.
+/// Lists a terminated instance as stopped some time later, in lists of every state.
 #[derive(Default)]
-pub(super) struct ComesBack(Mutex<HashMap<InstanceId, Instant>>);
+pub(super) struct StoppedAfterTerminate(Mutex<HashMap<InstanceId, Instant>>);
 
 #[async_trait]
-impl Override for ComesBack {
+impl Override for StoppedAfterTerminate {
     async fn describe_instance(
         &self,
         at: CallContext<'_>,
@@ -90,7 +90,7 @@ impl Override for ComesBack {
     ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
         let ended = lock(&self.0);
-        let long_ago = |seen: &Instant| seen.elapsed() > Duration::from_millis(500);
+        let long_ago = |time: &Instant| time.elapsed() > Duration::from_millis(500);
         for info in &mut list {
             if info.state == Terminated && ended.get(&info.id).is_some_and(long_ago) {
                 info.state = Stopped;
@@ -100,19 +100,19 @@ impl Override for ComesBack {
     }
 }
 
-/// Puts its record back to pending before it asks whether the token is spent.
+/// Sets the record to pending before it checks whether the token is spent.
 #[derive(Default)]
-pub(super) struct ComesBackByReplay(Mutex<HashSet<InstanceId>>);
+pub(super) struct PendingAfterReplay(Mutex<HashSet<InstanceId>>);
 
 #[async_trait]
-impl Override for ComesBackByReplay {
+impl Override for PendingAfterReplay {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        if let (Err(error), Some(token)) = (&answer, &config.launch_token) {
+        let result = at.inner.launch_instance(config).await;
+        if let (Err(error), Some(token)) = (&result, &config.launch_token) {
             if error.kind() == ErrorKind::TokenSpent {
                 if let LaunchRecord::Terminated(kept) = at.inner.find_launch(token).await? {
                     let over = kept.into_iter().filter(|info| info.state == Terminated);
@@ -120,7 +120,7 @@ impl Override for ComesBackByReplay {
                 }
             }
         }
-        answer
+        result
     }
     async fn describe_instance(
         &self,
@@ -137,7 +137,7 @@ impl Override for ComesBackByReplay {
     }
 }
 
-/// Whether the memory cloud ended an instance that nobody terminated.
+/// Returns whether the memory cloud terminated an instance because its launch failed.
 fn failed_late(status: &InstanceStatus) -> bool {
     let reason = status.state_reason.as_deref();
     status.state == Terminated && reason.is_some_and(|reason| reason != "terminated")
@@ -176,10 +176,10 @@ impl Override for ListsNoReasons {
 }
 
 #[derive(Default)]
-pub(super) struct BootsForEver;
+pub(super) struct StaysPending;
 
 #[async_trait]
-impl Override for BootsForEver {
+impl Override for StaysPending {
     async fn describe_instance(
         &self,
         at: CallContext<'_>,
@@ -194,12 +194,12 @@ impl Override for BootsForEver {
     }
 }
 
-/// Cleans a failed launch up so well that nobody learns of it.
+/// Deletes the record of a failed launch.
 #[derive(Default)]
-pub(super) struct FailsWithoutTrace;
+pub(super) struct ForgetsFailedLaunches;
 
 #[async_trait]
-impl Override for FailsWithoutTrace {
+impl Override for ForgetsFailedLaunches {
     async fn describe_instance(
         &self,
         at: CallContext<'_>,

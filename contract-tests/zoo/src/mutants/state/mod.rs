@@ -17,108 +17,108 @@ use fleetwright::{
 use tokio::time::Instant;
 
 use self::ends::{
-    BootsForEver, ComesBack, ComesBackByReplay, DoesNotDescribeTerminating, DropsTheReason,
-    FailsWithoutTrace, ListsNoReasons, SpoiledByStop,
+    DoesNotDescribeTerminating, DropsTheReason, ForgetsFailedLaunches, ListsNoReasons,
+    PendingAfterReplay, StaysPending, StoppedAfterTerminate, UnreadableAfterStop,
 };
-use self::patient::{RefusesInDoubt, RefusesWithoutReason};
+use self::patient::{RefusesWithUnknownEffect, RefusesWithoutReason};
 use super::{Mutant, Override, token::lock};
 use crate::{CallContext, OverrideHarness};
 
-/// One for each clause of the family, or more.
+/// At least one for each clause of the family.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
-        name: "booting instance shown as stopped for a moment",
+        name: "a pending instance is reported as stopped for a moment",
         violates: "STATE-01",
         make: OverrideHarness::factory::<BootsAsStopped>,
     },
     Mutant {
-        name: "stopping instance shown as running for a moment",
+        name: "a stopping instance is reported as running for a moment",
         violates: "STATE-01",
         make: OverrideHarness::factory::<StopsAsRunning>,
     },
     Mutant {
-        name: "stop shown when it is done",
+        name: "a stop is reported only when it is complete",
         violates: "STATE-01",
         make: OverrideHarness::factory::<ShowsStopsLate>,
     },
     Mutant {
-        name: "terminating instance not described",
+        name: "a terminating instance cannot be described",
         violates: "STATE-01",
         make: OverrideHarness::factory::<DoesNotDescribeTerminating>,
     },
     Mutant {
-        name: "terminated instance not described once it was to be stopped",
+        name: "a terminated instance cannot be described after a stop",
         violates: "STATE-02",
-        make: OverrideHarness::factory::<SpoiledByStop>,
+        make: OverrideHarness::factory::<UnreadableAfterStop>,
     },
     Mutant {
-        name: "terminated comes back",
+        name: "a terminated instance is listed as stopped later",
         violates: "STATE-02",
-        make: OverrideHarness::factory::<ComesBack>,
+        make: OverrideHarness::factory::<StoppedAfterTerminate>,
     },
     Mutant {
-        name: "terminated comes back by a replay of its launch",
+        name: "a replay makes a terminated instance pending",
         violates: "STATE-02",
-        make: OverrideHarness::factory::<ComesBackByReplay>,
+        make: OverrideHarness::factory::<PendingAfterReplay>,
     },
     Mutant {
-        name: "unknown native state reported running",
+        name: "an unknown native state is reported as running",
         violates: "STATE-03",
         make: OverrideHarness::factory::<UnknownIsRunning>,
     },
     Mutant {
-        name: "unknown native state reported terminated",
+        name: "an unknown native state is reported as terminated",
         violates: "STATE-03",
         make: OverrideHarness::factory::<UnknownIsTerminated>,
     },
     Mutant {
-        name: "name of an unknown native state dropped",
+        name: "the name of an unknown native state is dropped",
         violates: "STATE-03",
         make: OverrideHarness::factory::<UnknownIsNameless>,
     },
     Mutant {
-        name: "reason of a late failure dropped",
+        name: "the reason of a late failure is dropped",
         violates: "STATE-04",
         make: OverrideHarness::factory::<DropsTheReason>,
     },
     Mutant {
-        name: "reason of a late failure not listed",
+        name: "the reason of a late failure is not listed",
         violates: "STATE-04",
         make: OverrideHarness::factory::<ListsNoReasons>,
     },
     Mutant {
-        name: "launch that failed late goes on booting",
+        name: "a launch that failed late stays pending",
         violates: "STATE-04",
-        make: OverrideHarness::factory::<BootsForEver>,
+        make: OverrideHarness::factory::<StaysPending>,
     },
     Mutant {
-        name: "launch that failed late is not found",
+        name: "a launch that failed late is not found",
         violates: "STATE-04",
-        make: OverrideHarness::factory::<FailsWithoutTrace>,
+        make: OverrideHarness::factory::<ForgetsFailedLaunches>,
     },
     Mutant {
-        name: "launch that failed refused without the reason",
+        name: "a failed launch is refused without the reason",
         violates: "STATE-04",
         make: OverrideHarness::factory::<RefusesWithoutReason>,
     },
     Mutant {
-        name: "launch that failed refused in doubt",
+        name: "a failed launch is refused with unknown effect",
         violates: "STATE-04",
-        make: OverrideHarness::factory::<RefusesInDoubt>,
+        make: OverrideHarness::factory::<RefusesWithUnknownEffect>,
     },
     Mutant {
-        name: "private address lost through a stop",
+        name: "a stop loses the private address in lists",
         violates: "STATE-05",
         make: OverrideHarness::factory::<LosesAddressByStop>,
     },
     Mutant {
-        name: "addresses joined to the wrong rows of a list",
+        name: "a list returns the private address of the next item",
         violates: "STATE-06",
         make: OverrideHarness::factory::<JoinsWrongRows>,
     },
 ];
 
-/// Describes `id` and changes what is shown.
+/// Describes `id` and changes the result.
 async fn described(
     at: CallContext<'_>,
     id: &InstanceId,
@@ -129,12 +129,12 @@ async fn described(
     Ok(status)
 }
 
-/// Since when an instance is seen in its state.
+/// Since when each instance has been observed in its state.
 #[derive(Default)]
-struct FirstSeen(Mutex<HashMap<InstanceId, (CloudInstanceState, Instant)>>);
+struct FirstObserved(Mutex<HashMap<InstanceId, (CloudInstanceState, Instant)>>);
 
-impl FirstSeen {
-    /// Describes an instance that has been in a state for a second as if it were in another one.
+impl FirstObserved {
+    /// Describes an instance that has been in one state for a second as in another one.
     async fn show_later(
         &self,
         at: CallContext<'_>,
@@ -142,9 +142,9 @@ impl FirstSeen {
         [real, shown]: [CloudInstanceState; 2],
     ) -> Result<InstanceStatus> {
         described(at, id, |status| {
-            let mut seen = lock(&self.0);
+            let mut observed = lock(&self.0);
             let now = (status.state, Instant::now());
-            let first = seen.entry(id.clone()).or_insert(now);
+            let first = observed.entry(id.clone()).or_insert(now);
             if first.0 != status.state {
                 *first = now;
             }
@@ -156,9 +156,9 @@ impl FirstSeen {
     }
 }
 
-/// As a cloud that calls a machine stopped for a moment before it runs.
+/// Reports a pending instance as stopped for a moment before it runs.
 #[derive(Default)]
-struct BootsAsStopped(FirstSeen);
+struct BootsAsStopped(FirstObserved);
 
 #[async_trait]
 impl Override for BootsAsStopped {
@@ -172,7 +172,7 @@ impl Override for BootsAsStopped {
 }
 
 #[derive(Default)]
-struct StopsAsRunning(FirstSeen);
+struct StopsAsRunning(FirstObserved);
 
 #[async_trait]
 impl Override for StopsAsRunning {
@@ -204,7 +204,7 @@ impl Override for ShowsStopsLate {
     }
 }
 
-/// The words of the memory cloud.
+/// The native states of the memory cloud.
 const KNOWN: [&str; 7] = [
     "PROVISIONING",
     "REIMAGING",
@@ -280,7 +280,7 @@ impl Override for UnknownIsNameless {
     }
 }
 
-/// Lists what was ever stopped without its private address.
+/// Lists instances that were stopped once without their private address.
 #[derive(Default)]
 struct LosesAddressByStop(Mutex<HashSet<InstanceId>>);
 
@@ -306,7 +306,7 @@ impl Override for LosesAddressByStop {
     }
 }
 
-/// Gives each row of a list the private address of the next one.
+/// Lists each instance with the private address of the next one.
 #[derive(Default)]
 struct JoinsWrongRows;
 

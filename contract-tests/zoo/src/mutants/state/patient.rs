@@ -1,14 +1,14 @@
-//! Backends that wait for the end of a launch, and tell it wrong.
+//! Backends that wait for the outcome of a launch and report it wrongly.
 
 use async_trait::async_trait;
 use fleetwright::{Effect, InstanceConfig, InstanceInfo, Result};
 
 use crate::{
     CallContext, Override,
-    benign::{End, awaited, refusal},
+    benign::{End, launch_and_wait, refusal},
 };
 
-/// Refuses a launch that failed, and keeps the reason to itself.
+/// Refuses a failed launch without the cloud's reason.
 #[derive(Default)]
 pub(super) struct RefusesWithoutReason;
 
@@ -19,25 +19,25 @@ impl Override for RefusesWithoutReason {
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        match awaited(at, config).await? {
+        match launch_and_wait(at, config).await? {
             End::Launched(info) => Ok(*info),
             End::Failed(_) => Err(refusal(Effect::None)),
         }
     }
 }
 
-/// Refuses a launch that failed with the reason, and does not know what is left of it.
+/// Refuses a failed launch with the reason, but with unknown effect.
 #[derive(Default)]
-pub(super) struct RefusesInDoubt;
+pub(super) struct RefusesWithUnknownEffect;
 
 #[async_trait]
-impl Override for RefusesInDoubt {
+impl Override for RefusesWithUnknownEffect {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        match awaited(at, config).await? {
+        match launch_and_wait(at, config).await? {
             End::Launched(info) => Ok(*info),
             End::Failed(code) => Err(refusal(Effect::Unknown).with_native_code(code)),
         }

@@ -29,12 +29,12 @@ impl Override for IgnoresTokens {
     }
 }
 
-/// Answers a replay of what runs well, after it has launched for nothing.
+/// Returns the right instance from a replay, and launches another one.
 #[derive(Default)]
-pub(super) struct LaunchesBehind(Mutex<HashSet<(usize, LaunchToken)>>);
+pub(super) struct LaunchesOnReplay(Mutex<HashSet<(usize, LaunchToken)>>);
 
 #[async_trait]
-impl Override for LaunchesBehind {
+impl Override for LaunchesOnReplay {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -53,7 +53,7 @@ impl Override for LaunchesBehind {
     }
 }
 
-/// Takes the config that the token came with first.
+/// Replaces the config with the one that the token was first used with.
 #[derive(Default)]
 pub(super) struct ComparesNothing(Mutex<HashMap<LaunchToken, InstanceConfig>>);
 
@@ -74,12 +74,12 @@ impl Override for ComparesNothing {
     }
 }
 
-/// Takes the user data that the token came with first.
+/// Replaces the user data with those that the token was first used with.
 #[derive(Default)]
-pub(super) struct OverlooksUserData(Mutex<HashMap<LaunchToken, Option<UserData>>>);
+pub(super) struct IgnoresUserData(Mutex<HashMap<LaunchToken, Option<UserData>>>);
 
 #[async_trait]
-impl Override for OverlooksUserData {
+impl Override for IgnoresUserData {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -97,12 +97,12 @@ impl Override for OverlooksUserData {
     }
 }
 
-/// Takes the type that the token came with first.
+/// Replaces the type with the one that the token was first used with.
 #[derive(Default)]
-pub(super) struct OverlooksType(Mutex<HashMap<LaunchToken, InstanceType>>);
+pub(super) struct IgnoresType(Mutex<HashMap<LaunchToken, InstanceType>>);
 
 #[async_trait]
-impl Override for OverlooksType {
+impl Override for IgnoresType {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -131,9 +131,9 @@ impl Override for ConflictIsInvalid {
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
+        let result = at.inner.launch_instance(config).await;
         let hidden = |kind| kind == ErrorKind::TokenConflict && config.disk_size_gb.is_some();
-        answer.map_err(|error| {
+        result.map_err(|error| {
             if !hidden(error.kind()) {
                 return error;
             }
@@ -143,7 +143,7 @@ impl Override for ConflictIsInvalid {
     }
 }
 
-/// Compares many tags in the order of a hash map, which is another one each time.
+/// Compares tags in the order of a hash map, which differs each time.
 #[derive(Default)]
 pub(super) struct ComparesTagOrder(Mutex<HashMap<LaunchToken, usize>>);
 
@@ -171,7 +171,7 @@ impl Override for ComparesTagOrder {
     }
 }
 
-/// Compares user data by pointer. It keeps the config, so that no address is given out again.
+/// Compares user data by pointer. It stores the config, so that no address is reused.
 #[derive(Default)]
 pub(super) struct ComparesAddresses(Mutex<HashMap<LaunchToken, InstanceConfig>>);
 
@@ -233,10 +233,10 @@ impl Override for MergesEqualUserData {
     }
 }
 
-/// Gives the cloud another token than the caller's, by the same rule everywhere.
+/// Gives the cloud another token than the caller's, by the same rule for every call.
 pub(super) struct Altered<A>(PhantomData<A>);
 
-/// What becomes of a token.
+/// Returns the changed token.
 pub(super) trait Alter: Send + Sync {
     fn alter(token: &str) -> String;
 }
@@ -289,7 +289,7 @@ impl Alter for PlainName {
     }
 }
 
-/// Asks each zone for itself, so that two zones know one token each.
+/// Uses a token for each zone, so that two zones do not share it.
 #[derive(Default)]
 pub(super) struct TokenAndZone;
 
@@ -309,7 +309,7 @@ impl Override for TokenAndZone {
     }
 }
 
-/// Knows a token by the zone that it came with first, if it came with one.
+/// Replaces the zone with the one that the token was first used with, if there was one.
 #[derive(Default)]
 pub(super) struct TokenOfOneZone(Mutex<HashMap<LaunchToken, Zone>>);
 

@@ -15,7 +15,7 @@ use fleetwright::{
 use super::{CallContext, Override, launch_with, lock};
 use fleetwright_contract_tests::Harness as _;
 
-/// Looks a launch up in the books of its handle.
+/// Looks a launch up among the launches of the same handle.
 #[derive(Default)]
 pub(super) struct FindsOwnOnly(Mutex<HashMap<LaunchToken, HashSet<usize>>>);
 
@@ -44,12 +44,12 @@ impl Override for FindsOwnOnly {
     }
 }
 
-/// Looks for what runs or is about to.
+/// Finds pending and running instances only.
 #[derive(Default)]
-pub(super) struct OverlooksStopped;
+pub(super) struct IgnoresStopped;
 
 #[async_trait]
-impl Override for OverlooksStopped {
+impl Override for IgnoresStopped {
     async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let record = at.inner.find_launch(token).await?;
         let stopped = |info: &InstanceInfo| info.state == CloudInstanceState::Stopped;
@@ -71,14 +71,14 @@ impl Override for FailsForUnknown {
         match at.inner.find_launch(token).await? {
             LaunchRecord::NotFound => {
                 let call = Call::new("memory", Operation::FindLaunch);
-                Err(call.unexpected(Effect::None, "the cloud answered an empty list"))
+                Err(call.unexpected(Effect::None, "the cloud returned an empty list"))
             }
             record @ (LaunchRecord::Found(_) | LaunchRecord::Terminated(_)) => Ok(record),
         }
     }
 }
 
-/// Asks for what runs with a token, and the cloud overlooks a token that it does not know.
+/// Lists by a filter with the token, which the cloud ignores if it does not know the token.
 #[derive(Default)]
 pub(super) struct FindsEverything;
 
@@ -96,12 +96,12 @@ impl Override for FindsEverything {
     }
 }
 
-/// Settles a token by sending a launch like the last one with it.
+/// Looks a token up by launching the last config with it.
 #[derive(Default)]
-pub(super) struct LaunchesToLook(Mutex<Option<InstanceConfig>>);
+pub(super) struct LaunchesOnLookup(Mutex<Option<InstanceConfig>>);
 
 #[async_trait]
-impl Override for LaunchesToLook {
+impl Override for LaunchesOnLookup {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -122,10 +122,10 @@ impl Override for LaunchesToLook {
 }
 
 #[derive(Default)]
-pub(super) struct FindsTheGone;
+pub(super) struct FindsTerminated;
 
 #[async_trait]
-impl Override for FindsTheGone {
+impl Override for FindsTerminated {
     async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         match at.inner.find_launch(token).await? {
             LaunchRecord::Terminated(list) => Ok(LaunchRecord::Found(list)),
@@ -135,10 +135,10 @@ impl Override for FindsTheGone {
 }
 
 #[derive(Default)]
-pub(super) struct ForgetsTheGone;
+pub(super) struct ForgetsTerminated;
 
 #[async_trait]
-impl Override for ForgetsTheGone {
+impl Override for ForgetsTerminated {
     async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         match at.inner.find_launch(token).await? {
             LaunchRecord::Terminated(_) => Ok(LaunchRecord::NotFound),
@@ -147,7 +147,7 @@ impl Override for ForgetsTheGone {
     }
 }
 
-/// Declares an hour on a cloud that remembers for less.
+/// Declares an hour on a cloud that remembers tokens for a shorter time.
 #[derive(Default)]
 pub(super) struct ForgetsEarly;
 
@@ -160,10 +160,10 @@ impl Override for ForgetsEarly {
 }
 
 #[derive(Default)]
-pub(super) struct MistakesTheGone;
+pub(super) struct ReportsWrongTerminated;
 
 #[async_trait]
-impl Override for MistakesTheGone {
+impl Override for ReportsWrongTerminated {
     async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let mut record = at.inner.find_launch(token).await?;
         if let LaunchRecord::Terminated(kept) = &mut record {

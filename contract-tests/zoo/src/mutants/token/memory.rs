@@ -17,12 +17,12 @@ use fleetwright::{
 
 use super::{CallContext, Override, conflict, launch_with, lock};
 
-/// Answers a replay with what the launch answered.
+/// Returns from a replay the result of the launch.
 #[derive(Default)]
-pub(super) struct AnswersOldSnapshot(Mutex<HashMap<LaunchToken, InstanceInfo>>);
+pub(super) struct ReturnsOldState(Mutex<HashMap<LaunchToken, InstanceInfo>>);
 
 #[async_trait]
-impl Override for AnswersOldSnapshot {
+impl Override for ReturnsOldState {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -41,12 +41,12 @@ impl Override for AnswersOldSnapshot {
     }
 }
 
-/// Answers a replay with the addresses that were known when the launch was answered.
+/// Returns from a replay the addresses that the instance had at launch.
 #[derive(Default)]
-pub(super) struct AnswersOldAddresses(Mutex<HashMap<InstanceId, InstanceInfo>>);
+pub(super) struct ReturnsOldAddresses(Mutex<HashMap<InstanceId, InstanceInfo>>);
 
 #[async_trait]
-impl Override for AnswersOldAddresses {
+impl Override for ReturnsOldAddresses {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -60,12 +60,12 @@ impl Override for AnswersOldAddresses {
     }
 }
 
-/// Keeps no config: it compares what is asked for with what is there.
+/// Stores no config: it compares the requested tags with the current ones.
 #[derive(Default)]
-pub(super) struct ComparesTagsOfToday;
+pub(super) struct ComparesCurrentTags;
 
 #[async_trait]
-impl Override for ComparesTagsOfToday {
+impl Override for ComparesCurrentTags {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -79,12 +79,12 @@ impl Override for ComparesTagsOfToday {
     }
 }
 
-/// Writes a token down before it launches, and leaves it there.
+/// Stores a token before it launches, and does not remove it if the launch fails.
 #[derive(Default)]
-pub(super) struct PoisonsTokens(Mutex<HashMap<LaunchToken, InstanceConfig>>);
+pub(super) struct BlocksTokens(Mutex<HashMap<LaunchToken, InstanceConfig>>);
 
 #[async_trait]
-impl Override for PoisonsTokens {
+impl Override for BlocksTokens {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -101,7 +101,7 @@ impl Override for PoisonsTokens {
     }
 }
 
-/// Answers a replay as the first call was answered, refusals of the moment included.
+/// Returns from a replay the error of the first call, even if it had no effect.
 #[derive(Default)]
 pub(super) struct RemembersRefusals(Mutex<HashMap<LaunchToken, ProvisionError>>);
 
@@ -119,20 +119,20 @@ impl Override for RemembersRefusals {
         if let Some(error) = before {
             return Err(error);
         }
-        let answer = at.inner.launch_instance(config).await;
-        let refusal = answer.as_ref().err().cloned();
+        let result = at.inner.launch_instance(config).await;
+        let refusal = result.as_ref().err().cloned();
         let of_the_moment = |error: &ProvisionError| error.kind() == ErrorKind::Capacity;
         let kept = token.zip(refusal.filter(of_the_moment));
         lock(&self.0).extend(kept);
-        answer
+        result
     }
 }
 
 #[derive(Default)]
-pub(super) struct LaunchesAnew;
+pub(super) struct LaunchesSpentTokens;
 
 #[async_trait]
-impl Override for LaunchesAnew {
+impl Override for LaunchesSpentTokens {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -142,34 +142,35 @@ impl Override for LaunchesAnew {
             Err(error) if error.kind() == ErrorKind::TokenSpent => {
                 launch_with(at, config, None).await
             }
-            answer => answer,
+            result => result,
         }
     }
 }
 
 #[derive(Default)]
-pub(super) struct AnswersTheDead;
+pub(super) struct ReturnsTerminated;
 
 #[async_trait]
-impl Override for AnswersTheDead {
+impl Override for ReturnsTerminated {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
+        let result = at.inner.launch_instance(config).await;
         let spent = |error: &ProvisionError| error.kind() == ErrorKind::TokenSpent;
         let token = config.launch_token.as_ref();
-        if let Some(token) = token.filter(|_| answer.as_ref().is_err_and(spent)) {
+        if let Some(token) = token.filter(|_| result.as_ref().is_err_and(spent)) {
             if let LaunchRecord::Terminated(kept) = at.inner.find_launch(token).await? {
-                return kept.into_iter().next().map_or(answer, Ok);
+                return kept.into_iter().next().map_or(result, Ok);
             }
         }
-        answer
+        result
     }
 }
 
-/// Declares an hour on a cloud that remembers for less. It looks a launch up in its own books.
+/// Declares an hour on a cloud that remembers tokens for a shorter time. It looks launches up in its own
+/// memory.
 #[derive(Default)]
 pub(super) struct ForgetsEarly(Mutex<HashMap<LaunchToken, LaunchRecord>>);
 
@@ -191,12 +192,12 @@ impl Override for ForgetsEarly {
     }
 }
 
-/// Knows that a token was used, and takes it for none from then on.
+/// Launches without the token once the cloud has forgotten it, so that it is never recognized again.
 #[derive(Default)]
-pub(super) struct ForgetsForGood(Mutex<HashSet<LaunchToken>>);
+pub(super) struct ForgetsPermanently(Mutex<HashSet<LaunchToken>>);
 
 #[async_trait]
-impl Override for ForgetsForGood {
+impl Override for ForgetsPermanently {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -224,15 +225,15 @@ impl Override for LaunchesAndRefuses {
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let answer = at.inner.launch_instance(config).await;
-        if matches!(&answer, Err(error) if error.kind() == ErrorKind::TokenSpent) {
+        let result = at.inner.launch_instance(config).await;
+        if matches!(&result, Err(error) if error.kind() == ErrorKind::TokenSpent) {
             launch_with(at, config, None).await?;
         }
-        answer
+        result
     }
 }
 
-/// Knows that a token was used, and not for what.
+/// Remembers that a token was used, but not with which config.
 #[derive(Default)]
 pub(super) struct RefusesForgotten(Mutex<HashSet<LaunchToken>>);
 
@@ -255,7 +256,7 @@ impl Override for RefusesForgotten {
     }
 }
 
-/// Which handle launched with a token, and how many were open by then.
+/// Which handle launched with a token, and how many handles were open then.
 #[derive(Default)]
 struct Launches {
     opened: AtomicUsize,
@@ -263,7 +264,7 @@ struct Launches {
 }
 
 impl Launches {
-    /// Launches, without the token where this handle has `lost` it.
+    /// Launches, without the token if this handle has `lost` it.
     async fn launch(
         &self,
         at: CallContext<'_>,
@@ -339,7 +340,7 @@ impl Override for LosesTokensOnRestart {
     }
 }
 
-/// Keeps tokens in the cloud and configs in the process: a new one compares nothing.
+/// Stores tokens in the cloud and configs in the process: a new process compares nothing.
 #[derive(Default)]
 pub(super) struct LosesConfigsOnRestart {
     opened: AtomicUsize,
@@ -370,21 +371,21 @@ impl Override for LosesConfigsOnRestart {
     }
 }
 
-/// Looks whether a token is known, and only then launches: in between, another one may.
+/// Checks whether a token is known and then launches. Another launch can come in between.
 #[derive(Default)]
-pub(super) struct LooksBeforeItLaunches {
+pub(super) struct ChecksThenLaunches {
     made: AtomicU32,
     native: Mutex<HashMap<LaunchToken, LaunchToken>>,
 }
 
-impl LooksBeforeItLaunches {
+impl ChecksThenLaunches {
     fn native(&self, token: &LaunchToken) -> Option<LaunchToken> {
         lock(&self.native).get(token).cloned()
     }
 }
 
 #[async_trait]
-impl Override for LooksBeforeItLaunches {
+impl Override for ChecksThenLaunches {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -406,15 +407,15 @@ impl Override for LooksBeforeItLaunches {
     }
 }
 
-/// Looks before it launches, one launch at a time in each handle.
+/// Checks and launches under a lock that each handle has for itself.
 #[derive(Default)]
-pub(super) struct QueuesPerHandle {
-    looks: LooksBeforeItLaunches,
+pub(super) struct LocksPerHandle {
+    looks: ChecksThenLaunches,
     queues: Mutex<HashMap<usize, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 #[async_trait]
-impl Override for QueuesPerHandle {
+impl Override for LocksPerHandle {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -429,21 +430,21 @@ impl Override for QueuesPerHandle {
     }
 }
 
-/// Fails a launch whose token is under way already.
+/// Fails a launch as unavailable while another one with its token is in progress.
 #[derive(Default)]
-pub(super) struct LosersMeetAnOutage(Mutex<HashSet<LaunchToken>>);
+pub(super) struct ConcurrentIsUnavailable(Mutex<HashSet<LaunchToken>>);
 
-/// A launch, for as long as somebody waits for it.
-struct UnderWay<'a>(&'a Mutex<HashSet<LaunchToken>>, &'a LaunchToken);
+/// Marks a launch as in progress until it is dropped.
+struct InProgress<'a>(&'a Mutex<HashSet<LaunchToken>>, &'a LaunchToken);
 
-impl Drop for UnderWay<'_> {
+impl Drop for InProgress<'_> {
     fn drop(&mut self) {
         lock(self.0).remove(self.1);
     }
 }
 
 #[async_trait]
-impl Override for LosersMeetAnOutage {
+impl Override for ConcurrentIsUnavailable {
     async fn launch_instance(
         &self,
         at: CallContext<'_>,
@@ -456,7 +457,7 @@ impl Override for LosersMeetAnOutage {
             let call = at.call(Operation::LaunchInstance);
             return Err(call.unavailable(Effect::None, "the row is locked"));
         }
-        let _until_then = UnderWay(&self.0, token);
+        let _until_then = InProgress(&self.0, token);
         at.inner.launch_instance(config).await
     }
 }

@@ -29,7 +29,7 @@ const fn mutant(
     }
 }
 
-/// One for each clause of the family, or more.
+/// At least one for each clause of the family.
 pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "TOKEN-01",
@@ -38,218 +38,218 @@ pub(super) const MUTANTS: &[Mutant] = &[
     ),
     mutant(
         "TOKEN-01",
-        "replay launches another one behind its answer",
-        OverrideHarness::factory::<compare::LaunchesBehind>,
+        "a replay returns the first instance and launches another one",
+        OverrideHarness::factory::<compare::LaunchesOnReplay>,
     ),
     mutant(
         "TOKEN-02",
-        "token matched but config not compared",
+        "a replay does not compare the config",
         OverrideHarness::factory::<compare::ComparesNothing>,
     ),
     mutant(
         "TOKEN-02",
-        "token matched but user data not compared",
-        OverrideHarness::factory::<compare::OverlooksUserData>,
+        "a replay does not compare the user data",
+        OverrideHarness::factory::<compare::IgnoresUserData>,
     ),
     mutant(
         "TOKEN-02",
-        "token matched but type not compared",
-        OverrideHarness::factory::<compare::OverlooksType>,
+        "a replay does not compare the type",
+        OverrideHarness::factory::<compare::IgnoresType>,
     ),
     mutant(
         "TOKEN-02",
-        "token conflict reported as invalid",
+        "a token conflict is reported as invalid",
         OverrideHarness::factory::<compare::ConflictIsInvalid>,
     ),
     mutant(
         "TOKEN-03",
-        "tag order compared",
+        "a replay compares the order of tags",
         OverrideHarness::factory::<compare::ComparesTagOrder>,
     ),
     mutant(
         "TOKEN-03",
-        "configs compared by where they lie in memory",
+        "a replay compares configs by their address in memory",
         OverrideHarness::factory::<compare::ComparesAddresses>,
     ),
     mutant(
         "TOKEN-04",
-        "replay answers an old snapshot",
-        OverrideHarness::factory::<memory::AnswersOldSnapshot>,
+        "a replay returns the state at launch",
+        OverrideHarness::factory::<memory::ReturnsOldState>,
     ),
     mutant(
         "TOKEN-04",
-        "replay answers the addresses of the launch",
-        OverrideHarness::factory::<memory::AnswersOldAddresses>,
+        "a replay returns the addresses at launch",
+        OverrideHarness::factory::<memory::ReturnsOldAddresses>,
     ),
     mutant(
         "TOKEN-04",
-        "config compared with the tags of today",
-        OverrideHarness::factory::<memory::ComparesTagsOfToday>,
+        "a replay compares the config with the current tags",
+        OverrideHarness::factory::<memory::ComparesCurrentTags>,
     ),
     mutant(
         "TOKEN-05",
-        "failed launch poisons its token",
-        OverrideHarness::factory::<memory::PoisonsTokens>,
+        "a failed launch blocks its token",
+        OverrideHarness::factory::<memory::BlocksTokens>,
     ),
     mutant(
         "TOKEN-05",
-        "refusal remembered under its token",
+        "a refused launch is refused again at a replay",
         OverrideHarness::factory::<memory::RemembersRefusals>,
     ),
     mutant(
         "TOKEN-06",
-        "replay after terminate launches anew",
-        OverrideHarness::factory::<memory::LaunchesAnew>,
+        "a replay after a terminate launches another instance",
+        OverrideHarness::factory::<memory::LaunchesSpentTokens>,
     ),
     mutant(
         "TOKEN-06",
-        "replay after terminate answers the terminated instance",
-        OverrideHarness::factory::<memory::AnswersTheDead>,
+        "a replay after a terminate returns the terminated instance",
+        OverrideHarness::factory::<memory::ReturnsTerminated>,
     ),
     mutant("TOKEN-06", "spent token forgotten before its time", || {
         OverrideHarness::factory_on::<memory::ForgetsEarly>(forgetful)
     }),
     mutant(
         "TOKEN-06",
-        "spent token refused after it has launched",
+        "a spent token is refused after an instance was launched",
         OverrideHarness::factory::<memory::LaunchesAndRefuses>,
     ),
     mutant(
         "TOKEN-06",
-        "token whose time is over launches each time",
-        OverrideHarness::factory::<memory::ForgetsForGood>,
+        "a forgotten token launches an instance each time",
+        OverrideHarness::factory::<memory::ForgetsPermanently>,
     ),
     mutant(
         "TOKEN-06",
-        "token whose time is over is a conflict",
+        "a forgotten token is a conflict",
         OverrideHarness::factory::<memory::RefusesForgotten>,
     ),
     mutant(
         "TOKEN-06",
-        "token forgotten once is never known again",
+        "a token that was forgotten once is never recognized again",
         || {
             let none = || MemoryHarness::with(|c| c.token_after_terminate(Duration::ZERO));
-            OverrideHarness::factory_on::<memory::ForgetsForGood>(none)
+            OverrideHarness::factory_on::<memory::ForgetsPermanently>(none)
         },
     ),
     mutant(
         "TOKEN-07",
-        "token kept per handle",
+        "tokens are known to the launching handle only",
         OverrideHarness::factory::<memory::KeepsPerHandle>,
     ),
     mutant(
         "TOKEN-07",
-        "tokens of other handles read only at opening",
+        "a handle reads the tokens of others only when it is opened",
         OverrideHarness::factory::<memory::ReadsTokensAtOpening>,
     ),
     mutant(
         "TOKEN-08",
-        "token map lost on restart",
+        "tokens are lost on restart",
         OverrideHarness::factory::<memory::LosesTokensOnRestart>,
     ),
     mutant(
         "TOKEN-08",
-        "config of a token lost on restart",
+        "the configs of tokens are lost on restart",
         OverrideHarness::factory::<memory::LosesConfigsOnRestart>,
     ),
     mutant(
         "TOKEN-09",
-        "find_launch knows its own launches only",
+        "find_launch finds only launches of the same handle",
         OverrideHarness::factory::<find::FindsOwnOnly>,
     ),
     mutant(
         "TOKEN-09",
-        "find_launch overlooks stopped instances",
-        OverrideHarness::factory::<find::OverlooksStopped>,
+        "find_launch does not find stopped instances",
+        OverrideHarness::factory::<find::IgnoresStopped>,
     ),
     mutant(
         "TOKEN-10",
-        "find_launch fails for a token it does not know",
+        "find_launch fails for an unknown token",
         OverrideHarness::factory::<find::FailsForUnknown>,
     ),
     mutant(
         "TOKEN-10",
-        "find_launch finds everything for a token it does not know",
+        "find_launch finds all instances for an unknown token",
         OverrideHarness::factory::<find::FindsEverything>,
     ),
     mutant(
         "TOKEN-10",
-        "find_launch launches in order to look",
-        OverrideHarness::factory::<find::LaunchesToLook>,
+        "find_launch launches an instance",
+        OverrideHarness::factory::<find::LaunchesOnLookup>,
     ),
     mutant(
         "TOKEN-11",
-        "find_launch finds what is gone",
-        OverrideHarness::factory::<find::FindsTheGone>,
+        "find_launch reports a terminated instance as found",
+        OverrideHarness::factory::<find::FindsTerminated>,
     ),
     mutant(
         "TOKEN-11",
-        "find_launch forgets a launch with its instance",
-        OverrideHarness::factory::<find::ForgetsTheGone>,
+        "find_launch forgets a launch when its instance is terminated",
+        OverrideHarness::factory::<find::ForgetsTerminated>,
     ),
     mutant(
         "TOKEN-11",
-        "find_launch forgets what is gone before its time",
+        "find_launch forgets a terminated instance earlier than declared",
         || OverrideHarness::factory_on::<find::ForgetsEarly>(forgetful),
     ),
     mutant(
         "TOKEN-11",
-        "find_launch shows another one as gone",
-        OverrideHarness::factory::<find::MistakesTheGone>,
+        "find_launch reports another instance as terminated",
+        OverrideHarness::factory::<find::ReportsWrongTerminated>,
     ),
     mutant(
         "TOKEN-12",
-        "token made of the config for want of one",
+        "a launch without a token gets one derived from its config",
         OverrideHarness::factory::<compare::MergesEqualConfigs>,
     ),
     mutant(
         "TOKEN-12",
-        "token made of the user data for want of one",
+        "a launch without a token gets one derived from its user data",
         OverrideHarness::factory::<compare::MergesEqualUserData>,
     ),
     mutant(
         "TOKEN-13",
-        "tokens compared without case",
+        "tokens are compared without case",
         OverrideHarness::factory::<Altered<compare::LowerCase>>,
     ),
     mutant(
         "TOKEN-13",
-        "tokens cut at 64 characters",
+        "tokens are truncated to 64 characters",
         OverrideHarness::factory::<Altered<compare::CutAt64>>,
     ),
     mutant(
         "TOKEN-13",
-        "odd characters of tokens replaced",
+        "special characters of tokens are replaced",
         OverrideHarness::factory::<Altered<compare::PlainName>>,
     ),
     mutant(
         "TOKEN-14",
-        "same-token race makes two",
-        OverrideHarness::factory::<memory::LooksBeforeItLaunches>,
+        "concurrent launches with one token create two instances",
+        OverrideHarness::factory::<memory::ChecksThenLaunches>,
     ),
     mutant(
         "TOKEN-14",
-        "same-token race of two handles makes two",
-        OverrideHarness::factory::<memory::QueuesPerHandle>,
+        "concurrent launches with one token through two handles create two instances",
+        OverrideHarness::factory::<memory::LocksPerHandle>,
     ),
     mutant(
         "TOKEN-14",
-        "loser of a race is told of an outage",
-        OverrideHarness::factory::<memory::LosersMeetAnOutage>,
+        "a concurrent launch with the same token fails as unavailable",
+        OverrideHarness::factory::<memory::ConcurrentIsUnavailable>,
     ),
     mutant(
         "TOKEN-15",
-        "token of one zone launches in another",
+        "a token used in one zone launches again in another",
         OverrideHarness::factory::<compare::TokenOfOneZone>,
     ),
     mutant(
         "TOKEN-15",
-        "native token made of token and zone",
+        "the native token is derived from token and zone",
         OverrideHarness::factory::<compare::TokenAndZone>,
     ),
 ];
 
-/// A cloud that remembers tokens for less than an hour.
+/// Returns a cloud that remembers tokens for less than an hour.
 fn forgetful() -> MemoryHarness {
     MemoryHarness::with(|cloud| cloud.token_after_terminate(Duration::from_secs(2500)))
 }
@@ -265,12 +265,12 @@ async fn launch_with(
     at.inner.launch_instance(&config).await
 }
 
-/// The refusal of a token that is taken.
+/// Returns the refusal of a token that another config has used.
 fn conflict(token: &LaunchToken) -> ProvisionError {
     Call::new("memory", Operation::LaunchInstance).token_conflict(token)
 }
 
-/// What a overrides remembers.
+/// Locks the memory of a mutant.
 pub(super) fn lock<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
