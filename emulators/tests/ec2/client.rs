@@ -1,4 +1,4 @@
-//! EC2's requests, and what is in its replies.
+//! Sends EC2's requests and parses its responses.
 
 use std::{io, net::SocketAddr};
 
@@ -13,7 +13,7 @@ pub(crate) const AUTHORIZATION: &str = "AWS4-HMAC-SHA256 Credential=test/2026010
     SignedHeaders=host;x-amz-date, Signature=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 impl Response {
-    /// The texts of all elements of a name.
+    /// Returns the texts of all elements with this name.
     pub(crate) fn all(&self, name: &str) -> Vec<String> {
         let (open, close) = (format!("<{name}>"), format!("</{name}>"));
         let texts = self.body.split(open.as_str()).skip(1);
@@ -21,7 +21,7 @@ impl Response {
         texts.map(str::to_owned).collect()
     }
 
-    /// The code of an error.
+    /// Returns the code of an error; empty if there is none.
     pub(crate) fn code(&self) -> String {
         self.all("Code").first().cloned().unwrap_or_default()
     }
@@ -40,10 +40,10 @@ pub(crate) fn request(
     authorization: &str,
     body: &[u8],
 ) -> io::Result<Response> {
-    ask(emulator.address(), method, path, authorization, body)
+    send(emulator.address(), method, path, authorization, body)
 }
 
-pub(crate) fn ask(
+pub(crate) fn send(
     address: SocketAddr,
     method: &str,
     path: &str,

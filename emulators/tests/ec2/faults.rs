@@ -1,4 +1,4 @@
-//! Every fault over real sockets: what the client gets, and what became of its call.
+//! Every fault over real sockets: the response to the client, and the effect of the call.
 
 use std::{
     io::{Read as _, Write as _},
@@ -11,37 +11,37 @@ use fleetwright_emulators::ec2::{Action, Ec2Emulator, Fault, FaultRule, Knobs, P
 
 const PHASES: [(Phase, usize); 2] = [(Phase::Before, 0), (Phase::After, 1)];
 
-fn struck_by(fault: Fault, action: Action) -> Ec2Emulator {
+fn start_with_fault(fault: Fault, action: Action) -> Ec2Emulator {
     let emulator = Ec2Emulator::start(Knobs::default()).unwrap();
     emulator.add_fault(FaultRule::nth(action, 1, fault));
     emulator
 }
 
-/// Launches under a fault: what came back, and how many instances there are.
-fn launch_under(fault: Fault) -> (std::io::Result<Response>, usize) {
-    let emulator = struck_by(fault, Action::RunInstances);
+/// Launches an instance with a fault injected. Returns the response, and how many instances exist.
+fn launch_with_fault(fault: Fault) -> (std::io::Result<Response>, usize) {
+    let emulator = start_with_fault(fault, Action::RunInstances);
     let reply = post(&emulator, LAUNCH);
     assert!(emulator.unused_faults().is_empty());
     assert_eq!(emulator.oracle().calls["RunInstances"], 1);
-    let made = emulator.oracle().instances.len();
-    // The next call is not struck.
+    let created = emulator.oracle().instances.len();
+    // The fault does not apply to the next call.
     assert_eq!(post(&emulator, LAUNCH).unwrap().status, 200);
-    (reply, made)
+    (reply, created)
 }
 
 #[test]
 fn lost_call_gets_no_byte_and_phase_decides_the_effect() {
-    for (phase, made) in PHASES {
-        let (reply, found) = launch_under(Fault::Lost { phase });
+    for (phase, created) in PHASES {
+        let (reply, found) = launch_with_fault(Fault::Lost { phase });
         assert!(reply.is_err());
-        assert_eq!(found, made);
+        assert_eq!(found, created);
     }
 }
 
 #[test]
 fn lost_call_is_recorded_with_its_parameters() {
-    for (phase, made) in PHASES {
-        let emulator = struck_by(Fault::Lost { phase }, Action::RunInstances);
+    for (phase, created) in PHASES {
+        let emulator = start_with_fault(Fault::Lost { phase }, Action::RunInstances);
         let form = format!("{LAUNCH}&ClientToken=kept");
         assert!(post(&emulator, &form).is_err());
         assert_eq!(post(&emulator, &form).unwrap().status, 200);
@@ -51,7 +51,7 @@ fn lost_call_is_recorded_with_its_parameters() {
             .map(|call| &call.parameters["ClientToken"])
             .collect();
         assert_eq!(tokens, ["kept", "kept"]);
-        assert_eq!(calls[0].status.is_some(), made == 1);
+        assert_eq!(calls[0].status.is_some(), created == 1);
         assert!(calls[0].fault.is_some() && calls[1].fault.is_none());
         assert_eq!(emulator.oracle().instances.len(), 1);
     }
@@ -59,17 +59,17 @@ fn lost_call_is_recorded_with_its_parameters() {
 
 #[test]
 fn response_is_reset_in_the_middle() {
-    let (reply, made) = launch_under(Fault::Reset);
+    let (reply, created) = launch_with_fault(Fault::Reset);
     assert!(reply.is_err());
-    assert_eq!(made, 1);
-    let (reply, made) = launch_under(Fault::Truncated);
+    assert_eq!(created, 1);
+    let (reply, created) = launch_with_fault(Fault::Truncated);
     let body = reply.unwrap().body;
     assert!(body.contains("<RunInstancesResponse") && !body.contains("</RunInstancesResponse>"));
-    assert_eq!(made, 1);
-    let (reply, made) = launch_under(Fault::Malformed);
+    assert_eq!(created, 1);
+    let (reply, created) = launch_with_fault(Fault::Malformed);
     let reply = reply.unwrap();
     assert!(reply.status == 200 && reply.body.starts_with("<html>"));
-    assert_eq!(made, 1);
+    assert_eq!(created, 1);
 }
 
 #[test]
@@ -100,10 +100,10 @@ fn refusals_have_their_codes_and_no_effect() {
         (Fault::Quota, 400, "VcpuLimitExceeded"),
         (other, 400, "PendingVerification"),
     ] {
-        let (reply, made) = launch_under(fault);
+        let (reply, created) = launch_with_fault(fault);
         let reply = reply.unwrap();
         assert_eq!(
-            (reply.status, reply.code().as_str(), made),
+            (reply.status, reply.code().as_str(), created),
             (status, code, 0)
         );
     }
@@ -111,25 +111,28 @@ fn refusals_have_their_codes_and_no_effect() {
 
 #[test]
 fn internal_error_can_come_after_the_effect() {
-    let (reply, made) = launch_under(Fault::ServerError {
+    let (reply, created) = launch_with_fault(Fault::ServerError {
         phase: Phase::After,
     });
-    assert_eq!((reply.unwrap().code().as_str(), made), ("InternalError", 1));
+    assert_eq!(
+        (reply.unwrap().code().as_str(), created),
+        ("InternalError", 1)
+    );
 }
 
 #[test]
 fn delayed_call_is_executed_and_delivered() {
     for (phase, _) in PHASES {
         let by = Duration::from_millis(20);
-        let (reply, made) = launch_under(Fault::Delay { phase, by });
-        assert_eq!((reply.unwrap().status, made), (200, 1));
+        let (reply, created) = launch_with_fault(Fault::Delay { phase, by });
+        assert_eq!((reply.unwrap().status, created), (200, 1));
     }
 }
 
 #[test]
 fn hang_phase_decides_the_effect() {
-    for (phase, made) in PHASES {
-        let emulator = struck_by(Fault::Hang { phase }, Action::RunInstances);
+    for (phase, created) in PHASES {
+        let emulator = start_with_fault(Fault::Hang { phase }, Action::RunInstances);
         let mut stream = open(emulator.address()).unwrap();
         let body = format!("Version=2016-11-15&{LAUNCH}");
         let request = format!(
@@ -141,12 +144,12 @@ fn hang_phase_decides_the_effect() {
         while emulator.oracle().calls.get("RunInstances") != Some(&1) {
             thread::yield_now();
         }
-        // Another connection is context meanwhile.
+        // Another connection is served meanwhile.
         assert_eq!(
             post(&emulator, "Action=DescribeInstances").unwrap().status,
             200
         );
-        assert_eq!(emulator.oracle().instances.len(), made);
+        assert_eq!(emulator.oracle().instances.len(), created);
         drop(emulator);
         assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap_or(0), 0);
     }
@@ -158,13 +161,13 @@ fn launch_fails_late() {
         code: "Server.InsufficientInstanceCapacity".to_owned(),
         message: "Insufficient capacity".to_owned(),
     };
-    let emulator = struck_by(fault, Action::RunInstances);
+    let emulator = start_with_fault(fault, Action::RunInstances);
     assert_eq!(post(&emulator, LAUNCH).unwrap().all("name"), ["pending"]);
     emulator.advance(Duration::from_secs(1));
-    let truth = &emulator.oracle().instances[0];
-    assert_eq!(truth.state, "terminated");
+    let instance = &emulator.oracle().instances[0];
+    assert_eq!(instance.state, "terminated");
     assert_eq!(
-        truth.reason.as_deref(),
+        instance.reason.as_deref(),
         Some("Server.InsufficientInstanceCapacity")
     );
     assert!(emulator.oracle().volumes.is_empty());
@@ -175,7 +178,7 @@ fn unknown_state_is_returned_and_not_stored() {
     let fault = Fault::UnknownState {
         state: "hibernating".to_owned(),
     };
-    let emulator = struck_by(fault, Action::DescribeInstances);
+    let emulator = start_with_fault(fault, Action::DescribeInstances);
     post(&emulator, LAUNCH).unwrap();
     emulator.advance(Duration::from_secs(1));
     let names = || {
@@ -189,7 +192,7 @@ fn unknown_state_is_returned_and_not_stored() {
 
 #[test]
 fn stale_read_returns_the_past() {
-    let emulator = struck_by(Fault::StaleRead, Action::DescribeInstances);
+    let emulator = start_with_fault(Fault::StaleRead, Action::DescribeInstances);
     let mut knobs = emulator.knobs();
     knobs.lag.reads = Duration::from_secs(3600);
     emulator.set_knobs(knobs);
@@ -204,7 +207,7 @@ fn stale_read_returns_the_past() {
 
 #[test]
 fn page_faults_apply() {
-    let emulator = struck_by(Fault::EmptyPage, Action::DescribeInstances);
+    let emulator = start_with_fault(Fault::EmptyPage, Action::DescribeInstances);
     let form = LAUNCH.replace("MinCount=1&MaxCount=1", "MinCount=7&MaxCount=7");
     post(&emulator, &form).unwrap();
     let page = |token: &str| {
@@ -242,17 +245,17 @@ fn rule_without_number_applies_to_every_call() {
 #[test]
 fn throttling_can_send_retry_after() {
     for (retry_after_secs, header) in [(None, false), (Some(7), true)] {
-        let (reply, made) = launch_under(Fault::Throttled { retry_after_secs });
+        let (reply, created) = launch_with_fault(Fault::Throttled { retry_after_secs });
         let reply = reply.unwrap();
-        assert_eq!((reply.status, made), (503, 0));
-        let told = reply.head.contains("\r\nretry-after: 7");
-        assert_eq!(told, header, "{}", reply.head);
+        assert_eq!((reply.status, created), (503, 0));
+        let has_header = reply.head.contains("\r\nretry-after: 7");
+        assert_eq!(has_header, header, "{}", reply.head);
     }
 }
 
 #[test]
 fn operation_faults_are_not_supported() {
-    let emulator = struck_by(Fault::OperationExpired, Action::RunInstances);
+    let emulator = start_with_fault(Fault::OperationExpired, Action::RunInstances);
     assert_eq!(post(&emulator, LAUNCH).unwrap().status, 200);
     assert_eq!(emulator.unused_faults().len(), 1);
     emulator.clear_faults();

@@ -1,5 +1,5 @@
-//! Whatever a client sends, it gets EC2's answer or EC2's error, in well-formed XML, and the next
-//! client is context as if nothing had happened.
+//! Every request gets EC2's response or EC2's error in well-formed XML, and the next client is not
+//! affected.
 
 use std::sync::LazyLock;
 
@@ -13,12 +13,12 @@ use quick_xml::{Reader, events::Event};
 
 static EMULATOR: LazyLock<Ec2Emulator> = LazyLock::new(|| {
     let mut knobs = Knobs::default();
-    // Nothing launched here may fill the region for the cases that follow.
+    // Launches must not exhaust the region for the cases that follow.
     knobs.instance_quota = Some(2_000);
     Ec2Emulator::start(knobs).unwrap()
 });
 
-/// IdGenerator that some action knows, at any depth, and some that none does.
+/// Parameter names that some action has, at any depth, and some that none has.
 const NAMES: [&str; 34] = [
     "ImageId",
     "InstanceType",
@@ -101,8 +101,8 @@ fn parameter() -> impl Strategy<Value = (String, String)> {
     (name, value)
 }
 
-/// An answer or an error, well-formed either way.
-fn judge(reply: &Response) -> Result<(), TestCaseError> {
+/// Checks that a response is a document or an error, well-formed in either case.
+fn check_response(reply: &Response) -> Result<(), TestCaseError> {
     let mut reader = Reader::from_str(&reply.body);
     loop {
         match reader.read_event() {
@@ -140,21 +140,21 @@ proptest! {
             form += &format!("&{}={}", encode(&name), encode(&value));
         }
         let reply = request(&EMULATOR, "POST", "/", AUTHORIZATION, form.as_bytes()).unwrap();
-        judge(&reply)?;
+        check_response(&reply)?;
     }
 
     #[test]
     fn any_body(action in action(), body in proptest::collection::vec(any::<u8>(), 0..200)) {
         let form = [format!("Version=2016-11-15&Action={action}&").as_bytes(), &body].concat();
-        judge(&request(&EMULATOR, "POST", "/", AUTHORIZATION, &form).unwrap())?;
-        judge(&request(&EMULATOR, "POST", "/", AUTHORIZATION, &body).unwrap())?;
+        check_response(&request(&EMULATOR, "POST", "/", AUTHORIZATION, &form).unwrap())?;
+        check_response(&request(&EMULATOR, "POST", "/", AUTHORIZATION, &body).unwrap())?;
     }
 
     #[test]
     fn any_authorization(authorization in "[ -~]{0,120}") {
         let authorization = format!("x{authorization}");
         let body = b"Version=2016-11-15&Action=DescribeInstances";
-        judge(&request(&EMULATOR, "POST", "/", &authorization, body).unwrap())?;
+        check_response(&request(&EMULATOR, "POST", "/", &authorization, body).unwrap())?;
     }
 
     #[test]
@@ -168,7 +168,7 @@ proptest! {
 
     #[test]
     fn any_bytes_on_the_wire(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        // What is no HTTP may be hung up on at any time; it only must not hurt.
+        // The server may close a connection without HTTP at any time; other clients must not notice.
         send_raw(EMULATOR.address(), &bytes).unwrap();
         let form = b"Version=2016-11-15&Action=DescribeAvailabilityZones";
         prop_assert_eq!(request(&EMULATOR, "POST", "/", AUTHORIZATION, form).unwrap().status, 200);

@@ -1,7 +1,7 @@
 //! The program: it prints its address, and refuses invalid arguments.
 
 use crate::{
-    client::{AUTHORIZATION, ask},
+    client::{AUTHORIZATION, send},
     shared::program::{check_refused_arguments, start_listening},
 };
 
@@ -11,10 +11,10 @@ fn program_prints_its_address_and_serves() {
     let form = b"Version=2016-11-15&Action=DescribeInstances";
     for key in ["test", "mine"] {
         let authorization = AUTHORIZATION.replace("=test/", &format!("={key}/"));
-        let reply = ask(address, "POST", "/", &authorization, form).unwrap();
+        let reply = send(address, "POST", "/", &authorization, form).unwrap();
         assert_eq!(reply.status, 200);
     }
-    let knobs = ask(address, "GET", "/_emulator/knobs", "", b"").unwrap();
+    let knobs = send(address, "GET", "/_emulator/knobs", "", b"").unwrap();
     assert!(knobs.body.contains(r#""seed":7"#));
 }
 

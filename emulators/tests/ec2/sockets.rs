@@ -1,4 +1,4 @@
-//! The protocol over real sockets: signatures, methods, refusals, control, and the end of it all.
+//! The protocol over real sockets: signatures, methods, refusals, control, shutdown.
 
 use std::{
     io::{Read as _, Write as _},
@@ -113,11 +113,11 @@ fn one_connection_carries_many_requests() {
     );
     for _ in 0..3 {
         stream.write_all(request.as_bytes()).unwrap();
-        let (mut seen, mut buffer) = (Vec::new(), [0; 4096]);
-        while !seen.ends_with(b"</DescribeInstancesResponse>") {
+        let (mut found, mut buffer) = (Vec::new(), [0; 4096]);
+        while !found.ends_with(b"</DescribeInstancesResponse>") {
             let count = stream.read(&mut buffer).unwrap();
             assert_ne!(count, 0);
-            seen.extend_from_slice(&buffer[..count]);
+            found.extend_from_slice(&buffer[..count]);
         }
     }
     assert_eq!(emulator.oracle().calls["DescribeInstances"], 3);
@@ -205,8 +205,8 @@ fn control_endpoint_matches_the_handle() {
     let clock = Arc::new(ManualClock::new());
     let emulator =
         Ec2Emulator::start_on(([127, 0, 0, 1], 0).into(), Knobs::default(), clock).unwrap();
-    let ask = |method: &str, path: &str, body: Value| control(&emulator, method, path, &body);
-    let (_, root) = ask("GET", "", Value::Null);
+    let send = |method: &str, path: &str, body: Value| control(&emulator, method, path, &body);
+    let (_, root) = send("GET", "", Value::Null);
     assert_eq!(
         (&root["cloud"], &root["region"]),
         (&json!("ec2"), &json!("us-east-1"))
@@ -218,7 +218,7 @@ fn control_endpoint_matches_the_handle() {
             .contains(&json!("RunInstances"))
     );
 
-    let (status, knobs) = ask(
+    let (status, knobs) = send(
         "PATCH",
         "/knobs",
         json!({ "timing": { "boot": 5000 }, "page_size": 2 }),
@@ -228,41 +228,41 @@ fn control_endpoint_matches_the_handle() {
         (200, &json!(5000), &json!(100))
     );
     assert_eq!(emulator.knobs().timing.boot, Duration::from_secs(5));
-    assert_eq!(ask("GET", "/knobs", Value::Null).1["page_size"], 2);
+    assert_eq!(send("GET", "/knobs", Value::Null).1["page_size"], 2);
 
-    let (_, made) = ask(
+    let (_, created) = send(
         "POST",
         "/external-actions",
         json!({ "action": "launch_external", "count": 3 }),
     );
-    assert_eq!(made["ids"].as_array().unwrap().len(), 3);
+    assert_eq!(created["ids"].as_array().unwrap().len(), 3);
     let state = || emulator.oracle().instances[0].state.clone();
     assert_eq!(state(), "pending");
-    ask("POST", "/advance", json!({ "millis": 5000 }));
+    send("POST", "/advance", json!({ "millis": 5000 }));
     assert_eq!(state(), "running");
 
     let rule =
         json!({ "operation": "DescribeInstances", "nth": 1, "fault": { "kind": "throttled" } });
-    ask("POST", "/faults", rule.clone());
-    assert_eq!(ask("GET", "/faults", Value::Null).1, json!([rule]));
+    send("POST", "/faults", rule.clone());
+    assert_eq!(send("GET", "/faults", Value::Null).1, json!([rule]));
     assert_eq!(
         post(&emulator, "Action=DescribeInstances").unwrap().code(),
         "RequestLimitExceeded"
     );
-    assert_eq!(ask("GET", "/faults", Value::Null).1, json!([]));
-    ask(
+    assert_eq!(send("GET", "/faults", Value::Null).1, json!([]));
+    send(
         "POST",
         "/faults",
         json!([{ "fault": { "kind": "forbidden" } }, { "fault": { "kind": "reset" } }]),
     );
     assert_eq!(
-        ask("GET", "/oracle", Value::Null).1["unused_faults"]
+        send("GET", "/oracle", Value::Null).1["unused_faults"]
             .as_array()
             .unwrap()
             .len(),
         2
     );
-    ask("DELETE", "/faults", Value::Null);
+    send("DELETE", "/faults", Value::Null);
     assert_eq!(
         post(&emulator, "Action=DescribeInstances")
             .unwrap()
@@ -271,18 +271,18 @@ fn control_endpoint_matches_the_handle() {
         1
     );
 
-    let (_, oracle) = ask("GET", "/oracle", Value::Null);
+    let (_, oracle) = send("GET", "/oracle", Value::Null);
     assert_eq!(oracle["instances"].as_array().unwrap().len(), 3);
     assert_eq!(oracle["volumes"].as_array().unwrap().len(), 3);
     assert_eq!(oracle["network_interfaces"].as_array().unwrap().len(), 3);
     assert_eq!(oracle["calls"], json!({ "DescribeInstances": 2 }));
-    let (_, calls) = ask("GET", "/calls", Value::Null);
+    let (_, calls) = send("GET", "/calls", Value::Null);
     assert_eq!(
         (&calls[0]["code"], &calls[1]["status"]),
         (&json!("RequestLimitExceeded"), &json!(200))
     );
 
-    ask("POST", "/reset", json!({ "seed": 9 }));
+    send("POST", "/reset", json!({ "seed": 9 }));
     assert!(emulator.oracle().instances.is_empty() && emulator.oracle().calls.is_empty());
     assert_eq!(emulator.knobs().seed, 9);
 }
@@ -311,9 +311,9 @@ fn invalid_control_request_is_refused_and_changes_nothing() {
         ("GET", "/nothing", Value::Null, 404),
         ("PUT", "/oracle", Value::Null, 404),
     ] {
-        let (got, answer) = control(&emulator, method, path, &body);
+        let (got, response) = control(&emulator, method, path, &body);
         assert_eq!(got, status, "{method} {path}");
-        assert!(!answer["error"].as_str().unwrap().is_empty());
+        assert!(!response["error"].as_str().unwrap().is_empty());
     }
     assert_eq!(emulator.knobs(), before);
 }

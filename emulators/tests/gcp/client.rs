@@ -1,4 +1,4 @@
-//! Compute Engine's requests, and what is in its replies.
+//! Sends Compute Engine's requests and parses its responses.
 
 use std::io;
 
@@ -7,10 +7,10 @@ pub(crate) use crate::shared::http::{Response, open};
 use fleetwright_emulators::gcp::GcpEmulator;
 use serde_json::{Value, json};
 
-/// The instances of the zone that everything happens in.
+/// The path of the instances in the zone that all tests use.
 pub(crate) const INSTANCES: &str = "/compute/v1/projects/p/zones/us-central1-a/instances";
 
-/// An instance that is asked for, with all that is needed and nothing else.
+/// Returns the minimal body of an insert.
 pub(crate) fn body(name: &str) -> Value {
     json!({
         "name": name,
@@ -25,12 +25,12 @@ pub(crate) fn body(name: &str) -> Value {
 }
 
 impl Response {
-    /// The document.
+    /// Returns the document.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
 
-    /// The reason of an error.
+    /// Returns the reason of an error; empty if there is none.
     pub(crate) fn reason(&self) -> String {
         let reason = &self.json()["error"]["errors"][0]["reason"];
         reason.as_str().unwrap_or_default().to_owned()

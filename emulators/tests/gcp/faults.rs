@@ -1,4 +1,4 @@
-//! Every fault over real sockets: what the client gets, and what became of its call.
+//! Every fault over real sockets: the response to the client, and the effect of the call.
 
 use std::{
     io::{Read as _, Write as _},
@@ -13,43 +13,43 @@ use serde_json::Value;
 
 const PHASES: [(Phase, usize); 2] = [(Phase::Before, 0), (Phase::After, 1)];
 
-fn struck_by(fault: Fault, method: Method) -> GcpEmulator {
+fn start_with_fault(fault: Fault, method: Method) -> GcpEmulator {
     let emulator = GcpEmulator::start(Knobs::default()).unwrap();
     emulator.add_fault(FaultRule::nth(method, 1, fault));
     emulator
 }
 
-/// Inserts under a fault: what came back, and how many instances there are.
-fn insert_under(fault: Fault) -> (std::io::Result<Response>, usize) {
-    let emulator = struck_by(fault, Method::InstancesInsert);
+/// Inserts an instance with a fault injected. Returns the response, and how many instances exist.
+fn insert_with_fault(fault: Fault) -> (std::io::Result<Response>, usize) {
+    let emulator = start_with_fault(fault, Method::InstancesInsert);
     let reply = insert(&emulator, "vm");
     assert!(emulator.unused_faults().is_empty());
     assert_eq!(emulator.oracle().calls["instances.insert"], 1);
-    let made = emulator.oracle().instances.len();
-    // The next call is not struck.
+    let created = emulator.oracle().instances.len();
+    // The fault does not apply to the next call.
     assert_eq!(insert(&emulator, "other").unwrap().status, 200);
-    (reply, made)
+    (reply, created)
 }
 
 #[test]
 fn lost_call_gets_no_byte_and_phase_decides_the_effect() {
-    for (phase, made) in PHASES {
-        let (reply, found) = insert_under(Fault::Lost { phase });
+    for (phase, created) in PHASES {
+        let (reply, found) = insert_with_fault(Fault::Lost { phase });
         assert!(reply.is_err());
-        assert_eq!(found, made);
+        assert_eq!(found, created);
     }
 }
 
 #[test]
 fn broken_responses_are_sent() {
-    let (reply, made) = insert_under(Fault::Reset);
-    assert!(reply.is_err() && made == 1);
-    let (reply, made) = insert_under(Fault::Truncated);
+    let (reply, created) = insert_with_fault(Fault::Reset);
+    assert!(reply.is_err() && created == 1);
+    let (reply, created) = insert_with_fault(Fault::Truncated);
     let body = reply.unwrap().body;
-    assert!(body.starts_with('{') && serde_json::from_str::<Value>(&body).is_err() && made == 1);
-    let (reply, made) = insert_under(Fault::Malformed);
+    assert!(body.starts_with('{') && serde_json::from_str::<Value>(&body).is_err() && created == 1);
+    let (reply, created) = insert_with_fault(Fault::Malformed);
     let reply = reply.unwrap();
-    assert!(reply.status == 200 && reply.body.starts_with("<html>") && made == 1);
+    assert!(reply.status == 200 && reply.body.starts_with("<html>") && created == 1);
 }
 
 #[test]
@@ -75,36 +75,36 @@ fn refusals_have_their_reasons_and_no_effect() {
         (other, 409, "operationInProgress"),
     ] {
         let after = matches!(fault, Fault::Throttled { .. });
-        let (reply, made) = insert_under(fault);
+        let (reply, created) = insert_with_fault(fault);
         let reply = reply.unwrap();
         assert_eq!(
-            (reply.status, reply.reason().as_str(), made),
+            (reply.status, reply.reason().as_str(), created),
             (status, reason, 0)
         );
         assert_eq!(reply.head.contains("retry-after: 7"), after);
     }
-    let (reply, made) = insert_under(Fault::ServerError {
+    let (reply, created) = insert_with_fault(Fault::ServerError {
         phase: Phase::After,
     });
-    assert_eq!((reply.unwrap().status, made), (500, 1));
+    assert_eq!((reply.unwrap().status, created), (500, 1));
 }
 
 #[test]
 fn delay_and_hang_faults_apply() {
-    for (phase, made) in PHASES {
+    for (phase, created) in PHASES {
         let by = Duration::from_millis(30);
-        let (reply, found) = insert_under(Fault::Delay { phase, by });
+        let (reply, found) = insert_with_fault(Fault::Delay { phase, by });
         assert_eq!((reply.unwrap().status, found), (200, 1));
-        let emulator = struck_by(Fault::Hang { phase }, Method::ZonesList);
+        let emulator = start_with_fault(Fault::Hang { phase }, Method::ZonesList);
         let mut stream = open(emulator.address()).unwrap();
         let head = "GET /compute/v1/projects/p/zones HTTP/1.1\r\nHost: x\r\n\r\n";
         stream.write_all(head.as_bytes()).unwrap();
-        // The call was made, or not; then the emulator ends, and with it the wait.
+        // The phase decides whether the call is executed. Dropping the emulator ends the hang.
         let waited = || emulator.calls().len() == 1;
         while !waited() {
             std::thread::yield_now();
         }
-        assert_eq!(emulator.calls()[0].status.is_some(), made == 1);
+        assert_eq!(emulator.calls()[0].status.is_some(), created == 1);
         drop(emulator);
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest);
@@ -120,15 +120,18 @@ fn operation_faults_apply() {
         message: "first".to_owned(),
     };
     for (fault, count) in [(Fault::OperationError { errors }, 2), (late, 1)] {
-        let emulator = struck_by(fault, Method::InstancesInsert);
+        let emulator = start_with_fault(fault, Method::InstancesInsert);
         let operation = insert(&emulator, "vm").unwrap().json();
         let name = operation["name"].as_str().unwrap();
         let path = INSTANCES.replace("instances", &format!("operations/{name}"));
-        let done = post(&emulator, &format!("{path}/wait"), &Value::Null)
+        let operation = post(&emulator, &format!("{path}/wait"), &Value::Null)
             .unwrap()
             .json();
-        assert_eq!(done["status"], "DONE");
-        assert_eq!(done["error"]["errors"].as_array().unwrap().len(), count);
+        assert_eq!(operation["status"], "DONE");
+        assert_eq!(
+            operation["error"]["errors"].as_array().unwrap().len(),
+            count
+        );
         assert_eq!(emulator.oracle().instances.len(), 0);
         for method in [Method::ZoneOperationsGet, Method::ZoneOperationsWait] {
             emulator.add_fault(FaultRule::nth(method, 1, Fault::OperationExpired));

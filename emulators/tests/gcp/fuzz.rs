@@ -1,5 +1,5 @@
-//! Whatever a client sends, it gets an answer or Google's error, in well-formed JSON, and the next
-//! client is context as if nothing had happened.
+//! Every request gets a response or Google's error in well-formed JSON, and the next client is not
+//! affected.
 
 use std::sync::LazyLock;
 
@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 
 static EMULATOR: LazyLock<GcpEmulator> = LazyLock::new(|| {
     let mut knobs = Knobs::default();
-    // Nothing made here may fill the region for the cases that follow.
+    // Inserts must not exhaust the region for the cases that follow.
     knobs.instance_quota = Some(500);
     GcpEmulator::start(knobs).unwrap()
 });
 
 const ZONES: &str = "/compute/v1/projects/p/zones";
 
-/// Parts of paths, of which some make sense together.
+/// Parts of paths, some of which form valid paths.
 const PARTS: [&str; 26] = [
     "projects",
     "p",
@@ -50,7 +50,7 @@ const PARTS: [&str; 26] = [
     "%FF%00",
 ];
 
-/// What fields are given, of whatever kind.
+/// Values of fields, of any type.
 fn value() -> impl Strategy<Value = Value> {
     let texts = [
         "",
@@ -117,8 +117,8 @@ const NAMES: [&str; 24] = [
     "nonsense",
 ];
 
-/// An answer or an error, well-formed either way.
-fn judge(reply: &Response) -> Result<(), TestCaseError> {
+/// Checks that a response is a document or an error, well-formed in either case.
+fn check_response(reply: &Response) -> Result<(), TestCaseError> {
     let document: Result<Value, _> = serde_json::from_str(&reply.body);
     prop_assert!(document.is_ok(), "{}", reply.body);
     let document = document.unwrap();
@@ -151,14 +151,14 @@ proptest! {
         query in "[a-zA-Z=&%0-9$.:*()-]{0,30}",
     ) {
         let path = format!("/compute/v1/projects/p/{}?{query}", parts.join("/"));
-        judge(&send(&EMULATOR, method, &path, b"").unwrap())?;
+        check_response(&send(&EMULATOR, method, &path, b"").unwrap())?;
     }
 
     #[test]
     fn any_filter(filter in "[a-z.=:*<>()\"' -]{0,40}", list in prop::sample::select(vec!["instances", "operations", "disks"])) {
         let filter: String = filter.bytes().map(|byte| format!("%{byte:02X}")).collect();
         let path = format!("{ZONES}/us-central1-a/{list}?filter={filter}");
-        judge(&get(&EMULATOR, &path).unwrap())?;
+        check_response(&get(&EMULATOR, &path).unwrap())?;
     }
 
     #[test]
@@ -171,8 +171,8 @@ proptest! {
         let (parent, field) = pointer.rsplit_once('/').unwrap();
         body.pointer_mut(parent).unwrap()[field] = value;
         let path = format!("{ZONES}/us-central1-a/instances");
-        judge(&send(&EMULATOR, "POST", &path, body.to_string().as_bytes()).unwrap())?;
-        judge(&send(&EMULATOR, "DELETE", &format!("{path}/vm"), b"").unwrap())?;
+        check_response(&send(&EMULATOR, "POST", &path, body.to_string().as_bytes()).unwrap())?;
+        check_response(&send(&EMULATOR, "DELETE", &format!("{path}/vm"), b"").unwrap())?;
     }
 
     #[test]
@@ -186,9 +186,9 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 0..100),
     ) {
         let path = format!("{ZONES}/{path}");
-        judge(&send(&EMULATOR, "POST", &path, value.to_string().as_bytes()).unwrap())?;
-        judge(&send(&EMULATOR, "POST", &path, &bytes).unwrap())?;
-        judge(&send(&EMULATOR, "POST", "/compute/v1/projects/p/global/images", value.to_string().as_bytes()).unwrap())?;
+        check_response(&send(&EMULATOR, "POST", &path, value.to_string().as_bytes()).unwrap())?;
+        check_response(&send(&EMULATOR, "POST", &path, &bytes).unwrap())?;
+        check_response(&send(&EMULATOR, "POST", "/compute/v1/projects/p/global/images", value.to_string().as_bytes()).unwrap())?;
     }
 
     #[test]

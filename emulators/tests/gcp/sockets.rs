@@ -22,12 +22,15 @@ fn instance_lifecycle() {
     assert!(operation.head.contains("content-type: application/json"));
     let name = operation.json()["name"].as_str().unwrap().to_owned();
     let wait = INSTANCES.replace("instances", &format!("operations/{name}/wait"));
-    let done = post(&emulator, &wait, &Value::Null).unwrap().json();
-    assert_eq!(done["status"], "DONE");
-    let seen = get(&emulator, &format!("{INSTANCES}/vm")).unwrap().json();
-    assert_eq!(seen["status"], "RUNNING");
+    let finished = post(&emulator, &wait, &Value::Null).unwrap().json();
+    assert_eq!(finished["status"], "DONE");
+    let found = get(&emulator, &format!("{INSTANCES}/vm")).unwrap().json();
+    assert_eq!(found["status"], "RUNNING");
     let short = INSTANCES.strip_prefix("/compute/v1").unwrap();
-    assert_eq!(get(&emulator, &format!("{short}/vm")).unwrap().json(), seen);
+    assert_eq!(
+        get(&emulator, &format!("{short}/vm")).unwrap().json(),
+        found
+    );
     send(&emulator, "DELETE", &format!("{INSTANCES}/vm"), b"").unwrap();
     emulator.advance(Duration::from_secs(1));
     assert_eq!(
@@ -130,9 +133,9 @@ fn call_record_has_the_parameters() {
     let emulator = start();
     let id = "11111111-1111-4111-8111-111111111111";
     let path = format!("{INSTANCES}?requestId={id}");
-    let mut asked = body("vm");
-    asked["labels"] = json!({ "a": "b" });
-    post(&emulator, &path, &asked).unwrap();
+    let mut requested = body("vm");
+    requested["labels"] = json!({ "a": "b" });
+    post(&emulator, &path, &requested).unwrap();
     let calls = emulator.calls();
     let parameters = &calls[0].parameters;
     assert_eq!(parameters["requestId"], id);

@@ -1,43 +1,52 @@
 //! ModifyInstanceAttribute and DescribeInstanceAttribute.
 
-use super::{Lab, all};
+use super::{Fixture, all};
 
-fn stopped(lab: &mut Lab) -> String {
-    let id = lab.running("");
-    lab.ok(&format!("StopInstances&InstanceId.1={id}"));
-    lab.pass(100);
+fn launch_stopped(fixture: &mut Fixture) -> String {
+    let id = fixture.launch_running("");
+    fixture.ok(&format!("StopInstances&InstanceId.1={id}"));
+    fixture.advance(100);
     id
 }
 
 #[test]
 fn the_type_is_changed_while_stopped() {
-    let mut lab = Lab::new();
-    let id = stopped(&mut lab);
+    let mut fixture = Fixture::new();
+    let id = launch_stopped(&mut fixture);
     let to =
         |name: &str| format!("ModifyInstanceAttribute&InstanceId={id}&InstanceType.Value={name}");
-    assert_eq!(lab.code(&to("m5.huge")), "InvalidInstanceAttributeValue");
-    assert_eq!(lab.code(&to("m6g.large")), "InvalidInstanceAttributeValue");
     assert_eq!(
-        lab.code(&format!("{}&DryRun=true", to("c5.large"))),
+        fixture.refusal_code(&to("m5.huge")),
+        "InvalidInstanceAttributeValue"
+    );
+    assert_eq!(
+        fixture.refusal_code(&to("m6g.large")),
+        "InvalidInstanceAttributeValue"
+    );
+    assert_eq!(
+        fixture.refusal_code(&format!("{}&DryRun=true", to("c5.large"))),
         "DryRunOperation"
     );
-    assert_eq!(all(&lab.ok(&to("c5.large")), "return"), ["true"]);
-    lab.ok(&format!("StartInstances&InstanceId.1={id}"));
-    let reply = lab.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    assert_eq!(all(&fixture.ok(&to("c5.large")), "return"), ["true"]);
+    fixture.ok(&format!("StartInstances&InstanceId.1={id}"));
+    let reply = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
     assert_eq!(all(&reply, "instanceType"), ["c5.large"]);
-    lab.pass(100);
-    assert_eq!(lab.code(&to("m5.large")), "IncorrectInstanceState");
-    // The machine that is given back is of the type that was taken.
-    lab.ok(&format!("TerminateInstances&InstanceId.1={id}"));
-    lab.pass(100);
-    lab.engine.core.knobs.instance_quota = Some(1);
-    lab.running("");
+    fixture.advance(100);
+    assert_eq!(
+        fixture.refusal_code(&to("m5.large")),
+        "IncorrectInstanceState"
+    );
+    // The released machine is of the type that was reserved.
+    fixture.ok(&format!("TerminateInstances&InstanceId.1={id}"));
+    fixture.advance(100);
+    fixture.engine.core.knobs.instance_quota = Some(1);
+    fixture.launch_running("");
 }
 
 #[test]
 fn attributes_are_changed_and_described_one_at_a_time() {
-    let mut lab = Lab::new();
-    let id = stopped(&mut lab);
+    let mut fixture = Fixture::new();
+    let id = launch_stopped(&mut fixture);
     for (change, attribute, element) in [
         (
             "UserData.Value=bmV3",
@@ -66,8 +75,8 @@ fn attributes_are_changed_and_described_one_at_a_time() {
             "<instanceType><value>t3.micro</value></instanceType>",
         ),
     ] {
-        lab.ok(&format!("ModifyInstanceAttribute&InstanceId={id}&{change}"));
-        let reply = lab.ok(&format!(
+        fixture.ok(&format!("ModifyInstanceAttribute&InstanceId={id}&{change}"));
+        let reply = fixture.ok(&format!(
             "DescribeInstanceAttribute&InstanceId={id}&Attribute={attribute}"
         ));
         assert!(reply.contains(element), "{attribute}: {reply}");
@@ -78,7 +87,7 @@ fn attributes_are_changed_and_described_one_at_a_time() {
         "blockDeviceMapping",
         "sourceDestCheck",
     ] {
-        let reply = lab.ok(&format!(
+        let reply = fixture.ok(&format!(
             "DescribeInstanceAttribute&InstanceId={id}&Attribute={attribute}"
         ));
         assert!(reply.contains(&format!("<{attribute}>")), "{reply}");
@@ -86,9 +95,9 @@ fn attributes_are_changed_and_described_one_at_a_time() {
 }
 
 #[test]
-fn a_bad_change_is_refused() {
-    let mut lab = Lab::new();
-    let id = stopped(&mut lab);
+fn invalid_change_is_refused() {
+    let mut fixture = Fixture::new();
+    let id = launch_stopped(&mut fixture);
     for (call, code) in [
         (
             format!("ModifyInstanceAttribute&InstanceId={id}"),
@@ -132,6 +141,6 @@ fn a_bad_change_is_refused() {
             "InvalidInstanceID.Malformed",
         ),
     ] {
-        assert_eq!(lab.code(&call), code, "{call}");
+        assert_eq!(fixture.refusal_code(&call), code, "{call}");
     }
 }

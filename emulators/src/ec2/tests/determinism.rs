@@ -1,16 +1,16 @@
-//! The same seed and the same calls give the same answers, to the byte.
+//! The same seed and the same calls give the same responses, byte for byte.
 
-use super::{LAUNCH, Lab};
+use super::{Fixture, LAUNCH};
 use std::time::Duration;
 
-fn story(seed: u64) -> Vec<String> {
-    let mut lab = Lab::with(|knobs| {
+fn run_scenario(seed: u64) -> Vec<String> {
+    let mut fixture = Fixture::with(|knobs| {
         knobs.seed = seed;
         knobs.lag.reads = Duration::from_millis(300);
         knobs.lag.writes = Duration::from_millis(300);
     });
-    lab.pass(1_000);
-    let mut told = Vec::new();
+    fixture.advance(1_000);
+    let mut replies = Vec::new();
     for step in 0..40 {
         let launch = format!("{LAUNCH}&MinCount=1&MaxCount=3&ClientToken=t{}", step % 7);
         for call in [
@@ -20,32 +20,33 @@ fn story(seed: u64) -> Vec<String> {
             "DescribeNetworkInterfaces",
             "DescribeTags",
         ] {
-            told.push(format!("{:?}", lab.call(call)));
+            replies.push(format!("{:?}", fixture.call(call)));
         }
-        let id = lab
+        let id = fixture
             .engine
             .instances
             .values()
             .nth(step % 5)
             .map(|instance| instance.fixed.id.clone());
         if let Some(id) = id {
-            told.push(format!(
+            replies.push(format!(
                 "{:?}",
-                lab.call(&format!("TerminateInstances&InstanceId.1={id}"))
+                fixture.call(&format!("TerminateInstances&InstanceId.1={id}"))
             ));
         }
-        lab.pass(70);
+        fixture.advance(70);
     }
-    told
+    replies
 }
 
 #[test]
 fn same_seed_repeats_the_run() {
-    let told = story(7);
-    assert_eq!(told, story(7));
-    assert_ne!(told, story(8));
+    let replies = run_scenario(7);
+    assert_eq!(replies, run_scenario(7));
+    assert_ne!(replies, run_scenario(8));
     assert!(
-        told.iter()
+        replies
+            .iter()
             .any(|line| line.contains("InvalidInstanceID.NotFound"))
     );
 }

@@ -1,6 +1,6 @@
-//! Fifty thousand instances: what a call costs is counted in records records_read, not in seconds.
+//! Fifty thousand instances: the cost of a call is the number of records that it reads.
 
-use super::{Lab, all, named};
+use super::{Fixture, all, id_parameters};
 use crate::ec2::engine::{
     ReadLag,
     operator::ExternalAction,
@@ -10,8 +10,8 @@ use crate::ec2::engine::{
 const FLEET: usize = 50_000;
 const PAGE: usize = 1_000;
 
-fn fleet() -> Lab {
-    let mut lab = Lab::with(|knobs| {
+fn fleet() -> Fixture {
+    let mut fixture = Fixture::with(|knobs| {
         knobs.subnets[0].cidr = "10.0.0.0/12".parse().unwrap();
         knobs.subnets.truncate(1);
     });
@@ -23,86 +23,94 @@ fn fleet() -> Lab {
             count: PAGE as u32,
             tags: [("batch".to_owned(), number.to_string())].into(),
         };
-        assert_eq!(lab.engine.perform(act).unwrap().len(), PAGE);
+        assert_eq!(fixture.engine.perform(act).unwrap().len(), PAGE);
     }
-    lab.pass(100);
-    lab
+    fixture.advance(100);
+    fixture
 }
 
-/// What a call answers, and how many records it records_read.
-fn cost(lab: &mut Lab, call: &str) -> (String, usize) {
-    let before = lab.engine.core.records_read;
-    let reply = lab.ok(call);
-    let records_read = lab.engine.core.records_read - before;
+/// Returns the response of a call, and how many records it read.
+fn cost(fixture: &mut Fixture, call: &str) -> (String, usize) {
+    let before = fixture.engine.core.records_read;
+    let reply = fixture.ok(call);
+    let records_read = fixture.engine.core.records_read - before;
     (reply, usize::try_from(records_read).unwrap())
 }
 
 #[test]
 fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
-    let mut lab = fleet();
-    each_page_reads_only_its_items(&mut lab);
-    let (first, records_read) = cost(&mut lab, "DescribeInstances&MaxResults=500");
+    let mut fixture = fleet();
+    each_page_reads_only_its_items(&mut fixture);
+    let (first, records_read) = cost(&mut fixture, "DescribeInstances&MaxResults=500");
     assert_eq!(
         (all(&first, "amiLaunchIndex").len(), records_read),
         (500, 500)
     );
     let token = all(&first, "nextToken").remove(0);
     let next = format!("DescribeInstances&MaxResults=5&NextToken={token}");
-    assert_eq!(cost(&mut lab, &next).1, 5);
-    // A tag, a token and ids lead straight to what they name.
+    assert_eq!(cost(&mut fixture, &next).1, 5);
+    // Filters of a tag, a token or ids read only what they name.
     let tag = "DescribeInstances&Filter.1.Name=tag:batch&Filter.1.Value.1=17&Filter.2.Name=instance-state-name&Filter.2.Value.1=running";
-    let (reply, records_read) = cost(&mut lab, tag);
+    let (reply, records_read) = cost(&mut fixture, tag);
     let ids = all(&reply, "instanceId");
     assert_eq!((ids.len(), records_read), (PAGE, PAGE));
-    let launched = lab.launch(2, "&ClientToken=t");
+    let launched = fixture.launch(2, "&ClientToken=t");
     let token = "DescribeInstances&Filter.1.Name=client-token&Filter.1.Value.1=t";
-    let (reply, records_read) = cost(&mut lab, token);
+    let (reply, records_read) = cost(&mut fixture, token);
     assert_eq!((all(&reply, "instanceId"), records_read), (launched, 2));
     let some = &ids[..5];
     assert_eq!(
-        cost(&mut lab, &format!("DescribeInstances{}", named(some))).1,
+        cost(
+            &mut fixture,
+            &format!("DescribeInstances{}", id_parameters(some))
+        )
+        .1,
         5
     );
     assert_eq!(
-        cost(&mut lab, &format!("StopInstances{}", named(some))).1,
+        cost(
+            &mut fixture,
+            &format!("StopInstances{}", id_parameters(some))
+        )
+        .1,
         5
     );
     let stopping = "DescribeInstances&Filter.1.Name=instance-state-name&Filter.1.Value.1=stopping";
-    assert_eq!(cost(&mut lab, stopping).1, 5);
+    assert_eq!(cost(&mut fixture, stopping).1, 5);
     let filter = format!(
         "&Filter.1.Name=attachment.instance-id&Filter.1.Value.1={}",
         ids[0]
     );
-    assert_eq!(cost(&mut lab, &format!("DescribeVolumes{filter}")).1, 1);
+    assert_eq!(cost(&mut fixture, &format!("DescribeVolumes{filter}")).1, 1);
     assert_eq!(
-        cost(&mut lab, &format!("DescribeNetworkInterfaces{filter}")).1,
+        cost(&mut fixture, &format!("DescribeNetworkInterfaces{filter}")).1,
         1
     );
-    assert_eq!(cost(&mut lab, "DescribeVolumes&MaxResults=500").1, 500);
-    assert_eq!(cost(&mut lab, "DescribeTags&MaxResults=500").1, 500);
+    assert_eq!(cost(&mut fixture, "DescribeVolumes&MaxResults=500").1, 500);
+    assert_eq!(cost(&mut fixture, "DescribeTags&MaxResults=500").1, 500);
     let tags = format!(
         "DescribeTags&Filter.1.Name=resource-id&Filter.1.Value.1={}",
         ids[0]
     );
-    assert_eq!(cost(&mut lab, &tags).1, 1);
+    assert_eq!(cost(&mut fixture, &tags).1, 1);
 }
 
-/// Follows the whole list, without the documents: making those is work of another kind.
-fn each_page_reads_only_its_items(lab: &mut Lab) {
-    let (mut place, mut seen) = (PagePosition::default(), 0);
+/// Reads every page of the list without encoding the documents, which is not measured.
+fn each_page_reads_only_its_items(fixture: &mut Fixture) {
+    let (mut place, mut found) = (PagePosition::default(), 0);
     loop {
         let paging = PageRequest {
             limit: PAGE,
             position: place,
             page_fault: PageFault::None,
         };
-        let before = lab.engine.core.records_read;
-        let page = lab.engine.instances_page(&[], &paging, ReadLag::Random);
+        let before = fixture.engine.core.records_read;
+        let page = fixture.engine.instances_page(&[], &paging, ReadLag::Random);
         let page = page.unwrap();
-        assert_eq!(lab.engine.core.records_read - before, PAGE as u64);
-        seen += page.items.len();
+        assert_eq!(fixture.engine.core.records_read - before, PAGE as u64);
+        found += page.items.len();
         let Some(next) = page.next else { break };
         place = next;
     }
-    assert_eq!(seen, FLEET);
+    assert_eq!(found, FLEET);
 }

@@ -1,44 +1,47 @@
-//! CreateImage, and launching from what it made.
+//! CreateImage, and launching from the new image.
 
-use super::{LAUNCH, Lab, all};
+use super::{Fixture, LAUNCH, all};
 use crate::cloud::CloudEngine as _;
 
 #[test]
 fn an_image_is_pending_then_can_be_launched() {
-    let mut lab = Lab::new();
-    let id = lab.running(
+    let mut fixture = Fixture::new();
+    let id = fixture.launch_running(
         "&BlockDeviceMapping.1.DeviceName=/dev/xvda&BlockDeviceMapping.1.Ebs.VolumeSize=12",
     );
     let make = format!(
         "CreateImage&InstanceId={id}&Name=golden&NoReboot=true&TagSpecification.1.ResourceType=image\
          &TagSpecification.1.Tag.1.Key=a&TagSpecification.1.Tag.1.Value=b"
     );
-    assert_eq!(lab.code(&format!("{make}&DryRun=true")), "DryRunOperation");
-    let image = all(&lab.ok(&make), "imageId").remove(0);
+    assert_eq!(
+        fixture.refusal_code(&format!("{make}&DryRun=true")),
+        "DryRunOperation"
+    );
+    let image = all(&fixture.ok(&make), "imageId").remove(0);
     let one = format!("DescribeImages&ImageId.1={image}");
-    assert_eq!(all(&lab.ok(&one), "imageState"), ["pending"]);
+    assert_eq!(all(&fixture.ok(&one), "imageState"), ["pending"]);
     let launch =
         format!("RunInstances&ImageId={image}&InstanceType=t3.micro&MinCount=1&MaxCount=1");
-    assert_eq!(lab.code(&launch), "InvalidAMIID.Unavailable");
-    lab.pass(100);
-    let reply = lab.ok(&one);
+    assert_eq!(fixture.refusal_code(&launch), "InvalidAMIID.Unavailable");
+    fixture.advance(100);
+    let reply = fixture.ok(&one);
     assert_eq!(all(&reply, "imageState"), ["available"]);
     assert_eq!(all(&reply, "volumeSize"), ["12"]);
     assert_eq!(all(&reply, "key"), ["a"]);
     assert_eq!(
-        all(&lab.ok("DescribeImages&Owner.1=self"), "imageId"),
+        all(&fixture.ok("DescribeImages&Owner.1=self"), "imageId"),
         [image.as_str()]
     );
-    assert_eq!(all(&lab.ok(&launch), "imageId"), [image]);
+    assert_eq!(all(&fixture.ok(&launch), "imageId"), [image]);
 }
 
 #[test]
-fn a_bad_image_is_refused() {
-    let mut lab = Lab::new();
-    let id = lab.running("");
-    lab.ok(&format!("CreateImage&InstanceId={id}&Name=golden"));
-    let ended = lab.running("");
-    lab.ok(&format!("TerminateInstances&InstanceId.1={ended}"));
+fn invalid_image_is_refused() {
+    let mut fixture = Fixture::new();
+    let id = fixture.launch_running("");
+    fixture.ok(&format!("CreateImage&InstanceId={id}&Name=golden"));
+    let ended = fixture.launch_running("");
+    fixture.ok(&format!("TerminateInstances&InstanceId.1={ended}"));
     for (call, code) in [
         (
             format!("CreateImage&InstanceId={id}&Name=golden"),
@@ -62,19 +65,19 @@ fn a_bad_image_is_refused() {
             "InvalidInstanceID.NotFound",
         ),
     ] {
-        assert_eq!(lab.code(&call), code, "{call}");
+        assert_eq!(fixture.refusal_code(&call), code, "{call}");
     }
 }
 
 #[test]
 fn catalog_images_follow_the_knobs() {
-    let mut lab = Lab::new();
-    let mut knobs = lab.engine.core.knobs.clone();
+    let mut fixture = Fixture::new();
+    let mut knobs = fixture.engine.core.knobs.clone();
     knobs.images[0].id = "ami-0000000a".to_owned();
-    lab.engine.set_knobs(knobs);
+    fixture.engine.set_knobs(knobs);
     assert_eq!(
-        lab.code(&format!("{LAUNCH}&MinCount=1&MaxCount=1")),
+        fixture.refusal_code(&format!("{LAUNCH}&MinCount=1&MaxCount=1")),
         "InvalidAMIID.NotFound"
     );
-    lab.ok("RunInstances&ImageId=ami-0000000a&MinCount=1&MaxCount=1");
+    fixture.ok("RunInstances&ImageId=ami-0000000a&MinCount=1&MaxCount=1");
 }

@@ -1,21 +1,21 @@
-//! RunInstances: what it makes, and what it refuses before it makes anything.
+//! RunInstances: what it creates, and what it refuses without creating anything.
 
-use super::{LAUNCH, Lab, all};
+use super::{Fixture, LAUNCH, all};
 
 #[test]
 fn launch_is_pending_then_running_with_a_public_address() {
-    let mut lab = Lab::new();
-    let reply = lab.ok(&format!("{LAUNCH}&MinCount=1&MaxCount=1&KeyName=default"));
+    let mut fixture = Fixture::new();
+    let reply = fixture.ok(&format!("{LAUNCH}&MinCount=1&MaxCount=1&KeyName=default"));
     let id = all(&reply, "instanceId").remove(0);
     assert_eq!(all(&reply, "name"), ["pending"]);
     assert_eq!(all(&reply, "code"), ["0", "pending"]);
     assert_eq!(all(&reply, "keyName"), ["default"]);
     assert_eq!(all(&reply, "ipAddress"), [""; 0]);
     assert_eq!(all(&reply, "privateIpAddress")[0], "172.31.0.4");
-    lab.pass(99);
-    assert_eq!(lab.state(&id), "pending");
-    lab.pass(1);
-    let reply = lab.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    fixture.advance(99);
+    assert_eq!(fixture.state(&id), "pending");
+    fixture.advance(1);
+    let reply = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
     assert_eq!(all(&reply, "name"), ["running"]);
     assert_eq!(all(&reply, "ipAddress"), ["198.18.0.4"]);
     assert_eq!(all(&reply, "launchTime"), ["2026-01-01T00:00:00.000Z"]);
@@ -23,7 +23,7 @@ fn launch_is_pending_then_running_with_a_public_address() {
 
 #[test]
 fn invalid_launch_is_refused_with_its_code_and_creates_nothing() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let image = "RunInstances&ImageId=ami-00000000000000001&MinCount=1&MaxCount=1";
     for (call, code) in [
         ("RunInstances&MinCount=1&MaxCount=1", "MissingParameter"),
@@ -60,7 +60,7 @@ fn invalid_launch_is_refused_with_its_code_and_creates_nothing() {
             "InvalidAMIID.NotFound",
         ),
     ] {
-        assert_eq!(lab.code(call), code, "{call}");
+        assert_eq!(fixture.refusal_code(call), code, "{call}");
     }
     for (more, code) in [
         ("InstanceType=m5.huge", "InvalidParameterValue"),
@@ -129,32 +129,36 @@ fn invalid_launch_is_refused_with_its_code_and_creates_nothing() {
         ("DryRun=true", "DryRunOperation"),
         ("DryRun=perhaps", "InvalidParameterValue"),
     ] {
-        assert_eq!(lab.code(&format!("{image}&{more}")), code, "{more}");
+        assert_eq!(
+            fixture.refusal_code(&format!("{image}&{more}")),
+            code,
+            "{more}"
+        );
     }
     assert!(
-        lab.engine.instances.is_empty()
-            && lab.engine.volumes.is_empty()
-            && lab.engine.nics.is_empty()
+        fixture.engine.instances.is_empty()
+            && fixture.engine.volumes.is_empty()
+            && fixture.engine.nics.is_empty()
     );
 }
 
 #[test]
 fn dry_run_reports_the_outcome_and_changes_nothing() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let call = format!("{LAUNCH}&MinCount=1&MaxCount=1&DryRun=true");
-    let refusal = lab.call(&call).unwrap_err();
+    let refusal = fixture.call(&call).unwrap_err();
     assert_eq!((refusal.status, &*refusal.code), (412, "DryRunOperation"));
-    assert!(lab.engine.instances.is_empty());
+    assert!(fixture.engine.instances.is_empty());
 }
 
 #[test]
 fn tags_are_part_of_the_launch_and_checked_first() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let spec = "&TagSpecification.1.ResourceType=instance&TagSpecification.1.Tag.1.Key=";
-    let id = lab.running(&format!(
+    let id = fixture.launch_running(&format!(
         "{spec}Owner&TagSpecification.1.Tag.1.Value=%20a%26b%20"
     ));
-    let reply = lab.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    let reply = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
     assert_eq!(
         (all(&reply, "key"), all(&reply, "value")),
         (vec!["Owner".into()], vec![" a&amp;b ".into()])
@@ -188,18 +192,18 @@ fn tags_are_part_of_the_launch_and_checked_first() {
         ),
     ] {
         assert_eq!(
-            lab.code(&format!("{LAUNCH}&MinCount=1&MaxCount=1{more}")),
+            fixture.refusal_code(&format!("{LAUNCH}&MinCount=1&MaxCount=1{more}")),
             code,
             "{more}"
         );
     }
-    assert_eq!(lab.engine.instances.len(), 1);
+    assert_eq!(fixture.engine.instances.len(), 1);
 }
 
 #[test]
 fn user_data_is_kept_to_the_byte_up_to_its_limit() {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let bytes: Vec<u8> = (0..=255).cycle().take(16 * 1024).collect();
     let encoded = |bytes: &[u8]| {
         STANDARD
@@ -207,8 +211,8 @@ fn user_data_is_kept_to_the_byte_up_to_its_limit() {
             .replace('+', "%2B")
             .replace('=', "%3D")
     };
-    let id = lab.running(&format!("&UserData={}", encoded(&bytes)));
-    let reply = lab.ok(&format!(
+    let id = fixture.launch_running(&format!("&UserData={}", encoded(&bytes)));
+    let reply = fixture.ok(&format!(
         "DescribeInstanceAttribute&Attribute=userData&InstanceId={id}"
     ));
     assert_eq!(STANDARD.decode(&all(&reply, "value")[0]).unwrap(), bytes);
@@ -217,18 +221,18 @@ fn user_data_is_kept_to_the_byte_up_to_its_limit() {
         "{LAUNCH}&MinCount=1&MaxCount=1&UserData={}",
         encoded(&longer)
     );
-    assert_eq!(lab.code(&call), "InvalidParameterValue");
+    assert_eq!(fixture.refusal_code(&call), "InvalidParameterValue");
 }
 
 #[test]
 fn requested_properties_are_returned() {
-    let mut lab = Lab::new();
-    let id = lab.running(
+    let mut fixture = Fixture::new();
+    let id = fixture.launch_running(
         "&SubnetId=subnet-00000000000000002&IamInstanceProfile.Name=web&MetadataOptions.HttpTokens=required\
          &MetadataOptions.HttpPutResponseHopLimit=2&Monitoring.Enabled=true&EbsOptimized=true\
          &InstanceMarketOptions.MarketType=spot",
     );
-    let reply = lab.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    let reply = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
     for (name, value) in [
         ("availabilityZone", "us-east-1b"),
         ("arn", "arn:aws:iam::123456789012:instance-profile/web"),
@@ -244,13 +248,13 @@ fn requested_properties_are_returned() {
 
 #[test]
 fn interface_options_are_honoured() {
-    let mut lab = Lab::new();
-    let id = lab.running(
+    let mut fixture = Fixture::new();
+    let id = fixture.launch_running(
         "&NetworkInterface.1.DeviceIndex=0&NetworkInterface.1.SubnetId=subnet-00000000000000003\
          &NetworkInterface.1.AssociatePublicIpAddress=false&NetworkInterface.1.Description=first\
          &NetworkInterface.1.SecurityGroupId.1=sg-00000000000000001",
     );
-    let reply = lab.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    let reply = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
     assert_eq!(all(&reply, "ipAddress"), [""; 0]);
     assert_eq!(all(&reply, "description"), ["first"]);
     assert_eq!(all(&reply, "availabilityZone")[0], "us-east-1c");
@@ -258,12 +262,12 @@ fn interface_options_are_honoured() {
 
 #[test]
 fn an_instance_profile_is_known_by_name_or_arn() {
-    let mut lab = Lab::with(|knobs| knobs.instance_profiles = ["web".to_owned()].into());
-    lab.running("&IamInstanceProfile.Name=web");
+    let mut fixture = Fixture::with(|knobs| knobs.instance_profiles = ["web".to_owned()].into());
+    fixture.launch_running("&IamInstanceProfile.Name=web");
     let arn = "arn:aws:iam::123456789012:instance-profile/web";
-    let id = lab.running(&format!("&IamInstanceProfile.Arn={arn}"));
-    let reply = lab.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    let id = fixture.launch_running(&format!("&IamInstanceProfile.Arn={arn}"));
+    let reply = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
     assert_eq!(all(&reply, "arn"), [arn]);
     let call = format!("{LAUNCH}&MinCount=1&MaxCount=1&IamInstanceProfile.Name=fresh");
-    assert_eq!(lab.code(&call), "InvalidParameterValue");
+    assert_eq!(fixture.refusal_code(&call), "InvalidParameterValue");
 }

@@ -1,20 +1,20 @@
-//! Random calls in random order: the region never contradicts itself, and no call takes it apart.
+//! Random calls in random order: the invariants of the region hold after every call.
 
-use super::{LAUNCH, Lab};
+use super::{Fixture, LAUNCH};
 use crate::ec2::knobs::Capacity;
 use proptest::prelude::*;
 use std::time::Duration;
 
-/// One step of a story: what is done, to which instance, and how much of it.
+/// One step of a scenario: the call, the instance, and a number for the call.
 type Step = (u8, usize, u64);
 
-fn play(lab: &mut Lab, (what, which, much): Step) {
-    let id = |lab: &Lab, which: usize| {
-        let count = lab.engine.instances.len().max(1);
-        let instance = lab.engine.instances.values().nth(which % count);
+fn play(fixture: &mut Fixture, (what, which, much): Step) {
+    let id = |fixture: &Fixture, which: usize| {
+        let count = fixture.engine.instances.len().max(1);
+        let instance = fixture.engine.instances.values().nth(which % count);
         instance.map_or("i-00000000000000bad".to_owned(), |i| i.fixed.id.clone())
     };
-    let (one, other) = (id(lab, which), id(lab, which + 1));
+    let (one, other) = (id(fixture, which), id(fixture, which + 1));
     let both = format!("&InstanceId.1={one}&InstanceId.2={other}");
     let call = match what {
         0 | 1 => format!(
@@ -38,12 +38,12 @@ fn play(lab: &mut Lab, (what, which, much): Step) {
         10 => "DescribeInstances&Filter.1.Name=instance-state-name&Filter.1.Value.1=running"
             .to_owned(),
         _ => {
-            lab.pass(much);
+            fixture.advance(much);
             return;
         }
     };
-    // Whether it is refused is the other tests' business.
-    let _ = lab.call(&call);
+    // Other tests check which calls are refused.
+    let _ = fixture.call(&call);
 }
 
 proptest! {
@@ -54,7 +54,7 @@ proptest! {
         seed: u64, lag in 0_u64..300, machines in 3_u64..12,
         steps in proptest::collection::vec((0_u8..14, 0_usize..9, 0_u64..150), 1..60),
     ) {
-        let mut lab = Lab::with(|knobs| {
+        let mut fixture = Fixture::with(|knobs| {
             knobs.seed = seed;
             knobs.lag.reads = Duration::from_millis(lag);
             knobs.timing.terminated_visible = Duration::from_millis(200);
@@ -62,22 +62,22 @@ proptest! {
             knobs.capacity = vec![Capacity { instance_type: None, zone: None, market: None, machines }];
         });
         for step in steps {
-            play(&mut lab, step);
-            lab.engine.check_invariants();
+            play(&mut fixture, step);
+            fixture.engine.check_invariants();
         }
-        // In the end everything is over.
-        let going: Vec<String> = lab.engine.instances.values().map(|i| i.fixed.id.clone()).collect();
+        // In the end every instance is terminated and removed.
+        let going: Vec<String> = fixture.engine.instances.values().map(|i| i.fixed.id.clone()).collect();
         for id in going {
-            let _ = lab.call(&format!("ModifyInstanceAttribute&InstanceId={id}&DisableApiTermination.Value=false"));
-            let _ = lab.call(&format!("TerminateInstances&InstanceId.1={id}"));
+            let _ = fixture.call(&format!("ModifyInstanceAttribute&InstanceId={id}&DisableApiTermination.Value=false"));
+            let _ = fixture.call(&format!("TerminateInstances&InstanceId.1={id}"));
         }
         for _ in 0..4 {
-            lab.pass(400);
+            fixture.advance(400);
         }
-        lab.engine.check_invariants();
-        prop_assert!(lab.engine.instances.is_empty() && lab.engine.nics.is_empty());
-        prop_assert!(lab.engine.volumes.values().all(|volume| volume.attached_to.is_none()));
-        let whole = format!("{LAUNCH}&MinCount={machines}&MaxCount={machines}");
-        prop_assert!(lab.call(&whole).is_ok());
+        fixture.engine.check_invariants();
+        prop_assert!(fixture.engine.instances.is_empty() && fixture.engine.nics.is_empty());
+        prop_assert!(fixture.engine.volumes.values().all(|volume| volume.attached_to.is_none()));
+        let all_items = format!("{LAUNCH}&MinCount={machines}&MaxCount={machines}");
+        prop_assert!(fixture.call(&all_items).is_ok());
     }
 }

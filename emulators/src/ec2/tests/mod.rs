@@ -1,4 +1,4 @@
-//! What the engine does, action by action, on a clock that stands still.
+//! Tests of the engine, action by action, on a manual clock.
 
 mod attributes;
 mod determinism;
@@ -30,7 +30,7 @@ use super::{
 use crate::cloud::{CloudEngine as _, inject::CallContext};
 
 /// A region on a manual clock.
-struct Lab {
+struct Fixture {
     clock: Arc<ManualClock>,
     engine: Engine,
 }
@@ -38,25 +38,25 @@ struct Lab {
 /// The image and type that most tests launch.
 const LAUNCH: &str = "RunInstances&ImageId=ami-00000000000000001&InstanceType=m5.large";
 
-impl Lab {
+impl Fixture {
     fn new() -> Self {
         Self::with(|_| {})
     }
 
-    fn with(turn: impl FnOnce(&mut Knobs)) -> Self {
+    fn with(configure: impl FnOnce(&mut Knobs)) -> Self {
         let mut knobs = Knobs::default();
-        turn(&mut knobs);
+        configure(&mut knobs);
         let clock = Arc::new(ManualClock::new());
         let engine = Engine::new(knobs, clock.clone());
         Self { clock, engine }
     }
 
-    /// Makes a call: the action's name, then its parameters as in a query.
+    /// Executes a call: the action's name, then its parameters as in a query.
     fn call(&mut self, text: &str) -> Result<String, Refusal> {
-        self.call_as(text, &CallContext::default())
+        self.call_with_context(text, &CallContext::default())
     }
 
-    fn call_as(&mut self, text: &str, context: &CallContext) -> Result<String, Refusal> {
+    fn call_with_context(&mut self, text: &str, context: &CallContext) -> Result<String, Refusal> {
         let (action, query) = text.split_once('&').unwrap_or((text, ""));
         let action = Action::from_name(action).unwrap_or_else(|| panic!("no action {action}"));
         self.engine.catch_up();
@@ -69,28 +69,28 @@ impl Lab {
             .unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"))
     }
 
-    /// The code of the refusal that a call must come to.
-    fn code(&mut self, text: &str) -> String {
+    /// Returns the code of the refusal of a call. Panics if the call succeeds.
+    fn refusal_code(&mut self, text: &str) -> String {
         match self.call(text) {
             Ok(reply) => panic!("{text}: {reply}"),
             Err(refusal) => refusal.code.into_owned(),
         }
     }
 
-    /// Launches `count` instances and answers their ids.
+    /// Launches `count` instances and returns their ids.
     fn launch(&mut self, count: u32, more: &str) -> Vec<String> {
         let reply = self.ok(&format!("{LAUNCH}&MinCount={count}&MaxCount={count}{more}"));
         all(&reply, "instanceId")
     }
 
-    /// Launches one instance and lets it run.
-    fn running(&mut self, more: &str) -> String {
+    /// Launches one instance and waits until it runs.
+    fn launch_running(&mut self, more: &str) -> String {
         let id = self.launch(1, more).remove(0);
-        self.pass(100);
+        self.advance(100);
         id
     }
 
-    fn pass(&mut self, millis: u64) {
+    fn advance(&mut self, millis: u64) {
         self.clock.advance(Duration::from_millis(millis));
         self.engine.catch_up();
     }
@@ -103,7 +103,7 @@ impl Lab {
     }
 }
 
-/// The texts of all elements of a name that have no elements inside.
+/// Returns the texts of all elements with this name that contain no elements.
 fn all(document: &str, name: &str) -> Vec<String> {
     let (open, close) = (format!("<{name}>"), format!("</{name}>"));
     let texts = document.split(open.as_str()).skip(1);
@@ -114,8 +114,8 @@ fn all(document: &str, name: &str) -> Vec<String> {
         .collect()
 }
 
-/// `InstanceId.1=…&InstanceId.2=…`
-fn named(ids: &[String]) -> String {
+/// Returns the parameters `&InstanceId.1=…&InstanceId.2=…`.
+fn id_parameters(ids: &[String]) -> String {
     let one = |(number, id): (usize, &String)| format!("&InstanceId.{}={id}", number + 1);
     ids.iter().enumerate().map(one).collect()
 }

@@ -1,34 +1,35 @@
-//! What others do, past the wire.
+//! External actions.
 
-use super::{Lab, all};
+use super::{Fixture, all};
 use crate::cloud::CloudEngine as _;
 use crate::ec2::engine::operator::ExternalAction;
 
-fn act(lab: &mut Lab, text: &str) -> Vec<String> {
-    lab.engine.catch_up();
+fn act(fixture: &mut Fixture, text: &str) -> Vec<String> {
+    fixture.engine.catch_up();
     let act: ExternalAction = serde_json::from_str(text).unwrap();
-    lab.engine.perform(act).unwrap()
+    fixture.engine.perform(act).unwrap()
 }
 
 #[test]
 fn external_resources_exist_without_reads() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let ids = act(
-        &mut lab,
+        &mut fixture,
         r#"{"action":"launch_external","count":2,"tags":{"owner":"somebody"}}"#,
     );
     assert_eq!(ids.len(), 2);
     let volume = act(
-        &mut lab,
+        &mut fixture,
         r#"{"action":"create_external_volume","zone":"us-east-1a","gib":3}"#,
     );
-    assert_eq!(lab.engine.core.records_read, 0);
-    let reply = lab.ok("DescribeInstances&Filter.1.Name=tag:owner&Filter.1.Value.1=somebody");
+    assert_eq!(fixture.engine.core.records_read, 0);
+    let reply = fixture.ok("DescribeInstances&Filter.1.Name=tag:owner&Filter.1.Value.1=somebody");
     assert_eq!(all(&reply, "instanceId"), ids);
-    let reply = lab.ok("DescribeVolumes&Filter.1.Name=status&Filter.1.Value.1=available");
+    let reply = fixture.ok("DescribeVolumes&Filter.1.Name=status&Filter.1.Value.1=available");
     assert_eq!(all(&reply, "volumeId"), volume);
     assert!(
-        lab.engine
+        fixture
+            .engine
             .instances
             .values()
             .all(|instance| instance.fixed.external)
@@ -37,55 +38,55 @@ fn external_resources_exist_without_reads() {
 
 #[test]
 fn guest_shutdown_follows_the_attribute() {
-    let mut lab = Lab::new();
-    let stops = lab.running("");
-    let ends = lab.running("&InstanceInitiatedShutdownBehavior=terminate");
+    let mut fixture = Fixture::new();
+    let stops = fixture.launch_running("");
+    let ends = fixture.launch_running("&InstanceInitiatedShutdownBehavior=terminate");
     for id in [&stops, &ends] {
         act(
-            &mut lab,
+            &mut fixture,
             &format!(r#"{{"action":"guest_shutdown","id":"{id}"}}"#),
         );
     }
-    lab.pass(100);
+    fixture.advance(100);
     assert_eq!(
-        (lab.state(&stops), lab.state(&ends)),
+        (fixture.state(&stops), fixture.state(&ends)),
         ("stopped", "terminated")
     );
-    let reply = lab.ok("DescribeInstances&Filter.1.Name=state-reason-code&Filter.1.Value.1=Client.InstanceInitiatedShutdown");
+    let reply = fixture.ok("DescribeInstances&Filter.1.Name=state-reason-code&Filter.1.Value.1=Client.InstanceInitiatedShutdown");
     assert_eq!(all(&reply, "instanceId").len(), 2);
     let again: ExternalAction =
         serde_json::from_str(&format!(r#"{{"action":"guest_shutdown","id":"{stops}"}}"#)).unwrap();
     assert_eq!(
-        lab.engine.perform(again).unwrap_err().code,
+        fixture.engine.perform(again).unwrap_err().code,
         "IncorrectInstanceState"
     );
 }
 
 #[test]
 fn external_actor_stops_tags_interrupts_and_terminates() {
-    let mut lab = Lab::new();
-    let id = lab.running("&DisableApiTermination=true");
-    let spot = lab.running("&InstanceMarketOptions.MarketType=spot");
+    let mut fixture = Fixture::new();
+    let id = fixture.launch_running("&DisableApiTermination=true");
+    let spot = fixture.launch_running("&InstanceMarketOptions.MarketType=spot");
     act(
-        &mut lab,
+        &mut fixture,
         &format!(r#"{{"action":"set_tags","id":"{id}","tags":{{"a":"b"}}}}"#),
     );
-    assert_eq!(all(&lab.ok("DescribeTags"), "key"), ["a"]);
-    act(&mut lab, &format!(r#"{{"action":"stop","id":"{id}"}}"#));
-    assert_eq!(lab.state(&id), "stopping");
+    assert_eq!(all(&fixture.ok("DescribeTags"), "key"), ["a"]);
+    act(&mut fixture, &format!(r#"{{"action":"stop","id":"{id}"}}"#));
+    assert_eq!(fixture.state(&id), "stopping");
     act(
-        &mut lab,
+        &mut fixture,
         &format!(r#"{{"action":"terminate","id":"{id}"}}"#),
     );
     act(
-        &mut lab,
+        &mut fixture,
         &format!(r#"{{"action":"interrupt_spot","id":"{spot}"}}"#),
     );
-    lab.pass(100);
+    fixture.advance(100);
     assert_eq!(
-        (lab.state(&id), lab.state(&spot)),
+        (fixture.state(&id), fixture.state(&spot)),
         ("terminated", "terminated")
     );
-    let reply = lab.ok(&format!("DescribeInstances&InstanceId.1={spot}"));
+    let reply = fixture.ok(&format!("DescribeInstances&InstanceId.1={spot}"));
     assert!(reply.contains("<code>Server.SpotInstanceTermination</code>"));
 }

@@ -1,14 +1,14 @@
-//! Pages: what they hold, where the next begins, and what they refuse.
+//! Pages: their items, their tokens, and invalid page parameters.
 
-use super::{Lab, all};
+use super::{Fixture, all};
 use crate::{cloud::inject::CallContext, ec2::engine::page::PageFault};
 use std::num::NonZeroU32;
 
-/// The ids on every page of a list, page by page.
-fn pages(lab: &mut Lab, call: &str, name: &str) -> Vec<Vec<String>> {
+/// Returns the ids on every page of a list, page by page.
+fn pages(fixture: &mut Fixture, call: &str, name: &str) -> Vec<Vec<String>> {
     let (mut pages, mut token) = (Vec::new(), String::new());
     loop {
-        let reply = lab.ok(&format!("{call}{token}"));
+        let reply = fixture.ok(&format!("{call}{token}"));
         pages.push(all(&reply, name));
         match all(&reply, "nextToken").first() {
             None => return pages,
@@ -19,11 +19,11 @@ fn pages(lab: &mut Lab, call: &str, name: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn pages_cover_every_list_once_and_in_order() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let tag = "&TagSpecification.1.ResourceType=instance&TagSpecification.1.Tag.1.Key=a&TagSpecification.2.ResourceType=volume\
                &TagSpecification.2.Tag.1.Key=a&TagSpecification.2.Tag.2.Key=b";
-    let ids = lab.launch(12, tag);
-    lab.pass(100);
+    let ids = fixture.launch(12, tag);
+    fixture.advance(100);
     for (call, name, sizes) in [
         (
             "DescribeInstances&MaxResults=5",
@@ -64,7 +64,7 @@ fn pages_cover_every_list_once_and_in_order() {
         ("DescribeSubnets&MaxResults=5", "subnetId", vec![3]),
         ("DescribeSecurityGroups&MaxResults=5", "groupId", vec![1]),
     ] {
-        let pages = pages(&mut lab, call, name);
+        let pages = pages(&mut fixture, call, name);
         assert_eq!(
             pages.iter().map(Vec::len).collect::<Vec<_>>(),
             sizes,
@@ -74,54 +74,58 @@ fn pages_cover_every_list_once_and_in_order() {
             assert_eq!(pages.concat(), ids, "{call}");
         }
     }
-    let tags = pages(&mut lab, "DescribeTags&MaxResults=5", "resourceId").concat();
+    let tags = pages(&mut fixture, "DescribeTags&MaxResults=5", "resourceId").concat();
     assert_eq!(tags[..12], ids);
 }
 
 #[test]
 fn page_size_knob_can_be_smaller_than_the_api_minimum() {
-    let mut lab = Lab::with(|knobs| knobs.page_size = NonZeroU32::MIN);
-    let ids = lab.launch(3, "");
+    let mut fixture = Fixture::with(|knobs| knobs.page_size = NonZeroU32::MIN);
+    let ids = fixture.launch(3, "");
     assert_eq!(
-        pages(&mut lab, "DescribeInstances", "instanceId"),
+        pages(&mut fixture, "DescribeInstances", "instanceId"),
         ids.iter().map(|id| vec![id.clone()]).collect::<Vec<_>>()
     );
-    // Ids are answered at once, whatever the page.
-    let named = format!("DescribeInstances{}", super::named(&ids));
-    assert_eq!(all(&lab.ok(&named), "instanceId"), ids);
-    let volumes: Vec<String> = lab
+    // A call with ids returns all of them, whatever the page size.
+    let id_parameters = format!("DescribeInstances{}", super::id_parameters(&ids));
+    assert_eq!(all(&fixture.ok(&id_parameters), "instanceId"), ids);
+    let volumes: Vec<String> = fixture
         .engine
         .volumes
         .values()
         .map(|volume| volume.id.clone())
         .collect();
-    let named: String = volumes
+    let id_parameters: String = volumes
         .iter()
         .enumerate()
         .map(|(n, id)| format!("&VolumeId.{}={id}", n + 1))
         .collect();
     assert_eq!(
-        all(&lab.ok(&format!("DescribeVolumes{named}")), "createTime").len(),
+        all(
+            &fixture.ok(&format!("DescribeVolumes{id_parameters}")),
+            "createTime"
+        )
+        .len(),
         3
     );
 }
 
 #[test]
 fn reservation_can_be_split_between_pages_of_a_growing_list() {
-    let mut lab = Lab::new();
-    let first = lab.launch(7, "");
-    let reply = lab.ok("DescribeInstances&MaxResults=5");
-    let later = lab.launch(1, "");
+    let mut fixture = Fixture::new();
+    let first = fixture.launch(7, "");
+    let reply = fixture.ok("DescribeInstances&MaxResults=5");
+    let later = fixture.launch(1, "");
     let token = all(&reply, "nextToken").remove(0);
-    let rest = lab.ok(&format!("DescribeInstances&MaxResults=5&NextToken={token}"));
+    let rest = fixture.ok(&format!("DescribeInstances&MaxResults=5&NextToken={token}"));
     assert_eq!(all(&rest, "instanceId"), [&first[5..], &later[..]].concat());
     assert_eq!(all(&rest, "reservationId").len(), 2);
 }
 
 #[test]
 fn page_parameters_are_checked() {
-    let mut lab = Lab::new();
-    let id = lab.running("");
+    let mut fixture = Fixture::new();
+    let id = fixture.launch_running("");
     for (call, code) in [
         (
             format!("DescribeInstances&MaxResults=5&InstanceId.1={id}"),
@@ -148,9 +152,9 @@ fn page_parameters_are_checked() {
             "InvalidParameterCombination",
         ),
     ] {
-        assert_eq!(lab.code(&call), code, "{call}");
+        assert_eq!(fixture.refusal_code(&call), code, "{call}");
     }
-    let volume = lab
+    let volume = fixture
         .engine
         .volumes
         .values()
@@ -158,30 +162,32 @@ fn page_parameters_are_checked() {
         .map(|volume| volume.id.clone())
         .unwrap();
     assert_eq!(
-        lab.code(&format!("DescribeVolumes&MaxResults=5&VolumeId.1={volume}")),
+        fixture.refusal_code(&format!("DescribeVolumes&MaxResults=5&VolumeId.1={volume}")),
         "InvalidParameterCombination"
     );
 }
 
 #[test]
 fn page_faults_apply() {
-    let mut lab = Lab::new();
-    let ids = lab.launch(7, "");
+    let mut fixture = Fixture::new();
+    let ids = fixture.launch(7, "");
     let tricked = |page_fault| CallContext {
         page_fault,
         ..CallContext::default()
     };
-    let reply = lab
-        .call_as("DescribeInstances&MaxResults=5", &tricked(PageFault::Empty))
+    let reply = fixture
+        .call_with_context("DescribeInstances&MaxResults=5", &tricked(PageFault::Empty))
         .unwrap();
     assert_eq!(all(&reply, "instanceId"), [""; 0]);
     let token = all(&reply, "nextToken").remove(0);
     let next = format!("DescribeInstances&MaxResults=5&NextToken={token}");
-    let reply = lab.ok(&next);
+    let reply = fixture.ok(&next);
     assert_eq!(all(&reply, "instanceId"), ids[..5]);
     let second = all(&reply, "nextToken").remove(0);
     let next = format!("DescribeInstances&MaxResults=5&NextToken={second}");
-    let reply = lab.call_as(&next, &tricked(PageFault::Repeated)).unwrap();
+    let reply = fixture
+        .call_with_context(&next, &tricked(PageFault::Repeated))
+        .unwrap();
     assert_eq!(all(&reply, "instanceId"), ids[5..]);
     assert_eq!(all(&reply, "nextToken"), [second]);
 }
@@ -189,13 +195,13 @@ fn page_faults_apply() {
 #[test]
 fn a_page_after_the_end_is_empty() {
     use crate::ec2::{engine::page::PagePosition, wire::action::Action};
-    let mut lab = Lab::new();
-    lab.running("");
+    let mut fixture = Fixture::new();
+    fixture.launch_running("");
     for action in Action::ALL.map(Action::name) {
         for after in [1 << 40, 1 << 62] {
             let token = PagePosition { after, page: 1 }.token(action);
-            // Actions without pages do not know the parameter.
-            if let Ok(reply) = lab.call(&format!("{action}&NextToken={token}")) {
+            // Actions without pages refuse the parameter.
+            if let Ok(reply) = fixture.call(&format!("{action}&NextToken={token}")) {
                 assert!(!reply.contains("<item>"), "{reply}");
             }
         }

@@ -1,12 +1,12 @@
 //! Start, stop, reboot, terminate: states before and after, and batches that are all or nothing.
 
-use super::{Lab, all, named};
+use super::{Fixture, all, id_parameters};
 
 fn on(action: &str, id: &str) -> String {
     format!("{action}&InstanceId.1={id}")
 }
 
-/// The states before and after, as a reply tells them.
+/// Returns the states before and after, as the response has them.
 fn states(reply: &str) -> (String, String) {
     let names = all(reply, "name");
     (names[1].clone(), names[0].clone())
@@ -14,67 +14,67 @@ fn states(reply: &str) -> (String, String) {
 
 #[test]
 fn lifecycle_from_launch_to_expiry() {
-    let mut lab = Lab::new();
-    let id = lab.running("");
+    let mut fixture = Fixture::new();
+    let id = fixture.launch_running("");
     let tell = |before: &str, after: &str| (before.to_owned(), after.to_owned());
     assert_eq!(
-        states(&lab.ok(&on("StopInstances", &id))),
+        states(&fixture.ok(&on("StopInstances", &id))),
         tell("running", "stopping")
     );
-    lab.pass(100);
+    fixture.advance(100);
     assert_eq!(
-        states(&lab.ok(&on("StopInstances", &id))),
+        states(&fixture.ok(&on("StopInstances", &id))),
         tell("stopped", "stopped")
     );
     assert_eq!(
-        states(&lab.ok(&on("StartInstances", &id))),
+        states(&fixture.ok(&on("StartInstances", &id))),
         tell("stopped", "pending")
     );
     assert_eq!(
-        states(&lab.ok(&on("StartInstances", &id))),
+        states(&fixture.ok(&on("StartInstances", &id))),
         tell("pending", "pending")
     );
-    lab.pass(100);
+    fixture.advance(100);
     assert_eq!(
-        states(&lab.ok(&on("StartInstances", &id))),
+        states(&fixture.ok(&on("StartInstances", &id))),
         tell("running", "running")
     );
     assert_eq!(
-        all(&lab.ok(&on("RebootInstances", &id)), "return"),
+        all(&fixture.ok(&on("RebootInstances", &id)), "return"),
         ["true"]
     );
     assert_eq!(
-        states(&lab.ok(&on("TerminateInstances", &id))),
+        states(&fixture.ok(&on("TerminateInstances", &id))),
         tell("running", "shutting-down")
     );
     assert_eq!(
-        states(&lab.ok(&on("TerminateInstances", &id))),
+        states(&fixture.ok(&on("TerminateInstances", &id))),
         tell("shutting-down", "shutting-down")
     );
-    lab.pass(100);
+    fixture.advance(100);
     assert_eq!(
-        states(&lab.ok(&on("TerminateInstances", &id))),
+        states(&fixture.ok(&on("TerminateInstances", &id))),
         tell("terminated", "terminated")
     );
-    lab.pass(3_599_999);
+    fixture.advance(3_599_999);
     assert_eq!(
-        all(&lab.ok(&on("DescribeInstances", &id)), "name"),
+        all(&fixture.ok(&on("DescribeInstances", &id)), "name"),
         ["terminated"]
     );
-    lab.pass(1);
+    fixture.advance(1);
     assert_eq!(
-        lab.code(&on("DescribeInstances", &id)),
+        fixture.refusal_code(&on("DescribeInstances", &id)),
         "InvalidInstanceID.NotFound"
     );
     assert_eq!(
-        lab.code(&on("TerminateInstances", &id)),
+        fixture.refusal_code(&on("TerminateInstances", &id)),
         "InvalidInstanceID.NotFound"
     );
 }
 
 #[test]
 fn every_command_in_every_state() {
-    let codes = |prepare: &dyn Fn(&mut Lab) -> String| {
+    let codes = |prepare: &dyn Fn(&mut Fixture) -> String| {
         [
             "StopInstances",
             "StartInstances",
@@ -82,81 +82,85 @@ fn every_command_in_every_state() {
             "TerminateInstances",
         ]
         .map(|action| {
-            let mut lab = Lab::new();
-            let id = prepare(&mut lab);
-            lab.call(&on(action, &id))
+            let mut fixture = Fixture::new();
+            let id = prepare(&mut fixture);
+            fixture
+                .call(&on(action, &id))
                 .map_or_else(|refusal| refusal.code.into_owned(), |_| "ok".to_owned())
         })
     };
     let wrong = "IncorrectInstanceState";
     assert_eq!(
-        codes(&|lab| lab.launch(1, "").remove(0)),
+        codes(&|fixture| fixture.launch(1, "").remove(0)),
         [wrong, "ok", wrong, "ok"]
     );
-    assert_eq!(codes(&|lab| lab.running("")), ["ok"; 4]);
-    let stopping = |lab: &mut Lab| {
-        let id = lab.running("");
-        lab.ok(&on("StopInstances", &id));
+    assert_eq!(codes(&|fixture| fixture.launch_running("")), ["ok"; 4]);
+    let stopping = |fixture: &mut Fixture| {
+        let id = fixture.launch_running("");
+        fixture.ok(&on("StopInstances", &id));
         id
     };
     assert_eq!(codes(&stopping), ["ok", wrong, wrong, "ok"]);
-    let stopped = |lab: &mut Lab| {
-        let id = stopping(lab);
-        lab.pass(100);
+    let stopped = |fixture: &mut Fixture| {
+        let id = stopping(fixture);
+        fixture.advance(100);
         id
     };
     assert_eq!(codes(&stopped), ["ok", "ok", wrong, "ok"]);
-    let ending = |lab: &mut Lab| {
-        let id = lab.running("");
-        lab.ok(&on("TerminateInstances", &id));
+    let ending = |fixture: &mut Fixture| {
+        let id = fixture.launch_running("");
+        fixture.ok(&on("TerminateInstances", &id));
         id
     };
     assert_eq!(codes(&ending), [wrong, wrong, wrong, "ok"]);
-    let ended = |lab: &mut Lab| {
-        let id = ending(lab);
-        lab.pass(100);
+    let ended = |fixture: &mut Fixture| {
+        let id = ending(fixture);
+        fixture.advance(100);
         id
     };
     assert_eq!(codes(&ended), [wrong, wrong, wrong, "ok"]);
 }
 
 #[test]
-fn one_bad_id_fails_the_batch() {
-    let mut lab = Lab::new();
-    let mut ids = lab.launch(2, "");
-    lab.pass(100);
+fn one_invalid_id_fails_the_batch() {
+    let mut fixture = Fixture::new();
+    let mut ids = fixture.launch(2, "");
+    fixture.advance(100);
     ids.push("i-00000000000000bad".to_owned());
     for action in ["StopInstances", "RebootInstances", "TerminateInstances"] {
         assert_eq!(
-            lab.code(&format!("{action}{}", named(&ids))),
+            fixture.refusal_code(&format!("{action}{}", id_parameters(&ids))),
             "InvalidInstanceID.NotFound",
             "{action}"
         );
     }
     ids[2] = "web-1".to_owned();
     assert_eq!(
-        lab.code(&format!("TerminateInstances{}", named(&ids))),
+        fixture.refusal_code(&format!("TerminateInstances{}", id_parameters(&ids))),
         "InvalidInstanceID.Malformed"
     );
     assert_eq!(
-        (lab.state(&ids[0]), lab.state(&ids[1])),
+        (fixture.state(&ids[0]), fixture.state(&ids[1])),
         ("running", "running")
     );
-    assert_eq!(lab.code("TerminateInstances"), "MissingParameter");
-    // A wrong state of one spares the others, too.
-    ids[2] = lab.launch(1, "").remove(0);
     assert_eq!(
-        lab.code(&format!("StopInstances{}", named(&ids))),
+        fixture.refusal_code("TerminateInstances"),
+        "MissingParameter"
+    );
+    // If one instance is in a wrong state, the others stay unchanged.
+    ids[2] = fixture.launch(1, "").remove(0);
+    assert_eq!(
+        fixture.refusal_code(&format!("StopInstances{}", id_parameters(&ids))),
         "IncorrectInstanceState"
     );
-    assert_eq!(lab.state(&ids[0]), "running");
+    assert_eq!(fixture.state(&ids[0]), "running");
 }
 
 #[test]
 fn duplicate_id_is_one_instance() {
-    let mut lab = Lab::new();
-    let id = lab.running("");
-    let reply = lab.ok(&format!(
+    let mut fixture = Fixture::new();
+    let id = fixture.launch_running("");
+    let reply = fixture.ok(&format!(
         "TerminateInstances&InstanceId.1={id}&InstanceId.2={id}"
     ));
     assert_eq!(all(&reply, "instanceId"), [id]);
@@ -164,79 +168,86 @@ fn duplicate_id_is_one_instance() {
 
 #[test]
 fn protected_instance_protects_its_zone_only() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let protected =
-        lab.running("&DisableApiTermination=true&Placement.AvailabilityZone=us-east-1a");
-    let beside = lab.running("&Placement.AvailabilityZone=us-east-1a");
-    let elsewhere = lab.running("&Placement.AvailabilityZone=us-east-1b");
+        fixture.launch_running("&DisableApiTermination=true&Placement.AvailabilityZone=us-east-1a");
+    let beside = fixture.launch_running("&Placement.AvailabilityZone=us-east-1a");
+    let elsewhere = fixture.launch_running("&Placement.AvailabilityZone=us-east-1b");
     let ids = [protected.clone(), beside.clone(), elsewhere.clone()];
     assert_eq!(
-        lab.code(&format!("TerminateInstances{}", named(&ids))),
+        fixture.refusal_code(&format!("TerminateInstances{}", id_parameters(&ids))),
         "OperationNotPermitted"
     );
     assert_eq!(
-        (lab.state(&protected), lab.state(&beside)),
+        (fixture.state(&protected), fixture.state(&beside)),
         ("running", "running")
     );
-    assert_eq!(lab.state(&elsewhere), "shutting-down");
-    lab.ok(&format!(
+    assert_eq!(fixture.state(&elsewhere), "shutting-down");
+    fixture.ok(&format!(
         "ModifyInstanceAttribute&InstanceId={protected}&DisableApiTermination.Value=false"
     ));
-    lab.ok(&on("TerminateInstances", &protected));
+    fixture.ok(&on("TerminateInstances", &protected));
 }
 
 #[test]
 fn one_time_spot_instance_cannot_be_stopped() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let spot = "&InstanceMarketOptions.MarketType=spot";
-    let id = lab.running(spot);
-    assert_eq!(lab.code(&on("StopInstances", &id)), "UnsupportedOperation");
-    let id = lab.running(&format!(
+    let id = fixture.launch_running(spot);
+    assert_eq!(
+        fixture.refusal_code(&on("StopInstances", &id)),
+        "UnsupportedOperation"
+    );
+    let id = fixture.launch_running(&format!(
         "{spot}&InstanceMarketOptions.SpotOptions.SpotInstanceType=persistent"
     ));
-    lab.ok(&on("StopInstances", &id));
+    fixture.ok(&on("StopInstances", &id));
 }
 
 #[test]
 fn a_stopped_instance_has_no_public_address_and_starts_with_another() {
-    let mut lab = Lab::new();
-    let id = lab.running("");
-    let shown = |lab: &mut Lab, name: &str| all(&lab.ok(&on("DescribeInstances", &id)), name);
+    let mut fixture = Fixture::new();
+    let id = fixture.launch_running("");
+    let returned =
+        |fixture: &mut Fixture, name: &str| all(&fixture.ok(&on("DescribeInstances", &id)), name);
     let (public, private) = (
-        shown(&mut lab, "ipAddress"),
-        shown(&mut lab, "privateIpAddress"),
+        returned(&mut fixture, "ipAddress"),
+        returned(&mut fixture, "privateIpAddress"),
     );
-    lab.ok(&on("StopInstances", &id));
-    assert_eq!(shown(&mut lab, "ipAddress"), [""; 0]);
-    lab.pass(100);
-    lab.ok(&on("StartInstances", &id));
-    lab.pass(100);
-    assert_ne!(shown(&mut lab, "ipAddress"), public);
-    assert_eq!(shown(&mut lab, "privateIpAddress"), private);
-    assert_eq!(shown(&mut lab, "launchTime"), ["2026-01-01T00:00:00.200Z"]);
+    fixture.ok(&on("StopInstances", &id));
+    assert_eq!(returned(&mut fixture, "ipAddress"), [""; 0]);
+    fixture.advance(100);
+    fixture.ok(&on("StartInstances", &id));
+    fixture.advance(100);
+    assert_ne!(returned(&mut fixture, "ipAddress"), public);
+    assert_eq!(returned(&mut fixture, "privateIpAddress"), private);
+    assert_eq!(
+        returned(&mut fixture, "launchTime"),
+        ["2026-01-01T00:00:00.200Z"]
+    );
 }
 
 #[test]
 fn terminate_preempts_a_stop_and_a_boot() {
-    let mut lab = Lab::new();
-    let id = lab.running("");
-    lab.ok(&on("StopInstances", &id));
-    lab.pass(50);
-    lab.ok(&on("TerminateInstances", &id));
-    lab.pass(50);
-    assert_eq!(lab.state(&id), "shutting-down");
-    lab.pass(50);
-    assert_eq!(lab.state(&id), "terminated");
-    let id = lab.launch(1, "").remove(0);
-    lab.ok(&on("TerminateInstances", &id));
-    lab.pass(100);
-    assert_eq!(lab.state(&id), "terminated");
+    let mut fixture = Fixture::new();
+    let id = fixture.launch_running("");
+    fixture.ok(&on("StopInstances", &id));
+    fixture.advance(50);
+    fixture.ok(&on("TerminateInstances", &id));
+    fixture.advance(50);
+    assert_eq!(fixture.state(&id), "shutting-down");
+    fixture.advance(50);
+    assert_eq!(fixture.state(&id), "terminated");
+    let id = fixture.launch(1, "").remove(0);
+    fixture.ok(&on("TerminateInstances", &id));
+    fixture.advance(100);
+    assert_eq!(fixture.state(&id), "terminated");
 }
 
 #[test]
 fn dry_run_changes_nothing() {
-    let mut lab = Lab::new();
-    let id = lab.running("");
+    let mut fixture = Fixture::new();
+    let id = fixture.launch_running("");
     for action in [
         "StopInstances",
         "StartInstances",
@@ -244,13 +255,13 @@ fn dry_run_changes_nothing() {
         "TerminateInstances",
     ] {
         assert_eq!(
-            lab.code(&format!("{}&DryRun=true", on(action, &id))),
+            fixture.refusal_code(&format!("{}&DryRun=true", on(action, &id))),
             "DryRunOperation"
         );
     }
-    assert_eq!(lab.state(&id), "running");
+    assert_eq!(fixture.state(&id), "running");
     assert_eq!(
-        lab.code(&format!("{}&Hibernate=true", on("StopInstances", &id))),
+        fixture.refusal_code(&format!("{}&Hibernate=true", on("StopInstances", &id))),
         "UnsupportedHibernationConfiguration"
     );
 }

@@ -1,50 +1,50 @@
 //! Describing: ids, filters, status, console and the catalog.
 
-use super::{Lab, all};
+use super::{Fixture, all};
 
 #[test]
 fn ids_must_exist_but_the_id_filter_ignores_missing_ones() {
-    let mut lab = Lab::new();
-    let id = lab.running("");
+    let mut fixture = Fixture::new();
+    let id = fixture.launch_running("");
     let missing = "i-00000000000000bad";
     assert_eq!(
-        lab.code(&format!(
+        fixture.refusal_code(&format!(
             "DescribeInstances&InstanceId.1={id}&InstanceId.2={missing}"
         )),
         "InvalidInstanceID.NotFound"
     );
     assert_eq!(
-        lab.code("DescribeInstances&InstanceId.1=web"),
+        fixture.refusal_code("DescribeInstances&InstanceId.1=web"),
         "InvalidInstanceID.Malformed"
     );
     let filter = format!(
         "DescribeInstances&Filter.1.Name=instance-id&Filter.1.Value.1={missing}&Filter.1.Value.2={id}"
     );
-    assert_eq!(all(&lab.ok(&filter), "instanceId"), [id]);
+    assert_eq!(all(&fixture.ok(&filter), "instanceId"), [id]);
 }
 
 #[test]
 fn filters_are_anded_and_their_values_ored() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let tagged = |value: &str| {
         format!(
             "&TagSpecification.1.ResourceType=instance&TagSpecification.1.Tag.1.Key=role&TagSpecification.1.Tag.1.Value={value}"
         )
     };
-    let web = lab
+    let web = fixture
         .launch(1, &format!("{}&ClientToken=web-token", tagged("web")))
         .remove(0);
-    let web2 = lab.launch(1, &tagged("web-2")).remove(0);
-    let db = lab
+    let web2 = fixture.launch(1, &tagged("web-2")).remove(0);
+    let db = fixture
         .launch(
             1,
             &format!("{}&Placement.AvailabilityZone=us-east-1b", tagged("db")),
         )
         .remove(0);
-    lab.pass(100);
-    let late = lab.launch(1, "").remove(0);
-    lab.ok(&format!("StopInstances&InstanceId.1={db}"));
-    lab.pass(50);
+    fixture.advance(100);
+    let late = fixture.launch(1, "").remove(0);
+    fixture.ok(&format!("StopInstances&InstanceId.1={db}"));
+    fixture.advance(50);
     let mut found = |filters: &[(&str, &[&str])]| {
         let mut call = "DescribeInstances".to_owned();
         for (number, (name, values)) in filters.iter().enumerate() {
@@ -53,7 +53,7 @@ fn filters_are_anded_and_their_values_ored() {
                 call += &format!("&Filter.{}.Value.{}={value}", number + 1, value_number + 1);
             }
         }
-        all(&lab.ok(&call), "instanceId")
+        all(&fixture.ok(&call), "instanceId")
     };
     assert_eq!(found(&[("tag:role", &["web"])]), [web.as_str()]);
     assert_eq!(found(&[("tag:role", &["web*"])]), [web.as_str(), &web2]);
@@ -95,8 +95,8 @@ fn filters_are_anded_and_their_values_ored() {
 }
 
 #[test]
-fn filters_that_are_not_known_are_refused() {
-    let mut lab = Lab::new();
+fn unknown_filters_are_refused() {
+    let mut fixture = Fixture::new();
     for action in [
         "DescribeInstances",
         "DescribeInstanceStatus",
@@ -111,35 +111,39 @@ fn filters_that_are_not_known_are_refused() {
         "DescribeAddresses",
     ] {
         let call = format!("{action}&Filter.1.Name=colour&Filter.1.Value.1=red");
-        assert_eq!(lab.code(&call), "InvalidParameterValue", "{action}");
         assert_eq!(
-            lab.code(&format!("{action}&DryRun=true")),
+            fixture.refusal_code(&call),
+            "InvalidParameterValue",
+            "{action}"
+        );
+        assert_eq!(
+            fixture.refusal_code(&format!("{action}&DryRun=true")),
             "DryRunOperation",
             "{action}"
         );
         assert_eq!(
-            lab.code(&format!("{action}&Colour=red")),
+            fixture.refusal_code(&format!("{action}&Colour=red")),
             "UnknownParameter",
             "{action}"
         );
     }
     assert_eq!(
-        lab.code("DescribeInstances&Filter.1.Name=tag:"),
+        fixture.refusal_code("DescribeInstances&Filter.1.Name=tag:"),
         "InvalidParameterValue"
     );
     assert_eq!(
-        lab.code("DescribeInstances&Filter.1.Name=instance-id"),
+        fixture.refusal_code("DescribeInstances&Filter.1.Name=instance-id"),
         "InvalidParameterValue"
     );
     assert_eq!(
-        lab.code("DescribeInstances&Filter.1.Value.1=x"),
+        fixture.refusal_code("DescribeInstances&Filter.1.Value.1=x"),
         "MissingParameter"
     );
     let many: String = (1..=201)
         .map(|n| format!("&Filter.1.Value.{n}=i-{n:017x}"))
         .collect();
     assert_eq!(
-        lab.code(&format!(
+        fixture.refusal_code(&format!(
             "DescribeInstances&Filter.1.Name=instance-id{many}"
         )),
         "FilterLimitExceeded"
@@ -148,12 +152,12 @@ fn filters_that_are_not_known_are_refused() {
 
 #[test]
 fn status_lists_running_instances_by_default() {
-    let mut lab = Lab::new();
-    let (up, down) = (lab.running(""), lab.running(""));
-    lab.ok(&format!("StopInstances&InstanceId.1={down}"));
-    let reply = lab.ok("DescribeInstanceStatus");
+    let mut fixture = Fixture::new();
+    let (up, down) = (fixture.launch_running(""), fixture.launch_running(""));
+    fixture.ok(&format!("StopInstances&InstanceId.1={down}"));
+    let reply = fixture.ok("DescribeInstanceStatus");
     assert_eq!(all(&reply, "instanceId"), [up.as_str()]);
-    let reply = lab.ok("DescribeInstanceStatus&IncludeAllInstances=true");
+    let reply = fixture.ok("DescribeInstanceStatus&IncludeAllInstances=true");
     assert_eq!(all(&reply, "instanceId"), [up.as_str(), &down]);
     let statuses = [
         "ok",
@@ -164,21 +168,21 @@ fn status_lists_running_instances_by_default() {
         "not-applicable",
     ];
     assert_eq!(all(&reply, "status"), statuses);
-    let fresh = lab.launch(1, "").remove(0);
-    lab.pass(100);
+    let fresh = fixture.launch(1, "").remove(0);
+    fixture.advance(100);
     let one = format!("DescribeInstanceStatus&InstanceId.1={fresh}");
-    assert_eq!(all(&lab.ok(&one), "status")[0], "initializing");
+    assert_eq!(all(&fixture.ok(&one), "status")[0], "initializing");
     let waiting =
         "DescribeInstanceStatus&Filter.1.Name=instance-status.status&Filter.1.Value.1=initializing";
-    assert_eq!(all(&lab.ok(waiting), "instanceId"), [fresh.as_str()]);
-    lab.pass(100);
-    assert_eq!(all(&lab.ok(&one), "status")[0], "ok");
+    assert_eq!(all(&fixture.ok(waiting), "instanceId"), [fresh.as_str()]);
+    fixture.advance(100);
+    assert_eq!(all(&fixture.ok(&one), "status")[0], "ok");
     assert_eq!(
-        lab.code(&format!("{one}&MaxResults=5")),
+        fixture.refusal_code(&format!("{one}&MaxResults=5")),
         "InvalidParameterCombination"
     );
     assert_eq!(
-        lab.code("DescribeInstanceStatus&InstanceId.1=i-00000000000000bad"),
+        fixture.refusal_code("DescribeInstanceStatus&InstanceId.1=i-00000000000000bad"),
         "InvalidInstanceID.NotFound"
     );
 }
@@ -186,30 +190,34 @@ fn status_lists_running_instances_by_default() {
 #[test]
 fn console_shows_boots_and_reboots() {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
-    let mut lab = Lab::new();
-    let id = lab.launch(1, "").remove(0);
+    let mut fixture = Fixture::new();
+    let id = fixture.launch(1, "").remove(0);
     let call = format!("GetConsoleOutput&InstanceId={id}");
-    assert_eq!(all(&lab.ok(&call), "output"), [""; 0]);
-    lab.pass(100);
-    lab.ok(&format!("RebootInstances&InstanceId.1={id}"));
-    let output = all(&lab.ok(&call), "output").remove(0);
+    assert_eq!(all(&fixture.ok(&call), "output"), [""; 0]);
+    fixture.advance(100);
+    fixture.ok(&format!("RebootInstances&InstanceId.1={id}"));
+    let output = all(&fixture.ok(&call), "output").remove(0);
     let text = String::from_utf8(STANDARD.decode(output).unwrap()).unwrap();
     assert_eq!(
         text,
         "[2026-01-01T00:00:00.100Z] booted\n[2026-01-01T00:00:00.100Z] rebooted\n"
     );
-    let boots = lab.engine.instances.values().map(|instance| instance.boots);
+    let boots = fixture
+        .engine
+        .instances
+        .values()
+        .map(|instance| instance.boots);
     assert_eq!(boots.collect::<Vec<_>>(), [2]);
     assert_eq!(
-        lab.code("GetConsoleOutput&InstanceId=i-00000000000000bad"),
+        fixture.refusal_code("GetConsoleOutput&InstanceId=i-00000000000000bad"),
         "InvalidInstanceID.NotFound"
     );
-    assert_eq!(lab.code("GetConsoleOutput"), "MissingParameter");
+    assert_eq!(fixture.refusal_code("GetConsoleOutput"), "MissingParameter");
 }
 
 #[test]
 fn the_catalog_is_described_by_id_name_and_filter() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     for (call, name, expected) in [
         (
             "DescribeAvailabilityZones",
@@ -268,7 +276,7 @@ fn the_catalog_is_described_by_id_name_and_filter() {
             vec!["/dev/sda1"],
         ),
     ] {
-        assert_eq!(all(&lab.ok(call), name), expected, "{call}");
+        assert_eq!(all(&fixture.ok(call), name), expected, "{call}");
     }
     for (call, code) in [
         (
@@ -325,6 +333,6 @@ fn the_catalog_is_described_by_id_name_and_filter() {
             "InvalidNetworkInterfaceId.Malformed",
         ),
     ] {
-        assert_eq!(lab.code(call), code, "{call}");
+        assert_eq!(fixture.refusal_code(call), code, "{call}");
     }
 }

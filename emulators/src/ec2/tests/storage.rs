@@ -1,6 +1,6 @@
-//! Volumes and network interfaces, and what becomes of them when their instance ends.
+//! Volumes and network interfaces, and what happens to them on termination.
 
-use super::{Lab, all};
+use super::{Fixture, all};
 
 const DEVICES: &str = "&BlockDeviceMapping.1.DeviceName=/dev/xvda&BlockDeviceMapping.1.Ebs.VolumeSize=20\
                        &BlockDeviceMapping.1.Ebs.VolumeType=gp2\
@@ -11,11 +11,11 @@ const DEVICES: &str = "&BlockDeviceMapping.1.DeviceName=/dev/xvda&BlockDeviceMap
 
 #[test]
 fn volume_is_deleted_with_its_instance_or_remains() {
-    let mut lab = Lab::new();
-    let id = lab.running(DEVICES);
+    let mut fixture = Fixture::new();
+    let id = fixture.launch_running(DEVICES);
     let of_instance =
         format!("DescribeVolumes&Filter.1.Name=attachment.instance-id&Filter.1.Value.1={id}");
-    let reply = lab.ok(&of_instance);
+    let reply = fixture.ok(&of_instance);
     assert_eq!(all(&reply, "size"), ["20", "5", "6"]);
     assert_eq!(all(&reply, "device"), ["/dev/xvda", "/dev/sdf", "/dev/sdg"]);
     assert_eq!(
@@ -23,61 +23,65 @@ fn volume_is_deleted_with_its_instance_or_remains() {
         ["true", "false", "true"]
     );
     assert_eq!(all(&reply, "volumeType"), ["gp2", "gp3", "gp3"]);
-    lab.ok(&format!("TerminateInstances&InstanceId.1={id}"));
-    assert_eq!(all(&lab.ok(&of_instance), "size").len(), 3);
-    lab.pass(100);
-    let reply = lab.ok("DescribeVolumes");
+    fixture.ok(&format!("TerminateInstances&InstanceId.1={id}"));
+    assert_eq!(all(&fixture.ok(&of_instance), "size").len(), 3);
+    fixture.advance(100);
+    let reply = fixture.ok("DescribeVolumes");
     assert_eq!(
         (all(&reply, "size"), all(&reply, "status")),
         (vec!["5".into()], vec!["available".into()])
     );
-    let shown = lab.ok(&format!("DescribeInstances&InstanceId.1={id}"));
-    assert_eq!(all(&shown, "volumeId"), [""; 0]);
-    assert_eq!(all(&shown, "privateIpAddress"), [""; 0]);
+    let returned = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    assert_eq!(all(&returned, "volumeId"), [""; 0]);
+    assert_eq!(all(&returned, "privateIpAddress"), [""; 0]);
 }
 
 #[test]
 fn stop_keeps_everything() {
-    let mut lab = Lab::new();
-    let id = lab.running(DEVICES);
-    let before = all(&lab.ok("DescribeVolumes"), "volumeId");
-    lab.ok(&format!("StopInstances&InstanceId.1={id}"));
-    lab.pass(100);
-    assert_eq!(all(&lab.ok("DescribeVolumes"), "volumeId"), before);
+    let mut fixture = Fixture::new();
+    let id = fixture.launch_running(DEVICES);
+    let before = all(&fixture.ok("DescribeVolumes"), "volumeId");
+    fixture.ok(&format!("StopInstances&InstanceId.1={id}"));
+    fixture.advance(100);
+    assert_eq!(all(&fixture.ok("DescribeVolumes"), "volumeId"), before);
     assert_eq!(
-        all(&lab.ok("DescribeNetworkInterfaces"), "instanceId"),
+        all(&fixture.ok("DescribeNetworkInterfaces"), "instanceId"),
         [id]
     );
 }
 
 #[test]
 fn interface_is_deleted_with_its_instance_unless_kept() {
-    let mut lab = Lab::new();
-    let id = lab.running("");
-    let staying = lab
-        .running("&NetworkInterface.1.DeviceIndex=0&NetworkInterface.1.DeleteOnTermination=false");
-    let reply = lab.ok(&format!(
+    let mut fixture = Fixture::new();
+    let id = fixture.launch_running("");
+    let staying = fixture.launch_running(
+        "&NetworkInterface.1.DeviceIndex=0&NetworkInterface.1.DeleteOnTermination=false",
+    );
+    let reply = fixture.ok(&format!(
         "DescribeNetworkInterfaces&Filter.1.Name=attachment.instance-id&Filter.1.Value.1={id}"
     ));
     let nic = all(&reply, "networkInterfaceId").remove(0);
     assert_eq!(all(&reply, "publicIp"), ["198.18.0.4", "198.18.0.4"]);
     assert_eq!(all(&reply, "status"), ["in-use", "attached"]);
-    lab.ok(&format!(
+    fixture.ok(&format!(
         "TerminateInstances&InstanceId.1={id}&InstanceId.2={staying}"
     ));
-    lab.pass(100);
+    fixture.advance(100);
     let by_id = format!("DescribeNetworkInterfaces&NetworkInterfaceId.1={nic}");
-    assert_eq!(lab.code(&by_id), "InvalidNetworkInterfaceID.NotFound");
     assert_eq!(
-        all(&lab.ok("DescribeNetworkInterfaces"), "status"),
+        fixture.refusal_code(&by_id),
+        "InvalidNetworkInterfaceID.NotFound"
+    );
+    assert_eq!(
+        all(&fixture.ok("DescribeNetworkInterfaces"), "status"),
         ["available"]
     );
 }
 
 #[test]
 fn volumes_and_interfaces_are_filtered() {
-    let mut lab = Lab::new();
-    lab.running(&format!(
+    let mut fixture = Fixture::new();
+    fixture.launch_running(&format!(
         "{DEVICES}&TagSpecification.1.ResourceType=volume&TagSpecification.1.Tag.1.Key=role&TagSpecification.1.Tag.1.Value=disk\
          &TagSpecification.2.ResourceType=network-interface&TagSpecification.2.Tag.1.Key=role&TagSpecification.2.Tag.1.Value=card"
     ));
@@ -92,7 +96,7 @@ fn volumes_and_interfaces_are_filtered() {
         ("availability-zone", "us-east-1a", vec!["20", "5", "6"]),
     ] {
         let call = format!("DescribeVolumes&Filter.1.Name={filter}&Filter.1.Value.1={value}");
-        assert_eq!(all(&lab.ok(&call), "size"), sizes, "{filter}");
+        assert_eq!(all(&fixture.ok(&call), "size"), sizes, "{filter}");
     }
     for (filter, value, found) in [
         ("tag:role", "card", 1),
@@ -105,7 +109,7 @@ fn volumes_and_interfaces_are_filtered() {
         let call =
             format!("DescribeNetworkInterfaces&Filter.1.Name={filter}&Filter.1.Value.1={value}");
         assert_eq!(
-            all(&lab.ok(&call), "networkInterfaceId").len(),
+            all(&fixture.ok(&call), "networkInterfaceId").len(),
             found,
             "{filter}"
         );
@@ -114,15 +118,15 @@ fn volumes_and_interfaces_are_filtered() {
 
 #[test]
 fn volume_has_the_requested_properties() {
-    let mut lab = Lab::new();
-    // A root volume may be just as large as its image's.
-    lab.running(
+    let mut fixture = Fixture::new();
+    // A root volume may have exactly the size of the image's.
+    fixture.launch_running(
         "&BlockDeviceMapping.1.DeviceName=/dev/xvda&BlockDeviceMapping.1.Ebs.VolumeSize=8\
          &BlockDeviceMapping.1.Ebs.Encrypted=true&BlockDeviceMapping.2.DeviceName=/dev/sdf\
          &BlockDeviceMapping.2.Ebs.VolumeSize=4&BlockDeviceMapping.2.Ebs.VolumeType=io2\
          &BlockDeviceMapping.2.Ebs.Iops=500",
     );
-    let reply = lab.ok("DescribeVolumes");
+    let reply = fixture.ok("DescribeVolumes");
     assert_eq!(all(&reply, "size"), ["8", "4"]);
     assert_eq!(all(&reply, "encrypted"), ["true", "false"]);
     assert_eq!(all(&reply, "volumeType"), ["gp3", "io2"]);

@@ -1,6 +1,6 @@
 //! instances.bulkInsert.
 
-use super::{Lab, ZONE, codes, names, reason};
+use super::{Fixture, ZONE, codes, names, reason};
 use crate::gcp::{Capacity, LimitCheck};
 use serde_json::{Value, json};
 
@@ -19,42 +19,42 @@ fn bulk(count: u32, least: u32) -> Value {
     })
 }
 
-fn few(lab: &mut Lab, machines: u64) {
-    lab.engine.core.knobs.capacity = vec![Capacity::of(machines)];
+fn few(fixture: &mut Fixture, machines: u64) {
+    fixture.engine.core.knobs.capacity = vec![Capacity::of(machines)];
 }
 
 #[test]
 fn bulk_insert_uses_free_names() {
-    let mut lab = Lab::new();
-    lab.running("vm-02");
-    let answered = lab.ok(BULK, &bulk(3, 3));
-    assert_eq!(answered["operationType"], "bulkInsert");
-    let list = lab.get(&format!("{ZONE}/instances?filter=labels.batch%3Done"));
+    let mut fixture = Fixture::new();
+    fixture.insert_running("vm-02");
+    let response = fixture.ok(BULK, &bulk(3, 3));
+    assert_eq!(response["operationType"], "bulkInsert");
+    let list = fixture.get(&format!("{ZONE}/instances?filter=labels.batch%3Done"));
     assert_eq!(names(&list), ["vm-01", "vm-03", "vm-04"]);
-    lab.pass(200);
-    assert_eq!(lab.operation(&answered)["status"], "DONE");
-    let group = answered["operationGroupId"].as_str().unwrap();
-    let children = lab.get(&format!(
+    fixture.advance(200);
+    assert_eq!(fixture.operation(&response)["status"], "DONE");
+    let group = response["operationGroupId"].as_str().unwrap();
+    let children = fixture.get(&format!(
         "{ZONE}/operations?filter=operationGroupId%3D{group}"
     ));
     assert_eq!(names(&children).len(), 4);
-    assert_eq!(lab.status("vm-04"), "RUNNING");
+    assert_eq!(fixture.status("vm-04"), "RUNNING");
 }
 
 #[test]
-fn names_may_be_given() {
-    let mut lab = Lab::new();
-    let mut asked = bulk(2, 2);
-    asked.as_object_mut().unwrap().remove("namePattern");
-    asked["perInstanceProperties"] = json!({ "red": {}, "blue": {} });
-    lab.ok(BULK, &asked);
+fn bulk_insert_uses_given_names() {
+    let mut fixture = Fixture::new();
+    let mut requested = bulk(2, 2);
+    requested.as_object_mut().unwrap().remove("namePattern");
+    requested["perInstanceProperties"] = json!({ "red": {}, "blue": {} });
+    fixture.ok(BULK, &requested);
     let mut none_apart = bulk(1, 1);
     none_apart["perInstanceProperties"] = json!({});
-    lab.ok(BULK, &none_apart);
-    assert!(lab.truth("red").is_some() && lab.truth("blue").is_some());
-    let again = lab.ok(BULK, &asked);
-    lab.pass(200);
-    let codes = codes(&lab.operation(&again)).join(" ");
+    fixture.ok(BULK, &none_apart);
+    assert!(fixture.oracle_instance("red").is_some() && fixture.oracle_instance("blue").is_some());
+    let again = fixture.ok(BULK, &requested);
+    fixture.advance(200);
+    let codes = codes(&fixture.operation(&again)).join(" ");
     assert!(
         codes.starts_with("VM_MIN_COUNT_NOT_REACHED RESOURCE_ALREADY_EXISTS"),
         "{codes}"
@@ -63,32 +63,32 @@ fn names_may_be_given() {
 
 #[test]
 fn partial_bulk_insert_respects_min_count() {
-    let mut lab = Lab::new();
-    few(&mut lab, 2);
-    let enough = lab.ok(BULK, &bulk(3, 2));
-    lab.pass(200);
-    assert_eq!(codes(&lab.operation(&enough)), [""; 0]);
-    assert_eq!(lab.oracle().instances.len(), 2);
-    few(&mut lab, 4);
-    let too_few = lab.ok(BULK, &bulk(3, 3));
-    lab.pass(200);
+    let mut fixture = Fixture::new();
+    few(&mut fixture, 2);
+    let enough = fixture.ok(BULK, &bulk(3, 2));
+    fixture.advance(200);
+    assert_eq!(codes(&fixture.operation(&enough)), [""; 0]);
+    assert_eq!(fixture.oracle().instances.len(), 2);
+    few(&mut fixture, 4);
+    let too_few = fixture.ok(BULK, &bulk(3, 3));
+    fixture.advance(200);
     assert_eq!(
-        codes(&lab.operation(&too_few)),
+        codes(&fixture.operation(&too_few)),
         ["VM_MIN_COUNT_NOT_REACHED", "ZONE_RESOURCE_POOL_EXHAUSTED"]
     );
-    assert_eq!(lab.oracle().instances.len(), 2);
-    lab.engine.core.knobs.stockout_check = LimitCheck::Immediate;
+    assert_eq!(fixture.oracle().instances.len(), 2);
+    fixture.engine.core.knobs.stockout_check = LimitCheck::Immediate;
     assert_eq!(
-        lab.refused(BULK, &bulk(3, 3)),
+        fixture.refusal(BULK, &bulk(3, 3)),
         reason(503, "ZONE_RESOURCE_POOL_EXHAUSTED")
     );
-    lab.ok(BULK, &bulk(3, 1));
-    assert_eq!(lab.oracle().instances.len(), 4);
+    fixture.ok(BULK, &bulk(3, 1));
+    assert_eq!(fixture.oracle().instances.len(), 4);
 }
 
 #[test]
 fn invalid_values_are_refused() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let mut cases = Vec::new();
     for (field, value) in [
         ("count", json!("0")),
@@ -102,16 +102,16 @@ fn invalid_values_are_refused() {
         ("locationPolicy", json!({ "locations": { "a": {} } })),
         ("nonsense", json!(1)),
     ] {
-        let mut asked = bulk(2, 2);
-        asked[field] = value;
-        cases.push(asked);
+        let mut requested = bulk(2, 2);
+        requested[field] = value;
+        cases.push(requested);
     }
     let mut link = bulk(2, 2);
     link["instanceProperties"]["machineType"] = json!(format!("{ZONE}/machineTypes/e2-small"));
     cases.push(link);
-    for asked in cases {
-        let (status, _) = lab.refused(BULK, &asked);
-        assert_eq!(status, 400, "{asked}");
+    for requested in cases {
+        let (status, _) = fixture.refusal(BULK, &requested);
+        assert_eq!(status, 400, "{requested}");
     }
-    assert!(lab.oracle().instances.is_empty());
+    assert!(fixture.oracle().instances.is_empty());
 }

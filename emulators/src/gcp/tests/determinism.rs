@@ -1,17 +1,17 @@
 //! The same seed and the same calls give the same responses, byte for byte.
 
-use super::{Lab, ZONE, body};
+use super::{Fixture, ZONE, body};
 use serde_json::Value;
 use std::time::Duration;
 
-fn story(seed: u64) -> Vec<String> {
-    let mut lab = Lab::with(|knobs| {
+fn run_scenario(seed: u64) -> Vec<String> {
+    let mut fixture = Fixture::with(|knobs| {
         knobs.seed = seed;
         knobs.lag.reads = Duration::from_millis(300);
         knobs.lag.writes = Duration::from_millis(300);
     });
-    lab.pass(1_000);
-    let mut told = Vec::new();
+    fixture.advance(1_000);
+    let mut replies = Vec::new();
     for step in 0..40 {
         let name = format!("vm-{}", step % 7);
         for (request, body) in [
@@ -25,17 +25,17 @@ fn story(seed: u64) -> Vec<String> {
                 Value::Null,
             ),
         ] {
-            told.push(format!("{:?}", lab.call(&request, &body)));
+            replies.push(format!("{:?}", fixture.call(&request, &body)));
         }
-        lab.pass(70);
+        fixture.advance(70);
     }
-    told
+    replies
 }
 
 #[test]
 fn same_seed_repeats_the_run() {
-    let told = story(7);
-    assert_eq!(told, story(7));
-    assert_ne!(told, story(8));
-    assert!(told.iter().any(|line| line.contains("notFound")));
+    let replies = run_scenario(7);
+    assert_eq!(replies, run_scenario(7));
+    assert_ne!(replies, run_scenario(8));
+    assert!(replies.iter().any(|line| line.contains("notFound")));
 }

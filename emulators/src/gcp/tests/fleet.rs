@@ -1,14 +1,14 @@
-//! Fifty thousand instances: what a call costs is counted in records records_read, not in seconds.
+//! Fifty thousand instances: the cost of a call is the number of records that it reads.
 
-use super::{Lab, ZONE, names};
+use super::{Fixture, ZONE, names};
 use crate::gcp::{ExternalAction, catalog::Subnetwork};
 use serde_json::Value;
 
 const FLEET: u32 = 50_000;
 const BATCH: u32 = 1_000;
 
-fn fleet() -> Lab {
-    let mut lab = Lab::with(|knobs| {
+fn fleet() -> Fixture {
+    let mut fixture = Fixture::with(|knobs| {
         knobs.subnetworks = vec![Subnetwork::new(
             "us-central1",
             "10.0.0.0/12".parse().unwrap(),
@@ -24,22 +24,22 @@ fn fleet() -> Lab {
             labels: [("batch".to_owned(), number.to_string())].into(),
             metadata: [].into(),
         };
-        assert_eq!(lab.engine.perform(act).unwrap().len(), BATCH as usize);
+        assert_eq!(fixture.engine.perform(act).unwrap().len(), BATCH as usize);
     }
-    lab.pass(200);
-    lab
+    fixture.advance(200);
+    fixture
 }
 
-/// What a call answers, and how many records it records_read.
-fn cost(lab: &mut Lab, request: &str) -> (Value, u64) {
-    let before = lab.engine.core.records_read;
-    let reply = lab.ok(request, &Value::Null);
-    (reply, lab.engine.core.records_read - before)
+/// Returns the response of a call, and how many records it read.
+fn cost(fixture: &mut Fixture, request: &str) -> (Value, u64) {
+    let before = fixture.engine.core.records_read;
+    let reply = fixture.ok(request, &Value::Null);
+    (reply, fixture.engine.core.records_read - before)
 }
 
 #[test]
 fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
-    let mut lab = fleet();
+    let mut fixture = fleet();
     for (request, records_read) in [
         (format!("GET {ZONE}/instances/vm-0-0"), 1),
         (format!("GET {ZONE}/instances"), 500),
@@ -63,25 +63,25 @@ fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
             1,
         ),
     ] {
-        assert_eq!(cost(&mut lab, &request).1, records_read, "{request}");
+        assert_eq!(cost(&mut fixture, &request).1, records_read, "{request}");
     }
-    let named = lab.get("zones/us-central1-b/instances/vm-3-3");
+    let named = fixture.get("zones/us-central1-b/instances/vm-3-3");
     let id = named["id"].as_str().unwrap();
     let by_id = format!("GET aggregated/instances?filter=id%3D{id}");
-    assert_eq!(cost(&mut lab, &by_id).1, 1);
+    assert_eq!(cost(&mut fixture, &by_id).1, 1);
     let about = format!("GET zones/us-central1-b/operations?filter=targetId%3D{id}");
-    assert_eq!(cost(&mut lab, &about).1, 1);
-    let first = lab.get("zones/us-central1-b/instances/vm-1-1")["id"].clone();
+    assert_eq!(cost(&mut fixture, &about).1, 1);
+    let first = fixture.get("zones/us-central1-b/instances/vm-1-1")["id"].clone();
     let either = format!(
         "(targetId%3D{id})%20OR%20(targetId%3D{})",
         first.as_str().unwrap()
     );
     let about = format!("GET aggregated/operations?filter={either}");
-    assert_eq!(cost(&mut lab, &about).1, 2);
-    // A page in the middle touches what it holds.
-    let list = lab.get(&format!("{ZONE}/instances?maxResults=500"));
+    assert_eq!(cost(&mut fixture, &about).1, 2);
+    // A page in the middle reads only its items.
+    let list = fixture.get(&format!("{ZONE}/instances?maxResults=500"));
     let token = list["nextPageToken"].as_str().unwrap();
     let next = format!("GET {ZONE}/instances?maxResults=7&pageToken={token}");
-    let (page, records_read) = cost(&mut lab, &next);
+    let (page, records_read) = cost(&mut fixture, &next);
     assert_eq!((names(&page).len(), records_read), (7, 7));
 }

@@ -1,11 +1,11 @@
 //! instances.insert: what it creates, and what it refuses.
 
-use super::{Lab, ZONE, body, names, reason};
+use super::{Fixture, ZONE, body, names, reason};
 use serde_json::{Value, json};
 
 const INSERT: &str = "POST zones/us-central1-a/instances";
 
-/// The body with one field set, by its JSON pointer.
+/// Returns the body with one field set, by its JSON pointer.
 fn with(pointer: &str, value: Value) -> Value {
     let mut changed = body("vm");
     let (parent, field) = pointer.rsplit_once('/').unwrap();
@@ -15,23 +15,26 @@ fn with(pointer: &str, value: Value) -> Value {
 
 #[test]
 fn an_instance_passes_its_states_and_its_operation_follows() {
-    let mut lab = Lab::new();
-    let answered = lab.insert(&body("vm"));
-    assert_eq!(answered["kind"], "compute#operation");
-    assert_eq!(answered["operationType"], "insert");
+    let mut fixture = Fixture::new();
+    let response = fixture.insert(&body("vm"));
+    assert_eq!(response["kind"], "compute#operation");
+    assert_eq!(response["operationType"], "insert");
     assert_eq!(
-        (&answered["status"], &answered["progress"]),
+        (&response["status"], &response["progress"]),
         (&json!("PENDING"), &json!(0))
     );
-    let mut seen = Vec::new();
+    let mut found = Vec::new();
     for _ in 0..4 {
-        let operation = lab.operation(&answered)["status"].clone();
-        seen.push((lab.status("vm"), operation.as_str().unwrap().to_owned()));
-        lab.pass(30);
+        let operation = fixture.operation(&response)["status"].clone();
+        found.push((fixture.status("vm"), operation.as_str().unwrap().to_owned()));
+        fixture.advance(30);
     }
-    let seen: Vec<_> = seen.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    let found: Vec<_> = found
+        .iter()
+        .map(|(a, b)| (a.as_str(), b.as_str()))
+        .collect();
     assert_eq!(
-        seen,
+        found,
         [
             ("PROVISIONING", "PENDING"),
             ("PROVISIONING", "RUNNING"),
@@ -39,62 +42,67 @@ fn an_instance_passes_its_states_and_its_operation_follows() {
             ("STAGING", "RUNNING"),
         ]
     );
-    let done = lab.operation(&answered);
+    let finished = fixture.operation(&response);
     assert_eq!(
-        (&done["status"], &done["progress"]),
+        (&finished["status"], &finished["progress"]),
         (&json!("DONE"), &json!(100))
     );
-    assert_eq!(done.get("error"), None);
-    let instance = lab.get(&format!("{ZONE}/instances/vm"));
+    assert_eq!(finished.get("error"), None);
+    let instance = fixture.get(&format!("{ZONE}/instances/vm"));
     assert_eq!(instance["status"], "RUNNING");
-    assert_eq!(instance["id"], done["targetId"]);
-    assert_eq!(instance["selfLink"], done["targetLink"]);
-    let truth = lab.truth("vm").unwrap();
+    assert_eq!(instance["id"], finished["targetId"]);
+    assert_eq!(instance["selfLink"], finished["targetLink"]);
+    let oracle_instance = fixture.oracle_instance("vm").unwrap();
     assert_eq!(
-        (truth.boots, truth.holds_machine, truth.boot_disk_gib),
+        (
+            oracle_instance.boots,
+            oracle_instance.holds_machine,
+            oracle_instance.boot_disk_gib
+        ),
         (1, true, Some(10))
     );
     assert_eq!(
-        truth.image.as_deref(),
+        oracle_instance.image.as_deref(),
         Some("projects/debian-cloud/global/images/debian-12-bookworm-v20260201")
     );
 }
 
 #[test]
 fn requested_properties_are_returned() {
-    let mut lab = Lab::new();
-    let mut asked = body("vm");
-    asked["labels"] = json!({ "owner": "me", "empty": "" });
-    asked["metadata"] = json!({ "items": [{ "key": "startup-script", "value": "#!/bin/sh\n" }] });
-    asked["tags"] = json!({ "items": ["web", "db"] });
-    asked["description"] = json!("mine");
-    asked["hostname"] = json!("vm.example.com");
-    asked["serviceAccounts"] = json!([{ "email": "default", "scopes": ["a"] }]);
-    asked["disks"][0]["initializeParams"]["diskSizeGb"] = json!(20);
-    asked["disks"][0]["initializeParams"]["labels"] = json!({ "owner": "me" });
-    lab.insert(&asked);
-    lab.pass(200);
-    let seen = lab.get(&format!("{ZONE}/instances/vm"));
+    let mut fixture = Fixture::new();
+    let mut requested = body("vm");
+    requested["labels"] = json!({ "owner": "me", "empty": "" });
+    requested["metadata"] =
+        json!({ "items": [{ "key": "startup-script", "value": "#!/bin/sh\n" }] });
+    requested["tags"] = json!({ "items": ["web", "db"] });
+    requested["description"] = json!("mine");
+    requested["hostname"] = json!("vm.example.com");
+    requested["serviceAccounts"] = json!([{ "email": "default", "scopes": ["a"] }]);
+    requested["disks"][0]["initializeParams"]["diskSizeGb"] = json!(20);
+    requested["disks"][0]["initializeParams"]["labels"] = json!({ "owner": "me" });
+    fixture.insert(&requested);
+    fixture.advance(200);
+    let found = fixture.get(&format!("{ZONE}/instances/vm"));
     for field in ["labels", "description", "hostname", "serviceAccounts"] {
-        assert_eq!(seen[field], asked[field], "{field}");
+        assert_eq!(found[field], requested[field], "{field}");
     }
-    assert_eq!(seen["metadata"]["items"], asked["metadata"]["items"]);
-    assert_eq!(seen["tags"]["items"], asked["tags"]["items"]);
-    assert_eq!(seen["disks"][0]["diskSizeGb"], "20");
-    let disk = lab.get(&format!("{ZONE}/disks/vm"));
+    assert_eq!(found["metadata"]["items"], requested["metadata"]["items"]);
+    assert_eq!(found["tags"]["items"], requested["tags"]["items"]);
+    assert_eq!(found["disks"][0]["diskSizeGb"], "20");
+    let disk = fixture.get(&format!("{ZONE}/disks/vm"));
     assert_eq!(
         (&disk["sizeGb"], &disk["labels"]["owner"]),
         (&json!("20"), &json!("me"))
     );
-    assert_eq!(disk["users"][0], seen["selfLink"]);
-    let nic = &seen["networkInterfaces"][0];
+    assert_eq!(disk["users"][0], found["selfLink"]);
+    let nic = &found["networkInterfaces"][0];
     assert_eq!(nic["networkIP"], "10.128.0.2");
     assert!(nic["accessConfigs"][0]["natIP"].is_string());
 }
 
 #[test]
-fn links_are_taken_in_every_form() {
-    let mut lab = Lab::new();
+fn links_are_accepted_in_every_form() {
+    let mut fixture = Fixture::new();
     let root = "https://www.googleapis.com/compute/v1/projects/p";
     let types = [
         format!("{root}/{ZONE}/machineTypes/e2-small"),
@@ -102,24 +110,24 @@ fn links_are_taken_in_every_form() {
         format!("{ZONE}/machineTypes/e2-small"),
     ];
     for (number, link) in types.into_iter().enumerate() {
-        let mut asked = body(&format!("vm-{number}"));
-        asked["machineType"] = json!(link);
-        lab.insert(&asked);
+        let mut requested = body(&format!("vm-{number}"));
+        requested["machineType"] = json!(link);
+        fixture.insert(&requested);
     }
-    let list = lab.get(&format!("{ZONE}/instances"));
+    let list = fixture.get(&format!("{ZONE}/instances"));
     assert_eq!(names(&list), ["vm-0", "vm-1", "vm-2"]);
-    let whole = format!("{root}/{ZONE}/machineTypes/e2-small");
+    let absolute = format!("{root}/{ZONE}/machineTypes/e2-small");
     for item in list["items"].as_array().unwrap() {
-        assert_eq!(item["machineType"], whole);
+        assert_eq!(item["machineType"], absolute);
     }
 }
 
 #[test]
 fn invalid_creation_is_refused_and_creates_nothing() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let image = "projects/debian-cloud/global/images/none";
     let initialize = "/disks/0/initializeParams";
-    for (asked, status, why) in [
+    for (requested, status, why) in [
         (with("/name", json!("Upper")), 400, "invalid"),
         (with("/name", json!("")), 400, "required"),
         (with("/name", json!("a".repeat(64))), 400, "invalid"),
@@ -262,65 +270,75 @@ fn invalid_creation_is_refused_and_creates_nothing() {
             "invalid",
         ),
     ] {
-        assert_eq!(lab.refused(INSERT, &asked), reason(status, why), "{asked}");
+        assert_eq!(
+            fixture.refusal(INSERT, &requested),
+            reason(status, why),
+            "{requested}"
+        );
     }
-    assert_eq!(lab.refused(INSERT, &Value::Null), reason(400, "required"));
-    let oracle = lab.oracle();
+    assert_eq!(
+        fixture.refusal(INSERT, &Value::Null),
+        reason(400, "required")
+    );
+    let oracle = fixture.oracle();
     assert!(oracle.instances.is_empty() && oracle.disks.is_empty() && oracle.operations.is_empty());
 }
 
 #[test]
-fn places_that_are_not_there_are_refused() {
-    let mut lab = Lab::with(|knobs| {
+fn missing_projects_zones_and_regions_are_refused() {
+    let mut fixture = Fixture::with(|knobs| {
         knobs.projects.insert("p".to_owned());
     });
     assert_eq!(
-        lab.refused("POST zones/nowhere-a/instances", &body("vm")),
+        fixture.refusal("POST zones/nowhere-a/instances", &body("vm")),
         reason(400, "invalid")
     );
     let other = format!("POST /projects/other/{ZONE}/instances");
-    assert_eq!(lab.refused(&other, &body("vm")), reason(404, "notFound"));
     assert_eq!(
-        lab.refused("GET zones/nowhere-a", &Value::Null),
+        fixture.refusal(&other, &body("vm")),
         reason(404, "notFound")
     );
     assert_eq!(
-        lab.refused("GET regions/nowhere/addresses", &Value::Null),
+        fixture.refusal("GET zones/nowhere-a", &Value::Null),
+        reason(404, "notFound")
+    );
+    assert_eq!(
+        fixture.refusal("GET regions/nowhere/addresses", &Value::Null),
         reason(400, "invalid")
     );
     // Everyone can read public images.
-    lab.get("/projects/debian-cloud/global/images");
+    fixture.get("/projects/debian-cloud/global/images");
 }
 
 #[test]
 fn names_are_unique_in_a_zone() {
-    let mut lab = Lab::new();
-    lab.insert(&body("vm"));
+    let mut fixture = Fixture::new();
+    fixture.insert(&body("vm"));
     assert_eq!(
-        lab.refused(INSERT, &body("vm")),
+        fixture.refusal(INSERT, &body("vm")),
         reason(409, "alreadyExists")
     );
     let other = "zones/us-central1-b";
     let mut elsewhere = body("vm");
     elsewhere["machineType"] = json!(format!("{other}/machineTypes/e2-small"));
-    lab.ok(&format!("POST {other}/instances"), &elsewhere);
-    lab.ok(&format!("POST /projects/q/{ZONE}/instances"), &body("vm"));
-    assert_eq!(lab.oracle().instances.len(), 3);
-    // The name is free as soon as nothing is there.
-    let first = lab.get(&format!("{ZONE}/instances/vm"))["id"].clone();
-    lab.ok(&format!("DELETE {ZONE}/instances/vm"), &Value::Null);
+    fixture.ok(&format!("POST {other}/instances"), &elsewhere);
+    fixture.ok(&format!("POST /projects/q/{ZONE}/instances"), &body("vm"));
+    assert_eq!(fixture.oracle().instances.len(), 3);
+    // The name is free as soon as the instance is removed.
+    let first = fixture.get(&format!("{ZONE}/instances/vm"))["id"].clone();
+    fixture.ok(&format!("DELETE {ZONE}/instances/vm"), &Value::Null);
     assert_eq!(
-        lab.refused(INSERT, &body("vm")),
+        fixture.refusal(INSERT, &body("vm")),
         reason(409, "alreadyExists")
     );
-    lab.pass(200);
-    lab.insert(&body("vm"));
-    assert_ne!(lab.get(&format!("{ZONE}/instances/vm"))["id"], first);
+    fixture.advance(200);
+    fixture.insert(&body("vm"));
+    assert_ne!(fixture.get(&format!("{ZONE}/instances/vm"))["id"], first);
 }
 
 #[test]
 fn spot_requires_its_scheduling_options() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let mut spot = body("spot");
     spot["scheduling"] = json!({
         "provisioningModel": "SPOT",
@@ -328,9 +346,9 @@ fn spot_requires_its_scheduling_options() {
         "automaticRestart": false,
         "onHostMaintenance": "TERMINATE",
     });
-    lab.insert(&spot);
-    let seen = lab.get(&format!("{ZONE}/instances/spot"));
-    assert_eq!(seen["scheduling"]["provisioningModel"], "SPOT");
-    assert_eq!(seen["scheduling"]["instanceTerminationAction"], "DELETE");
-    assert!(lab.truth("spot").unwrap().spot);
+    fixture.insert(&spot);
+    let found = fixture.get(&format!("{ZONE}/instances/spot"));
+    assert_eq!(found["scheduling"]["provisioningModel"], "SPOT");
+    assert_eq!(found["scheduling"]["instanceTerminationAction"], "DELETE");
+    assert!(fixture.oracle_instance("spot").unwrap().spot);
 }

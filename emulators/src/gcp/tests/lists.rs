@@ -1,47 +1,48 @@
 //! Lists: pages, filters, orders, aggregated lists, unreachable zones.
 
-use super::{Lab, ZONE, body, names, reason};
+use super::{Fixture, ZONE, body, names, reason};
 use crate::cloud::{inject::CallContext, page::PageFault};
 use serde_json::{Value, json};
 
 fn elsewhere(name: &str, zone: &str) -> Value {
-    let mut asked = body(name);
-    asked["machineType"] = json!(format!("zones/{zone}/machineTypes/e2-small"));
-    asked
+    let mut requested = body(name);
+    requested["machineType"] = json!(format!("zones/{zone}/machineTypes/e2-small"));
+    requested
 }
 
-fn fleet() -> Lab {
-    let mut lab = Lab::new();
+fn fleet() -> Fixture {
+    let mut fixture = Fixture::new();
     for number in 0..5 {
-        let mut asked = body(&format!("vm-{number}"));
-        asked["labels"] = json!({ "odd": (number % 2 == 1).to_string(), format!("n{number}"): "" });
-        lab.insert(&asked);
+        let mut requested = body(&format!("vm-{number}"));
+        requested["labels"] =
+            json!({ "odd": (number % 2 == 1).to_string(), format!("n{number}"): "" });
+        fixture.insert(&requested);
     }
     for zone in ["us-central1-b", "europe-west1-b"] {
-        lab.ok(
+        fixture.ok(
             &format!("POST zones/{zone}/instances"),
             &elsewhere("far", zone),
         );
     }
-    lab.pass(200);
-    lab.post(&format!("{ZONE}/instances/vm-4/stop"));
-    lab.pass(200);
-    lab
+    fixture.advance(200);
+    fixture.post(&format!("{ZONE}/instances/vm-4/stop"));
+    fixture.advance(200);
+    fixture
 }
 
 fn encode(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-fn filtered(lab: &mut Lab, filter: &str) -> Vec<String> {
-    let list = lab.get(&format!("{ZONE}/instances?filter={}", encode(filter)));
+fn filtered(fixture: &mut Fixture, filter: &str) -> Vec<String> {
+    let list = fixture.get(&format!("{ZONE}/instances?filter={}", encode(filter)));
     names(&list).into_iter().map(str::to_owned).collect()
 }
 
 #[test]
 fn filters_select() {
-    let mut lab = fleet();
-    let id = lab.truth("vm-2").unwrap().id;
+    let mut fixture = fleet();
+    let id = fixture.oracle_instance("vm-2").unwrap().id;
     for (filter, expected) in [
         ("name=vm-3", &["vm-3"][..]),
         ("labels.odd=true", &["vm-1", "vm-3"]),
@@ -56,28 +57,31 @@ fn filters_select() {
         ("labels.odd=maybe", &[]),
         ("scheduling.preemptible=true", &[]),
     ] {
-        assert_eq!(filtered(&mut lab, filter), expected, "{filter}");
+        assert_eq!(filtered(&mut fixture, filter), expected, "{filter}");
     }
-    assert_eq!(filtered(&mut lab, &format!("id={id}")), ["vm-2"]);
-    let bad = format!("GET {ZONE}/instances?filter={}", encode("nonsense=1"));
-    assert_eq!(lab.refused(&bad, &Value::Null), reason(400, "invalid"));
+    assert_eq!(filtered(&mut fixture, &format!("id={id}")), ["vm-2"]);
+    let invalid = format!("GET {ZONE}/instances?filter={}", encode("nonsense=1"));
+    assert_eq!(
+        fixture.refusal(&invalid, &Value::Null),
+        reason(400, "invalid")
+    );
 }
 
 #[test]
 fn pages_cover_a_list() {
-    let mut lab = fleet();
-    let (mut seen, mut token) = (Vec::new(), String::new());
+    let mut fixture = fleet();
+    let (mut found, mut token) = (Vec::new(), String::new());
     loop {
-        let list = lab.get(&format!("{ZONE}/instances?maxResults=2&pageToken={token}"));
+        let list = fixture.get(&format!("{ZONE}/instances?maxResults=2&pageToken={token}"));
         assert!(names(&list).len() <= 2);
-        seen.extend(names(&list).into_iter().map(str::to_owned));
+        found.extend(names(&list).into_iter().map(str::to_owned));
         let Some(next) = list["nextPageToken"].as_str() else {
             break;
         };
         next.clone_into(&mut token);
     }
-    assert_eq!(seen, ["vm-0", "vm-1", "vm-2", "vm-3", "vm-4"]);
-    // A token is of its list and its filter.
+    assert_eq!(found, ["vm-0", "vm-1", "vm-2", "vm-3", "vm-4"]);
+    // A token is bound to its list and its filter.
     for other in [
         format!("GET {ZONE}/instances?filter=name%3Dx&pageToken={token}"),
         format!("GET zones/us-central1-b/instances?pageToken={token}"),
@@ -87,67 +91,67 @@ fn pages_cover_a_list() {
         format!("GET {ZONE}/instances?maxResults=-1"),
         format!("GET {ZONE}/instances?orderBy=status"),
     ] {
-        assert_eq!(lab.refused(&other, &Value::Null).0, 400, "{other}");
+        assert_eq!(fixture.refusal(&other, &Value::Null).0, 400, "{other}");
     }
 }
 
 #[test]
 fn page_faults_apply() {
-    let mut lab = fleet();
+    let mut fixture = fleet();
     let tricked = |page_fault| CallContext {
         page_fault,
         ..CallContext::default()
     };
-    let first = lab.get(&format!("{ZONE}/instances?maxResults=2"));
+    let first = fixture.get(&format!("{ZONE}/instances?maxResults=2"));
     let token = first["nextPageToken"].as_str().unwrap().to_owned();
     let second = format!("GET {ZONE}/instances?maxResults=2&pageToken={token}");
-    let empty = lab
-        .call_as(&second, &Value::Null, &tricked(PageFault::Empty))
+    let empty = fixture
+        .call_with_context(&second, &Value::Null, &tricked(PageFault::Empty))
         .unwrap();
     assert_eq!(names(&empty), [""; 0]);
     let fresh = empty["nextPageToken"].as_str().unwrap();
     assert_ne!(fresh, token);
-    let rest = lab.get(&format!("{ZONE}/instances?maxResults=2&pageToken={fresh}"));
+    let rest = fixture.get(&format!("{ZONE}/instances?maxResults=2&pageToken={fresh}"));
     assert_eq!(names(&rest), ["vm-2", "vm-3"]);
-    let circle = lab
-        .call_as(&second, &Value::Null, &tricked(PageFault::Repeated))
+    let circle = fixture
+        .call_with_context(&second, &Value::Null, &tricked(PageFault::Repeated))
         .unwrap();
     assert_eq!(circle["nextPageToken"], token);
     assert_eq!(names(&circle), ["vm-2", "vm-3"]);
 }
 
 #[test]
-fn orders_are_by_name_or_the_newest_first() {
-    let mut lab = Lab::new();
+fn lists_are_sorted_by_name_or_newest_first() {
+    let mut fixture = Fixture::new();
     for name in ["b", "c", "a"] {
-        lab.insert(&body(name));
+        fixture.insert(&body(name));
     }
     assert_eq!(
-        names(&lab.get(&format!("{ZONE}/instances"))),
+        names(&fixture.get(&format!("{ZONE}/instances"))),
         ["b", "c", "a"]
     );
     let by_name = format!("{ZONE}/instances?orderBy=name&maxResults=2");
-    let list = lab.get(&by_name);
+    let list = fixture.get(&by_name);
     assert_eq!(names(&list), ["a", "b"]);
     let token = list["nextPageToken"].as_str().unwrap();
     assert_eq!(
-        names(&lab.get(&format!("{by_name}&pageToken={token}"))),
+        names(&fixture.get(&format!("{by_name}&pageToken={token}"))),
         ["c"]
     );
-    let newest = lab.get(&format!(
+    let newest = fixture.get(&format!(
         "{ZONE}/instances?orderBy=creationTimestamp%20desc"
     ));
     assert_eq!(names(&newest), ["a", "c", "b"]);
     assert_eq!(
-        names(&lab.get(&format!("{ZONE}/disks?orderBy=name"))),
+        names(&fixture.get(&format!("{ZONE}/disks?orderBy=name"))),
         ["a", "b", "c"]
     );
 }
 
 #[test]
 fn aggregated_list_names_every_zone() {
-    let mut lab = fleet();
-    let all = lab.get("aggregated/instances?maxResults=6");
+    let mut fixture = fleet();
+    let all = fixture.get("aggregated/instances?maxResults=6");
     let zones = all["items"].as_object().unwrap();
     assert_eq!(zones.len(), 6);
     assert_eq!(zones[ZONE]["instances"].as_array().unwrap().len(), 5);
@@ -157,7 +161,7 @@ fn aggregated_list_names_every_zone() {
         assert_eq!(zones[empty]["warning"]["data"][0]["value"], empty);
     }
     let token = all["nextPageToken"].as_str().unwrap();
-    let rest = lab.get(&format!(
+    let rest = fixture.get(&format!(
         "aggregated/instances?maxResults=6&pageToken={token}"
     ));
     assert_eq!(
@@ -166,7 +170,7 @@ fn aggregated_list_names_every_zone() {
     );
     assert_eq!(rest["items"][ZONE]["warning"]["code"], "NO_RESULTS_ON_PAGE");
     for collection in ["disks", "diskTypes", "machineTypes"] {
-        let all = lab.get(&format!("aggregated/{collection}"));
+        let all = fixture.get(&format!("aggregated/{collection}"));
         assert!(
             !all["items"][ZONE][collection]
                 .as_array()
@@ -175,7 +179,7 @@ fn aggregated_list_names_every_zone() {
         );
     }
     for collection in ["subnetworks", "addresses"] {
-        let all = lab.get(&format!("aggregated/{collection}"));
+        let all = fixture.get(&format!("aggregated/{collection}"));
         assert!(
             all["items"]["regions/us-central1"].is_object(),
             "{collection}"
@@ -185,8 +189,9 @@ fn aggregated_list_names_every_zone() {
 
 #[test]
 fn unreachable_zone_fails_a_list_or_is_named() {
-    let mut lab = fleet();
-    lab.engine
+    let mut fixture = fleet();
+    fixture
+        .engine
         .core
         .knobs
         .unreachable_zones
@@ -201,12 +206,12 @@ fn unreachable_zone_fails_a_list_or_is_named() {
         "GET zones/us-central1-b/instances/far",
     ] {
         assert_eq!(
-            lab.refused(request, &Value::Null),
+            fixture.refusal(request, &Value::Null),
             reason(503, "backendError"),
             "{request}"
         );
     }
-    let part = lab.get("aggregated/instances?returnPartialSuccess=true");
+    let part = fixture.get("aggregated/instances?returnPartialSuccess=true");
     assert_eq!(
         part["unreachables"],
         json!(["projects/p/zones/us-central1-b"])
@@ -217,14 +222,14 @@ fn unreachable_zone_fails_a_list_or_is_named() {
         part["items"][ZONE]["instances"].as_array().unwrap().len(),
         5
     );
-    lab.engine.core.knobs.partial_by_default = true;
-    assert_eq!(lab.get("aggregated/instances"), part);
-    assert_eq!(lab.get("zones/us-central1-b")["status"], "DOWN");
+    fixture.engine.core.knobs.partial_by_default = true;
+    assert_eq!(fixture.get("aggregated/instances"), part);
+    assert_eq!(fixture.get("zones/us-central1-b")["status"], "DOWN");
 }
 
 #[test]
-fn the_catalog_can_be_listed_and_looked_at() {
-    let mut lab = Lab::new();
+fn catalog_can_be_listed_and_read() {
+    let mut fixture = Fixture::new();
     for (list, one) in [
         ("zones", "us-central1-a"),
         ("regions", "us-central1"),
@@ -233,33 +238,40 @@ fn the_catalog_can_be_listed_and_looked_at() {
         ("global/networks", "default"),
         ("regions/us-central1/subnetworks", "default"),
     ] {
-        assert!(names(&lab.get(list)).contains(&one), "{list}");
-        assert_eq!(lab.get(&format!("{list}/{one}"))["name"], one);
+        assert!(names(&fixture.get(list)).contains(&one), "{list}");
+        assert_eq!(fixture.get(&format!("{list}/{one}"))["name"], one);
         let none = format!("GET {list}/none-a");
         assert_eq!(
-            lab.refused(&none, &Value::Null),
+            fixture.refusal(&none, &Value::Null),
             reason(404, "notFound"),
             "{list}"
         );
-        let filter = lab.get(&format!("{list}?filter=name%3D{one}"));
+        let filter = fixture.get(&format!("{list}?filter=name%3D{one}"));
         assert_eq!(names(&filter), [one]);
     }
-    assert_eq!(lab.get("")["name"], "p");
-    assert_eq!(names(&lab.get("regions/us-central1/addresses")), [""; 0]);
+    assert_eq!(fixture.get("")["name"], "p");
+    assert_eq!(
+        names(&fixture.get("regions/us-central1/addresses")),
+        [""; 0]
+    );
 }
 
 #[test]
 fn unknown_state_is_returned_and_not_filtered_by() {
-    let mut lab = fleet();
+    let mut fixture = fleet();
     let context = CallContext {
         state: Some("PONDERING".to_owned()),
         ..CallContext::default()
     };
     let request = format!("GET {ZONE}/instances?filter=status%3DRUNNING");
-    let list = lab.call_as(&request, &Value::Null, &context).unwrap();
+    let list = fixture
+        .call_with_context(&request, &Value::Null, &context)
+        .unwrap();
     assert_eq!(names(&list).len(), 4);
     assert_eq!(list["items"][0]["status"], "PONDERING");
     let get = format!("GET {ZONE}/instances/vm-0");
-    let one = lab.call_as(&get, &Value::Null, &context).unwrap();
+    let one = fixture
+        .call_with_context(&get, &Value::Null, &context)
+        .unwrap();
     assert_eq!(one["status"], "PONDERING");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Lab, ZONE, body};
+use super::{Fixture, ZONE, body};
 use crate::gcp::Capacity;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -35,25 +35,25 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn take(lab: &mut Lab, step: &Step) {
-    // Most are refused at some time; that is no concern of this test.
+fn take(fixture: &mut Fixture, step: &Step) {
+    // Many calls are refused; this test does not check which.
     match step {
         Step::Insert(number, spot, keep) => {
-            let mut asked = body(&format!("vm-{number}"));
-            asked["disks"][0]["autoDelete"] = json!(!keep);
+            let mut requested = body(&format!("vm-{number}"));
+            requested["disks"][0]["autoDelete"] = json!(!keep);
             if *spot {
-                asked["scheduling"] = json!({ "provisioningModel": "SPOT" });
+                requested["scheduling"] = json!({ "provisioningModel": "SPOT" });
             }
-            let _ = lab.call(&format!("POST {ZONE}/instances"), &asked);
+            let _ = fixture.call(&format!("POST {ZONE}/instances"), &requested);
         }
         Step::Post(number, verb) => {
-            let _ = lab.call(
+            let _ = fixture.call(
                 &format!("POST {ZONE}/instances/vm-{number}/{verb}"),
                 &Value::Null,
             );
         }
         Step::Delete(number) => {
-            let _ = lab.call(
+            let _ = fixture.call(
                 &format!("DELETE {ZONE}/instances/vm-{number}"),
                 &Value::Null,
             );
@@ -61,14 +61,14 @@ fn take(lab: &mut Lab, step: &Step) {
         Step::ExternalAction(number, kind) => {
             let instance = format!("projects/p/{ZONE}/instances/vm-{number}");
             let act = json!({ "action": kind, "instance": instance });
-            let _ = lab.engine.perform(serde_json::from_value(act).unwrap());
+            let _ = fixture.engine.perform(serde_json::from_value(act).unwrap());
         }
-        Step::Pass(millis) => lab.pass(u64::from(*millis)),
+        Step::Pass(millis) => fixture.advance(u64::from(*millis)),
     }
 }
 
-fn check(lab: &Lab) -> Result<(), TestCaseError> {
-    let oracle = lab.oracle();
+fn check(fixture: &Fixture) -> Result<(), TestCaseError> {
+    let oracle = fixture.oracle();
     let mut addresses = BTreeMap::new();
     let mut machines = 0;
     for instance in &oracle.instances {
@@ -102,7 +102,7 @@ fn check(lab: &Lab) -> Result<(), TestCaseError> {
             );
         }
     }
-    prop_assert_eq!(lab.engine.machines_in_use(), machines);
+    prop_assert_eq!(fixture.engine.machines_in_use(), machines);
     prop_assert!(machines <= 3);
     let attached = oracle
         .disks
@@ -124,19 +124,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn counts_stay_consistent(steps in proptest::collection::vec(step(), 1..60)) {
-        let mut lab = Lab::with(|knobs| knobs.capacity = vec![Capacity::of(3)]);
+    fn usage_counts_stay_consistent(steps in proptest::collection::vec(step(), 1..60)) {
+        let mut fixture = Fixture::with(|knobs| knobs.capacity = vec![Capacity::of(3)]);
         for step in &steps {
-            take(&mut lab, step);
-            check(&lab)?;
+            take(&mut fixture, step);
+            check(&fixture)?;
         }
-        // In the end everything comes to rest, and no operation is left.
-        lab.pass(10_000);
-        check(&lab)?;
-        for operation in lab.oracle().operations {
+        // In the end every step and every operation is finished.
+        fixture.advance(10_000);
+        check(&fixture)?;
+        for operation in fixture.oracle().operations {
             prop_assert_eq!(operation.status, "DONE");
         }
-        for instance in lab.oracle().instances {
+        for instance in fixture.oracle().instances {
             prop_assert!(matches!(instance.status.as_str(), "RUNNING" | "TERMINATED" | "SUSPENDED"));
         }
     }

@@ -36,7 +36,7 @@ use crate::cloud::{CloudEngine as _, inject::CallContext};
 const ZONE: &str = "zones/us-central1-a";
 
 /// A cloud on a manual clock.
-struct Lab {
+struct Fixture {
     clock: Arc<ManualClock>,
     engine: Engine,
 }
@@ -55,25 +55,25 @@ fn body(name: &str) -> Value {
     })
 }
 
-impl Lab {
+impl Fixture {
     fn new() -> Self {
         Self::with(|_| {})
     }
 
-    fn with(turn: impl FnOnce(&mut Knobs)) -> Self {
+    fn with(configure: impl FnOnce(&mut Knobs)) -> Self {
         let mut knobs = Knobs::default();
-        turn(&mut knobs);
+        configure(&mut knobs);
         let clock = Arc::new(ManualClock::new());
         let engine = Engine::new(knobs, clock.clone());
         Self { clock, engine }
     }
 
-    /// Makes a call: a verb and a path below the project `p` (or from `/projects` on), and a body.
+    /// Executes a call: a verb and a path below the project `p` (or from `/projects` on), and a body.
     fn call(&mut self, request: &str, body: &Value) -> Result<Value, Refusal> {
-        self.call_as(request, body, &CallContext::default())
+        self.call_with_context(request, body, &CallContext::default())
     }
 
-    fn call_as(
+    fn call_with_context(
         &mut self,
         request: &str,
         body: &Value,
@@ -81,7 +81,7 @@ impl Lab {
     ) -> Result<Value, Refusal> {
         let (verb, path) = request.split_once(' ').unwrap();
         let path = match path.strip_prefix('/') {
-            Some(whole) => format!("/{whole}"),
+            Some(absolute) => format!("/{absolute}"),
             None if path.is_empty() => "/projects/p".to_owned(),
             None => format!("/projects/p/{path}"),
         };
@@ -117,8 +117,8 @@ impl Lab {
             .unwrap_or_else(|refusal| panic!("{request}: {refusal:?}"))
     }
 
-    /// The status and the reason of the refusal that a call must come to.
-    fn refused(&mut self, request: &str, body: &Value) -> (u16, String) {
+    /// Returns status and reason of the refusal of a call. Panics if the call succeeds.
+    fn refusal(&mut self, request: &str, body: &Value) -> (u16, String) {
         match self.call(request, body) {
             Ok(reply) => panic!("{request}: {reply}"),
             Err(refusal) => (refusal.status, refusal.reason.into_owned()),
@@ -129,27 +129,27 @@ impl Lab {
         self.ok(&format!("POST {ZONE}/instances"), body)
     }
 
-    /// Makes an instance and lets it run.
-    fn running(&mut self, name: &str) {
+    /// Creates an instance and waits until it runs.
+    fn insert_running(&mut self, name: &str) {
         self.insert(&body(name));
-        self.pass(200);
+        self.advance(200);
     }
 
-    /// Makes an instance and lets it stop.
-    fn stopped(&mut self, name: &str) {
-        self.running(name);
+    /// Creates an instance and waits until it is stopped.
+    fn insert_stopped(&mut self, name: &str) {
+        self.insert_running(name);
         self.post(&format!("{ZONE}/instances/{name}/stop"));
-        self.pass(200);
+        self.advance(200);
     }
 
-    fn pass(&mut self, millis: u64) {
+    fn advance(&mut self, millis: u64) {
         self.clock.advance(Duration::from_millis(millis));
         self.engine.catch_up();
     }
 
-    /// An operation as it is now.
-    fn operation(&mut self, answered: &Value) -> Value {
-        let name = answered["name"].as_str().unwrap();
+    /// Returns an operation as it is now.
+    fn operation(&mut self, response: &Value) -> Value {
+        let name = response["name"].as_str().unwrap();
         self.get(&format!("{ZONE}/operations/{name}"))
     }
 
@@ -158,26 +158,26 @@ impl Lab {
     }
 
     /// Returns the true state of an instance.
-    fn truth(&self, name: &str) -> Option<OracleInstance> {
+    fn oracle_instance(&self, name: &str) -> Option<OracleInstance> {
         let instances = self.oracle().instances;
         instances.into_iter().find(|instance| instance.name == name)
     }
 
     /// Returns the true state of an instance.
     fn status(&self, name: &str) -> String {
-        self.truth(name)
+        self.oracle_instance(name)
             .map_or_else(|| "gone".to_owned(), |instance| instance.status)
     }
 }
 
-/// The names of a list's items.
+/// Returns the names of a list's items.
 fn names(list: &Value) -> Vec<&str> {
     let items = list["items"].as_array().map(Vec::as_slice);
     let items = items.unwrap_or_default().iter();
     items.map(|item| item["name"].as_str().unwrap()).collect()
 }
 
-/// The codes of an operation's errors.
+/// Returns the codes of an operation's errors.
 fn codes(operation: &Value) -> Vec<&str> {
     let errors = operation["error"]["errors"].as_array().map(Vec::as_slice);
     let errors = errors.unwrap_or_default().iter();
