@@ -64,7 +64,7 @@ fn killed_fleet_process_loses_nothing() {
     next("cloud: ", &["http://127.0.0.1:"]);
     next(
         "catalog: ",
-        &["flavor arm-2 is new", "image debian-13 is new"],
+        &["flavor arm-2 was added", "image debian-13 was added"],
     );
     next("fleet: process ", &["fleet.db"]);
     next("create: 5 instances", &["run on 5 machines"]);

@@ -1,52 +1,71 @@
-//! What the things of a region are called, each its own type so that none is passed for another.
+//! The ids of a region's resources, one type for each, so that the compiler tells them apart.
 //!
-//! People write the ids of flavors, images and regions into files, so those are short texts. Networks, security
-//! groups and certificate authorities are made by calls, and are UUIDs: a network is the namespace in which the ids of
-//! its servers are derived.
+//! Operators write the ids of flavors, images and regions into files, so these are short texts. Networks, security
+//! groups and SSH certificate authorities are created by calls and have UUIDs. A network's UUID is also the namespace
+//! from which the ids of its servers are derived.
+//!
+//! Every id is checked when it is created or deserialized, has one textual form, and is a string in JSON.
+//!
+//! ```
+//! use fleetwright_region::ids::{FlavorId, NetworkId};
+//!
+//! let flavor = FlavorId::new("standard-4")?;
+//! assert_eq!(flavor.as_str(), "standard-4");
+//! assert!(FlavorId::new("Standard 4").is_err());
+//!
+//! let network: NetworkId = "b059b3e6-9ae5-42b7-94b4-f42fb7a6baee".parse()?;
+//! assert!(NetworkId::new("b059b3e69ae542b794b4f42fb7a6baee").is_err(), "hyphens are required");
+//! # let _ = network;
+//! # Ok::<(), fleetwright_region::ids::InvalidId>(())
+//! ```
 
 use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// The longest id that a person may write.
+/// The longest id of a flavor, image or region, in characters.
 pub const MAX_ID_CHARS: usize = 63;
 
-/// A text that is no id.
+/// A text that is not a valid id. The message shows at most 80 characters of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no {what}: want {wanted}")]
+#[error("{text:?} is not a valid {what}: expected {expected}")]
 pub struct InvalidId {
     what: &'static str,
     text: String,
-    wanted: &'static str,
+    expected: &'static str,
 }
 
 impl InvalidId {
-    fn new(what: &'static str, text: &str, wanted: &'static str) -> Self {
-        // A message is one line of a log, whatever was sent.
+    fn new(what: &'static str, text: &str, expected: &'static str) -> Self {
+        // A message is one line of a log, however long the text is.
         let text = text.chars().take(80).collect();
-        Self { what, text, wanted }
+        Self {
+            what,
+            text,
+            expected,
+        }
     }
 
-    /// What would be accepted.
-    pub fn wanted(&self) -> &'static str {
-        self.wanted
+    /// Returns a description of the accepted form.
+    pub fn expected(&self) -> &'static str {
+        self.expected
     }
 }
 
-fn check_written(what: &'static str, text: &str) -> Result<(), InvalidId> {
+fn check_text_id(what: &'static str, text: &str) -> Result<(), InvalidId> {
     let fits = (1..=MAX_ID_CHARS).contains(&text.len());
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-._".contains(c);
     let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     if fits && text.chars().all(allowed) && text.starts_with(edge) && text.ends_with(edge) {
         return Ok(());
     }
-    let wanted =
+    let expected =
         "1 to 63 of a-z, 0-9, '-', '.' and '_', beginning and ending with a letter or digit";
-    Err(InvalidId::new(what, text, wanted))
+    Err(InvalidId::new(what, text, expected))
 }
 
-/// What both sorts of ids have in common: they are made of text, shown as text, and checked when read from JSON.
+/// The conversions of both sorts of ids from and to text.
 macro_rules! as_text {
     ($name:ident) => {
         impl FromStr for $name {
@@ -90,7 +109,7 @@ macro_rules! as_text {
     };
 }
 
-macro_rules! written_id {
+macro_rules! text_id {
     ($(#[$docs:meta])* $name:ident, $what:literal) => {
         $(#[$docs])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -98,14 +117,18 @@ macro_rules! written_id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Checks the text: 1 to 63 of a-z, 0-9, `-`, `.` and `_`, beginning and ending with a letter or digit.
+            /// Creates an id from 1 to 63 of a-z, 0-9, `-`, `.` and `_`, beginning and ending with a letter or digit.
+            ///
+            /// # Errors
+            ///
+            /// The text has another length, another character, or punctuation at an end.
             pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidId> {
                 let text = text.as_ref();
-                check_written($what, text)?;
+                check_text_id($what, text)?;
                 Ok(Self(text.into()))
             }
 
-            /// The text.
+            /// Returns the id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -119,7 +142,7 @@ macro_rules! written_id {
     };
 }
 
-macro_rules! made_id {
+macro_rules! uuid_id {
     ($(#[$docs:meta])* $name:ident, $what:literal) => {
         $(#[$docs])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -127,22 +150,25 @@ macro_rules! made_id {
         pub struct $name(Uuid);
 
         impl $name {
-            /// Reads a UUID in the form with hyphens.
+            /// Parses a UUID in the form with hyphens, in either case.
+            ///
+            /// # Errors
+            ///
+            /// The text is in another form. Other forms of the same UUID would be other keys of the same record.
             pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidId> {
                 let text = text.as_ref();
-                // Other forms of the same UUID would be other keys of the same record.
                 let read = Uuid::try_parse(text).ok().map(Self);
                 let same = |id: &Self| id.as_text().eq_ignore_ascii_case(text);
                 read.filter(same)
                     .ok_or_else(|| InvalidId::new($what, text, "a UUID with hyphens"))
             }
 
-            /// This UUID.
+            /// Creates an id from a UUID.
             pub const fn from_uuid(uuid: Uuid) -> Self {
                 Self(uuid)
             }
 
-            /// As a UUID: the namespace of what is derived from it.
+            /// Returns the UUID: the namespace of ids that are derived from this one.
             pub const fn as_uuid(&self) -> Uuid {
                 self.0
             }
@@ -156,28 +182,28 @@ macro_rules! made_id {
     };
 }
 
-written_id! {
-    /// A size of server, as the catalog has it.
+text_id! {
+    /// The id of a flavor in the catalog.
     FlavorId, "flavor id"
 }
-written_id! {
-    /// What a server boots from, as the catalog has it.
+text_id! {
+    /// The id of an image in the catalog, from its file or created by a tenant.
     ImageId, "image id"
 }
-written_id! {
-    /// A region: one provisioner with what it offers.
+text_id! {
+    /// The id of a region: one provisioner with its mapping.
     RegionId, "region id"
 }
-made_id! {
-    /// A network of a project in a region.
+uuid_id! {
+    /// The id of a network of a project in a region.
     NetworkId, "network id"
 }
-made_id! {
-    /// A security group on a network.
+uuid_id! {
+    /// The id of a security group on a network.
     SecurityGroupId, "security group id"
 }
-made_id! {
-    /// An SSH certificate authority of a project.
+uuid_id! {
+    /// The id of an SSH certificate authority of a project.
     SshAuthorityId, "SSH certificate authority id"
 }
 
@@ -188,24 +214,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_id_is_refused_with_what_would_be_taken() {
+    fn invalid_id_is_refused_with_the_accepted_form() {
         let long = "x".repeat(64);
         for bad in ["", "A", "a b", "-a", "a-", "ä", "a\n", long.as_str()] {
             let error = FlavorId::new(bad).unwrap_err();
             assert!(
-                error.to_string().contains("no flavor id: want 1 to 63"),
+                error
+                    .to_string()
+                    .contains("not a valid flavor id: expected 1 to 63"),
                 "{error}"
             );
             assert!(serde_json::from_value::<FlavorId>(bad.into()).is_err());
         }
         assert_eq!(
             NetworkId::new("blue").unwrap_err().to_string(),
-            "\"blue\" is no network id: want a UUID with hyphens"
+            "\"blue\" is not a valid network id: expected a UUID with hyphens"
         );
     }
 
     #[test]
-    fn a_uuid_has_one_form() {
+    fn uuid_has_one_accepted_form() {
         let text = "b059b3e6-9ae5-42b7-94b4-f42fb7a6baee";
         let id = NetworkId::new(text).unwrap();
         assert_eq!(NetworkId::new(text.to_uppercase()).unwrap(), id);
@@ -222,7 +250,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_an_id_as_a_whole_or_refused_in_one_line(text in ".{0,100}") {
+        fn any_text_is_accepted_unchanged_or_refused_in_one_line(text in ".{0,100}") {
             match FlavorId::new(&text) {
                 Ok(id) => {
                     prop_assert_eq!(id.as_str(), &text);

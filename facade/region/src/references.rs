@@ -1,7 +1,7 @@
 //! References between records, as data: the indexes by which one record says that it uses another.
 //!
-//! Deleting a record that others use is refused by a check in the very transaction that deletes it, and the check is a claim under
-//! an index. The region declares its own references here. A crate that keeps further records that use networks, security groups or
+//! Deleting a record that others use is refused by a check in the transaction that deletes it: no record may have the id under
+//! the index of a reference. The region declares its own references here. A crate that keeps further records that use networks, security groups or
 //! authorities adds its references to the [registry](References) and passes it to the services. Every service refuses a store
 //! whose schema does not match the registry.
 
@@ -92,13 +92,21 @@ impl Reference {
         builder.index(self.to.index(), [self.path])
     }
 
-    /// Returns the check that no record refers to `id` by this reference.
+    /// Returns the check that no record refers to `id` by this reference, for the transaction that deletes it.
+    ///
+    /// # Errors
+    ///
+    /// The kind or the index is not a valid name.
     pub fn absent(self, id: impl Into<IndexValue>) -> Result<Check, Invalid> {
         let (kind, index) = self.names()?;
         Ok(Check::Unclaimed(Claim::new(kind, index, id)))
     }
 
     /// Checks that a schema has the index, over this path.
+    ///
+    /// # Errors
+    ///
+    /// The kind or its index is missing, or the index is over other paths.
     pub fn check_schema(self, schema: &Schema) -> Result<(), Invalid> {
         let (kind, index) = self.names()?;
         let found = schema.index(&kind, &index)?;
@@ -147,8 +155,11 @@ impl References {
         references.filter(move |reference| reference.to == target)
     }
 
-    /// Checks that a schema has the index of every reference, and no index of a reference that is not registered. Without either, a
-    /// record that is in use could be deleted.
+    /// Checks that a schema has the index of every reference, and no index of a reference that is not registered.
+    ///
+    /// # Errors
+    ///
+    /// Schema and registry differ: a record that is in use could be deleted.
     pub fn check_schema(&self, schema: &Schema) -> Result<(), Invalid> {
         for reference in &self.0 {
             reference.check_schema(schema)?;
@@ -216,7 +227,7 @@ mod tests {
             more.check_schema(&blind).unwrap_err().to_string(),
             "kind other has no index network"
         );
-        // A reference that nobody registered.
+        // A reference that is not registered.
         let both = OTHER.declare(region().kind("other")).build().unwrap();
         assert_eq!(more.check_schema(&both), Ok(()));
         assert_eq!(

@@ -1,4 +1,6 @@
 //! The kinds of records of this crate, with their indexes.
+//!
+//! Kind and index names are part of the stored format: a store that was written with other names cannot be read.
 
 use fleetwright_store::{Document, SchemaBuilder};
 
@@ -18,18 +20,28 @@ pub const SECURITY_GROUP_KIND: &str = "security-group";
 /// The kind of the records of SSH certificate authorities.
 pub const SSH_AUTHORITY_KIND: &str = "ssh-authority";
 
-/// The index that holds one record for each name in its scope.
+/// The unique index of names in their scope.
 pub(crate) const BY_NAME: &str = "name";
-/// The index by which lists are narrowed to an organization or a project.
+/// The index by organization and project, for lists.
 pub(crate) const BY_PROJECT: &str = "project";
 
-/// The index by which images that were made in a region are found, by how far they are. Those of the file are not in it.
+/// The index of tenants' images by region and state. Images of the catalog file are not in it.
 pub(crate) const BY_SNAPSHOT_STATE: &str = "snapshot-state";
-/// The index by which networks that are going are found.
+/// The index of networks by state, by which networks that are being deleted are found.
 pub(crate) const BY_STATE: &str = "state";
 
-/// Adds every kind of this crate: the catalog, networks with their groups and authorities, servers with their keys, and the scans of
-/// monitors. A store for any part of a region has all of them, so that no part deletes a record that another part uses.
+/// Adds every kind of this crate to a schema: the catalog, networks with their groups and authorities, servers with their
+/// keys, and the scans of monitors. A store for any part of a region needs all of them, so that no part deletes a record
+/// that another part uses.
+///
+/// ```
+/// use fleetwright_region::schema;
+/// use fleetwright_store::{MemoryStore, Schema};
+///
+/// let store = MemoryStore::new(schema::add_kinds(Schema::builder()).build()?);
+/// # let _ = store;
+/// # Ok::<(), fleetwright_store::Invalid>(())
+/// ```
 #[must_use]
 pub fn add_kinds(builder: SchemaBuilder) -> SchemaBuilder {
     const PROJECT: [&str; 2] = ["/organization", "/project"];

@@ -1,15 +1,16 @@
-//! Which tags are the system's own: one list, for whoever refuses such keys and for whoever strips them.
+//! Reserved tags: the keys that only the system writes, in one list for the code that refuses them and the code that
+//! strips them.
 //!
-//! A key is reserved in each form that a system of this sort writes its own tags in, because a tenant that can write one of
-//! them can pass for another server, or for the system itself. The case of a key is no way around it: some clouds fold it.
+//! A tenant who could set a reserved tag could pretend to be another server, or the system itself. Upper and lower case
+//! make no difference, because some clouds ignore the case of keys.
 
 use fleetwright::{InvalidValue, RESERVED_PREFIX, Tags};
 
-/// What the keys that no tenant may set begin with, in any case: the providers' own tags, the same in the form of a path, and
+/// The prefixes of the keys that no tenant may set, in any case: the providers' own tags, the same as a path, and
 /// [the region's](crate::controller::tags).
 pub const RESERVED_PREFIXES: [&str; 3] = [RESERVED_PREFIX, "fleetwright/", "fleetwright-"];
 
-/// Whether a key is the system's. To be asked of every key that a tenant gives, before it is stored.
+/// Returns whether a key is reserved. Check every key that a tenant gives before it is stored.
 ///
 /// ```
 /// use fleetwright_region::tags::is_reserved;
@@ -24,10 +25,21 @@ pub fn is_reserved(key: &str) -> bool {
     })
 }
 
-/// The tags that are left when the system's are taken out; the others are as they were. Of equal keys the last one counts.
-/// Fails only for a key that is empty.
+/// Returns the tags without the reserved ones. The others are unchanged; of equal keys the last one counts.
 ///
-/// It takes pairs, since [`Tags`] cannot hold all that is to be stripped; those of a `&Tags` will do.
+/// The argument is pairs, because [`Tags`] cannot hold every reserved key; a `&Tags` is accepted too.
+///
+/// ```
+/// use fleetwright_region::tags::strip_reserved;
+///
+/// let tags = strip_reserved([("team", "blue"), ("fleetwright/server", "x")])?;
+/// assert_eq!(tags.iter().collect::<Vec<_>>(), [("team", "blue")]);
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
+///
+/// # Errors
+///
+/// A key is empty.
 pub fn strip_reserved<K, V>(tags: impl IntoIterator<Item = (K, V)>) -> Result<Tags, InvalidValue>
 where
     K: Into<String>,
@@ -53,7 +65,7 @@ mod tests {
     use crate::controller::tags;
 
     #[test]
-    fn every_key_that_the_region_writes_is_reserved_in_every_case() {
+    fn keys_that_the_region_writes_are_reserved_in_any_case() {
         for key in [tags::REGION, tags::SERVER, tags::MACHINE] {
             assert!(
                 is_reserved(key) && is_reserved(&key.to_uppercase()),
@@ -77,7 +89,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_stripped_holds_nothing_reserved_and_everything_else(
+        fn stripping_removes_exactly_the_reserved_tags(
             tags in prop::collection::btree_map(keys(), ".{0,8}", 0..12),
         ) {
             let kept = strip_reserved(tags.clone()).unwrap();

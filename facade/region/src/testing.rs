@@ -1,4 +1,4 @@
-//! What the tests of several modules begin with.
+//! Fixtures that the tests of several modules share.
 
 mod contended_store;
 
@@ -55,7 +55,7 @@ pub(crate) fn project(number: u128) -> ProjectId {
     ProjectId::new(Uuid::from_u128(number))
 }
 
-/// Somebody with one role in one place.
+/// Returns the principal of a user with one role in one scope.
 pub(crate) fn user_with_role(role: &str, scope: Scope) -> Principal {
     let actor = Actor::User(ActorName::new(format!("{role}@example.com")).unwrap());
     let binding = Binding::new(RoleName::new(role).unwrap(), scope);
@@ -68,7 +68,7 @@ pub(crate) fn store() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(schema.build().unwrap()))
 }
 
-/// Bytes that are never the same twice and always the same in the next run.
+/// Entropy that never repeats and is the same in every run.
 #[derive(Debug, Default)]
 pub(crate) struct CountingEntropy(AtomicU64);
 
@@ -76,14 +76,14 @@ impl Entropy for CountingEntropy {
     fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
         for chunk in bytes.chunks_mut(16) {
             let number = self.0.fetch_add(1, Ordering::Relaxed);
-            let made = Uuid::new_v5(&Uuid::NAMESPACE_OID, &number.to_be_bytes());
-            chunk.copy_from_slice(&made.as_bytes()[..chunk.len()]);
+            let uuid = Uuid::new_v5(&Uuid::NAMESPACE_OID, &number.to_be_bytes());
+            chunk.copy_from_slice(&uuid.as_bytes()[..chunk.len()]);
         }
         Ok(())
     }
 }
 
-/// A system that has run dry.
+/// Entropy that always fails.
 #[derive(Debug)]
 pub(crate) struct FailingEntropy;
 

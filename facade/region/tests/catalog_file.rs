@@ -101,10 +101,10 @@ fn all_problems_are_reported_at_once() {
     assert_eq!(
         problems(&twice),
         [
-            "line 24, column 6: id of flavor small: the flavor in line 1 has it too",
-            "line 26, column 8: cpus of flavor small: 0 is out of range: want a whole number from 1 to 4096",
-            "line 36, column 6: id of image linux: the image in line 13 has it too",
-            "line 44, column 11: version of os of image linux: a number stands here: want a text in quotes",
+            "line 24, column 6: id of flavor small: the flavor in line 1 has the same id",
+            "line 26, column 8: cpus of flavor small: 0 is out of range: expected a whole number from 1 to 4096",
+            "line 36, column 6: id of image linux: the image in line 13 has the same id",
+            "line 44, column 11: version of os of image linux: found a number: expected a string in quotes",
         ]
     );
     let names = format!(
@@ -114,7 +114,7 @@ fn all_problems_are_reported_at_once() {
     );
     assert_eq!(
         problems(&names),
-        ["line 25, column 8: name of flavor other: the flavor in line 1 has it too"]
+        ["line 25, column 8: name of flavor other: the flavor in line 1 has the same name"]
     );
     // A line that is not TOML does not hide problems of other lines.
     let both = GOOD
@@ -137,8 +137,8 @@ fn entries_below_an_invalid_header_do_not_belong_to_the_file() {
 #[test]
 fn truncated_file_retires_nothing() {
     let whole = [
-        "line 1, column 1: flavor is missing: want at least one [[flavor]]",
-        "line 1, column 1: image is missing: want at least one [[image]]",
+        "line 1, column 1: flavor is missing: expected at least one [[flavor]]",
+        "line 1, column 1: image is missing: expected at least one [[image]]",
     ];
     for empty in ["", "\n\n", "# nothing\n"] {
         assert_eq!(problems(empty), whole);
@@ -146,8 +146,8 @@ fn truncated_file_retires_nothing() {
     assert_eq!(
         problems("flavor = []\nimage = []"),
         [
-            "line 1, column 10: flavor: it is empty: want at least one [[flavor]]",
-            "line 2, column 9: image: it is empty: want at least one [[image]]",
+            "line 1, column 10: flavor: it is empty: expected at least one [[flavor]]",
+            "line 2, column 9: image: it is empty: expected at least one [[image]]",
         ]
     );
 }

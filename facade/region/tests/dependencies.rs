@@ -183,11 +183,11 @@ async fn server_requires_a_visible_available_compatible_flavor_and_image() {
         (
             with("arm", "debian"),
             "image debian does not boot on flavor arm: choose another image or flavor: \
-             the image is for x86_64 processors and the flavor has aarch64 ones",
+             the image is for x86_64 processors, but the flavor has aarch64",
         ),
         (
             with("small", "unmade"),
-            "image unmade is not ready but pending: wait for it, or choose another",
+            "image unmade is pending, not ready: wait until it is ready, or choose another",
         ),
         (
             with("small", "far"),

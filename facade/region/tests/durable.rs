@@ -75,7 +75,7 @@ async fn retired_entries_stay_retired_and_a_damaged_record_affects_no_other() {
     let mended: Vec<_> = mended.iter().map(ToString::to_string).collect();
     assert_eq!(
         mended,
-        ["flavor arm-3 was damaged and is as the file has it"]
+        ["flavor arm-3 was unreadable and is repaired from the file"]
     );
     assert_eq!(keeper.refresh().await.unwrap(), []);
 }

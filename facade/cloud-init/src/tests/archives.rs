@@ -47,7 +47,7 @@ fn equivalent_spellings_of_an_archive_are_accepted() {
 #[test]
 fn archive_that_cloud_init_would_not_open_is_refused_with_the_reason() {
     let plain = with("--b\n\nhunter2\n--b--\n");
-    let version = "the archive has no MIME-Version header in its first 4096 bytes, and cloud-init would not open it: want \"MIME-Version: 1.0\" among its first headers";
+    let version = "the archive has no MIME-Version header in its first 4096 bytes, and cloud-init would not open it: expected \"MIME-Version: 1.0\" among its first headers";
     let late = plain.replace(
         "MIME-Version",
         &format!("X-Long: {:x<4096}\nMIME-Version", ""),
@@ -55,7 +55,7 @@ fn archive_that_cloud_init_would_not_open_is_refused_with_the_reason() {
     for text in [plain.replace("MIME-Version: 1.0\n", ""), late] {
         assert_eq!(refusal(text, Mode::Alone), version);
     }
-    let multipart = "the user data has MIME headers and is not multipart: want \"Content-Type: multipart/mixed\" with a boundary, or no headers at all";
+    let multipart = "the user data has MIME headers and is not multipart: expected \"Content-Type: multipart/mixed\" with a boundary, or no headers at all";
     for text in [
         "MIME-Version: 1.0\nContent-Type: text/x-shellscript\n\n#!/bin/sh\n",
         "#cloud-config:\n# mime-version: 1.0\n",
@@ -64,7 +64,7 @@ fn archive_that_cloud_init_would_not_open_is_refused_with_the_reason() {
     ] {
         assert_eq!(refusal(text, Mode::Alone), multipart, "{text:?}");
     }
-    let boundary = "a multipart header of the archive has no boundary: want boundary=\"...\" in its Content-Type";
+    let boundary = "a multipart header of the archive has no boundary: expected boundary=\"...\" in its Content-Type";
     for of in [
         "multipart/mixed",
         "multipart/mixed; boundary=\"\"",
@@ -75,12 +75,11 @@ fn archive_that_cloud_init_would_not_open_is_refused_with_the_reason() {
     }
     let inner = with("--b\nContent-Type: multipart/mixed\n\n--b--\n");
     assert_eq!(refusal(inner, Mode::Alone), boundary);
-    let part =
-        "an archive holds no part: want at least one, after a line of two dashes and its boundary";
+    let part = "an archive holds no part: expected at least one, after a line of two dashes and its boundary";
     for body in ["--b--\n", "", "hunter2\n"] {
         assert_eq!(refusal(with(body), Mode::Alone), part, "{body:?}");
     }
-    let end = "an archive has no end and may be cut off: want its last line to be two dashes, its boundary and two dashes";
+    let end = "an archive has no end and may be cut off: expected its last line to be two dashes, its boundary and two dashes";
     for body in [
         "--b\n\nhunter2\n",
         "--b\n\nhunter2\n--b-",
@@ -93,7 +92,7 @@ fn archive_that_cloud_init_would_not_open_is_refused_with_the_reason() {
     }
     assert_eq!(
         refusal(with("--b\n\nh\u{e9} hunter2\n--b--\n"), Mode::Alone),
-        "the archive has characters beyond ASCII, which cloud-init would change: want its parts in base64 or quoted-printable"
+        "the archive has characters beyond ASCII, which cloud-init would change: expected its parts in base64 or quoted-printable"
     );
 }
 
@@ -113,7 +112,7 @@ fn nesting_of_archives_is_limited() {
     for depth in [9, 500] {
         assert_eq!(
             refusal(within(depth), Mode::Alone),
-            "archives are nested too deep: want at most 8"
+            "archives are nested too deep: expected at most 8"
         );
     }
 }

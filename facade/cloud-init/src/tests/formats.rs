@@ -80,13 +80,13 @@ fn white_space_and_case_matter_only_where_they_do_for_cloud_init() {
     }
     assert_eq!(
         refusal("\n#!/bin/hunter2", Mode::Merged),
-        "the first line of a script is not at the start: want the user data to start with \"#!\" in lower case, with nothing before it"
+        "the first line of a script is not at the start: expected the user data to start with \"#!\" in lower case, with nothing before it"
     );
 }
 
 #[test]
 fn unknown_format_is_refused_with_the_accepted_ones() {
-    let message = "the user data is in no format that cloud-init knows: want a first line such as #cloud-config, #! or #include, or a \
+    let message = "the user data is in no format that cloud-init knows: expected a first line such as #cloud-config, #! or #include, or a \
                 MIME archive, plain or compressed by gzip";
     for text in [
         "hunter2",
@@ -101,7 +101,7 @@ fn unknown_format_is_refused_with_the_accepted_ones() {
             assert_eq!(refusal(compress(text), mode), message);
         }
     }
-    let message = "the user data is not UTF-8 text, and cloud-init would not run it: want UTF-8, plain or compressed by gzip";
+    let message = "the user data is not UTF-8 text, and cloud-init would not run it: expected UTF-8, plain or compressed by gzip";
     assert_eq!(
         refusal(b"#!/bin/sh\necho \xe9 hunter2", Mode::Alone),
         message
@@ -115,7 +115,7 @@ fn size_limit_holds_for_compressed_user_data_too() {
     accepted(of(MAX_BYTES));
     assert_eq!(
         refusal(of(MAX_BYTES + 1), Mode::Alone),
-        "the user data has 32769 bytes: want at most 32768, compressed or not; include the rest from a URL"
+        "the user data has 32769 bytes: expected at most 32768, compressed or not; include the rest from a URL"
     );
     accepted(compress(of(MAX_INFLATED_BYTES)));
     let bomb = compress(of(32 * MAX_INFLATED_BYTES));
@@ -123,7 +123,7 @@ fn size_limit_holds_for_compressed_user_data_too() {
     for bomb in [bomb, compress(of(MAX_INFLATED_BYTES + 1))] {
         assert_eq!(
             refusal(bomb, Mode::Alone),
-            "the user data decompresses to more than 524288 bytes: want less, or include the rest from a URL"
+            "the user data decompresses to more than 524288 bytes: expected less, or include the rest from a URL"
         );
     }
     let assembled = compress("#!/bin/sh\n");
@@ -139,7 +139,7 @@ fn size_limit_holds_for_compressed_user_data_too() {
     ] {
         assert_eq!(
             refusal(bad, Mode::Alone),
-            "the user data starts like gzip data and cannot be decompressed: want a complete gzip file with nothing after it"
+            "the user data starts like gzip data and cannot be decompressed: expected a complete gzip file with nothing after it"
         );
     }
     // Two files one after the other are one to gzip, and to cloud-init.
@@ -182,7 +182,7 @@ fn user_data_that_would_be_too_large_once_assembled_is_refused_by_check() {
         "{message}"
     );
     assert!(message.ends_with(
-        " bytes with the added cloud-config, compressed: want at most 57344; include the rest from a URL"
+        " bytes with the added cloud-config, compressed: expected at most 57344; include the rest from a URL"
     ), "{message}");
 }
 
@@ -198,7 +198,7 @@ fn cloud_config_must_be_a_mapping_or_empty() {
     ] {
         assert_eq!(accepted(text), Format::Plain(Kind::CloudConfig), "{text}");
     }
-    let message = "the cloud-config is not a YAML mapping, and cloud-init would ignore it: want lines of the form \"key: value\"";
+    let message = "the cloud-config is not a YAML mapping, and cloud-init would ignore it: expected lines of the form \"key: value\"";
     for text in [
         "#cloud-config\n- hunter2\n",
         "#cloud-config\nhunter2\n",
@@ -213,13 +213,13 @@ fn cloud_config_must_be_a_mapping_or_empty() {
     );
     assert_eq!(
         refusal("#cloud-config\na: 1\n---\nb: 1\n", Mode::Alone),
-        "the cloud-config has several YAML documents, and cloud-init would ignore all of them: want one, without \"---\" lines after its beginning"
+        "the cloud-config has several YAML documents, and cloud-init would ignore all of them: expected one, without \"---\" lines after its beginning"
     );
     assert_eq!(
         refusal("#cloud-config-archive\na: hunter2\n", Mode::Alone),
-        "the cloud-config-archive is not a YAML list, and cloud-init would ignore it: want its entries to begin with \"- \""
+        "the cloud-config-archive is not a YAML list, and cloud-init would ignore it: expected its entries to begin with \"- \""
     );
-    let message = "the cloud-config-jsonp is not a JSON patch, and cloud-init would ignore it: want a JSON list of operations after its first line";
+    let message = "the cloud-config-jsonp is not a JSON patch, and cloud-init would ignore it: expected a JSON list of operations after its first line";
     for text in ["hunter2", "{}", "[1]", "[{\"op\": \"add\"}]", "[] []"] {
         assert_eq!(
             refusal(format!("#cloud-config-jsonp\n{text}"), Mode::Alone),
@@ -240,7 +240,7 @@ fn settings_that_are_appended_to_must_be_lists() {
             assert_eq!(
                 refusal(text, Mode::Merged),
                 format!(
-                    "{key} of the cloud-config is not a list, and cloud-init could not append to it what the server needs: want a list, or no {key} at all"
+                    "{key} of the cloud-config is not a list, and cloud-init could not append to it what the server needs: expected a list, or no {key} at all"
                 )
             );
         }

@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_accepted_merged_is_accepted_alone(user_data in data()) {
+    fn accepted_in_merged_mode_implies_accepted_alone(user_data in data()) {
         if let Ok(format) = check(&user_data, Mode::Merged) {
             prop_assert_eq!(check(&user_data, Mode::Alone), Ok(format));
         }

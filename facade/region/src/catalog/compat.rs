@@ -1,5 +1,5 @@
-//! Whether an image boots on a flavor, and whether either may be asked for. Pure, and both questions apart: what was
-//! once chosen is not asked again whether it is still on offer.
+//! Whether an image boots on a flavor, and whether either is offered. Pure. The two questions are separate: a server that
+//! already uses an entry keeps it when it is retired.
 
 use super::{Architecture, ByteSize, EntryId, Flavor, Image, ImageState, Virtualization};
 
@@ -7,36 +7,36 @@ use super::{Architecture, ByteSize, EntryId, Flavor, Image, ImageState, Virtuali
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Mismatch {
-    /// The image is for other processors.
-    #[error("the image is for {image} processors and the flavor has {flavor} ones")]
+    /// The architectures differ.
+    #[error("the image is for {image} processors, but the flavor has {flavor}")]
     Architecture {
-        /// What the flavor has.
+        /// The architecture of the flavor.
         flavor: Architecture,
-        /// What the image needs.
+        /// The architecture of the image.
         image: Architecture,
     },
-    /// The image does not fit onto the disk.
-    #[error("the image needs a disk of {image} and the flavor has one of {flavor}")]
+    /// The image is larger than the disk, in bytes.
+    #[error("the image needs a disk of {image} but the flavor has one of {flavor}")]
     Disk {
-        /// What the flavor has.
+        /// The disk of the flavor.
         flavor: ByteSize,
-        /// What the image needs.
+        /// The disk that the image needs.
         image: ByteSize,
     },
-    /// The image boots on machines of their own alone.
+    /// The image boots on bare metal only.
     #[error("the image needs a baremetal flavor")]
     NeedsBaremetal,
-    /// The image boots on virtual machines alone.
+    /// The image boots on virtual machines only.
     #[error("the image needs a virtualized flavor")]
     NeedsVirtualized,
 }
 
-/// Every reason why an image does not boot on a flavor.
+/// Every reason why an image does not boot on a flavor. The message lists all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incompatible(Vec<Mismatch>);
 
 impl Incompatible {
-    /// Each reason; there is at least one.
+    /// Returns the reasons, at least one.
     pub fn reasons(&self) -> &[Mismatch] {
         &self.0
     }
@@ -54,7 +54,28 @@ impl std::fmt::Display for Incompatible {
 
 impl std::error::Error for Incompatible {}
 
-/// Whether an image boots on a flavor, in bytes and for all reasons at once. Neither need be on offer.
+/// Checks that an image boots on a flavor. Retired entries are checked like all others.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use fleetwright_region::{
+///     catalog::{Architecture, Flavor, Image, Os, Visibility, check_compatible},
+///     ids::{FlavorId, ImageId},
+/// };
+///
+/// let cpus = NonZeroU32::MIN;
+/// let (x86, arm) = (Architecture::X86_64, Architecture::Aarch64);
+/// let flavor = Flavor::new(FlavorId::new("small")?, cpus, "1 GiB".parse()?, "20 GB".parse()?, arm);
+/// let os = Os::new("debian".to_owned(), "debian".to_owned(), "13".to_owned());
+/// let image = Image::new(ImageId::new("debian-13")?, x86, "20 GiB".parse()?, os, Visibility::Global);
+/// let error = check_compatible(&flavor, &image).unwrap_err();
+/// assert_eq!(error.reasons().len(), 2, "other processors, and 20 GiB do not fit into 20 GB");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// All reasons why it does not boot.
 pub fn check_compatible(flavor: &Flavor, image: &Image) -> Result<(), Incompatible> {
     let mut reasons = Vec::new();
     if flavor.architecture != image.architecture {
@@ -83,25 +104,29 @@ pub fn check_compatible(flavor: &Flavor, image: &Image) -> Result<(), Incompatib
     }
 }
 
-/// Why something cannot be chosen anew.
+/// Why a flavor or an image cannot be chosen for a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotOffered {
-    /// It was taken out of the catalog.
+    /// The entry is retired.
     #[error("{0} is retired: choose one that is offered")]
     Retired(EntryId),
-    /// The image cannot be booted.
-    #[error("image {image} is not ready but {state}: wait for it, or choose another")]
+    /// The image is not ready.
+    #[error("image {image} is {state}, not ready: wait until it is ready, or choose another")]
     NotReady {
-        /// Which.
+        /// The image.
         image: crate::ids::ImageId,
-        /// How far it is.
+        /// Its state.
         state: ImageState,
     },
 }
 
 impl Flavor {
-    /// Whether it may be chosen. Ask this of what changes, never of what stays: who has a retired flavor keeps it.
+    /// Checks that the flavor is offered. Check new choices only: a server that has a retired flavor keeps it.
+    ///
+    /// # Errors
+    ///
+    /// The flavor is retired.
     pub fn check_offered(&self) -> Result<(), NotOffered> {
         if self.retired {
             return Err(NotOffered::Retired(self.id.clone().into()));
@@ -111,7 +136,11 @@ impl Flavor {
 }
 
 impl Image {
-    /// Whether it may be chosen. Ask this of what changes, never of what stays: who has a retired image keeps it.
+    /// Checks that the image is offered and ready. Check new choices only: a server that has a retired image keeps it.
+    ///
+    /// # Errors
+    ///
+    /// The image is retired, or its state is not [`Ready`](ImageState::Ready).
     pub fn check_offered(&self) -> Result<(), NotOffered> {
         if self.retired {
             return Err(NotOffered::Retired(self.id.clone().into()));
@@ -136,36 +165,36 @@ mod tests {
     use crate::testing::{flavor, image};
 
     #[test]
-    fn twenty_decimal_gigabytes_do_not_hold_twenty_binary_ones() {
+    fn image_of_20_gib_does_not_fit_on_a_disk_of_20_gb() {
         let (mut flavor, mut image) = (flavor("f"), image("i"));
         flavor.disk = "20 GB".parse().unwrap();
         image.size = "20 GiB".parse().unwrap();
         assert_eq!(
             check_compatible(&flavor, &image).unwrap_err().to_string(),
-            "the image needs a disk of 20 GiB and the flavor has one of 20 GB"
+            "the image needs a disk of 20 GiB but the flavor has one of 20 GB"
         );
         flavor.disk = "21475 MB".parse().unwrap();
         assert_eq!(check_compatible(&flavor, &image), Ok(()));
     }
 
     #[test]
-    fn every_mismatch_is_told() {
+    fn every_mismatch_is_reported() {
         let (mut flavor, mut image) = (flavor("f"), image("i"));
         flavor.architecture = Architecture::Aarch64;
         flavor.disk = ByteSize::from_bytes(1);
         image.virtualization = Virtualization::Baremetal;
-        let unfit = check_compatible(&flavor, &image).unwrap_err();
-        assert_eq!(unfit.reasons().len(), 3);
+        let error = check_compatible(&flavor, &image).unwrap_err();
+        assert_eq!(error.reasons().len(), 3);
         assert_eq!(
-            unfit.to_string(),
-            "the image is for x86_64 processors and the flavor has aarch64 ones; \
-             the image needs a disk of 20 GiB and the flavor has one of 1 B; \
+            error.to_string(),
+            "the image is for x86_64 processors, but the flavor has aarch64; \
+             the image needs a disk of 20 GiB but the flavor has one of 1 B; \
              the image needs a baremetal flavor"
         );
     }
 
     #[test]
-    fn machines_and_images_meet_as_the_table_says() {
+    fn virtualization_of_image_and_flavor_must_match() {
         use Virtualization::{Any, Baremetal, Virtualized};
         let table = [
             (Any, false, true),
@@ -187,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_retired_fits_and_is_not_offered() {
+    fn retired_entries_are_compatible_and_not_offered() {
         let (mut flavor, mut image) = (flavor("f"), image("i"));
         (flavor.retired, image.retired) = (true, true);
         assert_eq!(check_compatible(&flavor, &image), Ok(()));
@@ -203,13 +232,13 @@ mod tests {
         image.state = ImageState::Creating;
         assert_eq!(
             image.check_offered().unwrap_err().to_string(),
-            "image i is not ready but creating: wait for it, or choose another"
+            "image i is creating, not ready: wait until it is ready, or choose another"
         );
     }
 
     proptest! {
         #[test]
-        fn a_disk_fits_by_its_bytes(disk in any::<u64>(), size in any::<u64>()) {
+        fn disk_and_image_are_compared_in_bytes(disk in any::<u64>(), size in any::<u64>()) {
             let (mut flavor, mut image) = (flavor("f"), image("i"));
             flavor.disk = ByteSize::from_bytes(disk);
             image.size = ByteSize::from_bytes(size);

@@ -1,4 +1,4 @@
-//! The catalog in force in one process, brought up to date by whole reads and by single writes, in whatever order they come.
+//! The current catalog of one process, updated by complete reads and by single writes, in any order.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,13 +7,13 @@ use fleetwright_store::Revision;
 use super::{Catalog, Image};
 use crate::ids::ImageId;
 
-/// The catalog in force. Nothing in it ever becomes older.
+/// The current catalog. No entry is ever replaced by an older version of itself.
 #[derive(Debug, Default)]
 pub(super) struct CurrentCatalog {
     catalog: Arc<Catalog>,
-    /// Everything up to here is in it.
+    /// The revision up to which every commit is included.
     read_at: Revision,
-    /// The images in it that were written after that, and when.
+    /// The included images that were written after that, with their revisions.
     newer: BTreeMap<ImageId, Revision>,
 }
 
@@ -22,8 +22,8 @@ impl CurrentCatalog {
         Arc::clone(&self.catalog)
     }
 
-    /// Takes a catalog that was read as a whole, with when each image in it was written, unless a later one was. Of what was
-    /// written since, the later one counts.
+    /// Replaces the catalog by a complete read, unless a later one was applied. `written` returns the revision of each image in
+    /// the read. Images that were written later than the read are kept.
     pub(super) fn replace(
         &mut self,
         read_at: Revision,
@@ -49,7 +49,7 @@ impl CurrentCatalog {
         (self.catalog, self.read_at, self.newer) = (Arc::new(catalog), read_at, newer);
     }
 
-    /// Takes one image as a commit wrote it, unless a later one is there.
+    /// Applies one committed image, unless a later version of it is included.
     pub(super) fn put(&mut self, written_at: Revision, image: Image) {
         let known = self.newer.get(&image.id).copied();
         if written_at <= known.unwrap_or(self.read_at) {
@@ -68,28 +68,29 @@ mod tests {
     use super::*;
     use crate::testing::image;
 
-    /// What happens to a store of three images, of which each says in its name when it was written.
+    /// An event at a store of three images. The name of each image is the revision that wrote it.
     #[derive(Clone, Debug)]
-    enum Happens {
-        /// One is written, and heard of after so many further events.
+    enum StoreEvent {
+        /// An image is written; the process applies it after that many further events.
         Write(usize, usize),
-        /// All are read, some after the moment that the read is dated by, and the answer comes after so many further events.
+        /// All images are read, some later than the revision of the read; the process applies the result after that many
+        /// further events.
         Read(u64, usize),
     }
 
-    enum Heard {
+    enum Update {
         Written(u64, Box<Image>),
         Read(u64, Catalog),
     }
 
-    fn happens() -> impl Strategy<Value = Happens> {
+    fn store_event() -> impl Strategy<Value = StoreEvent> {
         prop_oneof![
-            (0..3_usize, 0..5_usize).prop_map(|(which, late)| Happens::Write(which, late)),
-            (0..4_u64, 0..5_usize).prop_map(|(past, late)| Happens::Read(past, late)),
+            (0..3_usize, 0..5_usize).prop_map(|(which, late)| StoreEvent::Write(which, late)),
+            (0..4_u64, 0..5_usize).prop_map(|(past, late)| StoreEvent::Read(past, late)),
         ]
     }
 
-    /// When each image was written that is in force.
+    /// Returns the revision of each image in the current catalog.
     fn dates(current: &CurrentCatalog) -> BTreeMap<String, u64> {
         let catalog = current.catalog();
         let images = catalog.images();
@@ -99,35 +100,35 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_becomes_older_and_nothing_that_was_heard_is_forgotten(
-            story in prop::collection::vec(happens(), 1..40),
+        fn no_entry_becomes_older_and_no_update_is_lost(
+            events in prop::collection::vec(store_event(), 1..40),
         ) {
             let (mut current, mut stored) = (CurrentCatalog::default(), BTreeMap::new());
-            let mut later: Vec<(usize, Heard)> = Vec::new();
+            let mut later: Vec<(usize, Update)> = Vec::new();
             let mut revision = 0;
-            for (step, event) in story.iter().enumerate() {
+            for (step, event) in events.iter().enumerate() {
                 match event {
-                    Happens::Write(which, late) => {
+                    StoreEvent::Write(which, late) => {
                         revision += 1;
                         let mut written = image(&format!("i{which}"));
                         written.name = revision.to_string();
                         stored.insert(written.id.clone(), written.clone());
-                        later.push((step + late, Heard::Written(revision, Box::new(written))));
+                        later.push((step + late, Update::Written(revision, Box::new(written))));
                     }
-                    Happens::Read(past, late) => {
+                    StoreEvent::Read(past, late) => {
                         let mut catalog = Catalog::default();
                         catalog.images.clone_from(&stored);
                         let dated = revision.saturating_sub(*past);
-                        later.push((step + late, Heard::Read(dated, catalog)));
+                        later.push((step + late, Update::Read(dated, catalog)));
                     }
                 }
                 let (now, rest): (Vec<_>, Vec<_>) =
                     later.into_iter().partition(|(due, _)| *due <= step);
                 later = rest;
-                for (_, heard) in now {
+                for (_, update) in now {
                     let before = dates(&current);
-                    match heard {
-                        Heard::Read(at, catalog) => {
+                    match update {
+                        Update::Read(at, catalog) => {
                             let read = catalog.clone();
                             let written = |id: &ImageId| {
                                 let name = &read.image(id)?.name;
@@ -141,7 +142,7 @@ mod tests {
                                 prop_assert!(after[image.id.as_str()] >= date);
                             }
                         }
-                        Heard::Written(at, image) => {
+                        Update::Written(at, image) => {
                             let id = image.id.to_string();
                             current.put(Revision(at), *image);
                             prop_assert!(dates(&current)[&id] >= at);

@@ -1,4 +1,4 @@
-//! What flavors and images have in common: what reloading and storing need of them.
+//! The common interface of flavors and images, for loading and storing them.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use fleetwright_store::Document;
 
 use crate::ids::{FlavorId, ImageId};
 
-/// An entry of the catalog by its id.
+/// The id of a catalog entry, with its kind. `Display` shows both: `flavor small`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryId {
     /// A flavor.
@@ -40,22 +40,22 @@ impl From<ImageId> for EntryId {
 pub(super) trait Entry: Document + Clone + Eq {
     type Id: Clone + Ord + fmt::Display + Into<EntryId>;
 
-    /// Fields that servers rely on: an entry that differs in one of them is another one.
+    /// The fields that servers rely on. They never change under an id.
     const IMMUTABLE: &'static [&'static str];
 
     fn id(&self) -> &Self::Id;
 
-    fn retired(&mut self) -> &mut bool;
+    fn retired_mut(&mut self) -> &mut bool;
 
-    /// Whether files say that it is there, or that it is not.
+    /// Returns whether the entry comes from the catalog file, so that a file can change or retire it.
     fn is_from_file(&self) -> bool;
 
-    /// The fields in which another entry of the same id differs, but for being retired.
+    /// Returns the names of the fields that differ from another entry of the same id. `retired` does not count.
     fn differences(&self, other: &Self) -> Vec<&'static str>;
 }
 
-/// The names of what is true.
-pub(super) fn those(differs: &[(&'static str, bool)]) -> Vec<&'static str> {
-    let those = differs.iter().filter(|(_, differs)| *differs);
-    those.map(|(name, _)| *name).collect()
+/// Returns the names of the fields that differ.
+pub(super) fn differing(fields: &[(&'static str, bool)]) -> Vec<&'static str> {
+    let differing = fields.iter().filter(|(_, differs)| *differs);
+    differing.map(|(name, _)| *name).collect()
 }

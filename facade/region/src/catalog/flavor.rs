@@ -1,4 +1,4 @@
-//! Sizes of servers.
+//! Flavors: the sizes of servers.
 
 use std::num::NonZeroU32;
 
@@ -7,37 +7,37 @@ use serde::{Deserialize, Serialize};
 
 use super::{ByteSize, entry::Entry};
 use crate::{
-    file::{Fields, among, flag, parsed, text, whole},
+    file::{Fields, boolean, integer, one_of, parse_text, text},
     ids::FlavorId,
 };
 
-/// A size of server.
+/// A size of servers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Flavor {
-    /// What it is found by.
+    /// The id.
     pub id: FlavorId,
-    /// What people call it.
+    /// The display name. Default in the file: the id.
     pub name: String,
-    /// How many processors it has.
+    /// The number of virtual processors, 1 to 4096.
     pub cpus: NonZeroU32,
-    /// How much memory it has.
+    /// The memory.
     pub memory: ByteSize,
-    /// How large its root disk is.
+    /// The root disk. A region launches it in whole GiB, rounded up.
     pub disk: ByteSize,
-    /// What its processors understand. Never changes.
+    /// The architecture of the processors. Never changes.
     pub architecture: Architecture,
-    /// Whether a server is a machine of its own. Never changes.
+    /// Whether the server is bare metal. Never changes. Default in the file: false.
     pub baremetal: bool,
-    /// Its graphics processors. They are charged for, so they never change.
+    /// The graphics processors. Quota counts them, so they never change. Default in the file: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<Gpu>,
-    /// Whether it is no longer offered.
+    /// Whether it is no longer offered. Default: false.
     #[serde(default)]
     pub retired: bool,
 }
 
-/// What processors understand.
+/// The architecture of processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Architecture {
     /// 64-bit Intel and AMD.
@@ -49,9 +49,9 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    const WORDS: [(&'static str, Self); 2] = [("x86_64", Self::X86_64), ("aarch64", Self::Aarch64)];
+    const NAMES: [(&'static str, Self); 2] = [("x86_64", Self::X86_64), ("aarch64", Self::Aarch64)];
 
-    /// As files and wires have it.
+    /// Returns the name that files, records and APIs use.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -60,7 +60,7 @@ impl Architecture {
     }
 
     pub(super) fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
-        fields.required("architecture", |value| among(&Self::WORDS, value))
+        fields.required("architecture", |value| one_of(&Self::NAMES, value))
     }
 }
 
@@ -74,19 +74,19 @@ impl std::fmt::Display for Architecture {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Gpu {
-    /// Who makes them.
+    /// The vendor.
     pub vendor: GpuVendor,
-    /// Which they are.
+    /// The model.
     pub model: String,
-    /// How much memory each has.
+    /// The memory of each one.
     pub memory: ByteSize,
-    /// How many are in the machine: what quota counts.
+    /// The number in the machine, 1 to 1024. Quota counts these.
     pub physical_count: NonZeroU32,
-    /// How many a server sees, where one is divided or several are joined.
+    /// The number that the server sees, if one is divided or several are joined. Default in the file: the physical count.
     pub logical_count: NonZeroU32,
 }
 
-/// Who makes graphics processors.
+/// A vendor of graphics processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GpuVendor {
     /// NVIDIA.
@@ -97,11 +97,11 @@ pub enum GpuVendor {
     Amd,
 }
 
-const MOST_CPUS: u32 = 4096;
-const MOST_GPUS: u32 = 1024;
+const MAX_CPUS: u32 = 4096;
+const MAX_GPUS: u32 = 1024;
 
 impl Flavor {
-    /// One that is offered, without graphics processors and not a machine of its own.
+    /// Creates a flavor that is offered, virtual and without graphics processors. Its name is its id.
     pub fn new(
         id: FlavorId,
         cpus: NonZeroU32,
@@ -122,18 +122,18 @@ impl Flavor {
         }
     }
 
-    /// How many graphics processors are charged for.
+    /// Returns the number of graphics processors that quota counts.
     pub fn gpus(&self) -> u32 {
         self.gpu.as_ref().map_or(0, |gpu| gpu.physical_count.get())
     }
 
     pub(super) fn read(fields: &mut Fields<'_, '_>, id: Option<FlavorId>) -> Option<Self> {
         let name = fields.optional("name", text);
-        let cpus = count(fields, "cpus", MOST_CPUS);
+        let cpus = count(fields, "cpus", MAX_CPUS);
         let memory = size(fields, "memory");
         let disk = size(fields, "disk");
         let architecture = Architecture::read(fields);
-        let baremetal = fields.optional("baremetal", flag);
+        let baremetal = fields.optional("baremetal", boolean);
         let gpu = fields.table("gpu").map(Gpu::read);
         let mut flavor = Self::new(id?, cpus?, memory?, disk?, architecture?);
         flavor.name = name.unwrap_or(flavor.name);
@@ -144,7 +144,7 @@ impl Flavor {
 }
 
 impl Gpu {
-    /// As many as the machine has are seen by a server.
+    /// Creates a description in which the server sees every processor of the machine.
     pub fn new(vendor: GpuVendor, model: String, memory: ByteSize, count: NonZeroU32) -> Self {
         Self {
             vendor,
@@ -157,11 +157,11 @@ impl Gpu {
 
     fn read(mut fields: Fields<'_, '_>) -> Option<Self> {
         let vendors = [("NVIDIA", GpuVendor::Nvidia), ("AMD", GpuVendor::Amd)];
-        let vendor = fields.required("vendor", |value| among(&vendors, value));
+        let vendor = fields.required("vendor", |value| one_of(&vendors, value));
         let model = fields.required("model", text);
         let memory = size(&mut fields, "memory");
-        let physical = count(&mut fields, "physical-count", MOST_GPUS);
-        let logical = fields.optional("logical-count", |value| whole(&(1..=MOST_GPUS), value));
+        let physical = count(&mut fields, "physical-count", MAX_GPUS);
+        let logical = fields.optional("logical-count", |value| integer(&(1..=MAX_GPUS), value));
         fields.finish();
         let mut gpu = Self::new(vendor?, model?, memory?, physical?);
         gpu.logical_count = logical
@@ -171,17 +171,21 @@ impl Gpu {
     }
 }
 
-fn count(fields: &mut Fields<'_, '_>, name: &'static str, most: u32) -> Option<NonZeroU32> {
-    let count = fields.required(name, |value| whole(&(1..=most), value));
+fn count(fields: &mut Fields<'_, '_>, name: &'static str, max: u32) -> Option<NonZeroU32> {
+    let count = fields.required(name, |value| integer(&(1..=max), value));
     count.and_then(NonZeroU32::new)
 }
 
-/// A size that is not nothing.
+/// Reads a size above zero.
 pub(super) fn size(fields: &mut Fields<'_, '_>, name: &'static str) -> Option<ByteSize> {
-    let wanted = "a size with its unit in quotes, as in \"16 GiB\" or \"100 GB\"";
-    fields.required(name, |value| match parsed::<ByteSize>(wanted, value)? {
-        size if size.bytes() == 0 => Err(format!("{size} is nothing: want a size above it")),
-        size => Ok(size),
+    let expected = "a size with its unit in quotes, as in \"16 GiB\" or \"100 GB\"";
+    fields.required(name, |value| {
+        match parse_text::<ByteSize>(expected, value)? {
+            size if size.bytes() == 0 => {
+                Err(format!("{size} is not allowed: expected a size above zero"))
+            }
+            size => Ok(size),
+        }
     })
 }
 
@@ -197,7 +201,7 @@ impl Entry for Flavor {
         &self.id
     }
 
-    fn retired(&mut self) -> &mut bool {
+    fn retired_mut(&mut self) -> &mut bool {
         &mut self.retired
     }
 
@@ -226,6 +230,6 @@ impl Entry for Flavor {
             ("baremetal", *baremetal != other.baremetal),
             ("gpu", *gpu != other.gpu),
         ];
-        super::entry::those(&differs)
+        super::entry::differing(&differs)
     }
 }

@@ -1,4 +1,4 @@
-//! What servers boot from.
+//! Images: what servers boot from.
 
 use fleetwright::Tags;
 use fleetwright_identity::{OrganizationId, Scope};
@@ -8,43 +8,43 @@ use uuid::Uuid;
 
 use super::{Architecture, ByteSize, Snapshot, entry::Entry, flavor::size};
 use crate::{
-    file::{Fields, among, found_instead, text},
+    file::{Fields, one_of, text, wrong_type},
     ids::{ImageId, RegionId},
 };
 
-/// What a server boots from.
+/// An image that servers boot from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Image {
-    /// What it is found by.
+    /// The id.
     pub id: ImageId,
-    /// What people call it.
+    /// The display name. Default in the file: the id.
     pub name: String,
-    /// For which processors. Never changes.
+    /// The processors that it is built for. Never changes.
     pub architecture: Architecture,
-    /// How large a disk must be to hold it.
+    /// The smallest disk that holds it.
     pub size: ByteSize,
-    /// On what sort of machine it boots. Never changes.
+    /// The kind of machine on which it boots. Never changes.
     pub virtualization: Virtualization,
-    /// What is on it.
+    /// The operating system.
     pub os: Os,
-    /// Whether it can be booted.
+    /// Whether it can be booted. Default in the file: ready.
     pub state: ImageState,
-    /// Who sees it.
+    /// Who can see it. Required in the file.
     pub visibility: Visibility,
-    /// Where it comes from.
+    /// The catalog file, or a server of a tenant.
     #[serde(default, skip_serializing_if = "Origin::is_file")]
     pub origin: Origin,
-    /// What whoever had it made says of it.
+    /// The tenant's description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it is tagged with at the provider, with the system's own tags; none if it is of the file.
+    /// Its tags at the provider, including the system's. Empty for an image of the file.
     #[serde(default, skip_serializing_if = "Tags::is_empty")]
     pub tags: Tags,
-    /// Of which machine it is made, and how that goes.
+    /// The machine that it is created from, and the progress. `None` for an image of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Snapshot>,
-    /// Whether it is no longer offered.
+    /// Whether it is no longer offered. Default: false.
     #[serde(default)]
     pub retired: bool,
 }
@@ -53,20 +53,20 @@ pub struct Image {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// From the catalog's file. Each region's mapping says what it is there.
+    /// The catalog file. The mapping of each region has its native id there.
     #[default]
     File,
-    /// A tenant had it made, of a server in one region. No file says anything of it.
+    /// A tenant created it from a server. No file changes it.
     Snapshot {
-        /// In which region. It is in no other.
+        /// The region of the server. The image exists in no other region.
         region: RegionId,
-        /// What the region's provider calls it, once there is one.
+        /// The native id, once the provider has returned it.
         native: Option<fleetwright::ImageId>,
     },
 }
 
 impl Origin {
-    /// Whether a file says that it is there.
+    /// Returns whether the image comes from the catalog file.
     pub fn is_file(&self) -> bool {
         match self {
             Self::File => true,
@@ -75,41 +75,41 @@ impl Origin {
     }
 }
 
-/// On what sort of machine an image boots.
+/// The kind of machine on which an image boots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Virtualization {
-    /// On a virtual one.
+    /// Virtual machines.
     Virtualized,
-    /// On a machine of its own.
+    /// Bare metal.
     Baremetal,
-    /// On both.
+    /// Both.
     Any,
 }
 
-/// How far an image is.
+/// The state of an image. It moves from pending through creating to ready, or to failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ImageState {
-    /// Nothing was done yet.
+    /// It was requested, and the provider has not started it.
     Pending,
-    /// It is being made.
+    /// The provider is creating it.
     Creating,
     /// It can be booted.
     Ready,
-    /// It could not be made.
+    /// It could not be created. Final.
     Failed,
 }
 
 impl ImageState {
-    const WORDS: [(&'static str, Self); 4] = [
+    const NAMES: [(&'static str, Self); 4] = [
         ("pending", Self::Pending),
         ("creating", Self::Creating),
         ("ready", Self::Ready),
         ("failed", Self::Failed),
     ];
 
-    /// As files and wires have it.
+    /// Returns the name that files, records and APIs use.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -126,18 +126,18 @@ impl std::fmt::Display for ImageState {
     }
 }
 
-/// Who sees an image.
+/// Who can see an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Visibility {
-    /// Everybody who sees images at all.
+    /// Everyone with a permission on images.
     Global,
     /// The members of one organization.
     Organization(OrganizationId),
 }
 
 impl Visibility {
-    /// Where somebody must be allowed to see images to see this one.
+    /// Returns the scope in which a principal needs a permission on images to see this one.
     pub fn scope(self) -> Scope {
         match self {
             Self::Global => Scope::Global,
@@ -150,23 +150,23 @@ impl Visibility {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Os {
-    /// Its kernel.
+    /// The kernel. Default in the file: linux.
     pub kernel: Kernel,
-    /// What its distribution descends from: `debian`, `redhat`.
+    /// The family of the distribution: `debian`, `redhat`.
     pub family: String,
-    /// Its distribution: `ubuntu`.
+    /// The distribution: `ubuntu`.
     pub distro: String,
-    /// Which of the distribution's variants: `server`.
+    /// The variant of the distribution: `server`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
-    /// What the version is called: `noble`.
+    /// The code name of the version: `noble`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub codename: Option<String>,
-    /// Its version: `24.04`.
+    /// The version: `24.04`.
     pub version: String,
 }
 
-/// What runs below everything else.
+/// The kernel of an operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kernel {
@@ -175,7 +175,7 @@ pub enum Kernel {
 }
 
 impl Image {
-    /// One that is ready, offered, and boots on any sort of machine.
+    /// Creates an image of the file that is ready, offered, and boots on any kind of machine. Its name is its id.
     pub fn new(
         id: ImageId,
         architecture: Architecture,
@@ -204,13 +204,13 @@ impl Image {
         let name = fields.optional("name", text);
         let architecture = Architecture::read(fields);
         let size = size(fields, "size");
-        let sorts = [
+        let names = [
             ("virtualized", Virtualization::Virtualized),
             ("baremetal", Virtualization::Baremetal),
             ("any", Virtualization::Any),
         ];
-        let virtualization = fields.required("virtualization", |value| among(&sorts, value));
-        let state = fields.optional("state", |value| among(&ImageState::WORDS, value));
+        let virtualization = fields.required("virtualization", |value| one_of(&names, value));
+        let state = fields.optional("state", |value| one_of(&ImageState::NAMES, value));
         let visibility = Visibility::read(fields);
         let os = Os::read(fields);
         let mut image = Self::new(id?, architecture?, size?, os?, visibility?);
@@ -222,24 +222,24 @@ impl Image {
 }
 
 impl Visibility {
-    /// It has no default: an image of one tenant is not shown to all because a line was forgotten.
+    /// Reads the visibility. It has no default, so that a forgotten line does not show a tenant's image to everyone.
     fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
         fields.required("visibility", |value| {
-            let wanted = "\"global\", or the UUID of the one organization that sees it";
+            let expected = "\"global\", or the UUID of the one organization that sees it";
             match value.as_str() {
                 Some("global") => Ok(Self::Global),
                 Some(text) => match Uuid::try_parse(text) {
                     Ok(uuid) => Ok(Self::Organization(OrganizationId::new(uuid))),
-                    Err(_) => Err(format!("nobody is meant by it: want {wanted}")),
+                    Err(_) => Err(format!("unknown visibility: expected {expected}")),
                 },
-                None => Err(found_instead(value, wanted)),
+                None => Err(wrong_type(value, expected)),
             }
         })
     }
 }
 
 impl Os {
-    /// A Linux.
+    /// Creates a Linux without variant and code name.
     pub fn new(family: String, distro: String, version: String) -> Self {
         Self {
             kernel: Kernel::Linux,
@@ -253,11 +253,11 @@ impl Os {
 
     fn read(outer: &mut Fields<'_, '_>) -> Option<Self> {
         let Some(mut fields) = outer.table("os") else {
-            // What is there and no table has been told already.
+            // A value that is not a table has been reported already.
             outer.missing("os", "[image.os] with family, distro and version");
             return None;
         };
-        let kernel = fields.optional("kernel", |value| among(&[("linux", Kernel::Linux)], value));
+        let kernel = fields.optional("kernel", |value| one_of(&[("linux", Kernel::Linux)], value));
         let [family, distro, version] =
             ["family", "distro", "version"].map(|name| fields.required(name, text));
         let [variant, codename] = ["variant", "codename"].map(|name| fields.optional(name, text));
@@ -281,7 +281,7 @@ impl Entry for Image {
         &self.id
     }
 
-    fn retired(&mut self) -> &mut bool {
+    fn retired_mut(&mut self) -> &mut bool {
         &mut self.retired
     }
 
@@ -299,7 +299,7 @@ impl Entry for Image {
             os,
             state,
             visibility,
-            // No file has these.
+            // Files do not have these.
             origin: _,
             description: _,
             tags: _,
@@ -315,6 +315,6 @@ impl Entry for Image {
             ("state", *state != other.state),
             ("visibility", *visibility != other.visibility),
         ];
-        super::entry::those(&differs)
+        super::entry::differing(&differs)
     }
 }

@@ -1,7 +1,12 @@
-//! What a region offers: sizes of servers and what they boot from.
+//! The catalog: the flavors and images that an installation offers.
 //!
-//! People write the catalog as one TOML file. It is checked as a whole, and a file with a problem changes nothing. What
-//! is no longer in the file is retired and never destroyed: nobody is offered it, and what stands on it goes on.
+//! Operators write the catalog as one TOML file. It is checked as a whole, and a file with a problem changes nothing. An
+//! entry that is no longer in the file is retired and never deleted: it is no longer offered, and the servers that use it
+//! keep working. Tenants add images of their servers, which no file changes.
+//!
+//! Owns the entries, their file format, their compatibility and their records. It must never call a cloud: what a region's
+//! provider calls an entry is in the region's [mapping](crate::mapping), and images are created by
+//! [`Snapshots`](crate::snapshot::Snapshots).
 
 mod compat;
 mod current;

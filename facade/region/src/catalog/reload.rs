@@ -1,41 +1,53 @@
-//! What follows when a file is loaded over what there is. Pure: the keeper stores what comes of it.
+//! Loading a file over the current catalog. Pure: [`CatalogService`](super::CatalogService) stores the result.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
 };
 
-use super::{CatalogFile, EntryId, Flavor, Image, entry::Entry, file::Written};
+use super::{CatalogFile, EntryId, Flavor, Image, entry::Entry, file::Located};
 use crate::{
     file::{Problem, Problems},
     ids::{FlavorId, ImageId},
 };
 
-/// Every flavor and image that there ever was, the retired ones among them.
+/// Every flavor and image that was ever added, including the retired ones.
+///
+/// ```
+/// use fleetwright_region::catalog::{Catalog, CatalogFile};
+///
+/// # const TEXT: &str = include_str!("../../catalog.example.toml");
+/// let file = CatalogFile::parse(TEXT)?;
+/// let reload = Catalog::default().reload(&file)?;
+/// assert_eq!(reload.changes.len(), file.flavors().count() + file.images().count());
+/// // The same file again changes nothing.
+/// assert!(reload.catalog.reload(&file)?.changes.is_empty());
+/// # Ok::<(), fleetwright_region::file::Problems>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalog {
     pub(super) flavors: BTreeMap<FlavorId, Flavor>,
     pub(super) images: BTreeMap<ImageId, Image>,
 }
 
-/// What loading a file changes.
+/// One change of the catalog by loading a file. `Display` is one line for a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
-    /// It is new.
+    /// The entry is new.
     Added(EntryId),
-    /// It differs in these fields.
+    /// These fields of the entry changed.
     Changed(EntryId, Vec<&'static str>),
-    /// It is not in the file, and no longer offered.
+    /// The entry is not in the file, and is no longer offered.
     Retired(EntryId),
-    /// It was retired, and is in the file again. These fields differ from what it had.
+    /// The entry was retired and is in the file again. These fields changed.
     Returned(EntryId, Vec<&'static str>),
-    /// What was stored of it could not be read, and the file says what it is.
+    /// The stored entry could not be read, and is replaced by the file's.
     Repaired(EntryId),
 }
 
 impl Change {
-    /// Which entry it is about.
+    /// Returns the entry that changes.
     pub fn id(&self) -> &EntryId {
         match self {
             Self::Added(id)
@@ -50,40 +62,40 @@ impl Change {
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Added(id) => write!(f, "{id} is new"),
-            Self::Changed(id, fields) => write!(f, "{id} has another {}", fields.join(", ")),
+            Self::Added(id) => write!(f, "{id} was added"),
+            Self::Changed(id, fields) => write!(f, "{id} changed: {}", fields.join(", ")),
             Self::Retired(id) => write!(f, "{id} is retired: it is no longer in the file"),
             Self::Returned(id, fields) if fields.is_empty() => write!(f, "{id} is offered again"),
             Self::Returned(id, fields) => {
-                write!(
-                    f,
-                    "{id} is offered again, with another {}",
-                    fields.join(", ")
-                )
+                write!(f, "{id} is offered again, changed: {}", fields.join(", "))
             }
-            Self::Repaired(id) => write!(f, "{id} was damaged and is as the file has it"),
+            Self::Repaired(id) => write!(f, "{id} was unreadable and is repaired from the file"),
         }
     }
 }
 
-/// A catalog and how it came of the one before.
+/// The result of loading a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reload {
-    /// What is in force once this is stored.
+    /// The new catalog.
     pub catalog: Catalog,
-    /// What is new in it.
+    /// Its differences from the catalog before.
     pub changes: Vec<Change>,
 }
 
 impl Catalog {
-    /// The catalog after a file. Nothing is ever taken out of it. A file that changes what servers rely on is refused,
-    /// with every such change.
+    /// Returns the catalog after loading a file. No entry is ever removed: one that is missing from the file is retired.
+    ///
+    /// # Errors
+    ///
+    /// Every field that servers rely on and that the file changes: `architecture`, `baremetal` and `gpu` of a flavor,
+    /// `architecture` and `virtualization` of an image. Also every id that an image of a tenant has.
     pub fn reload(&self, file: &CatalogFile) -> Result<Reload, Problems> {
         self.reload_over(file, &BTreeSet::new())
     }
 
-    /// As [`reload`](Self::reload), where what was stored of some entries could not be read.
+    /// Like [`reload`](Self::reload), for a store in which the entries `damaged` could not be read.
     pub(super) fn reload_over(
         &self,
         file: &CatalogFile,
@@ -98,7 +110,7 @@ impl Catalog {
             flavors: merge.all(&self.flavors, &file.flavors),
             images: merge.all(&self.images, &file.images),
         };
-        match Problems::of(merge.problems) {
+        match Problems::from_list(merge.problems) {
             Some(problems) => Err(problems),
             None => Ok(Reload {
                 catalog,
@@ -107,22 +119,22 @@ impl Catalog {
         }
     }
 
-    /// A flavor, retired or not. It is not asked whether anybody may see it.
+    /// Returns a flavor, retired or not, without a check of permissions.
     pub fn flavor(&self, id: &FlavorId) -> Option<&Flavor> {
         self.flavors.get(id)
     }
 
-    /// An image, retired or not. It is not asked whether anybody may see it.
+    /// Returns an image, retired or not, without a check of permissions.
     pub fn image(&self, id: &ImageId) -> Option<&Image> {
         self.images.get(id)
     }
 
-    /// All flavors, retired or not, by id.
+    /// Returns all flavors, retired or not, in the order of their ids.
     pub fn flavors(&self) -> impl Iterator<Item = &Flavor> {
         self.flavors.values()
     }
 
-    /// All images, retired or not, by id.
+    /// Returns all images, retired or not, in the order of their ids.
     pub fn images(&self) -> impl Iterator<Item = &Image> {
         self.images.values()
     }
@@ -138,53 +150,56 @@ impl Merge<'_> {
     fn all<T: Entry>(
         &mut self,
         before: &BTreeMap<T::Id, T>,
-        file: &BTreeMap<T::Id, Written<T>>,
+        file: &BTreeMap<T::Id, Located<T>>,
     ) -> BTreeMap<T::Id, T> {
         let mut after = before.clone();
         for (id, entry) in &mut after {
             let left_out = entry.is_from_file() && !file.contains_key(id);
-            let retired = entry.retired();
+            let retired = entry.retired_mut();
             if left_out && !*retired {
                 *retired = true;
                 self.changes.push(Change::Retired(id.clone().into()));
             }
         }
-        for (id, written) in file {
+        for (id, located) in file {
             let known: EntryId = id.clone().into();
             match before.get(id) {
                 Some(entry) if !entry.is_from_file() => {
-                    let what = "a tenant has it already: want another id";
+                    let what = "a tenant's image has this id: expected another id";
                     let place = format!("id of {known}");
                     self.problems
-                        .push(Problem::new(written.line, 1, &place, what));
+                        .push(Problem::new(located.line, 1, &place, what));
                 }
-                Some(entry) => self.compare(known, entry.clone(), written),
+                Some(entry) => self.compare(known, entry.clone(), located),
                 None if self.damaged.contains(&known) => {
                     self.changes.push(Change::Repaired(known));
                 }
                 None => self.changes.push(Change::Added(known)),
             }
-            after.insert(id.clone(), written.entry.clone());
+            after.insert(id.clone(), located.entry.clone());
         }
         after
     }
 
-    fn compare<T: Entry>(&mut self, id: EntryId, mut before: T, written: &Written<T>) {
-        let differences = before.differences(&written.entry);
+    fn compare<T: Entry>(&mut self, id: EntryId, mut before: T, located: &Located<T>) {
+        let differences = before.differences(&located.entry);
         for field in differences
             .iter()
             .filter(|field| T::IMMUTABLE.contains(field))
         {
-            let (was, is) = (shown(&before, field), shown(&written.entry, field));
+            let (was, is) = (
+                field_json(&before, field),
+                field_json(&located.entry, field),
+            );
             let what = format!(
-                "servers rely on {was}, and {is} stands here: \
-                 put it back, or give what is new an id of its own"
+                "it cannot change from {was} to {is} because servers rely on it: \
+                 restore {was}, or add an entry with another id"
             );
             let place = format!("{field} of {id}");
             self.problems
-                .push(Problem::new(written.line, 1, &place, what));
+                .push(Problem::new(located.line, 1, &place, what));
         }
-        if *before.retired() {
+        if *before.retired_mut() {
             self.changes.push(Change::Returned(id, differences));
         } else if !differences.is_empty() {
             self.changes.push(Change::Changed(id, differences));
@@ -192,8 +207,8 @@ impl Merge<'_> {
     }
 }
 
-/// A field of an entry, as JSON has it.
-fn shown<T: Entry>(entry: &T, field: &str) -> String {
+/// Returns a field of an entry as JSON, for a message.
+fn field_json<T: Entry>(entry: &T, field: &str) -> String {
     let value = serde_json::to_value(entry).ok();
     let value = value.and_then(|value| value.get(field).cloned());
     value.map_or_else(|| "none".to_owned(), |value| value.to_string())

@@ -1,8 +1,7 @@
-//! The catalog in a store: what is in force, what survives a restart, and who sees what of it.
+//! The catalog in a store: loading files, following other processes, and reads with a principal.
 //!
-//! Every entry is a record. A load changes those that differ, each against what was read, some hundred in one
-//! transaction. A load that is cut off has changed some entries and not others; loading the same file again does
-//! the rest.
+//! Every entry is a record. A load writes the entries that differ, up to 100 in one transaction, each with a check of the
+//! revision that was read. A load that is interrupted has written some of them; loading the same file again writes the rest.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,33 +25,33 @@ use crate::{
     ids::{FlavorId, ImageId},
 };
 
-/// The largest file that is read.
+/// The largest catalog file that is read, in bytes: 4 MiB.
 pub const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
-/// How many entries one transaction writes: with room below a store's limit.
-const AT_ONCE: usize = 100;
-/// How often a load begins again because somebody else wrote entries.
+/// How many entries one transaction writes: well below a store's limit.
+const BATCH: usize = 100;
+/// How often a load is tried when others write entries.
 const ATTEMPTS: usize = 5;
 
-/// Why a file was not loaded. What was in force still is.
+/// Why a file was not loaded. The current catalog of this process is unchanged.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// The file cannot be read.
-    #[error("the catalog stays as it was: {} cannot be read", path.display())]
+    #[error("the catalog is unchanged: {} cannot be read", path.display())]
     Unreadable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system, or that the file is too large.
         source: Arc<std::io::Error>,
     },
-    /// The file is wrong in itself, or changes what may not change.
-    #[error("the catalog stays as it was: {0}")]
+    /// The file has problems by itself, or changes fields that servers rely on.
+    #[error("the catalog is unchanged: {0}")]
     Refused(Problems),
-    /// The store failed. Some of the entries may be as the file has them; load it again.
-    #[error("the catalog could not be stored whole: load it again")]
+    /// The store failed. Some entries may be stored already: load the file again.
+    #[error("the catalog may be stored only in part: load it again")]
     Store(#[from] StoreError),
-    /// Others keep writing the catalog.
-    #[error("the catalog could not be stored whole: others write it too; load it again")]
+    /// Others wrote the catalog at every attempt. Some entries may be stored already: load the file again.
+    #[error("the catalog may be stored only in part, because others write it too: load it again")]
     Contended,
 }
 
@@ -62,10 +61,35 @@ impl From<Invalid> for LoadError {
     }
 }
 
-/// The catalog in force, over a store that keeps it.
+/// The current catalog of a process, backed by a store.
 ///
-/// Every read of a tenant goes through [`flavors`](Self::flavors) and its siblings, which take the tenant's principal.
-/// What it may not see looks like what does not exist.
+/// Every read takes the caller's principal; an entry that is not visible is reported as missing. One process
+/// [loads](Self::load_file) the file, and the others [follow](Self::follow).
+///
+/// ```
+/// use std::sync::Arc;
+/// use fleetwright_identity::{ActorName, Permission, Principal};
+/// use fleetwright_region::{catalog::CatalogService, schema};
+/// use fleetwright_store::{MemoryStore, Schema};
+///
+/// # const TEXT: &str = include_str!("../../catalog.example.toml");
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Arc::new(MemoryStore::new(schema::add_kinds(Schema::builder()).build()?));
+/// let (catalog, damaged) = CatalogService::open(store).await?;
+/// assert!(damaged.is_empty());
+///
+/// for change in catalog.load(TEXT).await? {
+///     println!("{change}"); // flavor standard-4 was added
+/// }
+/// // A file with a problem changes nothing.
+/// assert!(catalog.load("[[flavor]]").await.is_err());
+///
+/// let principal = Principal::service(ActorName::new("compute")?, Permission::all());
+/// assert!(!catalog.flavors(&principal)?.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct CatalogService {
     flavors: Table<Flavor>,
@@ -75,22 +99,29 @@ pub struct CatalogService {
 }
 
 impl CatalogService {
-    /// Reads what was stored. Entries that cannot be read are answered beside it, and stop none of the others.
+    /// Reads the stored catalog. Returns the entries that cannot be read beside it; the others are usable.
+    ///
+    /// # Errors
+    ///
+    /// The store fails, or its schema lacks the [kinds](crate::schema::add_kinds).
     pub async fn open(store: Arc<dyn Store>) -> Result<(Self, Vec<Damaged>), StoreError> {
-        let keeper = Self {
+        let service = Self {
             flavors: Table::new(Arc::clone(&store))?,
             images: Table::new(Arc::clone(&store))?,
             store,
             current: RwLock::default(),
         };
-        let damaged = keeper.refresh().await?;
-        Ok((keeper, damaged))
+        let damaged = service.refresh().await?;
+        Ok((service, damaged))
     }
 
-    /// Puts into force what is stored, for a process that did not load the file itself. Answers the entries that
-    /// cannot be read.
+    /// Reads the store again, for a process that did not load the file itself. Returns the entries that cannot be read.
+    ///
+    /// # Errors
+    ///
+    /// The store fails. The current catalog is unchanged.
     pub async fn refresh(&self) -> Result<Vec<Damaged>, StoreError> {
-        let stored = self.stored().await?;
+        let stored = self.read_stored().await?;
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let revisions = stored.revisions;
         let written = |id: &ImageId| revisions.get(&EntryId::from(id.clone())).copied();
@@ -98,14 +129,15 @@ impl CatalogService {
         Ok(stored.damaged)
     }
 
-    /// Puts one image into force as it was written, without reading all the others.
+    /// Applies one committed image to the current catalog, without reading the others.
     pub(super) fn put_current(&self, written_at: Revision, image: Image) {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         current.put(written_at, image);
     }
 
-    /// Puts into force whatever others load, as they do, until the store fails. For a task of its own in each process
-    /// that does not load the file itself; the error is for its log, after which it is called again.
+    /// Applies the changes of other processes until the store fails, and returns that error.
+    ///
+    /// Run it in a task of each process that does not load the file itself. Log the error, and call it again.
     pub async fn follow(&self) -> StoreError {
         match self.follow_until().await {
             Ok(never) => match never {},
@@ -128,17 +160,21 @@ impl CatalogService {
                 Written::Deleted(_) => None,
             });
             match images.collect::<Option<Vec<_>>>() {
-                // What tenants have made grows with them, and each of these comes alone.
+                // Tenants' images are many and are written one by one.
                 Some(images) => images
                     .into_iter()
                     .for_each(|image| self.put_current(image.revision, image.value)),
-                // A file was loaded, or something cannot be read: that is rare, and all is read.
+                // A file was loaded, or a record cannot be read. That is rare, so everything is read again.
                 None => drop(self.refresh().await?),
             }
         }
     }
 
-    /// Loads a file from disk; see [`load`](Self::load).
+    /// Loads a file of at most [`MAX_FILE_BYTES`] from disk, as [`load`](Self::load) does.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or the errors of [`load`](Self::load).
     pub async fn load_file(&self, path: &Path) -> Result<Vec<Change>, LoadError> {
         let text = read(path).map_err(|source| LoadError::Unreadable {
             path: path.to_owned(),
@@ -147,19 +183,23 @@ impl CatalogService {
         self.load(&text).await
     }
 
-    /// Checks a file, stores what it changes, and puts it into force. Answers the changes. On any error the catalog
-    /// in force is the one before.
+    /// Checks the text of a catalog file, stores the entries that it changes, and makes it the current catalog. Returns the
+    /// changes; a text that was loaded before changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The file has a problem, or the store fails. On any error the current catalog is unchanged.
     pub async fn load(&self, text: &str) -> Result<Vec<Change>, LoadError> {
         let file = CatalogFile::parse(text).map_err(LoadError::Refused)?;
         for _ in 0..ATTEMPTS {
-            let stored = self.stored().await?;
+            let stored = self.read_stored().await?;
             let reload = stored
                 .catalog
                 .reload_over(&file, &stored.unread)
                 .map_err(LoadError::Refused)?;
             match self.write(&stored, &reload).await {
                 Ok(()) => {
-                    // What others wrote meanwhile is in force with it.
+                    // This includes what others wrote meanwhile.
                     self.refresh().await?;
                     return Ok(reload.changes);
                 }
@@ -170,13 +210,17 @@ impl CatalogService {
         Err(LoadError::Contended)
     }
 
-    /// The catalog in force, whole: for planners. Nobody outside reads it without a principal.
+    /// Returns the current catalog without a check of permissions, for planners. Not public for that reason.
     pub(crate) fn current(&self) -> Arc<Catalog> {
         let current = self.current.read();
         current.unwrap_or_else(PoisonError::into_inner).catalog()
     }
 
-    /// The flavors on offer.
+    /// Returns the offered flavors, in the order of their ids.
+    ///
+    /// # Errors
+    ///
+    /// The principal may not list flavors.
     pub fn flavors(&self, principal: &Principal) -> Result<Vec<Flavor>, Refused> {
         principal.authorize_within(Verb::List, Resource::Flavors, &Scope::Global)?;
         let catalog = self.current();
@@ -184,32 +228,39 @@ impl CatalogService {
         Ok(offered.cloned().collect())
     }
 
-    /// A flavor, retired or not, if there is one that the principal may see.
+    /// Returns a flavor, retired or not. `None` if it does not exist or is not visible to the principal.
     pub fn flavor(&self, principal: &Principal, id: &FlavorId) -> Option<Flavor> {
         let scope = Scope::Global;
-        let seen = principal.authorize_within(Verb::Read, Resource::Flavors, &scope);
-        seen.ok().and_then(|()| self.current().flavor(id).cloned())
+        let visible = principal.authorize_within(Verb::Read, Resource::Flavors, &scope);
+        visible
+            .ok()
+            .and_then(|()| self.current().flavor(id).cloned())
     }
 
-    /// The images on offer: those of everybody, and those of the organizations in which the principal may list images.
+    /// Returns the offered images, in the order of their ids: the global ones, and those of the organizations in which the
+    /// principal may list images.
+    ///
+    /// # Errors
+    ///
+    /// The principal may not list images anywhere.
     pub fn images(&self, principal: &Principal) -> Result<Vec<Image>, Refused> {
         principal.authorize_within(Verb::List, Resource::Images, &Scope::Global)?;
         let catalog = self.current();
         let offered = catalog.images().filter(|image| !image.retired);
-        let seen = offered.filter(|image| sees(principal, Verb::List, image));
-        Ok(seen.cloned().collect())
+        let visible = offered.filter(|image| is_visible(principal, Verb::List, image));
+        Ok(visible.cloned().collect())
     }
 
-    /// An image, retired or not, if there is one that the principal may see.
+    /// Returns an image, retired or not. `None` if it does not exist or is not visible to the principal.
     pub fn image(&self, principal: &Principal, id: &ImageId) -> Option<Image> {
         let catalog = self.current();
         let image = catalog.image(id);
         image
-            .filter(|image| sees(principal, Verb::Read, image))
+            .filter(|image| is_visible(principal, Verb::Read, image))
             .cloned()
     }
 
-    async fn stored(&self) -> Result<Stored, StoreError> {
+    async fn read_stored(&self) -> Result<Stored, StoreError> {
         let mut stored = Stored::default();
         let flavors = self.flavors.list_all(&self.flavors.all()).await?;
         stored.read_at = flavors.revision;
@@ -220,7 +271,7 @@ impl CatalogService {
     }
 
     async fn write(&self, stored: &Stored, reload: &Reload) -> Result<(), StoreError> {
-        for changes in reload.changes.chunks(AT_ONCE) {
+        for changes in reload.changes.chunks(BATCH) {
             let mut transaction = Transaction::new();
             for change in changes {
                 transaction = self.put(transaction, stored, &reload.catalog, change.id())?;
@@ -244,8 +295,8 @@ impl CatalogService {
     }
 }
 
-/// Whether an image is everybody's, or of an organization in which the principal is shown images.
-fn sees(principal: &Principal, verb: Verb, image: &Image) -> bool {
+/// Returns whether an image is global, or belongs to an organization in which the principal has the permission on images.
+fn is_visible(principal: &Principal, verb: Verb, image: &Image) -> bool {
     let scope = image.visibility.scope();
     principal
         .authorize_within(verb, Resource::Images, &scope)
@@ -270,16 +321,16 @@ fn put<T: Entry>(
     Ok(transaction.check(check).put(id, value))
 }
 
-/// What was found in the store.
+/// The content of the store.
 #[derive(Default)]
 struct Stored {
     catalog: Catalog,
-    /// Everything up to here is in it.
+    /// The revision up to which every commit is included.
     read_at: Revision,
-    /// Of every entry whose id can be read, whether or not the rest can.
+    /// The revisions of all entries whose id can be read, damaged or not.
     revisions: BTreeMap<EntryId, Revision>,
     damaged: Vec<Damaged>,
-    /// The ids of those that are damaged, as far as they are ids.
+    /// The ids of the damaged entries, as far as they are valid ids.
     unread: BTreeSet<EntryId>,
 }
 
@@ -300,7 +351,7 @@ impl Stored {
                 damaged.push(Damaged {
                     id: table.id(&found.key),
                     revision: found.revision,
-                    reason: "it says that it has another id".to_owned(),
+                    reason: "its id does not match its key".to_owned(),
                 });
             }
         }
@@ -315,7 +366,7 @@ impl Stored {
     }
 }
 
-/// A whole file as text, unless it is no text or too large to be a catalog.
+/// Reads a file of at most [`MAX_FILE_BYTES`] as text.
 fn read(path: &Path) -> std::io::Result<String> {
     let bytes = std::fs::metadata(path)?.len();
     if bytes > MAX_FILE_BYTES {

@@ -1,29 +1,41 @@
-//! Amounts of bytes that were written with their unit.
+//! Sizes in bytes, which are written with a unit.
 //!
-//! A thousand million bytes and two to the thirtieth differ by seven in a hundred: a disk of 20 GB does not hold
-//! an image of 20 GiB. Sizes are bytes inside, and no number without a unit becomes one.
+//! A GB (10^9 bytes) and a GiB (2^30 bytes) differ by 7 %: a disk of 20 GB does not hold an image of 20 GiB. Sizes are
+//! kept in bytes, and a number without a unit is not accepted as a size.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// An exact number of bytes. In JSON it is that number.
+/// An exact number of bytes, below 2^64. In JSON it is that number; as text it has a unit.
+///
+/// ```
+/// use fleetwright_region::catalog::{ByteSize, Unit};
+///
+/// let disk: ByteSize = "100 GB".parse()?;
+/// assert_eq!(disk.bytes(), 100_000_000_000);
+/// assert_eq!(disk.at_least(Unit::GiB), 94, "rounded up");
+/// assert_eq!(disk.exactly(Unit::GiB), None, "not a whole number of GiB");
+/// assert_eq!(disk.to_string(), "100 GB");
+/// assert!("100".parse::<ByteSize>().is_err(), "the unit is missing");
+/// # Ok::<(), fleetwright_region::catalog::InvalidSize>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ByteSize(u64);
 
-/// What sizes are counted in.
+/// A unit of sizes. The names are case-sensitive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
     /// Bytes.
     B,
-    /// Thousands of bytes.
+    /// 10^3 bytes.
     KB,
-    /// Millions of bytes.
+    /// 10^6 bytes.
     MB,
-    /// Thousand millions of bytes.
+    /// 10^9 bytes.
     GB,
-    /// Million millions of bytes.
+    /// 10^12 bytes.
     TB,
     /// 2^10 bytes.
     KiB,
@@ -36,7 +48,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// All units. Those that are powers of two come first among those of about one size.
+    /// All units, the largest first.
     pub const ALL: [Self; 9] = [
         Self::TiB,
         Self::TB,
@@ -49,7 +61,7 @@ impl Unit {
         Self::B,
     ];
 
-    /// How many bytes one of it is.
+    /// Returns the number of bytes in one unit.
     pub const fn bytes(self) -> u64 {
         match self {
             Self::B => 1,
@@ -64,7 +76,7 @@ impl Unit {
         }
     }
 
-    /// As it is written, capitals and all.
+    /// Returns the name, as it is written in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::B => "B",
@@ -87,12 +99,12 @@ impl fmt::Display for Unit {
 }
 
 impl ByteSize {
-    /// So many bytes.
+    /// Creates a size from a number of bytes.
     pub const fn from_bytes(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// So many of a unit, unless that is more than 2^64 bytes.
+    /// Creates a size from a number of units. Returns `None` if it is 2^64 bytes or more.
     pub const fn new(count: u64, unit: Unit) -> Option<Self> {
         match count.checked_mul(unit.bytes()) {
             Some(bytes) => Some(Self(bytes)),
@@ -100,12 +112,12 @@ impl ByteSize {
         }
     }
 
-    /// In bytes.
+    /// Returns the number of bytes.
     pub const fn bytes(self) -> u64 {
         self.0
     }
 
-    /// How many of a unit it is, if that is a whole number.
+    /// Returns the number of units, or `None` if it is not a whole number.
     pub const fn exactly(self, unit: Unit) -> Option<u64> {
         if self.0 % unit.bytes() == 0 {
             Some(self.0 / unit.bytes())
@@ -114,18 +126,18 @@ impl ByteSize {
         }
     }
 
-    /// The smallest number of a unit that holds it.
+    /// Returns the number of units, rounded up.
     pub const fn at_least(self, unit: Unit) -> u64 {
         self.0.div_ceil(unit.bytes())
     }
 }
 
 impl fmt::Display for ByteSize {
-    /// Exact, in the unit that makes the number smallest.
+    /// Writes the exact size in the unit that gives the smallest number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = |unit: &Unit| self.exactly(*unit).is_some_and(|count| count > 0);
         let unit = Unit::ALL.into_iter().filter(whole);
-        // Of two, the first: a power of two before its decimal neighbour.
+        // If two units give the same number, the binary one.
         let unit = unit.min_by_key(|unit| self.0 / unit.bytes());
         let unit = unit.unwrap_or(Unit::B);
         write!(f, "{} {unit}", self.0 / unit.bytes())
@@ -138,20 +150,22 @@ impl fmt::Debug for ByteSize {
     }
 }
 
-/// Why a text is no size.
+/// Why a text is not a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidSize {
-    /// It does not begin with a whole number.
-    #[error("{0:?} is no size: want a whole number and a unit, as in \"16 GiB\"")]
+    /// The text does not begin with a whole number.
+    #[error("{0:?} is not a size: expected a whole number and a unit, as in \"16 GiB\"")]
     NoNumber(String),
-    /// No unit follows.
-    #[error("{0} has no unit: want \"{0} GiB\" (2^30 bytes each) or \"{0} GB\" (10^9 bytes each)")]
+    /// The unit is missing.
+    #[error(
+        "{0} has no unit: expected \"{0} GiB\" (2^30 bytes each) or \"{0} GB\" (10^9 bytes each)"
+    )]
     NoUnit(String),
-    /// What follows is not a unit.
-    #[error("{0:?} is no unit: want B, KB, MB, GB, TB, KiB, MiB, GiB or TiB{1}")]
-    NoSuchUnit(String, String),
-    /// It is more than can be counted.
+    /// The unit is unknown. The second part is empty or suggests a unit.
+    #[error("{0:?} is not a unit: expected B, KB, MB, GB, TB, KiB, MiB, GiB or TiB{1}")]
+    UnknownUnit(String, String),
+    /// The size is 2^64 bytes or more.
     #[error("{0:?} is more than 2^64 bytes")]
     TooLarge(String),
 }
@@ -160,33 +174,33 @@ impl FromStr for ByteSize {
     type Err = InvalidSize;
 
     fn from_str(text: &str) -> Result<Self, InvalidSize> {
-        let shown = || text.chars().take(40).collect::<String>();
+        let excerpt = || text.chars().take(40).collect::<String>();
         let digits = text
             .find(|c: char| !c.is_ascii_digit())
             .unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
         if number.is_empty() || unit.starts_with(['.', ',', '_']) {
-            return Err(InvalidSize::NoNumber(shown()));
+            return Err(InvalidSize::NoNumber(excerpt()));
         }
         let unit = unit.trim_matches(' ');
         if unit.is_empty() {
-            return Err(InvalidSize::NoUnit(shown()));
+            return Err(InvalidSize::NoUnit(excerpt()));
         }
         let named = Unit::ALL.into_iter().find(|known| known.name() == unit);
         let Some(named) = named else {
             let hint = hint(unit);
-            return Err(InvalidSize::NoSuchUnit(
+            return Err(InvalidSize::UnknownUnit(
                 unit.chars().take(40).collect(),
                 hint,
             ));
         };
         let count = number.parse().ok();
         let size = count.and_then(|count| Self::new(count, named));
-        size.ok_or_else(|| InvalidSize::TooLarge(shown()))
+        size.ok_or_else(|| InvalidSize::TooLarge(excerpt()))
     }
 }
 
-/// What was meant by a unit in other capitals. "G" alone is not guessed at: both readings are common.
+/// Suggests the unit that differs only in case. "G" gets no suggestion, because GB and GiB are both common meanings.
 fn hint(unit: &str) -> String {
     let meant = Unit::ALL
         .into_iter()
@@ -216,31 +230,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_told_apart() {
+    fn invalid_size_is_refused_with_the_reason() {
         let cases = [
             (
                 "16",
-                "16 has no unit: want \"16 GiB\" (2^30 bytes each) or \"16 GB\" (10^9 bytes each)",
+                "16 has no unit: expected \"16 GiB\" (2^30 bytes each) or \"16 GB\" (10^9 bytes each)",
             ),
             (
                 "",
-                "\"\" is no size: want a whole number and a unit, as in \"16 GiB\"",
+                "\"\" is not a size: expected a whole number and a unit, as in \"16 GiB\"",
             ),
             (
                 "-1 GiB",
-                "\"-1 GiB\" is no size: want a whole number and a unit, as in \"16 GiB\"",
+                "\"-1 GiB\" is not a size: expected a whole number and a unit, as in \"16 GiB\"",
             ),
             (
                 "1.5 TiB",
-                "\"1.5 TiB\" is no size: want a whole number and a unit, as in \"16 GiB\"",
+                "\"1.5 TiB\" is not a size: expected a whole number and a unit, as in \"16 GiB\"",
             ),
             (
                 "16 gib",
-                "\"gib\" is no unit: want B, KB, MB, GB, TB, KiB, MiB, GiB or TiB; did you mean GiB?",
+                "\"gib\" is not a unit: expected B, KB, MB, GB, TB, KiB, MiB, GiB or TiB; did you mean GiB?",
             ),
             (
                 "16 G",
-                "\"G\" is no unit: want B, KB, MB, GB, TB, KiB, MiB, GiB or TiB",
+                "\"G\" is not a unit: expected B, KB, MB, GB, TB, KiB, MiB, GiB or TiB",
             ),
             ("99999999 TiB", "\"99999999 TiB\" is more than 2^64 bytes"),
             (
@@ -255,7 +269,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_size_is_shown_as_what_it_is(bytes in any::<u64>(), shift in 0_u32..64) {
+        fn any_size_round_trips_through_text(bytes in any::<u64>(), shift in 0_u32..64) {
             let size = ByteSize::from_bytes(bytes >> shift);
             prop_assert_eq!(size.to_string().parse::<ByteSize>(), Ok(size));
         }

@@ -1,4 +1,4 @@
-//! Of what an image is made, and how the making goes.
+//! The source of a tenant's image, and the progress of its creation.
 
 use chrono::{DateTime, Utc};
 use fleetwright::{InstanceId, Tags};
@@ -11,35 +11,35 @@ use crate::{
     tags::strip_reserved,
 };
 
-/// Of which machine an image is made, and how the making goes. Written when the image is asked for; afterwards
-/// [`Snapshots`](crate::snapshot::Snapshots) alone writes it.
+/// The machine that an image is created from, and the progress of the creation. Written when the image is requested;
+/// afterwards only [`Snapshots`](crate::snapshot::Snapshots) changes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Snapshot {
     /// The server.
     pub server: ServerId,
-    /// Its machine when that was asked. The image is of this one, whatever becomes of the server.
+    /// The server's machine at the time of the request. The image is of this machine, even if the server gets another one.
     pub machine: InstanceId,
-    /// What the machine was booted from.
+    /// The image that the machine was booted from.
     pub source: ImageId,
-    /// When it was asked for.
+    /// The time of the request.
     pub requested_at: DateTime<Utc>,
-    /// When the cloud's name for it was written down.
+    /// The time at which the cloud's id of the image was stored. `None` until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<DateTime<Utc>>,
-    /// How often in a row the cloud did not do it.
+    /// The number of failed attempts in a row.
     #[serde(default)]
     pub failures: u32,
-    /// Not before this is it asked again.
+    /// The time before which there is no further attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<DateTime<Utc>>,
-    /// Why the last try failed, in words; of an image that failed, why there is none.
+    /// The message of the last failed attempt. For a failed image, the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
 }
 
 impl Snapshot {
-    /// One that was not tried yet.
+    /// Creates the state before the first attempt.
     pub fn new(
         server: ServerId,
         machine: InstanceId,
@@ -59,17 +59,18 @@ impl Snapshot {
     }
 }
 
-/// What is to be written of an image beside what every image has.
+/// The optional properties of a tenant's new image.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ImageDetails {
     pub(crate) description: Option<String>,
     pub(crate) tags: Tags,
-    /// How large its disk is, if that is larger than its source.
+    /// The disk of the machine. The image needs a disk of at least this size.
     pub(crate) disk: Option<ByteSize>,
     pub(crate) snapshot: Option<Snapshot>,
 }
 
-/// What makes two requests for an image one. The rest follows from what there is when the first of them comes.
+/// The properties of a request for an image. A request with the same id and the same properties is a repetition; everything
+/// else about an image follows from the state at the first request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ImageRequest {
     pub(crate) name: String,
@@ -77,7 +78,7 @@ pub(crate) struct ImageRequest {
     pub(crate) region: Option<RegionId>,
     pub(crate) server: Option<ServerId>,
     pub(crate) description: Option<String>,
-    /// Without the system's own.
+    /// The tags without the reserved ones.
     pub(crate) tags: Tags,
 }
 
@@ -93,7 +94,7 @@ impl ImageRequest {
             region,
             server: image.snapshot.as_ref().map(|snapshot| snapshot.server),
             description: image.description.clone(),
-            // No key of tags is empty: there is nothing to refuse.
+            // Stripping fails only for an empty key, and tags have none.
             tags: strip_reserved(&image.tags).unwrap_or_default(),
         }
     }

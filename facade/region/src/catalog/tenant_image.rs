@@ -1,4 +1,4 @@
-//! Images that tenants have made of their servers. They are records beside those of the file, and no file touches them.
+//! Images that tenants create from their servers. They are records beside those of the file, and no file changes them.
 
 use fleetwright_identity::{OrganizationId, Principal, Refused, Resource, Scope, Verb};
 use fleetwright_store::{Invalid, Key, StoreError, Transaction, Versioned};
@@ -9,64 +9,66 @@ use crate::{
     name::Name,
 };
 
-/// How often a change is begun again because somebody else was faster.
+/// How often a change is tried when others write the same record.
 const ATTEMPTS: usize = 5;
 
-/// An image that is asked for.
+/// A request for an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewImage {
-    /// What it is to be found by: chosen by the caller and stored before anything is made, so that asking again after
-    /// a crash makes no second one. Ids are everybody's, so choose one that nobody guesses: a UUID.
+    /// The id. The caller chooses it and it is stored first, so that a repeated request after a crash creates no second
+    /// image. Ids are shared by all tenants, so choose one that cannot be guessed: a random UUID.
     pub id: ImageId,
-    /// What it is to be called.
+    /// The name.
     pub name: Name,
-    /// Whose it is: all of the organization sees it, and nobody else.
+    /// The organization that owns the image. Only its members can see it.
     pub organization: OrganizationId,
-    /// Where the server is, and so where the image will be.
+    /// The region of the server, and so of the image.
     pub region: RegionId,
-    /// What the server boots from. It may be retired. Processors, size, machine and system are as there.
+    /// The image that the server boots from. It may be retired. The new image has its architecture, size, kind of machine and
+    /// operating system.
     pub source: ImageId,
 }
 
-/// How the making of an image went on.
+/// A step in the creation of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SnapshotProgress {
-    /// The provider makes it, under this name.
+    /// The provider is creating it, with this native id.
     Started(fleetwright::ImageId),
     /// It can be booted.
     Ready,
-    /// There will be none.
+    /// It could not be created. Final.
     Failed,
 }
 
-/// Why an image was not made, changed or retired. Nothing was done, unless the store says that it does not know.
+/// Why an image was not created, changed or retired. Nothing was changed, unless the [store error](StoreError) says that the
+/// outcome is unknown.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImageError {
-    /// There is none, or the caller may not know that there is.
+    /// The image does not exist, or is not visible to the caller.
     #[error("there is no image {0}")]
     NotFound(ImageId),
-    /// The caller may know of it and may not do this.
+    /// The image is visible to the caller, who lacks the permission.
     #[error("not permitted")]
     Refused(#[from] Refused),
-    /// Another image has the id.
+    /// Another image has the id. Choose another one.
     #[error("another image has the id {0}: choose another id")]
     IdTaken(ImageId),
-    /// It is of the catalog's file.
-    #[error("image {0} is in the catalog's file: change it there")]
+    /// The image comes from the catalog file, and can only be changed there.
+    #[error("image {0} is in the catalog file: change it there")]
     FromFile(ImageId),
-    /// It cannot go on like that.
-    #[error("image {image} is {state}: it does not become {next}")]
+    /// The image cannot change from its state to the other one.
+    #[error("image {image} is {state}: it cannot become {next}")]
     InvalidTransition {
-        /// Which.
+        /// The image.
         image: ImageId,
-        /// How far it is.
+        /// Its state.
         state: ImageState,
-        /// What it was to become.
+        /// The state that was requested.
         next: ImageState,
     },
-    /// Others wrote the same record again and again.
-    #[error("image {0} is being changed by others: ask again")]
+    /// Others changed the same record at every attempt. Try again.
+    #[error("image {0} is being changed by others: try again")]
     Busy(ImageId),
     /// The store failed.
     #[error("the store failed")]
@@ -80,8 +82,12 @@ impl From<Invalid> for ImageError {
 }
 
 impl CatalogService {
-    /// Stores that an image is to be made: pending, and seen by its organization. The same again answers the one
-    /// there is, however far it is.
+    /// Records a request for an image: pending, and visible to its organization. A repeated request returns the existing
+    /// image in its current state. The image is created by [`Snapshots`](crate::snapshot::Snapshots).
+    ///
+    /// # Errors
+    ///
+    /// The principal may not create images in the organization or cannot see the source, or another image has the id.
     pub async fn add_image(
         &self,
         principal: &Principal,
@@ -91,7 +97,7 @@ impl CatalogService {
             .await
     }
 
-    /// The same, with all that may be said of it.
+    /// Like [`add_image`](Self::add_image), with the optional properties.
     pub(crate) async fn add_image_with_details(
         &self,
         principal: &Principal,
@@ -102,7 +108,7 @@ impl CatalogService {
         principal.authorize(Verb::Create, Resource::Images, &scope)?;
         let source = match self.image(principal, &new.source) {
             Some(source) => source,
-            // Another process may have had it made a moment ago.
+            // Another process may have created it a moment ago.
             None => {
                 self.refresh().await?;
                 let source = self.image(principal, &new.source);
@@ -146,7 +152,11 @@ impl CatalogService {
         }
     }
 
-    /// The image of this id, if there is one, and it was asked for in the same words.
+    /// Returns the image of this id if it exists and was requested with the same properties.
+    ///
+    /// # Errors
+    ///
+    /// It was requested with other properties.
     pub(crate) async fn find_same_request(
         &self,
         id: &ImageId,
@@ -163,18 +173,30 @@ impl CatalogService {
         }
     }
 
-    /// Stores how the making went on. The same again is no error; going back is.
+    /// Records a step in the creation of an image. A repeated step succeeds.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidTransition`](ImageError::InvalidTransition) if the step is not the next one, or the image is not visible, may
+    /// not be updated, or comes from the catalog file.
     pub async fn set_progress(
         &self,
         principal: &Principal,
         id: &ImageId,
-        making: &SnapshotProgress,
+        progress: &SnapshotProgress,
     ) -> Result<Image, ImageError> {
-        self.change(principal, Verb::Update, id, |image| advance(image, making))
-            .await
+        self.change(principal, Verb::Update, id, |image| {
+            advance(image, progress)
+        })
+        .await
     }
 
-    /// Retires an image that was made. What stands on it goes on.
+    /// Retires an image of a tenant: it is no longer offered, and the servers that use it keep working. A repeated call
+    /// succeeds.
+    ///
+    /// # Errors
+    ///
+    /// The image is not visible, may not be deleted by the principal, or comes from the catalog file.
     pub async fn retire_image(
         &self,
         principal: &Principal,
@@ -187,7 +209,7 @@ impl CatalogService {
         self.change(principal, Verb::Delete, id, retire).await
     }
 
-    /// Changes an image that was made, as it is found, again if somebody else is faster.
+    /// Changes an image of a tenant, and tries again if others changed it meanwhile.
     pub(crate) async fn change(
         &self,
         principal: &Principal,
@@ -216,7 +238,7 @@ impl CatalogService {
         Err(ImageError::Busy(id.clone()))
     }
 
-    /// An image that was made, if the principal may do that to it.
+    /// Returns an image of a tenant, if the principal has the permission for it.
     async fn find(
         &self,
         principal: &Principal,
@@ -239,14 +261,14 @@ impl CatalogService {
     }
 }
 
-/// Takes an image on to how its making went on, or says that it does not go like that.
-pub(crate) fn advance(image: &mut Image, making: &SnapshotProgress) -> Result<(), ImageError> {
-    let next = match making {
+/// Applies a step to an image, or returns [`ImageError::InvalidTransition`].
+pub(crate) fn advance(image: &mut Image, progress: &SnapshotProgress) -> Result<(), ImageError> {
+    let next = match progress {
         SnapshotProgress::Started(_) => ImageState::Creating,
         SnapshotProgress::Ready => ImageState::Ready,
         SnapshotProgress::Failed => ImageState::Failed,
     };
-    let out_of_order = || ImageError::InvalidTransition {
+    let invalid = || ImageError::InvalidTransition {
         image: image.id.clone(),
         state: image.state,
         next,
@@ -255,7 +277,7 @@ pub(crate) fn advance(image: &mut Image, making: &SnapshotProgress) -> Result<()
         Origin::File => None,
         Origin::Snapshot { native, .. } => native.clone(),
     };
-    let is_allowed = match (making, image.state) {
+    let is_allowed = match (progress, image.state) {
         (SnapshotProgress::Started(_), ImageState::Pending)
         | (SnapshotProgress::Failed, ImageState::Pending) => true,
         (SnapshotProgress::Ready | SnapshotProgress::Failed, ImageState::Creating) => true,
@@ -265,11 +287,11 @@ pub(crate) fn advance(image: &mut Image, making: &SnapshotProgress) -> Result<()
         | (SnapshotProgress::Started(_), state) => state == next,
     };
     if !is_allowed {
-        return Err(out_of_order());
+        return Err(invalid());
     }
     image.state = next;
     if let (SnapshotProgress::Started(name), Origin::Snapshot { native, .. }) =
-        (making, &mut image.origin)
+        (progress, &mut image.origin)
     {
         *native = Some(name.clone());
     }

@@ -1,4 +1,4 @@
-//! Tables of a file, field by field: what is wrong is noted with its place, and reading goes on.
+//! Reads the tables of a file field by field. A problem is recorded with its position, and reading continues.
 
 use std::{borrow::Cow, cell::RefCell, collections::BTreeSet, ops::Range};
 
@@ -6,40 +6,43 @@ use toml::{Spanned, de::DeTable};
 
 use super::{
     Problem, Problems,
-    value::{Value, Wrong, found_instead, nearest, shortened, wanted_by},
+    value::{Message, Value, excerpt, expected_by, suggestion, wrong_type},
 };
 
-/// Reads a file whole. `read` notes what is wrong and answers what there is; the answer counts only if nothing was
-/// noted.
+/// Reads a file. `read` records problems and returns a value, which is dropped if there is any problem.
+///
+/// # Errors
+///
+/// All problems: of the TOML syntax, those that `read` recorded, and fields that it did not read.
 pub(crate) fn read_document<T>(
     text: &str,
     read: impl FnOnce(&mut Fields<'_, '_>) -> T,
 ) -> Result<T, Problems> {
     let (table, errors) = DeTable::parse_recoverable(text);
-    let notes = Notes::new(text);
+    let log = ProblemLog::new(text);
     for error in &errors {
-        notes.not_toml(&error.span().unwrap_or(0..0), error.message());
+        log.not_toml(&error.span().unwrap_or(0..0), error.message());
     }
-    let mut fields = Fields::new(&notes, table.get_ref(), 0..0, String::new());
-    let answer = read(&mut fields);
+    let mut fields = Fields::new(&log, table.get_ref(), 0..0, String::new());
+    let value = read(&mut fields);
     fields.finish();
-    match Problems::of(notes.problems.into_inner()) {
+    match Problems::from_list(log.problems.into_inner()) {
         Some(problems) => Err(problems),
-        None => Ok(answer),
+        None => Ok(value),
     }
 }
 
-/// What was found wrong so far.
-pub(crate) struct Notes<'t> {
+/// The problems of a file so far, with the positions of its lines.
+struct ProblemLog<'t> {
     text: &'t str,
-    /// Where the lines begin.
+    /// The byte at which each line begins.
     lines: Vec<usize>,
     problems: RefCell<Vec<Problem>>,
-    /// The lines that are no TOML. What else is found wrong with them comes of that.
+    /// The lines with syntax errors. Other problems in them are consequences and are not recorded.
     broken: RefCell<BTreeSet<usize>>,
 }
 
-impl<'t> Notes<'t> {
+impl<'t> ProblemLog<'t> {
     fn new(text: &'t str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let begins = ends.map(|(place, _)| place + 1);
@@ -51,7 +54,7 @@ impl<'t> Notes<'t> {
         }
     }
 
-    /// The line and the column of a byte, both from 1.
+    /// Returns the line and the column of a byte, both counted from 1.
     fn position(&self, byte: usize) -> (usize, usize) {
         let line = self.lines.partition_point(|begins| *begins <= byte);
         let begins = line.checked_sub(1).and_then(|line| self.lines.get(line));
@@ -59,7 +62,7 @@ impl<'t> Notes<'t> {
         (line, before.unwrap_or_default().chars().count() + 1)
     }
 
-    fn note(&self, span: &Range<usize>, place: &str, what: impl Into<String>) {
+    fn record(&self, span: &Range<usize>, place: &str, what: impl Into<String>) {
         let (line, column) = self.position(span.start);
         if !self.broken.borrow().contains(&line) {
             let problem = Problem::new(line, column, place, what);
@@ -68,128 +71,133 @@ impl<'t> Notes<'t> {
     }
 
     fn not_toml(&self, span: &Range<usize>, what: &str) {
-        self.note(span, "", what);
+        self.record(span, "", what);
         self.broken.borrow_mut().insert(self.position(span.start).0);
     }
 
-    /// Whether a field may be missing only because its line could not be read.
+    /// Returns whether there is any syntax error: then a field may be missing only because its line could not be parsed.
     fn is_broken(&self) -> bool {
         !self.broken.borrow().is_empty()
     }
 }
 
-/// A table, of which each field is asked for once; what was not asked for is unknown.
+/// A table. Each field is read once; fields that are not read are reported as unknown by [`finish`](Self::finish).
 pub(crate) struct Fields<'n, 't> {
-    notes: &'n Notes<'t>,
+    log: &'n ProblemLog<'t>,
     table: &'n DeTable<'t>,
     span: Range<usize>,
     place: String,
-    asked: Vec<&'static str>,
+    known: Vec<&'static str>,
 }
 
 impl<'n, 't> Fields<'n, 't> {
     fn new(
-        notes: &'n Notes<'t>,
+        log: &'n ProblemLog<'t>,
         table: &'n DeTable<'t>,
         span: Range<usize>,
         place: String,
     ) -> Self {
         Self {
-            notes,
+            log,
             table,
             span,
             place,
-            asked: Vec::new(),
+            known: Vec::new(),
         }
     }
 
-    /// Says what the table is about, once that is known.
-    pub(crate) fn about(&mut self, place: String) {
+    /// Sets the name of the table in messages, once it is known.
+    pub(crate) fn set_place(&mut self, place: String) {
         self.place = place;
     }
 
-    /// The line the table begins in.
+    /// Returns the line in which the table begins, counted from 1.
     pub(crate) fn line(&self) -> usize {
-        self.notes.position(self.span.start).0
+        self.log.position(self.span.start).0
     }
 
-    /// A field that must be there.
+    /// Reads a required field. Returns `None` after recording a problem.
     pub(crate) fn required<T>(
         &mut self,
         name: &'static str,
-        read: impl FnOnce(&'n Value<'t>) -> Result<T, Wrong>,
+        read: impl FnOnce(&'n Value<'t>) -> Result<T, Message>,
     ) -> Option<T> {
         if self.table.get(name).is_some() {
             return self.optional(name, read);
         }
-        self.asked.push(name);
-        self.missing(name, &wanted_by(read));
+        self.known.push(name);
+        self.missing(name, &expected_by(read));
         None
     }
 
-    /// Notes that a field is missing, if it is.
-    pub(crate) fn missing(&self, name: &str, wanted: &str) {
-        if self.table.get(name).is_none() && !self.notes.is_broken() {
-            self.wrong(format!("{name} is missing: want {wanted}"));
+    /// Records that a field is missing, if it is.
+    pub(crate) fn missing(&self, name: &str, expected: &str) {
+        if self.table.get(name).is_none() && !self.log.is_broken() {
+            self.report(format!("{name} is missing: expected {expected}"));
         }
     }
 
-    /// A field that may be missing.
+    /// Reads an optional field. Returns `None` if it is missing, or after recording a problem.
     pub(crate) fn optional<T>(
         &mut self,
         name: &'static str,
-        read: impl FnOnce(&'n Value<'t>) -> Result<T, Wrong>,
+        read: impl FnOnce(&'n Value<'t>) -> Result<T, Message>,
     ) -> Option<T> {
-        let value = self.ask(name)?;
+        let value = self.get(name)?;
         match read(value.get_ref()) {
             Ok(read) => Some(read),
-            Err(wrong) => {
-                self.notes.note(&value.span(), &self.place_of(name), wrong);
+            Err(message) => {
+                self.log
+                    .record(&value.span(), &self.place_of(name), message);
                 None
             }
         }
     }
 
-    /// Any number of values in an array, each read for itself.
-    pub(crate) fn each<T>(
+    /// Reads an optional array. Values with a problem are recorded and left out.
+    pub(crate) fn list<T>(
         &mut self,
         name: &'static str,
-        read: impl Fn(&'n Value<'t>) -> Result<T, Wrong>,
+        read: impl Fn(&'n Value<'t>) -> Result<T, Message>,
     ) -> Vec<T> {
-        let Some(values) = self.optional(name, super::pieces) else {
+        let Some(values) = self.optional(name, super::array) else {
             return Vec::new();
         };
         let place = self.place_of(name);
         let read = values.iter().filter_map(|value| {
-            let wrong = |wrong| self.notes.note(&value.span(), &place, wrong);
-            read(value.get_ref()).map_err(wrong).ok()
+            let report = |message| self.log.record(&value.span(), &place, message);
+            read(value.get_ref()).map_err(report).ok()
         });
         read.collect()
     }
 
-    /// A field that is a table of its own, if it is there.
+    /// Reads an optional table.
     pub(crate) fn table(&mut self, name: &'static str) -> Option<Fields<'n, 't>> {
-        let value = self.ask(name)?;
+        let value = self.get(name)?;
         self.as_table(value, self.place_of(name))
     }
 
-    /// A field that is a number of tables, if it is there.
+    /// Reads an optional array of tables.
     pub(crate) fn tables(&mut self, name: &'static str) -> Vec<Fields<'n, 't>> {
-        let Some(value) = self.ask(name) else {
+        let Some(value) = self.get(name) else {
             return Vec::new();
         };
         let Some(entries) = value.get_ref().as_array() else {
-            // Its first header may be one that could not be read.
-            if self.notes.is_broken() {
+            // Its first header may be one that could not be parsed.
+            if self.log.is_broken() {
                 return Vec::new();
             }
-            let wanted = format!("entries that begin with [[{name}]]");
-            let wrong = found_instead(value.get_ref(), &wanted);
-            self.notes.note(&value.span(), &self.place_of(name), wrong);
+            let expected = format!("entries that begin with [[{name}]]");
+            let message = wrong_type(value.get_ref(), &expected);
+            self.log
+                .record(&value.span(), &self.place_of(name), message);
             return Vec::new();
         };
         if entries.is_empty() {
-            self.wrong_field(name, format!("it is empty: want at least one [[{name}]]"));
+            self.report_field(
+                name,
+                format!("it is empty: expected at least one [[{name}]]"),
+            );
         }
         let numbered = entries.iter().zip(1..);
         numbered
@@ -197,76 +205,76 @@ impl<'n, 't> Fields<'n, 't> {
             .collect()
     }
 
-    /// All fields under the keys that the file gives them, for tables whose keys are data.
+    /// Reads all fields of a table whose keys are data.
     pub(crate) fn keyed<T>(
         &self,
-        read: impl Fn(&str, &'n Value<'t>) -> Result<T, Wrong>,
+        read: impl Fn(&str, &'n Value<'t>) -> Result<T, Message>,
     ) -> Vec<T> {
         let read = self.table.iter().filter_map(|(key, value)| {
             let name = key.get_ref().as_ref();
-            let place = self.place_of(&shortened(name));
-            let wrong = |wrong| self.notes.note(&key.span(), &place, wrong);
-            read(name, value.get_ref()).map_err(wrong).ok()
+            let place = self.place_of(&excerpt(name));
+            let report = |message| self.log.record(&key.span(), &place, message);
+            read(name, value.get_ref()).map_err(report).ok()
         });
         read.collect()
     }
 
-    /// All fields as tables, under the keys that the file gives them.
+    /// Reads all fields of a table whose keys are data and whose values are tables.
     pub(crate) fn keyed_tables(&self) -> Vec<(&'n Spanned<Cow<'t, str>>, Fields<'n, 't>)> {
         let tables = self.table.iter().filter_map(|(key, value)| {
-            let place = self.place_of(&shortened(key.get_ref()));
+            let place = self.place_of(&excerpt(key.get_ref()));
             Some((key, self.as_table(value, place)?))
         });
         tables.collect()
     }
 
-    /// Notes something about the table as a whole.
-    pub(crate) fn wrong(&self, what: impl Into<String>) {
-        self.notes.note(&self.span, &self.place, what);
+    /// Records a problem of the table as a whole.
+    pub(crate) fn report(&self, what: impl Into<String>) {
+        self.log.record(&self.span, &self.place, what);
     }
 
-    /// Notes something about a field.
-    pub(crate) fn wrong_field(&self, name: &str, what: impl Into<String>) {
+    /// Records a problem of a field.
+    pub(crate) fn report_field(&self, name: &str, what: impl Into<String>) {
         let found = self.table.get(name);
         let span = found.map_or_else(|| self.span.clone(), Spanned::span);
-        self.notes.note(&span, &self.place_of(name), what);
+        self.log.record(&span, &self.place_of(name), what);
     }
 
-    /// Notes the fields that nobody asked for.
+    /// Records the fields that were not read as unknown.
     pub(crate) fn finish(self) {
-        // Below a header that could not be read, the fields of its table seem to be the file's.
-        if self.place.is_empty() && self.notes.is_broken() {
+        // The fields below a header that could not be parsed seem to belong to the file itself.
+        if self.place.is_empty() && self.log.is_broken() {
             return;
         }
         for key in self.table.keys() {
             let name = key.get_ref().as_ref();
-            if !self.asked.contains(&name) {
-                let hint = nearest(name, &self.asked);
+            if !self.known.contains(&name) {
+                let hint = suggestion(name, &self.known);
                 let what = format!(
-                    "{:?} is not known: want {}{hint}",
-                    shortened(name),
-                    self.asked.join(", ")
+                    "{:?} is unknown: expected {}{hint}",
+                    excerpt(name),
+                    self.known.join(", ")
                 );
-                self.notes.note(&key.span(), &self.place, what);
+                self.log.record(&key.span(), &self.place, what);
             }
         }
     }
 
-    fn ask(&mut self, name: &'static str) -> Option<&'n Spanned<Value<'t>>> {
-        self.asked.push(name);
+    fn get(&mut self, name: &'static str) -> Option<&'n Spanned<Value<'t>>> {
+        self.known.push(name);
         self.table.get(name)
     }
 
     fn as_table(&self, value: &'n Spanned<Value<'t>>, place: String) -> Option<Fields<'n, 't>> {
         if let Some(table) = value.get_ref().as_table() {
-            return Some(Fields::new(self.notes, table, value.span(), place));
+            return Some(Fields::new(self.log, table, value.span(), place));
         }
-        let wrong = found_instead(value.get_ref(), "a table");
-        self.notes.note(&value.span(), &place, wrong);
+        let message = wrong_type(value.get_ref(), "a table");
+        self.log.record(&value.span(), &place, message);
         None
     }
 
-    /// The place of a field in words.
+    /// Returns the name of a field in messages: `disk of flavor small`.
     fn place_of(&self, name: &str) -> String {
         if self.place.is_empty() {
             name.to_owned()

@@ -1,6 +1,7 @@
-//! Files that people write, read so that everything wrong with one is told at once, each with its place.
+//! Reading files that operators write, so that every problem of a file is reported at once with its position.
 //!
-//! Owns positions, messages and the forms of values. What the values mean is the business of whoever reads them.
+//! Owns positions, messages and the types of values. It never interprets a value: that is left to the modules that own the
+//! files, [`catalog`](crate::catalog) and [`mapping`](crate::mapping).
 
 mod fields;
 mod problem;
@@ -8,4 +9,4 @@ mod value;
 
 pub(crate) use fields::{Fields, read_document};
 pub use problem::{Problem, Problems};
-pub(crate) use value::{among, flag, found_instead, parsed, pieces, text, whole};
+pub(crate) use value::{array, boolean, integer, one_of, parse_text, text, wrong_type};

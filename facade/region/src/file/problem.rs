@@ -1,21 +1,21 @@
-//! What is wrong with a file, and where.
+//! The problems of a file, with their positions.
 
 use std::fmt;
 
-/// How many problems are told in full. A file of another format altogether has one in every line.
-const TOLD: usize = 100;
+/// How many problems are kept. A file in another format has one in every line.
+const MAX_LISTED: usize = 100;
 
-/// One thing that is wrong, where it stands, and what would be accepted.
+/// One problem of a file. `Display` is one line: position, place, what is wrong, and what is expected.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Problem {
-    /// The line, from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// The character in the line, from 1.
+    /// The column in characters, counted from 1.
     pub column: usize,
-    /// What it is about: an entry, and its field if it is one. Empty where the file is no TOML.
+    /// The entry and its field: `disk of flavor small`. Empty for a syntax error.
     pub place: String,
-    /// What is wrong, and what would be accepted.
+    /// What is wrong, and what is expected.
     pub what: String,
 }
 
@@ -25,7 +25,7 @@ impl Problem {
             line,
             column,
             place: place.to_owned(),
-            // Parsers add lines of their own; a problem is one.
+            // Messages of parsers may have several lines.
             what: what.into().replace('\n', ", "),
         }
     }
@@ -41,43 +41,50 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All that is wrong with a file, in the order of its lines. There is at least one problem, and up to a hundred are
-/// told.
+/// All problems of a file, at least one, in the order of its lines. The first 100 are kept; of the others only the number.
+///
+/// ```
+/// use fleetwright_region::catalog::CatalogFile;
+///
+/// let problems = CatalogFile::parse("flavor = 1\nimage = 2").unwrap_err();
+/// let lines: Vec<_> = problems.iter().map(|problem| problem.line).collect();
+/// assert_eq!((problems.count(), lines), (2, vec![1, 2]));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems {
-    told: Vec<Problem>,
-    untold: usize,
+    listed: Vec<Problem>,
+    omitted: usize,
 }
 
 impl Problems {
-    /// Nothing, if there are none.
-    pub(crate) fn of(mut problems: Vec<Problem>) -> Option<Self> {
+    /// Sorts problems and removes duplicates. Returns `None` if there are none.
+    pub(crate) fn from_list(mut problems: Vec<Problem>) -> Option<Self> {
         problems.sort();
         problems.dedup();
-        let untold = problems.len().saturating_sub(TOLD);
-        problems.truncate(TOLD);
+        let omitted = problems.len().saturating_sub(MAX_LISTED);
+        problems.truncate(MAX_LISTED);
         (!problems.is_empty()).then_some(Self {
-            told: problems,
-            untold,
+            listed: problems,
+            omitted,
         })
     }
 
-    /// One about the file as a whole.
-    pub(crate) fn only(what: &str) -> Self {
+    /// Creates a problem of the file as a whole.
+    pub(crate) fn single(what: &str) -> Self {
         Self {
-            told: vec![Problem::new(1, 1, "", what)],
-            untold: 0,
+            listed: vec![Problem::new(1, 1, "", what)],
+            omitted: 0,
         }
     }
 
-    /// Each of them.
+    /// Returns the first 100 problems.
     pub fn iter(&self) -> impl Iterator<Item = &Problem> {
-        self.told.iter()
+        self.listed.iter()
     }
 
-    /// How many there are, with those that are not told.
+    /// Returns the number of problems, including those beyond the first 100.
     pub fn count(&self) -> usize {
-        self.told.len() + self.untold
+        self.listed.len() + self.omitted
     }
 }
 
@@ -85,12 +92,12 @@ impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.count();
         write!(f, "{count} problem{}", if count == 1 { "" } else { "s" })?;
-        for (position, problem) in self.told.iter().enumerate() {
+        for (position, problem) in self.listed.iter().enumerate() {
             f.write_str(if position == 0 { ": " } else { "; " })?;
             problem.fmt(f)?;
         }
-        if self.untold > 0 {
-            write!(f, "; and {} more", self.untold)?;
+        if self.omitted > 0 {
+            write!(f, "; and {} more", self.omitted)?;
         }
         Ok(())
     }
@@ -103,16 +110,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn problems_are_told_in_order_and_once_and_not_endlessly() {
-        assert_eq!(Problems::of(Vec::new()), None);
+    fn problems_are_sorted_deduplicated_and_limited() {
+        assert_eq!(Problems::from_list(Vec::new()), None);
         let two = [(7, "b"), (2, "a\nb"), (7, "b")];
         let two = two.map(|(line, what)| Problem::new(line, 1, "x", what));
         assert_eq!(
-            Problems::of(two.to_vec()).unwrap().to_string(),
+            Problems::from_list(two.to_vec()).unwrap().to_string(),
             "2 problems: line 2, column 1: x: a, b; line 7, column 1: x: b"
         );
         let many = (1..=120).map(|line| Problem::new(line, 1, "", "no"));
-        let many = Problems::of(many.collect()).unwrap();
+        let many = Problems::from_list(many.collect()).unwrap();
         assert_eq!((many.iter().count(), many.count()), (100, 120));
         assert!(
             many.to_string()

@@ -1,4 +1,4 @@
-//! The forms that values have in files, and what to say where one has another.
+//! The types of values in files, and the messages for values of another type.
 
 use std::{fmt::Display, ops::RangeInclusive, str::FromStr};
 
@@ -7,119 +7,120 @@ use toml::{Spanned, de::DeValue, value::Datetime};
 /// A value in a file.
 pub(crate) type Value<'t> = DeValue<'t>;
 
-/// What is wrong with a value, and what would be accepted.
-pub(crate) type Wrong = String;
+/// What is wrong with a value, and what is expected.
+pub(crate) type Message = String;
 
-/// The longest text in a file that is read by people alone.
+/// The longest display text, in characters.
 const MAX_TEXT: usize = 128;
 
-/// A text that a person may read: not empty, not endless, on one line.
-pub(crate) fn text(value: &Value<'_>) -> Result<String, Wrong> {
-    let text = string(value, "a text in quotes")?;
+/// Reads a display text: 1 to 128 characters on one line.
+pub(crate) fn text(value: &Value<'_>) -> Result<String, Message> {
+    let text = string(value, "a string in quotes")?;
     let fits = (1..=MAX_TEXT).contains(&text.chars().count());
     if fits && text.trim() == text && !text.chars().any(char::is_control) {
         return Ok(text.to_owned());
     }
     Err(format!(
-        "want 1 to {MAX_TEXT} characters, without control characters and without spaces around them"
+        "expected 1 to {MAX_TEXT} characters, without control characters and without spaces around them"
     ))
 }
 
-/// What a text says, by the rules of a type.
-pub(crate) fn parsed<T: FromStr<Err: Display>>(
-    wanted: &str,
+/// Parses a string as `T`.
+pub(crate) fn parse_text<T: FromStr<Err: Display>>(
+    expected: &str,
     value: &Value<'_>,
-) -> Result<T, Wrong> {
-    // A number without quotes is told what it lacks in the words of the type: its unit, most often.
-    if let Some(Err(wrong)) = written(value).map(|number| number.parse::<T>()) {
-        return Err(wrong.to_string());
+) -> Result<T, Message> {
+    // A number without quotes gets the message of the type, which says what it lacks: most often its unit.
+    if let Some(Err(error)) = number_text(value).map(|number| number.parse::<T>()) {
+        return Err(error.to_string());
     }
-    let text = string(value, wanted)?;
-    text.parse().map_err(|wrong: T::Err| wrong.to_string())
+    let text = string(value, expected)?;
+    text.parse().map_err(|error: T::Err| error.to_string())
 }
 
-/// One of some words.
-pub(crate) fn among<T: Copy>(words: &[(&str, T)], value: &Value<'_>) -> Result<T, Wrong> {
-    let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
-    let wanted = match known.as_slice() {
+/// Reads one of several names.
+pub(crate) fn one_of<T: Copy>(names: &[(&str, T)], value: &Value<'_>) -> Result<T, Message> {
+    let known: Vec<_> = names.iter().map(|(name, _)| *name).collect();
+    let expected = match known.as_slice() {
         [only] => format!("{only:?}"),
         [] | [_, ..] => format!("one of {}", known.join(", ")),
     };
-    let text = string(value, &wanted)?;
-    let found = words.iter().find(|(word, _)| *word == text);
+    let text = string(value, &expected)?;
+    let found = names.iter().find(|(name, _)| *name == text);
     found.map(|(_, meaning)| *meaning).ok_or_else(|| {
-        let hint = nearest(text, &known);
-        format!("{:?} is not known: want {wanted}{hint}", shortened(text))
+        let hint = suggestion(text, &known);
+        format!("{:?} is unknown: expected {expected}{hint}", excerpt(text))
     })
 }
 
-/// A whole number between two.
-pub(crate) fn whole(range: &RangeInclusive<u32>, value: &Value<'_>) -> Result<u32, Wrong> {
-    let wanted = format!("a whole number from {} to {}", range.start(), range.end());
+/// Reads a whole number in a range.
+pub(crate) fn integer(range: &RangeInclusive<u32>, value: &Value<'_>) -> Result<u32, Message> {
+    let expected = format!("a whole number from {} to {}", range.start(), range.end());
     let Value::Integer(number) = value else {
-        return Err(found_instead(value, &wanted));
+        return Err(wrong_type(value, &expected));
     };
     let read = u32::from_str_radix(number.as_str(), number.radix()).ok();
     read.filter(|number| range.contains(number)).ok_or_else(|| {
         format!(
-            "{} is out of range: want {wanted}",
-            shortened(number.as_str())
+            "{} is out of range: expected {expected}",
+            excerpt(number.as_str())
         )
     })
 }
 
-/// True or false.
-pub(crate) fn flag(value: &Value<'_>) -> Result<bool, Wrong> {
+/// Reads true or false.
+pub(crate) fn boolean(value: &Value<'_>) -> Result<bool, Message> {
     value
         .as_bool()
-        .ok_or_else(|| found_instead(value, "true or false"))
+        .ok_or_else(|| wrong_type(value, "true or false"))
 }
 
-/// The values of an array, with their places.
-pub(crate) fn pieces<'v, 't>(value: &'v Value<'t>) -> Result<&'v [Spanned<Value<'t>>], Wrong> {
+/// Reads the values of an array, with their positions.
+pub(crate) fn array<'v, 't>(value: &'v Value<'t>) -> Result<&'v [Spanned<Value<'t>>], Message> {
     let values = value.as_array();
     values
         .map(|values| &**values)
-        .ok_or_else(|| found_instead(value, "an array, as in [\"...\", \"...\"]"))
+        .ok_or_else(|| wrong_type(value, "an array, as in [\"...\", \"...\"]"))
 }
 
-fn string<'v>(value: &'v Value<'_>, wanted: &str) -> Result<&'v str, Wrong> {
-    value.as_str().ok_or_else(|| found_instead(value, wanted))
+fn string<'v>(value: &'v Value<'_>, expected: &str) -> Result<&'v str, Message> {
+    value.as_str().ok_or_else(|| wrong_type(value, expected))
 }
 
-/// What stands where nothing does. No reader takes a date, so each tells what it wants instead.
-static NOTHING: Value<'static> = Value::Datetime(Datetime {
+/// A value that no reader accepts, so that each one returns its message.
+static REJECTED: Value<'static> = Value::Datetime(Datetime {
     date: None,
     time: None,
     offset: None,
 });
 
-/// What a reader wants, in its own words.
-pub(super) fn wanted_by<'n, 't: 'n, T>(
-    read: impl FnOnce(&'n Value<'t>) -> Result<T, Wrong>,
+/// Returns what a reader expects, from its message.
+pub(super) fn expected_by<'n, 't: 'n, T>(
+    read: impl FnOnce(&'n Value<'t>) -> Result<T, Message>,
 ) -> String {
-    let wrong = read(&NOTHING).err().unwrap_or_default();
-    let wanted = wrong.split_once(": want ");
-    wanted.map_or_else(|| "a value".to_owned(), |(_, wanted)| wanted.to_owned())
+    let message = read(&REJECTED).err().unwrap_or_default();
+    let expected = message.split_once(": expected ");
+    expected.map_or_else(|| "a value".to_owned(), |(_, expected)| expected.to_owned())
 }
 
-pub(crate) fn found_instead(value: &Value<'_>, wanted: &str) -> Wrong {
+/// Returns the message for a value of another type.
+pub(crate) fn wrong_type(value: &Value<'_>, expected: &str) -> Message {
     let found = match value {
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Integer(_) | Value::Float(_) => "a number",
-        Value::Boolean(_) => "true or false",
+        Value::Boolean(_) => "a boolean",
         Value::Datetime(_) => "a date",
         Value::Array(_) => "an array",
         Value::Table(_) => "a table",
     };
-    format!("{found} stands here: want {wanted}")
+    format!("found {found}: expected {expected}")
 }
 
-/// A number as it was written, but for its underscores.
-fn written(value: &Value<'_>) -> Option<String> {
+/// Returns the text of a number, without underscores.
+fn number_text(value: &Value<'_>) -> Option<String> {
     match value {
-        Value::Integer(number) => Some(shortened(number.as_str())),
-        Value::Float(number) => Some(shortened(number.as_str())),
+        Value::Integer(number) => Some(excerpt(number.as_str())),
+        Value::Float(number) => Some(excerpt(number.as_str())),
         Value::String(_)
         | Value::Boolean(_)
         | Value::Datetime(_)
@@ -128,19 +129,21 @@ fn written(value: &Value<'_>) -> Option<String> {
     }
 }
 
-pub(super) fn shortened(text: &str) -> String {
+/// Returns the first 60 characters.
+pub(super) fn excerpt(text: &str) -> String {
     text.chars().take(60).collect()
 }
 
-/// "; did you mean x?" if one of the words is near enough to have been meant.
-pub(super) fn nearest(text: &str, words: &[&str]) -> String {
-    // Longer texts are no slips of a pen, and the distance costs the product of the lengths.
+/// Returns "; did you mean x?" if one of the names is similar, and an empty string otherwise.
+pub(super) fn suggestion(text: &str, names: &[&str]) -> String {
+    // A longer text is not a typing error, and the distance costs the product of the lengths.
     if text.len() > 100 {
         return String::new();
     }
     let lower = text.to_lowercase().replace('_', "-");
-    let far = |word: &&str| strsim::damerau_levenshtein(&lower, &word.to_lowercase());
-    let near = words.iter().copied().min_by_key(far);
-    near.filter(|word| far(word) <= 1 + word.chars().count() / 4)
-        .map_or_else(String::new, |word| format!("; did you mean {word}?"))
+    let distance = |name: &&str| strsim::damerau_levenshtein(&lower, &name.to_lowercase());
+    let closest = names.iter().copied().min_by_key(distance);
+    closest
+        .filter(|name| distance(name) <= 1 + name.chars().count() / 4)
+        .map_or_else(String::new, |name| format!("; did you mean {name}?"))
 }

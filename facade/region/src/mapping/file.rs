@@ -1,4 +1,4 @@
-//! A region's mapping as people write it.
+//! The mapping file of a region, which operators write.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,67 +10,101 @@ use fleetwright as native;
 
 use crate::{
     catalog::{Catalog, EntryId},
-    file::{Fields, Problems, among, parsed, read_document},
+    file::{Fields, Problems, one_of, parse_text, read_document},
     ids::{FlavorId, ImageId, NetworkId, RegionId, SecurityGroupId},
 };
 
-/// What one region's provider calls things.
+/// The native names of one region.
+///
+/// ```
+/// use fleetwright_region::{
+///     catalog::{Catalog, CatalogFile},
+///     mapping::{Provider, RegionMapping},
+/// };
+///
+/// # const CATALOG: &str = include_str!("../../catalog.example.toml");
+/// let catalog = Catalog::default().reload(&CatalogFile::parse(CATALOG)?)?.catalog;
+/// let mapping = RegionMapping::parse(
+///     r#"
+///     region = "eu-1"
+///     provider = "ec2"
+///     zone = "eu-central-1a"
+///     [flavors]
+///     standard-4 = "m7i.xlarge"
+///     [images]
+///     "ubuntu-24.04" = "ami-0123456789abcdef0"
+///     [networks.default]
+///     subnet = "subnet-0a1b"
+///     security-groups = ["sg-0c2d"]
+///     "#,
+///     &catalog,
+/// )?;
+/// assert_eq!(mapping.provider, Provider::Ec2);
+/// // The entries that the catalog offers and this region lacks.
+/// for entry in mapping.unmapped(&catalog) {
+///     eprintln!("{entry} is not mapped in {}", mapping.region);
+/// }
+/// # Ok::<(), fleetwright_region::file::Problems>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RegionMapping {
-    /// Which region.
+    /// The region.
     pub region: RegionId,
-    /// What is behind it.
+    /// The provider.
     pub provider: Provider,
-    /// Where servers go whose network has no zone of its own.
+    /// The zone of networks that have none. Default: the provider chooses.
     pub zone: Option<native::Zone>,
-    /// The flavors that the region has.
+    /// The flavors of the region. A flavor that is missing here is not offered in the region.
     pub flavors: BTreeMap<FlavorId, native::InstanceType>,
-    /// The images that the region has.
+    /// The images of the region. An image that is missing here is not offered in the region.
     pub images: BTreeMap<ImageId, native::ImageId>,
-    /// Networks with an entry of their own.
+    /// The networks with their own entry.
     pub networks: BTreeMap<NetworkId, NetworkMapping>,
-    /// What stands for all other networks.
+    /// The mapping of all other networks, `[networks.default]`. Default: servers in them are not launched.
     pub default_network: Option<NetworkMapping>,
-    /// Security groups.
+    /// The security groups. A server with a group that is missing here is not launched.
     pub security_groups: BTreeMap<SecurityGroupId, native::SecurityGroupId>,
 }
 
-/// What stands behind a region.
+/// The provider of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Provider {
-    /// EC2.
+    /// EC2: `ec2` in the file.
     Ec2,
-    /// Compute Engine.
+    /// Compute Engine: `gcp`.
     Gcp,
-    /// Azure.
+    /// Azure: `azure`.
     Azure,
-    /// The simulated cloud.
+    /// The memory cloud: `memory`.
     Memory,
 }
 
-/// What stands behind a network.
+/// The native names of a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NetworkMapping {
     /// The native network or subnet.
     pub subnet: native::NetworkId,
-    /// The native security groups that all its servers get.
+    /// The native security groups of all its servers, in addition to their own. Default: none.
     pub security_groups: BTreeSet<native::SecurityGroupId>,
-    /// Its zone, if it has one.
+    /// The zone. Default: the zone of the region.
     pub zone: Option<native::Zone>,
 }
 
 impl RegionMapping {
-    /// Reads a file and compares it with the catalog, or tells everything that is wrong with it. Entries of the
-    /// catalog that are retired may be mapped, and should be for as long as something stands on them.
+    /// Parses a mapping file and checks it against the catalog. Map retired entries as long as servers use them.
+    ///
+    /// # Errors
+    ///
+    /// Every problem of the file, with line and column. An entry that the catalog never had is a problem.
     pub fn parse(text: &str, catalog: &Catalog) -> Result<Self, Problems> {
         let read = read_document(text, |fields| Self::read(fields, catalog))?;
-        // Whatever is missing was noted, and then nothing is answered.
-        read.ok_or_else(|| Problems::only("the mapping could not be read"))
+        // A missing field is a problem, and was returned as an error above.
+        read.ok_or_else(|| Problems::single("the mapping could not be read"))
     }
 
-    /// What the catalog offers and this region does not have.
+    /// Returns the entries that the catalog offers and that this region has no mapping for, flavors first.
     pub fn unmapped(&self, catalog: &Catalog) -> Vec<EntryId> {
         let flavors = catalog
             .flavors()
@@ -85,21 +119,21 @@ impl RegionMapping {
     }
 
     fn read(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Self> {
-        let region = fields.required("region", |value| parsed("an id in quotes", value));
+        let region = fields.required("region", |value| parse_text("an id in quotes", value));
         let providers = [
             ("ec2", Provider::Ec2),
             ("gcp", Provider::Gcp),
             ("azure", Provider::Azure),
             ("memory", Provider::Memory),
         ];
-        let provider = fields.required("provider", |value| among(&providers, value));
+        let provider = fields.required("provider", |value| one_of(&providers, value));
         let zone = zone(fields);
-        let flavors = named(fields, "flavors", |id: &FlavorId| {
+        let flavors = native_names(fields, "flavors", |id: &FlavorId| {
             catalog.flavor(id).is_some()
         });
-        let images = named(fields, "images", |id: &ImageId| catalog.image(id).is_some());
+        let images = native_names(fields, "images", |id: &ImageId| catalog.image(id).is_some());
         let (networks, default_network) = networks(fields);
-        let security_groups = named(fields, "security-groups", |_: &SecurityGroupId| true);
+        let security_groups = native_names(fields, "security-groups", |_: &SecurityGroupId| true);
         Some(Self {
             region: region?,
             provider: provider?,
@@ -113,8 +147,8 @@ impl RegionMapping {
     }
 }
 
-/// A table from our ids to native names, as long as each id is one that there is.
-fn named<I, N>(
+/// Reads a table from ids to native names, and checks that each id exists.
+fn native_names<I, N>(
     fields: &mut Fields<'_, '_>,
     name: &'static str,
     exists: impl Fn(&I) -> bool,
@@ -129,14 +163,14 @@ where
     let entries = table.keyed(|key, value| {
         if value.is_table() {
             return Err(format!(
-                "a table stands here: want a name in quotes; if the id has a dot, put it in quotes too: \"{key}...\""
+                "found a table: expected a name in quotes; if the id has a dot, put it in quotes too: \"{key}...\""
             ));
         }
-        let id: I = key.parse().map_err(|wrong: I::Err| wrong.to_string())?;
+        let id: I = key.parse().map_err(|error: I::Err| error.to_string())?;
         if !exists(&id) {
-            return Err("the catalog never had it: want one that it has".to_owned());
+            return Err("it is not in the catalog: expected an id of the catalog".to_owned());
         }
-        Ok((id, parsed("a name in quotes", value)?))
+        Ok((id, parse_text("a name in quotes", value)?))
     });
     entries.into_iter().collect()
 }
@@ -156,7 +190,7 @@ fn networks(
                     let read = NetworkMapping::read(inner);
                     networks.extend(read.map(|network| (id, network)));
                 }
-                Err(wrong) => inner.wrong(format!("{wrong}, or default")),
+                Err(error) => inner.report(format!("{error}, or default")),
             },
         }
     }
@@ -165,9 +199,10 @@ fn networks(
 
 impl NetworkMapping {
     fn read(mut fields: Fields<'_, '_>) -> Option<Self> {
-        let subnet = fields.required("subnet", |value| parsed("a name in quotes", value));
-        let security_groups =
-            fields.each("security-groups", |value| parsed("a name in quotes", value));
+        let subnet = fields.required("subnet", |value| parse_text("a name in quotes", value));
+        let security_groups = fields.list("security-groups", |value| {
+            parse_text("a name in quotes", value)
+        });
         let zone = zone(&mut fields);
         fields.finish();
         Some(Self {
@@ -179,5 +214,5 @@ impl NetworkMapping {
 }
 
 fn zone(fields: &mut Fields<'_, '_>) -> Option<native::Zone> {
-    fields.optional("zone", |value| parsed("a name in quotes", value))
+    fields.optional("zone", |value| parse_text("a name in quotes", value))
 }

@@ -1,7 +1,8 @@
-//! From what a server is in the region's words to what a provider launches.
+//! Mappings: from the spec of a server to the configuration that a provider launches.
 //!
-//! People write a mapping for each region: what its provider calls the catalog's flavors and images, the tenants' networks
-//! and security groups. Native names are taken as they are; nothing here looks inside them.
+//! Operators write one mapping file for each region, with the provider's names of the catalog's flavors and images and of
+//! the tenants' networks and security groups. Native names are passed on unchanged and never interpreted. Planning is pure:
+//! nothing here calls a cloud.
 
 mod file;
 mod plan;

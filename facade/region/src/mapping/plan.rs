@@ -1,4 +1,4 @@
-//! The question that a server's controller asks before every launch, and its answers.
+//! The interface between a server's controller and the planner of its region: the spec to launch, and why it cannot be.
 
 use std::collections::BTreeSet;
 
@@ -9,112 +9,114 @@ use crate::{
     ids::{FlavorId, ImageId, NetworkId, RegionId, SecurityGroupId},
 };
 
-/// What is to be launched, in the region's own words.
+/// A launch in terms of the catalog and of the tenants' resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchSpec {
-    /// The size of the server.
+    /// The flavor.
     pub flavor: FlavorId,
-    /// What it boots from.
+    /// The image that it boots from.
     pub image: ImageId,
-    /// Where it stands.
+    /// The network.
     pub network: NetworkId,
-    /// The security groups around it.
+    /// The security groups.
     pub security_groups: BTreeSet<SecurityGroupId>,
     /// Whether it gets a public address.
     pub public_ip: PublicAddress,
-    /// What it runs at its first boot.
+    /// The user data of its first boot, assembled.
     pub user_data: Option<UserData>,
-    /// Tags for the cloud.
+    /// The tags of the instance.
     pub tags: Tags,
-    /// The name of this launch, stored before it is sent.
+    /// The launch token, which is stored before the launch is sent.
     pub token: LaunchToken,
 }
 
-/// Turns a server's spec into what its region's provisioner launches.
+/// Turns the spec of a server into the configuration that its region's provisioner launches.
 ///
 /// # Contract
 ///
-/// The answer is a function of the spec and of what the planner was made of: planning has no effect, reads no clock
-/// and waits for nothing. The same spec gives the same config until the catalog or the mapping changes.
+/// Planning is a function of the spec, the catalog and the mapping: it has no effect, reads no clock and does not block. The
+/// same spec gives the same configuration until the catalog or the mapping changes.
 pub trait LaunchPlanner: Send + Sync {
-    /// The config to launch, or why there is none, in words for the one who can mend it.
+    /// Returns the configuration to launch.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be launched. The message says what the tenant or the operator has to change.
     fn plan(&self, spec: &LaunchSpec) -> Result<InstanceConfig, PlanError>;
 }
 
-/// Why a spec cannot be launched in a region. Nothing was asked of a cloud.
+/// Why a spec cannot be launched in a region. No request was sent to a cloud.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// The catalog never had this flavor.
+    /// The flavor is not in the catalog.
     #[error("flavor {flavor} is not in the catalog of region {region}: choose one that is")]
     NoFlavor {
-        /// Which.
+        /// The flavor.
         flavor: FlavorId,
-        /// Where.
+        /// The region.
         region: RegionId,
     },
-    /// The catalog never had this image.
+    /// The image is not in the catalog.
     #[error("image {image} is not in the catalog of region {region}: choose one that is")]
     NoImage {
-        /// Which.
+        /// The image.
         image: ImageId,
-        /// Where.
+        /// The region.
         region: RegionId,
     },
-    /// The mapping has no entry.
+    /// The region's mapping has no entry. The operator can add it.
     #[error("no mapping for {what} in region {region}: add it under [{place}]")]
     Unmapped {
-        /// What, with its id.
+        /// The kind and the id of the missing entry.
         what: String,
-        /// Where.
+        /// The region.
         region: RegionId,
-        /// The table of the region's mapping file that it belongs to.
+        /// The table of the mapping file to which it belongs.
         place: String,
     },
-    /// The image was made of a server and is where that was.
-    #[error(
-        "image {image} was made in region {created_in} and is not in region {region}: choose one that is"
-    )]
+    /// The image was created from a server of another region, and exists only there.
+    #[error("image {image} was created in region {created_in}: choose an image of region {region}")]
     OtherRegion {
-        /// Which image.
+        /// The image.
         image: ImageId,
-        /// Where it would have to be.
+        /// The region of the launch.
         region: RegionId,
-        /// Where it is.
+        /// The region of the image.
         created_in: RegionId,
     },
-    /// The image is not there yet, or never will be.
+    /// The image is not ready, or its creation failed.
     #[error("image {image} cannot be booted: it is {state}")]
     NotReady {
-        /// Which image.
+        /// The image.
         image: ImageId,
-        /// How far it is.
+        /// Its state.
         state: ImageState,
     },
     /// The image does not boot on the flavor.
     #[error("image {image} does not boot on flavor {flavor}")]
     Incompatible {
-        /// Which flavor.
+        /// The flavor.
         flavor: FlavorId,
-        /// Which image.
+        /// The image.
         image: ImageId,
         /// Every reason.
         source: Incompatible,
     },
-    /// A planner that is given native names as it plans was given one that is none.
-    #[error("the launch as it is mapped in region {region} is refused")]
+    /// A native name that the planner got from elsewhere is not valid.
+    #[error("the mapped launch in region {region} is invalid")]
     Refused {
-        /// Where.
+        /// The region.
         region: RegionId,
-        /// What is wrong with it.
+        /// The value that is not valid.
         source: InvalidValue,
     },
-    /// The disk is larger than can be asked for.
-    #[error("the disk of flavor {flavor}, {disk}, is larger than any provider can be asked for")]
+    /// The disk of the flavor has 2^32 GiB or more.
+    #[error("the disk of flavor {flavor}, {disk}, is larger than any provider accepts")]
     DiskTooLarge {
-        /// Which flavor.
+        /// The flavor.
         flavor: FlavorId,
-        /// How large.
+        /// Its disk.
         disk: ByteSize,
     },
 }

@@ -1,4 +1,4 @@
-//! The planner of one region: the catalog in force, seen through the region's mapping.
+//! The planner of one region: the current catalog with the region's mapping.
 
 use std::{
     num::NonZeroU32,
@@ -15,7 +15,52 @@ use crate::{
     ids::NetworkId,
 };
 
-/// Plans the launches of one region. What is retired is planned as before, for as long as it is mapped.
+/// Plans the launches of one region. Retired flavors and images are planned like others as long as they are mapped.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fleetwright::{LaunchToken, PublicAddress, Tags};
+/// use fleetwright_region::{
+///     catalog::CatalogService,
+///     ids::{FlavorId, ImageId, NetworkId},
+///     mapping::{LaunchPlanner, LaunchSpec, RegionPlanner},
+///     schema,
+/// };
+/// use fleetwright_store::{MemoryStore, Schema};
+///
+/// # const CATALOG: &str = include_str!("../../catalog.example.toml");
+/// # const MAPPING: &str = r#"
+/// #     region = "eu-1"
+/// #     provider = "ec2"
+/// #     flavors = { standard-4 = "m7i.xlarge" }
+/// #     images = { "ubuntu-24.04" = "ami-0123456789abcdef0" }
+/// #     [networks.default]
+/// #     subnet = "subnet-0a1b"
+/// # "#;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = Arc::new(MemoryStore::new(schema::add_kinds(Schema::builder()).build()?));
+/// let (catalog, _) = CatalogService::open(store).await?;
+/// catalog.load(CATALOG).await?;
+/// let planner = RegionPlanner::new(Arc::new(catalog), MAPPING)?;
+/// let mut spec = LaunchSpec {
+///     flavor: FlavorId::new("standard-4")?,
+///     image: ImageId::new("ubuntu-24.04")?,
+///     network: NetworkId::new("b059b3e6-9ae5-42b7-94b4-f42fb7a6baee")?,
+///     security_groups: Default::default(),
+///     public_ip: PublicAddress::None,
+///     user_data: None,
+///     tags: Tags::new(),
+///     token: LaunchToken::new("web-1")?,
+/// };
+/// assert_eq!(planner.plan(&spec)?.instance_type.as_str(), "m7i.xlarge");
+///
+/// spec.flavor = FlavorId::new("huge")?;
+/// let error = planner.plan(&spec).unwrap_err();
+/// assert_eq!(error.to_string(), "flavor huge is not in the catalog of region eu-1: choose one that is");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct RegionPlanner {
     catalog: Arc<CatalogService>,
@@ -23,7 +68,11 @@ pub struct RegionPlanner {
 }
 
 impl RegionPlanner {
-    /// Begins with a mapping, or tells everything that is wrong with it.
+    /// Creates a planner from the text of a mapping file.
+    ///
+    /// # Errors
+    ///
+    /// Every problem of the file; see [`RegionMapping::parse`].
     pub fn new(catalog: Arc<CatalogService>, text: &str) -> Result<Self, Problems> {
         let mapping = RegionMapping::parse(text, &catalog.current())?;
         Ok(Self {
@@ -32,13 +81,17 @@ impl RegionPlanner {
         })
     }
 
-    /// Puts another mapping of the same region into force. On an error the one before stays.
+    /// Replaces the mapping by the text of another file for the same region.
+    ///
+    /// # Errors
+    ///
+    /// Every problem of the file, or it is for another region. The mapping is unchanged.
     pub fn load(&self, text: &str) -> Result<(), Problems> {
         let next = RegionMapping::parse(text, &self.catalog.current())?;
         let region = &self.mapping().region;
         if next.region != *region {
-            return Err(Problems::only(&format!(
-                "it is the mapping of region {}: want that of region {region}",
+            return Err(Problems::single(&format!(
+                "it is the mapping of region {}: expected that of region {region}",
                 next.region
             )));
         }
@@ -47,7 +100,11 @@ impl RegionPlanner {
         Ok(())
     }
 
-    /// The flavors on offer in this region.
+    /// Returns the flavors that are offered in this region.
+    ///
+    /// # Errors
+    ///
+    /// The principal may not list flavors.
     pub fn flavors(&self, principal: &Principal) -> Result<Vec<Flavor>, Refused> {
         let mapping = self.mapping();
         let mut flavors = self.catalog.flavors(principal)?;
@@ -55,7 +112,11 @@ impl RegionPlanner {
         Ok(flavors)
     }
 
-    /// The images on offer in this region, of those that the principal may see.
+    /// Returns the images that are offered in this region and visible to the principal.
+    ///
+    /// # Errors
+    ///
+    /// The principal may not list images.
     pub fn images(&self, principal: &Principal) -> Result<Vec<Image>, Refused> {
         let mapping = self.mapping();
         let mut images = self.catalog.images(principal)?;
@@ -63,12 +124,12 @@ impl RegionPlanner {
         Ok(images)
     }
 
-    /// What the catalog offers and this region does not have.
+    /// Returns the entries that the catalog offers and that this region has no mapping for.
     pub fn unmapped(&self) -> Vec<EntryId> {
         self.mapping().unmapped(&self.catalog.current())
     }
 
-    /// The mapping in force.
+    /// Returns the current mapping.
     pub fn mapping(&self) -> Arc<RegionMapping> {
         let mapping = self.mapping.read();
         Arc::clone(&mapping.unwrap_or_else(PoisonError::into_inner))
@@ -82,7 +143,11 @@ impl LaunchPlanner for RegionPlanner {
 }
 
 impl RegionMapping {
-    /// What is launched for a spec under a catalog. Pure.
+    /// Returns the configuration to launch for a spec. Pure.
+    ///
+    /// # Errors
+    ///
+    /// See [`PlanError`].
     pub fn plan(&self, catalog: &Catalog, spec: &LaunchSpec) -> Result<InstanceConfig, PlanError> {
         let region = || self.region.clone();
         let flavor = catalog
@@ -116,7 +181,7 @@ impl RegionMapping {
         Ok(config)
     }
 
-    /// What the provider calls an image, if the region has it.
+    /// Returns the native id of an image.
     fn native_image<'m>(&'m self, image: &'m Image) -> Result<&'m ImageId, PlanError> {
         match &image.origin {
             Origin::File => self
@@ -160,7 +225,7 @@ impl RegionMapping {
         found.ok_or_else(|| self.missing(format!("network {id}"), &format!("networks.{id}")))
     }
 
-    /// Whether the region has an image.
+    /// Returns whether the region has an image.
     fn has_image(&self, image: &Image) -> bool {
         match &image.origin {
             Origin::File => self.images.contains_key(&image.id),
@@ -177,8 +242,8 @@ impl RegionMapping {
     }
 }
 
-/// How large a disk is asked for. Clouds count disks in GiB, whatever they call the unit: rounded up, so that a server
-/// never has less than its flavor says. A machine of its own has the disks that it has.
+/// Returns the disk size to request, in GiB, which is the unit of all clouds whatever they call it. It is rounded up, so that
+/// a server never has less than its flavor promises. `None` for bare metal, whose disks are given.
 fn disk(flavor: &Flavor) -> Result<Option<NonZeroU32>, PlanError> {
     if flavor.baremetal {
         return Ok(None);

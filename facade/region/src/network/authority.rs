@@ -1,4 +1,4 @@
-//! SSH certificate authorities, for those who may.
+//! SSH certificate authorities: their records, and the calls of tenants.
 
 use std::sync::Arc;
 
@@ -18,36 +18,57 @@ use crate::{
     schema::SSH_AUTHORITY_KIND,
 };
 
-/// Who signs the keys of those who log in to the servers of a project.
+/// An authority that signs the keys of users. A server that trusts it accepts their certificates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SshAuthority {
-    /// What it is found by.
+    /// The id.
     pub id: SshAuthorityId,
-    /// Whose it is.
+    /// The organization that owns it.
     pub organization: OrganizationId,
-    /// In which project. Servers of other projects do not trust it.
+    /// The project that owns it. Servers of other projects cannot trust it.
     pub project: ProjectId,
-    /// What it is called: one in its project.
+    /// The name, unique in the project.
     pub name: Name,
-    /// Its public key.
+    /// The public key. Its comment never reaches a machine.
     pub public_key: AuthorityKey,
 }
 
-/// An authority that is asked for.
+/// A request for an authority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSshAuthority {
-    /// Whose it is to be.
+    /// The organization that will own it.
     pub organization: OrganizationId,
-    /// In which project.
+    /// The project that will own it.
     pub project: ProjectId,
-    /// What it is to be called.
+    /// The name, unique in the project.
     pub name: Name,
-    /// Its public key.
+    /// The public key.
     pub public_key: AuthorityKey,
 }
 
-/// The SSH certificate authorities of all projects. One does not change: another key is another authority.
+/// The SSH certificate authorities of all projects. An authority never changes: for another key, create another authority.
+///
+/// ```
+/// use fleetwright_identity::{OrganizationId, Principal, ProjectId};
+/// use fleetwright_region::{
+///     name::Name,
+///     network::{AuthorityKey, NewSshAuthority, SshAuthorities},
+/// };
+///
+/// async fn trust(
+///     authorities: &SshAuthorities,
+///     principal: &Principal,
+///     (organization, project): (OrganizationId, ProjectId),
+///     line: &str, // the content of the authority's .pub file
+/// ) -> Result<(), Box<dyn std::error::Error>> {
+///     let public_key = AuthorityKey::new(line)?;
+///     let new = NewSshAuthority { organization, project, name: Name::new("ops")?, public_key };
+///     let authority = authorities.create(principal, &new).await?.value;
+///     println!("servers can trust {}", authority.id);
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug)]
 pub struct SshAuthorities {
     records: TenantRecords<SshAuthority>,
@@ -55,7 +76,11 @@ pub struct SshAuthorities {
 }
 
 impl SshAuthorities {
-    /// The authorities of a store. Fails if its schema lacks them, or does not match the references.
+    /// Creates the service over a store.
+    ///
+    /// # Errors
+    ///
+    /// The store's schema lacks the kind, or does not match the references.
     pub fn new(
         store: Arc<dyn Store>,
         entropy: Arc<dyn Entropy>,
@@ -65,7 +90,11 @@ impl SshAuthorities {
         Ok(Self { records, entropy })
     }
 
-    /// Makes an authority.
+    /// Creates an authority.
+    ///
+    /// # Errors
+    ///
+    /// The principal may not create authorities in the project, or the name is taken.
     pub async fn create(
         &self,
         principal: &Principal,
@@ -81,14 +110,19 @@ impl SshAuthorities {
                 name: new.name.clone(),
                 public_key: new.public_key.clone(),
             };
-            if let Some(made) = self.records.make(Transaction::new(), authority).await? {
-                return Ok(made);
+            let created = self.records.create(Transaction::new(), authority);
+            if let Some(created) = created.await? {
+                return Ok(created);
             }
         }
         Err(busy::<SshAuthority>(&new.name))
     }
 
-    /// An authority.
+    /// Returns an authority.
+    ///
+    /// # Errors
+    ///
+    /// It does not exist, or is not visible to the principal.
     pub async fn get(
         &self,
         principal: &Principal,
@@ -97,7 +131,11 @@ impl SshAuthorities {
         self.records.find(principal, Verb::Read, id).await
     }
 
-    /// The authorities that the principal may list.
+    /// Returns the authorities in the scope of the filter that the principal may list, in the order of their ids.
+    ///
+    /// # Errors
+    ///
+    /// The principal may not list authorities anywhere, or the store fails.
     pub async fn list(
         &self,
         principal: &Principal,
@@ -106,8 +144,12 @@ impl SshAuthorities {
         self.records.list(principal, &filter.within).await
     }
 
-    /// The authority that a server of a project is to trust: seen by the principal and of that very project. Answers
-    /// it with the check that belongs into the server's transaction, so that it is not deleted meanwhile.
+    /// Checks the authority of a server: visible to the principal, and of the server's project. Returns it with the check for
+    /// the server's transaction, so that it is not deleted meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// It is not visible, or belongs to another project.
     pub async fn for_server(
         &self,
         principal: &Principal,
@@ -115,19 +157,23 @@ impl SshAuthorities {
         id: SshAuthorityId,
     ) -> Result<(SshAuthority, Check), RecordError> {
         let found = self.get(principal, id).await?;
-        let wanted = Scope::Project(organization, project);
-        if found.value.scope() != wanted {
+        let scope = Scope::Project(organization, project);
+        if found.value.scope() != scope {
             return Err(RecordError::NotIn {
                 what: SshAuthority::WHAT,
                 id: id.to_string(),
-                wanted: wanted.to_string(),
+                place: scope.to_string(),
             });
         }
         let check = Check::Exists(self.records.table.id(&found.key));
         Ok((found.value, check))
     }
 
-    /// Deletes an authority that no server trusts.
+    /// Deletes an authority.
+    ///
+    /// # Errors
+    ///
+    /// [`InUse`](RecordError::InUse) if a server trusts it; or it is not visible, or the principal may not delete it.
     pub async fn delete(
         &self,
         principal: &Principal,

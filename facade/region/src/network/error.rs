@@ -1,4 +1,4 @@
-//! Why a network, a group or an authority was not made, shown or deleted.
+//! Why a call for a network, a security group or an authority failed.
 
 use fleetwright_identity::Refused;
 use fleetwright_runtime::entropy::EntropyError;
@@ -10,96 +10,97 @@ use crate::{
     name::Name,
 };
 
-/// Why a call failed. Nothing was changed, unless the store says that it does not know.
+/// Why a call for a network, a security group or an SSH certificate authority failed. Nothing was changed, unless the
+/// [store error](StoreError) says that the outcome is unknown.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// There is none, or the caller may not know that there is.
+    /// The record does not exist, or is not visible to the caller.
     #[error("there is no {what} {id}")]
     NotFound {
-        /// What.
+        /// The kind of record.
         what: &'static str,
-        /// Which.
+        /// The id.
         id: String,
     },
-    /// The caller may know of it and may not do this.
+    /// The record is visible to the caller, who lacks the permission.
     #[error("not permitted")]
     Refused(#[from] Refused),
-    /// Another one in the same place has the name.
-    #[error("there is a {what} {name} already: choose another name")]
+    /// Another record in the same project, region or network has the name.
+    #[error("the name {name} is taken by another {what}: choose another name")]
     NameTaken {
-        /// What.
+        /// The kind of record.
         what: &'static str,
-        /// Which name.
+        /// The name.
         name: Name,
     },
-    /// Something stands on it.
+    /// Another record refers to it. Delete that one first.
     #[error("{what} {id} is in use by {by} and cannot be deleted: delete that first")]
     InUse {
-        /// What.
+        /// The kind of record.
         what: &'static str,
-        /// Which.
+        /// The id.
         id: String,
-        /// The kind and the key of one that uses it.
+        /// The kind and the key of a record that refers to it.
         by: String,
     },
-    /// It is being deleted, and nothing new stands on it.
+    /// The record is being deleted and accepts nothing new.
     #[error("{what} {id} is being deleted")]
     Deleting {
-        /// What.
+        /// The kind of record.
         what: &'static str,
-        /// Which.
+        /// The id.
         id: String,
     },
-    /// It was not asked to go.
-    #[error("network {0} is not being deleted: ask for that first")]
+    /// The deletion of the network was not requested.
+    #[error("network {0} is not being deleted: request its deletion first")]
     NotDeleting(NetworkId),
-    /// It is given twice.
+    /// The record is in the list twice.
     #[error("{what} {id} is given twice: leave one out")]
     Duplicate {
-        /// What.
+        /// The kind of record.
         what: &'static str,
-        /// Which.
+        /// The id.
         id: String,
     },
-    /// It is there, and not where it would have to be.
-    #[error("{what} {id} is not in {wanted}: choose one that is")]
+    /// The record belongs to another network or project.
+    #[error("{what} {id} is not in {place}: choose one that is")]
     NotIn {
-        /// What.
+        /// The kind of record.
         what: &'static str,
-        /// Which.
+        /// The id.
         id: String,
-        /// Where it would have to be.
-        wanted: String,
+        /// The network or project in which it must be.
+        place: String,
     },
-    /// There is no such region.
-    #[error("there is no region {0}: ask for one that is there")]
+    /// The region does not exist.
+    #[error("there is no region {0}: choose an existing one")]
     NoRegion(RegionId),
-    /// There are as many as there may be.
-    #[error("{what} has {limit} {of} already, which is the most: delete one first")]
+    /// The maximum is reached.
+    #[error("{what} has {limit} {of} already, which is the maximum: delete one first")]
     TooMany {
-        /// Where.
+        /// The network that has them.
         what: String,
-        /// Of what.
+        /// What is counted.
         of: &'static str,
-        /// How many there may be.
+        /// The maximum.
         limit: usize,
     },
-    /// What was asked for is no network.
+    /// The requested network is not valid.
     #[error(transparent)]
     InvalidNetwork(#[from] InvalidNetwork),
-    /// What was asked for are no rules.
+    /// The requested rules are not valid.
     #[error(transparent)]
     InvalidRule(#[from] InvalidRule),
-    /// Others wrote the same records again and again.
-    #[error("{what} {id} is being changed by others: ask again")]
+    /// Others changed the same records at every attempt. Try again.
+    #[error("{what} {id} is being changed by others: try again")]
     Busy {
-        /// What.
+        /// The kind of record.
         what: &'static str,
-        /// Which.
+        /// The id.
         id: String,
     },
-    /// There is no id without randomness.
+    /// No id could be created, because the system's entropy failed.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
     /// The store failed.

@@ -1,4 +1,4 @@
-//! Security groups, for those who may.
+//! Security groups: their records, and the calls of tenants.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -18,39 +18,63 @@ use crate::{
     schema::SECURITY_GROUP_KIND,
 };
 
-/// How many groups a network may have: all of them go in one transaction with it.
+/// The largest number of groups on a network.
 const MAX_GROUPS: usize = 60;
 
-/// What is let through to and from servers on a network.
+/// A set of rules for the traffic of servers on a network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SecurityGroup {
-    /// What it is found by.
+    /// The id.
     pub id: SecurityGroupId,
-    /// On which network. Servers of other networks do not have it.
+    /// The network. Servers in other networks cannot have the group.
     pub network: NetworkId,
-    /// Whose it is: the network's.
+    /// The organization of the network.
     pub organization: OrganizationId,
-    /// In which project: the network's.
+    /// The project of the network.
     pub project: ProjectId,
-    /// What it is called: one on its network.
+    /// The name, unique on the network.
     pub name: Name,
-    /// What is let through.
+    /// The allowed traffic.
     pub rules: Rules,
 }
 
-/// A security group that is asked for.
+/// A request for a security group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSecurityGroup {
-    /// On which network.
+    /// The network.
     pub network: NetworkId,
-    /// What it is to be called.
+    /// The name, unique on the network.
     pub name: Name,
-    /// What is let through.
+    /// The allowed traffic. Empty: none.
     pub rules: Rules,
 }
 
-/// The security groups of all networks.
+/// The security groups of all networks: at most 60 on each network.
+///
+/// ```
+/// use fleetwright_identity::Principal;
+/// use fleetwright_region::{
+///     ids::NetworkId,
+///     name::Name,
+///     network::{Direction, NewSecurityGroup, Protocol, Rule, Rules, SecurityGroups},
+/// };
+///
+/// async fn allow_ssh(
+///     groups: &SecurityGroups,
+///     principal: &Principal,
+///     network: NetworkId,
+/// ) -> Result<(), Box<dyn std::error::Error>> {
+///     let office = "203.0.113.0/24".parse()?;
+///     let ssh = Rule::new(Direction::Ingress, Protocol::Tcp, (Some(22), None), Some(office))?;
+///     let new = NewSecurityGroup { network, name: Name::new("ssh")?, rules: Rules::new(vec![ssh])? };
+///     let group = groups.create(principal, &new).await?.value;
+///     // Close it again.
+///     groups.set_rules(principal, group.id, &Rules::default()).await?;
+///     groups.delete(principal, group.id).await?;
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug)]
 pub struct SecurityGroups {
     records: TenantRecords<SecurityGroup>,
@@ -59,7 +83,11 @@ pub struct SecurityGroups {
 }
 
 impl SecurityGroups {
-    /// The groups of a store. Fails as [`Networks::new`] does.
+    /// Creates the service over a store.
+    ///
+    /// # Errors
+    ///
+    /// The store's schema lacks the kind, or does not match the references.
     pub fn new(
         store: Arc<dyn Store>,
         networks: Arc<Networks>,
@@ -73,7 +101,12 @@ impl SecurityGroups {
         })
     }
 
-    /// Makes a group on a network that the principal may read.
+    /// Creates a group on a network.
+    ///
+    /// # Errors
+    ///
+    /// The network is not visible to the principal or is being deleted, the principal may not create groups, the name is
+    /// taken, or the network has 60 groups.
     pub async fn create(
         &self,
         principal: &Principal,
@@ -102,14 +135,18 @@ impl SecurityGroups {
                 rules: new.rules.clone(),
             };
             let transaction = Transaction::new().check(open);
-            if let Some(made) = self.records.make(transaction, group).await? {
-                return Ok(made);
+            if let Some(created) = self.records.create(transaction, group).await? {
+                return Ok(created);
             }
         }
         Err(busy::<SecurityGroup>(&new.name))
     }
 
-    /// A group.
+    /// Returns a group.
+    ///
+    /// # Errors
+    ///
+    /// It does not exist, or is not visible to the principal.
     pub async fn get(
         &self,
         principal: &Principal,
@@ -118,7 +155,11 @@ impl SecurityGroups {
         self.records.find(principal, Verb::Read, id).await
     }
 
-    /// The groups that the principal may list.
+    /// Returns the groups that match the filter and that the principal may list, in the order of their ids.
+    ///
+    /// # Errors
+    ///
+    /// The principal may not list groups anywhere, or the store fails.
     pub async fn list(
         &self,
         principal: &Principal,
@@ -133,6 +174,10 @@ impl SecurityGroups {
     }
 
     /// Replaces the rules of a group.
+    ///
+    /// # Errors
+    ///
+    /// The group is not visible, or the principal may not update it.
     pub async fn set_rules(
         &self,
         principal: &Principal,
@@ -161,7 +206,11 @@ impl SecurityGroups {
         Err(busy::<SecurityGroup>(id))
     }
 
-    /// Deletes a group that no server has.
+    /// Deletes a group.
+    ///
+    /// # Errors
+    ///
+    /// [`InUse`](RecordError::InUse) if a server has it; or it is not visible, or the principal may not delete it.
     pub async fn delete(
         &self,
         principal: &Principal,
@@ -170,8 +219,12 @@ impl SecurityGroups {
         self.records.delete(principal, id).await
     }
 
-    /// The groups that a server on a network is to have: each once, each seen by the principal, each on that network.
-    /// Answers them with the checks that belong into the server's transaction, so that none is deleted meanwhile.
+    /// Checks the groups of a server: each once, visible to the principal, and on the server's network. Returns them with the
+    /// checks for the server's transaction, so that none is deleted meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// A group is given twice, is not visible, or is on another network.
     pub async fn for_server(
         &self,
         principal: &Principal,
@@ -190,7 +243,7 @@ impl SecurityGroups {
                 return Err(RecordError::NotIn {
                     what,
                     id: id.to_string(),
-                    wanted: format!("network {network}"),
+                    place: format!("network {network}"),
                 });
             }
             checks.push(Check::Exists(self.records.table.id(&found.key)));

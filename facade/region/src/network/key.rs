@@ -5,45 +5,64 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use ssh_key::{Algorithm, PublicKey, public::KeyData};
 
-/// The shortest modulus of an RSA key that is taken.
+/// The shortest RSA modulus that is accepted.
 const MIN_RSA_BITS: usize = 2048;
 
-/// One line as `authorized_keys` has it: an algorithm, a key, perhaps a comment, and no options. Always in the same form.
+/// The public key of an SSH certificate authority: one line as in `authorized_keys`, with algorithm, key and an optional
+/// comment, without options. It is normalized, so that equal keys with equal comments are equal values.
+///
+/// ```
+/// use fleetwright_region::network::AuthorityKey;
+///
+/// let line = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAy6fJc6yBCQTw1DopXqb20HM2tM0UvQcjhH2mQNCtjX  ops team";
+/// let key = AuthorityKey::new(line)?;
+/// assert!(key.as_str().ends_with("NCtjX ops team"));
+/// assert!(key.without_comment().ends_with("NCtjX"), "only this reaches a machine");
+/// # Ok::<(), fleetwright_region::network::InvalidAuthorityKey>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AuthorityKey(String);
 
-/// Why a text is no key of an authority. It never shows the text, which may be a private key by mistake.
+/// Why a text is not the public key of an authority. It never shows the text, which may be a private key by mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidAuthorityKey {
-    /// A private key was given. It should be taken for known now.
-    #[error("a private key was given: want the public one, a line that begins with its algorithm")]
+    /// A private key was given. Treat it as compromised.
+    #[error(
+        "a private key was given: expected the public key, a line that begins with its algorithm"
+    )]
     Private,
-    /// It is nothing, or several lines, or far too long.
-    #[error("the key of an authority is one line as in authorized_keys: want exactly one")]
+    /// The text is empty, has several lines, or is longer than [`AuthorityKey::MAX_CHARS`].
+    #[error("the key is not exactly one line: expected one line as in authorized_keys")]
     NotOneLine,
     /// The line begins with options.
-    #[error("the line has options before the key: want it without them")]
+    #[error("the line has options before the key: expected it without options")]
     Options,
-    /// The key is of another sort.
+    /// The algorithm is not supported.
     #[error(
-        "the key is of a sort that is not taken: want ssh-ed25519, ssh-rsa or ecdsa-sha2-nistp256, -384 or -521"
+        "the algorithm of the key is not supported: expected ssh-ed25519, ssh-rsa or ecdsa-sha2-nistp256, -384 or -521"
     )]
     Algorithm,
-    /// The key is too short to be safe.
-    #[error("the RSA key has {0} bits: want at least {MIN_RSA_BITS}")]
+    /// The RSA key has fewer than 2048 bits.
+    #[error("the RSA key has {0} bits: expected at least {MIN_RSA_BITS}")]
     Short(usize),
-    /// The key cannot be read.
-    #[error("the key cannot be read: want an algorithm, the key in base64, and perhaps a comment")]
+    /// The key cannot be parsed.
+    #[error(
+        "the key cannot be read: expected an algorithm, the key in base64, and perhaps a comment"
+    )]
     Unreadable,
 }
 
 impl AuthorityKey {
-    /// The longest line that is looked at.
+    /// The longest line that is accepted, in bytes: 8 KiB.
     pub const MAX_CHARS: usize = fleetwright_cloud_init::MAX_AUTHORITY_KEY_BYTES;
 
-    /// Reads a line, and writes it in its one form.
+    /// Parses and normalizes a line. Accepts ed25519, RSA of at least 2048 bits, and ECDSA on the NIST curves.
+    ///
+    /// # Errors
+    ///
+    /// See [`InvalidAuthorityKey`].
     pub fn new(text: &str) -> Result<Self, InvalidAuthorityKey> {
         let text = text.trim();
         if text.contains("PRIVATE KEY") {
@@ -56,7 +75,7 @@ impl AuthorityKey {
         let mut words = text.split_ascii_whitespace();
         let (algorithm, key) = (words.next(), words.next());
         let comment = words.collect::<Vec<_>>().join(" ");
-        check_sort(algorithm.unwrap_or_default(), text)?;
+        check_algorithm(algorithm.unwrap_or_default(), text)?;
         let line = format!(
             "{} {}",
             algorithm.unwrap_or_default(),
@@ -72,12 +91,12 @@ impl AuthorityKey {
         Ok(Self(line))
     }
 
-    /// The line.
+    /// Returns the line, with its comment.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The algorithm and the key, which are plain characters without exception.
+    /// Returns the algorithm and the key, in base64. The tenant chooses the comment, so it must not get into user data.
     pub fn without_comment(&self) -> &str {
         let end = self.0.match_indices(' ').nth(1);
         end.and_then(|(end, _)| self.0.get(..end))
@@ -85,10 +104,10 @@ impl AuthorityKey {
     }
 }
 
-fn check_sort(algorithm: &str, line: &str) -> Result<(), InvalidAuthorityKey> {
+fn check_algorithm(algorithm: &str, line: &str) -> Result<(), InvalidAuthorityKey> {
     match Algorithm::new(algorithm) {
         Ok(Algorithm::Ed25519 | Algorithm::Rsa { hash: None } | Algorithm::Ecdsa { .. }) => Ok(()),
-        // A sort of its own has a name with an at sign; options have a key after them.
+        // Vendor algorithms have a name with an at sign; options are followed by a key.
         Ok(_) => Err(InvalidAuthorityKey::Algorithm),
         Err(_) => {
             let key = |word: &str| word.starts_with("ssh-") || word.starts_with("ecdsa-");

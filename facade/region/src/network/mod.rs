@@ -1,7 +1,8 @@
-//! What tenants make for their servers to stand in: networks, security groups on them, SSH certificate authorities.
+//! Networks, the security groups on them, and SSH certificate authorities: records of tenants that servers refer to.
 //!
-//! Every call takes the caller's principal. What it may not see looks exactly like what does not exist. What is used is
-//! not deleted: the check is in the transaction that deletes, under the indexes that [`uses`](crate::uses) names.
+//! Every call takes the caller's principal. A record that is not visible is reported as missing. A record in use cannot be
+//! deleted: the check is part of the transaction that deletes it, under the indexes of [`references`](crate::references).
+//! Nothing here calls a cloud: native networks and groups are named in the region's [mapping](crate::mapping).
 
 mod authority;
 mod error;

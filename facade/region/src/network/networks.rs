@@ -1,4 +1,4 @@
-//! Networks, for those who may.
+//! The calls of tenants for networks, and their deletion in two steps.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -21,26 +21,64 @@ use crate::{
 /// How many groups one transaction deletes, with two checks each.
 const GROUPS_AT_ONCE: usize = 50;
 
-/// What to do with a network in which something stands.
+/// How to delete a network that is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfUsed {
-    /// Leave it, and say what stands in it.
+    /// Refuse, with the name of a record that uses it.
     Refuse,
-    /// Mark it as going: nothing new comes, and whoever keeps what stands in it deletes that first.
+    /// Mark it for deletion: it accepts nothing new, and the owner of the records in it deletes them first.
     DeleteFirst,
 }
 
-/// How far a deletion is.
+/// The progress of a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Deletion {
-    /// There is no such network any more.
+    /// The network is deleted.
     Deleted,
-    /// Something still stands in it.
+    /// The network is still in use. Call [`Networks::finish`] later.
     Waiting,
 }
 
 /// The networks of all projects.
+///
+/// ```
+/// use std::{collections::BTreeSet, sync::Arc};
+/// use fleetwright_identity::{ActorName, Permission, Principal};
+/// use fleetwright_region::{
+///     ids::RegionId,
+///     name::Name,
+///     network::{Deletion, IfUsed, Networks, NewNetwork},
+///     references::References,
+///     schema,
+/// };
+/// use fleetwright_runtime::entropy::OsEntropy;
+/// use fleetwright_store::{MemoryStore, Schema};
+/// use uuid::Uuid;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Arc::new(MemoryStore::new(schema::add_kinds(Schema::builder()).build()?));
+/// let region = RegionId::new("north")?;
+/// let regions = BTreeSet::from([region.clone()]);
+/// let networks = Networks::new(store, regions, Arc::new(OsEntropy), &References::default())?;
+///
+/// let principal = Principal::service(ActorName::new("compute")?, Permission::all());
+/// let new = NewNetwork {
+///     organization: Uuid::from_u128(1).into(),
+///     project: Uuid::from_u128(2).into(),
+///     region,
+///     name: Name::new("blue")?,
+///     prefix: "10.0.0.0/16".parse()?,
+///     dns: Vec::new(),
+/// };
+/// let network = networks.create(&principal, &new).await?.value;
+/// assert!(networks.create(&principal, &new).await.is_err(), "the name is taken");
+/// let deletion = networks.delete(&principal, network.id, IfUsed::Refuse).await?;
+/// assert_eq!(deletion, Deletion::Deleted);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Networks {
     records: TenantRecords<Network>,
@@ -52,8 +90,11 @@ pub struct Networks {
 }
 
 impl Networks {
-    /// The networks of a store, in these regions. Fails if the store's schema lacks them, or does not match the references: then a
-    /// network in use could be deleted.
+    /// Creates the service over a store. Networks can be created in these regions.
+    ///
+    /// # Errors
+    ///
+    /// The store's schema lacks the kind, or does not match the references: a network in use could be deleted.
     pub fn new(
         store: Arc<dyn Store>,
         regions: BTreeSet<RegionId>,
@@ -72,7 +113,12 @@ impl Networks {
         })
     }
 
-    /// Makes a network.
+    /// Creates a network.
+    ///
+    /// # Errors
+    ///
+    /// The principal may not create networks in the project, the region does not exist, the network is not
+    /// [valid](NewNetwork::check), or the name is taken.
     pub async fn create(
         &self,
         principal: &Principal,
@@ -86,15 +132,19 @@ impl Networks {
         new.check()?;
         for _ in 0..ATTEMPTS {
             let id = NetworkId::from_uuid(new_uuid(&*self.entropy)?);
-            let made = self.records.make(Transaction::new(), new.with_id(id));
-            if let Some(made) = made.await? {
-                return Ok(made);
+            let created = self.records.create(Transaction::new(), new.with_id(id));
+            if let Some(created) = created.await? {
+                return Ok(created);
             }
         }
         Err(busy::<Network>(&new.name))
     }
 
-    /// A network.
+    /// Returns a network.
+    ///
+    /// # Errors
+    ///
+    /// It does not exist, or is not visible to the principal.
     pub async fn get(
         &self,
         principal: &Principal,
@@ -103,7 +153,11 @@ impl Networks {
         self.records.find(principal, Verb::Read, id).await
     }
 
-    /// The networks that the principal may list.
+    /// Returns the networks that match the filter and that the principal may list, in the order of their ids.
+    ///
+    /// # Errors
+    ///
+    /// The principal may not list networks anywhere, or the store fails.
     pub async fn list(
         &self,
         principal: &Principal,
@@ -119,8 +173,12 @@ impl Networks {
         Ok(listed)
     }
 
-    /// The check that belongs into the transaction of everything that comes to stand in a network: that it is there
-    /// and not going. With it, no server is made in a network that is deleted at the same time.
+    /// Returns the check for the transaction of every new record in a network: that the network has not changed. With it, no
+    /// server is created in a network that is deleted at the same time.
+    ///
+    /// # Errors
+    ///
+    /// The network is being deleted.
     pub fn check_open(&self, found: &Versioned<Network>) -> Result<Check, RecordError> {
         match found.value.state {
             NetworkState::Ready => {
@@ -134,7 +192,12 @@ impl Networks {
         }
     }
 
-    /// Deletes a network, at once if nothing stands in it. Asking again for one that is going is no error.
+    /// Deletes a network, at once if it is not in use. A repeated call for a network that is being deleted continues the
+    /// deletion.
+    ///
+    /// # Errors
+    ///
+    /// [`InUse`](RecordError::InUse) with [`IfUsed::Refuse`]; or it is not visible, or the principal may not delete it.
     pub async fn delete(
         &self,
         principal: &Principal,
@@ -165,13 +228,16 @@ impl Networks {
         Err(busy::<Network>(id))
     }
 
-    /// The networks that are going and that the principal may list: what has to be done, for whoever keeps what
-    /// stands in them.
+    /// Returns the networks that are being deleted and that the principal may list, for the owner of the records in them.
+    ///
+    /// # Errors
+    ///
+    /// The principal may not list networks anywhere, or the store fails.
     pub async fn deleting(
         &self,
         principal: &Principal,
     ) -> Result<RecordList<Network>, RecordError> {
-        let reach = principal.scopes_for(Verb::List, Network::RESOURCE)?;
+        let scopes = principal.scopes_for(Verb::List, Network::RESOURCE)?;
         let index = IndexName::new(BY_STATE)?;
         let query = self
             .records
@@ -179,17 +245,21 @@ impl Networks {
             .by(&index, NetworkState::Deleting.as_str());
         let page = self.records.table.list_all(&query).await?;
         let mut items = page.items;
-        items.retain(|found| reach.covers(&found.value.scope()));
-        // Of a record that cannot be read it is not known whose it is.
-        let damaged = match reach {
+        items.retain(|found| scopes.covers(&found.value.scope()));
+        // The owner of a record that cannot be read is unknown.
+        let damaged = match scopes {
             GrantedScopes::Everywhere => page.damaged,
             GrantedScopes::Within(_) => Vec::new(),
         };
         Ok(RecordList { items, damaged })
     }
 
-    /// Lets a network that is going be gone, with its security groups, if nothing stands in it. Does nothing
-    /// otherwise, and may be called at any time. One that is not going is refused.
+    /// Deletes a network that is being deleted, with its security groups, if it is no longer in use. Otherwise nothing
+    /// happens; call it at any time, and again.
+    ///
+    /// # Errors
+    ///
+    /// [`NotDeleting`](RecordError::NotDeleting) if its deletion was not requested.
     pub async fn finish(
         &self,
         principal: &Principal,
@@ -221,8 +291,9 @@ impl Networks {
         Err(busy::<Network>(id))
     }
 
-    /// Begins the transaction that deletes a network with its groups, if nothing stands in it or has any of them. New
-    /// groups cannot come: a network that is going takes none. More than go into one transaction are deleted before.
+    /// Returns the transaction that deletes the groups of a network, with the checks that nothing refers to the network or to
+    /// a group. If there are too many groups for one transaction, the first ones are deleted here. No groups are added
+    /// meanwhile: a network that is being deleted accepts none.
     async fn remove_groups(&self, found: &Versioned<Network>) -> Result<Transaction, StoreError> {
         let id = found.value.id.to_string();
         let unused = || {
@@ -234,7 +305,7 @@ impl Networks {
         };
         let (kind, index) = Reference::SECURITY_GROUP_NETWORK.names()?;
         let query = Query::by(kind, index, id.as_str());
-        // By their records, whether or not they can be read: a damaged group goes with its network too.
+        // By their records, readable or not: a damaged group is deleted with its network too.
         let groups = self.records.store.list_all(&query).await?;
         let readable = groups
             .records

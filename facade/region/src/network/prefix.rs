@@ -1,38 +1,47 @@
-//! Ranges of addresses.
+//! Ranges of IP addresses.
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-/// A range of addresses of either family, in its one form: what is not covered by the length is zero.
+/// A range of IPv4 or IPv6 addresses. The bits after the length are zero, so that equal ranges are equal values.
 ///
-/// It is read once, here, and stored as it was read: nothing later takes another view of what an address is.
+/// Addresses are parsed here and nowhere else, so that every part of the system has the same view of a range.
+///
+/// ```
+/// use fleetwright_region::network::Prefix;
+///
+/// let prefix: Prefix = "10.1.2.3/8".parse()?;
+/// assert_eq!(prefix.to_string(), "10.0.0.0/8");
+/// assert!("010.0.0.0/8".parse::<Prefix>().is_err(), "a leading zero may mean octal");
+/// # Ok::<(), fleetwright_region::network::InvalidPrefix>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Prefix(IpNet);
 
-/// A text that is no range of addresses.
+/// A text that is not a range of addresses. The message shows at most 60 characters of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is no range of addresses: want an address and a length, as in 10.0.0.0/16 or 2001:db8::/48"
+    "{text:?} is not a range of addresses: expected an address and a length, as in 10.0.0.0/16 or 2001:db8::/48"
 )]
 pub struct InvalidPrefix {
     text: String,
 }
 
 impl Prefix {
-    /// The range that a network has, with what its length does not cover set to zero.
+    /// Creates a prefix, with the bits after the length set to zero.
     pub fn new(net: IpNet) -> Self {
         Self(net.trunc())
     }
 
-    /// The range.
+    /// Returns the range.
     pub fn net(self) -> IpNet {
         self.0
     }
 
-    /// Whether an address is in it.
+    /// Returns whether an address is in the range.
     pub fn contains(self, address: IpAddr) -> bool {
         self.0.contains(&address)
     }
@@ -48,7 +57,7 @@ impl FromStr for Prefix {
     }
 }
 
-/// By the standard library's reading of addresses: it takes none with leading zeros, which some read as octal.
+/// Parses with the standard library, which refuses leading zeros in addresses: some programs read them as octal.
 fn read(text: &str) -> Option<IpNet> {
     let (address, length) = text.split_once('/')?;
     let digits = length.bytes().all(|byte| byte.is_ascii_digit());
@@ -89,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_has_one_form() {
+    fn prefix_has_one_form() {
         let read = |text: &str| text.parse::<Prefix>().map(|prefix| prefix.to_string());
         assert_eq!(read("10.1.2.3/8").unwrap(), "10.0.0.0/8");
         assert_eq!(read("2001:DB8::1/32").unwrap(), "2001:db8::/32");
@@ -108,13 +117,16 @@ mod tests {
             "10.0.0.0/",
         ] {
             let error = read(bad).unwrap_err().to_string();
-            assert!(error.contains("is no range of addresses: want"), "{error}");
+            assert!(
+                error.contains("is not a range of addresses: expected"),
+                "{error}"
+            );
         }
     }
 
     proptest! {
         #[test]
-        fn any_range_round_trips_and_holds_its_own(bits in any::<u32>(), length in 0_u8..=32) {
+        fn any_ipv4_prefix_round_trips_and_contains_its_address(bits in any::<u32>(), length in 0_u8..=32) {
             let address = IpAddr::from(bits.to_be_bytes());
             let prefix: Prefix = format!("{address}/{length}").parse().unwrap();
             prop_assert!(prefix.contains(address));
@@ -125,7 +137,7 @@ mod tests {
         }
 
         #[test]
-        fn any_range_of_the_other_family_too(bits in any::<u128>(), length in 0_u8..=128) {
+        fn any_ipv6_prefix_round_trips_and_contains_its_address(bits in any::<u128>(), length in 0_u8..=128) {
             let address = IpAddr::from(bits.to_be_bytes());
             let prefix: Prefix = format!("{address}/{length}").parse().unwrap();
             prop_assert!(prefix.contains(address));

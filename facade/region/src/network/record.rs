@@ -1,4 +1,4 @@
-//! Networks as they are stored and asked for.
+//! The record of a network, and the request for one.
 
 use std::net::IpAddr;
 
@@ -15,41 +15,41 @@ use crate::{
     schema::NETWORK_KIND,
 };
 
-/// How many name servers a network may have.
+/// The largest number of name servers of a network.
 const MAX_DNS: usize = 5;
-/// The lengths of a network's prefix: from a sixteenth of all private addresses to sixteen addresses.
+/// The allowed lengths of a network's prefix: 2^24 to 16 addresses.
 const LENGTHS: std::ops::RangeInclusive<u8> = 8..=28;
 
 /// A network of a project in a region.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Network {
-    /// What it is found by, and the namespace of the ids of its servers.
+    /// The id, and the namespace of the ids of its servers.
     pub id: NetworkId,
-    /// Whose it is.
+    /// The organization that owns it.
     pub organization: OrganizationId,
-    /// In which project.
+    /// The project that owns it.
     pub project: ProjectId,
-    /// Where it is, and so where its servers are.
+    /// The region of the network and its servers.
     pub region: RegionId,
-    /// What it is called: one in its project and region.
+    /// The name, unique in the project and region.
     pub name: Name,
-    /// Its addresses.
+    /// The IPv4 addresses, with a length of 8 to 28.
     pub prefix: Prefix,
-    /// Who is asked for names, the first first.
+    /// The name servers, at most 5, in the order in which they are queried.
     #[serde(default)]
     pub dns: Vec<IpAddr>,
-    /// Whether new things may stand in it.
+    /// Whether it accepts new servers and groups.
     pub state: NetworkState,
 }
 
-/// How far a network is.
+/// The state of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NetworkState {
-    /// Servers may be made in it.
+    /// Servers and security groups can be created in it.
     Ready,
-    /// It was asked to go: what stands in it goes first, and nothing new comes.
+    /// It is deleted once no server is in it. It accepts nothing new.
     Deleting,
 }
 
@@ -62,51 +62,55 @@ impl NetworkState {
     }
 }
 
-/// A network that is asked for.
+/// A request for a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewNetwork {
-    /// Whose it is to be.
+    /// The organization that will own it.
     pub organization: OrganizationId,
-    /// In which project.
+    /// The project that will own it.
     pub project: ProjectId,
-    /// Where.
+    /// The region.
     pub region: RegionId,
-    /// What it is to be called.
+    /// The name, unique in the project and region.
     pub name: Name,
-    /// Its addresses.
+    /// The IPv4 addresses, with a length of 8 to 28.
     pub prefix: Prefix,
-    /// Who is asked for names, the first first.
+    /// The name servers, at most 5, in the order in which they are queried. Empty: the provider's.
     pub dns: Vec<IpAddr>,
 }
 
-/// Why something is no network.
+/// Why a request for a network is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidNetwork {
-    /// The prefix is of the other family.
-    #[error("prefix {0} is of IPv6: want one of IPv4, as in 10.0.0.0/16")]
+    /// The prefix is IPv6.
+    #[error("prefix {0} is IPv6: expected IPv4, as in 10.0.0.0/16")]
     NotV4(Prefix),
-    /// The prefix is too long or too short.
-    #[error("prefix {0} has a length of {1}: want 8 to 28")]
+    /// The length of the prefix is not 8 to 28.
+    #[error("prefix {0} has a length of {1}: expected 8 to 28")]
     Length(Prefix, u8),
-    /// The addresses cannot be given to servers.
-    #[error(
-        "prefix {0} is not for servers: want addresses that are theirs to have, as in 10.0.0.0/16"
-    )]
+    /// Servers cannot have the addresses: loopback, link-local, multicast or reserved.
+    #[error("prefix {0} is reserved: expected addresses that servers can have, as in 10.0.0.0/16")]
     Reserved(Prefix),
     /// There are too many name servers.
-    #[error("there are {0} name servers, and a network has {MAX_DNS} at the most")]
+    #[error("there are {0} name servers: expected at most {MAX_DNS}")]
     TooManyDns(usize),
-    /// A name server stands twice in the list.
+    /// A name server is in the list twice.
     #[error("name server {0} is given twice: leave one out")]
     DuplicateDns(IpAddr),
-    /// Nobody can be asked there.
-    #[error("{0} is no address of a name server: want one that can be asked")]
-    BadDns(IpAddr),
+    /// The address of a name server is unspecified, multicast or loopback.
+    #[error(
+        "{0} is not the address of a name server: expected a unicast address that is not loopback"
+    )]
+    InvalidDns(IpAddr),
 }
 
 impl NewNetwork {
-    /// Whether it can be a network.
+    /// Checks prefix and name servers.
+    ///
+    /// # Errors
+    ///
+    /// The first problem.
     pub fn check(&self) -> Result<(), InvalidNetwork> {
         check_prefix(self.prefix)?;
         if self.dns.len() > MAX_DNS {
@@ -117,7 +121,7 @@ impl NewNetwork {
                 return Err(InvalidNetwork::DuplicateDns(*address));
             }
             if address.is_unspecified() || address.is_multicast() || address.is_loopback() {
-                return Err(InvalidNetwork::BadDns(*address));
+                return Err(InvalidNetwork::InvalidDns(*address));
             }
         }
         Ok(())
@@ -156,7 +160,7 @@ fn check_prefix(prefix: Prefix) -> Result<(), InvalidNetwork> {
     let reserved = first.octets()[0] == 0
         || first.is_loopback()
         || first.is_link_local()
-        // Multicast, and what lies above it.
+        // Multicast and the reserved addresses above it.
         || first.octets()[0] >= 224;
     if reserved {
         return Err(InvalidNetwork::Reserved(prefix));

@@ -1,4 +1,4 @@
-//! What a security group lets through.
+//! The rules of a security group: the traffic that it allows. Traffic that no rule allows is blocked.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Prefix;
 
-/// How many rules a group may have.
+/// The largest number of rules of a group.
 pub const MAX_RULES: usize = 100;
 
-/// Which way.
+/// The direction of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -19,11 +19,11 @@ pub enum Direction {
     Egress,
 }
 
-/// What.
+/// A protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
-    /// Everything.
+    /// All protocols.
     Any,
     /// ICMP.
     Icmp,
@@ -34,7 +34,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Whether it has ports.
+    /// Returns whether the protocol has ports.
     pub const fn has_ports(self) -> bool {
         match self {
             Self::Tcp | Self::Udp => true,
@@ -52,7 +52,7 @@ impl Protocol {
     }
 }
 
-/// Ports from one to another, both of them included.
+/// A range of ports, including both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ports {
     first: u16,
@@ -60,20 +60,32 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// The first.
+    /// Returns the first port.
     pub const fn first(self) -> u16 {
         self.first
     }
 
-    /// The last. With one port, it is the first.
+    /// Returns the last port. For a single port it is the first.
     pub const fn last(self) -> u16 {
         self.last
     }
 }
 
-/// One thing that is let through.
+/// Traffic that is allowed: a direction, a protocol, and optionally ports and addresses.
+///
+/// In JSON a rule has the fields `direction`, `protocol`, `port`, `portMax` and `prefix`, of which the last three are
+/// optional.
+///
+/// ```
+/// use fleetwright_region::network::{Direction, Protocol, Rule};
+///
+/// let https = Rule::new(Direction::Ingress, Protocol::Tcp, (Some(443), None), None)?;
+/// assert_eq!(https.ports().map(|ports| (ports.first(), ports.last())), Some((443, 443)));
+/// assert!(Rule::new(Direction::Ingress, Protocol::Icmp, (Some(1), None), None).is_err());
+/// # Ok::<(), fleetwright_region::network::InvalidRule>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(try_from = "RuleJson", into = "RuleJson")]
 pub struct Rule {
     direction: Direction,
     protocol: Protocol,
@@ -81,10 +93,10 @@ pub struct Rule {
     prefix: Option<Prefix>,
 }
 
-/// A rule as records and wires have it.
+/// The JSON form of a rule, in records and APIs.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Written {
+struct RuleJson {
     direction: Direction,
     protocol: Protocol,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,42 +107,46 @@ struct Written {
     prefix: Option<Prefix>,
 }
 
-/// Why something is no rule, or rules do not go together.
+/// Why a rule, or a list of rules, is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidRule {
     /// The protocol has no ports.
-    #[error("a rule for {0} has no ports: leave them out, or choose tcp or udp")]
+    #[error("a rule for {0} cannot have ports: leave them out, or choose tcp or udp")]
     NoPorts(&'static str),
-    /// The range has no beginning.
+    /// The range has no first port.
     #[error("a rule has portMax {0} and no port: give the first port too")]
     NoFirstPort(u16),
-    /// The range ends before it begins.
-    #[error("a rule has port {first} above portMax {last}: want it the other way round")]
-    Backwards {
+    /// The last port is below the first.
+    #[error("a rule has port {first} above portMax {last}: expected port at or below portMax")]
+    Reversed {
         /// The first port.
         first: u16,
-        /// The last.
+        /// The last port.
         last: u16,
     },
-    /// Nothing listens there.
-    #[error("a rule has port 0: want 1 to 65535")]
+    /// Port 0 is not a port that can be used.
+    #[error("a rule has port 0: expected 1 to 65535")]
     PortZero,
-    /// The same rule twice.
+    /// Two rules are equal.
     #[error("rules {first} and {second} are the same: leave one out")]
     Duplicate {
-        /// Which, from 1.
+        /// The position of the first, counted from 1.
         first: usize,
-        /// Which, from 1.
+        /// The position of the second, counted from 1.
         second: usize,
     },
-    /// There are more than a group may have.
-    #[error("there are {0} rules, and a group has {MAX_RULES} at the most")]
+    /// There are more than [`MAX_RULES`].
+    #[error("there are {0} rules: expected at most {MAX_RULES}")]
     TooMany(usize),
 }
 
 impl Rule {
-    /// Checks a rule. Without ports, all of them are meant; with one, that one; without a prefix, everywhere.
+    /// Creates a rule. `(None, None)` means all ports, `(Some(port), None)` one port, and no prefix means all addresses.
+    ///
+    /// # Errors
+    ///
+    /// The protocol has no ports, or the ports are not a range within 1 to 65535.
     pub fn new(
         direction: Direction,
         protocol: Protocol,
@@ -145,7 +161,7 @@ impl Rule {
             (None, Some(last)) => return Err(InvalidRule::NoFirstPort(last)),
             (Some(0), _) => return Err(InvalidRule::PortZero),
             (Some(first), Some(last)) if first > last => {
-                return Err(InvalidRule::Backwards { first, last });
+                return Err(InvalidRule::Reversed { first, last });
             }
             (Some(first), last) => Some(Ports {
                 first,
@@ -160,36 +176,36 @@ impl Rule {
         })
     }
 
-    /// Which way.
+    /// Returns the direction.
     pub const fn direction(self) -> Direction {
         self.direction
     }
 
-    /// What.
+    /// Returns the protocol.
     pub const fn protocol(self) -> Protocol {
         self.protocol
     }
 
-    /// Which ports; all of them if there are none.
+    /// Returns the ports. `None` means all.
     pub const fn ports(self) -> Option<Ports> {
         self.ports
     }
 
-    /// From or to where; everywhere if there is none.
+    /// Returns the remote addresses. `None` means all.
     pub const fn prefix(self) -> Option<Prefix> {
         self.prefix
     }
 }
 
-impl TryFrom<Written> for Rule {
+impl TryFrom<RuleJson> for Rule {
     type Error = InvalidRule;
-    fn try_from(written: Written) -> Result<Self, InvalidRule> {
-        let ports = (written.port, written.port_max);
-        Self::new(written.direction, written.protocol, ports, written.prefix)
+    fn try_from(json: RuleJson) -> Result<Self, InvalidRule> {
+        let ports = (json.port, json.port_max);
+        Self::new(json.direction, json.protocol, ports, json.prefix)
     }
 }
 
-impl From<Rule> for Written {
+impl From<Rule> for RuleJson {
     fn from(rule: Rule) -> Self {
         let several = |ports: &Ports| ports.last != ports.first;
         Self {
@@ -202,20 +218,24 @@ impl From<Rule> for Written {
     }
 }
 
-/// The rules of a group, in the order in which they were given, none of them twice.
+/// The rules of a group, in the order in which they were given, without duplicates. The default is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Rule>", into = "Vec<Rule>")]
 pub struct Rules(Vec<Rule>);
 
 impl Rules {
-    /// Checks that they go together.
+    /// Creates a list of rules.
+    ///
+    /// # Errors
+    ///
+    /// There are more than [`MAX_RULES`], or two are equal.
     pub fn new(rules: Vec<Rule>) -> Result<Self, InvalidRule> {
         if rules.len() > MAX_RULES {
             return Err(InvalidRule::TooMany(rules.len()));
         }
-        let mut seen = BTreeSet::new();
+        let mut unique = BTreeSet::new();
         for (second, rule) in rules.iter().enumerate() {
-            if !seen.insert(rule) {
+            if !unique.insert(rule) {
                 let first = rules.iter().position(|other| other == rule);
                 return Err(InvalidRule::Duplicate {
                     first: first.unwrap_or(second) + 1,
@@ -226,7 +246,7 @@ impl Rules {
         Ok(Self(rules))
     }
 
-    /// Each of them.
+    /// Returns the rules in their order.
     pub fn iter(&self) -> impl Iterator<Item = Rule> {
         self.0.iter().copied()
     }
@@ -262,15 +282,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_is_told_why() {
+    fn invalid_rule_is_refused_with_the_reason() {
         let table = [
             (
                 r#"{"direction":"ingress","protocol":"icmp","port":1}"#,
-                "a rule for icmp has no ports: leave them out, or choose tcp or udp",
+                "a rule for icmp cannot have ports: leave them out, or choose tcp or udp",
             ),
             (
                 r#"{"direction":"ingress","protocol":"any","portMax":1}"#,
-                "a rule for any has no ports: leave them out, or choose tcp or udp",
+                "a rule for any cannot have ports: leave them out, or choose tcp or udp",
             ),
             (
                 r#"{"direction":"ingress","protocol":"tcp","portMax":80}"#,
@@ -278,11 +298,11 @@ mod tests {
             ),
             (
                 r#"{"direction":"egress","protocol":"tcp","port":81,"portMax":80}"#,
-                "a rule has port 81 above portMax 80: want it the other way round",
+                "a rule has port 81 above portMax 80: expected port at or below portMax",
             ),
             (
                 r#"{"direction":"egress","protocol":"udp","port":0}"#,
-                "a rule has port 0: want 1 to 65535",
+                "a rule has port 0: expected 1 to 65535",
             ),
             (
                 r#"{"direction":"egress","protocol":"udp","port":65536}"#,
@@ -298,17 +318,17 @@ mod tests {
             ),
             (
                 r#"{"direction":"egress","protocol":"any","prefix":"10.0.0.0"}"#,
-                "is no range of addresses",
+                "is not a range of addresses",
             ),
         ];
         for (json, message) in table {
-            let told = rule(json).unwrap_err();
-            assert!(told.contains(message), "{told}");
+            let error = rule(json).unwrap_err();
+            assert!(error.contains(message), "{error}");
         }
     }
 
     #[test]
-    fn the_same_rule_in_two_forms_is_the_same() {
+    fn equal_rules_in_different_forms_are_duplicates() {
         let one =
             rule(r#"{"direction":"ingress","protocol":"tcp","port":22,"prefix":"10.1.2.3/8"}"#);
         let two = rule(
@@ -334,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_has_so_many_rules_and_no_more() {
+    fn number_of_rules_is_limited() {
         let rule = |port: u16| {
             Rule::new(Direction::Ingress, Protocol::Tcp, (Some(port), None), None).unwrap()
         };
@@ -343,7 +363,7 @@ mod tests {
             Rules::new((1..=101).map(rule).collect())
                 .unwrap_err()
                 .to_string(),
-            "there are 101 rules, and a group has 100 at the most"
+            "there are 101 rules: expected at most 100"
         );
     }
 
@@ -358,7 +378,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_rule_is_right_exactly_if_its_ports_are(
+        fn rule_is_valid_exactly_if_its_ports_are(
             protocol in any_protocol(), port in any::<Option<u16>>(), last in any::<Option<u16>>(),
             inward in any::<bool>(), bits in any::<u32>(), length in 0_u8..=32,
         ) {

@@ -1,4 +1,4 @@
-//! Records of one kind that belong to projects: found, listed and deleted for a principal, and never otherwise.
+//! Records of one kind that belong to projects. Every read, list and deletion is authorized with a principal.
 
 use std::{fmt, sync::Arc};
 
@@ -16,17 +16,17 @@ use crate::{
     schema::BY_PROJECT,
 };
 
-/// How often something is begun again because somebody else was faster.
+/// How often a call is tried when others write the same records.
 pub(super) const ATTEMPTS: usize = 5;
 
-/// What all these records have in common.
+/// A record that belongs to a project.
 pub(super) trait TenantRecord: Document + Clone + Send + Sync {
     type Id: Copy + Eq + fmt::Display + Send + Sync;
-    /// What it is, in a sentence.
+    /// The kind of record in messages.
     const WHAT: &'static str;
-    /// What permissions are about.
+    /// The resource in permissions.
     const RESOURCE: Resource;
-    /// What references to it refer to.
+    /// The target of references to it.
     const TARGET: ReferenceTarget;
 
     fn id(&self) -> Self::Id;
@@ -34,20 +34,29 @@ pub(super) trait TenantRecord: Document + Clone + Send + Sync {
     fn scope(&self) -> Scope;
 }
 
-/// Which records are listed. What the caller may not see is not among them, whatever is asked for.
+/// Which records a list returns. Records that are not visible to the caller are never returned. The default is all.
+///
+/// ```
+/// use fleetwright_identity::Scope;
+/// use fleetwright_region::{ids::RegionId, network::Filter};
+///
+/// let filter = Filter::within(Scope::Global).region(RegionId::new("north")?);
+/// assert!(filter.network.is_none());
+/// # Ok::<(), fleetwright_region::ids::InvalidId>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Filter {
-    /// Only those in here.
+    /// The scope: all, an organization, or a project.
     pub within: Scope,
-    /// Only those in this region, as far as they are in one.
+    /// The region, for networks. Default: all.
     pub region: Option<RegionId>,
-    /// Only those on this network, as far as they are on one.
+    /// The network, for networks and security groups. Default: all.
     pub network: Option<NetworkId>,
 }
 
 impl Filter {
-    /// All that lie in a scope.
+    /// Creates a filter for all records in a scope.
     pub fn within(scope: Scope) -> Self {
         Self {
             within: scope,
@@ -56,14 +65,14 @@ impl Filter {
         }
     }
 
-    /// Of those, the ones in a region.
+    /// Restricts the filter to a region.
     #[must_use]
     pub fn region(mut self, region: RegionId) -> Self {
         self.region = Some(region);
         self
     }
 
-    /// Of those, the ones on a network.
+    /// Restricts the filter to a network.
     #[must_use]
     pub fn network(mut self, network: NetworkId) -> Self {
         self.network = Some(network);
@@ -72,19 +81,19 @@ impl Filter {
 }
 
 impl Default for Filter {
-    /// All that there are.
+    /// All records.
     fn default() -> Self {
         Self::within(Scope::Global)
     }
 }
 
-/// Records, in the order of their ids.
+/// The result of a list, in the order of the ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordList<T> {
-    /// Those that can be read.
+    /// The records.
     pub items: Vec<Versioned<T>>,
-    /// Those that cannot. They hold up none of the others.
+    /// The records that cannot be read.
     pub damaged: Vec<Damaged>,
 }
 
@@ -97,7 +106,7 @@ pub(super) struct TenantRecords<T> {
 }
 
 impl<T: TenantRecord> TenantRecords<T> {
-    /// Fails if the store's schema lacks the kind, or does not match the references.
+    /// Creates the table, after checking that the store's schema has the kind and matches the references.
     pub(super) fn new(store: Arc<dyn Store>, references: &References) -> Result<Self, Invalid> {
         references.check_schema(store.schema())?;
         Ok(Self {
@@ -107,7 +116,7 @@ impl<T: TenantRecord> TenantRecords<T> {
         })
     }
 
-    /// A record that the principal may do something to.
+    /// Returns a record, if the principal has the permission for it.
     pub(super) async fn find(
         &self,
         principal: &Principal,
@@ -117,7 +126,7 @@ impl<T: TenantRecord> TenantRecords<T> {
         let found = self.table.get(&key(id)?).await?;
         let found = found.ok_or_else(|| not_found::<T>(id))?;
         if found.value.id() != id {
-            return Err(StoreError::from(self.disguised(&found)).into());
+            return Err(StoreError::from(self.mismatched(&found)).into());
         }
         match principal.access(verb, T::RESOURCE, &found.value.scope()) {
             Access::Allowed => Ok(found),
@@ -126,25 +135,25 @@ impl<T: TenantRecord> TenantRecords<T> {
         }
     }
 
-    /// The records that the principal may list, in the order of their ids.
+    /// Returns the records that the principal may list, in the order of their ids.
     pub(super) async fn list(
         &self,
         principal: &Principal,
         within: &Scope,
     ) -> Result<RecordList<T>, RecordError> {
-        let reach = principal.scopes_for(Verb::List, T::RESOURCE)?;
+        let scopes = principal.scopes_for(Verb::List, T::RESOURCE)?;
         let mut listed = RecordList {
             items: Vec::new(),
             damaged: Vec::new(),
         };
-        for scope in narrowed(reach, within) {
+        for scope in intersect(scopes, within) {
             let page = self.table.list_all(&self.query(&scope)?).await?;
             listed.damaged.extend(page.damaged);
             for found in page.items {
                 if found.key.as_str() == found.value.id().to_string() {
                     listed.items.push(found);
                 } else {
-                    listed.damaged.push(self.disguised(&found));
+                    listed.damaged.push(self.mismatched(&found));
                 }
             }
         }
@@ -152,7 +161,7 @@ impl<T: TenantRecord> TenantRecords<T> {
         Ok(listed)
     }
 
-    /// Deletes a record that nobody stands on.
+    /// Deletes a record to which no other refers.
     pub(super) async fn delete(&self, principal: &Principal, id: T::Id) -> Result<(), RecordError> {
         for _ in 0..ATTEMPTS {
             let found = self.find(principal, Verb::Delete, id).await?;
@@ -173,8 +182,9 @@ impl<T: TenantRecord> TenantRecords<T> {
         Err(busy::<T>(id))
     }
 
-    /// Commits what makes a record. Nothing is answered if somebody was faster with what was read before.
-    pub(super) async fn make(
+    /// Adds the creation of a record to a transaction and commits it. Returns `None` if a check of the transaction failed, so that the
+    /// caller can read again and retry.
+    pub(super) async fn create(
         &self,
         transaction: Transaction,
         value: T,
@@ -209,18 +219,18 @@ impl<T: TenantRecord> TenantRecords<T> {
         })
     }
 
-    fn disguised(&self, found: &Versioned<T>) -> Damaged {
+    fn mismatched(&self, found: &Versioned<T>) -> Damaged {
         Damaged {
             id: self.table.id(&found.key),
             revision: found.revision,
-            reason: "it says that it has another id".to_owned(),
+            reason: "its id does not match its key".to_owned(),
         }
     }
 }
 
-/// Where to look for what lies both within a reach and within a scope.
-fn narrowed(reach: GrantedScopes, within: &Scope) -> Vec<Scope> {
-    match reach {
+/// Returns the scopes that are both granted and within a scope.
+fn intersect(granted: GrantedScopes, within: &Scope) -> Vec<Scope> {
+    match granted {
         GrantedScopes::Everywhere => vec![*within],
         GrantedScopes::Within(scopes) if scopes.iter().any(|outer| outer.contains(within)) => {
             vec![*within]
@@ -258,7 +268,7 @@ pub(super) fn busy<T: TenantRecord>(id: impl fmt::Display) -> RecordError {
     }
 }
 
-/// Who uses what was to be deleted, if that is why it was not.
+/// Returns the kind and key of a record that refers to the one to delete, if that is why the commit failed.
 pub(super) fn referrer(error: &StoreError) -> Option<String> {
     match error.conflict()? {
         Conflict {

@@ -1,4 +1,4 @@
-//! The keys that the operator gives.
+//! The operator's keys, which seal and open secrets.
 
 use std::{
     fmt,
@@ -11,22 +11,22 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-/// How many bytes a key has.
+/// The length of a key, in bytes.
 const KEY_BYTES: usize = 32;
 
-/// What a key is called. It stands in every value that was sealed with the key, and tells nothing of it.
+/// The id of a key. Every sealed value contains the id of its key in plain text, so do not put anything secret into it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct KeyId(Arc<str>);
 
 impl KeyId {
-    /// 1 to 32 of a-z, 0-9 and `-`.
+    /// Creates an id from 1 to 32 of a-z, 0-9 and `-`. Returns `None` for any other text.
     pub fn new(text: &str) -> Option<Self> {
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         ((1..=32).contains(&text.len()) && text.chars().all(allowed)).then(|| Self(text.into()))
     }
 
-    /// The text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -57,53 +57,62 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// The keys that values are sealed and opened with. The first seals; all of them open.
+/// The operator's keys. The first one seals; all of them open.
 ///
-/// As text each key is a line `id:key`, with the 32 bytes of the key in base64; empty lines and those that begin with
-/// `#` do not count. To change keys, put a new line above the others, seal everything anew, then take the old lines out.
+/// As text, each key is a line `id:key` with the 32 bytes of the key in base64, as `openssl rand -base64 32` prints them.
+/// Empty lines and lines that begin with `#` are ignored. To rotate keys, insert a new line above the others, call
+/// [`ServerKeys::reseal`](super::ServerKeys::reseal), then remove the old lines.
 ///
 /// ```
-/// use fleetwright_region::secret::Keyring;
+/// use fleetwright_region::secret::{Keyring, Secret};
+/// use fleetwright_runtime::entropy::OsEntropy;
+/// use fleetwright_store::RecordId;
 ///
-/// let keys: Keyring = "# since May\nmay:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=".parse()?;
-/// assert_eq!(keys.current().as_str(), "may");
-/// # Ok::<(), fleetwright_region::secret::KeyringError>(())
+/// let keyring: Keyring = "# since May\nmay:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=".parse()?;
+/// assert_eq!(keyring.current().as_str(), "may");
+///
+/// let (record, other) = (RecordId::new("server-key", "1")?, RecordId::new("server-key", "2")?);
+/// let sealed = keyring.seal(&record, "private_key", &Secret::new("hunter2"), &OsEntropy)?;
+/// let opened = keyring.open(&record, "private_key", &sealed)?;
+/// assert_eq!(opened.expose_text(), Some("hunter2"));
+/// assert!(keyring.open(&other, "private_key", &sealed).is_err(), "bound to its record");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Keyring {
     first: (KeyId, Zeroizing<[u8; KEY_BYTES]>),
     others: Vec<(KeyId, Zeroizing<[u8; KEY_BYTES]>)>,
 }
 
-/// Why there are no keys. It never shows what was read.
+/// Why a keyring could not be read. It never shows the text, which contains keys.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyringError {
     /// The file cannot be read.
     #[error("the keys in {} cannot be read", path.display())]
     Unreadable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         source: Arc<std::io::Error>,
     },
-    /// The variable is not set, or is no text.
-    #[error("the variable {0} gives no keys: set it to lines of id:key")]
+    /// The environment variable is not set, or is not UTF-8 text.
+    #[error("the environment variable {0} is not set or is not text: set it to lines of id:key")]
     NoVariable(String),
     /// There is no key.
-    #[error("there is no key: want a line id:key, with the 32 bytes of the key in base64")]
+    #[error("there is not a key: expected a line id:key, with the 32 bytes of the key in base64")]
     Empty,
-    /// A line is no key.
-    #[error("line {line} is no key: want {wanted}")]
-    BadLine {
-        /// Which, from 1.
+    /// A line is not a key.
+    #[error("line {line} is not a key: expected {expected}")]
+    InvalidLine {
+        /// The line, counted from 1.
         line: usize,
-        /// What would be accepted.
-        wanted: &'static str,
+        /// The accepted form.
+        expected: &'static str,
     },
-    /// Two keys have one id.
-    #[error("line {line} has the id {id} of a key above it: want another")]
+    /// Two keys have the same id.
+    #[error("line {line} repeats the key id {id}: expected another id")]
     Duplicate {
-        /// Which, from 1.
+        /// The line of the second one, counted from 1.
         line: usize,
         /// The id.
         id: KeyId,
@@ -112,6 +121,10 @@ pub enum KeyringError {
 
 impl Keyring {
     /// Reads the keys from a file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is not a [keyring](Self).
     pub fn from_file(path: &Path) -> Result<Self, KeyringError> {
         let text = std::fs::read_to_string(path).map_err(|source| KeyringError::Unreadable {
             path: path.to_owned(),
@@ -120,15 +133,19 @@ impl Keyring {
         Zeroizing::new(text).parse()
     }
 
-    /// Reads the keys from a variable of the environment. The environment itself cannot be wiped; a file can be guarded
-    /// better.
+    /// Reads the keys from an environment variable. Prefer a file: the environment cannot be wiped, and child processes
+    /// inherit it.
+    ///
+    /// # Errors
+    ///
+    /// The variable is not set, or is not a [keyring](Self).
     pub fn from_env(variable: &str) -> Result<Self, KeyringError> {
         let text = std::env::var(variable);
         let text = text.map_err(|_| KeyringError::NoVariable(variable.to_owned()))?;
         Zeroizing::new(text).parse()
     }
 
-    /// The id of the key that seals.
+    /// Returns the id of the key that seals.
     pub fn current(&self) -> &KeyId {
         &self.first.0
     }
@@ -153,7 +170,8 @@ impl FromStr for Keyring {
             if text.is_empty() || text.starts_with('#') {
                 continue;
             }
-            let (id, key) = read(text).map_err(|wanted| KeyringError::BadLine { line, wanted })?;
+            let (id, key) =
+                read(text).map_err(|expected| KeyringError::InvalidLine { line, expected })?;
             if keys.iter().any(|(known, _)| *known == id) {
                 return Err(KeyringError::Duplicate { line, id });
             }
@@ -179,7 +197,7 @@ fn read(line: &str) -> Result<(KeyId, Zeroizing<[u8; KEY_BYTES]>), &'static str>
         return Err(KEY);
     }
     key.copy_from_slice(&bytes);
-    // What is left of a key that was never filled in.
+    // A placeholder that was never replaced by a key.
     if key.iter().all(|byte| *byte == 0) {
         return Err("a key that is not all zeros");
     }

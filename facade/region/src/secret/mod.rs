@@ -1,6 +1,8 @@
-//! Secrets at rest: sealed with a key that the operator gives, each bound to its record, and shown to nobody by accident.
+//! Secrets at rest, and the SSH key pairs of servers.
 //!
-//! A sealed value says which key it was sealed with. Several keys may be given: the first seals, all of them open.
+//! A secret is sealed with a key of the operator and bound to its record: copied to another record, it does not open. A
+//! sealed value contains the id of its key. The operator can give several keys: the first one seals, all of them open.
+//! No error, log or `Debug` output may contain a secret or a key.
 
 mod keyring;
 mod seal;

@@ -1,4 +1,4 @@
-//! Sealing and opening: XChaCha20-Poly1305 with a random nonce, bound to the record by its associated data.
+//! Sealing and opening secrets: XChaCha20-Poly1305 with a random nonce, bound to the record by the associated data.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use chacha20poly1305::{
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{KeyId, Keyring, Secret};
 
-/// Random nonces of this length do not come twice in the life of a key.
+/// Random nonces of this length do not repeat during the life of a key.
 const NONCE_BYTES: usize = 24;
-/// What the associated data begin with. Another construction gets another one.
+/// The start of the associated data. Another construction needs another value.
 const DOMAIN: &[u8] = b"fleetwright sealed 1";
 
-/// A secret that is sealed. It may be stored and shown: without the key it says only how long the secret is.
+/// A sealed secret. It can be stored and shown: without the key it reveals only the length of the secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sealed {
     key: KeyId,
@@ -25,56 +25,60 @@ pub struct Sealed {
 }
 
 impl Sealed {
-    /// The key that it was sealed with.
+    /// Returns the id of the key that sealed it.
     pub fn key(&self) -> &KeyId {
         &self.key
     }
 }
 
-/// Why a value was not sealed.
+/// Why a secret was not sealed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SealError {
-    /// There is no nonce without randomness.
+    /// The system's entropy failed.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
-    /// It is longer than can be sealed at once.
+    /// The secret is longer than the cipher allows (256 GiB).
     #[error("the secret of {record} is too long to be sealed")]
     TooLong {
-        /// Of which record.
+        /// The record of the secret.
         record: RecordId,
     },
 }
 
-/// Why a value was not opened.
+/// Why a sealed secret was not opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The key is not there.
+    /// The keyring does not have the key.
     #[error(
-        "the secret of {record} is sealed with key {key}, which is not given: add its line to the keys"
+        "the secret of {record} is sealed with key {key}, which is not in the keyring: add its line"
     )]
     NoKey {
-        /// Of which record.
+        /// The record of the secret.
         record: RecordId,
-        /// Which key.
+        /// The id of the key.
         key: KeyId,
     },
-    /// The key does not open it.
+    /// The secret is not authentic for this record and key.
     #[error(
-        "the secret of {record} does not open with key {key}: it was changed, is another record's, \
-         or another key is given by that id"
+        "the secret of {record} does not open with key {key}: it was changed, belongs to another record, \
+         or the key of that id is another one"
     )]
-    Wrong {
-        /// Of which record.
+    NotAuthentic {
+        /// The record of the secret.
         record: RecordId,
-        /// Which key.
+        /// The id of the key.
         key: KeyId,
     },
 }
 
 impl Keyring {
-    /// Seals a secret for a place in a record: it opens nowhere else.
+    /// Seals a secret for a place in a record, such as the name of a field. It opens only for the same record and place.
+    ///
+    /// # Errors
+    ///
+    /// The entropy fails, or the secret is too long.
     pub fn seal(
         &self,
         record: &RecordId,
@@ -102,7 +106,11 @@ impl Keyring {
         })
     }
 
-    /// Opens what was sealed for this place in this record.
+    /// Opens a secret that was sealed for this place in this record.
+    ///
+    /// # Errors
+    ///
+    /// The keyring lacks the key, or the secret was changed or sealed for another record or place.
     pub fn open(
         &self,
         record: &RecordId,
@@ -116,7 +124,7 @@ impl Keyring {
             });
         };
         decrypt(key, &bound_to(record, place, &sealed.key), sealed).ok_or_else(|| {
-            OpenError::Wrong {
+            OpenError::NotAuthentic {
                 record: record.clone(),
                 key: sealed.key.clone(),
             }
@@ -137,7 +145,8 @@ fn decrypt(key: &[u8; 32], bound: &[u8], sealed: &Sealed) -> Option<Secret> {
     opened.ok().map(Secret::new)
 }
 
-/// Everything that a sealed value belongs to, each part with its length so that no two lists give the same bytes.
+/// Returns the associated data: everything that the secret is bound to, each part with its length so that different parts
+/// never give the same bytes.
 fn bound_to(record: &RecordId, place: &str, key: &KeyId) -> Vec<u8> {
     let parts = [
         DOMAIN,

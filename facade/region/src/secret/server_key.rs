@@ -1,4 +1,4 @@
-//! The key pairs of servers, one for each: the public half to be put on the server, the private half sealed.
+//! The SSH key pairs of servers: one for each, with the private key sealed.
 
 use std::sync::Arc;
 
@@ -18,18 +18,18 @@ use super::{KeyPairError, Keyring, OpenError, SealError, Sealed, Secret, SshKeyP
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ServerKey {
-    /// Whose it is.
+    /// The organization of the server.
     pub organization: OrganizationId,
-    /// In which project.
+    /// The project of the server.
     pub project: ProjectId,
     /// The line for `authorized_keys`.
     pub public_key: String,
-    /// The private key's file, sealed.
+    /// The content of the private key file, sealed.
     pub private_key: Sealed,
 }
 
-/// What a private key is sealed for, beside its record: whose it is. A record that was given to another tenant does
-/// not open for that one.
+/// Returns the place for which a private key is sealed. It contains the tenant, so that a record with another tenant written
+/// into it does not open.
 fn place(organization: OrganizationId, project: ProjectId) -> String {
     format!("private_key of {organization} {project}")
 }
@@ -38,23 +38,23 @@ impl Document for ServerKey {
     const KIND: &'static str = "server-key";
 }
 
-/// Why a key was not made or not shown. It never holds a part of one.
+/// Why a key pair was not created or not returned. It never contains a part of a key.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// There is none, or the principal may not know that there is.
+    /// The server has no key pair, or is not visible to the principal.
     #[error("server {0} has no key")]
     NotFound(Uuid),
-    /// The principal may see the server and not its key.
+    /// The principal can see the server and lacks the permission for its key.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// It could not be sealed.
+    /// The private key could not be sealed.
     #[error(transparent)]
     Seal(#[from] SealError),
-    /// It could not be opened.
+    /// The private key could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// It could not be made.
+    /// The key pair could not be generated.
     #[error(transparent)]
     Generate(#[from] KeyPairError),
     /// The store failed.
@@ -68,19 +68,53 @@ impl From<Invalid> for KeyError {
     }
 }
 
-/// What came of sealing keys anew.
+/// The result of [`ServerKeys::reseal`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResealReport {
-    /// How many were.
+    /// How many private keys were sealed with the current key.
     pub count: usize,
-    /// Those that cannot be opened, and why. They are as they were.
+    /// The private keys that could not be opened. They are unchanged.
     pub failed: Vec<OpenError>,
-    /// Records that cannot be read.
+    /// The records that cannot be read.
     pub damaged: Vec<Damaged>,
 }
 
 /// The key pairs of all servers.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fleetwright_identity::{ActorName, Permission, Principal};
+/// use fleetwright_region::{
+///     schema,
+///     secret::{Keyring, ServerKeys},
+/// };
+/// use fleetwright_runtime::entropy::OsEntropy;
+/// use fleetwright_store::{MemoryStore, Schema, Store, Transaction};
+/// use uuid::Uuid;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store: Arc<dyn Store> =
+///     Arc::new(MemoryStore::new(schema::add_kinds(Schema::builder()).build()?));
+/// let keyring: Keyring = "may:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=".parse()?;
+/// let keys = ServerKeys::new(store.clone(), keyring.into(), Arc::new(OsEntropy))?;
+///
+/// // In the transaction that creates the server:
+/// let (server, tenant) = (Uuid::from_u128(7), (Uuid::from_u128(1).into(), Uuid::from_u128(2).into()));
+/// let (transaction, public_key) = keys.create(Transaction::new(), server, tenant.0, tenant.1)?;
+/// store.commit(&transaction).await?;
+///
+/// let principal = Principal::service(ActorName::new("compute")?, Permission::all());
+/// assert_eq!(keys.public_key(&principal, server).await?, public_key);
+/// let private_key = keys.private_key(&principal, server).await?;
+/// assert!(private_key.expose().starts_with(b"-----BEGIN OPENSSH PRIVATE KEY-----"));
+///
+/// // In the transaction that deletes the server:
+/// store.commit(&ServerKeys::delete(Transaction::new(), server)?).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct ServerKeys {
     table: Table<ServerKey>,
@@ -89,19 +123,23 @@ pub struct ServerKeys {
     entropy: Arc<dyn Entropy>,
 }
 
-/// Whether servers have key pairs of their own. There is no default: who leaves them out says so.
+/// Whether new servers get key pairs. There is no default: the choice is explicit.
 #[derive(Clone, Debug)]
 pub enum SshKeys {
-    /// None has one, for want of a keyring or of cloud-init on the images. Keys that servers have already stay theirs, and go
-    /// with them.
+    /// New servers get none. For installations without a keyring, or with images without cloud-init. Existing key pairs stay, and are
+    /// deleted with their servers.
     Disabled,
-    /// Every server that is made has one, made in the transaction that makes it. Its public half is in the server's record, and is put
-    /// onto each of its machines [with the launch](fleetwright_cloud_init::assemble()).
+    /// Every new server gets one, in the transaction that creates it. The public key is in the server's record, and reaches each of
+    /// its machines [in the user data](fleetwright_cloud_init::assemble()).
     OnePerServer(ServerKeys),
 }
 
 impl ServerKeys {
-    /// Over a store whose schema has them.
+    /// Creates the service over a store.
+    ///
+    /// # Errors
+    ///
+    /// The store's schema lacks the kind.
     pub fn new(
         store: Arc<dyn Store>,
         keyring: Arc<Keyring>,
@@ -115,8 +153,12 @@ impl ServerKeys {
         })
     }
 
-    /// Adds to the transaction that makes a server that its key pair is made too, and answers the public half. Fails
-    /// to commit if the server has one.
+    /// Adds the creation of a key pair to the transaction that creates a server, and returns the public key. The transaction
+    /// fails if the server has a key pair.
+    ///
+    /// # Errors
+    ///
+    /// The key pair cannot be generated or sealed.
     pub fn create(
         &self,
         transaction: Transaction,
@@ -125,7 +167,7 @@ impl ServerKeys {
         project: ProjectId,
     ) -> Result<(Transaction, String), KeyError> {
         let pair = SshKeyPair::generate(&format!("server-{server}"), &*self.entropy)?;
-        let key = key_of(server)?;
+        let key = record_key(server)?;
         let record = self.table.id(&key);
         let place = place(organization, project);
         let sealed = self
@@ -141,13 +183,21 @@ impl ServerKeys {
         Ok((transaction, pair.public))
     }
 
-    /// Adds to the transaction that deletes a server that its key pair goes too, if it has one. That takes no keyring.
+    /// Adds the deletion of the key pair, if there is one, to the transaction that deletes a server. This needs no keyring.
+    ///
+    /// # Errors
+    ///
+    /// None for a valid UUID; the type is that of record ids.
     pub fn delete(transaction: Transaction, server: Uuid) -> Result<Transaction, Invalid> {
         let id = RecordId::new(ServerKey::KIND, server.hyphenated().to_string())?;
         Ok(transaction.delete(id))
     }
 
-    /// The public half, for whoever may read the instance.
+    /// Returns the public key of a server. Requires the permission to read instances in the server's project.
+    ///
+    /// # Errors
+    ///
+    /// The server has no key pair, or is not visible to the principal.
     pub async fn public_key(
         &self,
         principal: &Principal,
@@ -157,8 +207,12 @@ impl ServerKeys {
         Ok(found.value.public_key)
     }
 
-    /// The private half, for whoever may be shown the SSH key of instances in the server's project. That permission is
-    /// one of its own: reading an instance does not give it.
+    /// Returns the private key of a server. Requires the permission for the SSH keys of instances in the server's project,
+    /// which the permission to read instances does not include.
+    ///
+    /// # Errors
+    ///
+    /// The server has no key pair or is not visible, the principal lacks the permission, or the keyring does not open the key.
     pub async fn private_key(
         &self,
         principal: &Principal,
@@ -168,22 +222,26 @@ impl ServerKeys {
         Ok(self.open(&found)?)
     }
 
-    /// Seals everything anew that is sealed with another key than the current one. What somebody else changes meanwhile
-    /// is left to the next time; once nothing is resealed and nothing is wrong, old keys are no longer needed.
+    /// Seals all private keys again that are not sealed with the current key. Records that others change meanwhile are left
+    /// for the next call. When a call reseals nothing and reports nothing, the old keys can be removed from the keyring.
+    ///
+    /// # Errors
+    ///
+    /// The store or the entropy fails. Keys that were resealed before stay so: call it again.
     pub async fn reseal(&self) -> Result<ResealReport, KeyError> {
-        let mut done = ResealReport::default();
+        let mut report = ResealReport::default();
         let page = self.table.list_all(&self.table.all()).await?;
-        done.damaged = page.damaged;
+        report.damaged = page.damaged;
         for found in page.items {
             if found.value.private_key.key() == self.keyring.current() {
                 continue;
             }
             match self.open(&found) {
-                Ok(secret) => done.count += self.reseal_one(&found, &secret).await?,
-                Err(error) => done.failed.push(error),
+                Ok(secret) => report.count += self.reseal_one(&found, &secret).await?,
+                Err(error) => report.failed.push(error),
             }
         }
-        Ok(done)
+        Ok(report)
     }
 
     async fn reseal_one(
@@ -215,10 +273,10 @@ impl ServerKeys {
         verb: Verb,
         server: Uuid,
     ) -> Result<Versioned<ServerKey>, KeyError> {
-        let found = self.table.get(&key_of(server)?).await?;
+        let found = self.table.get(&record_key(server)?).await?;
         let found = found.ok_or(KeyError::NotFound(server))?;
         let scope = Scope::Project(found.value.organization, found.value.project);
-        // A tenant's server is its instance: that is what tenants are given permissions on.
+        // Tenants have permissions on instances, not on servers.
         match principal.access(verb, Resource::Instances, &scope) {
             Access::Allowed => Ok(found),
             Access::Refused(refused) => Err(refused.into()),
@@ -227,6 +285,6 @@ impl ServerKeys {
     }
 }
 
-fn key_of(server: Uuid) -> Result<Key, Invalid> {
+fn record_key(server: Uuid) -> Result<Key, Invalid> {
     Key::new(server.hyphenated().to_string())
 }

@@ -1,4 +1,4 @@
-//! One key pair for one server.
+//! Generating the SSH key pair of a server.
 
 use fleetwright_runtime::entropy::{Entropy, EntropyError};
 use ssh_key::{
@@ -10,32 +10,45 @@ use zeroize::Zeroizing;
 use super::Secret;
 
 /// An ed25519 key pair in the formats of OpenSSH.
+///
+/// ```
+/// use fleetwright_region::secret::SshKeyPair;
+/// use fleetwright_runtime::entropy::OsEntropy;
+///
+/// let pair = SshKeyPair::generate("server-1", &OsEntropy)?;
+/// assert!(pair.public.starts_with("ssh-ed25519 ") && pair.public.ends_with(" server-1"));
+/// # Ok::<(), fleetwright_region::secret::KeyPairError>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct SshKeyPair {
     /// The line for `authorized_keys`.
     pub public: String,
-    /// The private key's file.
+    /// The content of the private key file.
     pub private: Secret,
 }
 
-/// Why there is no key pair.
+/// Why no key pair was generated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyPairError {
-    /// There is no key without randomness.
+    /// The system's entropy failed.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
-    /// The comment would end the line that it stands in.
-    #[error("the comment of a key is one line of text: want it without control characters")]
+    /// The comment has a control character, such as a line end.
+    #[error("the comment of the key has control characters: expected one line of text")]
     InvalidComment,
-    /// The pair cannot be written down.
-    #[error("the key pair cannot be written: {0}")]
-    Unwritten(String),
+    /// The pair could not be encoded.
+    #[error("the key pair cannot be encoded: {0}")]
+    Encoding(String),
 }
 
 impl SshKeyPair {
-    /// Makes a new one. The comment stands in both halves and is shown to everybody.
+    /// Generates a key pair. The comment is in both files and is not secret.
+    ///
+    /// # Errors
+    ///
+    /// The entropy fails, or the comment is not one line.
     pub fn generate(comment: &str, entropy: &dyn Entropy) -> Result<Self, KeyPairError> {
         if comment.chars().any(char::is_control) {
             return Err(KeyPairError::InvalidComment);
@@ -43,12 +56,12 @@ impl SshKeyPair {
         let mut seed = Zeroizing::new([0; 32]);
         entropy.fill(&mut *seed)?;
         let pair = KeypairData::Ed25519(Ed25519Keypair::from_seed(&seed));
-        let written = PrivateKey::new(pair, comment).and_then(|key| {
+        let encoded = PrivateKey::new(pair, comment).and_then(|key| {
             let public = key.public_key().to_openssh()?;
             Ok((public, key.to_openssh(LineEnding::LF)?))
         });
         let (public, private) =
-            written.map_err(|error| KeyPairError::Unwritten(error.to_string()))?;
+            encoded.map_err(|error| KeyPairError::Encoding(error.to_string()))?;
         let private = Secret::new(private.as_bytes());
         Ok(Self { public, private })
     }

@@ -1,13 +1,21 @@
-//! A value that is not to be seen.
+//! Secret bytes in memory.
 
 use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// Bytes that are wiped when they are dropped, and shown by [`expose`](Self::expose) alone.
+/// Secret bytes. They are wiped when they are dropped, and only [`expose`](Self::expose) returns them.
 ///
-/// It is not copied, compared, printed or serialized: each of these would be a way out that nobody meant. Its `Debug` says
-/// that it is one.
+/// A secret cannot be cloned, compared, displayed or serialized, so that it does not leak by accident. Its `Debug` output is
+/// `Secret(hidden)`.
+///
+/// ```
+/// use fleetwright_region::secret::Secret;
+///
+/// let secret = Secret::new("hunter2");
+/// assert_eq!(format!("{secret:?}"), "Secret(hidden)");
+/// assert_eq!(secret.expose_text(), Some("hunter2"));
+/// ```
 ///
 /// ```compile_fail
 /// # use fleetwright_region::secret::Secret;
@@ -21,17 +29,17 @@ use zeroize::Zeroizing;
 pub struct Secret(Zeroizing<Vec<u8>>);
 
 impl Secret {
-    /// Takes the bytes over.
+    /// Takes ownership of bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(Zeroizing::new(bytes.into()))
     }
 
-    /// The bytes, for whoever has asked whether they may.
+    /// Returns the bytes. Authorize the caller first.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }
 
-    /// The bytes as text, if they are.
+    /// Returns the bytes as text, or `None` if they are not UTF-8.
     pub fn expose_text(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }

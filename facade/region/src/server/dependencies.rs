@@ -165,7 +165,7 @@ impl TenantDependencies {
         let elsewhere = |wanted: String| RecordError::NotIn {
             what: "network",
             id: site.spec.network.to_string(),
-            wanted,
+            place: wanted,
         };
         let network = &found.value;
         if (network.organization, network.project) != (site.organization, site.project) {

@@ -1,4 +1,4 @@
-//! A store in which others are faster, or slower.
+//! A store in which other writers commit first, and lists can be delayed.
 
 use std::{
     collections::VecDeque,
@@ -11,7 +11,7 @@ use fleetwright_store::{
 };
 use tokio::sync::oneshot;
 
-/// Commits what it was told to before each commit that it is asked for.
+/// Commits a prepared transaction before each commit of the code under test.
 #[derive(Debug)]
 pub(crate) struct ContendedStore {
     inner: Arc<dyn Store>,
@@ -28,14 +28,14 @@ impl ContendedStore {
         }
     }
 
-    /// Lets the next list read what is there, and answer only when it is told to.
+    /// Makes the next list read at once and return only when the sender fires.
     pub(crate) fn hold_next_list(&self) -> oneshot::Sender<()> {
         let (release, held) = oneshot::channel();
         *self.held.lock().unwrap() = Some(held);
         release
     }
 
-    /// One transaction for each commit to come, in the order in which they are given.
+    /// Queues a transaction: each one goes before one later commit, in this order.
     pub(crate) fn before_next_commit(&self, transaction: Transaction) {
         self.first.lock().unwrap().push_back(transaction);
     }

@@ -29,9 +29,9 @@ fn without(id: &str) -> String {
 }
 
 async fn open(store: &Arc<dyn Store>) -> CatalogService {
-    let (keeper, damaged) = CatalogService::open(Arc::clone(store)).await.unwrap();
+    let (service, damaged) = CatalogService::open(Arc::clone(store)).await.unwrap();
     assert_eq!(damaged, []);
-    keeper
+    service
 }
 
 fn told(changes: &[Change]) -> Vec<String> {
@@ -50,37 +50,37 @@ fn reader() -> Principal {
 }
 
 #[tokio::test]
-async fn an_entry_that_disappears_is_retired_and_comes_back() {
+async fn entry_missing_from_the_file_is_retired_and_can_return() {
     let store = store();
-    let keeper = open(&store).await;
-    assert_eq!(keeper.load(EXAMPLE).await.unwrap().len(), 7);
+    let service = open(&store).await;
+    assert_eq!(service.load(EXAMPLE).await.unwrap().len(), 7);
     assert_eq!(
-        keeper.load(EXAMPLE).await.unwrap(),
+        service.load(EXAMPLE).await.unwrap(),
         [],
         "the same again is no change"
     );
 
-    let changes = keeper.load(&without("arm-2")).await.unwrap();
+    let changes = service.load(&without("arm-2")).await.unwrap();
     assert_eq!(
         told(&changes),
         ["flavor arm-2 is retired: it is no longer in the file"]
     );
-    let offered = keeper.flavors(&reader()).unwrap();
+    let offered = service.flavors(&reader()).unwrap();
     assert!(offered.iter().all(|flavor| flavor.id != flavor_id("arm-2")));
-    let kept = keeper.flavor(&reader(), &flavor_id("arm-2")).unwrap();
+    let kept = service.flavor(&reader(), &flavor_id("arm-2")).unwrap();
     assert!(
         kept.retired,
         "what stands on it can still be told what it is"
     );
     assert_eq!(
-        keeper.load(&without("arm-2")).await.unwrap(),
+        service.load(&without("arm-2")).await.unwrap(),
         [],
         "it is retired once"
     );
 
     // After a restart it is still retired, without the file.
     let again = open(&store).await;
-    assert_eq!(again.current(), keeper.current());
+    assert_eq!(again.current(), service.current());
     assert!(
         again
             .flavor(&reader(), &flavor_id("arm-2"))
@@ -94,14 +94,14 @@ async fn an_entry_that_disappears_is_retired_and_comes_back() {
 
     // The other process learns of it when it looks.
     assert!(
-        keeper
+        service
             .flavor(&reader(), &flavor_id("arm-2"))
             .unwrap()
             .retired
     );
-    assert_eq!(keeper.refresh().await.unwrap(), []);
+    assert_eq!(service.refresh().await.unwrap(), []);
     assert!(
-        !keeper
+        !service
             .flavor(&reader(), &flavor_id("arm-2"))
             .unwrap()
             .retired
@@ -109,10 +109,10 @@ async fn an_entry_that_disappears_is_retired_and_comes_back() {
 }
 
 #[tokio::test]
-async fn what_servers_rely_on_does_not_change() {
-    let keeper = open(&store()).await;
-    keeper.load(EXAMPLE).await.unwrap();
-    let before = keeper.current();
+async fn fields_that_servers_rely_on_cannot_change() {
+    let service = open(&store()).await;
+    service.load(EXAMPLE).await.unwrap();
+    let before = service.current();
     let changed = EXAMPLE
         .replacen("\"x86_64\"", "\"aarch64\"", 1)
         .replace("baremetal = true", "baremetal = false")
@@ -122,7 +122,7 @@ async fn what_servers_rely_on_does_not_change() {
             "virtualization = \"virtualized\"",
         )
         .replace("cpus = 4", "cpus = 5");
-    let error = keeper.load(&changed).await.unwrap_err();
+    let error = service.load(&changed).await.unwrap_err();
     let LoadError::Refused(problems) = &error else {
         panic!("{error}");
     };
@@ -141,53 +141,53 @@ async fn what_servers_rely_on_does_not_change() {
     );
     assert!(
         error.to_string().starts_with(
-            "the catalog stays as it was: 4 problems: line 6, column 1: \
-             architecture of flavor standard-4: servers rely on \"x86_64\", and \"aarch64\" stands here: \
-             put it back, or give what is new an id of its own; "
+            "the catalog is unchanged: 4 problems: line 6, column 1: \
+             architecture of flavor standard-4: it cannot change from \"x86_64\" to \"aarch64\" because servers rely on it: \
+             restore \"x86_64\", or add an entry with another id; "
         ),
         "{error}"
     );
-    assert_eq!(keeper.current(), before);
+    assert_eq!(service.current(), before);
 
     // Not even by way of retirement.
-    keeper.load(&without("standard-4")).await.unwrap();
+    service.load(&without("standard-4")).await.unwrap();
     assert!(
-        keeper
+        service
             .load(&EXAMPLE.replacen("\"x86_64\"", "\"aarch64\"", 1))
             .await
             .is_err()
     );
 
-    let changes = keeper
+    let changes = service
         .load(&EXAMPLE.replace("cpus = 4", "cpus = 5"))
         .await
         .unwrap();
     assert_eq!(
         told(&changes),
-        ["flavor standard-4 is offered again, with another cpus"]
+        ["flavor standard-4 is offered again, changed: cpus"]
     );
 }
 
 #[tokio::test]
-async fn a_broken_file_leaves_the_catalog_and_says_why() {
-    let keeper = open(&store()).await;
-    keeper.load(EXAMPLE).await.unwrap();
-    let before = keeper.current();
-    let error = keeper
+async fn broken_file_changes_nothing_and_is_reported() {
+    let service = open(&store()).await;
+    service.load(EXAMPLE).await.unwrap();
+    let before = service.current();
+    let error = service
         .load(&EXAMPLE.replace("cpus = 4", "cpus = 0"))
         .await
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the catalog stays as it was: 1 problem: line 9, column 8: cpus of flavor standard-4: \
-         0 is out of range: want a whole number from 1 to 4096"
+        "the catalog is unchanged: 1 problem: line 9, column 8: cpus of flavor standard-4: \
+         0 is out of range: expected a whole number from 1 to 4096"
     );
-    assert!(keeper.load("").await.is_err());
-    assert_eq!(keeper.current(), before);
+    assert!(service.load("").await.is_err());
+    assert_eq!(service.current(), before);
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("catalog.toml");
-    let error = keeper.load_file(&path).await.unwrap_err();
+    let error = service.load_file(&path).await.unwrap_err();
     assert!(
         error.to_string().ends_with("catalog.toml cannot be read"),
         "{error}"
@@ -195,21 +195,21 @@ async fn a_broken_file_leaves_the_catalog_and_says_why() {
     assert!(std::error::Error::source(&error).is_some());
     std::fs::write(&path, b"\xff\xfe").unwrap();
     assert!(matches!(
-        keeper.load_file(&path).await,
+        service.load_file(&path).await,
         Err(LoadError::Unreadable { .. })
     ));
     let large = vec![b'#'; usize::try_from(MAX_FILE_BYTES).unwrap() + 1];
     std::fs::write(&path, large).unwrap();
     assert!(matches!(
-        keeper.load_file(&path).await,
+        service.load_file(&path).await,
         Err(LoadError::Unreadable { .. })
     ));
     std::fs::write(&path, without("metal-64")).unwrap();
-    assert_eq!(keeper.load_file(&path).await.unwrap().len(), 1);
+    assert_eq!(service.load_file(&path).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn a_damaged_entry_is_told_and_the_rest_goes_on() {
+async fn damaged_entry_is_reported_and_the_others_work() {
     let store = store();
     open(&store).await.load(EXAMPLE).await.unwrap();
     let damage = |id: &str, value| {
@@ -228,45 +228,45 @@ async fn a_damaged_entry_is_told_and_the_rest_goes_on() {
     other["name"] = json!("in disguise");
     store.commit(&damage("Not An Id", other)).await.unwrap();
 
-    let (keeper, damaged) = CatalogService::open(Arc::clone(&store)).await.unwrap();
+    let (service, damaged) = CatalogService::open(Arc::clone(&store)).await.unwrap();
     let mut said: Vec<_> = damaged
         .iter()
         .map(|d| format!("{}: {}", d.id, d.reason))
         .collect();
     said.sort();
     assert_eq!(said.len(), 4, "{said:?}");
-    assert_eq!(said[0], "flavor/Not An Id: it says that it has another id");
+    assert_eq!(said[0], "flavor/Not An Id: its id does not match its key");
     assert!(said[1].starts_with("flavor/arm-2: "), "{said:?}");
     assert!(
         said[2].starts_with("flavor/gone: missing field"),
         "{said:?}"
     );
     assert!(said[3].starts_with("flavor/metal-64: "), "{said:?}");
-    let ids: Vec<_> = keeper
+    let ids: Vec<_> = service
         .flavors(&reader())
         .unwrap()
         .iter()
         .map(|f| f.id.to_string())
         .collect();
     assert_eq!(ids, ["gpu-l4-8", "standard-4"]);
-    assert_eq!(keeper.images(&reader()).unwrap().len(), 2);
+    assert_eq!(service.images(&reader()).unwrap().len(), 2);
 
     // What the file still has is mended; what it no longer has is left for somebody to look at.
     assert_eq!(
-        told(&keeper.load(EXAMPLE).await.unwrap()),
+        told(&service.load(EXAMPLE).await.unwrap()),
         [
-            "flavor arm-2 was damaged and is as the file has it",
-            "flavor metal-64 was damaged and is as the file has it",
+            "flavor arm-2 was unreadable and is repaired from the file",
+            "flavor metal-64 was unreadable and is repaired from the file",
         ]
     );
-    assert_eq!(keeper.flavors(&reader()).unwrap().len(), 4);
-    assert_eq!(keeper.refresh().await.unwrap().len(), 2);
+    assert_eq!(service.flavors(&reader()).unwrap().len(), 4);
+    assert_eq!(service.refresh().await.unwrap().len(), 2);
 }
 
 #[tokio::test]
-async fn a_catalog_of_any_size_is_stored_whole() {
+async fn large_catalog_is_stored_completely() {
     let store = store();
-    let keeper = open(&store).await;
+    let service = open(&store).await;
     let flavor = |number: usize| {
         format!(
             "[[flavor]]\nid = \"f-{number}\"\ncpus = 1\nmemory = \"1 GiB\"\ndisk = \"9 GB\"\n\
@@ -275,17 +275,17 @@ async fn a_catalog_of_any_size_is_stored_whole() {
     };
     let many: String = (0..350).map(flavor).collect();
     let images = &EXAMPLE[EXAMPLE.find("[[image]]").unwrap()..];
-    assert_eq!(keeper.load(&(many + images)).await.unwrap().len(), 353);
+    assert_eq!(service.load(&(many + images)).await.unwrap().len(), 353);
     assert_eq!(open(&store).await.flavors(&reader()).unwrap().len(), 350);
     let few = flavor(7) + images;
-    assert_eq!(keeper.load(&few).await.unwrap().len(), 349);
+    assert_eq!(service.load(&few).await.unwrap().len(), 349);
     assert_eq!(open(&store).await.flavors(&reader()).unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn everybody_sees_what_is_theirs_and_nothing_else() {
-    let keeper = open(&store()).await;
-    keeper.load(EXAMPLE).await.unwrap();
+async fn entries_are_visible_by_permission_and_organization() {
+    let service = open(&store()).await;
+    service.load(EXAMPLE).await.unwrap();
     let acme = "6f6b2a3e-6f1c-4a4b-9a62-0c7a1e0f5a11".parse().unwrap();
     let golden = ImageId::new("acme-golden-7").unwrap();
     let none = Principal::service(ActorName::new("nobody").unwrap(), []);
@@ -321,16 +321,16 @@ async fn everybody_sees_what_is_theirs_and_nothing_else() {
         (flavors_only, None, false),
     ];
     for (principal, images, sees) in table {
-        let listed = keeper.images(&principal).ok().map(|images| images.len());
+        let listed = service.images(&principal).ok().map(|images| images.len());
         assert_eq!(listed, images, "{principal:?}");
-        let seen = keeper.image(&principal, &golden);
+        let seen = service.image(&principal, &golden);
         assert_eq!(seen.is_some(), sees, "{principal:?}");
         if !sees {
-            let absent = keeper.image(&principal, &ImageId::new("never-was").unwrap());
+            let absent = service.image(&principal, &ImageId::new("never-was").unwrap());
             assert_eq!(seen, absent, "hidden and absent look the same");
         }
     }
     let outsider = Principal::service(ActorName::new("nobody").unwrap(), []);
-    assert!(keeper.flavors(&outsider).is_err());
-    assert_eq!(keeper.flavor(&outsider, &flavor_id("arm-2")), None);
+    assert!(service.flavors(&outsider).is_err());
+    assert_eq!(service.flavor(&outsider, &flavor_id("arm-2")), None);
 }

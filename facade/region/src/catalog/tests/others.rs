@@ -5,8 +5,8 @@ use crate::testing::ContendedStore;
 
 async fn meddled(store: Arc<dyn Store>) -> (Arc<ContendedStore>, CatalogService) {
     let meddler = Arc::new(ContendedStore::new(store));
-    let (keeper, _) = CatalogService::open(meddler.clone()).await.unwrap();
-    (meddler, keeper)
+    let (service, _) = CatalogService::open(meddler.clone()).await.unwrap();
+    (meddler, service)
 }
 
 /// What another process writes: the flavor arm-2 with so many processors.
@@ -19,19 +19,19 @@ fn arm(cpus: u32) -> Transaction {
 }
 
 #[tokio::test]
-async fn a_load_that_somebody_comes_between_begins_again_from_what_is_there() {
+async fn load_with_a_concurrent_change_reads_again() {
     let store = store();
-    let (meddler, keeper) = meddled(Arc::clone(&store)).await;
+    let (meddler, service) = meddled(Arc::clone(&store)).await;
     meddler.before_next_commit(arm(7));
-    let changes = keeper.load(EXAMPLE).await.unwrap();
+    let changes = service.load(EXAMPLE).await.unwrap();
     // It was not there when the load began, and was there with other values when it was to be written.
     let told = told(&changes);
     assert!(
-        told.contains(&"flavor arm-2 has another cpus, memory, disk".to_owned()),
+        told.contains(&"flavor arm-2 changed: cpus, memory, disk".to_owned()),
         "{told:?}"
     );
     assert_eq!(
-        keeper
+        service
             .current()
             .flavor(&flavor_id("arm-2"))
             .unwrap()
@@ -39,22 +39,22 @@ async fn a_load_that_somebody_comes_between_begins_again_from_what_is_there() {
             .get(),
         2
     );
-    assert_eq!(open(&store).await.current(), keeper.current());
+    assert_eq!(open(&store).await.current(), service.current());
 }
 
 #[tokio::test]
-async fn a_load_that_never_gets_through_says_so_and_changes_nothing_in_force() {
-    let (meddler, keeper) = meddled(store()).await;
+async fn load_that_always_conflicts_fails_without_changing_the_current_catalog() {
+    let (meddler, service) = meddled(store()).await;
     for cpus in 10..20 {
         meddler.before_next_commit(arm(cpus));
     }
-    let error = keeper.load(EXAMPLE).await.unwrap_err();
+    let error = service.load(EXAMPLE).await.unwrap_err();
     assert!(matches!(error, LoadError::Contended), "{error}");
-    assert_eq!(*keeper.current(), Catalog::default());
+    assert_eq!(*service.current(), Catalog::default());
 }
 
 #[tokio::test]
-async fn what_another_loads_comes_into_force_here() {
+async fn load_of_another_process_is_followed() {
     let store = store();
     let (here, there) = (open(&store).await, open(&store).await);
     let follow = here.follow();
@@ -74,16 +74,16 @@ async fn what_another_loads_comes_into_force_here() {
 }
 
 #[tokio::test]
-async fn what_was_read_before_a_load_is_not_put_back_after_it() {
-    let (meddler, keeper) = meddled(store()).await;
+async fn read_from_before_a_load_does_not_replace_it() {
+    let (meddler, service) = meddled(store()).await;
     let release = meddler.hold_next_list();
-    let slow = keeper.refresh();
+    let slow = service.refresh();
     let fast = async {
         // The slow one has read by now, and waits.
-        keeper.load(EXAMPLE).await.unwrap();
+        service.load(EXAMPLE).await.unwrap();
         release.send(()).unwrap();
     };
     let (slow, ()) = tokio::join!(slow, fast);
     assert_eq!(slow.unwrap(), []);
-    assert_eq!(keeper.current().flavors().count(), 4);
+    assert_eq!(service.current().flavors().count(), 4);
 }

@@ -60,7 +60,7 @@ fn as_toml(flavor: &Flavor) -> String {
 
 proptest! {
     #[test]
-    fn a_catalog_round_trips_through_file_and_store(flavors in prop::collection::vec(any_flavor(), 1..6)) {
+    fn catalog_round_trips_through_file_and_store(flavors in prop::collection::vec(any_flavor(), 1..6)) {
         let images = &EXAMPLE[EXAMPLE.find("[[image]]").unwrap()..];
         let text: String = flavors.iter().map(as_toml).collect();
         let same = |one: &Flavor, two: &Flavor| one.id == two.id || one.name == two.name;
@@ -94,7 +94,7 @@ fn some(kept: &BTreeSet<usize>) -> String {
 
 proptest! {
     #[test]
-    fn whatever_is_loaded_nothing_is_lost_and_what_is_left_out_is_retired(
+    fn any_sequence_of_files_keeps_every_entry_and_retires_the_missing_ones(
         files in prop::collection::vec(prop::collection::btree_set(1_usize..=7, 0..=7), 1..8),
     ) {
         let mut catalog = Catalog::default();
@@ -124,50 +124,50 @@ proptest! {
 
 /// Each line of the example that may change, with what stands there instead and what is told.
 #[test]
-fn every_field_that_changes_is_told_by_its_name() {
+fn every_changed_field_is_reported_by_name() {
     let first = CatalogFile::parse(EXAMPLE).unwrap();
     let catalog = Catalog::default().reload(&first).unwrap().catalog;
     let table = [
         (
             "\"Standard, 4 processors\"",
             "\"Four\"",
-            "flavor standard-4 has another name",
+            "flavor standard-4 changed: name",
         ),
-        ("cpus = 4", "cpus = 5", "flavor standard-4 has another cpus"),
+        ("cpus = 4", "cpus = 5", "flavor standard-4 changed: cpus"),
         (
             "\"16 GiB\"",
             "\"17 GiB\"",
-            "flavor standard-4 has another memory",
+            "flavor standard-4 changed: memory",
         ),
         (
             "\"100 GB\"",
             "\"100 GiB\"",
-            "flavor standard-4 has another disk",
+            "flavor standard-4 changed: disk",
         ),
         (
             "\"Ubuntu 24.04 LTS\"",
             "\"Noble\"",
-            "image ubuntu-24.04 has another name",
+            "image ubuntu-24.04 changed: name",
         ),
         (
             "\"30 GiB\"",
             "\"31 GiB\"",
-            "image acme-golden-7 has another size",
+            "image acme-golden-7 changed: size",
         ),
         (
             "version = \"9.4\"",
             "version = \"9.5\"",
-            "image acme-golden-7 has another os",
+            "image acme-golden-7 changed: os",
         ),
         (
             "state = \"ready\"",
             "state = \"failed\"",
-            "image acme-golden-7 has another state",
+            "image acme-golden-7 changed: state",
         ),
         (
             "\"6f6b2a3e-6f1c-4a4b-9a62-0c7a1e0f5a11\"",
             "\"global\"",
-            "image acme-golden-7 has another visibility",
+            "image acme-golden-7 changed: visibility",
         ),
     ];
     for (from, to, message) in table {

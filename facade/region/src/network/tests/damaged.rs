@@ -14,7 +14,7 @@ async fn stored(world: &World, kind: &str, key: &str) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn a_damaged_record_is_told_with_what_and_where_and_the_rest_goes_on() {
+async fn damaged_record_is_reported_and_the_others_work() {
     let world = world();
     let (blue, red) = (world.network("blue").await, world.network("red").await);
     let mut value = stored(&world, "network", &red.to_string()).await;
@@ -32,7 +32,7 @@ async fn a_damaged_record_is_told_with_what_and_where_and_the_rest_goes_on() {
     assert!(
         listed.damaged[0]
             .reason
-            .contains("is no range of addresses"),
+            .contains("is not a range of addresses"),
         "{listed:?}"
     );
     let error = world.networks.get(&user(), red).await.unwrap_err();
@@ -44,7 +44,7 @@ async fn a_damaged_record_is_told_with_what_and_where_and_the_rest_goes_on() {
 }
 
 #[tokio::test]
-async fn a_record_that_says_it_is_another_is_not_believed() {
+async fn record_whose_id_does_not_match_its_key_is_damaged() {
     let world = world();
     let (blue, red) = (world.network("blue").await, world.network("red").await);
     let mut copy = stored(&world, "network", &blue.to_string()).await;
@@ -56,7 +56,7 @@ async fn a_record_that_says_it_is_another_is_not_believed() {
         .await
         .unwrap();
     assert_eq!((listed.items.len(), listed.damaged.len()), (1, 1));
-    assert_eq!(listed.damaged[0].reason, "it says that it has another id");
+    assert_eq!(listed.damaged[0].reason, "its id does not match its key");
     assert!(matches!(
         world.networks.get(&user(), red).await,
         Err(RecordError::Store(_))
@@ -64,7 +64,7 @@ async fn a_record_that_says_it_is_another_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_damaged_group_goes_with_its_network() {
+async fn damaged_group_is_deleted_with_its_network() {
     let world = world();
     let blue = world.network("blue").await;
     let group = world.group(blue, "ssh").await;
@@ -79,7 +79,7 @@ async fn a_damaged_group_goes_with_its_network() {
     assert!(
         listed.damaged[0]
             .reason
-            .contains("a rule for icmp has no ports"),
+            .contains("a rule for icmp cannot have ports"),
         "{listed:?}"
     );
     let gone = world
@@ -97,7 +97,7 @@ async fn a_damaged_group_goes_with_its_network() {
 }
 
 #[tokio::test]
-async fn a_damaged_network_that_is_going_is_told_to_those_who_see_everything() {
+async fn damaged_network_under_deletion_is_reported_only_to_global_principals() {
     let world = world();
     let blue = world.network("blue").await;
     world.server("s-1", json!({ "network": blue })).await;

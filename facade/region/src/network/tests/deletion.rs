@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn a_network_in_use_stays_or_goes_when_it_no_longer_is() {
+async fn network_in_use_is_kept_or_deleted_once_unused() {
     let world = world();
     let blue = world.network("blue").await;
     world.server("s-1", json!({ "network": blue })).await;
@@ -23,7 +23,7 @@ async fn a_network_in_use_stays_or_goes_when_it_no_longer_is() {
     let early = world.networks.finish(&user(), blue).await.unwrap_err();
     assert_eq!(
         early.to_string(),
-        format!("network {blue} is not being deleted: ask for that first")
+        format!("network {blue} is not being deleted: request its deletion first")
     );
 
     let group = world.group(blue, "ssh").await;
@@ -74,7 +74,7 @@ async fn a_network_in_use_stays_or_goes_when_it_no_longer_is() {
 }
 
 #[tokio::test]
-async fn groups_are_in_the_way_of_a_network_unless_they_may_go_too() {
+async fn groups_prevent_deletion_of_a_network_unless_deleted_with_it() {
     let world = world();
     let blue = world.network("blue").await;
     for number in 0..60 {
@@ -93,7 +93,7 @@ async fn groups_are_in_the_way_of_a_network_unless_they_may_go_too() {
             .unwrap_err()
             .to_string(),
         format!(
-            "network {blue} has 60 security groups already, which is the most: delete one first"
+            "network {blue} has 60 security groups already, which is the maximum: delete one first"
         )
     );
     let refused = world
@@ -123,7 +123,7 @@ async fn groups_are_in_the_way_of_a_network_unless_they_may_go_too() {
 }
 
 #[tokio::test]
-async fn groups_and_authorities_in_use_stay() {
+async fn groups_and_authorities_in_use_are_not_deleted() {
     let world = world();
     let blue = world.network("blue").await;
     let (one, two) = (
@@ -167,7 +167,7 @@ async fn groups_and_authorities_in_use_stay() {
 }
 
 #[tokio::test]
-async fn a_group_that_a_server_elsewhere_has_keeps_its_network() {
+async fn group_used_by_a_server_of_another_network_keeps_its_network() {
     let world = world();
     let (blue, red) = (world.network("blue").await, world.network("red").await);
     let group = world.group(blue, "ssh").await;
@@ -188,7 +188,7 @@ async fn a_group_that_a_server_elsewhere_has_keeps_its_network() {
 }
 
 #[tokio::test]
-async fn more_groups_than_one_transaction_holds_go_too() {
+async fn more_groups_than_one_transaction_holds_are_deleted() {
     let world = world();
     let blue = world.network("blue").await;
     let group = world.group(blue, "g0").await;

@@ -15,7 +15,7 @@ fn keys(what: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn the_keys_that_ssh_keygen_makes_are_taken_in_one_form() {
+fn keys_of_ssh_keygen_are_accepted_and_normalized() {
     assert_eq!(keys("good").len(), 5);
     for key in keys("good") {
         let read = AuthorityKey::new(key).unwrap();
@@ -37,7 +37,7 @@ fn the_keys_that_ssh_keygen_makes_are_taken_in_one_form() {
 }
 
 #[test]
-fn what_is_no_key_of_an_authority_is_told_why_and_not_repeated() {
+fn invalid_authority_key_is_refused_and_not_shown() {
     let short = keys("short")[0];
     let cert = keys("sort")[0];
     let sk = keys("sort")[1];
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn a_key_with_one_other_character_is_refused_or_another_key(place in 12_usize..80, with in "[A-Za-z0-9+/ =]") {
+    fn key_with_one_changed_character_is_refused_or_another_key(place in 12_usize..80, with in "[A-Za-z0-9+/ =]") {
         let mut text = KEY.to_owned();
         text.replace_range(place..=place, &with);
         if let Ok(read) = AuthorityKey::new(&text) {

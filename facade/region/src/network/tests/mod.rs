@@ -135,7 +135,7 @@ fn new_authority(name: &str) -> NewSshAuthority {
 }
 
 #[tokio::test]
-async fn what_is_made_is_read_and_listed_as_it_was_asked_for() {
+async fn created_records_are_read_and_listed_unchanged() {
     let world = world();
     let made = world
         .networks
@@ -188,33 +188,33 @@ async fn what_is_made_is_read_and_listed_as_it_was_asked_for() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_a_network_is_told_why() {
+async fn invalid_network_is_refused_with_the_reason() {
     let world = world();
     type Change = fn(&mut NewNetwork);
     let table: [(Change, &str); 10] = [
         (
             |new| new.prefix = "fd00::/64".parse().unwrap(),
-            "prefix fd00::/64 is of IPv6: want one of IPv4, as in 10.0.0.0/16",
+            "prefix fd00::/64 is IPv6: expected IPv4, as in 10.0.0.0/16",
         ),
         (
             |new| new.prefix = "10.0.0.0/29".parse().unwrap(),
-            "prefix 10.0.0.0/29 has a length of 29: want 8 to 28",
+            "prefix 10.0.0.0/29 has a length of 29: expected 8 to 28",
         ),
         (
             |new| new.prefix = "10.0.0.0/7".parse().unwrap(),
-            "prefix 10.0.0.0/7 has a length of 7: want 8 to 28",
+            "prefix 10.0.0.0/7 has a length of 7: expected 8 to 28",
         ),
         (
             |new| new.prefix = "127.0.0.0/8".parse().unwrap(),
-            "prefix 127.0.0.0/8 is not for servers: want addresses that are theirs to have, as in 10.0.0.0/16",
+            "prefix 127.0.0.0/8 is reserved: expected addresses that servers can have, as in 10.0.0.0/16",
         ),
         (
             |new| new.prefix = "224.1.0.0/16".parse().unwrap(),
-            "prefix 224.1.0.0/16 is not for servers: want addresses that are theirs to have, as in 10.0.0.0/16",
+            "prefix 224.1.0.0/16 is reserved: expected addresses that servers can have, as in 10.0.0.0/16",
         ),
         (
             |new| new.prefix = "169.254.1.0/24".parse().unwrap(),
-            "prefix 169.254.1.0/24 is not for servers: want addresses that are theirs to have, as in 10.0.0.0/16",
+            "prefix 169.254.1.0/24 is reserved: expected addresses that servers can have, as in 10.0.0.0/16",
         ),
         (
             |new| new.dns = vec!["9.9.9.9".parse().unwrap(); 2],
@@ -222,15 +222,15 @@ async fn what_cannot_be_a_network_is_told_why() {
         ),
         (
             |new| new.dns = vec!["::1".parse().unwrap()],
-            "::1 is no address of a name server: want one that can be asked",
+            "::1 is not the address of a name server: expected a unicast address that is not loopback",
         ),
         (
             |new| new.dns = (1..=6).map(|n| [9, 9, 9, n].into()).collect(),
-            "there are 6 name servers, and a network has 5 at the most",
+            "there are 6 name servers: expected at most 5",
         ),
         (
             |new| new.region = RegionId::new("west").unwrap(),
-            "there is no region west: ask for one that is there",
+            "there is no region west: choose an existing one",
         ),
     ];
     for (change, message) in table {
@@ -263,7 +263,7 @@ async fn what_cannot_be_a_network_is_told_why() {
 }
 
 #[tokio::test]
-async fn names_are_taken_once_in_their_place() {
+async fn names_are_unique_in_their_scope() {
     let world = world();
     let blue = world.network("blue").await;
     let again = world
@@ -273,7 +273,7 @@ async fn names_are_taken_once_in_their_place() {
         .unwrap_err();
     assert_eq!(
         again.to_string(),
-        "there is a network blue already: choose another name"
+        "the name blue is taken by another network: choose another name"
     );
     let mut south = new_network("blue");
     south.region = RegionId::new("south").unwrap();
@@ -294,7 +294,7 @@ async fn names_are_taken_once_in_their_place() {
     let again = world.groups.create(&user(), &ssh).await.unwrap_err();
     assert_eq!(
         again.to_string(),
-        "there is a security group ssh already: choose another name"
+        "the name ssh is taken by another security group: choose another name"
     );
     world.authority("ours").await;
     let again = world
@@ -304,12 +304,12 @@ async fn names_are_taken_once_in_their_place() {
         .unwrap_err();
     assert_eq!(
         again.to_string(),
-        "there is a SSH certificate authority ours already: choose another name"
+        "the name ours is taken by another SSH certificate authority: choose another name"
     );
 }
 
 #[tokio::test]
-async fn a_server_has_groups_of_its_network_each_once_and_an_authority_of_its_project() {
+async fn groups_of_a_server_are_of_its_network_and_the_authority_of_its_project() {
     let world = world();
     let (blue, red) = (world.network("blue").await, world.network("red").await);
     let (one, two) = (

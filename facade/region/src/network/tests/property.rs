@@ -215,7 +215,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn nothing_stands_on_what_is_gone(steps in prop::collection::vec(step(), 1..40)) {
+    fn no_record_refers_to_a_deleted_one(steps in prop::collection::vec(step(), 1..40)) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let world = world();

@@ -7,7 +7,7 @@ fn put(kind: &str, key: &str, value: serde_json::Value) -> Transaction {
 }
 
 #[tokio::test]
-async fn a_server_that_comes_while_its_network_goes_is_seen_or_refused() {
+async fn server_created_during_deletion_of_its_network_is_refused_or_keeps_it() {
     let meddler = Arc::new(ContendedStore::new(store()));
     let world = over(meddler.clone());
     let blue = world.network("blue").await;
@@ -43,7 +43,7 @@ async fn a_server_that_comes_while_its_network_goes_is_seen_or_refused() {
 }
 
 #[tokio::test]
-async fn a_server_that_comes_before_the_last_step_keeps_its_network() {
+async fn server_created_before_the_last_step_keeps_its_network() {
     let meddler = Arc::new(ContendedStore::new(store()));
     let world = over(meddler.clone());
     let blue = world.network("blue").await;
@@ -68,7 +68,7 @@ async fn a_server_that_comes_before_the_last_step_keeps_its_network() {
 }
 
 #[tokio::test]
-async fn somebody_who_was_faster_is_read_again() {
+async fn concurrent_change_is_read_again() {
     let meddler = Arc::new(ContendedStore::new(store()));
     let world = over(meddler.clone());
     let blue = world.network("blue").await;
@@ -90,12 +90,12 @@ async fn somebody_who_was_faster_is_read_again() {
     let busy = world.groups.delete(&user(), group).await.unwrap_err();
     assert_eq!(
         busy.to_string(),
-        format!("security group {group} is being changed by others: ask again")
+        format!("security group {group} is being changed by others: try again")
     );
 }
 
 #[tokio::test]
-async fn a_group_is_not_made_on_a_network_that_goes_meanwhile() {
+async fn group_is_not_created_on_a_network_deleted_meanwhile() {
     let meddler = Arc::new(ContendedStore::new(store()));
     let world = over(meddler.clone());
     let blue = world.network("blue").await;

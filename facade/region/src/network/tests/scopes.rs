@@ -128,7 +128,7 @@ async fn every_principal_has_exactly_the_listed_permissions() {
 }
 
 #[tokio::test]
-async fn what_is_hidden_and_what_is_absent_answer_in_the_same_words() {
+async fn hidden_and_missing_records_give_the_same_error() {
     let world = world();
     let blue = world.network("blue").await;
     let stranger = user_with_role(
@@ -161,7 +161,7 @@ async fn what_is_hidden_and_what_is_absent_answer_in_the_same_words() {
 }
 
 #[tokio::test]
-async fn lists_are_narrowed_to_what_the_caller_may_list() {
+async fn lists_contain_only_what_the_caller_may_list() {
     let world = world();
     let boss = user_with_role("platform-administrator", Scope::Global);
     for (org, proj) in [(1, 1), (1, 2), (2, 1), (2, 3)] {
@@ -205,7 +205,7 @@ async fn lists_are_narrowed_to_what_the_caller_may_list() {
 }
 
 #[tokio::test]
-async fn only_ones_own_deletions_are_seen() {
+async fn deletions_of_others_are_not_visible() {
     let world = world();
     let blue = world.network("blue").await;
     world.server("s-1", json!({ "network": blue })).await;

@@ -54,7 +54,7 @@ fn whole(error: &dyn Error) -> String {
 }
 
 #[test]
-fn a_secret_opens_in_its_place_with_its_key_and_nowhere_else() {
+fn secret_opens_only_with_its_key_for_its_record_and_place() {
     let (may, both) = (ring(MAY), ring(&format!("{JUNE}\n{MAY}")));
     let secret = Secret::new("hunter2");
     let entropy = CountingEntropy::default();
@@ -71,7 +71,7 @@ fn a_secret_opens_in_its_place_with_its_key_and_nowhere_else() {
     for (record, place) in elsewhere {
         assert!(matches!(
             may.open(&record, place, &sealed),
-            Err(OpenError::Wrong { .. })
+            Err(OpenError::NotAuthentic { .. })
         ));
     }
     assert_eq!(
@@ -79,7 +79,7 @@ fn a_secret_opens_in_its_place_with_its_key_and_nowhere_else() {
             .open(&record("a"), "x", &sealed)
             .unwrap_err()
             .to_string(),
-        "the secret of server-key/a is sealed with key may, which is not given: add its line to the keys"
+        "the secret of server-key/a is sealed with key may, which is not in the keyring: add its line"
     );
     let impostor = ring(&JUNE.replace("june:", "may:"));
     assert_eq!(
@@ -87,8 +87,8 @@ fn a_secret_opens_in_its_place_with_its_key_and_nowhere_else() {
             .open(&record("a"), "x", &sealed)
             .unwrap_err()
             .to_string(),
-        "the secret of server-key/a does not open with key may: it was changed, is another record's, \
-         or another key is given by that id"
+        "the secret of server-key/a does not open with key may: it was changed, belongs to another record, \
+         or the key of that id is another one"
     );
     // Not under another name of the same key either.
     let twin = ring(&format!("{MAY}\n{}", MAY.replace("may:", "mai:")));
@@ -97,7 +97,7 @@ fn a_secret_opens_in_its_place_with_its_key_and_nowhere_else() {
     let renamed: Sealed = serde_json::from_value(renamed).unwrap();
     assert!(matches!(
         twin.open(&record("a"), "x", &renamed),
-        Err(OpenError::Wrong { .. })
+        Err(OpenError::NotAuthentic { .. })
     ));
     let again = may.seal(&record("a"), "x", &secret, &entropy).unwrap();
     assert_ne!(sealed, again, "the same twice does not look the same");
@@ -110,7 +110,7 @@ fn a_secret_opens_in_its_place_with_its_key_and_nowhere_else() {
 }
 
 #[test]
-fn one_bit_that_changed_is_found() {
+fn any_changed_bit_is_detected() {
     let ring = ring(MAY);
     let sealed = ring
         .seal(
@@ -147,39 +147,42 @@ fn one_bit_that_changed_is_found() {
 }
 
 #[test]
-fn keys_that_are_none_are_refused_without_being_shown() {
+fn invalid_keyring_is_refused_and_not_shown() {
     let zeros = format!("a:{}", STANDARD.encode([0; 32]));
     let short = format!("a:{}", STANDARD.encode([7; 31]));
     let cases = [
         (
             "",
-            "there is no key: want a line id:key, with the 32 bytes of the key in base64",
+            "there is not a key: expected a line id:key, with the 32 bytes of the key in base64",
         ),
         (
             "# only this\n\n",
-            "there is no key: want a line id:key, with the 32 bytes of the key in base64",
+            "there is not a key: expected a line id:key, with the 32 bytes of the key in base64",
         ),
-        ("c2VjcmV0", "line 1 is no key: want id:key"),
+        ("c2VjcmV0", "line 1 is not a key: expected id:key"),
         (
             "A b:c2VjcmV0",
-            "line 1 is no key: want an id of 1 to 32 of a-z, 0-9 and '-' before the colon",
+            "line 1 is not a key: expected an id of 1 to 32 of a-z, 0-9 and '-' before the colon",
         ),
         (
             "\na:c2VjcmV0",
-            "line 2 is no key: want 32 bytes in base64 after the id, as `openssl rand -base64 32` prints them",
+            "line 2 is not a key: expected 32 bytes in base64 after the id, as `openssl rand -base64 32` prints them",
         ),
         (
             &short,
-            "line 1 is no key: want 32 bytes in base64 after the id, as `openssl rand -base64 32` prints them",
+            "line 1 is not a key: expected 32 bytes in base64 after the id, as `openssl rand -base64 32` prints them",
         ),
         (
             "a:c2VjcmV0!",
-            "line 1 is no key: want 32 bytes in base64 after the id, as `openssl rand -base64 32` prints them",
+            "line 1 is not a key: expected 32 bytes in base64 after the id, as `openssl rand -base64 32` prints them",
         ),
-        (&zeros, "line 1 is no key: want a key that is not all zeros"),
+        (
+            &zeros,
+            "line 1 is not a key: expected a key that is not all zeros",
+        ),
         (
             &format!("{MAY}\n{MAY}"),
-            "line 2 has the id may of a key above it: want another",
+            "line 2 repeats the key id may: expected another id",
         ),
     ];
     for (text, message) in cases {
@@ -210,12 +213,12 @@ fn keys_that_are_none_are_refused_without_being_shown() {
     // Set everywhere, and no keys.
     assert!(matches!(
         Keyring::from_env("PATH"),
-        Err(KeyringError::BadLine { .. })
+        Err(KeyringError::InvalidLine { .. })
     ));
 }
 
 #[test]
-fn a_key_pair_needs_randomness_and_one_line() {
+fn key_pair_needs_entropy_and_a_one_line_comment() {
     assert_eq!(
         SshKeyPair::generate("c", &FailingEntropy)
             .unwrap_err()
@@ -240,7 +243,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_a_keyring_panic_or_shows_itself(text in ".{0,80}") {
+    fn no_text_causes_a_keyring_panic_or_is_shown(text in ".{0,80}") {
         if let Err(error) = text.parse::<Keyring>() {
             prop_assert!(text.chars().count() < 8 || !whole(&error).contains(&text));
         }

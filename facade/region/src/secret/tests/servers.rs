@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn every_server_has_a_key_of_its_own() {
+async fn every_server_has_its_own_key_pair() {
     let store = store();
     let keys = keys(&store, MAY);
     let one = made(&store, &keys, 1).await;
@@ -40,7 +40,7 @@ async fn every_server_has_a_key_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_key_is_revealed_to_the_permission_alone() {
+async fn private_key_requires_its_own_permission() {
     let store = store();
     let keys = keys(&store, MAY);
     made(&store, &keys, 1).await;
@@ -115,7 +115,7 @@ async fn a_key_is_revealed_to_the_permission_alone() {
 }
 
 #[tokio::test]
-async fn a_record_that_was_given_to_another_tenant_does_not_open_for_it() {
+async fn record_moved_to_another_tenant_does_not_open() {
     let store = store();
     let keys = keys(&store, MAY);
     made(&store, &keys, 1).await;
@@ -135,13 +135,13 @@ async fn a_record_that_was_given_to_another_tenant_does_not_open_for_it() {
         .await
         .unwrap_err();
     assert!(
-        matches!(error, KeyError::Open(OpenError::Wrong { .. })),
+        matches!(error, KeyError::Open(OpenError::NotAuthentic { .. })),
         "{error}"
     );
 }
 
 #[tokio::test]
-async fn a_key_is_changed_without_losing_anything() {
+async fn keyring_is_rotated_without_losing_a_secret() {
     let store = store();
     let old = keys(&store, MAY);
     for server in 1..=3 {
@@ -185,7 +185,7 @@ async fn a_key_is_changed_without_losing_anything() {
     assert!(
         error
             .to_string()
-            .contains("sealed with key june, which is not given"),
+            .contains("sealed with key june, which is not in the keyring"),
         "{error}"
     );
     let error = new
@@ -197,7 +197,7 @@ async fn a_key_is_changed_without_losing_anything() {
 
 /// Everything that is stored, shown or said is searched for the private key, in the forms it could have there.
 #[tokio::test]
-async fn a_secret_is_seen_nowhere() {
+async fn secret_is_never_shown() {
     let store = store();
     let keys = keys(&store, MAY);
     made(&store, &keys, 1).await;

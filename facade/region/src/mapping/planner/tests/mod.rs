@@ -18,14 +18,14 @@ const EXAMPLE: &str = include_str!("../../../../mapping.example.toml");
 const NETWORK: &str = "b059b3e6-9ae5-42b7-94b4-f42fb7a6baee";
 const GROUP: &str = "c0ffee00-0000-4000-8000-000000000001";
 
-async fn keeper() -> Arc<CatalogService> {
-    let (keeper, _) = CatalogService::open(store()).await.unwrap();
-    keeper.load(CATALOG).await.unwrap();
-    Arc::new(keeper)
+async fn service() -> Arc<CatalogService> {
+    let (service, _) = CatalogService::open(store()).await.unwrap();
+    service.load(CATALOG).await.unwrap();
+    Arc::new(service)
 }
 
 async fn planner() -> RegionPlanner {
-    RegionPlanner::new(keeper().await, EXAMPLE).unwrap()
+    RegionPlanner::new(service().await, EXAMPLE).unwrap()
 }
 
 fn spec() -> LaunchSpec {
@@ -42,13 +42,13 @@ fn spec() -> LaunchSpec {
 }
 
 async fn problems(text: &str) -> Vec<String> {
-    let problems = RegionPlanner::new(keeper().await, text).err();
+    let problems = RegionPlanner::new(service().await, text).err();
     let each = problems.iter().flat_map(|problems| problems.iter());
     each.map(ToString::to_string).collect()
 }
 
 #[tokio::test]
-async fn a_spec_becomes_a_config_of_native_names() {
+async fn spec_is_planned_with_native_names() {
     let planner = planner().await;
     let config = planner.plan(&spec()).unwrap();
     assert_eq!(
@@ -90,7 +90,7 @@ async fn a_spec_becomes_a_config_of_native_names() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_launched_is_told_with_what_to_add_where() {
+async fn spec_that_cannot_be_launched_is_refused_with_the_fix() {
     let planner = planner().await;
     let text = EXAMPLE.replace(
         "[networks.default]\nsubnet = \"subnet-0a00000000000009\"\n",
@@ -142,7 +142,7 @@ async fn what_cannot_be_launched_is_told_with_what_to_add_where() {
 }
 
 #[tokio::test]
-async fn what_vanished_from_the_catalog_is_still_launched() {
+async fn retired_entries_are_still_launched() {
     let planner = planner().await;
     let before = planner.plan(&spec()).unwrap();
     // The whole of what the spec stands on leaves the file; one other entry of each sort stays.
@@ -159,7 +159,7 @@ async fn what_vanished_from_the_catalog_is_still_launched() {
 }
 
 #[tokio::test]
-async fn a_machine_of_its_own_has_the_disk_it_has() {
+async fn bare_metal_requests_no_disk_size() {
     let planner = planner().await;
     planner
         .load(&EXAMPLE.replace("[flavors]", "[flavors]\nmetal-64 = \"m7i.metal\""))
@@ -172,12 +172,12 @@ async fn a_machine_of_its_own_has_the_disk_it_has() {
     spec.flavor = FlavorId::new("standard-4").unwrap();
     assert_eq!(
         planner.plan(&spec).unwrap_err().to_string(),
-        "the disk of flavor standard-4, 9000000 TiB, is larger than any provider can be asked for"
+        "the disk of flavor standard-4, 9000000 TiB, is larger than any provider accepts"
     );
 }
 
 #[tokio::test]
-async fn a_broken_mapping_is_told_what_and_where_and_changes_nothing() {
+async fn broken_mapping_is_reported_with_positions_and_changes_nothing() {
     let wrong = "\
 region = \"EU\"
 provider = \"ec3\"
@@ -201,20 +201,20 @@ x = \"sg\"
     assert_eq!(
         problems(wrong).await,
         [
-            "line 1, column 10: region: \"EU\" is no region id: want 1 to 63 of a-z, 0-9, '-', '.' and '_', beginning and ending with a letter or digit",
-            "line 2, column 12: provider: \"ec3\" is not known: want one of ec2, gcp, azure, memory; did you mean ec2?",
-            "line 3, column 8: zone: a number stands here: want a name in quotes",
-            "line 4, column 1: \"colour\" is not known: want region, provider, zone, flavors, images, networks, security-groups",
-            "line 6, column 1: standard-4 of flavors: a number stands here: want a name in quotes",
-            "line 7, column 1: standard-9 of flavors: the catalog never had it: want one that it has",
-            "line 8, column 1: ubuntu-24 of flavors: a table stands here: want a name in quotes; if the id has a dot, put it in quotes too: \"ubuntu-24...\"",
+            "line 1, column 10: region: \"EU\" is not a valid region id: expected 1 to 63 of a-z, 0-9, '-', '.' and '_', beginning and ending with a letter or digit",
+            "line 2, column 12: provider: \"ec3\" is unknown: expected one of ec2, gcp, azure, memory; did you mean ec2?",
+            "line 3, column 8: zone: found a number: expected a name in quotes",
+            "line 4, column 1: \"colour\" is unknown: expected region, provider, zone, flavors, images, networks, security-groups",
+            "line 6, column 1: standard-4 of flavors: found a number: expected a name in quotes",
+            "line 7, column 1: standard-9 of flavors: it is not in the catalog: expected an id of the catalog",
+            "line 8, column 1: ubuntu-24 of flavors: found a table: expected a name in quotes; if the id has a dot, put it in quotes too: \"ubuntu-24...\"",
             "line 9, column 1: arm-2 of flavors: instance type: is empty; give a value or leave the field out",
             "line 11, column 1: acme-golden-7 of images: image: contains ' '; use only characters that are neither space nor control",
-            "line 12, column 1: blue of networks: \"blue\" is no network id: want a UUID with hyphens, or default",
-            "line 14, column 1: default of networks: subnet is missing: want a name in quotes",
-            "line 15, column 1: default of networks: \"subnets\" is not known: want subnet, security-groups, zone; did you mean subnet?",
-            "line 16, column 26: security-groups of default of networks: a number stands here: want a name in quotes",
-            "line 18, column 1: x of security-groups: \"x\" is no security group id: want a UUID with hyphens",
+            "line 12, column 1: blue of networks: \"blue\" is not a valid network id: expected a UUID with hyphens, or default",
+            "line 14, column 1: default of networks: subnet is missing: expected a name in quotes",
+            "line 15, column 1: default of networks: \"subnets\" is unknown: expected subnet, security-groups, zone; did you mean subnet?",
+            "line 16, column 26: security-groups of default of networks: found a number: expected a name in quotes",
+            "line 18, column 1: x of security-groups: \"x\" is not a valid security group id: expected a UUID with hyphens",
         ]
     );
     let planner = planner().await;
@@ -225,13 +225,13 @@ x = \"sg\"
         .unwrap_err();
     assert_eq!(
         other.to_string(),
-        "1 problem: line 1, column 1: it is the mapping of region us-west: want that of region eu-north"
+        "1 problem: line 1, column 1: it is the mapping of region us-west: expected that of region eu-north"
     );
     assert_eq!(planner.mapping(), before);
 }
 
 #[tokio::test]
-async fn what_a_region_lacks_can_be_asked() {
+async fn unmapped_entries_are_listed() {
     let planner = planner().await;
     let lacks = planner.unmapped();
     let lacks: Vec<_> = lacks.iter().map(ToString::to_string).collect();
@@ -246,7 +246,7 @@ async fn what_a_region_lacks_can_be_asked() {
 }
 
 #[tokio::test]
-async fn an_image_that_was_made_is_launched_where_it_was_made() {
+async fn tenant_image_is_launched_only_in_its_region() {
     let planner = planner().await;
     let boss = user_with_role("platform-administrator", Scope::Global);
     let new = NewImage {
@@ -284,7 +284,7 @@ async fn an_image_that_was_made_is_launched_where_it_was_made() {
     let elsewhere = RegionPlanner::new(Arc::clone(&planner.catalog), &elsewhere).unwrap();
     assert_eq!(
         elsewhere.plan(&spec).unwrap_err().to_string(),
-        "image snap-1 was made in region eu-north and is not in region us-west: choose one that is"
+        "image snap-1 was created in region eu-north: choose an image of region us-west"
     );
     assert!(
         elsewhere
@@ -298,7 +298,7 @@ async fn an_image_that_was_made_is_launched_where_it_was_made() {
 
 proptest::proptest! {
     #[test]
-    fn no_mapping_makes_it_panic(text in "[\\[\\]a-z0-9.=\"{}\n -]{0,80}") {
+    fn no_mapping_causes_a_panic(text in "[\\[\\]a-z0-9.=\"{}\n -]{0,80}") {
         let _ = RegionMapping::parse(&text, &Catalog::default());
     }
 }
