@@ -19,22 +19,26 @@ use crate::{
     server::{Machine, MachineAction, Server, TerminationReason},
 };
 
-/// How often the result of a call is written when others write the same record.
+/// The largest number of conflicts after which storing the result of a call gives up. The next reconcile repeats the call.
 const TRIES: usize = 8;
 
-pub(super) type Answer = Result<Action, StoreError>;
+/// The result of a reconcile: when to reconcile again, or a store error for the error policy.
+pub(super) type ReconcileResult = Result<Action, StoreError>;
+/// A server with the revision at which it was read.
 pub(super) type Read = Versioned<Server>;
 
 impl Controller {
     /// Carries out a step that was decided for this revision of the record.
-    pub(super) async fn act(&self, read: Read, step: Step) -> Answer {
+    ///
+    /// Returns when to reconcile the server again. A conflict means that another writer changed the record; the step is then decided again.
+    pub(super) async fn act(&self, read: Read, step: Step) -> ReconcileResult {
         match step {
-            Step::Launch(why) => self.begin(read, why).await,
+            Step::Launch(why) => self.launch(read, why).await,
             Step::Resend => self.resend(read).await,
             Step::Settle => self.settle(read).await,
             Step::Terminate(why) => self.terminate(read, why).await,
-            Step::DeleteRecord => self.forget(read).await,
-            Step::Fail(why) => self.give_up(read, why).await,
+            Step::DeleteRecord => self.delete_record(read).await,
+            Step::Fail(why) => self.fail(read, why).await,
             Step::Wait(_, until) => Ok(until.map_or(Action::AwaitChange, Action::RequeueAt)),
             Step::Done => self.done(read).await,
             Step::Start => self.change(read, MachineAction::Start).await,
@@ -47,7 +51,10 @@ impl Controller {
     }
 
     /// Terminates the machine, after marking it in the record.
-    async fn terminate(&self, mut read: Read, why: TerminationReason) -> Answer {
+    ///
+    /// "Not found" counts as accepted only after the consistency window since the machine was recorded: before that, the cloud may not show
+    /// a new machine yet.
+    async fn terminate(&self, mut read: Read, why: TerminationReason) -> ReconcileResult {
         let Some(machine) = read.value.machine.clone() else {
             return Ok(Action::Requeue);
         };
@@ -55,11 +62,11 @@ impl Controller {
             record::mark_for_termination(&mut read.value, why, self.clock.now());
             read = self.written(read).await?;
         }
-        let answer = self.cloud.terminate_instance(&machine.id).await;
+        let result = self.cloud.terminate_instance(&machine.id).await;
         let now = self.clock.now();
         let window = self.cloud.capabilities().consistency_window;
         let shown_by = later(machine.recorded_at, window);
-        match answer {
+        match result {
             Err(error) if error.kind() == ErrorKind::NotFound && now <= shown_by => {
                 Ok(Action::RequeueAt(later(shown_by, MIN_DELAY)))
             }
@@ -76,7 +83,7 @@ impl Controller {
     }
 
     /// Changes the machine in place: stores the unconfirmed change, makes the call, stores its result.
-    async fn change(&self, mut read: Read, act: MachineAction) -> Answer {
+    async fn change(&self, mut read: Read, act: MachineAction) -> ReconcileResult {
         if act == MachineAction::Reboot && !self.supports(OptionalVerb::RebootInstance) {
             record::record_reboot_unsupported(&mut read.value, self.clock.now());
             return self.commit(read, Action::Requeue).await;
@@ -100,10 +107,10 @@ impl Controller {
         if read.value.machine.as_ref() != Some(&machine) {
             read = self.written(read).await?;
         }
-        let answer = self.call(&read.value, &machine, act, config.as_ref()).await;
+        let result = self.call(&read.value, &machine, act, config.as_ref()).await;
         let now = self.clock.now();
         let wanted = read.value.spec.clone();
-        let answered = |server: &mut Server| match &answer {
+        let store_outcome = |server: &mut Server| match &result {
             Ok(()) => record::record_change(server, act, &wanted, now),
             Err(error) => {
                 if error.effect() == Effect::None {
@@ -112,9 +119,10 @@ impl Controller {
                 self.failed(server, error, now);
             }
         };
-        self.finish(read, answered).await
+        self.finish(read, store_outcome).await
     }
 
+    /// Sends the call of a change in place. `config` has the native names of flavor and image.
     async fn call(
         &self,
         server: &Server,
@@ -146,7 +154,8 @@ impl Controller {
         }
     }
 
-    async fn forget(&self, read: Read) -> Answer {
+    /// Deletes the record together with the server's key.
+    async fn delete_record(&self, read: Read) -> ReconcileResult {
         let transaction = self.servers.remove(Transaction::new(), &read);
         // The key is deleted with its server, whether or not this process could decrypt it.
         let transaction = ServerKeys::delete(transaction, read.value.id.as_uuid())?;
@@ -155,7 +164,8 @@ impl Controller {
         Ok(Action::AwaitChange)
     }
 
-    async fn give_up(&self, mut read: Read, why: FailureReason) -> Answer {
+    /// Records a final failure, if it is not recorded already.
+    async fn fail(&self, mut read: Read, why: FailureReason) -> ReconcileResult {
         let before = read.value.clone();
         record::record_final_failure(
             &mut read.value,
@@ -169,7 +179,8 @@ impl Controller {
         self.commit(read, Action::AwaitChange).await
     }
 
-    async fn done(&self, mut read: Read) -> Answer {
+    /// Records that the generation is applied, if it is not recorded already.
+    async fn done(&self, mut read: Read) -> ReconcileResult {
         let before = read.value.clone();
         let verbs = &self.cloud.capabilities().verbs;
         record::record_done(&mut read.value, verbs, self.clock.now());
@@ -179,7 +190,10 @@ impl Controller {
         self.commit(read, Action::AwaitChange).await
     }
 
-    /// Records that a call failed, why, and when the next one may be made.
+    /// Records a failed call with its message and the earliest time of the next one.
+    ///
+    /// The delay is the longer of the policy's backoff and the delay that the cloud requested. A refusal waits for
+    /// [`refused_backoff`](super::ControllerPolicy::refused_backoff), because only a change of the desired state or the catalog helps.
     pub(super) fn failed(&self, server: &mut Server, error: &ProvisionError, now: DateTime<Utc>) {
         let failures = server.retry.as_ref().map_or(0, |retry| retry.failures);
         let failures = failures.saturating_add(1);
@@ -188,8 +202,8 @@ impl Controller {
         } else {
             self.policy.backoff(server.id, failures)
         };
-        let asked = error.retry().delay().unwrap_or_default();
-        let delay = own.max(asked);
+        let requested = error.retry().delay().unwrap_or_default();
+        let delay = own.max(requested);
         record::record_failure(server, error, failures, later(now, delay), now);
         let labels = [
             ("region", self.label()),
@@ -204,14 +218,19 @@ impl Controller {
         later(now, self.policy.refused_backoff)
     }
 
+    /// Returns whether the provider has an optional verb.
     fn supports(&self, verb: OptionalVerb) -> bool {
         self.cloud.capabilities().supports(verb)
     }
 
     /// Stores the result of a call, also when others have written the record meanwhile, because they write other fields. Fails if the
     /// record has another launch or another machine now.
-    pub(super) async fn finish(&self, mut read: Read, edit: impl Fn(&mut Server) + Send) -> Answer {
-        let about = about(&read.value);
+    pub(super) async fn finish(
+        &self,
+        mut read: Read,
+        edit: impl Fn(&mut Server) + Send,
+    ) -> ReconcileResult {
+        let identity_before = identity(&read.value);
         let mut tries = 0;
         loop {
             let mut server = read.value.clone();
@@ -224,14 +243,14 @@ impl Controller {
             };
             tries += 1;
             match self.servers.get(&read.key).await? {
-                Some(newer) if self::about(&newer.value) == about => read = newer,
+                Some(newer) if identity(&newer.value) == identity_before => read = newer,
                 Some(_) | None => return Err(conflict),
             }
         }
     }
 
     /// Replaces the record, and returns the next action.
-    pub(super) async fn commit(&self, read: Read, next: Action) -> Answer {
+    pub(super) async fn commit(&self, read: Read, next: Action) -> ReconcileResult {
         self.written(read).await.map(|_| next)
     }
 
@@ -245,8 +264,8 @@ impl Controller {
     }
 }
 
-/// Returns the launch and the machine of a record.
-fn about(server: &Server) -> (Option<LaunchToken>, Option<InstanceId>) {
+/// Returns the launch token and the machine id of a record: the result of a call belongs to the record only while both are the same.
+fn identity(server: &Server) -> (Option<LaunchToken>, Option<InstanceId>) {
     let launch = server.launch.as_ref().map(|launch| launch.token.clone());
     let machine = server.machine.as_ref().map(|machine| machine.id.clone());
     (launch, machine)

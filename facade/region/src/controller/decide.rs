@@ -58,6 +58,10 @@ pub fn decide(server: &Server, facts: &Facts<'_>, now: DateTime<Utc>) -> Step {
     }
 }
 
+/// Decides for a record without a machine: the launch is unsettled, was refused, or was not sent yet.
+///
+/// A launch that may have been sent is settled before anything else, also when the server is being deleted: its machine must be found
+/// before the record can be removed.
 fn without_machine(server: &Server, launch: &Launch, facts: &Facts<'_>) -> Step {
     if launch.sent_at.is_some() {
         return Step::Settle;
@@ -75,6 +79,10 @@ fn without_machine(server: &Server, launch: &Launch, facts: &Facts<'_>) -> Step 
     }
 }
 
+/// Decides after a machine that did not boot, or a launch whose token is spent.
+///
+/// A requested replacement starts a new count of attempts. Otherwise the next attempt is made until
+/// [`max_attempts`](ControllerPolicy::max_attempts) is reached.
 fn attempt_again(server: &Server, launch: &Launch, facts: &Facts<'_>) -> Step {
     if server.intent.replaces > launch.replaces {
         Step::Launch(LaunchReason::Replace)
@@ -85,6 +93,10 @@ fn attempt_again(server: &Server, launch: &Launch, facts: &Facts<'_>) -> Step {
     }
 }
 
+/// Decides for a record with a machine.
+///
+/// In this order: the machine is known to be terminated; its termination was requested before and is completed; the server is deleted or
+/// replaced; the boot took too long; the last action is not visible in an observation yet; then changes in place.
 fn with_machine(
     server: &Server,
     launch: &Launch,
@@ -155,6 +167,10 @@ enum End {
     Sure,
 }
 
+/// Derives from the last observation whether the machine is terminated.
+///
+/// A missing machine counts as terminated only if the cloud accepted its termination before. Otherwise the controller sends a termination,
+/// so that a machine that reappears cannot exist beside its successor.
 fn end_of(machine: &Machine, seen: Option<&Observed>) -> End {
     let Some(seen) = seen else {
         return End::NotYet;
@@ -174,12 +190,14 @@ fn end_of(machine: &Machine, seen: Option<&Observed>) -> End {
     }
 }
 
+/// Returns whether the cloud accepted the termination of the machine.
 fn accepted(machine: &Machine) -> bool {
     machine
         .termination
         .is_some_and(|termination| termination.accepted_at.is_some())
 }
 
+/// Decides after the end of a machine: replace it if that was requested, report the loss if it had booted, else try again.
 fn after_the_end(
     server: &Server,
     launch: &Launch,

@@ -13,7 +13,7 @@ use fleetwright_store::{Key, StoreError};
 
 use super::{
     Controller, LaunchReason,
-    act::{Answer, Read},
+    act::{Read, ReconcileResult},
     record, tags,
 };
 use crate::{
@@ -25,10 +25,13 @@ use crate::{
 
 impl Controller {
     /// Stores a new launch with its own incarnation, and sends it.
-    pub(super) async fn begin(&self, mut read: Read, why: LaunchReason) -> Answer {
+    ///
+    /// If the launch cannot be planned (no mapping, no authority, invalid user data), nothing is sent: the server gets a condition with the
+    /// reason, and the controller retries after the refusal delay or when the desired state changes.
+    pub(super) async fn launch(&self, mut read: Read, why: LaunchReason) -> ReconcileResult {
         let user_data = self.user_data(&read.value).await?;
         let now = self.clock.now();
-        let planned = user_data.and_then(|data| self.planned(&read.value, why, now, data));
+        let planned = user_data.and_then(|data| self.plan_launch(&read.value, why, now, data));
         let launch = match planned {
             Ok(launch) => launch,
             Err(refusal) => {
@@ -43,28 +46,33 @@ impl Controller {
     }
 
     /// Sends the stored launch again, after recording the time.
-    pub(super) async fn resend(&self, mut read: Read) -> Answer {
+    pub(super) async fn resend(&self, mut read: Read) -> ReconcileResult {
         record::mark_sent(&mut read.value, self.clock.now());
         let read = self.written(read).await?;
         self.send(read).await
     }
 
-    async fn send(&self, read: Read) -> Answer {
+    /// Sends the stored launch and stores its result.
+    async fn send(&self, read: Read) -> ReconcileResult {
         let Some(launch) = &read.value.launch else {
             return Ok(Action::Requeue);
         };
-        let answer = self.cloud.launch_instance(&launch.config).await;
+        let result = self.cloud.launch_instance(&launch.config).await;
         let now = self.clock.now();
-        let answered = |server: &mut Server| match &answer {
+        let store_outcome = |server: &mut Server| match &result {
             Ok(info) => {
-                let words = format!("machine {} was launched", info.id);
-                record::record_machine(server, info, now, EventKind::Launched, words);
+                let message = format!("machine {} was launched", info.id);
+                record::record_machine(server, info, now, EventKind::Launched, message);
             }
             Err(error) => self.launch_failed(server, error, now),
         };
-        self.finish(read, answered).await
+        self.finish(read, store_outcome).await
     }
 
+    /// Records a failed launch.
+    ///
+    /// Without effect, the launch can be sent again or changed. With an unknown effect it stays unsettled, and the next step looks up its
+    /// token. A spent or conflicting token is never sent again.
     fn launch_failed(&self, server: &mut Server, error: &ProvisionError, now: DateTime<Utc>) {
         if let Some(launch) = &mut server.launch {
             match (error.kind(), error.effect()) {
@@ -77,8 +85,11 @@ impl Controller {
         self.failed(server, error, now);
     }
 
-    /// Looks up a launch with an unknown outcome.
-    pub(super) async fn settle(&self, read: Read) -> Answer {
+    /// Looks up a launch with an unknown outcome by its token.
+    ///
+    /// A machine that is found becomes the server's machine, also if it is terminating. If nothing is found, the launch counts as without
+    /// effect only after the consistency window since it was sent.
+    pub(super) async fn settle(&self, read: Read) -> ReconcileResult {
         let Some(launch) = read.value.launch.clone() else {
             return Ok(Action::Requeue);
         };
@@ -98,8 +109,8 @@ impl Controller {
         let alive = machines.iter().find(|info| !info.state.is_ending());
         if let Some(info) = alive.or(machines.first()) {
             let adopted = |server: &mut Server| {
-                let words = format!("machine {} was found by its launch token", info.id);
-                record::record_machine(server, info, now, EventKind::Adopted, words);
+                let message = format!("machine {} was found by its launch token", info.id);
+                record::record_machine(server, info, now, EventKind::Adopted, message);
             };
             return self.finish(read, adopted).await;
         }
@@ -134,7 +145,7 @@ impl Controller {
         let mut config = self
             .planner
             .plan(&spec)
-            .map_err(|refusal| words(&refusal))?;
+            .map_err(|refusal| with_sources(&refusal))?;
         // The link between record and launch does not depend on the planner.
         config.launch_token = Some(token);
         for (key, value) in &spec.tags {
@@ -193,7 +204,10 @@ impl Controller {
         Ok(found.filter(own).ok_or_else(refusal))
     }
 
-    fn planned(
+    /// Plans the next launch: incarnation, attempt, token and config.
+    ///
+    /// `life` is the incarnation at which the current count of attempts started: a first launch and a replacement start a new one.
+    fn plan_launch(
         &self,
         server: &Server,
         why: LaunchReason,
@@ -230,8 +244,8 @@ impl Controller {
 }
 
 /// Returns an error with its sources in one line.
-fn words(error: &dyn std::error::Error) -> String {
+fn with_sources(error: &dyn std::error::Error) -> String {
     let sources = std::iter::successors(Some(error), |error| error.source());
-    let words: Vec<_> = sources.map(ToString::to_string).collect();
-    words.join(": ")
+    let messages: Vec<_> = sources.map(ToString::to_string).collect();
+    messages.join(": ")
 }

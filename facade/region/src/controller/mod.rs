@@ -62,17 +62,15 @@
 //! again.
 
 mod act;
-#[cfg(test)]
-mod arbitrary;
 mod decide;
-#[cfg(test)]
-mod diagram;
 mod launch;
 mod policy;
 mod record;
 mod stage;
 mod step;
 pub mod tags;
+#[cfg(test)]
+mod tests;
 
 use std::{fmt, sync::Arc, time::Duration};
 

@@ -1,4 +1,7 @@
 //! The changes of a record by a step: pure functions on the controller's own fields.
+//!
+//! Owns the wording of the controller's conditions and events. It never decides and never calls a cloud; after a conflict, the same function is
+//! applied to the newer record.
 
 use std::collections::BTreeSet;
 
@@ -12,15 +15,17 @@ use crate::server::{
 };
 
 /// Stores a launch before it is sent. The record has no machine until the launch returns one.
+///
+/// Conditions about capacity and quota stay until the launch succeeds, so that a waiting tenant sees reason.
 pub(super) fn start_launch(server: &mut Server, launch: Launch, now: DateTime<Utc>) {
-    let words = format!(
+    let message = format!(
         "launch {} was sent (attempt {})",
         launch.incarnation, launch.attempt
     );
     server.machine = None;
     server.launch = Some(launch);
     server.keep_conditions(&[ConditionKind::NoCapacity, ConditionKind::QuotaReached]);
-    add_event(server, now, EventKind::Launching, words);
+    add_event(server, now, EventKind::Launching, message);
 }
 
 /// Records that the launch is sent again.
@@ -30,13 +35,15 @@ pub(super) fn mark_sent(server: &mut Server, now: DateTime<Utc>) {
     }
 }
 
-/// Records the machine that a launch returned.
+/// Records the machine that a launch returned, and ends the failure state.
+///
+/// `applied` is the spec of the launch, not the current one: a change that was requested meanwhile is planned against it.
 pub(super) fn record_machine(
     server: &mut Server,
     info: &InstanceInfo,
     now: DateTime<Utc>,
     kind: EventKind,
-    words: String,
+    message: String,
 ) {
     let Some(launch) = &mut server.launch else {
         return;
@@ -53,10 +60,10 @@ pub(super) fn record_machine(
         termination: None,
     });
     clear_failure(server);
-    add_event(server, now, kind, words);
+    add_event(server, now, kind, message);
 }
 
-/// Records that the launch had no effect.
+/// Records that the launch had no effect, so that it can be sent again or changed.
 pub(super) fn record_no_effect(server: &mut Server) {
     if let Some(launch) = &mut server.launch {
         launch.sent_at = None;
@@ -66,7 +73,7 @@ pub(super) fn record_no_effect(server: &mut Server) {
 /// Marks the machine for termination. The mark is never removed, whatever is requested later.
 pub(super) fn mark_for_termination(
     server: &mut Server,
-    why: TerminationReason,
+    reason: TerminationReason,
     now: DateTime<Utc>,
 ) {
     let Some(machine) = &mut server.machine else {
@@ -76,15 +83,15 @@ pub(super) fn mark_for_termination(
         return;
     }
     machine.termination = Some(Termination {
-        reason: why,
+        reason: reason,
         accepted_at: None,
     });
-    let words = format!(
+    let message = format!(
         "machine {} is being terminated: {}",
         machine.id,
-        describe_reason(why)
+        describe_reason(reason)
     );
-    add_event(server, now, EventKind::Terminating, words);
+    add_event(server, now, EventKind::Terminating, message);
 }
 
 /// Records that the cloud accepted the termination.
@@ -96,8 +103,9 @@ pub(super) fn record_termination_accepted(server: &mut Server, now: DateTime<Utc
     clear_failure(server);
 }
 
-fn describe_reason(why: TerminationReason) -> &'static str {
-    match why {
+/// Returns the reason of a termination as part of an event.
+fn describe_reason(reason: TerminationReason) -> &'static str {
+    match reason {
         TerminationReason::Delete => "the server is deleted",
         TerminationReason::Replace => "a replacement was requested",
         TerminationReason::Failed => "it did not boot in time",
@@ -116,6 +124,8 @@ fn field_of(act: MachineAction) -> Option<Field> {
 }
 
 /// Records a change that is about to be sent as unconfirmed. Returns the unconfirmed changes before that.
+///
+/// If the response is lost, the field stays unconfirmed, and the next reconcile applies it again whatever the spec says then.
 pub(super) fn add_unconfirmed(server: &mut Server, act: MachineAction) -> UnconfirmedChange {
     let Some(machine) = &mut server.machine else {
         return UnconfirmedChange::default();
@@ -154,7 +164,7 @@ pub(super) fn record_change(
     if let Some(field) = field_of(act) {
         machine.unconfirmed.fields.remove(&field);
     }
-    let words = match act {
+    let message = match act {
         // A start or a stop makes a pending reboot unnecessary.
         MachineAction::Start => {
             machine.reboots = reboots;
@@ -182,9 +192,9 @@ pub(super) fn record_change(
             "was retagged"
         }
     };
-    let words = format!("machine {} {words}", machine.id);
+    let message = format!("machine {} {message}", machine.id);
     clear_failure(server);
-    add_event(server, now, EventKind::Changed, words);
+    add_event(server, now, EventKind::Changed, message);
 }
 
 /// Records that the provider does not support reboots. The request is not repeated.
@@ -193,12 +203,14 @@ pub(super) fn record_reboot_unsupported(server: &mut Server, now: DateTime<Utc>)
     if let Some(machine) = &mut server.machine {
         machine.reboots = reboots;
     }
-    let words = "this cloud does not support reboots: stop the server and start it again";
-    server.set_condition(now, ConditionKind::Unsupported, words.to_owned());
-    add_event(server, now, EventKind::Failed, words.to_owned());
+    let message = "this cloud does not support reboots: stop the server and start it again";
+    server.set_condition(now, ConditionKind::Unsupported, message.to_owned());
+    add_event(server, now, EventKind::Failed, message.to_owned());
 }
 
 /// Records that the desired state cannot be sent to the cloud.
+///
+/// The message becomes a condition and an event. `until` is when the controller tries again without a change of the desired state.
 pub(super) fn record_refusal(
     server: &mut Server,
     until: DateTime<Utc>,
@@ -220,7 +232,7 @@ pub(super) fn is_refusal(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Invalid | ErrorKind::Unsupported)
 }
 
-/// Records a failed call.
+/// Records a failed call: a condition of the matching kind, an event, and the time of the next attempt.
 pub(super) fn record_failure(
     server: &mut Server,
     error: &ProvisionError,
@@ -249,27 +261,29 @@ pub(super) fn record_failure(
 }
 
 /// Records that the controller does nothing more until the desired state changes.
+///
+/// The message names the cloud's reason, if it gave one, and what the owner can do.
 pub(super) fn record_final_failure(
     server: &mut Server,
-    why: FailureReason,
+    reason: FailureReason,
     attempts: u32,
     now: DateTime<Utc>,
 ) {
-    let reason = server
+    let cloud_reason = server
         .current_observation()
         .and_then(|seen| seen.state_reason.clone());
-    let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
-    let (kind, message) = match why {
+    let cloud_reason = cloud_reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+    let (kind, message) = match reason {
         FailureReason::AttemptsExhausted => (
             ConditionKind::AttemptsExhausted,
             format!(
-                "no machine booted in {attempts} attempts{reason}: fix the cause, then request a replacement"
+                "no machine booted in {attempts} attempts{cloud_reason}: fix the cause, then request a replacement"
             ),
         ),
         FailureReason::Lost => (
             ConditionKind::Lost,
             format!(
-                "the machine was terminated outside fleetwright{reason}; its disk and addresses are lost: request a replacement"
+                "the machine was terminated outside fleetwright{cloud_reason}; its disk and addresses are lost: request a replacement"
             ),
         ),
     };
@@ -285,7 +299,9 @@ pub(super) fn record_final_failure(
     }
 }
 
-/// Records that the desired state is reached.
+/// Records that the desired state is reached: the generation is observed and the conditions of failures end.
+///
+/// A change that takes effect only at the next launch stays visible as a condition.
 pub(super) fn record_done(server: &mut Server, verbs: &BTreeSet<OptionalVerb>, now: DateTime<Utc>) {
     server.retry = None;
     server.observed_generation = server.generation;
@@ -298,8 +314,8 @@ pub(super) fn record_done(server: &mut Server, verbs: &BTreeSet<OptionalVerb>, n
     let machine = server.machine.as_ref();
     let plan = machine.map(|machine| machine.plan_to(&server.spec, verbs));
     if plan.is_some_and(|plan| plan.has(ChangeMethod::NextLaunch)) {
-        let words = "the change of user data or tags takes effect at the next launch";
-        server.set_condition(now, ConditionKind::NextLaunch, words.to_owned());
+        let message = "the change of user data or tags takes effect at the next launch";
+        server.set_condition(now, ConditionKind::NextLaunch, message.to_owned());
     } else {
         server.keep_conditions(&[ConditionKind::Unsupported]);
     }
@@ -311,6 +327,7 @@ fn clear_failure(server: &mut Server) {
     server.keep_conditions(&[ConditionKind::NextLaunch, ConditionKind::Unsupported]);
 }
 
-fn add_event(server: &mut Server, now: DateTime<Utc>, kind: EventKind, words: String) {
-    server.note(now, Writer::Controller, kind, words);
+/// Adds an event of the controller.
+fn add_event(server: &mut Server, now: DateTime<Utc>, kind: EventKind, message: String) {
+    server.note(now, Writer::Controller, kind, message);
 }

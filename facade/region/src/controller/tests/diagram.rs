@@ -1,4 +1,4 @@
-//! The drawing in the module's documentation against the code, and the promises of the decision.
+//! Compares the diagram of the module's documentation with the code, and checks the promises of the decision.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,9 +9,8 @@ use fleetwright::{CloudInstanceState, InstanceInfo, OptionalVerb};
 use proptest::prelude::*;
 
 use super::{
-    ControllerPolicy, LaunchReason, Stage, Step,
+    super::{ControllerPolicy, LaunchReason, Stage, Step, decide, record},
     arbitrary::{every_shape, facts, launch, new, now, scan},
-    decide, record,
 };
 use crate::server::{EventKind, MachineAction, Power, Presence, Server};
 
@@ -19,11 +18,11 @@ static SHAPES: LazyLock<Vec<Server>> = LazyLock::new(every_shape);
 
 const DELETED: &str = "(nothing)";
 
-type Drawing = BTreeMap<(String, String), BTreeSet<String>>;
+type Diagram = BTreeMap<(String, String), BTreeSet<String>>;
 
-/// The lines of the module's documentation: stage, step, and the stages that it leads to.
-fn drawn() -> Drawing {
-    let source = include_str!("mod.rs");
+/// Parses the diagram: stage, step, and the stages after it.
+fn documented() -> Diagram {
+    let source = include_str!("../mod.rs");
     let lines = source.lines().filter_map(|line| {
         let (from, rest) = line.strip_prefix("//! ")?.split_once(" --")?;
         let (step, to) = rest.split_once("--> ")?;
@@ -84,7 +83,7 @@ fn leads_to(server: &Server, step: &Step) -> BTreeSet<String> {
 #[test]
 fn diagram_matches_the_code() {
     let (policy, scan) = (ControllerPolicy::default(), scan());
-    let mut done = Drawing::new();
+    let mut done = Diagram::new();
     for verbs in [BTreeSet::new(), OptionalVerb::ALL.into()] {
         let facts = facts(&verbs, &scan, &policy);
         for server in every_shape() {
@@ -97,20 +96,32 @@ fn diagram_matches_the_code() {
             to.extend(leads_to(&server, &step));
         }
     }
-    let drawn = drawn();
-    let steps = |drawing: &Drawing| drawing.keys().cloned().collect::<BTreeSet<_>>();
-    let undrawn: Vec<_> = steps(&done).difference(&steps(&drawn)).cloned().collect();
-    let undone: Vec<_> = steps(&drawn).difference(&steps(&done)).cloned().collect();
-    assert!(undrawn.is_empty(), "decided and not drawn: {undrawn:?}");
-    assert!(undone.is_empty(), "drawn and never decided: {undone:?}");
-    assert_eq!(done, drawn, "the stages they lead to");
+    let documented = documented();
+    let steps = |diagram: &Diagram| diagram.keys().cloned().collect::<BTreeSet<_>>();
+    let undrawn: Vec<_> = steps(&done)
+        .difference(&steps(&documented))
+        .cloned()
+        .collect();
+    let undone: Vec<_> = steps(&documented)
+        .difference(&steps(&done))
+        .cloned()
+        .collect();
+    assert!(
+        undrawn.is_empty(),
+        "decided and not documented: {undrawn:?}"
+    );
+    assert!(
+        undone.is_empty(),
+        "documented and never decided: {undone:?}"
+    );
+    assert_eq!(done, documented, "the stages they lead to");
 }
 
 #[test]
 fn diagram_contains_every_stage() {
-    let drawn: BTreeSet<_> = drawn().into_keys().map(|(from, _)| from).collect();
+    let documented: BTreeSet<_> = documented().into_keys().map(|(from, _)| from).collect();
     let all = Stage::ALL.map(|stage| stage.as_str().to_owned());
-    assert_eq!(drawn, all.into());
+    assert_eq!(documented, all.into());
 }
 
 /// Whether nobody can tell that the machine which the record names is gone.

@@ -10,7 +10,7 @@ use fleetwright_identity::{OrganizationId, ProjectId};
 use fleetwright_runtime::clock::later;
 use uuid::Uuid;
 
-use super::{ControllerPolicy, Facts};
+use super::super::{ControllerPolicy, Facts};
 use crate::{
     ids::{FlavorId, ImageId, NetworkId, RegionId},
     monitor::RegionScan,
