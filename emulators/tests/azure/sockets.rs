@@ -193,9 +193,9 @@ fn the_same_seed_gives_the_same_replies_to_the_byte() {
 #[test]
 fn calls_are_recorded_without_secrets() {
     let emulator = start();
-    let mut wanted = body();
-    wanted["tags"] = json!({ "owner": "me" });
-    send(&emulator, "PUT", &format!("{VMS}/vm"), &wanted).unwrap();
+    let mut requested = body();
+    requested["tags"] = json!({ "owner": "me" });
+    send(&emulator, "PUT", &format!("{VMS}/vm"), &requested).unwrap();
     let call = &emulator.calls()[0];
     assert_eq!(call.operation, "VirtualMachines_CreateOrUpdate");
     assert_eq!(call.parameters["body.tags.owner"], "me");
@@ -208,10 +208,11 @@ fn calls_are_recorded_without_secrets() {
 #[test]
 fn console_needs_no_token() {
     let emulator = start();
-    let mut wanted = body();
-    wanted["properties"]["diagnosticsProfile"] = json!({ "bootDiagnostics": { "enabled": true } });
+    let mut requested = body();
+    requested["properties"]["diagnosticsProfile"] =
+        json!({ "bootDiagnostics": { "enabled": true } });
     let path = format!("{VMS}/vm");
-    send(&emulator, "PUT", &path, &wanted).unwrap();
+    send(&emulator, "PUT", &path, &requested).unwrap();
     emulator.advance(Duration::from_secs(1));
     let retrieve = format!("{path}/retrieveBootDiagnosticsData");
     let urls = send(&emulator, "POST", &retrieve, &Value::Null)

@@ -85,7 +85,7 @@ pub(super) fn usages(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> 
 /// Lists the sizes with the locations that offer them. The only filter is `location eq '…'`; others
 /// are refused with 400 `InvalidFilterInQueryString`.
 pub(super) fn skus(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
-    let wanted = match context.request.param("$filter") {
+    let requested = match context.request.param("$filter") {
         None => None,
         Some(filter) => {
             let place = filter.trim().strip_prefix("location eq '");
@@ -97,7 +97,7 @@ pub(super) fn skus(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let knobs = &context.engine.core.knobs;
     let mut items = Vec::new();
     for location in &knobs.locations {
-        if wanted.as_ref().is_none_or(|it| *it == location.name) {
+        if requested.as_ref().is_none_or(|it| *it == location.name) {
             items.extend(knobs.sizes.iter().map(|size| shapes::sku(size, location)));
         }
     }

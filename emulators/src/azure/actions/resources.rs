@@ -24,33 +24,33 @@ use crate::{
 
 /// Creates or changes a disk, and begins an operation.
 pub(super) fn put_disk(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
-    let wanted: DiskBody = body::read(context.request)?;
+    let requested: DiskBody = body::read(context.request)?;
     let id = context.request.id(Kind::Disk);
-    let started = context.engine.put_disk(&id, &wanted)?;
+    let started = context.engine.put_disk(&id, &requested)?;
     Ok(put_response(context, &id, started))
 }
 
 /// Creates or changes an image, and begins an operation.
 pub(super) fn put_image(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
-    let wanted: ImageBody = body::read(context.request)?;
+    let requested: ImageBody = body::read(context.request)?;
     let id = context.request.id(Kind::Image);
-    let started = context.engine.put_image(&id, &wanted)?;
+    let started = context.engine.put_image(&id, &requested)?;
     Ok(put_response(context, &id, started))
 }
 
 /// Creates or changes an interface, and begins an operation.
 pub(super) fn put_nic(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
-    let wanted: NicBody = body::read(context.request)?;
+    let requested: NicBody = body::read(context.request)?;
     let id = context.request.id(Kind::Nic);
-    let started = context.engine.put_nic(&id, &wanted)?;
+    let started = context.engine.put_nic(&id, &requested)?;
     Ok(put_response(context, &id, started))
 }
 
 /// Creates or changes a public address, and begins an operation.
 pub(super) fn put_ip(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
-    let wanted: IpBody = body::read(context.request)?;
+    let requested: IpBody = body::read(context.request)?;
     let id = context.request.id(Kind::PublicIp);
-    let started = context.engine.put_ip(&id, &wanted)?;
+    let started = context.engine.put_ip(&id, &requested)?;
     Ok(put_response(context, &id, started))
 }
 

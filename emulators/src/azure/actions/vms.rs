@@ -65,14 +65,14 @@ impl Context<'_> {
 /// 412 `PreconditionFailed`, and those of [`Engine::create_vm`] and [`Engine::replace_vm`].
 pub(super) fn put(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.vm_id();
-    let body_document: VmBody = body::read(context.request)?;
+    let vm_body: VmBody = body::read(context.request)?;
     context.engine.check_group(&id.group)?;
     context.engine.core.records_read += 1;
     let existing = context.engine.vms.seq(&id);
     check_preconditions(context, existing)?;
     let (task, status) = match existing {
-        None => (context.engine.create_vm(&id, &body_document, false)?, 201),
-        Some(seq) => (context.engine.replace_vm(seq, &body_document)?, 200),
+        None => (context.engine.create_vm(&id, &vm_body, false)?, 201),
+        Some(seq) => (context.engine.replace_vm(seq, &vm_body)?, 200),
     };
     let seq = context.engine.vms.seq(&id).unwrap_or_default();
     let document = context.render_current(seq);
@@ -91,12 +91,12 @@ fn check_preconditions(context: &Context<'_>, existing: Option<Seq>) -> Result<(
             "The condition 'If-None-Match' is not satisfied: the resource exists.",
         ));
     }
-    let Some(wanted) = context.request.if_match.as_deref() else {
+    let Some(expected) = context.request.if_match.as_deref() else {
         return Ok(());
     };
     let version = existing.and_then(|seq| context.engine.vms.get(seq));
     let matches =
-        version.is_some_and(|vm| wanted == "*" || wanted == format!("\"{}\"", vm.version));
+        version.is_some_and(|vm| expected == "*" || expected == format!("\"{}\"", vm.version));
     if matches {
         return Ok(());
     }

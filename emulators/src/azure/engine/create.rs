@@ -48,8 +48,8 @@ impl Engine {
             zone: plan.zone.as_deref(),
             market: plan.market,
         };
-        let capacity_failure = match self.limits(requested) {
-            Ok(capacity_failure) => capacity_failure,
+        let limit_failure = match self.limits(requested) {
+            Ok(limit_failure) => limit_failure,
             Err(refusal) => {
                 self.reserve(&existing_nics(&plan.nics), id);
                 return Err(refusal);
@@ -57,9 +57,9 @@ impl Engine {
         };
         let zone = plan.zone.as_deref().unwrap_or_default();
         let late_failure = self.late_failure(&plan.size.name, zone);
-        let planned_failure = late_failure.or(capacity_failure.clone());
+        let planned_failure = late_failure.or(limit_failure.clone());
         let seq = self.insert_vm(id, body, &plan, external)?;
-        if capacity_failure.is_none() {
+        if limit_failure.is_none() {
             self.allocate(seq);
         }
         let duration = self.core.knobs.timing.boot;
@@ -77,13 +77,13 @@ impl Engine {
     pub(super) fn retry_creation(&mut self, seq: Seq, vm: &Vm, tags: Tags) -> u64 {
         let zone = vm.zone.as_deref().unwrap_or_default();
         let late_failure = self.late_failure(&vm.size, zone);
-        let capacity_failure = self.try_allocate(seq, vm);
+        let limit_failure = self.try_allocate(seq, vm);
         self.edit_vm(seq, |vm| {
             vm.provisioning = Provisioning::Creating;
             vm.tags = Arc::new(tags);
         });
         let duration = self.core.knobs.timing.boot;
-        let planned_failure = late_failure.or(capacity_failure);
+        let planned_failure = late_failure.or(limit_failure);
         self.begin(
             &vm.id,
             &vm.location,

@@ -137,13 +137,13 @@ impl Engine {
     }
 
     /// Plans an image of a disk, attached or not.
-    fn image_from_disk(&self, id: &Id, wanted: &ImageDisk) -> Result<Image, Refusal> {
-        let path = wanted.managed_disk.as_ref().map(|disk| disk.id.as_str());
+    fn image_from_disk(&self, id: &Id, requested: &ImageDisk) -> Result<Image, Refusal> {
+        let path = requested.managed_disk.as_ref().map(|disk| disk.id.as_str());
         let path = path.ok_or_else(|| Refusal::missing("osDisk.managedDisk"))?;
         let found = Id::read(Kind::Disk, path)?;
         let found = self.disks.find(&found);
         let (_, disk) = found.ok_or_else(|| Refusal::invalid_reference(path))?;
-        let state = wanted.os_state.as_deref();
+        let state = requested.os_state.as_deref();
         if !matches!(state, Some("Generalized" | "Specialized")) {
             return Err(Refusal::missing("osDisk.osState"));
         }
@@ -155,10 +155,13 @@ impl Engine {
             tags: Tags::new(),
             source: None,
             disk: Some(disk.id.clone()),
-            os_type: wanted.os_type.clone().unwrap_or_else(|| "Linux".to_owned()),
+            os_type: requested
+                .os_type
+                .clone()
+                .unwrap_or_else(|| "Linux".to_owned()),
             os_state: state.unwrap_or_default().to_owned(),
-            gib: wanted.disk_size_gb.unwrap_or(disk.gib).max(disk.gib),
-            sku: wanted
+            gib: requested.disk_size_gb.unwrap_or(disk.gib).max(disk.gib),
+            sku: requested
                 .storage_account_type
                 .clone()
                 .unwrap_or_else(|| disk.sku.clone()),

@@ -43,12 +43,14 @@ impl Engine {
     }
 
     /// Refuses another OS disk, and another size or SKU of the OS disk.
-    fn check_os_disk(&self, vm: &Vm, wanted: Option<&VmDisk>) -> Result<(), Refusal> {
-        let Some(wanted) = wanted else { return Ok(()) };
+    fn check_os_disk(&self, vm: &Vm, requested: Option<&VmDisk>) -> Result<(), Refusal> {
+        let Some(requested) = requested else {
+            return Ok(());
+        };
         let Some(own) = vm.os_disk() else {
             return Ok(());
         };
-        if wanted
+        if requested
             .name
             .as_ref()
             .is_some_and(|name| !same(&own.id.name, name))
@@ -58,10 +60,10 @@ impl Engine {
         let Some((_, disk)) = self.disks.find(&own.id) else {
             return Ok(());
         };
-        if wanted.disk_size_gb.is_some_and(|gib| gib != disk.gib) {
+        if requested.disk_size_gb.is_some_and(|gib| gib != disk.gib) {
             return Err(Refusal::immutable("osDisk.diskSizeGB"));
         }
-        let managed = wanted.managed_disk.as_ref();
+        let managed = requested.managed_disk.as_ref();
         let sku = managed.and_then(|managed| managed.storage_account_type.as_ref());
         if sku.is_some_and(|sku| *sku != disk.sku) {
             return Err(Refusal::immutable("osDisk.managedDisk.storageAccountType"));

@@ -180,19 +180,20 @@ fn subnet_of(address: &IpConfiguration) -> &str {
 
 /// Refuses other subnets or public addresses than the interface has, with 400 `NotSupported`. A
 /// document without addresses is no change.
-fn check_addresses(nic: &Nic, wanted: &[IpConfiguration]) -> Result<(), Refusal> {
-    let matches = |(own, wanted): (&NicAddress, &IpConfiguration)| {
-        let public = wanted.properties.public_ip_address.as_ref();
+fn check_addresses(nic: &Nic, requested: &[IpConfiguration]) -> Result<(), Refusal> {
+    let matches = |(own, requested): (&NicAddress, &IpConfiguration)| {
+        let public = requested.properties.public_ip_address.as_ref();
         let own_public = own.public.as_ref().map(|(id, _)| id.path());
-        same(&own.subnet, subnet_of(wanted))
+        same(&own.subnet, subnet_of(requested))
             && match (own_public, public) {
                 (None, None) => true,
-                (Some(own), Some(wanted)) => same(&own, &wanted.id),
+                (Some(own), Some(requested)) => same(&own, &requested.id),
                 (Some(_), None) | (None, Some(_)) => false,
             }
     };
-    let all = nic.addresses.len() == wanted.len() && nic.addresses.iter().zip(wanted).all(matches);
-    if wanted.is_empty() || all {
+    let all =
+        nic.addresses.len() == requested.len() && nic.addresses.iter().zip(requested).all(matches);
+    if requested.is_empty() || all {
         Ok(())
     } else {
         Err(Refusal::unsupported("ipConfigurations"))

@@ -59,14 +59,14 @@ impl Engine {
             return None;
         }
         let size = self.size(&vm.size).ok()?;
-        let wanted = RequestedVm {
+        let requested = RequestedVm {
             size,
             location: &vm.location,
             zone: vm.zone.as_deref(),
             market: vm.market,
         };
-        if !self.has_capacity(wanted) {
-            return Some(allocation_failure(wanted));
+        if !self.has_capacity(requested) {
+            return Some(allocation_failure(requested));
         }
         self.allocate(seq);
         None

@@ -66,14 +66,14 @@ fn repeated_put_during_creation_returns_the_same_operation() {
 #[test]
 fn preconditions_protect_existing_resources() {
     let mut fixture = Fixture::new();
-    let mut wanted = request(&format!("PUT {VMS}/a"), vm_body());
-    wanted.if_none_match = Some("*".to_owned());
+    let mut requested = request(&format!("PUT {VMS}/a"), vm_body());
+    requested.if_none_match = Some("*".to_owned());
     let put = |fixture: &mut Fixture, request: &Request| {
         fixture.engine.catch_up();
         actions::execute(request, &mut fixture.engine, &CallContext::default())
     };
-    assert_eq!(put(&mut fixture, &wanted).unwrap().status, 201);
-    let refusal = put(&mut fixture, &wanted).unwrap_err();
+    assert_eq!(put(&mut fixture, &requested).unwrap().status, 201);
+    let refusal = put(&mut fixture, &requested).unwrap_err();
     assert_eq!(
         (refusal.status, &*refusal.code),
         (412, "PreconditionFailed")
@@ -83,11 +83,11 @@ fn preconditions_protect_existing_resources() {
         .as_str()
         .unwrap()
         .to_owned();
-    wanted.if_none_match = None;
-    wanted.if_match = Some("\"0\"".to_owned());
-    assert_eq!(put(&mut fixture, &wanted).unwrap_err().status, 412);
-    wanted.if_match = Some(etag);
-    assert_eq!(put(&mut fixture, &wanted).unwrap().status, 200);
+    requested.if_none_match = None;
+    requested.if_match = Some("\"0\"".to_owned());
+    assert_eq!(put(&mut fixture, &requested).unwrap_err().status, 412);
+    requested.if_match = Some(etag);
+    assert_eq!(put(&mut fixture, &requested).unwrap().status, 200);
 }
 
 #[test]
@@ -280,13 +280,13 @@ fn existing_disk_is_not_created_again() {
 #[test]
 fn properties_are_returned_as_sent() {
     let mut fixture = Fixture::new();
-    let mut wanted = vm_body_with("/properties/priority", json!("Spot"));
-    wanted["properties"]["evictionPolicy"] = json!("Delete");
-    wanted["properties"]["billingProfile"] = json!({ "maxPrice": -1.0 });
-    wanted["zones"] = json!(["2"]);
-    wanted["identity"] = json!({ "type": "SystemAssigned" });
-    wanted["properties"]["userData"] = json!("aGk=");
-    fixture.put("a", wanted);
+    let mut requested = vm_body_with("/properties/priority", json!("Spot"));
+    requested["properties"]["evictionPolicy"] = json!("Delete");
+    requested["properties"]["billingProfile"] = json!({ "maxPrice": -1.0 });
+    requested["zones"] = json!(["2"]);
+    requested["identity"] = json!({ "type": "SystemAssigned" });
+    requested["properties"]["userData"] = json!("aGk=");
+    fixture.put("a", requested);
     fixture.advance(100);
     let document = fixture.get(&format!("{VMS}/a"));
     assert_eq!(document["zones"], json!(["2"]));

@@ -81,9 +81,9 @@ fn vm_body_with_nic() -> Value {
 fn interface_is_reserved_for_the_failed_machine() {
     let mut fixture = fixture_with_nic();
     let big = "/properties/hardwareProfile/vmSize";
-    let mut wanted = vm_body_with_nic();
-    *wanted.pointer_mut(big).unwrap() = json!("Standard_B2s");
-    let refused = fixture.refused(&format!("PUT {VMS}/a"), wanted);
+    let mut requested = vm_body_with_nic();
+    *requested.pointer_mut(big).unwrap() = json!("Standard_B2s");
+    let refused = fixture.refused(&format!("PUT {VMS}/a"), requested);
     assert_eq!(refused, (409, "OperationNotAllowed".to_owned()));
     let reserved = (400, "NicReservedForAnotherVm".to_owned());
     let delete = format!("DELETE {NETWORK}/networkInterfaces/own");

@@ -74,12 +74,12 @@ fn image_of_a_disk_in_use_can_be_created() {
     fixture.ok(&format!("PUT {path}"), image("Specialized"));
     fixture.advance(100);
     // A specialized image contains its users, so it needs no `osProfile`.
-    let mut wanted = vm_body_with(
+    let mut requested = vm_body_with(
         "/properties/storageProfile/imageReference",
         json!({ "id": path }),
     );
-    wanted["properties"]["osProfile"] = Value::Null;
-    fixture.put("b", wanted);
+    requested["properties"]["osProfile"] = Value::Null;
+    fixture.put("b", requested);
     let both = json!({ "location": "eastus", "properties": {} });
     assert_eq!(fixture.refused(&format!("PUT {path}2"), both).0, 400);
 }

@@ -115,8 +115,8 @@ impl Fixture {
     }
 
     /// Sends a `POST` to a virtual machine and waits for the operation.
-    fn post(&mut self, name: &str, what: &str) {
-        self.ok(&format!("POST {VMS}/{name}/{what}"), Value::Null);
+    fn post(&mut self, name: &str, operation: &str) {
+        self.ok(&format!("POST {VMS}/{name}/{operation}"), Value::Null);
         self.advance(100);
     }
 

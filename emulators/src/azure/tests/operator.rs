@@ -92,10 +92,10 @@ fn external_actor_stops_deletes_tags_and_fails_machines() {
 #[test]
 fn spot_machine_is_evicted_by_its_policy() {
     let mut fixture = Fixture::new();
-    let mut wanted = vm_body_with("/properties/priority", json!("Spot"));
-    fixture.put("a", wanted.clone());
-    wanted["properties"]["evictionPolicy"] = json!("Delete");
-    fixture.put("b", wanted);
+    let mut requested = vm_body_with("/properties/priority", json!("Spot"));
+    fixture.put("a", requested.clone());
+    requested["properties"]["evictionPolicy"] = json!("Delete");
+    fixture.put("b", requested);
     fixture.put("c", vm_body());
     fixture.advance(100);
     let evict = |fixture: &mut Fixture, name: &str| {

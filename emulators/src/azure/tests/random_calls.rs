@@ -53,12 +53,12 @@ fn call(verb: &str, vm: u8) -> (String, Value) {
             let name = format!("d{vm}");
             let data =
                 json!([{ "lun": 1, "createOption": "Empty", "diskSizeGB": 1, "name": name }]);
-            let mut wanted = vm_body_with("/properties/storageProfile/dataDisks", data);
+            let mut requested = vm_body_with("/properties/storageProfile/dataDisks", data);
             if vm == 2 {
                 let network = json!({ "networkInterfaces": [{ "id": nic }] });
-                wanted["properties"]["networkProfile"] = network;
+                requested["properties"]["networkProfile"] = network;
             }
-            (format!("PUT {path}"), wanted)
+            (format!("PUT {path}"), requested)
         }
         "PATCH" => {
             let tags = json!({ "tags": { "n": vm.to_string() } });
@@ -74,15 +74,15 @@ fn call(verb: &str, vm: u8) -> (String, Value) {
         "create disk" => {
             let properties =
                 json!({ "creationData": { "createOption": "Empty" }, "diskSizeGB": 1 });
-            let wanted = json!({ "location": "eastus", "properties": properties });
-            (format!("PUT {disk}"), wanted)
+            let requested = json!({ "location": "eastus", "properties": properties });
+            (format!("PUT {disk}"), requested)
         }
         "delete disk" => (format!("DELETE {disk}"), Value::Null),
         "create nic" => {
             let address = json!({ "name": "ip", "properties": { "subnet": { "id": subnet() } } });
             let properties = json!({ "ipConfigurations": [address] });
-            let wanted = json!({ "location": "eastus", "properties": properties });
-            (format!("PUT {nic}"), wanted)
+            let requested = json!({ "location": "eastus", "properties": properties });
+            (format!("PUT {nic}"), requested)
         }
         "delete nic" => (format!("DELETE {nic}"), Value::Null),
         verb => (format!("POST {path}/{verb}"), Value::Null),

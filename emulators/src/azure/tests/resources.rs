@@ -24,10 +24,10 @@ fn interface_and_address_are_created_used_and_deleted_in_order() {
     assert_eq!(taken.1, "PublicIPAddressInUse");
     let missing = fixture.refused(&format!("PUT {path}2"), nic(Some("q")));
     assert_eq!(missing.1, "InvalidResourceReference");
-    let wanted = json!({ "networkInterfaces": [{ "id": path, "properties": { "deleteOption": "Detach" } }] });
+    let requested = json!({ "networkInterfaces": [{ "id": path, "properties": { "deleteOption": "Detach" } }] });
     fixture.put(
         "a",
-        vm_body_with("/properties/networkProfile", wanted.clone()),
+        vm_body_with("/properties/networkProfile", requested.clone()),
     );
     fixture.advance(100);
     assert!(fixture.vm("a").public_ip.is_some());
@@ -43,7 +43,7 @@ fn interface_and_address_are_created_used_and_deleted_in_order() {
     );
     let again = fixture.refused(
         &format!("PUT {VMS}/b"),
-        vm_body_with("/properties/networkProfile", wanted),
+        vm_body_with("/properties/networkProfile", requested),
     );
     assert_eq!(again.1, "NicInUse");
     assert_eq!(
@@ -143,16 +143,16 @@ fn machine_is_created_with_data_disks_and_delete_options() {
         let mut twice = disks.clone();
         twice[1]["name"] = json!("other");
         twice[1][member] = value;
-        let wanted = vm_body_with("/properties/storageProfile/dataDisks", twice);
-        let refused = fixture.refused(&format!("PUT {VMS}/b"), wanted);
+        let requested = vm_body_with("/properties/storageProfile/dataDisks", twice);
+        let refused = fixture.refused(&format!("PUT {VMS}/b"), requested);
         assert_eq!(refused.1, "InvalidParameter");
     }
     fixture.ok(&format!("PUT {NETWORK}/networkInterfaces/n"), nic(None));
     let one = json!({ "id": format!("{NETWORK}/networkInterfaces/n") });
     let twice = json!({ "networkInterfaces": [one, one] });
-    let wanted = vm_body_with("/properties/networkProfile", twice);
+    let requested = vm_body_with("/properties/networkProfile", twice);
     assert_eq!(
-        fixture.refused(&format!("PUT {VMS}/b"), wanted).1,
+        fixture.refused(&format!("PUT {VMS}/b"), requested).1,
         "InvalidParameter"
     );
 }
@@ -198,12 +198,12 @@ fn unsupported_member_is_refused_without_effect() {
         nic["properties"]["ipConfigurations"][0]["properties"][name] = value;
         nic
     };
-    for wanted in [
+    for requested in [
         address("privateIPAllocationMethod", json!("Static")),
         address("privateIPAddressVersion", json!("IPv6")),
     ] {
         assert_eq!(
-            fixture.refused(&put, wanted),
+            fixture.refused(&put, requested),
             (400, "NotSupported".to_owned())
         );
     }
@@ -246,9 +246,9 @@ fn document_that_was_read_can_be_sent_back() {
     let vm = fixture.vm("a");
     let image = format!("{COMPUTE}/images/copy");
     let disk = json!({ "osState": "Generalized", "managedDisk": { "id": vm.disks[0] } });
-    let wanted =
+    let requested =
         json!({ "location": "eastus", "properties": { "storageProfile": { "osDisk": disk } } });
-    fixture.ok(&format!("PUT {image}"), wanted);
+    fixture.ok(&format!("PUT {image}"), requested);
     fixture.advance(100);
     let ip = fixture.oracle().public_ips[0].id.clone();
     for path in [&vm.id, &vm.nics[0], &vm.disks[0], &ip, &image] {

@@ -37,10 +37,10 @@ fn operation_expires() {
     fixture.advance(1000);
     assert_eq!(fixture.status(&created)["status"], "Succeeded");
     fixture.advance(100);
-    let gone = fixture
+    let expired = fixture
         .follow(&created, "azure-asyncoperation")
         .unwrap_err();
-    assert_eq!((gone.status, &*gone.code), (404, "NotFound"));
+    assert_eq!((expired.status, &*expired.code), (404, "NotFound"));
     assert_eq!(fixture.oracle().operations_in_progress, 0);
 }
 
@@ -54,8 +54,8 @@ fn operation_expires_by_a_fault() {
         operation_expired: true,
         ..CallContext::default()
     };
-    let gone = fixture.call_as(&format!("GET {path}"), Value::Null, &context);
-    assert_eq!(gone.unwrap_err().status, 404);
+    let expired = fixture.call_as(&format!("GET {path}"), Value::Null, &context);
+    assert_eq!(expired.unwrap_err().status, 404);
     assert_eq!(fixture.status(&created)["status"], "InProgress");
 }
 

@@ -248,11 +248,11 @@ impl Operation {
     /// Finds the operation of a method and the decoded segments of a path.
     pub(crate) fn route(method: &str, segments: &[String]) -> RouteMatch {
         let mut found = RouteMatch::NotFound;
-        for (operation, _, wanted, scope, rest) in ROUTES {
+        for (operation, _, expected, scope, rest) in ROUTES {
             let Some(captured) = match_path(segments, scope, rest) else {
                 continue;
             };
-            if wanted == method {
+            if expected == method {
                 return RouteMatch::Operation(operation, captured);
             }
             found = RouteMatch::OtherMethod;
@@ -272,11 +272,11 @@ fn match_path(segments: &[String], scope: Scope, rest: &str) -> Option<Vec<Strin
     let pattern = scope.segments().iter().copied().chain(rest.split('/'));
     let mut remaining = segments.iter();
     let mut captured = Vec::new();
-    for wanted in pattern {
+    for expected in pattern {
         let segment = remaining.next()?;
-        if wanted == "{}" {
+        if expected == "{}" {
             captured.push(segment.clone());
-        } else if !wanted.eq_ignore_ascii_case(segment) {
+        } else if !expected.eq_ignore_ascii_case(segment) {
             return None;
         }
     }
