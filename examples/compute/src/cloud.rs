@@ -1,4 +1,4 @@
-//! EC2 as the example has it: an emulator on loopback, and the handle that speaks to it.
+//! The example's EC2: an emulator on loopback, and a provider that uses it.
 
 use std::{io, time::Duration};
 
@@ -11,12 +11,12 @@ use fleetwright_ec2::{
 use fleetwright_emulators::ec2::{Ec2Emulator, Knobs, OracleInstance};
 use fleetwright_region::{controller::tags, server::ServerId};
 
-/// For how long the emulated reads may lag.
+/// The read lag of the emulator.
 const LAG: Duration = Duration::from_millis(40);
-/// How long a machine takes to boot, and to end.
+/// How long a machine takes to boot, and to terminate.
 const TRANSITION: Duration = Duration::from_millis(100);
 
-/// An EC2 whose machines boot and end fast, and whose reads lag as the real one's do.
+/// Starts an EC2 whose machines boot and terminate fast, and whose reads lag as the real one's do.
 pub(crate) fn start() -> io::Result<Ec2Emulator> {
     let mut knobs = Knobs::default();
     knobs.timing.boot = TRANSITION;
@@ -26,14 +26,14 @@ pub(crate) fn start() -> io::Result<Ec2Emulator> {
     Ec2Emulator::start(knobs)
 }
 
-/// Sets how long machines take to boot that are launched from now on.
+/// Sets the boot time of machines that are launched from now on.
 pub(crate) fn boot_within(emulator: &Ec2Emulator, boot: Option<Duration>) {
     let mut knobs = emulator.knobs();
     knobs.timing.boot = boot.unwrap_or(TRANSITION);
     emulator.set_knobs(knobs);
 }
 
-/// The provider, pointed at the emulator. The key is the one that emulators take, and opens nothing else.
+/// A provider that calls the emulator, with the key that emulators accept.
 pub(crate) fn provisioner(endpoint: &str) -> Result<Ec2Provisioner, InvalidValue> {
     let key = Credentials::new("test", "test", None, None, "emulator");
     let config = SdkConfig::builder()
@@ -48,7 +48,7 @@ pub(crate) fn provisioner(endpoint: &str) -> Result<Ec2Provisioner, InvalidValue
     Ec2Provisioner::new(&config, Ec2LaunchConfig::new(), options)
 }
 
-/// Every machine that was ever launched for a server, oldest first: the truth, which nobody asks in earnest.
+/// Every machine that was ever launched for a server, oldest first, from the emulator's oracle.
 pub(crate) fn machines(emulator: &Ec2Emulator, server: ServerId) -> Vec<OracleInstance> {
     let server = server.to_string();
     let mut all = emulator.oracle().instances;
@@ -56,15 +56,15 @@ pub(crate) fn machines(emulator: &Ec2Emulator, server: ServerId) -> Vec<OracleIn
     all
 }
 
-/// Whether a machine is there, or could be again.
+/// Whether a machine is neither terminated nor terminating.
 pub(crate) fn is_alive(machine: &OracleInstance) -> bool {
     machine.state != "terminated" && machine.state != "shutting-down"
 }
 
-/// What is left of everything that was launched: machines that are not terminated, volumes, network interfaces.
+/// The number of machines that are not terminated, volumes and network interfaces.
 pub(crate) fn leftovers(emulator: &Ec2Emulator) -> usize {
     let oracle = emulator.oracle();
     let machines = oracle.instances.iter();
-    let there = machines.filter(|machine| machine.state != "terminated");
-    there.count() + oracle.volumes.len() + oracle.network_interfaces.len()
+    let alive = machines.filter(|machine| machine.state != "terminated");
+    alive.count() + oracle.volumes.len() + oracle.network_interfaces.len()
 }

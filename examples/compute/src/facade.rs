@@ -1,50 +1,25 @@
-//! The façade over one SQLite file: what the fleet process and the one who asks in the tenant's name have in common.
+//! The façade over one SQLite file, as the fleet process and the tenant's process open it.
 //!
-//! They meet in the file and in nothing else.
+//! The two processes share the file and nothing else.
 
-use std::{collections::BTreeSet, fs, io, path::Path, sync::Arc, time::Duration};
+use std::{fs, io, path::Path, sync::Arc, time::Duration};
 
-use fleetwright::OptionalVerb;
-use fleetwright_compute::{
-    schema,
-    service::{InstanceDependencies, Instances},
-};
-use fleetwright_identity::{Ledger, QuotaKinds};
+use fleetwright_compute::{Facade, prelude::*};
 use fleetwright_region::{
     catalog::CatalogService,
-    ids::RegionId,
-    mapping::RegionPlanner,
-    network::{Networks, SecurityGroups, SshAuthorities},
-    secret::SshKeys,
-    server::{DependencyChecker, Servers, TenantDependencies},
+    mapping::{RegionMapping, RegionPlanner},
+    monitor::Policy,
 };
-use fleetwright_runtime::{
-    clock::{Clock, SystemClock},
-    entropy::OsEntropy,
-};
-use fleetwright_store::{Schema, Store};
 use fleetwright_store_sqlite::{SqliteOptions, SqliteStore};
 
-use crate::Failure;
+use crate::{Failure, cloud};
 
-/// The file that everything is kept in.
+/// The name of the SQLite file.
 pub(crate) const DATABASE: &str = "fleet.db";
 const CATALOG: (&str, &str) = ("catalog.toml", include_str!("../catalog.toml"));
 const MAPPING: (&str, &str) = ("mapping.toml", include_str!("../mapping.toml"));
 
-/// The parts of a façade.
-pub(crate) struct Facade {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) region: RegionId,
-    pub(crate) planner: Arc<RegionPlanner>,
-    pub(crate) networks: Arc<Networks>,
-    pub(crate) servers: Servers,
-    pub(crate) ledger: Ledger,
-    pub(crate) instances: Instances,
-}
-
-/// Puts the catalog and the mapping into a folder, unless it has its own, and loads the catalog. Tells what that changed.
+/// Writes the catalog and the mapping into a folder, unless it has its own, and loads the catalog. Returns the loaded changes.
 pub(crate) async fn prepare(folder: &Path) -> Result<Vec<String>, Failure> {
     for (name, text) in [CATALOG, MAPPING] {
         let path = folder.join(name);
@@ -52,91 +27,47 @@ pub(crate) async fn prepare(folder: &Path) -> Result<Vec<String>, Failure> {
             fs::write(&path, text).map_err(|error| unusable(&path, &error))?;
         }
     }
-    let (catalog, _) = CatalogService::open(open(folder).await?).await?;
+    let (catalog, _) = CatalogService::open(open_store(folder).await?).await?;
     let changes = catalog.load_file(&folder.join(CATALOG.0)).await?;
     Ok(changes.iter().map(ToString::to_string).collect())
 }
 
-async fn open(folder: &Path) -> Result<Arc<dyn Store>, Failure> {
-    let schema = schema::add_all_kinds(Schema::builder()).build()?;
-    // Two processes have it open: each looks for what the other has written.
+/// Opens the façade in a prepared folder, on the emulated EC2 at `endpoint`. Its catalog is the one that the store has.
+pub(crate) async fn open(folder: &Path, endpoint: &str) -> Result<Facade, Failure> {
+    let mut policy = Policy::default();
+    policy.tick = Duration::from_millis(50);
+    let facade = Facade::builder()
+        .store(open_store(folder).await?)
+        .region(
+            Arc::new(cloud::provisioner(endpoint)?),
+            mapping_text(folder)?,
+        )
+        .without_server_keys()
+        .monitor_policy(policy)
+        .build()
+        .await?;
+    Ok(facade)
+}
+
+/// The native names of the folder's mapping.
+pub(crate) fn mapping(folder: &Path, facade: &Facade) -> Result<Arc<RegionMapping>, Failure> {
+    let planner = RegionPlanner::new(Arc::clone(&facade.catalog), &mapping_text(folder)?)?;
+    Ok(planner.mapping())
+}
+
+async fn open_store(folder: &Path) -> Result<Arc<dyn Store>, Failure> {
+    // Two processes have the file open: each polls for the other's commits.
     let options = SqliteOptions::default().poll_every(Duration::from_millis(10));
-    let store = SqliteStore::open_with(folder.join(DATABASE), schema, options).await?;
+    let database = folder.join(DATABASE);
+    let store = SqliteStore::open_with(database, Facade::schema()?, options).await?;
     Ok(Arc::new(store))
+}
+
+fn mapping_text(folder: &Path) -> Result<String, Failure> {
+    let path = folder.join(MAPPING.0);
+    Ok(fs::read_to_string(&path).map_err(|error| unusable(&path, &error))?)
 }
 
 fn unusable(path: &Path, error: &io::Error) -> String {
     format!("{} cannot be used: {error}", path.display())
-}
-
-impl Facade {
-    /// As a process opens it that comes to a folder which is prepared.
-    pub(crate) async fn open(
-        folder: &Path,
-        verbs: BTreeSet<OptionalVerb>,
-    ) -> Result<Self, Failure> {
-        let store = open(folder).await?;
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let entropy = Arc::new(OsEntropy);
-        let (catalog, _) = CatalogService::open(Arc::clone(&store)).await?;
-        let catalog = Arc::new(catalog);
-        let path = folder.join(MAPPING.0);
-        let text = fs::read_to_string(&path).map_err(|error| unusable(&path, &error))?;
-        let planner = RegionPlanner::new(Arc::clone(&catalog), &text)
-            .map_err(|problems| format!("{}: {problems}", path.display()))?;
-        let region = planner.mapping().region.clone();
-
-        let regions = BTreeSet::from([region.clone()]);
-        let networks = Networks::new(
-            Arc::clone(&store),
-            regions,
-            entropy.clone(),
-            &fleetwright_compute::schema::references(),
-        )?;
-        let networks = Arc::new(networks);
-        let groups = SecurityGroups::new(
-            Arc::clone(&store),
-            Arc::clone(&networks),
-            entropy.clone(),
-            &fleetwright_compute::schema::references(),
-        )?;
-        let authorities = SshAuthorities::new(
-            Arc::clone(&store),
-            entropy,
-            &fleetwright_compute::schema::references(),
-        )?;
-        let ground: Arc<dyn DependencyChecker> = Arc::new(TenantDependencies::new(
-            Arc::clone(&networks),
-            Arc::new(groups),
-            Arc::new(authorities),
-            Arc::clone(&catalog),
-        ));
-        let servers = Servers::new(
-            Arc::clone(&store),
-            Arc::clone(&clock),
-            Arc::clone(&ground),
-            SshKeys::Disabled,
-        )?;
-        let servers = servers.with_region(region.clone(), verbs);
-        let ledger = Ledger::new(Arc::clone(&store), Arc::new(QuotaKinds::standard()))?;
-        let parts = InstanceDependencies::new(
-            Arc::clone(&store),
-            Arc::clone(&clock),
-            ground,
-            Arc::clone(&networks),
-            catalog,
-            ledger.clone(),
-            servers.clone(),
-        );
-        Ok(Self {
-            instances: Instances::new(parts)?,
-            planner: Arc::new(planner),
-            store,
-            clock,
-            region,
-            networks,
-            servers,
-            ledger,
-        })
-    }
 }

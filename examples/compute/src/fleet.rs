@@ -1,73 +1,36 @@
-//! The fleet process: everything that makes true what tenants ask for. It can be killed at any point.
+//! The fleet process: runs every loop of the façade. It can be killed at any point.
 
 use std::{
     io,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
-    sync::Arc,
     thread,
-    time::Duration,
 };
 
-use fleetwright::InstanceProvisioner;
-use fleetwright_compute::{
-    controller::Controller, networks::NetworkDeletionController, service::compute_principal,
-};
-use fleetwright_region::{
-    controller::Controller as ServerController,
-    monitor::{Monitor, Policy},
-};
 use tokio::sync::oneshot;
 
-use crate::{Failure, cloud, facade::Facade};
+use crate::{Failure, facade};
 
-/// Works until standard input ends, as it does when the one who started it is gone.
+/// Runs the loops until standard input ends, as it does when the process that started this one has ended.
 pub(crate) async fn run(endpoint: &str, folder: &Path) -> Result<(), Failure> {
-    let cloud: Arc<dyn InstanceProvisioner> = Arc::new(cloud::provisioner(endpoint)?);
-    let facade = Facade::open(folder, cloud.capabilities().verbs.clone()).await?;
-    let (store, clock, region) = (facade.store, facade.clock, facade.region);
-
-    let servers = ServerController::new(
-        region.clone(),
-        Arc::clone(&store),
-        Arc::clone(&cloud),
-        facade.planner,
-        Arc::clone(&clock),
-    )?;
-    let mut policy = Policy::default();
-    policy.tick = Duration::from_millis(50);
-    let monitor = Monitor::new(region, Arc::clone(&store), cloud, Arc::clone(&clock))?;
-    let monitor = monitor.with_policy(policy);
-    let service = compute_principal()?;
-    let instances = Controller::new(
-        Arc::clone(&store),
-        facade.servers,
-        facade.ledger,
-        Arc::clone(&clock),
-        service.clone(),
-    )?;
-    let networks = NetworkDeletionController::new(store, facade.networks, clock, service)?;
-
-    tokio::select! {
-        _ = end_of_input() => Ok(()),
-        () = servers.run() => Ok(()),
-        () = monitor.run() => Ok(()),
-        () = instances.run() => Ok(()),
-        () = networks.run() => Ok(()),
-    }
+    let running = facade::open(folder, endpoint).await?.start();
+    // The sender is dropped only after it has sent.
+    let _ = end_of_input().await;
+    running.shutdown().await;
+    Ok(())
 }
 
 fn end_of_input() -> oneshot::Receiver<()> {
     let (sender, receiver) = oneshot::channel();
     thread::spawn(move || {
-        // An input that cannot be read has ended, too.
+        // An input that cannot be read counts as ended.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
         let _ = sender.send(());
     });
     receiver
 }
 
-/// A fleet process, seen from the one who started it. It goes when this is dropped.
+/// The handle of a fleet process. Dropping it kills the process.
 pub(crate) struct Fleet {
     child: Child,
 }
@@ -89,7 +52,7 @@ impl Fleet {
         self.child.id()
     }
 
-    /// Fails if it has ended by itself.
+    /// Fails if the process has ended by itself.
     pub(crate) fn must_run(&mut self) -> Result<(), Failure> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -99,13 +62,13 @@ impl Fleet {
         }
     }
 
-    /// Kills it. No handler runs, nothing is flushed, nobody is told.
+    /// Kills the process. No handler runs and nothing is flushed.
     pub(crate) fn kill(&mut self) -> io::Result<ExitStatus> {
         self.child.kill()?;
         self.child.wait()
     }
 
-    /// Lets it end.
+    /// Ends the process by closing its standard input, and waits for it.
     pub(crate) fn stop(&mut self) -> io::Result<ExitStatus> {
         drop(self.child.stdin.take());
         self.child.wait()
@@ -114,7 +77,7 @@ impl Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
-        // One that has ended is not there to be killed.
+        // Fails if the process has ended already.
         let _ = self.kill();
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p compute` hosts an EC2 on loopback, runs itself again as the fleet process, creates instances on SQLite, moves
 //! each to another flavor, which replaces its machine, and kills the fleet process at a different moment of each replacement.
-//! The next process goes on: there is one machine for each instance in the end, and nothing is left when they are deleted.
+//! The next process continues: in the end there is one machine for each instance, and nothing is left when they are deleted.
 
 mod cloud;
 mod facade;
@@ -18,7 +18,7 @@ use clap::{Parser, Subcommand};
 
 use facade::DATABASE;
 
-/// Why the example could not tell its story.
+/// Why the example failed.
 type Failure = Box<dyn Error + Send + Sync>;
 
 /// Creates a tenant's instances over an emulated EC2 and SQLite, moves each to another flavor, and kills the fleet process in the
@@ -36,7 +36,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Role {
-    /// The fleet process, which the story starts, kills and starts again. It works until its standard input ends.
+    /// The fleet process, which the example starts, kills and starts again. It runs until its standard input ends.
     Fleet {
         /// Where the emulated EC2 listens.
         #[arg(long)]
@@ -50,43 +50,43 @@ enum Role {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let done = match arguments.role {
+    let result = match arguments.role {
         Some(Role::Fleet { endpoint, folder }) => fleet::run(&endpoint, &folder).await,
-        None => tell(arguments.folder).await,
+        None => run(arguments.folder).await,
     };
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("error: {}", in_words(failure.as_ref()));
+            eprintln!("error: {}", error_chain(failure.as_ref()));
             ExitCode::FAILURE
         }
     }
 }
 
-async fn tell(folder: Option<PathBuf>) -> Result<(), Failure> {
+async fn run(folder: Option<PathBuf>) -> Result<(), Failure> {
     let Some(folder) = folder else {
         let folder = tempfile::tempdir()?;
-        return story::tell(folder.path()).await;
+        return story::run(folder.path()).await;
     };
     let refused = |error| format!("--folder {} cannot be used: {error}", folder.display());
     fs::create_dir_all(&folder).map_err(refused)?;
     if folder.join(DATABASE).exists() {
         let folder = folder.display();
         return Err(format!(
-            "--folder {folder} has a {DATABASE} already, whose cloud is gone: delete it, or give another folder"
+            "--folder {folder} has a {DATABASE} already, whose emulated cloud no longer exists: delete it, or give another folder"
         )
         .into());
     }
-    story::tell(&folder).await
+    story::run(&folder).await
 }
 
-/// An error with everything that it follows from.
-pub(crate) fn in_words(error: &dyn Error) -> String {
-    let mut words = error.to_string();
+/// The message of an error with those of its sources.
+pub(crate) fn error_chain(error: &dyn Error) -> String {
+    let mut message = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
-        words = format!("{words}: {cause}");
+        message = format!("{message}: {cause}");
         next = cause.source();
     }
-    words
+    message
 }

@@ -1,10 +1,9 @@
-//! The story: what a tenant asks for, what an operator does to the fleet process, and what the cloud has of it.
+//! The story: a tenant's requests, the kills of the fleet process, and what the cloud has after each.
 
 use std::path::Path;
 
-use fleetwright::InstanceProvisioner as _;
 use fleetwright_compute::{
-    ComputeError,
+    ComputeError, Facade,
     instance::{InstanceId, InstanceSpec},
     service::{NewInstance, UpdateInstance},
 };
@@ -21,13 +20,13 @@ use fleetwright_region::{
 };
 use fleetwright_store::Transaction;
 
-use crate::{Failure, cloud, facade, facade::Facade, fleet::Fleet, in_words, moment::Moment};
+use crate::{Failure, cloud, error_chain, facade, fleet::Fleet, moment::Moment};
 
 const BEFORE: (&str, &str) = ("standard-2", "debian-13");
 const AFTER: (&str, &str) = ("arm-2", "debian-13-arm");
 
-/// Tells the whole story in a folder, a line for each step. An error says what did not come true.
-pub(crate) async fn tell(folder: &Path) -> Result<(), Failure> {
+/// Runs the whole story in a folder and prints a line for each step. An error names the step that failed.
+pub(crate) async fn run(folder: &Path) -> Result<(), Failure> {
     let emulator = cloud::start()?;
     println!("cloud: an emulated EC2 listens at {}", emulator.endpoint());
     let changes = facade::prepare(folder).await?;
@@ -73,8 +72,7 @@ impl<'a> Story<'a> {
     /// An operator starts the fleet process; Ada has a project of five servers, and a network in it.
     async fn begin(folder: &'a Path, emulator: &'a Ec2Emulator) -> Result<Self, Failure> {
         let endpoint = emulator.endpoint();
-        let verbs = cloud::provisioner(&endpoint)?.capabilities().verbs.clone();
-        let facade = Facade::open(folder, verbs).await?;
+        let facade = facade::open(folder, &endpoint).await?;
         let fleet = Fleet::start(&endpoint, folder)?;
         let database = folder.join(facade::DATABASE);
         println!(
@@ -99,7 +97,7 @@ impl<'a> Story<'a> {
         let network = NewNetwork {
             organization: tenant.0,
             project: tenant.1,
-            region: facade.region.clone(),
+            region: facade.regions[0].id.clone(),
             name: Name::new("blue")?,
             prefix: "10.0.0.0/16".parse()?,
             dns: Vec::new(),
@@ -118,15 +116,15 @@ impl<'a> Story<'a> {
         })
     }
 
-    /// Ada asks for as many instances as she may have, and for one more.
+    /// Ada creates as many instances as her quota permits, and tries one more.
     async fn create(&mut self) -> Result<Vec<InstanceId>, Failure> {
         let mut ids = Vec::new();
         for number in 1..=Moment::ALL.len() {
-            let asked = self.asked(number)?;
+            let new = self.new_instance(number)?;
             ids.push(
                 self.facade
                     .instances
-                    .create(&self.ada, &asked)
+                    .create(&self.ada, &new)
                     .await?
                     .instance
                     .id,
@@ -141,22 +139,22 @@ impl<'a> Story<'a> {
             "create: {} instances of {flavor} with {image} run on {machines} machines",
             ids.len()
         );
-        let more = self.asked(ids.len() + 1)?;
+        let more = self.new_instance(ids.len() + 1)?;
         match self.facade.instances.create(&self.ada, &more).await {
             Err(ComputeError::Ledger(error)) => println!("quota: one more is refused: {error}"),
             Err(error) => return Err(error.into()),
-            Ok(_) => return Err("an instance was made that no quota is left for".into()),
+            Ok(_) => return Err("an instance was created beyond the quota".into()),
         }
         Ok(ids)
     }
 
-    fn asked(&self, number: usize) -> Result<NewInstance, Failure> {
+    fn new_instance(&self, number: usize) -> Result<NewInstance, Failure> {
         let spec = InstanceSpec::new(BEFORE.0.parse()?, BEFORE.1.parse()?);
         let name = Name::new(format!("web-{number}"))?;
         Ok(NewInstance::new(name, self.tenant, self.network, spec))
     }
 
-    /// Ada asks for the other flavor alone, which is of another architecture than the image.
+    /// Ada requests only the other flavor, whose architecture is not the image's.
     async fn misfit(&self, id: InstanceId) -> Result<(), Failure> {
         let view = self.facade.instances.read(&self.ada, id).await?;
         let mut wanted = UpdateInstance::of(&view.instance);
@@ -168,18 +166,19 @@ impl<'a> Story<'a> {
             .await
         {
             Err(error @ ComputeError::Dependency(_)) => {
-                println!("misfit: {}: {}", view.instance.name, in_words(&error));
+                println!("misfit: {}: {}", view.instance.name, error_chain(&error));
                 Ok(())
             }
             Err(error) => Err(error.into()),
-            Ok(_) => Err("an image was taken that does not boot".into()),
+            Ok(_) => Err("an image was accepted that does not boot".into()),
         }
     }
 
-    /// Ada moves an instance to the other flavor, the fleet process is killed at a moment of that, and the next one goes on.
+    /// Ada moves an instance to the other flavor, the fleet process is killed at a moment of the replacement, and the next one
+    /// continues.
     ///
-    /// EC2 gives a machine another size in place, and so a flavor of the same architecture would be. One of another architecture takes
-    /// another image, which EC2 does not give a machine in place: what is on it would be lost.
+    /// EC2 resizes a machine in place, but it cannot change the image of one. A flavor of another architecture needs another image, so
+    /// the machine is replaced and its data is lost.
     async fn replace(&mut self, id: InstanceId, moment: Moment) -> Result<(), Failure> {
         let view = self.facade.instances.read(&self.ada, id).await?;
         let name = view.instance.name.clone();
@@ -208,8 +207,8 @@ impl<'a> Story<'a> {
         println!(
             "killed: {name}: process {} is gone ({status}) while {}; the cloud has {}",
             self.fleet.id(),
-            moment.words(),
-            self.machines_in_words(&view.instance),
+            moment.description(),
+            self.describe_machines(&view.instance),
         );
         moment.release(self.emulator);
 
@@ -217,7 +216,7 @@ impl<'a> Story<'a> {
         self.until_settled(id).await?;
         let machines = cloud::machines(self.emulator, view.instance.server);
         let alive: Vec<_> = machines.iter().filter(|one| cloud::is_alive(one)).collect();
-        let mapping = self.facade.planner.mapping();
+        let mapping = facade::mapping(self.folder, &self.facade)?;
         let size = mapping.flavors.get(&wanted.spec.flavor);
         let is_moved = |native: &str| size.is_some_and(|size| size.as_str() == native);
         match (alive.as_slice(), machines.len()) {
@@ -225,20 +224,20 @@ impl<'a> Story<'a> {
                 println!(
                     "restarted: {name}: process {} goes on; the cloud has {}",
                     self.fleet.id(),
-                    self.machines_in_words(&view.instance),
+                    self.describe_machines(&view.instance),
                 );
                 Ok(())
             }
             (alive, launched) => Err(format!(
                 "{name} has {} machines of {launched} that were launched, and should have one of two, of the new flavor: {}",
                 alive.len(),
-                self.machines_in_words(&view.instance),
+                self.describe_machines(&view.instance),
             )
             .into()),
         }
     }
 
-    /// Everything goes, and the fleet process is let go.
+    /// Deletes everything, and ends the fleet process.
     async fn delete(&mut self, ids: &[InstanceId]) -> Result<(), Failure> {
         for id in ids {
             self.facade.instances.delete(&self.ada, *id).await?;
@@ -271,7 +270,7 @@ fn principal(name: &str, role: &str, scope: Scope) -> Result<Principal, Failure>
 
 /// A plan, field by field.
 fn by_field(plan: &Plan) -> String {
-    let ways = plan.methods.iter();
-    let ways = ways.map(|(field, way)| format!("{field:?} by {way:?}").to_lowercase());
-    ways.collect::<Vec<_>>().join(", ")
+    let changes = plan.methods.iter();
+    let changes = changes.map(|(field, method)| format!("{field:?} by {method:?}").to_lowercase());
+    changes.collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! What there is in the end, in the cloud, in the store and in the ledger.
+//! Checks of what the cloud, the store and the ledger have in the end.
 
 use fleetwright_compute::{
     instance::{Instance, InstanceId},
@@ -10,7 +10,7 @@ use fleetwright_store::{Kind, Query};
 use crate::{Failure, cloud, story::Story};
 
 impl Story<'_> {
-    /// How many machines there are for these instances, each of which must be the one that its record names.
+    /// The number of machines of these instances. Fails unless they are exactly those that the records name.
     pub(crate) async fn machines(&self, ids: &[InstanceId]) -> Result<usize, Failure> {
         let mut recorded = Vec::new();
         for id in ids {
@@ -29,7 +29,7 @@ impl Story<'_> {
         Err(format!("the cloud has {alive:?}, and the store {recorded:?}").into())
     }
 
-    /// What the project is charged, which must be the sum of what its instances are.
+    /// The servers that the project is charged for. Fails unless that is the sum of its instances' allocations.
     pub(crate) async fn ledger(&self, instances: usize) -> Result<u64, Failure> {
         let (organization, project) = self.tenant;
         let audit = self.facade.ledger.audit(organization).await?;
@@ -51,7 +51,7 @@ impl Story<'_> {
         Ok(used)
     }
 
-    /// What the store still has of a tenant's.
+    /// The number of records of the tenant that the store still has.
     pub(crate) async fn leftovers(&self) -> Result<usize, Failure> {
         let mut left = 0;
         for kind in ["instance", "server", "allocation", "network"] {
@@ -65,12 +65,12 @@ impl Story<'_> {
         Ok(self.facade.instances.inspect(&self.operator, id).await?)
     }
 
-    pub(crate) fn machines_in_words(&self, instance: &Instance) -> String {
+    pub(crate) fn describe_machines(&self, instance: &Instance) -> String {
         let machines = cloud::machines(self.emulator, instance.server);
-        let words = machines.iter().map(|machine| {
+        let descriptions = machines.iter().map(|machine| {
             let (id, size, state) = (&machine.id, &machine.instance_type, &machine.state);
             format!("{id} ({size}, {state})")
         });
-        words.collect::<Vec<_>>().join(" and ")
+        descriptions.collect::<Vec<_>>().join(" and ")
     }
 }

@@ -1,4 +1,4 @@
-//! Waiting for what is to come true, by looking and never by the clock alone.
+//! Waiting for a state by polling the records and the cloud.
 
 use std::time::Duration;
 
@@ -12,20 +12,21 @@ use tokio::time::{Instant, sleep};
 
 use crate::{Failure, cloud, moment::Moment, story::Story};
 
-/// How often it is looked, and how long at the most.
-const LOOK: Duration = Duration::from_millis(5);
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The interval of polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// The longest wait.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 impl Story<'_> {
     pub(crate) async fn until_settled(&mut self, id: InstanceId) -> Result<InstanceView, Failure> {
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let view = self.facade.instances.read(&self.ada, id).await?;
             let status = &view.instance.status;
             if view.provisioning == Provisioning::Provisioned && status.phase == Phase::Running {
                 return Ok(view);
             }
-            self.go_on(patience, || {
+            self.pause(deadline, || {
                 format!("{} to run: {view:?}", view.instance.name)
             })
             .await?;
@@ -37,7 +38,7 @@ impl Story<'_> {
         id: InstanceId,
         moment: Moment,
     ) -> Result<(), Failure> {
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let found = self.inspect(id).await?;
             let machines = cloud::machines(self.emulator, found.instance.server);
@@ -45,22 +46,22 @@ impl Story<'_> {
             if server.is_some_and(|server| moment.is_now(self.emulator, &machines, server)) {
                 return Ok(());
             }
-            self.go_on(patience, || {
-                format!("{}: {machines:?} {server:?}", moment.words())
+            self.pause(deadline, || {
+                format!("{}: {machines:?} {server:?}", moment.description())
             })
             .await?;
         }
     }
 
     pub(crate) async fn until_gone(&mut self, id: InstanceId) -> Result<(), Failure> {
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             match self.facade.instances.read(&self.ada, id).await {
                 Err(ComputeError::NotFound(_)) => return Ok(()),
                 Err(error) => return Err(error.into()),
                 Ok(view) => {
-                    self.go_on(patience, || {
-                        format!("{} to be gone: {view:?}", view.instance.name)
+                    self.pause(deadline, || {
+                        format!("{} to be deleted: {view:?}", view.instance.name)
                     })
                     .await?;
                 }
@@ -68,17 +69,17 @@ impl Story<'_> {
         }
     }
 
-    /// Waits for the next look, unless there is nobody who works, or it took too long.
-    pub(crate) async fn go_on(
+    /// Sleeps until the next poll. Fails if the fleet process has ended, or after the deadline.
+    pub(crate) async fn pause(
         &mut self,
-        until: Instant,
+        deadline: Instant,
         what: impl FnOnce() -> String,
     ) -> Result<(), Failure> {
         self.fleet.must_run()?;
-        if Instant::now() >= until {
-            return Err(format!("waited in vain for {}", what()).into());
+        if Instant::now() >= deadline {
+            return Err(format!("timed out while waiting for {}", what()).into());
         }
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! The example is run as a person would run it, and must tell its whole story.
+//! Runs the example as a person would, and checks every line of its output.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
@@ -14,35 +14,35 @@ fn compute(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-fn told(output: &Output) -> (String, String) {
+fn streams(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// Where the fleet process is killed, what the cloud then has of the old machine, and whether it has a successor.
+/// Where the fleet process is killed, the possible states of the old machine, and the state of the new one if it exists.
 const KILLS: [(&str, &[&str], Option<&str>); 5] = [
     (
-        "the end of its machine is sent and unheard",
+        "the termination of its machine is sent and not received",
         &["m5.large, running"],
         None,
     ),
     (
-        "its machine is ending and nobody is told",
+        "its machine is terminating and the response is lost",
         &["m5.large, shutting-down", "m5.large, terminated"],
         None,
     ),
     (
-        "the launch of its successor is stored, sent and unheard",
+        "the launch of its new machine is recorded, sent and not received",
         &["m5.large, terminated"],
         None,
     ),
     (
-        "its successor is launched and nobody is told",
+        "its new machine is launched and the response is lost",
         &["m5.large, terminated"],
         Some("(m6g.large, "),
     ),
     (
-        "its successor is on record and boots",
+        "its new machine is recorded and boots",
         &["m5.large, terminated"],
         Some("(m6g.large, pending)"),
     ),
@@ -51,14 +51,14 @@ const KILLS: [(&str, &[&str], Option<&str>); 5] = [
 #[test]
 fn killed_fleet_process_loses_nothing() {
     let output = compute(&[]);
-    let (told, complaints) = told(&output);
-    assert!(output.status.success(), "{told}{complaints}");
-    let mut lines = told.lines();
+    let (stdout, stderr) = streams(&output);
+    assert!(output.status.success(), "{stdout}{stderr}");
+    let mut lines = stdout.lines();
     let mut next = |what: &str, wanted: &[&str]| {
         let line = lines.next().unwrap_or_default().to_owned();
         let has = |part: &&str| line.contains(*part);
         let is_it = line.starts_with(what) && wanted.iter().all(has);
-        assert!(is_it, "{what} {wanted:?} is not in {line:?} of:\n{told}");
+        assert!(is_it, "{what} {wanted:?} is not in {line:?} of:\n{stdout}");
         line
     };
     next("cloud: ", &["http://127.0.0.1:"]);
@@ -119,10 +119,10 @@ fn catalog_with_a_mistake_is_reported_before_anything_starts() {
     let catalog = include_str!("../catalog.toml").replace("\"20 GiB\"", "20");
     fs::write(folder.path().join("catalog.toml"), catalog).unwrap();
     let output = compute(&["--folder", path]);
-    let (told, complaints) = told(&output);
+    let (stdout, stderr) = streams(&output);
     assert!(!output.status.success());
-    assert!(complaints.contains("20 has no unit"), "{complaints}");
-    assert!(!told.contains("fleet:"), "{told}");
+    assert!(stderr.contains("20 has no unit"), "{stderr}");
+    assert!(!stdout.contains("fleet:"), "{stdout}");
 }
 
 #[test]
@@ -131,19 +131,19 @@ fn folder_with_a_database_is_not_changed() {
     let database = folder.path().join("fleet.db");
     fs::write(&database, "mine").unwrap();
     let output = compute(&["--folder", folder.path().to_str().unwrap()]);
-    let (_, complaints) = told(&output);
+    let (_, stderr) = streams(&output);
     assert!(!output.status.success());
-    assert!(complaints.contains("give another folder"), "{complaints}");
+    assert!(stderr.contains("give another folder"), "{stderr}");
     assert_eq!(fs::read(&database).unwrap(), b"mine");
 }
 
 #[test]
 fn help_shows_the_usage() {
     let output = compute(&["--help"]);
-    let (told, _) = told(&output);
+    let (stdout, _) = streams(&output);
     assert!(output.status.success());
     for wanted in ["--folder", "fleet", "emulated EC2"] {
-        assert!(told.contains(wanted), "{told}");
+        assert!(stdout.contains(wanted), "{stdout}");
     }
     assert!(!compute(&["--surprise"]).status.success());
 }

@@ -77,9 +77,7 @@ async fn stopped_instance_is_healthy_and_stays_stopped_after_replacement() {
     let facade = TestFacade::on(&cloud).await;
     facade
         .during(async {
-            let network = facade.network("net").await;
-            let id = facade.create(network, "web").await.instance.id;
-            facade.until(id, is_running).await;
+            let (_, id) = facade.create_running().await;
             let first = machine(&facade, id).await;
 
             facade
@@ -167,9 +165,7 @@ async fn pending_change_is_shown_until_it_is_applied() {
     let facade = TestFacade::on(&cloud).await;
     facade
         .during(async {
-            let network = facade.network("net").await;
-            let id = facade.create(network, "web").await.instance.id;
-            facade.until(id, is_running).await;
+            let (_, id) = facade.create_running().await;
             let first = machine(&facade, id).await;
             facade
                 .edit(id, |its| {
@@ -217,9 +213,7 @@ async fn lost_machine_is_reported_until_a_replacement_is_requested() {
     let facade = TestFacade::on(&cloud).await;
     facade
         .during(async {
-            let network = facade.network("net").await;
-            let id = facade.create(network, "web").await.instance.id;
-            facade.until(id, is_running).await;
+            let (_, id) = facade.create_running().await;
             let machine = cloud.oracle().instances().remove(0).info.id;
             cloud.operator().terminate(&machine).unwrap();
             let lost = |its: &Instance| has_condition(its, ConditionKind::Lost);
@@ -250,9 +244,7 @@ async fn refused_termination_is_reported_and_retried() {
     let facade = TestFacade::on(&cloud).await;
     facade
         .during(async {
-            let network = facade.network("net").await;
-            let id = facade.create(network, "web").await.instance.id;
-            facade.until(id, is_running).await;
+            let (_, id) = facade.create_running().await;
             let down = Fault::Refused(RefusalReason::BadCredentials);
             let always = Rule::always(WireCall::Terminate, down);
             cloud.faults().add(always);
@@ -368,9 +360,7 @@ async fn deletion_in_every_phase_leaves_nothing() {
         let facade = TestFacade::on(&cloud).await;
         facade
             .during(async {
-                let network = facade.network("net").await;
-                let id = facade.create(network, "web").await.instance.id;
-                facade.until(id, is_running).await;
+                let (_, id) = facade.create_running().await;
                 facade.edit(id, change).await;
                 facade.until(id, |its| its.status.phase == phase).await;
                 facade.delete(id).await;

@@ -32,9 +32,7 @@ async fn missing_server_is_recreated_only_on_request_of_the_tenant() {
     let facade = TestFacade::on(&cloud).await;
     facade
         .during(async {
-            let network = facade.network("net").await;
-            let id = facade.create(network, "web").await.instance.id;
-            facade.until(id, is_running).await;
+            let (_, id) = facade.create_running().await;
             // An operator deletes the server, not the instance.
             facade
                 .servers
@@ -92,9 +90,7 @@ async fn instance_with_missing_server_can_be_deleted() {
     let facade = TestFacade::on(&cloud).await;
     facade
         .during(async {
-            let network = facade.network("net").await;
-            let id = facade.create(network, "web").await.instance.id;
-            facade.until(id, is_running).await;
+            let (_, id) = facade.create_running().await;
             facade
                 .servers
                 .delete(&operator(), id.server())

@@ -101,9 +101,7 @@ async fn only_a_requested_network_deletion_deletes_instances() {
     let facade = TestFacade::on(&cloud).await;
     facade
         .during(async {
-            let network = facade.network("net").await;
-            let id = facade.create(network, "web").await.instance.id;
-            facade.until(id, is_running).await;
+            let (network, id) = facade.create_running().await;
             facade.network_controller.reconcile(network).await.unwrap();
             // The network's record is lost.
             let lost = Transaction::new().delete(record_id("network", &network));

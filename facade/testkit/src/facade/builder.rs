@@ -1,0 +1,137 @@
+//! The parts of a [`TestFacade`] that a test can change.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use chrono::{DateTime, Utc};
+use fleetwright::InstanceProvisioner;
+use fleetwright_compute::{controller::ControllerPolicy, facade::Facade};
+use fleetwright_identity::{Defaults, QuotaKind, QuotaKinds};
+use fleetwright_memory::MemoryCloud;
+use fleetwright_region::{
+    catalog::CatalogService,
+    monitor::Policy,
+    secret::{Keyring, ServerKeys},
+};
+use fleetwright_runtime::{
+    clock::{Clock, TokioClock},
+    entropy::OsEntropy,
+};
+use fleetwright_store::{Store, Table};
+
+use super::{KEYS, TestFacade};
+use crate::{CATALOG, MAPPING, memory_store};
+
+/// Changes what a [`TestFacade`] is built from.
+pub struct TestFacadeBuilder {
+    pub(super) cloud: MemoryCloud,
+    pub(super) provisioner: Option<Arc<dyn InstanceProvisioner>>,
+    pub(super) store: Option<Arc<dyn Store>>,
+    pub(super) clock: Option<Arc<dyn Clock>>,
+    pub(super) catalog: Option<Arc<CatalogService>>,
+    pub(super) mapping: String,
+    pub(super) server_quota: u64,
+    pub(super) scan_every: Duration,
+    pub(super) instance_policy: ControllerPolicy,
+}
+
+impl TestFacadeBuilder {
+    /// On this cloud.
+    #[must_use]
+    pub fn cloud(mut self, cloud: &MemoryCloud) -> Self {
+        self.cloud = cloud.clone();
+        self
+    }
+
+    /// On this handle of a cloud.
+    #[must_use]
+    pub fn provisioner(mut self, provisioner: Arc<dyn InstanceProvisioner>) -> Self {
+        self.provisioner = Some(provisioner);
+        self
+    }
+
+    /// On this store. Without it, on an empty one in memory.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// With this mapping of region `north`.
+    #[must_use]
+    pub fn mapping(mut self, mapping: impl Into<String>) -> Self {
+        self.mapping = mapping.into();
+        self
+    }
+
+    /// With this many servers, and as many public addresses, for each organization. Without it, 1000.
+    #[must_use]
+    pub fn server_quota(mut self, servers: u64) -> Self {
+        self.server_quota = servers;
+        self
+    }
+
+    /// With scans as often as this.
+    #[must_use]
+    pub fn scan_every(mut self, interval: Duration) -> Self {
+        self.scan_every = interval;
+        self
+    }
+
+    /// With a changed policy of the controllers of instances and networks.
+    #[must_use]
+    pub fn instance_policy(mut self, change: impl FnOnce(&mut ControllerPolicy)) -> Self {
+        change(&mut self.instance_policy);
+        self
+    }
+
+    /// Builds it.
+    pub async fn build(self) -> TestFacade {
+        let store = self.store.unwrap_or_else(memory_store);
+        let clock = self.clock.unwrap_or_else(|| {
+            let epoch = DateTime::<Utc>::from_timestamp(1_767_225_600, 0).unwrap();
+            Arc::new(TokioClock::starting_at(epoch))
+        });
+        let cloud = &self.cloud;
+        let provisioner = self
+            .provisioner
+            .unwrap_or_else(|| Arc::new(cloud.provisioner()));
+        let mut policy = Policy::default();
+        policy.tick = self.scan_every;
+        let quota = QuotaKinds::standard()
+            .with(
+                QuotaKind::servers(),
+                Defaults::organization(self.server_quota),
+            )
+            .with(
+                QuotaKind::public_ips(),
+                Defaults::organization(self.server_quota),
+            );
+        let keyring: Arc<Keyring> = Arc::new(KEYS.parse().unwrap());
+        let builder = Facade::builder()
+            .store(store.clone())
+            .clock(clock)
+            .region(provisioner.clone(), self.mapping)
+            .region(provisioner, MAPPING.replace("north", "south"))
+            .quota_kinds(quota)
+            .keyring(keyring.clone())
+            .instance_policy(self.instance_policy)
+            .monitor_policy(policy);
+        let builder = match self.catalog {
+            Some(catalog) => builder.shared_catalog(catalog),
+            None => builder.catalog(CATALOG),
+        };
+        TestFacade {
+            facade: builder.build().await.unwrap(),
+            keys: ServerKeys::new(store.clone(), keyring, Arc::new(OsEntropy)).unwrap(),
+            table: Table::new(store).unwrap(),
+            cloud: self.cloud,
+            server_quota: self.server_quota,
+        }
+    }
+}
+
+impl fmt::Debug for TestFacadeBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TestFacadeBuilder").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,56 @@
+//! Creating networks, security groups and certificate authorities.
+
+use fleetwright_region::{
+    ids::{NetworkId, RegionId, SecurityGroupId, SshAuthorityId},
+    network::{AuthorityKey, NewNetwork, NewSecurityGroup, NewSshAuthority, Rules},
+};
+
+use super::TestFacade;
+use crate::{name, north, operator, principals::Tenant, tenant};
+
+const AUTHORITY: &str =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAy6fJc6yBCQTw1DopXqb20HM2tM0UvQcjhH2mQNCtjX";
+
+impl TestFacade {
+    /// Creates a network of a tenant.
+    pub async fn network_in(&self, tenant: Tenant, region: RegionId, called: &str) -> NetworkId {
+        let new = NewNetwork {
+            organization: tenant.0,
+            project: tenant.1,
+            region,
+            name: name(called),
+            prefix: "10.0.0.0/16".parse().unwrap(),
+            dns: Vec::new(),
+        };
+        let created = self.networks.create(&operator(), &new).await;
+        created.unwrap().value.id
+    }
+
+    /// Creates a network of `tenant(1, 1)` in region `north`.
+    pub async fn network(&self, called: &str) -> NetworkId {
+        self.network_in(tenant(1, 1), north(), called).await
+    }
+
+    /// Creates a security group without rules.
+    pub async fn group(&self, network: NetworkId, called: &str) -> SecurityGroupId {
+        let new = NewSecurityGroup {
+            network,
+            name: name(called),
+            rules: Rules::default(),
+        };
+        let created = self.security_groups.create(&operator(), &new).await;
+        created.unwrap().value.id
+    }
+
+    /// Creates an SSH certificate authority.
+    pub async fn authority(&self, tenant: Tenant) -> SshAuthorityId {
+        let new = NewSshAuthority {
+            organization: tenant.0,
+            project: tenant.1,
+            name: name("ca"),
+            public_key: AuthorityKey::new(AUTHORITY).unwrap(),
+        };
+        let created = self.ssh_authorities.create(&operator(), &new).await;
+        created.unwrap().value.id
+    }
+}
