@@ -175,6 +175,13 @@ impl From<RecordError> for ComputeError {
 }
 
 /// The meaning of an error to the caller: an HTTP status.
+///
+/// ```
+/// use fleetwright_compute::Meaning;
+///
+/// assert_eq!(Meaning::Conflict.status(), 409);
+/// assert_eq!(Meaning::Unavailable.code(), "unavailable");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Meaning {
     /// 400: the request is malformed, or names a flavor or image that is not offered.

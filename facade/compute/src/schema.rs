@@ -32,7 +32,7 @@ const INSTANCE_REFERENCES: [Reference; 3] = [
     INSTANCE_SSH_AUTHORITY,
 ];
 
-/// Returns all references of the façade: the region's and those of instances. The region's services on a store with
+/// Returns all references of the façade, by which the region's services refuse to delete what an instance uses: the region's and those of instances. The region's services on a store with
 /// [every kind](add_all_kinds) are built with these.
 pub fn references() -> References {
     References::default().with(INSTANCE_REFERENCES)

@@ -27,8 +27,6 @@
 //! a server without its instance, however late a process is.
 
 mod act;
-#[cfg(test)]
-mod any;
 mod decide;
 mod failure;
 mod messages;

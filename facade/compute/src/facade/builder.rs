@@ -96,13 +96,18 @@ impl Facade {
 }
 
 impl FacadeBuilder {
-    /// Keeps every record in this store, whose schema is [`Facade::schema`].
+    /// Keeps every record in this store, whose schema is [`Facade::schema`]. Required.
+    ///
+    /// [`MemoryStore`](fleetwright_store::MemoryStore) loses everything with the process and is for tests; the crate
+    /// `fleetwright-store-sqlite` keeps records in a file that several processes can open.
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// Loads this catalog, in the format of a catalog file, into the store. What it no longer has is retired.
+    /// Loads this catalog, in the format of a catalog file, into the store.
+    ///
+    /// Flavors and images that it no longer has are retired: existing instances keep them, and new ones cannot use them.
     pub fn catalog(mut self, text: impl Into<String>) -> Self {
         self.catalog = Some(CatalogSource::Text(text.into()));
         self
@@ -114,7 +119,9 @@ impl FacadeBuilder {
         self
     }
 
-    /// Adds a region: the handle of its cloud, and its mapping file's text, which has the region's id.
+    /// Adds a region: the handle of its cloud, and its mapping file's text, which has the region's id. At least one is required.
+    ///
+    /// The mapping translates flavors, images and networks into the cloud's own names. Two regions cannot have the same id.
     pub fn region(
         mut self,
         provisioner: Arc<dyn InstanceProvisioner>,
@@ -143,7 +150,20 @@ impl FacadeBuilder {
         self
     }
 
-    /// Gives each server an SSH key pair of its own, sealed with this keyring.
+    /// Gives each server an SSH key pair of its own, whose private key is stored encrypted with this keyring.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use fleetwright_compute::{Facade, prelude::Keyring};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // A name and 32 bytes in base64, from a secret of the process.
+    /// let keyring: Keyring = "may:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=".parse()?;
+    /// let builder = Facade::builder().keyring(Arc::new(keyring));
+    /// # drop(builder);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn keyring(mut self, keyring: Arc<Keyring>) -> Self {
         self.keys = Some(KeySource::Keyring(keyring));
         self
@@ -167,25 +187,35 @@ impl FacadeBuilder {
         self
     }
 
-    /// Sets the kinds of quota and their default limits.
+    /// Sets the kinds of quota and their default limits. Default: [`QuotaKinds::standard`].
     pub fn quota_kinds(mut self, kinds: QuotaKinds) -> Self {
         self.quota_kinds = Some(kinds);
         self
     }
 
     /// Sets the policy of the controllers of instances and of networks that are being deleted.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use fleetwright_compute::{Facade, controller::ControllerPolicy};
+    ///
+    /// let mut policy = ControllerPolicy::default();
+    /// policy.refused_backoff = Duration::from_secs(60);
+    /// let builder = Facade::builder().instance_policy(policy);
+    /// # drop(builder);
+    /// ```
     pub fn instance_policy(mut self, policy: ControllerPolicy) -> Self {
         self.instance_policy = policy;
         self
     }
 
-    /// Sets the policy of every region's server controller.
+    /// Sets the policy of every region's server controller: timeouts of launches and terminations, and the delays of retries.
     pub fn server_policy(mut self, policy: servers::ControllerPolicy) -> Self {
         self.server_policy = policy;
         self
     }
 
-    /// Sets the policy of every region's monitor.
+    /// Sets the policy of every region's monitor: how often it scans, and when it reports a machine as stuck.
     pub fn monitor_policy(mut self, policy: monitor::Policy) -> Self {
         self.monitor_policy = policy;
         self
@@ -201,7 +231,12 @@ impl FacadeBuilder {
     ///
     /// # Errors
     ///
-    /// [`FacadeError`] says which part is missing or wrong, and what to do.
+    /// [`FacadeError`] says which part is missing or wrong, and what to do:
+    /// - a required part is missing: [`MissingStore`](FacadeError::MissingStore), [`MissingRegion`](FacadeError::MissingRegion),
+    ///   [`MissingKeyring`](FacadeError::MissingKeyring), [`MissingCatalog`](FacadeError::MissingCatalog);
+    /// - the catalog or a mapping has mistakes: [`Catalog`](FacadeError::Catalog), [`Mapping`](FacadeError::Mapping),
+    ///   [`DuplicateRegion`](FacadeError::DuplicateRegion);
+    /// - the store does not fit or fails: [`Schema`](FacadeError::Schema), [`Store`](FacadeError::Store).
     pub async fn build(self) -> Result<Facade, FacadeError> {
         let store = self.store.ok_or(FacadeError::MissingStore)?;
         if self.regions.is_empty() {

@@ -7,7 +7,18 @@ use crate::ComputeError;
 
 /// Why [`FacadeBuilder::build`](super::FacadeBuilder::build) failed: which part is missing or wrong, and what to do.
 ///
-/// Nothing but the catalog is written by a build, and nothing of the catalog if it is the catalog that is wrong.
+/// A build writes nothing but the catalog, and a refused catalog is not written at all. The builder can be repeated with the missing
+/// part.
+///
+/// ```
+/// use fleetwright_compute::{Facade, facade::FacadeError};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let error = Facade::builder().without_server_keys().build().await.unwrap_err();
+/// assert!(matches!(error, FacadeError::MissingStore));
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FacadeError {

@@ -27,6 +27,16 @@ impl Facade {
 
     /// Starts [`run`](Self::run) in the background, on the current tokio runtime.
     ///
+    /// ```no_run
+    /// use fleetwright_compute::Facade;
+    ///
+    /// # async fn example(facade: Facade, end_of_process: impl Future<Output = ()>) {
+    /// let running = facade.start();
+    /// end_of_process.await;
+    /// running.shutdown().await;
+    /// # }
+    /// ```
+    ///
     /// # Panics
     ///
     /// Outside of a tokio runtime.

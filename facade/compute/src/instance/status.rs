@@ -68,7 +68,15 @@ pub struct PendingAction {
     pub since: DateTime<Utc>,
 }
 
-/// The progress of an instance, in one word.
+/// The progress of an instance, in one word: the first row that applies.
+///
+/// | the instance | progress |
+/// | --- | --- |
+/// | is marked as deleted | deprovisioning |
+/// | cannot be launched, has lost its machine, or has a condition that [needs a decision](ConditionKind::needs_decision) | error |
+/// | has applied its last generation | provisioned |
+/// | has no server yet | pending |
+/// | otherwise | provisioning |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provisioning {

@@ -21,7 +21,21 @@ impl Instances {
     ///
     /// # Errors
     ///
-    /// [`Deleting`](ComputeError::Deleting) if it is being deleted; the other requests below return the same.
+    /// [`Deleting`](ComputeError::Deleting) if it is being deleted, [`NotFound`](ComputeError::NotFound) if it does not exist or is not
+    /// visible, [`Refused`](ComputeError::Refused) without the permission to start. The other requests return the same, each for its
+    /// own permission.
+    ///
+    /// ```no_run
+    /// use fleetwright_compute::prelude::*;
+    ///
+    /// # async fn example(instances: &Instances, ada: &Principal, id: InstanceId) -> Result<(), ComputeError> {
+    /// let accepted = instances.start(ada, id).await?;
+    /// let view = instances.read(ada, id).await?;
+    /// let applied = view.instance.status.observed_generation >= accepted.generation;
+    /// println!("started: {applied}");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn start(
         &self,
         principal: &Principal,
@@ -32,6 +46,12 @@ impl Instances {
     }
 
     /// Requests that an instance is stopped. The request holds for later machines too. Nothing is written if it was requested before.
+    ///
+    /// A stopped instance keeps its disk and its allocation of quota.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
     pub async fn stop(
         &self,
         principal: &Principal,
@@ -45,7 +65,7 @@ impl Instances {
     ///
     /// # Errors
     ///
-    /// [`NotReady`](ComputeError::NotReady) if its desired power state is stopped.
+    /// [`NotReady`](ComputeError::NotReady) if its desired power state is stopped; otherwise as [`start`](Self::start).
     pub async fn reboot(
         &self,
         principal: &Principal,
@@ -75,6 +95,10 @@ impl Instances {
 
     /// Requests another machine in place of the present one. **The data on its root disk and its addresses are lost**; calling this is
     /// the consent to that. It needs the permission to update.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
     pub async fn replace(
         &self,
         principal: &Principal,

@@ -17,6 +17,17 @@ const READ_EVERY: Duration = Duration::from_millis(250);
 impl Instances {
     /// Waits until an instance is what it was last requested to be, and returns it.
     ///
+    /// ```no_run
+    /// use fleetwright_compute::prelude::*;
+    ///
+    /// # async fn example(instances: &Instances, ada: &Principal, id: InstanceId) -> Result<(), ComputeError> {
+    /// instances.stop(ada, id).await?;
+    /// let view = instances.wait_until_provisioned(ada, id, Duration::from_secs(120)).await?;
+    /// assert_eq!(view.instance.status.phase, Phase::Stopped);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// It reads the instance four times a second. Controllers have to run, in this process or in another one on the same store.
     ///
     /// # Errors

@@ -1,19 +1,16 @@
 //! Invariants of every decision and every projection.
 
+mod fixtures;
+
 use std::{collections::BTreeSet, sync::LazyLock};
 
 use chrono::TimeDelta;
 use fleetwright_region::server::{Plan, Power, Server};
 use proptest::prelude::*;
 
-use super::{
-    Inputs, Obstacle, Step, Wait,
-    any::{every_shape, instance, now, server_of},
-    decide,
-    decide::is_owned,
-    events_between, project,
-};
+use super::{Inputs, Obstacle, Step, Wait, decide, decide::is_owned, events_between, project};
 use crate::instance::{ConditionKind, EventKind, Instance, Status};
+use fixtures::{every_shape, instance, now, server_of};
 
 static SHAPES: LazyLock<Vec<(Instance, Option<Server>)>> = LazyLock::new(every_shape);
 
