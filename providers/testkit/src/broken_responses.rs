@@ -108,13 +108,13 @@ pub async fn check_repeated_page_token<A: EmulatedAccount>(
     };
     inject();
     let listed = cloud.list_instances(&InstanceFilter::new()).await;
-    check_unexpected("list", listed.map(drop));
+    check_unexpected("list", &listed.map(drop));
     inject();
     let found = cloud.find_launch(&token).await;
-    check_unexpected("find launch", found.map(drop));
+    check_unexpected("find launch", &found.map(drop));
 }
 
-fn check_unexpected(call: &str, result: Result<()>) {
+fn check_unexpected(call: &str, result: &Result<()>) {
     let kind = result.as_ref().map_err(ProvisionError::kind);
     assert_eq!(kind, Err(ErrorKind::Unexpected), "{call}: {result:?}");
 }

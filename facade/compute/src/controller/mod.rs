@@ -174,7 +174,7 @@ impl Controller {
         Runner::new(keys, Arc::clone(&self.clock))
             .concurrency(self.policy.concurrency)
             .on_queue_length(|length| {
-                gauge!("fleetwright_compute_instances_queued").set(length as f64)
+                gauge!("fleetwright_compute_instances_queued").set(length as f64);
             })
             .run(|id| self.reconcile(id), error_policy)
             .await;

@@ -144,7 +144,7 @@ impl NetworkDeletionController {
         Runner::new(keys, Arc::clone(&self.clock))
             .concurrency(self.policy.concurrency)
             .on_queue_length(|length| {
-                gauge!("fleetwright_compute_networks_queued").set(length as f64)
+                gauge!("fleetwright_compute_networks_queued").set(length as f64);
             })
             .run(|id| self.reconcile(id), error_policy)
             .await;

@@ -83,7 +83,7 @@ pub(super) fn mark_for_termination(
         return;
     }
     machine.termination = Some(Termination {
-        reason: reason,
+        reason,
         accepted_at: None,
     });
     let message = format!(
