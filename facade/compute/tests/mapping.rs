@@ -120,7 +120,7 @@ async fn server_of_another_owner_is_never_changed() {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
             let before = facade.server(id).await.unwrap().server;
-            facade.create(network, "web").await.instance.id;
+            facade.create(network, "web").await;
             let taken = |its: &Instance| has_condition(its, ConditionKind::ServerConflict);
             let found = facade.until(id, taken).await;
             assert_eq!(
@@ -172,7 +172,7 @@ async fn orphan_server_is_listed_for_operators_and_kept() {
                 .await
                 .unwrap_err();
             // A new instance of that name adopts the server.
-            facade.create(network, "web").await.instance.id;
+            facade.create(network, "web").await;
             facade.until(id, is_running).await;
             assert_eq!(
                 facade

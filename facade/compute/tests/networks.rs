@@ -168,11 +168,7 @@ async fn network_deletion_survives_a_crash_at_any_store_call() {
             let facade = TestFacade::on(&cloud).await;
             let network = facade.network("net").await;
             for number in 0..3 {
-                facade
-                    .create(network, &format!("web-{number}"))
-                    .await
-                    .instance
-                    .id;
+                facade.create(network, &format!("web-{number}")).await;
             }
             request_deletion(&facade, network).await;
             let dying = Arc::new(RacingStore::new(Arc::clone(&facade.store)).dying_at(call, done));

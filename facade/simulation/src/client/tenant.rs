@@ -131,7 +131,7 @@ impl Client {
             // The key is neither empty nor reserved.
             Change::Tag(number) => drop(wanted.tags.insert("mark", number.to_string())),
             Change::Group => {
-                spec.networking.security_groups = [self.fixtures.groups[network]].into()
+                spec.networking.security_groups = [self.fixtures.groups[network]].into();
             }
             Change::NoGroup => spec.networking.security_groups.clear(),
             Change::Public => spec.networking.public_ip = PublicAddress::Assigned,

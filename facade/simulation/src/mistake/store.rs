@@ -138,11 +138,11 @@ impl MistakenStore {
             }
             // It is assumed for the server alone.
             (Actor::InstanceController, Mistake::ConsentAssumed) => {
-                keep(transaction, instance, "/consent")
+                keep(transaction, instance, "/consent");
             }
             (Actor::Service, Mistake::EventLost) => keep(transaction, instance, "/events"),
             (Actor::Service, Mistake::GenerationNotRaised) => {
-                keep(transaction, instance, "/generation")
+                keep(transaction, instance, "/generation");
             }
             (Actor::Service, Mistake::StopNotStored) if instance.is("/intent/power", "stopped") => {
                 keep(transaction, instance, "/intent/power");

@@ -80,7 +80,7 @@ async fn trap_05_pending_instance_has_no_public_address() {
 async fn trap_07_late_launch_failure_has_a_state_reason() {
     let code = "Client.VolumeLimitExceeded";
     let harness = Ec2Harness::with_knobs(|knobs| {
-        knobs.late_failures = vec![LateFailure::new(code, "volume limit reached")]
+        knobs.late_failures = vec![LateFailure::new(code, "volume limit reached")];
     });
     let ec2 = harness.open().await;
     let id = ec2.launch_instance(&harness.config()).await.unwrap().id;

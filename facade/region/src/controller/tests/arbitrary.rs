@@ -175,7 +175,7 @@ fn applied() -> Vec<ServerSpec> {
         let mut spec = spec();
         match way {
             ChangeMethod::Retag | ChangeMethod::NextLaunch => {
-                spec.tags = Tags::new().with("a", "b").unwrap()
+                spec.tags = Tags::new().with("a", "b").unwrap();
             }
             ChangeMethod::Resize => spec.flavor = FlavorId::new("large").unwrap(),
             ChangeMethod::Reimage => spec.image = ImageId::new("bsd").unwrap(),
