@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 /// | --- | --- |
 /// | flavor | resize where the cloud can, otherwise replace |
 /// | image | reimage where the cloud can, otherwise replace |
-/// | security groups, public address | replace, unless the cloud can change them in place |
-/// | authority, user data | at the next launch, since they are read at the first boot |
+/// | security groups, public address, authority | replace |
+/// | user data | at the next launch, since it is read at the first boot |
 ///
 /// [`plan_update`](crate::service::Instances::plan_update) returns the method for an instance in its region.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
