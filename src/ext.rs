@@ -88,7 +88,7 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
     ///
     /// A fleet manager that keeps a slot filled needs a new token whenever the slot's instance was
     /// terminated. This method derives it: it launches with
-    /// [`token.attempt(n)`](LaunchToken::attempt) for each `n` of `attempts`, and goes on to the next
+    /// [`token.attempt(n)`](LaunchToken::attempt) for each `n` of `attempts`, and continues with the next
     /// `n` only if the backend refuses the token as [spent](ErrorKind::TokenSpent). If an attempt has
     /// a living instance, the launch is a replay and returns that instance.
     ///

@@ -1,7 +1,7 @@
 //! Launches another offering when the cloud has no capacity for the requested one.
 //!
 //! Owns the order in which alternatives are tried, and the memory of offerings without capacity. It
-//! goes on to the next alternative only for lack of capacity, and only when the attempt before is
+//! continues with the next alternative only for lack of capacity, and only when the attempt before is
 //! known to have launched nothing. A quota error, an invalid config or an outage is returned as it
 //! is.
 

@@ -9,7 +9,7 @@
 //! | `retrying call` | debug | a call failed and is sent again |
 //! | `call not retried: the retry budget is empty` | warn | a retry was allowed by all other limits |
 //! | `rate limit changed` | debug | the cloud throttled, or the rate recovered |
-//! | `alternative skipped: no capacity` | info | a launch goes on to the next alternative |
+//! | `alternative skipped: no capacity` | info | a launch continues with the next alternative |
 //!
 //! All events have the target `fleetwright` and the field `operation`.
 

@@ -1,1 +1,1 @@
-//! Nothing but tests: the [region](https://docs.rs/fleetwright-region)'s end-to-end story, told over emulated clouds.
+//! Tests only: the lifecycle of a server of the [region](https://docs.rs/fleetwright-region) on the emulated clouds.

@@ -138,8 +138,8 @@ impl ListInstances {
 impl Instances {
     /// Returns a page of the instances that the caller may list, in the order of their ids.
     ///
-    /// An instance that exists during the whole list is on exactly one page. One that is created or deleted between two pages may be
-    /// missing. The cost does not grow with the number of other tenants' instances.
+    /// An instance that exists during the whole list is on exactly one page. One that is created or deleted meanwhile may or may not be
+    /// listed. The cost does not grow with the number of other tenants' instances.
     ///
     /// ```no_run
     /// use fleetwright_compute::prelude::*;

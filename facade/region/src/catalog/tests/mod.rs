@@ -1,4 +1,4 @@
-//! Catalogs over time: loaded, loaded again, restarted, damaged, and read by those who may and may not.
+//! Catalogs over time: loading, reloading, restarts, damaged records and permissions.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ mod tenant_images;
 
 const EXAMPLE: &str = include_str!("../../../catalog.example.toml");
 
-/// The example without the entry that has this id.
+/// Returns the example without the entry with this id.
 fn without(id: &str) -> String {
     let entries = EXAMPLE.split("\n[[").enumerate();
     let kept = entries.filter(|(_, entry)| !entry.contains(&format!("id = \"{id}\"\n")));
@@ -78,7 +78,7 @@ async fn entry_missing_from_the_file_is_retired_and_can_return() {
         "it is retired once"
     );
 
-    // After a restart it is still retired, without the file.
+    // It is still retired after a restart without the file.
     let again = open(&store).await;
     assert_eq!(again.current(), service.current());
     assert!(
@@ -92,7 +92,7 @@ async fn entry_missing_from_the_file_is_retired_and_can_return() {
     assert_eq!(told(&changes), ["flavor arm-2 is offered again"]);
     assert_eq!(again.flavors(&reader()).unwrap().len(), 4);
 
-    // The other process learns of it when it looks.
+    // The other process sees it after a refresh.
     assert!(
         service
             .flavor(&reader(), &flavor_id("arm-2"))
@@ -149,7 +149,7 @@ async fn fields_that_servers_rely_on_cannot_change() {
     );
     assert_eq!(service.current(), before);
 
-    // Not even by way of retirement.
+    // Not even after it was retired.
     service.load(&without("standard-4")).await.unwrap();
     assert!(
         service
@@ -251,7 +251,7 @@ async fn damaged_entry_is_reported_and_the_others_work() {
     assert_eq!(ids, ["gpu-l4-8", "standard-4"]);
     assert_eq!(service.images(&reader()).unwrap().len(), 2);
 
-    // What the file still has is mended; what it no longer has is left for somebody to look at.
+    // A damaged entry that the file contains is repaired; other damaged entries are kept for inspection.
     assert_eq!(
         told(&service.load(EXAMPLE).await.unwrap()),
         [
@@ -291,7 +291,7 @@ async fn entries_are_visible_by_permission_and_organization() {
     let none = Principal::service(ActorName::new("nobody").unwrap(), []);
     let flavors_only = Permission::new(Verb::Read, Resource::Flavors).unwrap();
     let flavors_only = Principal::service(ActorName::new("few").unwrap(), [flavors_only]);
-    // Each: who, how many images they list, whether they see acme's own.
+    // Each row: principal, number of images in its list, whether it sees acme's own.
     let table = [
         (
             user_with_role("project-reader", Scope::Project(acme, project(1))),

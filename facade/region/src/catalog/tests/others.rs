@@ -9,7 +9,7 @@ async fn meddled(store: Arc<dyn Store>) -> (Arc<ContendedStore>, CatalogService)
     (meddler, service)
 }
 
-/// What another process writes: the flavor arm-2 with so many processors.
+/// The write of another process: the flavor arm-2 with this number of processors.
 fn arm(cpus: u32) -> Transaction {
     let mut flavor = crate::testing::flavor("arm-2");
     flavor.architecture = Architecture::Aarch64;
@@ -24,7 +24,7 @@ async fn load_with_a_concurrent_change_reads_again() {
     let (meddler, service) = meddled(Arc::clone(&store)).await;
     meddler.before_next_commit(arm(7));
     let changes = service.load(EXAMPLE).await.unwrap();
-    // It was not there when the load began, and was there with other values when it was to be written.
+    // The entry was created with other values between the read and the write of the load.
     let told = told(&changes);
     assert!(
         told.contains(&"flavor arm-2 changed: cpus, memory, disk".to_owned()),
@@ -79,7 +79,7 @@ async fn read_from_before_a_load_does_not_replace_it() {
     let release = meddler.hold_next_list();
     let slow = service.refresh();
     let fast = async {
-        // The slow one has read by now, and waits.
+        // The slow process has read by now and waits.
         service.load(EXAMPLE).await.unwrap();
         release.send(()).unwrap();
     };

@@ -1,4 +1,4 @@
-//! What holds for every catalog and every order of files.
+//! Properties of every catalog and every order of files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,7 +84,7 @@ proptest! {
     }
 }
 
-/// The example with some of its entries.
+/// Returns the example with some of its entries.
 fn some(kept: &BTreeSet<usize>) -> String {
     let entries = EXAMPLE.split("\n[[").enumerate();
     let kept = entries.filter(|(number, _)| *number == 0 || kept.contains(number));
@@ -101,7 +101,7 @@ proptest! {
         let mut ever = BTreeSet::new();
         for kept in files {
             let Ok(file) = CatalogFile::parse(&some(&kept)) else {
-                // Four flavors stand before three images, and a file without either is refused.
+                // The file has four flavors, then three images. A file without either is refused.
                 prop_assert!(!kept.iter().any(|n| *n <= 4) || !kept.iter().any(|n| *n > 4));
                 continue;
             };
@@ -122,7 +122,7 @@ proptest! {
     }
 }
 
-/// Each line of the example that may change, with what stands there instead and what is told.
+/// Lines of the example that may change, with their replacement and the reported change.
 #[test]
 fn every_changed_field_is_reported_by_name() {
     let first = CatalogFile::parse(EXAMPLE).unwrap();

@@ -1,4 +1,4 @@
-//! Images that tenants have made of their servers.
+//! Tenants' images of their servers.
 
 use super::*;
 use crate::{ids::RegionId, name::Name, testing::ContendedStore};
@@ -112,7 +112,7 @@ async fn no_file_changes_an_image_of_a_tenant() {
             .contains("id of image snap-1: a tenant's image has this id: expected another id"),
         "{error}"
     );
-    // Of a retired source too: its server still stands.
+    // A retired source is allowed too, because its server still exists.
     let mut next = new_image();
     next.id = image_id("snap-2");
     assert!(service.add_image(&boss(), &next).await.is_ok());
@@ -165,7 +165,7 @@ async fn image_is_visible_to_its_organization_and_changed_by_permission() {
         .await
         .unwrap_err();
     assert!(matches!(refused, ImageError::Refused(_)), "{refused}");
-    // What one tenant's image was made of is not told to another.
+    // A tenant does not learn the source of another tenant's image.
     let mut theirs = new_image();
     theirs.organization = organization(2);
     theirs.id = image_id("snap-9");

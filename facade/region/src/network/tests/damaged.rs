@@ -1,4 +1,4 @@
-//! Records that are not what was written.
+//! Damaged records.
 
 use super::*;
 

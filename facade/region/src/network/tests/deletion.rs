@@ -1,4 +1,4 @@
-//! What is used stays, and goes when it no longer is.
+//! Deletion: records in use stay until they are unused.
 
 use super::*;
 
@@ -171,7 +171,7 @@ async fn group_used_by_a_server_of_another_network_keeps_its_network() {
     let world = world();
     let (blue, red) = (world.network("blue").await, world.network("red").await);
     let group = world.group(blue, "ssh").await;
-    // No call makes such a server; a store may hold one all the same.
+    // No call creates such a server, but a store can contain one.
     let spec = json!({"network": red, "security_groups": [group]});
     world.server("s-1", spec).await;
     let waiting = world
@@ -194,7 +194,7 @@ async fn more_groups_than_one_transaction_holds_are_deleted() {
     let group = world.group(blue, "g0").await;
     let first = RecordId::new("security-group", group.to_string()).unwrap();
     let first = world.store.get(&first).await.unwrap().unwrap().value;
-    // Many who make groups at the same time get past the limit.
+    // Concurrent creations can exceed the limit.
     for number in 1..130_u128 {
         let id = SecurityGroupId::from_uuid(uuid::Uuid::from_u128(number));
         let mut value = first.clone();

@@ -1,4 +1,4 @@
-//! Keys of authorities: those that OpenSSH makes, and everything else.
+//! Keys of authorities: those that OpenSSH creates, and invalid ones.
 
 use proptest::prelude::*;
 

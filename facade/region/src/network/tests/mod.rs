@@ -1,4 +1,4 @@
-//! Networks, groups and authorities: made, seen by those who may, deleted when nobody uses them.
+//! Networks, security groups and authorities: creation, validation and references.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -109,7 +109,7 @@ impl World {
         made.unwrap().value.id
     }
 
-    /// A server, as far as it uses things.
+    /// A server record with its references only.
     async fn server(&self, key: &str, spec: serde_json::Value) {
         let id = RecordId::new("server", key).unwrap();
         let transaction = Transaction::new().put(id, json!({ "spec": spec }));
@@ -377,7 +377,7 @@ async fn groups_of_a_server_are_of_its_network_and_the_authority_of_its_project(
             .await,
         Err(RecordError::NotIn { .. })
     ));
-    // A group that is deleted meanwhile fails the transaction of the server.
+    // If a group is deleted meanwhile, the transaction of the server fails.
     world.groups.delete(&user(), two).await.unwrap();
     let late = checks
         .into_iter()

@@ -1,4 +1,4 @@
-//! In whatever order things are made and deleted, nothing is left standing on what is gone.
+//! In any order of creations and deletions, no record refers to a deleted one.
 
 use proptest::prelude::*;
 
@@ -49,7 +49,7 @@ impl World {
         listed.items.into_iter().map(|found| found.value).collect()
     }
 
-    /// Does a step, or is refused for a reason that the model has too.
+    /// Carries out a step, or checks that the model has the same reason for the refusal.
     async fn take(&self, step: Step) {
         match step {
             Step::MakeNetwork(n) => {
@@ -176,7 +176,7 @@ impl World {
             .count()
     }
 
-    /// Every server's network and groups are there, and every group's network.
+    /// Checks that every server's network and groups exist, and every group's network.
     async fn stands(&self) {
         let networks = self
             .networks
@@ -211,7 +211,7 @@ impl World {
 }
 
 proptest! {
-    // A case is forty steps of several calls each.
+    // A case has forty steps of several calls each.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]

@@ -1,4 +1,4 @@
-//! What others do between a look and a write.
+//! Races between a read and a write.
 
 use super::*;
 
@@ -12,7 +12,7 @@ async fn server_created_during_deletion_of_its_network_is_refused_or_keeps_it() 
     let world = over(meddler.clone());
     let blue = world.network("blue").await;
 
-    // The server is first: the network is in use, although it was not when it was read.
+    // The server commits first: the network is in use, although it was not when it was read.
     meddler.before_next_commit(put("server", "s-1", json!({"spec": {"network": blue}})));
     let refused = world
         .networks
@@ -21,7 +21,7 @@ async fn server_created_during_deletion_of_its_network_is_refused_or_keeps_it() 
         .unwrap_err();
     assert!(matches!(refused, RecordError::InUse { .. }), "{refused}");
 
-    // The network is first: the server's own check finds that it is going.
+    // The deletion commits first: the server's check finds that the network is being deleted.
     let read = world.networks.get(&user(), blue).await.unwrap();
     let check = world.networks.check_open(&read).unwrap();
     let waiting = world

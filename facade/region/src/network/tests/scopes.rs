@@ -1,8 +1,8 @@
-//! Who sees and does what, as a table: everything but what is listed looks as if it were not there.
+//! Permissions as a table: a record that a principal may not read looks absent.
 
 use super::*;
 
-/// Hidden: as if there were none. Refused: seen, and told that it may not be done. Done: it is done.
+/// `Hidden`: the record looks absent. `Refused`: the record is visible, but the call is not allowed. `Done`: the call succeeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Hidden,
@@ -24,7 +24,7 @@ fn everybody() -> Vec<(&'static str, Principal, [Answer; 3])> {
     let [one, two] = [1, 2].map(organization);
     let nobody = Principal::service(ActorName::new("nobody").unwrap(), []);
     let at = |role: &str, scope| user_with_role(role, scope);
-    // Each: who; reading, changing, making.
+    // Each row: principal, then the results of reading, changing and creating.
     vec![
         (
             "user",
@@ -147,7 +147,7 @@ async fn hidden_and_missing_records_give_the_same_error() {
         said(blue, delete(blue).await.unwrap_err()),
         said(absent, delete(absent).await.unwrap_err())
     );
-    // To finish what is hidden is as well done as to finish what is gone.
+    // Finishing the deletion of an invisible network has the same result as for a deleted one.
     for id in [blue, absent] {
         assert_eq!(
             world.networks.finish(&stranger, id).await.unwrap(),
@@ -173,7 +173,7 @@ async fn lists_contain_only_what_the_caller_may_list() {
     let in_project = |org, proj| Scope::Project(organization(org), project(proj));
     let auditor = |scope| user_with_role("organization-auditor", scope);
     let reader = |scope| user_with_role("project-reader", scope);
-    // Each: who asks, within what, and how many they see.
+    // Each row: principal, scope, and the number of visible records.
     let table = [
         (boss.clone(), Scope::Global, 4),
         (boss, in_org(2), 2),

@@ -1,4 +1,4 @@
-//! That secrets open where they belong, nowhere else, and are seen nowhere.
+//! Secrets open only in their place and appear in no output.
 
 use std::{error::Error, sync::Arc};
 
@@ -45,7 +45,7 @@ fn user() -> Principal {
     user_with_role("project-user", Scope::Project(organization(1), project(1)))
 }
 
-/// Everything that an error says, down to its last cause.
+/// Returns the message of an error with all its sources.
 fn whole(error: &dyn Error) -> String {
     let said = format!("{error} {error:?} ");
     error
@@ -90,7 +90,7 @@ fn secret_opens_only_with_its_key_for_its_record_and_place() {
         "the secret of server-key/a does not open with key may: it was changed, belongs to another record, \
          or the key of that id is another one"
     );
-    // Not under another name of the same key either.
+    // The same key under another name does not open it.
     let twin = ring(&format!("{MAY}\n{}", MAY.replace("may:", "mai:")));
     let mut renamed = serde_json::to_value(&sealed).unwrap();
     renamed["key"] = json!("mai");
@@ -210,7 +210,7 @@ fn invalid_keyring_is_refused_and_not_shown() {
             .contains("FLEETWRIGHT_NO_SUCH_VARIABLE gives no keys"),
         "{error}"
     );
-    // Set everywhere, and no keys.
+    // The variable is set, but contains no keys.
     assert!(matches!(
         Keyring::from_env("PATH"),
         Err(KeyringError::InvalidLine { .. })

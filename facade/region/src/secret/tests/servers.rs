@@ -1,4 +1,4 @@
-//! The keys of servers: one for each, shown to the permission alone, changed without loss, seen nowhere.
+//! Keys of servers: one per server, readable with one permission only, resealed without loss, and in no output.
 
 use super::*;
 
@@ -47,7 +47,7 @@ async fn private_key_requires_its_own_permission() {
     let server = Uuid::from_u128(1);
     let here = Scope::Project(organization(1), project(1));
     let nobody = Principal::service(ActorName::new("nobody").unwrap(), []);
-    // Each: who, whether they are shown the key, whether they may know that there is one.
+    // Each row: principal, whether it may read the key, whether it may know that the key exists.
     let table = [
         (user_with_role("project-user", here), true, true),
         (
@@ -147,7 +147,7 @@ async fn keyring_is_rotated_without_losing_a_secret() {
     for server in 1..=3 {
         made(&store, &old, server).await;
     }
-    // One belongs to another record, one is no record of a key, one is of a key that is lost.
+    // One belongs to another record, one is not a key record, and the key of one is lost.
     let moved = store
         .get(&record(&Uuid::from_u128(3).to_string()))
         .await
@@ -195,7 +195,7 @@ async fn keyring_is_rotated_without_losing_a_secret() {
     assert!(matches!(error, KeyError::Store(_)), "{error}");
 }
 
-/// Everything that is stored, shown or said is searched for the private key, in the forms it could have there.
+/// Searches everything that is stored, displayed or logged for the private key, in every encoding it could have.
 #[tokio::test]
 async fn secret_is_never_shown() {
     let store = store();

@@ -1,4 +1,4 @@
-//! What a record tells: phases, health, tokens, events.
+//! Phase, health, tokens and events of a record.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -47,7 +47,7 @@ fn server(power: Power) -> Server {
     }
 }
 
-/// A server whose machine was seen in a state a hundred seconds after the beginning.
+/// A server whose machine was observed in a state a hundred seconds after its creation.
 fn with_observation(power: Power, state: CloudInstanceState) -> Server {
     let mut server = server(power);
     server.launch = Some(Launch {
@@ -131,14 +131,14 @@ fn server_without_a_recent_scan_is_unknown() {
     assert_eq!(health(Some(&scan(200)), 221), Health::Unknown);
     assert_eq!(health(None, 100), Health::Unknown);
     assert_eq!(running.observed_at(Some(&scan(200))), Some(at(200)));
-    // A scan does not speak for a machine that it did not see.
+    // A scan says nothing about a machine that it did not contain.
     let mut absent = running.clone();
     if let Some(observed) = &mut absent.observed {
         observed.presence = Presence::Absent(at(150));
     }
     assert_eq!(absent.observed_at(Some(&scan(200))), Some(at(100)));
     assert_eq!(absent.health(Some(&scan(200)), at(205)), Health::Unknown);
-    // Nor does what was seen of another machine.
+    // Neither does the observation of another machine.
     let mut renewed = running;
     if let Some(machine) = &mut renewed.machine {
         machine.id = InstanceId::new("i-2").unwrap();

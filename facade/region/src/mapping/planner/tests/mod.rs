@@ -1,4 +1,4 @@
-//! What is launched for which spec, and what is told where nothing can be.
+//! Launch configs of specs, and the errors of specs that cannot be planned.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -58,7 +58,7 @@ async fn spec_is_planned_with_native_names() {
             "instance_type": "m7i.xlarge",
             "user_data": config.user_data,
             "tags": {"owner": "me"},
-            // 100 GB are 93.1 GiB, and clouds count in those.
+            // 100 GB are 93.1 GiB, and clouds count in GiB.
             "disk_size_gb": 94,
             "launch_token": "server-1/1",
             "placement": {
@@ -145,7 +145,7 @@ async fn spec_that_cannot_be_launched_is_refused_with_the_fix() {
 async fn retired_entries_are_still_launched() {
     let planner = planner().await;
     let before = planner.plan(&spec()).unwrap();
-    // The whole of what the spec stands on leaves the file; one other entry of each sort stays.
+    // All entries of the spec are removed from the file; one other entry of each kind stays.
     let text = CATALOG
         .replace("id = \"standard-4\"", "id = \"standard-5\"")
         .replace("id = \"ubuntu-24.04\"", "id = \"ubuntu-25.04\"");
@@ -154,7 +154,7 @@ async fn retired_entries_are_still_launched() {
     assert!(catalog.flavor(&spec().flavor).unwrap().retired);
     assert!(catalog.image(&spec().image).unwrap().retired);
     assert_eq!(planner.plan(&spec()), Ok(before));
-    // And its mapping may be loaded again.
+    // The mapping can be loaded again.
     assert_eq!(planner.load(EXAMPLE), Ok(()));
 }
 
