@@ -19,6 +19,18 @@ const LINE: usize = 76;
 ///
 /// An empty result means that the machine boots without user data.
 ///
+/// ```
+/// use fleetwright_cloud_init::{ManagedConfig, assemble};
+/// use uuid::Uuid;
+///
+/// let config = ManagedConfig::new(Uuid::nil()).with_public_key("ssh-ed25519 AAAA operator");
+/// let archive = assemble(b"#!/bin/sh\necho hello\n", &config)?;
+/// let text = String::from_utf8(archive)?;
+/// assert!(text.contains("Content-Type: text/x-shellscript"));
+/// assert!(text.contains("ssh-ed25519 AAAA operator"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 ///
 /// The user data fails [`check`](crate::check()) in the [mode](ManagedConfig::mode) of the config.
@@ -49,6 +61,8 @@ pub(crate) fn compressed_archive(
     Ok(archive)
 }
 
+/// Returns the MIME archive of the user data and the managed config. The boundary is derived from both, so that the result is reproducible
+/// and the boundary cannot occur in the content by accident.
 fn archive(kind: Kind, content: &[u8], config: &ManagedConfig) -> Vec<u8> {
     let boundary = Uuid::new_v5(config.seed(), content).simple();
     let start = format!(

@@ -31,6 +31,16 @@ pub enum Mode {
 /// User data that is accepted in a mode is [assembled](assemble()) in that mode without an error, whatever is added. What is accepted in
 /// [`Mode::Merged`] is accepted in [`Mode::Alone`].
 ///
+/// ```
+/// use fleetwright_cloud_init::{Format, Kind, Mode, check};
+///
+/// let format = check(b"#cloud-config\npackages: [jq]\n", Mode::Merged)?;
+/// assert_eq!(format, Format::Plain(Kind::CloudConfig));
+/// let error = check(b"hello", Mode::Alone).unwrap_err();
+/// println!("{error}");
+/// # Ok::<(), fleetwright_cloud_init::UserDataError>(())
+/// ```
+///
 /// # Errors
 ///
 /// The user data is too large, in no format of cloud-init, certainly broken, or cannot be merged in this mode. The

@@ -36,7 +36,9 @@ const OLD_SSHD: &str = "f=/etc/ssh/sshd_config; if [ -f $f ] && ! grep -Eqi '^[[
 const RELOAD: &str = "for s in ssh sshd; do if [ -d /run/systemd/system ]; then systemctl try-reload-or-restart $s.service && exit 0; \
 else service $s reload && exit 0; fi; done; exit 1";
 
-/// A cloud-config that is added to user data. The default is empty: nothing is added.
+/// A cloud-config that is added to user data: a public key, an SSH certificate authority, or both. A new one is empty, and nothing is added.
+///
+/// The arguments are trusted: the caller validates keys and comments, because they become YAML that root obeys.
 #[derive(Clone)]
 pub struct ManagedConfig {
     seed: Uuid,
@@ -86,6 +88,7 @@ impl ManagedConfig {
         }
     }
 
+    /// Returns the seed of the boundary.
     pub(crate) fn seed(&self) -> &Uuid {
         &self.seed
     }

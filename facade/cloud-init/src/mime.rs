@@ -1,4 +1,7 @@
 //! Checks that a MIME archive is complete, including the archives nested in it, as the MIME parser of cloud-init sees it.
+//!
+//! Owns the recognition of messages, their headers and their boundaries. It never changes the text and does not look into the parts: a
+//! part that cloud-init does not support is ignored by cloud-init alone, without harm to the others.
 
 use crate::UserDataError;
 
@@ -21,6 +24,11 @@ pub(crate) fn is_message(text: &str) -> bool {
 }
 
 /// Checks that a message is a complete archive that cloud-init opens.
+///
+/// # Errors
+///
+/// It has no MIME-Version, has characters beyond ASCII (cloud-init changes them), is not a multipart message, or one of its archives has
+/// no boundary, no part or no end, or is nested too deeply.
 pub(crate) fn check(text: &str) -> Result<(), UserDataError> {
     if !has_mime_version(text) {
         return Err(UserDataError::NoMimeVersion);
@@ -37,7 +45,10 @@ pub(crate) fn check(text: &str) -> Result<(), UserDataError> {
     check_archive(&content_type, &mut lines, &mut Vec::new())
 }
 
-/// Reads an archive to its end. `outer` has the boundaries of the archives that it is nested in.
+/// Reads an archive to its end.
+///
+/// `outer` has the boundaries of the archives that it is nested in: a delimiter of one of them ends the inner archive early, which is an
+/// error.
 fn check_archive(
     content_type: &str,
     lines: &mut Lines<'_>,
@@ -83,13 +94,16 @@ fn check_archive(
     })
 }
 
-/// What a line that starts with a boundary means.
+/// The meaning of a line that starts with a boundary.
 enum Delimiter {
+    /// `--boundary`: a part starts.
     Part,
+    /// `--boundary--`: the archive ends.
     End,
 }
 
 impl Delimiter {
+    /// Returns what the line delimits, or `None` if it is not a delimiter of this boundary. Trailing blanks are allowed.
     fn of(line: &str, boundary: &str) -> Option<Self> {
         let rest = line.strip_prefix("--")?.strip_prefix(boundary)?;
         let rest = rest.trim_end_matches([' ', '\t']);
@@ -105,6 +119,7 @@ impl Delimiter {
 struct Lines<'a>(&'a str);
 
 impl<'a> Lines<'a> {
+    /// Splits off the first line. The rest starts after its line end: `\n`, `\r\n` or `\r`.
     fn split(&self) -> Option<(&'a str, &'a str)> {
         if self.0.is_empty() {
             return None;
@@ -117,10 +132,12 @@ impl<'a> Lines<'a> {
         Some((line, rest))
     }
 
+    /// Returns the next line without consuming it.
     fn peek(&self) -> Option<&'a str> {
         self.split().map(|(line, _)| line)
     }
 
+    /// Consumes the next line.
     fn skip(&mut self) {
         self.next();
     }
@@ -176,6 +193,7 @@ fn is_header(line: &str) -> bool {
         .is_some_and(|(name, _)| name.bytes().all(|byte| byte.is_ascii_graphic()))
 }
 
+/// Returns whether the header `MIME-Version` is in the part of the text that cloud-init searches, in any case.
 fn has_mime_version(text: &str) -> bool {
     let searched = text.as_bytes();
     let searched = searched.get(..SEARCHED_BYTES).unwrap_or(searched);
@@ -185,6 +203,7 @@ fn has_mime_version(text: &str) -> bool {
         .any(|found| found.eq_ignore_ascii_case(header))
 }
 
+/// Returns whether a content type is `multipart/…`.
 fn is_multipart(content_type: &str) -> bool {
     let kind = content_type.split(';').next().unwrap_or_default().trim();
     let main = kind.split_once('/').map(|(main, _)| main.trim());
@@ -220,6 +239,7 @@ fn parameters(content_type: &str) -> Vec<String> {
     found
 }
 
+/// Removes the quotes of a parameter value and resolves its escapes.
 fn unquote(value: &str) -> String {
     let inner = value
         .strip_prefix('"')

@@ -10,6 +10,11 @@ use serde_json::{Map, Value};
 use crate::{Kind, Mode, UserDataError, managed::LISTS};
 
 /// Checks that a cloud-config is a mapping or empty, and that its lists can be appended to if something will be.
+///
+/// # Errors
+///
+/// The text is not YAML, has several documents, is not a mapping, or, in [`Mode::Merged`], has a value that is not a list for a setting
+/// that is appended to: cloud-init would keep that value and drop ours.
 pub(crate) fn check_config(text: &str, mode: Mode) -> Result<(), UserDataError> {
     let outline = Outline::read(text, Kind::CloudConfig)?;
     match outline.root {
@@ -27,7 +32,7 @@ pub(crate) fn check_config(text: &str, mode: Mode) -> Result<(), UserDataError> 
     Ok(())
 }
 
-/// Checks that an archive in YAML is a list or empty.
+/// Checks that an archive in YAML is a list or empty. cloud-init drops any other shape.
 pub(crate) fn check_archive(text: &str) -> Result<(), UserDataError> {
     match Outline::read(text, Kind::CloudConfigArchive)?.root {
         Shape::Empty | Shape::List => Ok(()),
@@ -36,6 +41,8 @@ pub(crate) fn check_archive(text: &str) -> Result<(), UserDataError> {
 }
 
 /// Checks that a JSON patch is a list of operations.
+///
+/// The operations themselves are not applied: whether their paths exist depends on the other parts.
 pub(crate) fn check_patch(text: &str) -> Result<(), UserDataError> {
     let patch = text.strip_prefix(Kind::CloudConfigJsonp.first_line());
     let patch = patch.ok_or(UserDataError::NotPatch)?;
@@ -46,6 +53,7 @@ pub(crate) fn check_patch(text: &str) -> Result<(), UserDataError> {
     }
 }
 
+/// Returns whether an object has the members that every operation of RFC 6902 needs.
 fn is_operation(operation: &Map<String, Value>) -> bool {
     ["op", "path"]
         .into_iter()
@@ -55,9 +63,13 @@ fn is_operation(operation: &Map<String, Value>) -> bool {
 /// The shape of a node, without its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
+    /// Null or nothing.
     Empty,
+    /// Any other scalar.
     Scalar,
+    /// A sequence.
     List,
+    /// A mapping.
     Mapping,
     /// An alias of another node.
     Unknown,
@@ -89,6 +101,7 @@ impl Shape {
         }
     }
 
+    /// Returns whether events of child nodes follow.
     fn is_open(self) -> bool {
         match self {
             Self::List | Self::Mapping => true,
@@ -99,11 +112,18 @@ impl Shape {
 
 /// The outline of a document: the shape of its root, and of the values of the settings that are appended to.
 struct Outline {
+    /// The shape of the root node.
     root: Shape,
+    /// The shapes of the values of those [settings](LISTS) that the document has.
     lists: BTreeMap<&'static str, Shape>,
 }
 
 impl Outline {
+    /// Reads the outline of a text with at most one document.
+    ///
+    /// # Errors
+    ///
+    /// The text is not YAML, with the line of the first problem, or has several documents.
     fn read(text: &str, kind: Kind) -> Result<Self, UserDataError> {
         let mut outline = Self {
             root: Shape::Empty,

@@ -1,6 +1,6 @@
 //! Fixtures that the tests of the façade share.
 //!
-//! One [catalog](CATALOG) and [mapping](MAPPING), [tenants and principals](principals), [stores](stores) that are slow, count, fail
+//! One [catalog](CATALOG) and [mapping](MAPPING), [tenants and principals](principals), [stores] that are slow, count, fail
 //! or race, a [whole façade](TestFacade) on the memory cloud with an instance that [runs](TestFacade::running_instance), a
 //! [region of bare servers](TestRegion) on any provisioner, and a [recorder of metrics](RecordedMetrics). It owns no test; a fixture
 //! that only one test needs belongs to that test. Every function panics where a test would fail.

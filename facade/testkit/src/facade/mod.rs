@@ -32,7 +32,7 @@ use crate::{MAPPING, north};
 
 const KEYS: &str = "may:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
-/// A façade with regions `north` and `south` on one memory cloud, the [catalog](CATALOG), server keys, and a clock that follows
+/// A façade with regions `north` and `south` on one memory cloud, the [catalog](crate::CATALOG), server keys, and a clock that follows
 /// tokio's. The monitor of `north` scans every two seconds; no loop of `south` runs.
 ///
 /// It derefs to its [`Facade`].
