@@ -8,7 +8,7 @@
 //!
 //! The memory cloud, the emulators and the simulation are built on it. Nothing here knows what an
 //! instance is, and the crate depends on no other crate of the workspace. With the same seed and the
-//! same calls, all of it behaves the same in every run.
+//! same calls at the same times, all of it behaves the same in every run.
 
 mod bucket;
 mod clock;

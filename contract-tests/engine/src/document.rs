@@ -1,6 +1,7 @@
-//! The comparison of a contract's registry with the documents that people read.
+//! The comparison of a contract's registry, which is its list of clauses, with the documents that
+//! people read.
 //!
-//! Owns the rules that keep text and tests about the same promises. Each function returns the
+//! Owns the rules that a document must keep so that it states the same promises as the tests. Each function returns the
 //! problems that it finds, one line each, so that a test can show all of them:
 //!
 //! ```
@@ -26,7 +27,7 @@ use crate::{Clause, Contract};
 
 /// Compares the tables of the document with the registry.
 ///
-/// A row is `| id | promise | reason |`, with `| needs |` as the last cell in a contract that uses
+/// A row is `| id | promise | reason |`, or `| id | promise | reason | needs |` for a clause with
 /// needs. The rows must be the clauses in their order and in the same words, each reason must be a
 /// sentence, and the document must contain `The text is version <version>;`.
 pub fn compare_text<C, E>(contract: &Contract<C, E>, text: &str) -> Vec<String> {
@@ -91,7 +92,7 @@ fn family_of(id: &str) -> &str {
     id.split('-').next().unwrap_or(id)
 }
 
-/// Returns the cells of a line that is a row about a clause.
+/// Returns the cells of a line that is the row of a clause, and `None` for any other line.
 fn row(line: &str) -> Option<Vec<&str>> {
     let cells: Vec<_> = line
         .strip_prefix("| ")?

@@ -1,4 +1,4 @@
-//! What came of all clauses in one run.
+//! The verdicts on all clauses of one run.
 //!
 //! Owns the report's fields, its counts and its judgement. It never opens a file: the suite decides
 //! where a report is kept.

@@ -1,6 +1,6 @@
-//! What came of running a clause.
+//! The verdict on a clause that was run.
 //!
-//! Owns the judgement of an outcome: which status it is, and with which reason.
+//! Owns the rule that gives every outcome a status and a reason.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Failure, Outcome, Pass};
 
-/// What came of a clause, as reports show it. Serialized in snake case: `not_run`.
+/// The status of a clause in reports. Serialized in snake case: `not_run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -24,7 +24,7 @@ pub enum Status {
     Waived,
     /// The harness does not offer what the clause needs.
     NotRun,
-    /// The suite or the harness failed, not the subject.
+    /// The kit or the harness failed, not the subject.
     KitError,
 }
 
@@ -52,14 +52,14 @@ impl Status {
     }
 }
 
-/// What detected a violation. The proof of a suite by mutants uses it: a mutant must be detected by
-/// the body of its clause.
+/// What detected a violation. Tests of a kit with mutants need it: the body of a clause must detect
+/// the mutants of that clause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DetectedBy {
     /// The body of the clause, or a call that panicked.
     #[default]
     Body,
-    /// A call that did not return within its deadline.
+    /// A call that did not return within its timeout.
     Timeout,
     /// The check for leftovers after the clause.
     LeakProbe,
@@ -70,11 +70,11 @@ pub enum DetectedBy {
 pub struct Verdict {
     /// The id of the clause.
     pub id: &'static str,
-    /// What came of it.
+    /// The status of the clause.
     pub status: Status,
     /// Why; `None` for a plain pass.
     pub reason: Option<String>,
-    /// What detected the violation, if there is one.
+    /// What detected the violation. Without a violation it has no meaning.
     pub detected_by: DetectedBy,
     /// The calls that were made and what they returned, in order; empty if nothing records them.
     pub transcript: Vec<String>,

@@ -1,9 +1,10 @@
 //! Batches: one result for each item, and every launched instance is reported.
 //!
-//! BATCH-01 to BATCH-04 are about batch launches: their number, their token and what remains of a
-//! batch that fails in part. BATCH-05 to BATCH-08 are about the other batch calls, which must
-//! return results in the order of the requested ids, whatever becomes of a single item. They put
-//! unknown and repeated ids between good ones and use more ids than one native batch holds.
+//! BATCH-01 to BATCH-04 are about batch launches: the number of instances, the token, and what
+//! remains of a batch that fails in part. BATCH-05 to BATCH-08 are about the other batch calls, which
+//! must return one result for each requested id, in the order of the ids, even if some items fail.
+//! BATCH-05 to BATCH-07 put an unknown id between the ids of existing instances, BATCH-05 also
+//! repeats an id, and BATCH-08 uses more ids than one native batch holds.
 
 use std::{collections::BTreeSet, num::NonZeroU32};
 
@@ -150,7 +151,8 @@ async fn launch_beyond_capacity(cx: &Context) -> Result<(InstanceConfig, Provisi
             return Ok((config, failed(result)?));
         }
     }
-    // If a batch is several native calls, the last of them fails; otherwise the only one does.
+    // If a batch is several native calls, the fault is injected into the last of them. If it is one
+    // call, that fault is not used, and the second round injects it into the only call.
     let faults = cx.faults(&[WireFault::Capacity])?;
     for nth in [count, 1] {
         faults
@@ -204,7 +206,7 @@ pub(crate) async fn batch_05_describes_item_by_item(cx: &Context) -> Outcome {
 /// which was not in the batch, still exists.
 pub(crate) async fn batch_06_terminates_item_by_item(cx: &Context) -> Outcome {
     let requested = with_unknown(cx, cx.launch_many(2).await?);
-    let bystander = cx.launch().await?.id;
+    let not_in_batch = cx.launch().await?.id;
     let results = cx.provisioner().terminate_instances(&requested).await;
     require_result_for_each(cx, "terminate_instances", &requested, &results)?;
     for (id, result) in requested.iter().zip(&results) {
@@ -213,9 +215,9 @@ pub(crate) async fn batch_06_terminates_item_by_item(cx: &Context) -> Outcome {
         }
     }
     cx.settle_reads().await;
-    let state = cx.describe(&bystander).await?.state;
+    let state = cx.describe(&not_in_batch).await?.state;
     require(!state.is_ending(), || {
-        format!("{bystander} is {state}, but was not in the batch")
+        format!("{not_in_batch} is {state}, but was not in the batch")
     })?;
     Ok(Pass::Held)
 }
@@ -269,7 +271,6 @@ pub(crate) async fn batch_08_more_than_one_native_batch(cx: &Context) -> Outcome
     } else {
         cx.launch_many(2).await?
     };
-    // If a clause may not launch that many, some ids are repeated.
     let requested: Vec<_> = launched.iter().cycle().take(most).cloned().collect();
     cx.settle_reads().await;
     let results = cx.provisioner().describe_instances(&requested).await;
@@ -315,7 +316,7 @@ fn ids(list: &[InstanceInfo]) -> BTreeSet<&InstanceId> {
     list.iter().map(|info| &info.id).collect()
 }
 
-/// Inserts the unknown id after the first of `ids`.
+/// Inserts an unknown id after the first of `ids`.
 fn with_unknown(cx: &Context, mut ids: Vec<InstanceId>) -> Vec<InstanceId> {
     ids.insert(1, cx.harness().unknown_id());
     ids

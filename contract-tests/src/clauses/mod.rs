@@ -1,14 +1,14 @@
 //! The tests of the clauses, one file for each family.
 //!
-//! Every function here is one clause. Its documentation has the promise, as `docs/contract.md`
-//! words it (a test compares them), then the reason for the promise and what the harness must offer
-//! to test it, then how the test proves it.
+//! A function whose name begins with a clause id, such as `batch_01_`, is the test of that clause. Its
+//! documentation has the promise in the words of `docs/contract.md` (a test compares them), then the
+//! reason for the promise and what the harness must offer to test it, then what the test does.
 //!
 //! How clauses are written:
 //!
-//! * A clause launches through its [`Context`](crate::Context), so that everything carries the
-//!   scope's tags. What it leaves running is terminated after it, and anything left then is a
-//!   violation.
+//! * A clause launches through its [`Context`](crate::Context), so that every instance
+//!   carries the tags of this run of the clause. After the clause, all instances with these tags are
+//!   terminated; anything that is left then is a violation.
 //! * A violation is a broken promise. A missing part of the harness is
 //!   [`Failure::NotRun`](crate::Failure::NotRun), and a mistake of the kit or of the harness is
 //!   [`Failure::KitError`](crate::Failure::KitError). Neither is ever reported as passed.
@@ -17,8 +17,8 @@
 //! * If the backend declares less, the clause checks the weaker promise and returns `Pass::Weaker`;
 //!   if the backend declares that it does not offer a feature, the clause checks the refusal and
 //!   returns `Pass::Refused`.
-//! * Each clause is itself tested: the zoo has at least one backend that breaks it and nothing
-//!   else.
+//! * Each clause is itself tested: the zoo has at least one backend that breaks it, if possible one
+//!   that breaks nothing else.
 
 pub(crate) mod batch;
 mod calls;

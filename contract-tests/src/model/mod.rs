@@ -3,9 +3,9 @@
 //!
 //! The model does not know what a cloud does, because nobody knows that after a lost response. It
 //! keeps the *set* of states that are possible for each launch token. A result removes the states
-//! in which a correct cloud could not have returned it; a call without a result adds the states in
-//! which it was carried out. A backend violates the clause if the set becomes empty: then no state
-//! explains what was observed.
+//! in which a correct cloud could not have returned it. A call whose result is lost adds the states
+//! that are possible if the cloud carried it out. A backend violates the clause if the set becomes
+//! empty: then no state explains what was observed.
 //!
 //! A sequence has 4 to 23 steps on two tokens. `step` generates it, so that a call on an instance
 //! only follows a launch that may have created one, and `play` carries it out on a fresh account.

@@ -1,4 +1,4 @@
-//! Launch tokens: the same token is the same launch, from any handle and at any time.
+//! Launch tokens: launches with the same token are one launch, from any handle and at any time.
 //!
 //! This file tests how tokens and configs are compared. [`memory`] tests how long a token is known
 //! and which handles know it, [`find`] how a launch is looked up.
@@ -31,7 +31,7 @@ pub(crate) use memory::{
 
 use crate::{Context, Failure, Outcome, Pass, require};
 
-/// The key of a tag for configs that differ in nothing else.
+/// The key of the tag in which two otherwise equal configs differ.
 const FLAVOUR: &str = "contract-flavour";
 
 /// TOKEN-01: a backend must return the same instance for the same token with the same config, and
@@ -63,7 +63,7 @@ pub(crate) async fn token_01_same_token_same_instance(cx: &Context) -> Outcome {
 /// afterwards.
 pub(crate) async fn token_02_other_config_is_a_conflict(cx: &Context) -> Outcome {
     let plain = cx.config_with_token();
-    let mut config = with_flavour(cx, &plain, "vanilla")?.unwrap_or(plain);
+    let mut config = with_flavour(cx, &plain, "first")?.unwrap_or(plain);
     config.user_data = small_user_data(cx, b"first")?;
     let first = cx.launch_config(&config).await?;
     for (what, other) in changed_configs(cx, &config)? {
@@ -128,9 +128,9 @@ pub(crate) async fn token_12_launches_without_token_are_never_merged(cx: &Contex
 ///
 /// Truncated or case-folded tokens merge unrelated launches.
 ///
-/// Launches with tokens that differ in case, in one punctuation mark, by one more character at the
-/// end, and in the last of the most characters that a token may have. Each must be found with its
-/// own instance.
+/// Launches with tokens that differ in case, in one punctuation mark or by one more character at the
+/// end, and with two tokens of the maximum length that differ in the last character. Each must be
+/// found with its own instance.
 pub(crate) async fn token_13_tokens_are_compared_exactly(cx: &Context) -> Outcome {
     let root = format!("t{}", cx.new_token());
     let filled = format!("{root:x<width$}", width = MAX_TOKEN_BYTES - 1);
@@ -167,8 +167,8 @@ pub(crate) async fn token_13_tokens_are_compared_exactly(cx: &Context) -> Outcom
 /// If a cloud's own tokens are zonal, the same token in another zone would launch twice. Needs: a
 /// zone.
 ///
-/// Launches without a zone and replays with one; if the instance is in another zone than the
-/// harness's, also launches into the first and replays into the second.
+/// Launches without a zone and replays with the harness's zone. If the cloud chose another zone than
+/// that, also launches into the chosen zone with a new token and replays into the harness's zone.
 pub(crate) async fn token_15_zone_is_part_of_the_config(cx: &Context) -> Outcome {
     let none = || Failure::NotRun("the harness names no zone".to_owned());
     let zone = cx.harness().zone().ok_or_else(none)?;
@@ -178,8 +178,8 @@ pub(crate) async fn token_15_zone_is_part_of_the_config(cx: &Context) -> Outcome
     let there = in_zone(&anywhere, &zone);
     if !cx.capabilities().placement.contains(&PlacementField::Zone) {
         let result = cx.provisioner().launch_instance(&there).await;
-        let reported = |kind| matches!(kind, ErrorKind::Invalid | ErrorKind::TokenConflict);
-        let refused = result.as_ref().is_err_and(|error| reported(error.kind()));
+        let expected = |kind| matches!(kind, ErrorKind::Invalid | ErrorKind::TokenConflict);
+        let refused = result.as_ref().is_err_and(|error| expected(error.kind()));
         require(refused, || {
             format!("zones are not declared, but a launch into {zone} returned {result:?}")
         })?;
@@ -249,10 +249,10 @@ fn changed_configs(
         others.push((what, other));
     };
     if config.tags.get(FLAVOUR).is_some() {
-        let mut chocolate = config.clone();
-        insert_tag(&mut chocolate, FLAVOUR, "chocolate")?;
+        let mut other_tag = config.clone();
+        insert_tag(&mut other_tag, FLAVOUR, "other")?;
         add("another value of a tag", &|other| {
-            other.tags = chocolate.tags.clone();
+            other.tags = other_tag.tags.clone();
         });
         add("one tag less", &|other| {
             other.tags.remove(FLAVOUR);
@@ -288,7 +288,7 @@ fn changed_configs(
 
 /// Returns a config that differs from `config` in a tag or, if there is no room for one, in the disk.
 fn changed_config(cx: &Context, config: &InstanceConfig) -> Result<InstanceConfig, Failure> {
-    if let Some(other) = with_flavour(cx, config, "chocolate")? {
+    if let Some(other) = with_flavour(cx, config, "other")? {
         return Ok(other);
     }
     let mut other = config.clone();
@@ -302,10 +302,10 @@ fn with_flavour(
     config: &InstanceConfig,
     flavour: &str,
 ) -> Result<Option<InstanceConfig>, Failure> {
-    let mut flavoured = config.clone();
-    insert_tag(&mut flavoured, FLAVOUR, flavour)?;
-    let fits = cx.capabilities().tags.check(&flavoured.tags).is_ok();
-    Ok(fits.then_some(flavoured))
+    let mut tagged = config.clone();
+    insert_tag(&mut tagged, FLAVOUR, flavour)?;
+    let fits = cx.capabilities().tags.check(&tagged.tags).is_ok();
+    Ok(fits.then_some(tagged))
 }
 
 /// Sets a tag of a config.
@@ -315,7 +315,7 @@ fn insert_tag(config: &mut InstanceConfig, key: &str, value: &str) -> Result<(),
         .map_err(|error| Failure::KitError(error.to_string()))
 }
 
-/// Returns user data, or `None` if the backend does not accept that much.
+/// Returns `bytes` as user data, or `None` if the backend does not accept that many.
 fn small_user_data(cx: &Context, bytes: &[u8]) -> Result<Option<UserData>, Failure> {
     let data = UserData::new(bytes).map_err(|error| Failure::KitError(error.to_string()))?;
     let fits = data.check(cx.capabilities().max_user_data_bytes).is_ok();
