@@ -21,17 +21,19 @@ use tokio::time::sleep;
 
 use crate::fake::{id, secs};
 
-/// A backend with the seven required methods and nothing else.
+/// A backend with the required methods and nothing else.
 #[derive(Debug)]
 struct Plain {
     capabilities: Capabilities,
-    /// The error for each refused instance.
+    /// The error of every call on one of these instances. A list returns the first of the errors.
     refused: BTreeMap<InstanceId, ProvisionError>,
     /// The configs of all launch calls.
     requested: Mutex<Vec<InstanceConfig>>,
-    /// The zero-based number of the first refused launch, and the error of all from there.
+    /// The index of the first refused launch, and the error that it and every later launch return.
     refused_from: Option<(usize, ProvisionError)>,
+    /// The number of calls that have not returned yet.
     in_flight: AtomicUsize,
+    /// The largest value of `in_flight` so far.
     max_in_flight: AtomicUsize,
 }
 
@@ -57,6 +59,7 @@ impl Plain {
         self.refused.get(id).cloned().map_or(Ok(()), Err)
     }
 
+    /// Returns the largest number of concurrent calls since this was last read, and resets it.
     fn max_in_flight(&self) -> usize {
         self.max_in_flight.swap(0, Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Waiting for a state, against the fake, in virtual time.
+//! Waiting for a state on the fake backend, in virtual time.
 
 mod failures;
 mod messages;
@@ -15,9 +15,10 @@ use fleetwright::{
 
 use crate::fake::{Fake, ids};
 
-/// Polls every second, the poll interval of the fake, without jitter.
-fn every_second(deadline: Duration) -> WaitPolicy {
-    WaitPolicy::within(deadline).delays(Duration::ZERO, Duration::ZERO)
+/// Returns a policy that polls every second for at most `timeout`: without delays of its own, the
+/// poll interval of the fake decides.
+fn every_second(timeout: Duration) -> WaitPolicy {
+    WaitPolicy::within(timeout).delays(Duration::ZERO, Duration::ZERO)
 }
 
 /// Waits until `names` are in `goal`: polls every second, for at most a minute.
