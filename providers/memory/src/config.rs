@@ -1,8 +1,8 @@
 //! The knobs of the simulated cloud.
 //!
-//! Owns the settings that are fixed when the cloud is built. The
-//! [`Operator`](crate::Operator) changes the ones that can change later. All randomness comes from
-//! the seed, so the same seed and the same calls give the same results.
+//! Owns the settings with which a cloud is built. The [`Operator`](crate::Operator) can change some of
+//! them later. All randomness comes from the seed, so the same seed and the same calls give the same
+//! results.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -71,10 +71,12 @@ impl Default for Timing {
     }
 }
 
-/// A limit on how many machines of a kind can be in use at once. An unset field matches any value.
+/// A limit on how many machines can be in use at once. Here, a machine is the hardware
+/// that one instance runs on.
 ///
-/// An instance uses a machine from its launch or start until it is stopped or terminated. If
-/// several limits match, all of them apply. A launch beyond a limit fails with
+/// The limit applies to the machines that match its fields; an unset field matches any value. An
+/// instance uses a machine from its launch or start until it is stopped or terminated. If several
+/// limits match, all of them apply. A launch or a start beyond a limit fails with
 /// [`ErrorKind::Capacity`](fleetwright::ErrorKind::Capacity).
 ///
 /// ```
@@ -94,7 +96,8 @@ pub struct Capacity {
     pub zone: Option<Zone>,
     /// Applies to this market only. Default: every market.
     pub market: Option<Market>,
-    /// The largest number of machines in use at once. 0 means that nothing can be launched.
+    /// The largest number of matching machines in use at once. With 0, nothing that matches can be
+    /// launched or started.
     pub machines: u64,
 }
 
@@ -172,11 +175,11 @@ pub(crate) struct Knobs {
     pub(crate) types: BTreeSet<InstanceType>,
     /// The catalog of images; empty accepts all.
     pub(crate) images: BTreeSet<ImageId>,
-    /// The default for launches that request neither.
+    /// The choice for launches whose config has none.
     pub(crate) public_address: PublicAddress,
     pub(crate) quota: Option<u64>,
     pub(crate) capacity: Vec<Capacity>,
-    /// Period and burst of each throttled call.
+    /// The period and the burst of the token bucket of each throttled call.
     pub(crate) buckets: BTreeMap<WireCall, (Duration, NonZeroU32)>,
 }
 
@@ -225,9 +228,9 @@ impl MemoryCloudBuilder {
     /// Sets the clock of the cloud: transitions, throttling and dates follow it. Default: tokio's
     /// clock, starting when the cloud is built.
     ///
-    /// A [`ManualClock`](crate::ManualClock) advances only when the test advances it. The waits
-    /// of a handle ([`latency`](Self::latency), the consistency window) use tokio's clock in any
-    /// case.
+    /// A [`ManualClock`](crate::ManualClock) advances only when the test advances it. A handle waits
+    /// for the [`latency`](Self::latency) and the consistency window on tokio's clock, whatever this
+    /// clock is.
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         self.set(|knobs| knobs.clock = Some(clock))
     }
@@ -237,7 +240,7 @@ impl MemoryCloudBuilder {
         self.set(|knobs| knobs.timing = timing)
     }
 
-    /// Sets the network time of a call; half of it passes before the cloud handles the call, half
+    /// Sets the round-trip time of a call. Half of it passes before the cloud handles the call, half
     /// after. Default: zero.
     pub fn latency(self, latency: Duration) -> Self {
         self.set(|knobs| knobs.latency = latency)
@@ -282,8 +285,8 @@ impl MemoryCloudBuilder {
         self.set(|knobs| knobs.capabilities.poll_interval = interval)
     }
 
-    /// Adds a zone. Launches without a zone use the first one. Default: `mem-a` and `mem-b`, which
-    /// the first added zone replaces.
+    /// Adds a zone. Launches without a zone use the first one. Default: `mem-a` and `mem-b`, if no zone
+    /// is added.
     pub fn zone(self, zone: Zone) -> Self {
         self.set(|knobs| knobs.zones.push(zone))
     }
@@ -295,8 +298,9 @@ impl MemoryCloudBuilder {
         self.set(|knobs| knobs.types.extend([instance_type]))
     }
 
-    /// Adds an image to the catalog. Images outside a non-empty catalog are refused, except
-    /// snapshots of this account. Default: empty, every image is accepted.
+    /// Adds an image to the catalog. Images outside a non-empty catalog are refused with
+    /// [`ErrorKind::Invalid`](fleetwright::ErrorKind::Invalid), except snapshots of this account.
+    /// Default: empty, every image is accepted.
     pub fn offer_image(self, image: ImageId) -> Self {
         self.set(|knobs| knobs.images.extend([image]))
     }
@@ -359,7 +363,7 @@ impl MemoryCloudBuilder {
         MemoryCloud::from_knobs(self.knobs, clock)
     }
 
-    /// Applies a change of the knobs.
+    /// Changes the knobs.
     fn set(mut self, change: impl FnOnce(&mut Knobs)) -> Self {
         change(&mut self.knobs);
         self

@@ -145,7 +145,7 @@ impl Operator {
             .with_world(|world| world.knobs.quota = instances);
     }
 
-    /// Runs `work` past the wire and converts its error.
+    /// Runs `work` without the wire and converts its error.
     fn act<T>(
         &self,
         operation: Operation,
