@@ -1,9 +1,9 @@
 //! The caller's launch token as EC2's client token. Pure.
 //!
 //! A client token begins with a digest of the launch token, so that one filter finds everything that the
-//! token launched. It ends with a digest of the offering: EC2 treats the same client token in another zone as
-//! another launch, and refuses it for another type, so with the offering in the name EC2 never compares two
-//! launches that differ in it.
+//! token launched. It ends with a digest of zone, network and type. EC2 treats the same client token in
+//! another zone as another launch, and refuses it for another type. With this digest, launches that differ
+//! in zone, network or type have different client tokens, so EC2 never compares them.
 
 use fleetwright::{InstanceConfig, LaunchToken};
 use uuid::Uuid;
@@ -21,11 +21,11 @@ pub(crate) fn client_token(token: &LaunchToken, config: &InstanceConfig) -> Stri
         .network
         .as_ref()
         .map_or("", |network| network.as_str());
-    let offering = format!("{zone}\n{network}\n{}", config.instance_type);
-    let offering = Uuid::new_v5(&Uuid::NAMESPACE_OID, offering.as_bytes())
+    let target = format!("{zone}\n{network}\n{}", config.instance_type);
+    let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, target.as_bytes())
         .simple()
         .to_string();
-    format!("{}-{}", prefix(token), &offering[..8])
+    format!("{}-{}", prefix(token), &digest[..8])
 }
 
 /// Returns the filter value that matches every client token of a launch token.
@@ -44,7 +44,7 @@ mod tests {
     use fleetwright::Zone;
 
     #[test]
-    fn client_token_begins_with_the_launch_token_and_ends_with_the_offering() {
+    fn client_token_depends_on_launch_token_zone_and_type() {
         let token = LaunchToken::new("golden").unwrap();
         let plain = InstanceConfig::builder("ami-1", "m7i.large")
             .build()
