@@ -17,7 +17,7 @@
 //! | `nic`, `nic_put`, `attach`, `public_ip` | interfaces, separate and of virtual machines; public addresses |
 //! | `disk`, `image` | disks, images |
 //! | `limits`, `tags` | capacity and quota; the rules of tags |
-//! | `operator` | external actions, past the wire |
+//! | `operator` | external actions, which bypass the wire |
 
 mod attach;
 mod body_checks;

@@ -1,5 +1,5 @@
-//! External actions on a subscription, past the wire: no token, no throttling, no fault, no call
-//! record.
+//! External actions on a subscription. They bypass the wire: no token, no throttling, no fault, no
+//! call record.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -14,7 +14,7 @@
 //! | `read`, `filter`, `attributes` | describing |
 //! | `limits` | capacity and quota |
 //! | `ids` | ids |
-//! | `operator` | external actions on the account, past the wire |
+//! | `operator` | external actions on the account, which bypass the wire |
 
 mod attributes;
 pub(crate) mod change;

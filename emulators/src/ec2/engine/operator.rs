@@ -1,7 +1,7 @@
 //! External actions: resources of others, guests that shut down, spot machines that EC2 takes
 //! back.
 //!
-//! They do not pass the wire, so they are not counted, throttled or delayed.
+//! They bypass the wire, so they are not counted, throttled or delayed.
 
 use serde::{Deserialize, Serialize};
 

@@ -15,7 +15,7 @@
 //! | `read` | reads |
 //! | `limits` | capacity, quota, addresses |
 //! | `rules` | the rules of labels and metadata, and their fingerprints |
-//! | `operator` | external actions on a project, past the wire |
+//! | `operator` | external actions on a project, which bypass the wire |
 
 pub(crate) mod bulk;
 mod change;

@@ -1,8 +1,10 @@
-//! External actions on a project, past the wire: no lag, no throttling, no protection.
+//! External actions on a project. They bypass the wire: no throttling, no deletion protection, and a
+//! new instance is found without lag.
 //!
-//! They are not in the call record and do not count as reads, but they create operations as the
-//! same action of another client would. What Google itself does to an instance, such as a
-//! preemption, creates an operation of the user `system`.
+//! They are not in the call record and do not count as reads. Launching, stopping, suspending and
+//! deleting an instance creates an operation, as the same action of another client would. A
+//! preemption and a shutdown by the guest create a finished operation of the user `system`. The other
+//! actions create none.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -29,7 +31,8 @@ use crate::{
     },
 };
 
-/// Something that an external actor does to the account, past the API.
+/// Something that happens to a project without a call of the tested client: an action of an external
+/// actor, of the guest or of Compute Engine.
 ///
 /// In JSON, the field `action` has the name in snake case:
 ///
@@ -52,13 +55,13 @@ pub enum ExternalAction {
         /// The zone. Default: the first zone of the knobs.
         #[serde(default)]
         zone: Option<String>,
-        /// The name, followed by a number if `count` is not 1. Default `external`.
+        /// The name, followed by `-0`, `-1` and so on if `count` is not 1. Default: `external`.
         #[serde(default)]
         name: Option<String>,
         /// The machine type. Default: the first one of the knobs.
         #[serde(default)]
         machine_type: Option<String>,
-        /// How many instances. Default 1.
+        /// How many instances. Default: 1.
         #[serde(default = "one")]
         count: u32,
         /// Their labels. Default: none.
@@ -82,7 +85,7 @@ pub enum ExternalAction {
         #[serde(default)]
         labels: BTreeMap<String, String>,
     },
-    /// Stops an instance that runs or boots, as from the cloud's console.
+    /// Stops an instance that runs or boots, as a person at the cloud's console would.
     Stop {
         /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
@@ -117,21 +120,21 @@ pub enum ExternalAction {
         /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
     },
-    /// Replaces all labels of an instance at once, without a fingerprint.
+    /// Replaces all labels of an instance immediately, without a fingerprint.
     SetLabels {
         /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
         /// The new labels.
         labels: BTreeMap<String, String>,
     },
-    /// Replaces all metadata of an instance at once, without a fingerprint.
+    /// Replaces all metadata of an instance immediately, without a fingerprint.
     SetMetadata {
         /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
         /// The new metadata.
         metadata: BTreeMap<String, String>,
     },
-    /// Deletes an image at once, also a public one, which is removed from the knobs too.
+    /// Deletes an image immediately, even one of the knobs, which is then removed from them too.
     DeleteImage {
         /// Its project.
         project: String,
@@ -181,7 +184,7 @@ const fn one() -> u32 {
 }
 
 impl Engine {
-    /// Performs an external action and returns the ids of the resources.
+    /// Performs an external action and returns the ids of the resources that it created or changed.
     ///
     /// # Errors
     ///
@@ -280,7 +283,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// 404 for a missing instance, 400 `resourceNotReady` for one in another state than `states`.
+    /// 404 for a missing instance, 400 `resourceNotReady` for one whose state is not in `states`.
     fn with_instance(
         &mut self,
         instance: &str,
@@ -323,7 +326,7 @@ impl Engine {
         }
     }
 
-    /// Creates a finished operation that reports what Google did to an instance.
+    /// Creates a finished operation for something that no client did to an instance.
     fn record_system_event(&mut self, seq: Seq, kind: &'static str) {
         if let Some(instance) = self.instances.get(&seq) {
             let new_operation = NewOperation::on_instance(&instance.fixed.clone(), kind);
