@@ -1,5 +1,5 @@
-//! Checks of what an instance refers to, with the tenant's permissions and in a fixed order: network, which determines the region;
-//! flavor and image; security groups; user data; certificate authority; source addresses. The first failed check is returned.
+//! Checks the dependencies of an instance with the caller's permissions, in a fixed order: network, which determines the region;
+//! flavor and image; security groups; user data; certificate authority; source addresses. The error is that of the first failed check.
 
 use std::collections::BTreeSet;
 
@@ -50,13 +50,15 @@ impl Instances {
         placement: &Placement<'_>,
         spec: &InstanceSpec,
     ) -> Result<Vec<Check>, ComputeError> {
-        // Without security groups: those are checked later, in their own place.
+        // Without security groups: `check_references` checks those, after flavor and image.
         let bare = ServerSpec::new(spec.flavor.clone(), spec.image.clone(), placement.network);
         self.check_fields(principal, placement, &bare, &[Field::Network])
             .await
     }
 
-    /// Checks what the changed fields refer to, in their order, and no other field. Returns the checks for the transaction.
+    /// Checks the dependencies in the changed fields, in the order of the module. Fields that did not change are not checked, except
+    /// source addresses, which are always refused. User data is also checked if the certificate authority changed, because both
+    /// must fit together. Returns the checks for the transaction.
     pub(super) async fn check_references(
         &self,
         principal: &Principal,

@@ -11,7 +11,7 @@ use crate::{
     ids::FlavorId,
 };
 
-/// A size of servers.
+/// A size that a server can have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Flavor {
@@ -32,7 +32,7 @@ pub struct Flavor {
     /// The graphics processors. Quota counts them, so they never change. Default in the file: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<Gpu>,
-    /// Whether it is no longer offered. Default: false.
+    /// Whether the flavor is no longer offered. Default: false.
     #[serde(default)]
     pub retired: bool,
 }
@@ -78,11 +78,12 @@ pub struct Gpu {
     pub vendor: GpuVendor,
     /// The model.
     pub model: String,
-    /// The memory of each one.
+    /// The memory of each processor.
     pub memory: ByteSize,
-    /// The number in the machine, 1 to 1024. Quota counts these.
+    /// The number of processors in the machine, 1 to 1024. Quota counts these.
     pub physical_count: NonZeroU32,
-    /// The number that the server sees, if one is divided or several are joined. Default in the file: the physical count.
+    /// The number of processors that the server sees, 1 to 1024. It differs from the physical count if a processor is divided, or
+    /// several are joined. Default in the file: the physical count.
     pub logical_count: NonZeroU32,
 }
 

@@ -39,16 +39,16 @@ macro_rules! mistakes {
 }
 
 mistakes! {
-    /// Store: a new launch is reported as stored to the server controller, and is not.
+    /// Store: the server controller is told that a new launch is stored, but it is not.
     TokenNotStored = "token-not-stored",
-    /// Cloud: a launch is looked up by the server's tag, not by its token, so that another region's
-    /// machine matches.
+    /// Cloud: a launch is looked up by the server's tag instead of its token, so that a machine of
+    /// another region can match.
     AdoptByTag = "adopt-by-tag",
     /// Store: the server controller reads that a replaced server must run, whatever was requested.
     StopLostOnReplace = "stop-lost-on-replace",
     /// Configuration: the server controller repeats a failed call without a delay.
     BackoffIgnored = "backoff-ignored",
-    /// Cloud: the capabilities say to the monitor that reads are never stale.
+    /// Cloud: the capabilities tell the monitor that reads are never stale.
     MissingInWindow = "missing-in-window",
     /// Cloud: the monitor gets an incomplete list as a complete one, and "not found" for what
     /// cannot be reached.
@@ -60,11 +60,11 @@ mistakes! {
     SweepUnsettled = "sweep-unsettled",
     /// Cloud: every listed machine carries the region's tag.
     SweepForeign = "sweep-foreign",
-    /// Cloud: a failed list is an empty, complete one.
+    /// Cloud: a list that fails is returned as a complete list of what was read before.
     ScanWithoutList = "scan-without-list",
-    /// Store: a change without consent keeps the consent of the change before.
+    /// Store: a change without consent keeps the consent that was given to the change before it.
     ConsentKept = "consent-kept",
-    /// Store: the instance controller reads consent in every record.
+    /// Store: every instance that the instance controller reads has consent.
     ConsentAssumed = "consent-assumed",
     /// Store: the charge for a new instance is committed in a transaction of its own, before the
     /// instance.
@@ -81,20 +81,21 @@ mistakes! {
     NetworkNotChecked = "network-not-checked",
     /// Store: the request to stop an instance is not stored.
     StopNotStored = "stop-not-stored",
-    /// Store: a changed desired state of a server is reported as stored to the instance controller,
-    /// and is not.
+    /// Store: the instance controller is told that a server's changed desired state is stored, but
+    /// it is not.
     DesiredStateNotApplied = "desired-state-not-applied",
-    /// Store: a generation counts as done as soon as the server has it.
+    /// Store: an instance's generation counts as observed as soon as it is stored in the server.
     SettledEarly = "settled-early",
-    /// Store: the instance controller does not read that an instance had a server, and creates
-    /// another one.
+    /// Store: if a server is missing, its instance reads as if it never had one, so that the instance
+    /// controller creates another.
     MissingServerRecreated = "missing-server-recreated",
-    /// Store: the instances of a network that is being deleted are not marked.
+    /// Store: the instances of a network that is being deleted are not marked for deletion.
     NetworkInstancesKept = "network-instances-kept",
 }
 
 impl Mistake {
-    /// Returns the fault point whose seeds show the mistake soonest. `None` if any seed does.
+    /// Returns the fault point whose seeds are tried first, because they show the mistake soonest.
+    /// `None` if any seeds show it soon.
     pub const fn target(self) -> Option<FaultPoint> {
         match self {
             Self::AdoptByTag => Some(FaultPoint::FindLaunch),

@@ -6,8 +6,9 @@ use fleetwright_region::server::{Field, Machine, Power, Server, ServerSpec, Term
 use super::Rules;
 
 impl Rules {
-    /// Checks a server that the instance controller changed: if the change is destructive, the
-    /// tenant's last update consented to it.
+    /// Checks a server whose desired state the instance controller changed. A deletion and a
+    /// replacement must have been requested, and the tenant's last update must have consented to a
+    /// destructive change of the spec.
     pub(super) async fn check_server_change(&self, before: &Server, now: &Server) {
         let Some(instance) = self.instance(now.id).await else {
             self.report(format!(
@@ -54,7 +55,8 @@ impl Rules {
         }
     }
 
-    /// Checks a server whose machine will be terminated or reimaged: both lose the root disk.
+    /// Checks a server that the server controller changed: if its machine is going to be terminated
+    /// or reimaged, which loses the root disk, there must be a reason that allows it.
     pub(super) async fn check_termination(&self, before: &Server, now: &Server) {
         let Some(machine) = &now.machine else {
             return;
@@ -66,8 +68,9 @@ impl Rules {
         let ends = machine
             .termination
             .filter(|_| was.is_none_or(|was| was.termination.is_none()));
-        let doubts = |one: &Machine| one.unconfirmed.fields.contains(&Field::Image);
-        let reimaged = doubts(machine) && !was.is_some_and(doubts);
+        let image_unconfirmed =
+            |machine: &Machine| machine.unconfirmed.fields.contains(&Field::Image);
+        let reimaged = image_unconfirmed(machine) && !was.is_some_and(image_unconfirmed);
         let allowed = match (ends.map(|ending| ending.reason), reimaged) {
             (None, false) => return,
             (Some(TerminationReason::Delete), _) => self.deletion_requested(now).await,
@@ -85,6 +88,8 @@ impl Rules {
         }
     }
 
+    /// Returns whether the tenant's instance is being deleted or is already removed, or an operator
+    /// deleted the server.
     async fn deletion_requested(&self, server: &Server) -> bool {
         let instance = self.instance(server.id).await;
         let marked = instance.is_none_or(|instance| instance.deletion.is_some());
