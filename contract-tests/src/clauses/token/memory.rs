@@ -82,7 +82,7 @@ async fn require_replay_is_current(
 
 /// TOKEN-05: a backend must accept a token again after a launch with it was refused without effect.
 ///
-/// Otherwise a token that was spent on a typing error needs a person.
+/// Otherwise a launch with one wrong field makes its token useless.
 ///
 /// Lets a launch fail as invalid and, if the harness can inject them, for lack of capacity and
 /// quota. After each, the token must not be found, and a launch with it must succeed.
