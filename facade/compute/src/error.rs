@@ -16,8 +16,9 @@ use crate::instance::InstanceId;
 
 /// Why a call of this crate failed. Nothing was changed, unless the store reports an unknown outcome.
 ///
-/// Each message says what failed, for which record, and what to do. A record that the caller must not see gives the same error as one
-/// that does not exist. [`meaning`](Self::meaning) is the HTTP status; [`retry_after`](Self::retry_after) says whether to retry.
+/// An error and its sources say what failed, for which record, and what to do if the caller can do anything. A record that is not
+/// visible gives the same error as one that does not exist. [`meaning`](Self::meaning) is the HTTP status;
+/// [`retry_after`](Self::retry_after) says whether to retry.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ComputeError {
@@ -77,7 +78,7 @@ pub enum ComputeError {
     },
     /// The change destroys data, and the caller did not consent.
     #[error(
-        "the change of instance {id} is destructive: {lost}; repeat it with consent, or leave it"
+        "the change of instance {id} is destructive: {lost}; repeat it with consent, or do not make it"
     )]
     NeedsConsent {
         /// Which instance.

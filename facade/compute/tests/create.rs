@@ -42,7 +42,7 @@ async fn create_writes_instance_event_and_allocation() {
     let waiting = view.waiting.clone().unwrap();
     assert_eq!(
         (waiting.what.as_str(), waiting.since),
-        ("the creation of its server", instance.created_at)
+        ("its launch is being prepared", instance.created_at)
     );
     assert_eq!(facade.read(instance.id).await, view);
     let one = Amounts::new().with(QuotaKind::servers(), 1);
@@ -105,7 +105,7 @@ async fn create_checks_run_in_order_with_their_statuses() {
         (400, "flavor large is retired: choose one that is offered".into(), Box::new(|new| new.spec.flavor = flavor("arm"))),
         (400, "there is no image golden: choose one that is offered".into(), Box::new(|new| new.spec.image = image("debian"))),
         (400, "image debian does not boot on flavor arm: choose another image or flavor: the image is for x86_64 processors, but the flavor has aarch64".into(), Box::new(|new| (new.spec.flavor, new.spec.image) = (flavor("small"), image("wide")))),
-        (400, "image wide does not boot on flavor small: choose another image or flavor: the image needs a disk of 20 GiB but the flavor has one of 20 GB".into(), Box::new(|new| (new.spec.flavor, new.spec.image) = (flavor("metal"), image("virtual")))),
+        (400, "image wide does not boot on flavor small: choose another image or flavor: the image needs a disk of 20 GiB, but the flavor has one of 20 GB".into(), Box::new(|new| (new.spec.flavor, new.spec.image) = (flavor("metal"), image("virtual")))),
         (400, "image virtual does not boot on flavor metal: choose another image or flavor: the image needs a virtualized flavor".into(), Box::new(|new| (new.spec.flavor, new.spec.image) = (flavor("small"), image("debian")))),
         (422, format!("security group {on_green} is not in network {blue}: choose one that is"), Box::new(move |new| new.spec.networking.security_groups = [on_blue].into())),
         (422, "spec.userData: the user data is in no format that cloud-init knows".into(), Box::new(|new| new.spec.user_data = Some(UserData::new("#!/bin/sh\n").unwrap()))),

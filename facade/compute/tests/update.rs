@@ -58,7 +58,7 @@ async fn destructive_change_is_planned_refused_and_then_applied_with_consent() {
         .update(&alice, id, &wanted)
         .await
         .unwrap_err();
-    let words = "is destructive: the data on its root disk and its addresses are lost by changing image, public address; repeat it with consent, or leave it";
+    let words = "is destructive: the data on its root disk and its addresses are lost by changing image, public address; repeat it with consent, or do not make it";
     assert!(error.to_string().ends_with(words), "{error}");
     assert_eq!(error.meaning(), Meaning::Conflict);
     assert!(matches!(&error, ComputeError::NeedsConsent { plan, .. } if *plan == ways));

@@ -106,7 +106,7 @@ async fn waiting_shows_reason_date_and_last_attempt() {
     let (id, alice, began) = (instance.id, project_user(tenant(1, 1)), instance.created_at);
     let view = facade.read(id).await;
     assert_eq!(view.provisioning, Provisioning::Pending);
-    assert_eq!(waits(&view), Some(("the creation of its server", began)));
+    assert_eq!(waits(&view), Some(("its launch is being prepared", began)));
     assert_eq!(view.waiting.unwrap().last_attempt, None);
     // Its server has received everything, and the cloud has no capacity.
     facade.make_server(&instance).await;
@@ -171,7 +171,7 @@ async fn waiting_shows_reason_date_and_last_attempt() {
     let now = facade.clock.now();
     assert_eq!(
         waits(&view),
-        Some(("the requested change to be applied", now))
+        Some(("the requested change is not applied yet", now))
     );
     status(&facade, &instance, |status| {
         status["applied_generation"] = 2.into();
@@ -179,7 +179,7 @@ async fn waiting_shows_reason_date_and_last_attempt() {
     .await;
     assert_eq!(
         waits(&facade.read(id).await),
-        Some(("its machine to reach the requested state", now))
+        Some(("its machine has not reached the requested state yet", now))
     );
     tokio::time::advance(Duration::from_secs(60)).await;
     facade.instances.delete(&alice, id).await.unwrap();
@@ -187,7 +187,7 @@ async fn waiting_shows_reason_date_and_last_attempt() {
     assert_eq!(view.provisioning, Provisioning::Deprovisioning);
     assert_eq!(
         waits(&view),
-        Some(("the deletion of its server", facade.clock.now()))
+        Some(("its deletion is not complete yet", facade.clock.now()))
     );
 }
 

@@ -12,7 +12,7 @@ pub(super) fn changes(plan: &Plan) -> String {
     let changes = plan.methods.iter().map(|(field, method)| {
         let how = match method {
             ChangeMethod::Retag => "changed in place",
-            ChangeMethod::NextLaunch => "takes effect with the next launch",
+            ChangeMethod::NextLaunch => "takes effect at the next launch",
             ChangeMethod::Resize => "the machine is stopped, resized and started",
             ChangeMethod::Reimage => "the machine is reinstalled with another image",
             ChangeMethod::Replace => "the machine is replaced",
@@ -33,6 +33,8 @@ pub(super) fn phase(phase: Phase) -> &'static str {
         Phase::Replacing => "the machine is being replaced",
         Phase::Deleting => "the instance is being deleted",
         Phase::Failed => "the instance cannot be launched as requested",
-        Phase::Lost => "the machine no longer exists; the data on its root disk are lost",
+        Phase::Lost => {
+            "the machine no longer exists; the data on its root disk and its addresses are lost"
+        }
     }
 }

@@ -24,15 +24,15 @@ pub(super) fn obstacle(wait: Wait) -> Option<Obstacle> {
         Wait::Server | Wait::ServerDeletion => None,
         Wait::OperatorDeletion => Some(Obstacle::new(
             ConditionKind::ServerDeleting,
-            "an operator is deleting the server; its disk and addresses will be lost: wait until it is deleted, then replace the instance or delete it",
+            "an operator is deleting the machine of this instance; its disk and addresses will be lost: wait until it is deleted, then replace the instance or delete it",
         )),
         Wait::ServerMissing => Some(Obstacle::new(
             ConditionKind::ServerMissing,
-            "the server was deleted outside this service; its disk and addresses are lost: replace the instance, or delete it",
+            "the machine of this instance was removed without its tenant's request; its disk and addresses are lost: replace the instance, or delete it",
         )),
         Wait::ServerConflict => Some(Obstacle::new(
             ConditionKind::ServerConflict,
-            "another server already has the id of this instance's server: ask an operator to remove it, or delete the instance",
+            "the id of this instance is already in use: ask an operator to free it, or delete the instance",
         )),
     }
 }
@@ -75,7 +75,7 @@ pub(super) fn classify(error: ServerError) -> Failure {
         )),
         ServerError::UserData { source, .. } => refused(source.to_string()),
         ServerError::TooManySecurityGroups { actual, .. } => refused(format!(
-            "{actual} security groups are too many: put their rules into fewer"
+            "{actual} security groups are too many: merge their rules into fewer groups"
         )),
         ServerError::Refused(source) => refused(format!(
             "this service lacks a permission: {source}; ask an operator to grant it"
@@ -83,7 +83,9 @@ pub(super) fn classify(error: ServerError) -> Failure {
         ServerError::NoRegion(region) => refused(format!(
             "region {region} is not in service: ask an operator when it will be"
         )),
-        ServerError::NotReady { .. } => refused(error.to_string()),
+        ServerError::NotReady { found, wanted, .. } => {
+            refused(format!("the instance is {found}: it must be {wanted}"))
+        }
         ServerError::Dependency(_)
         | ServerError::Key { .. }
         | ServerError::Busy(_)

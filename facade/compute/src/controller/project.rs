@@ -233,7 +233,7 @@ pub fn events_between(before: &Status, after: &Status) -> Vec<(EventKind, String
     if created {
         events.push((
             EventKind::ServerCreated,
-            "the server was created".to_owned(),
+            "the region accepted the instance".to_owned(),
         ));
     } else if applied {
         let message = "the requested change is being applied".to_owned();

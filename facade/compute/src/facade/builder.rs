@@ -234,7 +234,7 @@ impl FacadeBuilder {
     /// [`FacadeError`] says which part is missing or wrong, and what to do:
     /// - a required part is missing: [`MissingStore`](FacadeError::MissingStore), [`MissingRegion`](FacadeError::MissingRegion),
     ///   [`MissingKeyring`](FacadeError::MissingKeyring), [`MissingCatalog`](FacadeError::MissingCatalog);
-    /// - the catalog or a mapping has mistakes: [`Catalog`](FacadeError::Catalog), [`Mapping`](FacadeError::Mapping),
+    /// - the catalog or a mapping has problems: [`Catalog`](FacadeError::Catalog), [`Mapping`](FacadeError::Mapping),
     ///   [`DuplicateRegion`](FacadeError::DuplicateRegion);
     /// - the store does not fit or fails: [`Schema`](FacadeError::Schema), [`Store`](FacadeError::Store).
     pub async fn build(self) -> Result<Facade, FacadeError> {

@@ -28,7 +28,7 @@ pub enum FacadeError {
     /// No region was given.
     #[error("the façade has no region: pass a provisioner and a mapping to `region`")]
     MissingRegion,
-    /// Whether servers get SSH key pairs was not said.
+    /// Neither a keyring nor the decision to do without SSH key pairs was given.
     #[error(
         "the façade has no keyring: pass one to `keyring`, or call `without_server_keys` if servers get no SSH key pair"
     )]
@@ -47,12 +47,12 @@ pub enum FacadeError {
     /// The catalog was refused or could not be stored.
     #[error("the catalog cannot be loaded")]
     Catalog(#[from] LoadError),
-    /// A mapping has mistakes.
-    #[error("the mapping of region number {number} has mistakes: correct them")]
+    /// A mapping has problems.
+    #[error("the mapping of region number {number} has problems: correct them")]
     Mapping {
         /// Which region, counted from 1 in the order in which they were added.
         number: usize,
-        /// Every mistake, with its line.
+        /// Every problem, with its line.
         source: Problems,
     },
     /// The store failed.

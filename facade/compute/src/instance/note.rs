@@ -32,14 +32,14 @@ pub enum ConditionKind {
     AttemptsExhausted,
     /// The machine was terminated outside this system; its disk is lost. Replace the instance to get another machine.
     Lost,
-    /// A change takes effect with the next launch.
+    /// A change takes effect at the next launch.
     NextLaunch,
     /// The region's cloud does not offer something that was requested.
     Unsupported,
     /// Applying the change would destroy data that did not exist when the change was requested. Update with consent, or take the
     /// change back.
     ConsentNeeded,
-    /// The server was deleted outside this service; its disk and addresses are lost. Replace the instance to get another one.
+    /// The server was deleted, and not by this service; its disk and addresses are lost. Replace the instance to get another one.
     ServerMissing,
     /// The id of the instance's server belongs to another server. Only an operator can resolve that.
     ServerConflict,

@@ -227,7 +227,7 @@ fn machine_error(id: InstanceId, error: MachineError) -> ComputeError {
         MachineError::NoMachine { found, .. } => ComputeError::NotReady {
             id,
             found: format!("it {found}"),
-            wanted: "replaced by another machine, or deleted".to_owned(),
+            wanted: "replaced or deleted".to_owned(),
             retry_after: RETRY_AFTER,
         },
         MachineError::Unsupported { verb, .. } => ComputeError::Unsupported {

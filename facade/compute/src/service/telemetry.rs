@@ -1,4 +1,4 @@
-//! The counter of calls and the span of each call. Neither ever contains anything that a tenant sent.
+//! The counter of calls and the span of each call. Beside the id, neither ever contains anything that a tenant sent.
 
 use std::future::Future;
 

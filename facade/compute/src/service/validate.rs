@@ -35,7 +35,7 @@ pub(super) fn check(
         return Err(bad_field(
             "spec.networking.securityGroups",
             format!(
-                "{groups} security groups are too many: at most {MAX_SECURITY_GROUPS} are allowed; put their rules into fewer"
+                "{groups} security groups are too many: at most {MAX_SECURITY_GROUPS} are allowed; merge their rules into fewer groups"
             ),
         ));
     }

@@ -37,7 +37,7 @@ pub struct InstanceView {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Waiting {
-    /// What, in one line.
+    /// The reason: a sentence in one line.
     pub what: String,
     /// Since when.
     pub since: DateTime<Utc>,
@@ -130,7 +130,7 @@ fn reason(instance: &Instance) -> Option<(String, DateTime<Utc>)> {
         return Some((condition.message.clone(), condition.since));
     }
     if let Some(deletion) = &instance.deletion {
-        return Some(("the deletion of its server".to_owned(), deletion.at));
+        return Some(("its deletion is not complete yet".to_owned(), deletion.at));
     }
     if let Some(pending) = &status.pending {
         return Some((pending.reason.clone(), pending.since));
@@ -152,11 +152,11 @@ fn reason(instance: &Instance) -> Option<(String, DateTime<Utc>)> {
     let last = instance.events.iter().rfind(|event| is_request(event.kind));
     let since = last.map_or(instance.created_at, |event| event.at);
     let what = if status.server.is_none() {
-        "the creation of its server"
+        "its launch is being prepared"
     } else if status.applied_generation < instance.generation {
-        "the requested change to be applied"
+        "the requested change is not applied yet"
     } else {
-        "its machine to reach the requested state"
+        "its machine has not reached the requested state yet"
     };
     Some((what.to_owned(), since))
 }

@@ -16,7 +16,7 @@ pub enum Mismatch {
         image: Architecture,
     },
     /// The image is larger than the disk, in bytes.
-    #[error("the image needs a disk of {image} but the flavor has one of {flavor}")]
+    #[error("the image needs a disk of {image}, but the flavor has one of {flavor}")]
     Disk {
         /// The disk of the flavor.
         flavor: ByteSize,
@@ -171,7 +171,7 @@ mod tests {
         image.size = "20 GiB".parse().unwrap();
         assert_eq!(
             check_compatible(&flavor, &image).unwrap_err().to_string(),
-            "the image needs a disk of 20 GiB but the flavor has one of 20 GB"
+            "the image needs a disk of 20 GiB, but the flavor has one of 20 GB"
         );
         flavor.disk = "21475 MB".parse().unwrap();
         assert_eq!(check_compatible(&flavor, &image), Ok(()));
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "the image is for x86_64 processors, but the flavor has aarch64; \
-             the image needs a disk of 20 GiB but the flavor has one of 1 B; \
+             the image needs a disk of 20 GiB, but the flavor has one of 1 B; \
              the image needs a baremetal flavor"
         );
     }
