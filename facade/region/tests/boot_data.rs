@@ -107,11 +107,11 @@ async fn missing_authority_refuses_the_launch_with_a_message() {
     let damaged = Transaction::new().put(record(mine), json!({ "organization": 7 }));
     let absent = |id| {
         format!(
-            "cannot be launched: there is no SSH certificate authority {id} in its project: let the server trust an existing authority, or none"
+            "the machine cannot be launched: there is no SSH certificate authority {id} in its project: choose an existing authority, or none"
         )
     };
     let unread = format!(
-        "cannot be launched: SSH certificate authority {mine} cannot be read: repair its record, or let the server trust another authority"
+        "the machine cannot be launched: SSH certificate authority {mine} cannot be read: ask an operator to repair its record, or choose another authority"
     );
     let story = async {
         for (authority, meddling, words) in [

@@ -32,7 +32,7 @@ pub struct Flavor {
     /// The graphics processors. Quota counts them, so they never change. Default in the file: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<Gpu>,
-    /// Whether the flavor is no longer offered. Default: false.
+    /// Whether the flavor is no longer offered, because it left the file.
     #[serde(default)]
     pub retired: bool,
 }

@@ -68,7 +68,7 @@ pub enum ImageError {
         next: ImageState,
     },
     /// Others changed the same record at every attempt. Try again.
-    #[error("image {0} is being changed by others: try again")]
+    #[error("image {0} is being changed by others: retry")]
     Busy(ImageId),
     /// The store failed.
     #[error("the store failed")]

@@ -96,7 +96,7 @@ impl Controller {
             Ok(config) => Some(config),
             Err(refusal) if matches!(act, MachineAction::Resize | MachineAction::Reimage) => {
                 let now = self.clock.now();
-                let message = format!("cannot be changed: {refusal}");
+                let message = format!("the machine cannot be changed: {refusal}");
                 record::record_refusal(&mut read.value, self.refusal_ends(now), now, message);
                 return self.commit(read, Action::AwaitChange).await;
             }

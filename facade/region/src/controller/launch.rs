@@ -35,7 +35,7 @@ impl Controller {
         let launch = match planned {
             Ok(launch) => launch,
             Err(refusal) => {
-                let message = format!("cannot be launched: {refusal}");
+                let message = format!("the machine cannot be launched: {refusal}");
                 record::record_refusal(&mut read.value, self.refusal_ends(now), now, message);
                 return self.commit(read, Action::AwaitChange).await;
             }
@@ -191,7 +191,7 @@ impl Controller {
         let found = match self.authorities.get(&Key::new(id.to_string())?).await {
             Ok(found) => found.map(|found| found.value),
             Err(StoreError::Corrupt { .. }) => {
-                let do_this = "repair its record, or let the server trust another authority";
+                let do_this = "ask an operator to repair its record, or choose another authority";
                 return Ok(Err(format!("{what} cannot be read: {do_this}")));
             }
             Err(error) => return Err(error),
@@ -199,7 +199,7 @@ impl Controller {
         let tenant = (server.organization, server.project);
         let own =
             |found: &SshAuthority| (found.organization, found.project) == tenant && found.id == id;
-        let do_this = "let the server trust an existing authority, or none";
+        let do_this = "choose an existing authority, or none";
         let refusal = || format!("there is no {what} in its project: {do_this}");
         Ok(found.filter(own).ok_or_else(refusal))
     }

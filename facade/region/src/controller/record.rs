@@ -16,7 +16,7 @@ use crate::server::{
 
 /// Stores a launch before it is sent. The record has no machine until the launch returns one.
 ///
-/// Conditions about capacity and quota stay until the launch succeeds, so that a waiting tenant sees reason.
+/// Conditions about capacity and quota stay until the launch succeeds, so that a waiting tenant sees the reason.
 pub(super) fn start_launch(server: &mut Server, launch: Launch, now: DateTime<Utc>) {
     let message = format!(
         "launch {} was sent (attempt {})",
@@ -203,7 +203,7 @@ pub(super) fn record_reboot_unsupported(server: &mut Server, now: DateTime<Utc>)
     if let Some(machine) = &mut server.machine {
         machine.reboots = reboots;
     }
-    let message = "this cloud does not support reboots: stop the server and start it again";
+    let message = "this cloud does not support reboots: request a stop, then a start";
     server.set_condition(now, ConditionKind::Unsupported, message.to_owned());
     add_event(server, now, EventKind::Failed, message.to_owned());
 }
@@ -283,7 +283,7 @@ pub(super) fn record_final_failure(
         FailureReason::Lost => (
             ConditionKind::Lost,
             format!(
-                "the machine was terminated outside fleetwright{cloud_reason}; its disk and addresses are lost: request a replacement"
+                "the machine was terminated outside this system{cloud_reason}; its disk and addresses are lost: request a replacement"
             ),
         ),
     };

@@ -13,8 +13,9 @@
 //!
 //! # When a scan is not trusted
 //!
-//! A list with gaps, or more absent machines or orphans than the [limit](Limit), freezes the monitor: nothing is declared missing and
-//! nothing is terminated; the scan record and the metrics say why. A scan that fails, or whose results cannot be written, leaves the
+//! A list with gaps, or more absent machines than the [limit](Limit), freezes the scan: no machine is declared missing, except those
+//! that are being terminated, and no orphan is terminated. If there are more orphans than the limit, none of them is terminated. The
+//! scan record and the metrics say why. A scan that fails, or whose results cannot be written, leaves the
 //! scan record unchanged: a server that was not observed within two ticks has unknown health.
 //!
 //! # Metrics
@@ -30,7 +31,7 @@
 //! | `fleetwright_region_drift` | gauge | servers that have drifted, by `kind` |
 //! | `fleetwright_region_orphans` | gauge | orphans found |
 //! | `fleetwright_region_orphans_terminated_total` | counter | orphans terminated |
-//! | `fleetwright_region_frozen` | gauge | 1 while nothing is declared missing or terminated |
+//! | `fleetwright_region_frozen` | gauge | 1 if the last scan was frozen |
 //! | `fleetwright_region_scan_seconds` | histogram | duration of a scan |
 //! | `fleetwright_region_unreadable_total` | counter | records of servers that cannot be read |
 //!

@@ -179,9 +179,9 @@ fn tell(
     for sort in new {
         let words = match sort {
             Drift::Missing => "the machine no longer exists at the cloud",
-            Drift::Destroyed => "the machine was terminated outside fleetwright",
-            Drift::Power => "the machine was started or stopped outside fleetwright",
-            Drift::Tags => "the machine's tags were changed outside fleetwright",
+            Drift::Destroyed => "the machine was terminated outside this system",
+            Drift::Power => "the machine was started or stopped outside this system",
+            Drift::Tags => "the machine's tags were changed outside this system",
             Drift::Stuck => "the machine has been in a transitional state for too long",
         };
         server.note(at, Writer::Monitor, EventKind::Drifted, words);

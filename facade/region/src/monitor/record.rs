@@ -30,7 +30,7 @@ pub struct RegionScan {
     pub servers: u64,
     /// The parts of the account that could not be listed.
     pub gaps: Vec<String>,
-    /// Why nothing is declared missing and no orphan is terminated, if the scan is not trusted.
+    /// Why the scan is not trusted, and no orphan is terminated: gaps, too many absent machines, or too many orphans. `None` if it is.
     pub frozen: Option<String>,
     /// The first [`MAX_LISTED_ORPHANS`] orphans.
     pub orphans: Vec<Orphan>,

@@ -93,7 +93,7 @@ pub enum RecordError {
     #[error(transparent)]
     InvalidRule(#[from] InvalidRule),
     /// Others changed the same records at every attempt. Try again.
-    #[error("{what} {id} is being changed by others: try again")]
+    #[error("{what} {id} is being changed by others: retry")]
     Busy {
         /// The kind of record.
         what: &'static str,

@@ -99,7 +99,7 @@ pub enum KeyringError {
     #[error("the environment variable {0} is not set or is not text: set it to lines of id:key")]
     NoVariable(String),
     /// There is no key.
-    #[error("there is not a key: expected a line id:key, with the 32 bytes of the key in base64")]
+    #[error("there is no key: expected a line id:key, with the 32 bytes of the key in base64")]
     Empty,
     /// A line is not a key.
     #[error("line {line} is not a key: expected {expected}")]

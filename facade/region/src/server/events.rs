@@ -83,6 +83,6 @@ pub enum EventKind {
     GaveUp,
     /// The monitor observed the machine in another state.
     StateObserved,
-    /// The machine was changed outside fleetwright.
+    /// The machine was changed outside this system.
     Drifted,
 }

@@ -212,11 +212,11 @@ pub struct Booted {
 pub enum Drift {
     /// The machine does not exist.
     Missing,
-    /// It was terminated outside fleetwright.
+    /// It was terminated outside this system.
     Destroyed,
-    /// It was started or stopped outside fleetwright.
+    /// It was started or stopped outside this system.
     Power,
-    /// Its tags were changed outside fleetwright.
+    /// Its tags were changed outside this system.
     Tags,
     /// It has been in a transitional state for too long.
     Stuck,

@@ -202,6 +202,6 @@ async fn concurrent_change_of_an_image_is_read_again() {
     let busy = service.retire_image(&boss(), &made.id).await.unwrap_err();
     assert_eq!(
         busy.to_string(),
-        "image snap-1 is being changed by others: try again"
+        "image snap-1 is being changed by others: retry"
     );
 }

@@ -90,7 +90,7 @@ async fn concurrent_change_is_read_again() {
     let busy = world.groups.delete(&user(), group).await.unwrap_err();
     assert_eq!(
         busy.to_string(),
-        format!("security group {group} is being changed by others: try again")
+        format!("security group {group} is being changed by others: retry")
     );
 }
 

@@ -153,11 +153,11 @@ fn invalid_keyring_is_refused_and_not_shown() {
     let cases = [
         (
             "",
-            "there is not a key: expected a line id:key, with the 32 bytes of the key in base64",
+            "there is no key: expected a line id:key, with the 32 bytes of the key in base64",
         ),
         (
             "# only this\n\n",
-            "there is not a key: expected a line id:key, with the 32 bytes of the key in base64",
+            "there is no key: expected a line id:key, with the 32 bytes of the key in base64",
         ),
         ("c2VjcmV0", "line 1 is not a key: expected id:key"),
         (
