@@ -115,7 +115,7 @@ pub enum UserDataError {
     NotList,
     /// A setting that would be appended to is not a list.
     #[error(
-        "{key} of the cloud-config is not a list, and cloud-init could not append to it what the server needs: expected a list, or no {key} at all"
+        "{key} of the cloud-config is not a list, and cloud-init could not append the added entries to it: expected a list, or no {key} at all"
     )]
     NotAppendable {
         /// The setting.

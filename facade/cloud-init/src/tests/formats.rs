@@ -240,7 +240,7 @@ fn settings_that_are_appended_to_must_be_lists() {
             assert_eq!(
                 refusal(text, Mode::Merged),
                 format!(
-                    "{key} of the cloud-config is not a list, and cloud-init could not append to it what the server needs: expected a list, or no {key} at all"
+                    "{key} of the cloud-config is not a list, and cloud-init could not append the added entries to it: expected a list, or no {key} at all"
                 )
             );
         }
