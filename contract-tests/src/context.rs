@@ -35,9 +35,9 @@ pub const SCOPE_TAG: &str = "fleetwright-contract-scope";
 
 /// The context of one clause: the account, the clause's handle, its tags and its transcript.
 ///
-/// Methods called `require_…` fail with a violation; `wait_…` methods wait within the harness's
-/// budget and then fail with a violation; the others return [`Failure::NotRun`] if the harness does
-/// not offer what they need.
+/// Methods called `require_…` fail with a violation, and so do calls to the backend that must succeed,
+/// such as [`launch`](Self::launch). `wait_…` methods wait within the harness's budget and then fail
+/// with a violation. Methods that need a part of the harness return [`Failure::NotRun`] if it has none.
 ///
 /// # Example
 ///
@@ -211,7 +211,7 @@ impl Context {
         config
     }
 
-    /// Returns the same config with a new token.
+    /// Returns [`config`](Self::config) with a new token.
     pub fn config_with_token(&self) -> InstanceConfig {
         let mut config = self.config();
         config.launch_token = Some(self.new_token());
@@ -358,7 +358,7 @@ impl Context {
 /// Refusals, and the number of instances.
 impl Context {
     /// Requires that a call failed with `kind`, and returns its error, so that the clause can check its effect
-    /// and its advice. `call` describes the call at the beginning of the message.
+    /// and its retry advice. `call` describes the call at the beginning of the message.
     pub fn require_refused<T: std::fmt::Debug>(
         &self,
         call: &str,

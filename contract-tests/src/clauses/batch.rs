@@ -119,8 +119,8 @@ pub(crate) async fn batch_04_partial_launch_is_reported_or_undone(cx: &Context) 
             cx.settle_reads().await;
             let list = cx.list(&cx.filter()).await?;
             require(ids(&list) == ids(survivors), || {
-                let (reported, there) = (names(survivors), names(&list));
-                format!("a batch failed and reported [{reported}], but [{there}] exist")
+                let (reported, listed) = (names(survivors), names(&list));
+                format!("a batch failed and reported [{reported}], but [{listed}] exist")
             })?;
             let effect = survivors.is_empty() || error.effect() == Effect::Done;
             require(effect, || {

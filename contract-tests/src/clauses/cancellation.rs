@@ -9,12 +9,11 @@ use fleetwright::{
     CloudInstanceState, ErrorKind, InstanceId, LaunchRecord, LaunchToken, ProvisionError,
 };
 use futures_util::future::join;
-
 use tokio::time::Instant;
 
 use crate::{Context, Failure, Outcome, Pass, dropped::drop_after, require};
 
-/// The most polls of a call. A call over sockets rarely needs a dozen.
+/// The most polls of a call that are tried. A call over sockets rarely needs more than twelve.
 const MOST_POLLS: usize = 64;
 
 /// CANCELLATION-01: a backend must leave at most one instance of a launch that is dropped at any
@@ -119,7 +118,7 @@ pub(crate) async fn cancellation_02_dropped_change_can_be_retried(cx: &Context) 
 
 /// Two equal calls that are in progress at the same time.
 #[derive(Clone, Copy, Debug)]
-enum Twins {
+enum EqualCalls {
     Launches,
     Describes,
     Lists,
@@ -136,29 +135,29 @@ pub(crate) async fn cancellation_03_dropped_call_affects_no_other(cx: &Context) 
     let id = cx.launch_running().await?.id;
     cx.settle_reads().await;
     let (handle, filter) = (cx.provisioner(), cx.filter());
-    for twins in [
-        Twins::Launches,
-        Twins::Describes,
-        Twins::Lists,
-        Twins::Stops,
+    for calls in [
+        EqualCalls::Launches,
+        EqualCalls::Describes,
+        EqualCalls::Lists,
+        EqualCalls::Stops,
     ] {
         for polls in 0..MOST_POLLS {
             let config = cx.config_with_token();
-            let make = async || match twins {
-                Twins::Launches => handle.launch_instance(&config).await.map(drop),
-                Twins::Describes => handle.describe_instance(&id).await.map(drop),
-                Twins::Lists => handle.list_instances(&filter).await.map(drop),
-                Twins::Stops => handle.stop_instance(&id).await,
+            let make = async || match calls {
+                EqualCalls::Launches => handle.launch_instance(&config).await.map(drop),
+                EqualCalls::Describes => handle.describe_instance(&id).await.map(drop),
+                EqualCalls::Lists => handle.list_instances(&filter).await.map(drop),
+                EqualCalls::Stops => handle.stop_instance(&id).await,
             };
             let (dropped, kept) = join(drop_after(polls, make()), make()).await;
-            let kept = match (twins, kept) {
+            let kept = match (calls, kept) {
                 // A conflict is allowed while the other launch was in progress. It no longer is.
-                (Twins::Launches, Err(error)) if is_retryable_conflict(&error) => make().await,
+                (EqualCalls::Launches, Err(error)) if is_retryable_conflict(&error) => make().await,
                 (_, kept) => kept,
             };
             kept.map_err(|error| {
                 Failure::violated(format!(
-                    "of two {twins:?}, one failed because the other was dropped after {polls} polls: {error}"
+                    "of two {calls:?}, one failed because the other was dropped after {polls} polls: {error}"
                 ))
             })?;
             if dropped.is_some() {

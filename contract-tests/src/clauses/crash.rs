@@ -1,9 +1,10 @@
 //! Crashes and lost messages: token and tags reveal the outcome that the caller did not receive.
 //!
-//! CRASH-01 and CRASH-02 are the two basic cases, CRASH-05 and CRASH-07 what tags and a blind retry
-//! must and must not do. CRASH-03 and CRASH-04 are sweeps: they repeat a whole lifecycle (the
-//! module `life`) with the fault or the crash at its first call, its second and so on. CRASH-06
-//! generates sequences; the module `model` knows which results are right.
+//! CRASH-01 and CRASH-02 are the two basic cases: a lost response and a lost request. CRASH-05 is
+//! about finding instances by tags, CRASH-07 about calls that a backend must not resend. CRASH-03
+//! and CRASH-04 are sweeps: they repeat a whole lifecycle (the module `life`) with the fault or the
+//! crash at its first call, its second and so on. CRASH-06 generates sequences; the module `model`
+//! knows which results are right.
 
 use std::collections::BTreeSet;
 
@@ -172,10 +173,10 @@ pub(crate) async fn crash_04_crash_at_every_call_converges(cx: &Context) -> Outc
                         handle = cx.open_handle().await;
                     }
                 });
-                let endless = |_| Err(Failure::violated("the step does not end"));
+                let timed_out = |_| Err(Failure::violated("the step does not end"));
                 done_step
                     .await
-                    .unwrap_or_else(endless)
+                    .unwrap_or_else(timed_out)
                     .map_err(in_context)?;
             }
             if !faults.clear().await {
