@@ -1,6 +1,7 @@
 //! Pages, and the links that lead from one to the next.
 //!
-//! A page has a `nextLink` with an opaque `$skiptoken`, which is valid for its own list only.
+//! Every page but the last has a `nextLink` with an opaque `$skiptoken`, which is valid for its own
+//! list only.
 
 use serde_json::{Value, json};
 
@@ -82,11 +83,10 @@ impl Context<'_> {
     pub(super) fn paginate(&mut self, items: Vec<Value>) -> Result<ApiResponse, Refusal> {
         let paging = self.paging()?;
         let after = paging.position.after;
-        let unique_name = (1_u64..)
+        let numbered = (1_u64..)
             .zip(items)
             .map(|(place, item)| (place, Some(item)));
-        let (page, records_read) =
-            paging.take(unique_name.skip_while(|(place, _)| *place <= after));
+        let (page, records_read) = paging.take(numbered.skip_while(|(place, _)| *place <= after));
         self.engine.core.records_read += records_read;
         Ok(self.page(&page.items, page.next))
     }

@@ -1,7 +1,8 @@
 //! Repeated requests: a request id, a method and a target identify one operation.
 //!
-//! Google's reference gives no time for which an id is remembered; here it is a knob, and never
-//! longer than the operation. A request that failed without effect is not remembered.
+//! Google's reference does not say how long an id is remembered. Here a knob sets the time, and an
+//! id counts as new once its operation is removed. A request that failed without effect is not
+//! remembered.
 
 use std::time::Duration;
 
@@ -49,12 +50,12 @@ impl Engine {
 
     /// Remembers a request for `timing.request_retention`.
     pub(crate) fn remember(&mut self, key: RequestKey, digest: Uuid, operation: Seq) {
-        let memory = self.core.knobs.timing.request_retention;
-        self.after(memory, Event::ForgetRequest(key.clone()));
+        let retention = self.core.knobs.timing.request_retention;
+        self.after(retention, Event::ForgetRequest(key.clone()));
         let remembered = Remembered {
             digest,
             operation,
-            until: self.now().saturating_add(memory),
+            until: self.now().saturating_add(retention),
         };
         self.requests.insert(key, remembered);
     }
