@@ -49,7 +49,7 @@ async fn require_described_now(cx: &Context, id: &InstanceId) -> Result<(), Fail
 
 /// DESCRIBE-02: a backend must return not found for an id that no instance has.
 ///
-/// An empty result looks like an instance.
+/// An empty result would look like an instance that exists.
 ///
 /// Describes an unknown id in an empty scope and beside an instance, so that a backend that returns
 /// the first or only instance is caught.

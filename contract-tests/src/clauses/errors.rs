@@ -106,7 +106,8 @@ pub(crate) async fn errors_05_missing_permissions_are_forbidden(cx: &Context) ->
 /// never as not found, and a launch's effect as unknown unless it looks the token up and returns
 /// what it finds.
 ///
-/// Mistaking an outage for absence doubles a fleet. Needs: fault: server error.
+/// A manager that mistakes an outage for absence launches its fleet again. Needs: fault: server
+/// error.
 ///
 /// Injects internal errors before and after the effect into each of the seven calls. The advice
 /// must allow a retry, and the effect of a change must not be none.
@@ -268,7 +269,7 @@ pub(crate) async fn errors_10_user_data_is_never_shown(cx: &Context) -> Outcome 
 
 /// ERRORS-11: a backend must report a failed read as without effect.
 ///
-/// A loop may retry it without further thought. Needs: fault: server error.
+/// A control loop may then retry it at any time. Needs: fault: server error.
 ///
 /// Fails describe, list and lookup before and after they are carried out, also as batch and stream,
 /// and checks the effect of every error.

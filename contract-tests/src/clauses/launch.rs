@@ -191,7 +191,7 @@ pub(crate) async fn launch_07_empty_or_unknown_config_is_refused(cx: &Context) -
 /// LAUNCH-08: a backend must accept user data up to the declared limit, refuse longer user data as
 /// invalid, and create nothing.
 ///
-/// Truncated user data boots half a machine.
+/// With truncated user data, an instance boots without a part of its setup.
 ///
 /// Launches with one byte more than declared, requires a refusal without effect and an empty scope,
 /// and then launches with exactly the declared size.

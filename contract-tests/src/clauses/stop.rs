@@ -13,7 +13,7 @@ use crate::{
 
 /// STOP-01: a backend must stop an instance: it becomes stopping, then stopped.
 ///
-/// Stopping only saves money if it happens.
+/// An instance that does not stop is billed like a running one.
 ///
 /// Polls after the stop: running is legal only within the consistency window, an ending state
 /// never. Then waits and requires that the instance has stayed stopped.

@@ -92,7 +92,7 @@ pub(crate) async fn terminate_03_unknown_id_is_not_found(cx: &Context) -> Outcom
 /// TERMINATE-04: a backend must terminate the named instance and no other, not even one of the same
 /// batch or of a longer token.
 ///
-/// Terminating another instance is the worst fault of a backend.
+/// Terminating another instance destroys data that nobody wanted to lose.
 ///
 /// Terminates one instance of a batch of two, and one of two instances whose tokens are a prefix of
 /// each other. The other two must run afterwards.

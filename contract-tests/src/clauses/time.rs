@@ -150,7 +150,7 @@ pub(crate) async fn time_04_capabilities_never_change(cx: &Context) -> Outcome {
 /// TIME-05: a backend must complete transitions by the clock that it was given, however rarely they
 /// are observed, and sleep on no other clock.
 ///
-/// A test that waits in real time is a test that nobody runs.
+/// Otherwise tests would have to wait in real time.
 ///
 /// Launches two instances, polls only the second one until it runs, and requires that the first
 /// runs too. In virtual time, also launches one and describes it only after the whole budget.

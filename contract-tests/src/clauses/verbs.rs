@@ -400,7 +400,7 @@ pub(crate) async fn verbs_08_unknown_ids_are_not_found(cx: &Context) -> Outcome 
 /// VERBS-09: a backend must refuse optional verbs on a terminated instance as wrong state, or as
 /// not found if no record is kept.
 ///
-/// A success would promise the impossible. Needs: any verb.
+/// A terminated instance cannot change, so a success would be false. Needs: any verb.
 ///
 /// Calls every optional verb with a terminated instance, and requires that it stays terminated.
 /// Verbs that are not declared must be unsupported.

@@ -142,7 +142,7 @@ pub(crate) async fn list_10_unreachable_part_is_named(cx: &Context) -> Outcome {
 
 /// LIST-13: a backend must return from the stream exactly what the list returns.
 ///
-/// Two different results are worth as much as none.
+/// If the two differ, a caller can rely on neither.
 ///
 /// Lists and streams running and stopped instances with three filters and compares the results
 /// entry by entry. There are more instances than fit on a page if the clause can afford it.

@@ -20,7 +20,7 @@ use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 /// TOKEN-04: a backend must return the current state of the instance from a replay, not its state
 /// at launch.
 ///
-/// An old snapshot has addresses and states that are no longer true.
+/// The addresses and the state at launch may no longer be true.
 ///
 /// Replays a launch while its instance runs, is stopped, has new tags and runs again. Each time the
 /// replay must show the state, the addresses and the tags that a description shows.
