@@ -1,6 +1,6 @@
 //! Tags: the limits of Azure, and the crate's own tags. Pure.
 //!
-//! Owns the names of the owner mark and the config mark. A machine is adopted only if it has both.
+//! Owns the names of these tags. A launch adopts a machine only if it has the first two.
 //!
 //! | tag | value |
 //! | --- | --- |
@@ -27,10 +27,10 @@ pub(crate) const SOURCE: &str = "fleetwright:source";
 /// The largest number of tags of a resource.
 const MAX_TAGS: usize = 50;
 
-/// How many of them this crate uses.
+/// How many of them this crate sets on a machine.
 const OWN_TAGS: usize = 2;
 
-/// Returns the limits of tags, if the launch config sets `own` tags on every machine.
+/// Returns the limits for the tags of callers, if the launch config itself sets `own` tags on every machine.
 pub(crate) fn limits(own: usize) -> TagLimits {
     let mut limits = TagLimits::new(MAX_TAGS.saturating_sub(OWN_TAGS + own), 512, 256);
     "<>%&\\?/".clone_into(&mut limits.forbidden_in_keys);
@@ -53,14 +53,16 @@ pub(crate) fn owner(token: &LaunchToken) -> String {
     token.derive("azure-owner").simple().to_string()
 }
 
-/// Returns all tags of a launch.
+/// Returns all tags of a launch: those of the launch config (`own`), those of the caller (`tags`) and,
+/// with a token, those of this crate.
 pub(crate) fn encode(
     own: &BTreeMap<String, String>,
     tags: &Tags,
     launch: Option<(&LaunchToken, Fingerprint, NonZeroU32)>,
 ) -> BTreeMap<String, String> {
     let mut all = own.clone();
-    // Names that differ only in case are the same tag to Azure. The launch's own tag is kept.
+    // Names that differ only in case are the same tag to Azure. The caller's tag replaces that of the
+    // launch config.
     for (key, value) in tags {
         all.retain(|other, _| !same_name(other, key));
         all.insert(key.to_owned(), value.to_owned());
@@ -86,7 +88,7 @@ pub(crate) fn value<'a>(tags: &'a BTreeMap<String, String>, name: &str) -> Optio
     found.next().map(|(_, value)| value.as_str())
 }
 
-/// Returns the tags after a change: those of the caller, and the hidden ones as they were.
+/// Returns all tags after a change: `after`, and the hidden ones of `before` as they were.
 pub(crate) fn apply_change(
     before: &BTreeMap<String, String>,
     after: &Tags,
@@ -105,7 +107,7 @@ pub(crate) fn apply_change(
 pub(crate) fn without_own(tags: &Tags, own: &BTreeMap<String, String>) -> Tags {
     let others = tags
         .iter()
-        .filter(|(key, _)| !own.keys().any(|one| same_name(one, key)));
+        .filter(|(key, _)| !own.keys().any(|own_key| same_name(own_key, key)));
     Tags::from_observed(others.map(|(key, value)| (key.to_owned(), value.to_owned())))
 }
 
