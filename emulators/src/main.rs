@@ -62,10 +62,10 @@ struct AzureOptions {
     listen: SocketAddr,
     #[command(flatten)]
     common: Common,
-    /// Accept this bearer token, and no other. Can be given more than once.
+    /// Accept only this bearer token. If given more than once, accept all that are given.
     #[arg(long = "token", value_name = "TOKEN")]
     tokens: Vec<String>,
-    /// Create this subscription, and no other. Can be given more than once.
+    /// Let only this subscription exist. If given more than once, all that are given exist.
     #[arg(long = "subscription", value_name = "ID")]
     subscriptions: Vec<String>,
 }
@@ -91,10 +91,11 @@ struct GcpOptions {
     listen: SocketAddr,
     #[command(flatten)]
     common: Common,
-    /// Accept this access token, and no other. Can be given more than once.
+    /// Accept only this access token. If given more than once, accept all that are given.
     #[arg(long = "access-token", value_name = "TOKEN")]
     access_tokens: Vec<String>,
-    /// Create this project, and no other. Can be given more than once.
+    /// Let only this project, and those of the images, exist. If given more than once, all that are given
+    /// exist.
     #[arg(long = "project", value_name = "NAME")]
     projects: Vec<String>,
 }

@@ -1,6 +1,6 @@
 //! Reads request bodies within limits, and sends response bodies that may be cut off.
 //!
-//! Owns the limits of size and time of a body. What the bytes mean is the handler's business.
+//! Owns the limits of size and time of a body. It does not interpret the bytes; the handlers do.
 
 use std::{
     io,
@@ -16,19 +16,20 @@ use tokio::time::{Sleep, sleep, timeout};
 
 use super::{BodyError, MAX_BODY_BYTES, READ_TIMEOUT};
 
-/// How many bytes of a body that is too large are still read, because clients read no response
-/// before they have sent everything. Beyond this the connection is closed.
+/// How many bytes of a body that is too large are read, because many clients read no response before
+/// they have sent everything. If there are more, the connection is closed.
 const MAX_DISCARDED_BYTES: usize = 16 * MAX_BODY_BYTES;
 
-/// Long enough for the first half to be sent before the connection is reset.
+/// The delay between the first half of a body and the reset of its connection, so that the half is
+/// sent.
 const BEFORE_RESET: Duration = Duration::from_millis(20);
 
 /// Reads a body to its end.
 ///
 /// # Errors
 ///
-/// [`BodyError::TooLarge`] for more than [`MAX_BODY_BYTES`], after reading (and dropping) at most
-/// 16 times as many; [`BodyError::Incomplete`] if the next part takes longer than 30 seconds or the
+/// [`BodyError::TooLarge`] for more than [`MAX_BODY_BYTES`]: at most 16 times as many are read and
+/// discarded first. [`BodyError::Incomplete`] if the next part takes longer than 30 seconds or the
 /// connection breaks.
 pub(super) async fn read<B>(mut body: B) -> Result<Bytes, BodyError>
 where
@@ -63,7 +64,7 @@ where
 pub(super) struct ResponseBody {
     /// The bytes that are not sent yet.
     remaining: Bytes,
-    /// The length that the remaining body announces, which may be more than it has.
+    /// The length that is announced for the rest of the body. It may be more than is sent.
     announced: u64,
     /// The delay before the connection is reset; `None` for a complete body.
     reset_after: Option<Pin<Box<Sleep>>>,
@@ -85,7 +86,7 @@ impl ResponseBody {
         let mut complete = Self::complete(body);
         complete.remaining.truncate(complete.remaining.len() / 2);
         complete.reset_after = Some(Box::pin(sleep(BEFORE_RESET)));
-        // A body that is cut off must announce more than it has, even if it is empty.
+        // More must be announced than is sent, even for an empty body.
         complete.announced = complete.announced.max(1);
         complete
     }
@@ -106,7 +107,7 @@ impl Body for ResponseBody {
         }
         match &mut self.reset_after {
             None => Poll::Ready(None),
-            Some(pause) => pause
+            Some(delay) => delay
                 .as_mut()
                 .poll(cx)
                 .map(|()| Some(Err(io::ErrorKind::ConnectionReset.into()))),
@@ -137,11 +138,14 @@ mod tests {
 
     #[test]
     fn body_is_read_up_to_the_limit() {
-        let all = |size: usize| run(read(Full::new(Bytes::from(vec![7; size]))));
-        assert_eq!(all(3), Ok(Bytes::from_static(&[7; 3])));
-        assert_eq!(all(MAX_BODY_BYTES).map(|b| b.len()), Ok(MAX_BODY_BYTES));
-        assert_eq!(all(MAX_BODY_BYTES + 1), Err(BodyError::TooLarge));
-        assert_eq!(all(MAX_DISCARDED_BYTES + 1), Err(BodyError::TooLarge));
+        let sized = |size: usize| run(read(Full::new(Bytes::from(vec![7; size]))));
+        assert_eq!(sized(3), Ok(Bytes::from_static(&[7; 3])));
+        assert_eq!(
+            sized(MAX_BODY_BYTES).map(|body| body.len()),
+            Ok(MAX_BODY_BYTES)
+        );
+        assert_eq!(sized(MAX_BODY_BYTES + 1), Err(BodyError::TooLarge));
+        assert_eq!(sized(MAX_DISCARDED_BYTES + 1), Err(BodyError::TooLarge));
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! External actions on a project. They bypass the wire: no throttling, no deletion protection, and a
+//! External actions on a project. They bypass the API: no throttling, no deletion protection, and a
 //! new instance is found without lag.
 //!
-//! They are not in the call record and do not count as reads. Launching, stopping, suspending and
+//! They are not among the recorded calls and do not count as reads. Launching, stopping, suspending and
 //! deleting an instance creates an operation, as the same action of another client would. A
 //! preemption and a shutdown by the guest create a finished operation of the user `system`. The other
 //! actions create none.
@@ -147,7 +147,7 @@ pub enum ExternalAction {
 const ANY: &[Status] = &Status::VISIBLE;
 /// The state in which the guest runs.
 const RUNNING: &[Status] = &[Status::Running];
-/// The states in which an instance has a machine or is about to get one.
+/// The states in which an instance runs or is about to run.
 const ALIVE: &[Status] = &[Status::Provisioning, Status::Staging, Status::Running];
 
 /// Parses the path or the link of an instance.
@@ -272,8 +272,8 @@ impl Engine {
                 };
                 self.images.remove(&seq);
                 // Otherwise the next change of the knobs would add it again.
-                let other = |image: &Image| image.project != project || image.name != name;
-                self.core.knobs.images.retain(other);
+                let is_other = |image: &Image| image.project != project || image.name != name;
+                self.core.knobs.images.retain(is_other);
                 Ok(vec![id.to_string()])
             }
         }
@@ -336,6 +336,10 @@ impl Engine {
     }
 
     /// Creates a blank disk and returns its id.
+    ///
+    /// # Errors
+    ///
+    /// 400 for an invalid name, 409 `alreadyExists` if another disk of the zone has it.
     fn add_external_disk(
         &mut self,
         (project, zone, name): super::Address,
@@ -407,8 +411,8 @@ impl Engine {
     ) -> Result<InstanceSpec, Refusal> {
         let zone = zone.or_else(|| self.core.knobs.zones.first().cloned());
         let zone = zone.ok_or_else(|| Refusal::required("zone"))?;
-        let first = || Some(self.core.knobs.machine_types.first()?.name.clone());
-        let machine_type = machine_type.or_else(first);
+        let default_type = || Some(self.core.knobs.machine_types.first()?.name.clone());
+        let machine_type = machine_type.or_else(default_type);
         rules::check_labels("labels", &labels)?;
         let image = self.images.values().next().cloned();
         let gib = image.as_ref().map_or(10, |image| image.gib);

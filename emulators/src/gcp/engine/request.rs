@@ -60,10 +60,10 @@ impl Engine {
         self.requests.insert(key, remembered);
     }
 
-    /// Forgets a request id that has expired.
+    /// Forgets a request, if its time is over.
     pub(super) fn forget_request(&mut self, key: &RequestKey) {
         let now = self.now();
-        // The request may have been repeated since.
+        // The same request may have been executed again since, and is then remembered for longer.
         if self.requests.get(key).is_some_and(|kept| kept.until <= now) {
             self.requests.remove(key);
         }

@@ -1,7 +1,7 @@
 //! The parsed and complete parameters of an insert.
 //!
-//! The methods parse a request into a spec and check that everything it names exists; the engine
-//! only checks names and limits.
+//! The API's methods parse a request into a spec and check that everything that it names exists. The
+//! engine itself checks only names and limits.
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -19,7 +19,7 @@ pub(crate) struct InstanceSpec {
     pub(crate) project: String,
     /// The zone that it runs in.
     pub(crate) zone: String,
-    /// The name; empty until it is known, in a bulkInsert.
+    /// The name. Empty until it is known, in a bulkInsert and in an external launch.
     pub(crate) name: String,
     /// The machine type, which the zone offers.
     pub(crate) machine_type: String,
