@@ -1,8 +1,8 @@
-//! What a clause works with: a fresh account, recorded handles, and waiting without sleeping.
+//! What a clause works with: a fresh account, recorded handles, and ways to wait.
 //!
 //! Owns the helpers of all clauses. Clauses never sleep themselves. They say what must
 //! [eventually](Context::eventually) hold within the harness's budget, or
-//! [consistently](Context::consistently) during a window; in virtual time both take no time.
+//! [consistently](Context::consistently) during a window. In virtual time both take no real time.
 
 mod waiting;
 
@@ -149,8 +149,8 @@ impl Context {
         self.harness.oracle().ok_or_else(none)
     }
 
-    /// Returns the fault injector, if it supports the faults that a clause cannot do without. A fault that
-    /// is optional for a clause is not in `needed`; it asks [`Faults::supports`] itself.
+    /// Returns the fault injector, if it supports all faults in `needed`. For a fault that it can do without,
+    /// a clause calls [`Faults::supports`] itself.
     ///
     /// # Errors
     /// [`Failure::NotRun`] if the harness has none, or if it does not support all of `needed`.
@@ -168,7 +168,7 @@ impl Context {
     /// Removes the faults after the calls that they were meant for.
     ///
     /// # Errors
-    /// [`Failure::NotRun`] if one of them was never injected: then the clause has proven nothing.
+    /// [`Failure::NotRun`] if one of them was never injected, because the clause then proves nothing.
     pub async fn clear_faults(&self, faults: &Arc<dyn Faults>) -> Result<(), Failure> {
         if faults.clear().await {
             Ok(())
@@ -201,11 +201,11 @@ impl Context {
         &self.scope
     }
 
-    /// Returns the harness's config with the scope's tags and without a token.
+    /// Returns the harness's config with the scope's tags. Harnesses give it no token.
     pub fn config(&self) -> InstanceConfig {
         let mut config = self.harness.config();
         for (key, value) in &self.scope {
-            // The scope's tags were valid in a `Tags` before.
+            // Cannot fail: the scope's tags come from a valid `Tags`.
             let _ = config.tags.insert(key, value);
         }
         config
@@ -239,7 +239,8 @@ impl Context {
     /// Returns the harness's config with the scope's tags and `tags`.
     ///
     /// # Errors
-    /// [`Failure::NotRun`] if the backend's declared limits do not allow these tags.
+    /// [`Failure::NotRun`] if the backend's declared limits do not allow these tags, and
+    /// [`Failure::KitError`] if they are not valid tags at all.
     pub fn config_with_tags(&self, tags: &[(&str, &str)]) -> Result<InstanceConfig, Failure> {
         let mut config = self.config();
         for (key, value) in tags {
@@ -255,8 +256,8 @@ impl Context {
         Ok(config)
     }
 
-    /// Returns whether a clause may have `count` instances at once: in real time they cost time and
-    /// money. The limits are 1,100 instances in virtual and 32 in real time.
+    /// Returns whether a clause may have `count` instances at once: at most 1,100 in virtual time, and at
+    /// most 32 in real time, where they take time and may cost money.
     pub fn can_launch(&self, count: usize) -> bool {
         match self.harness.time() {
             Time::Virtual => count <= 1_100,
@@ -295,7 +296,7 @@ impl Context {
         Ok(info)
     }
 
-    /// Launches an instance, terminates it and waits until it is terminated.
+    /// Launches an instance, waits until it runs, terminates it and waits until it is terminated.
     pub async fn launch_terminated(&self) -> Result<InstanceInfo, Failure> {
         let info = self.launch_running().await?;
         self.terminate(&info.id).await?;
@@ -309,8 +310,8 @@ impl Context {
         stopped.map_err(|error| Failure::call_failed("stop_instance", &error))
     }
 
-    /// Requests that an instance is started, once reads show every earlier change: a stale read that
-    /// still says running must not be mistaken for the success of the start.
+    /// Waits until reads show every earlier change, and requests that an instance is started. Without the
+    /// wait, a stale read that still says running could be mistaken for the success of the start.
     pub async fn start(&self, id: &InstanceId) -> Result<InstanceInfo, Failure> {
         self.settle_reads().await;
         let started = self.provisioner.start_instance(id).await;
@@ -344,8 +345,8 @@ impl Context {
         .await
     }
 
-    /// Launches `count` instances, one after the other, so that clouds which list by time have a defined
-    /// order. Check [`can_launch`](Self::can_launch) first if `count` is not small.
+    /// Launches `count` instances, one after the other, so that a cloud that lists by launch time has a
+    /// defined order. Check [`can_launch`](Self::can_launch) first if `count` is not small.
     pub async fn launch_many(&self, count: usize) -> Result<Vec<InstanceId>, Failure> {
         let mut ids = Vec::with_capacity(count);
         for _ in 0..count {

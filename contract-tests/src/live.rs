@@ -31,7 +31,7 @@
 //! }
 //! ```
 //!
-//! Its arguments are those of every test program, and:
+//! Its arguments are those of every Rust test program, and those of the table below. Examples:
 //!
 //! ```text
 //! cargo test -p my-backend --test live -- --list
@@ -43,10 +43,10 @@
 //! | argument | default | meaning |
 //! | --- | --- | --- |
 //! | `--max-live <count>` | 8 | the most instances that exist at once |
-//! | `--max-minutes <minutes>` | 60 | how long instances may be launched |
+//! | `--max-minutes <minutes>` | 60 | how long after the start of the run instances may be launched |
 //! | `--cleanup` | | instead of running clauses, list what interrupted runs left |
 //! | `--apply` | | with `--cleanup`: terminate it |
-//! | `--min-age-minutes <minutes>` | 120 | with `--cleanup`: spare younger instances |
+//! | `--min-age-minutes <minutes>` | 120 | with `--cleanup`: leave younger instances alone |
 
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
@@ -120,8 +120,8 @@ impl Options {
 
 /// Runs the contract against a real cloud, as the process's arguments say.
 ///
-/// `make` returns the harness, or the reason why there is no account to run against; then every clause
-/// is shown as ignored and none as passed. The default limits are 8 instances at once and one hour.
+/// `make` returns the harness, or the reason why there is no account to run against. Without an account,
+/// every clause is shown as ignored. The default limits are 8 instances at once and one hour.
 pub fn main<H: Harness + 'static>(make: fn() -> Result<H, String>) -> ExitCode {
     let hour = Duration::from_secs(3600);
     main_with_limits(
@@ -173,8 +173,8 @@ fn run_clauses<H: Harness + 'static>(
     libtest_mimic::run(&arguments, CLAUSES.iter().map(trial).collect()).exit_code()
 }
 
-/// Runs one clause under the guard. A refusal of the guard fails the test, even if the clause passed:
-/// with less capacity it may have proven less.
+/// Runs one clause under the guard. A refusal of the guard fails the test even if the clause passed,
+/// because the clause may have tested less without the refused instances.
 fn run_trial<H: Harness + 'static>(
     clause: &'static Clause,
     make: fn() -> Result<H, String>,
@@ -183,7 +183,7 @@ fn run_trial<H: Harness + 'static>(
     let first: Arc<dyn Harness> = Arc::new(make()?);
     let shared_guard = Arc::clone(guard);
     let factory: Factory = Arc::new(move || {
-        // The account was available a moment ago, so reuse the first harness if it is not now.
+        // If the account is not available now, the harness from the start of the trial is used again.
         let fresh = make().map(|harness| Arc::new(harness) as Arc<dyn Harness>);
         let inner = fresh.unwrap_or_else(|_| Arc::clone(&first));
         Arc::new(GuardedHarness {
@@ -196,15 +196,15 @@ fn run_trial<H: Harness + 'static>(
     if let Some(refusal) = guard.take_refusal() {
         return Err(refusal.into());
     }
-    let excused = factory().on_missing() == crate::OnMissing::ReportNotRun;
+    let may_be_not_run = factory().on_missing() == crate::OnMissing::ReportNotRun;
     match verdict.status {
         Status::Pass | Status::Refused | Status::NotClaimed | Status::Waived => Ok(()),
-        Status::NotRun if excused => Ok(()),
+        Status::NotRun if may_be_not_run => Ok(()),
         Status::NotRun | Status::Fail | Status::KitError => Err(CONTRACT.message(&verdict).into()),
     }
 }
 
-/// Lists or terminates what interrupted runs left, and prints each instance.
+/// Lists or terminates the instances that interrupted runs left, and prints each one.
 fn run_cleanup<H: Harness + 'static>(
     make: fn() -> Result<H, String>,
     mode: CleanupMode,
@@ -229,7 +229,7 @@ fn run_cleanup<H: Harness + 'static>(
                 println!("{word} {} ({})", info.id, info.state);
             }
             println!(
-                "{word} {} in total; spared {} that are too young",
+                "{word} {} in total; left {} alone that are too young or of unknown age",
                 result.leftovers.len(),
                 result.spared.len()
             );
@@ -311,13 +311,13 @@ impl Harness for GuardedHarness {
 mod tests {
     use super::*;
 
-    const NOTHING: CostLimits = CostLimits {
+    const DEFAULTS: CostLimits = CostLimits {
         max_live: 1,
         max_time: Duration::ZERO,
     };
 
     fn parsed(arguments: &[&str]) -> Result<Options, String> {
-        Options::parse(arguments.iter().map(|text| (*text).to_owned()), NOTHING)
+        Options::parse(arguments.iter().map(|text| (*text).to_owned()), DEFAULTS)
     }
 
     #[test]
@@ -338,7 +338,7 @@ mod tests {
             max_time: Duration::from_secs(1200),
         };
         assert_eq!((options.limits, options.cleanup), (limits, None));
-        assert_eq!(parsed(&["live"]).unwrap().limits, NOTHING);
+        assert_eq!(parsed(&["live"]).unwrap().limits, DEFAULTS);
     }
 
     #[test]

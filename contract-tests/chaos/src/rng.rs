@@ -17,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 /// let (mut one, mut same) = (SeededRng::new(7), SeededRng::new(7));
 /// assert_eq!(one.bits(), same.bits());
 /// assert!(one.up_to(Duration::from_secs(1)) <= Duration::from_secs(1));
-/// // Another purpose: its numbers do not shift when the first generator is used more often.
+/// // Another purpose: its numbers do not depend on how often the first generator is used.
 /// let mut delays = SeededRng::for_purpose(7, 1);
 /// assert_ne!(delays.bits(), SeededRng::new(7).bits());
 /// ```
@@ -30,7 +30,7 @@ impl SeededRng {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// Creates an independent generator for the same seed: numbers drawn for one purpose never shift
+    /// Creates an independent generator for the same seed: drawing numbers for one purpose never changes
     /// those for another. Purpose 0 is the generator of [`new`](Self::new).
     #[must_use]
     pub fn for_purpose(seed: u64, purpose: u64) -> Self {
@@ -39,7 +39,8 @@ impl SeededRng {
         Self(rng)
     }
 
-    /// Returns a duration between zero and `max`, both included, to the nanosecond.
+    /// Returns a duration between zero and `max`, both included, in whole nanoseconds. A `max` above 584
+    /// years counts as 584 years.
     pub fn up_to(&mut self, max: Duration) -> Duration {
         let nanos = u64::try_from(max.as_nanos()).unwrap_or(u64::MAX);
         Duration::from_nanos(self.0.random_range(0..=nanos))

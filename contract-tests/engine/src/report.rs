@@ -1,7 +1,7 @@
 //! The verdicts on all clauses of one run.
 //!
-//! Owns the report's fields, its counts and its judgement. It never opens a file: the suite decides
-//! where a report is kept.
+//! Owns the report's fields, its counts, and the decision whether the subject is conformant. It never
+//! opens a file: the suite decides where a report is kept.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -23,13 +23,13 @@ pub struct Report {
     pub mode: String,
     /// The version of the contract.
     pub contract_version: String,
-    /// The key of the run: reports with the same key belong together.
+    /// The key of the run. Reports with the same key are from the same run.
     pub run: String,
     /// Every clause of the contract, in its order.
     pub clauses: Vec<Entry>,
 }
 
-/// What came of one clause.
+/// The result of one clause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Entry {
@@ -37,11 +37,11 @@ pub struct Entry {
     pub id: String,
     /// The name of its test.
     pub name: String,
-    /// What came of it.
+    /// Its status.
     pub status: Status,
     /// How long it took, in milliseconds of real time.
     pub duration_ms: u64,
-    /// Why; absent for a plain pass.
+    /// Why it has this status. Absent for a plain pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -65,7 +65,7 @@ impl Report {
         }
     }
 
-    /// Replaces the entry of the verdict's clause.
+    /// Replaces the entry of the verdict's clause. A clause that the contract does not have is ignored.
     pub fn record(&mut self, verdict: &Verdict) {
         if let Some(entry) = self.clauses.iter_mut().find(|entry| entry.id == verdict.id) {
             entry.status = verdict.status;
