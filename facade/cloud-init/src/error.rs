@@ -16,7 +16,7 @@ pub enum UserDataError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The user data is too large together with what is added.
+    /// The user data is too large together with the cloud-config that is added.
     #[error(
         "the user data would have {actual} bytes with the added cloud-config, compressed: expected at most {MAX_ASSEMBLED_BYTES}; include the rest from a URL"
     )]
@@ -29,12 +29,12 @@ pub enum UserDataError {
         "the user data is in no format that cloud-init knows: expected a first line such as #cloud-config, #! or #include, or a MIME archive, plain or compressed by gzip"
     )]
     Unrecognised,
-    /// It is neither compressed nor UTF-8 text.
+    /// The user data is neither compressed nor UTF-8 text.
     #[error(
         "the user data is not UTF-8 text, and cloud-init would not run it: expected UTF-8, plain or compressed by gzip"
     )]
     NotText,
-    /// The first line of this kind must be at the very start.
+    /// The first line of this kind is not at the start of the user data.
     #[error("the first line of a {0} is not at the start: expected the user data to start with {line:?} in lower case, with nothing before it", line = .0.first_line())]
     NotAtStart(Kind),
     /// It starts like gzip data and cannot be decompressed.
@@ -44,7 +44,7 @@ pub enum UserDataError {
     BadGzip,
     /// It decompresses to too many bytes.
     #[error(
-        "the user data decompresses to more than {MAX_INFLATED_BYTES} bytes: expected less, or include the rest from a URL"
+        "the user data decompresses to too many bytes: expected at most {MAX_INFLATED_BYTES}; include the rest from a URL"
     )]
     Inflated,
     /// It is compressed twice.
@@ -69,16 +69,16 @@ pub enum UserDataError {
     NoBoundary,
     /// The archive contains no part.
     #[error(
-        "an archive holds no part: expected at least one, after a line of two dashes and its boundary"
+        "an archive has no part: expected at least one, after a line of two dashes and its boundary"
     )]
     NoPart,
-    /// The archive has no end.
+    /// The archive has no last line.
     #[error(
         "an archive has no end and may be cut off: expected its last line to be two dashes, its boundary and two dashes"
     )]
     CutOff,
     /// Archives are nested too deep.
-    #[error("archives are nested too deep: expected at most {limit}")]
+    #[error("archives are nested too deep: expected at most {limit} levels")]
     TooDeep {
         /// The deepest nesting that is allowed.
         limit: usize,
@@ -93,7 +93,7 @@ pub enum UserDataError {
         "the {kind} is not valid YAML at line {line}, and cloud-init would ignore all of it: fix that line, or the one before it"
     )]
     NotYaml {
-        /// The kind by its first line.
+        /// The kind, which its first line says.
         kind: Kind,
         /// The line of the error, counted from 1.
         line: usize,
@@ -113,7 +113,7 @@ pub enum UserDataError {
         "the cloud-config-archive is not a YAML list, and cloud-init would ignore it: expected its entries to begin with \"- \""
     )]
     NotList,
-    /// A setting that would be appended to is not a list.
+    /// A setting is not a list, and what the server needs cannot be appended to it.
     #[error(
         "{key} of the cloud-config is not a list, and cloud-init could not append the added entries to it: expected a list, or no {key} at all"
     )]

@@ -75,7 +75,7 @@ fn archive_that_cloud_init_would_not_open_is_refused_with_the_reason() {
     }
     let inner = with("--b\nContent-Type: multipart/mixed\n\n--b--\n");
     assert_eq!(refusal(inner, Mode::Alone), boundary);
-    let part = "an archive holds no part: expected at least one, after a line of two dashes and its boundary";
+    let part = "an archive has no part: expected at least one, after a line of two dashes and its boundary";
     for body in ["--b--\n", "", "hunter2\n"] {
         assert_eq!(refusal(with(body), Mode::Alone), part, "{body:?}");
     }
@@ -112,7 +112,7 @@ fn nesting_of_archives_is_limited() {
     for depth in [9, 500] {
         assert_eq!(
             refusal(within(depth), Mode::Alone),
-            "archives are nested too deep: expected at most 8"
+            "archives are nested too deep: expected at most 8 levels"
         );
     }
 }

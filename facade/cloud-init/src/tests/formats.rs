@@ -123,7 +123,7 @@ fn size_limit_holds_for_compressed_user_data_too() {
     for bomb in [bomb, compress(of(MAX_INFLATED_BYTES + 1))] {
         assert_eq!(
             refusal(bomb, Mode::Alone),
-            "the user data decompresses to more than 524288 bytes: expected less, or include the rest from a URL"
+            "the user data decompresses to too many bytes: expected at most 524288; include the rest from a URL"
         );
     }
     let assembled = compress("#!/bin/sh\n");
