@@ -1,4 +1,4 @@
-//! Flavors: the sizes of servers.
+//! Flavors: the sizes of servers, as the catalog offers them.
 
 use std::num::NonZeroU32;
 
@@ -23,7 +23,7 @@ pub struct Flavor {
     pub cpus: NonZeroU32,
     /// The memory.
     pub memory: ByteSize,
-    /// The root disk. A region launches it in whole GiB, rounded up.
+    /// The size of the root disk. A launch rounds it up to whole GiB.
     pub disk: ByteSize,
     /// The architecture of the processors. Never changes.
     pub architecture: Architecture,
@@ -145,7 +145,7 @@ impl Flavor {
 }
 
 impl Gpu {
-    /// Creates a description in which the server sees every processor of the machine.
+    /// Creates a description with a logical count that equals the physical one.
     pub fn new(vendor: GpuVendor, model: String, memory: ByteSize, count: NonZeroU32) -> Self {
         Self {
             vendor,

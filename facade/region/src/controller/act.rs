@@ -19,7 +19,7 @@ use crate::{
     server::{Machine, MachineAction, Server, TerminationReason},
 };
 
-/// The largest number of conflicts after which storing the result of a call gives up. The next reconcile repeats the call.
+/// How often storing the result of a call is tried again after a conflict. If the last try fails too, the next reconcile repeats the call.
 const TRIES: usize = 8;
 
 /// The result of a reconcile: when to reconcile again, or a store error for the error policy.
@@ -30,7 +30,8 @@ pub(super) type Read = Versioned<Server>;
 impl Controller {
     /// Carries out a step that was decided for this revision of the record.
     ///
-    /// Returns when to reconcile the server again. A conflict means that another writer changed the record; the step is then decided again.
+    /// Returns when to reconcile the server again. It fails with a conflict if another writer changed the record; the next reconcile then
+    /// decides again.
     pub(super) async fn act(&self, read: Read, step: Step) -> ReconcileResult {
         match step {
             Step::Launch(why) => self.launch(read, why).await,
@@ -52,8 +53,8 @@ impl Controller {
 
     /// Terminates the machine, after marking it in the record.
     ///
-    /// "Not found" counts as accepted only after the consistency window since the machine was recorded: before that, the cloud may not show
-    /// a new machine yet.
+    /// "Not found" counts as accepted only once the consistency window has passed since the machine was recorded: before that, the cloud may
+    /// not show a new machine yet.
     async fn terminate(&self, mut read: Read, why: TerminationReason) -> ReconcileResult {
         let Some(machine) = read.value.machine.clone() else {
             return Ok(Action::Requeue);
@@ -149,7 +150,7 @@ impl Controller {
                 let change = tags::change(server, machine);
                 self.cloud.update_tags(id, &change).await
             }
-            // `change` returns before this without a config.
+            // Not reached: without a config, `change` has refused both already.
             (MachineAction::Resize | MachineAction::Reimage, None) => Ok(()),
         }
     }
@@ -192,18 +193,18 @@ impl Controller {
 
     /// Records a failed call with its message and the earliest time of the next one.
     ///
-    /// The delay is the longer of the policy's backoff and the delay that the cloud requested. A refusal waits for
+    /// The delay is the longer of the policy's backoff and the delay that the cloud demands. After a refusal the backoff is
     /// [`refused_backoff`](super::ControllerPolicy::refused_backoff), because only a change of the desired state or the catalog helps.
     pub(super) fn failed(&self, server: &mut Server, error: &ProvisionError, now: DateTime<Utc>) {
         let failures = server.retry.as_ref().map_or(0, |retry| retry.failures);
         let failures = failures.saturating_add(1);
-        let own = if record::is_refusal(error.kind()) {
+        let backoff = if record::is_refusal(error.kind()) {
             self.policy.refused_backoff
         } else {
             self.policy.backoff(server.id, failures)
         };
         let requested = error.retry().delay().unwrap_or_default();
-        let delay = own.max(requested);
+        let delay = backoff.max(requested);
         record::record_failure(server, error, failures, later(now, delay), now);
         let labels = [
             ("region", self.label()),
@@ -223,8 +224,8 @@ impl Controller {
         self.cloud.capabilities().supports(verb)
     }
 
-    /// Stores the result of a call, also when others have written the record meanwhile, because they write other fields. Fails if the
-    /// record has another launch or another machine now.
+    /// Stores the result of a call, even if others have written the record meanwhile, because they write other fields. Fails if the record
+    /// has another launch or another machine by then, or does not exist any more.
     pub(super) async fn finish(
         &self,
         mut read: Read,
