@@ -43,6 +43,7 @@ impl Rules {
         }
     }
 
+    /// Checks a server that is to be replaced once more: somebody requested it.
     fn check_replacement(&self, instance: &Instance, now: &Server) {
         let requested = self
             .journal
@@ -61,17 +62,17 @@ impl Rules {
         let Some(machine) = &now.machine else {
             return;
         };
-        let was = before.machine.as_ref().filter(|was| was.id == machine.id);
+        let machine_before = before.machine.as_ref().filter(|old| old.id == machine.id);
         let booted = now
             .booted
             .is_some_and(|booted| booted.incarnation == machine.incarnation);
-        let ends = machine
+        let termination = machine
             .termination
-            .filter(|_| was.is_none_or(|was| was.termination.is_none()));
+            .filter(|_| machine_before.is_none_or(|old| old.termination.is_none()));
         let image_unconfirmed =
             |machine: &Machine| machine.unconfirmed.fields.contains(&Field::Image);
-        let reimaged = image_unconfirmed(machine) && !was.is_some_and(image_unconfirmed);
-        let allowed = match (ends.map(|ending| ending.reason), reimaged) {
+        let reimaged = image_unconfirmed(machine) && !machine_before.is_some_and(image_unconfirmed);
+        let allowed = match (termination.map(|marked| marked.reason), reimaged) {
             (None, false) => return,
             (Some(TerminationReason::Delete), _) => self.deletion_requested(now).await,
             (Some(TerminationReason::Missing), _) => !self.oracle.exists(&machine.id),
@@ -83,7 +84,7 @@ impl Rules {
         if !allowed {
             self.report(format!(
                 "machine {} of server {} is terminated or reimaged ({:?}) without consent",
-                machine.id, now.id, ends
+                machine.id, now.id, termination
             ));
         }
     }
@@ -92,32 +93,35 @@ impl Rules {
     /// deleted the server.
     async fn deletion_requested(&self, server: &Server) -> bool {
         let instance = self.instance(server.id).await;
-        let marked = instance.is_none_or(|instance| instance.deletion.is_some());
+        let is_deleted = instance.is_none_or(|instance| instance.deletion.is_some());
         let id = InstanceId::from_uuid(server.id.as_uuid());
-        marked
+        is_deleted
             || self
                 .journal
                 .facts(|facts| facts.deleted_by_operator.contains(&id))
     }
 
-    /// Returns whether the tenant ever consented to the server's spec, or requested a replacement.
+    /// Returns whether the tenant ever consented to the server's spec, or requested a replacement since the
+    /// last launch.
     fn has_consent(&self, server: &Server) -> bool {
-        let launched = server.launch.as_ref().map(|launch| launch.replaces);
-        if launched.is_some_and(|replaces| server.intent.replaces > replaces) {
+        let replaces_at_launch = server.launch.as_ref().map(|launch| launch.replaces);
+        if replaces_at_launch.is_some_and(|replaces| server.intent.replaces > replaces) {
             return true;
         }
         let id = InstanceId::from_uuid(server.id.as_uuid());
-        let wanted = without_tags(&server.spec);
-        let ever = self.journal.facts(|facts| facts.consents.get(&id).cloned());
-        ever.is_some_and(|ever| ever.contains(&wanted))
+        let spec = without_tags(&server.spec);
+        let consents = self.journal.facts(|facts| facts.consents.get(&id).cloned());
+        consents.is_some_and(|consents| consents.contains(&spec))
     }
 
-    fn is_destructive(&self, machine: &Machine, wanted: &ServerSpec) -> bool {
-        let plan = machine.plan_to(wanted, &self.verbs);
+    /// Returns whether a change of the machine to `spec` destroys data.
+    fn is_destructive(&self, machine: &Machine, spec: &ServerSpec) -> bool {
+        let plan = machine.plan_to(spec, &self.verbs);
         plan.destructive().next().is_some()
     }
 }
 
+/// Returns the spec without its tags, which a consent does not cover: changing them destroys nothing.
 fn without_tags(spec: &ServerSpec) -> ServerSpec {
     let mut spec = spec.clone();
     spec.tags = fleetwright::Tags::new();
