@@ -1,4 +1,4 @@
-//! The provided methods of the trait, on a backend that overrides none of them.
+//! The default implementations of the trait's methods, on a backend that overrides none of them.
 
 mod batches;
 mod launches;
@@ -49,7 +49,8 @@ impl Plain {
         }
     }
 
-    /// Takes as many seconds as the id has characters, and returns the configured result.
+    /// Does nothing for as many seconds as the id has characters, and then returns the error in `refused`, if
+    /// there is one for the id.
     async fn change(&self, id: &InstanceId) -> Result<()> {
         let now = self.in_flight.fetch_add(1, Ordering::Relaxed) + 1;
         self.max_in_flight.fetch_max(now, Ordering::Relaxed);

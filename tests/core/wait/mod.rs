@@ -21,7 +21,7 @@ fn every_second(timeout: Duration) -> WaitPolicy {
     WaitPolicy::within(timeout).delays(Duration::ZERO, Duration::ZERO)
 }
 
-/// Waits until `names` are in `goal`: polls every second, for at most a minute.
+/// Waits until the instances called `names` are in the state `goal`: polls every second, for at most a minute.
 async fn wait_for(
     fake: &Fake,
     names: &[&str],
