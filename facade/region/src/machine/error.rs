@@ -85,7 +85,7 @@ pub enum MachineError {
     #[error("server {0} has no key pair")]
     NoKey(ServerId),
     /// The server has a key pair, and this program has no keyring to decrypt it.
-    #[error("the key of server {0} cannot be decrypted: this program has no keyring")]
+    #[error("the key of server {0} cannot be decrypted: start this program with the keyring")]
     NoKeyring(ServerId),
     /// The key pair cannot be decrypted.
     #[error("the key of server {id} cannot be decrypted: the operator must check the keyring")]
@@ -110,7 +110,9 @@ pub enum MachineError {
     #[error("another image has the id {0}: choose another id")]
     ImageTaken(ImageId),
     /// The image that the machine was booted from is not in the catalog.
-    #[error("server {id} was booted from image {image}, which the catalog does not have")]
+    #[error(
+        "server {id} was booted from image {image}, which is not in the catalog: add it to the catalog again"
+    )]
     NoSource {
         /// The server.
         id: ServerId,

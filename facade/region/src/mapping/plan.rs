@@ -66,7 +66,7 @@ pub enum PlanError {
         region: RegionId,
     },
     /// The region's mapping has no entry. The operator can add it.
-    #[error("no mapping for {what} in region {region}: add it under [{place}]")]
+    #[error("region {region} has no mapping for {what}: ask an operator to add it under [{place}]")]
     Unmapped {
         /// The kind and the id of the missing entry.
         what: String,
@@ -86,7 +86,7 @@ pub enum PlanError {
         created_in: RegionId,
     },
     /// The image is not ready, or its creation failed.
-    #[error("image {image} cannot be booted: it is {state}")]
+    #[error("image {image} is {state}, not ready: wait until it is ready, or choose another")]
     NotReady {
         /// The image.
         image: ImageId,
@@ -94,7 +94,7 @@ pub enum PlanError {
         state: ImageState,
     },
     /// The image does not boot on the flavor.
-    #[error("image {image} does not boot on flavor {flavor}")]
+    #[error("image {image} does not boot on flavor {flavor}: choose another image or flavor")]
     Incompatible {
         /// The flavor.
         flavor: FlavorId,
@@ -112,7 +112,9 @@ pub enum PlanError {
         source: InvalidValue,
     },
     /// The disk of the flavor has 2^32 GiB or more.
-    #[error("the disk of flavor {flavor}, {disk}, is larger than any provider accepts")]
+    #[error(
+        "the disk of flavor {flavor}, {disk}, is larger than any provider accepts: choose another flavor"
+    )]
     DiskTooLarge {
         /// The flavor.
         flavor: FlavorId,

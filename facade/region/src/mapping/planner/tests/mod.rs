@@ -112,17 +112,17 @@ async fn spec_that_cannot_be_launched_is_refused_with_the_fix() {
     );
     assert_eq!(
         told(|spec| spec.flavor = FlavorId::new("metal-64").unwrap()),
-        "no mapping for flavor metal-64 in region eu-north: add it under [flavors]"
+        "region eu-north has no mapping for flavor metal-64: ask an operator to add it under [flavors]"
     );
     assert_eq!(
         told(|spec| spec.image = ImageId::new("acme-golden-7").unwrap()),
-        "no mapping for image acme-golden-7 in region eu-north: add it under [images]"
+        "region eu-north has no mapping for image acme-golden-7: ask an operator to add it under [images]"
     );
     let other = "00000000-0000-4000-8000-000000000000";
     assert_eq!(
         told(|spec| spec.network = NetworkId::new("00000000-0000-4000-8000-000000000000").unwrap()),
         format!(
-            "no mapping for network {other} in region eu-north: add it under [networks.{other}]"
+            "region eu-north has no mapping for network {other}: ask an operator to add it under [networks.{other}]"
         )
     );
     let group = |spec: &mut LaunchSpec| {
@@ -132,12 +132,12 @@ async fn spec_that_cannot_be_launched_is_refused_with_the_fix() {
     assert_eq!(
         told(group),
         format!(
-            "no mapping for security group {other} in region eu-north: add it under [security-groups]"
+            "region eu-north has no mapping for security group {other}: ask an operator to add it under [security-groups]"
         )
     );
     assert_eq!(
         told(|spec| spec.flavor = FlavorId::new("arm-2").unwrap()),
-        "image ubuntu-24.04 does not boot on flavor arm-2"
+        "image ubuntu-24.04 does not boot on flavor arm-2: choose another image or flavor"
     );
 }
 
@@ -172,7 +172,7 @@ async fn bare_metal_requests_no_disk_size() {
     spec.flavor = FlavorId::new("standard-4").unwrap();
     assert_eq!(
         planner.plan(&spec).unwrap_err().to_string(),
-        "the disk of flavor standard-4, 9000000 TiB, is larger than any provider accepts"
+        "the disk of flavor standard-4, 9000000 TiB, is larger than any provider accepts: choose another flavor"
     );
 }
 
@@ -261,7 +261,7 @@ async fn tenant_image_is_launched_only_in_its_region() {
     spec.image = new.id.clone();
     assert_eq!(
         planner.plan(&spec).unwrap_err().to_string(),
-        "image snap-1 cannot be booted: it is pending"
+        "image snap-1 is pending, not ready: wait until it is ready, or choose another"
     );
     let native = fleetwright::ImageId::new("ami-7").unwrap();
     for making in [SnapshotProgress::Started(native), SnapshotProgress::Ready] {
