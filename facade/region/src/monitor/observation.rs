@@ -172,18 +172,18 @@ fn tell(
     if before.is_none_or(|before| before.state != seen.state) {
         let reason = seen.state_reason.as_deref();
         let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
-        let words = format!("machine {} is {}{reason}", seen.machine, seen.state);
-        server.note(at, Writer::Monitor, EventKind::StateObserved, words);
+        let message = format!("machine {} is {}{reason}", seen.machine, seen.state);
+        server.note(at, Writer::Monitor, EventKind::StateObserved, message);
     }
     let new: Vec<_> = drift.difference(&server.drift).copied().collect();
-    for sort in new {
-        let words = match sort {
+    for kind in new {
+        let message = match kind {
             Drift::Missing => "the machine no longer exists at the cloud",
             Drift::Destroyed => "the machine was terminated outside this system",
             Drift::Power => "the machine was started or stopped outside this system",
             Drift::Tags => "the machine's tags were changed outside this system",
             Drift::Stuck => "the machine has been in a transitional state for too long",
         };
-        server.note(at, Writer::Monitor, EventKind::Drifted, words);
+        server.note(at, Writer::Monitor, EventKind::Drifted, message);
     }
 }

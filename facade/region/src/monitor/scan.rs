@@ -114,7 +114,7 @@ impl Monitor {
         report: &mut ScanReport,
     ) -> BTreeMap<InstanceId, Observation> {
         let window = self.cloud.capabilities().consistency_window;
-        let (mut observations, mut leaving, mut strange) =
+        let (mut observations, mut to_describe, mut unexplained) =
             (BTreeMap::new(), Vec::new(), Vec::new());
         for server in servers {
             let Some(machine) = &server.value.machine else {
@@ -136,24 +136,24 @@ impl Monitor {
             let missing = known.is_some_and(|seen| matches!(seen.presence, Presence::Missing(_)));
             if missing || !visible {
             } else if machine.termination.is_some() {
-                leaving.push(machine.id.clone());
+                to_describe.push(machine.id.clone());
             } else {
-                strange.push(machine.id.clone());
+                unexplained.push(machine.id.clone());
             }
         }
         let limit = self.policy.limit.among(report.servers);
         if !report.gaps.is_empty() {
             report.frozen = Some(format!("the list has gaps: {}", report.gaps.join(", ")));
-        } else if count(strange.len()) > limit {
-            let absent = strange.len();
+        } else if count(unexplained.len()) > limit {
+            let absent = unexplained.len();
             report.frozen = Some(format!(
                 "{absent} machines are absent at once, more than the limit of {limit}"
             ));
         }
         if report.frozen.is_none() {
-            leaving.append(&mut strange);
+            to_describe.append(&mut unexplained);
         }
-        observations.extend(self.ask(&leaving).await);
+        observations.extend(self.ask(&to_describe).await);
         observations
     }
 
@@ -162,14 +162,14 @@ impl Monitor {
         if ids.is_empty() {
             return Vec::new();
         }
-        let answers = self.cloud.describe_instances(ids).await;
-        let observation = |answer: Result<InstanceStatus, ProvisionError>| match answer {
+        let results = self.cloud.describe_instances(ids).await;
+        let observation = |result: Result<InstanceStatus, ProvisionError>| match result {
             Ok(status) => Observation::Shown(Box::new(status), None),
             Err(error) if error.kind() == ErrorKind::NotFound => Observation::Missing,
             Err(_) => Observation::Absent,
         };
-        let answers = answers.into_iter().map(observation);
-        ids.iter().cloned().zip(answers).collect()
+        let results = results.into_iter().map(observation);
+        ids.iter().cloned().zip(results).collect()
     }
 
     /// Writes every record that an observation changes, and returns how many could not be written.

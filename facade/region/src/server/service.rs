@@ -84,9 +84,9 @@ impl Servers {
                 return self.same(found, new).await;
             }
             let tenant = (new.organization, new.project);
-            let site = ServerPlacement::new(&new.region, tenant, &new.spec);
+            let placement = ServerPlacement::new(&new.region, tenant, &new.spec);
             let mut transaction = Transaction::new();
-            transaction.checks = self.dependency_checks(who, &site).await?;
+            transaction.checks = self.dependency_checks(who, &placement).await?;
             transaction.checks.extend(new.guards.iter().cloned());
             let (transaction, public_key) = self.add_key_pair(transaction, new)?;
             check_boot_data(new.id, &new.spec, KeyPair::of(public_key.as_ref()))?;
@@ -96,12 +96,12 @@ impl Servers {
             match self.store.commit(&transaction).await {
                 Ok(revision) => {
                     let (key, value) = (key.clone(), server);
-                    let made = Versioned {
+                    let created = Versioned {
                         key,
                         revision,
                         value,
                     };
-                    return self.view(made).await;
+                    return self.view(created).await;
                 }
                 Err(error) => self.explain_conflict(error, new).await?,
             }
@@ -152,8 +152,9 @@ impl Servers {
             return Err(ServerError::Deleting(id));
         }
         let tenant = (server.organization, server.project);
-        let site = ServerPlacement::new(&server.region, tenant, spec).changed_from(&server.spec);
-        self.dependency_checks(who, &site).await?;
+        let placement =
+            ServerPlacement::new(&server.region, tenant, spec).changed_from(&server.spec);
+        self.dependency_checks(who, &placement).await?;
         check_changed_boot_data(&server, spec)?;
         self.plan(&server, spec)
     }
@@ -166,17 +167,17 @@ impl Servers {
         id: ServerId,
         power: Power,
     ) -> Result<ServerView, ServerError> {
-        let (verb, words) = match power {
+        let (verb, message) = match power {
             Power::Running => (Verb::Start, "requested it to run"),
             Power::Stopped => (Verb::Stop, "requested it to stop"),
             Power::Deleted => return self.delete(who, id).await,
         };
-        let wish = |server: &mut Server| {
+        let edit = |server: &mut Server| {
             let differs = server.intent.power != power;
             server.intent.power = power;
-            Ok(differs.then_some(words))
+            Ok(differs.then_some(message))
         };
-        self.change(who, verb, id, wish).await
+        self.change(who, verb, id, edit).await
     }
 
     /// Requests a reboot. Pending requests are carried out as one.
@@ -186,7 +187,7 @@ impl Servers {
         id: ServerId,
         how: Reboot,
     ) -> Result<ServerView, ServerError> {
-        let wish = |server: &mut Server| {
+        let edit = |server: &mut Server| {
             match server.intent.power {
                 Power::Running => {}
                 Power::Stopped | Power::Deleted => {
@@ -198,7 +199,7 @@ impl Servers {
             server.intent.reboot_how = how;
             Ok(Some("requested a reboot"))
         };
-        self.change(who, Verb::Reboot, id, wish).await
+        self.change(who, Verb::Reboot, id, edit).await
     }
 
     /// Requests a replacement of the machine. **Its disk and addresses are lost.**
@@ -207,11 +208,11 @@ impl Servers {
         who: &Principal,
         id: ServerId,
     ) -> Result<ServerView, ServerError> {
-        let wish = |server: &mut Server| {
+        let edit = |server: &mut Server| {
             server.intent.replaces = server.intent.replaces.saturating_add(1);
             Ok(Some("requested a replacement"))
         };
-        self.change(who, Verb::Update, id, wish).await
+        self.change(who, Verb::Update, id, edit).await
     }
 
     /// Deletes the server with its machine. The record is deleted once the cloud has confirmed the termination. Repeating the call is no
@@ -279,9 +280,9 @@ impl Servers {
         who: &Principal,
         verb: Verb,
         id: ServerId,
-        wish: impl FnMut(&mut Server) -> Result<Option<&'static str>, ServerError> + Send,
+        edit: impl FnMut(&mut Server) -> Result<Option<&'static str>, ServerError> + Send,
     ) -> Result<ServerView, ServerError> {
-        self.change_if(who, verb, id, &[], wish).await
+        self.change_if(who, verb, id, &[], edit).await
     }
 
     /// Like `change`, with further checks in the transaction.
@@ -291,10 +292,10 @@ impl Servers {
         verb: Verb,
         id: ServerId,
         guards: &[Check],
-        mut wish: impl FnMut(&mut Server) -> Result<Option<&'static str>, ServerError> + Send,
+        mut edit: impl FnMut(&mut Server) -> Result<Option<&'static str>, ServerError> + Send,
     ) -> Result<ServerView, ServerError> {
         self.write(who, verb, id, guards, |server| match server.intent.power {
-            Power::Running | Power::Stopped => wish(server),
+            Power::Running | Power::Stopped => edit(server),
             Power::Deleted => Err(ServerError::Deleting(id)),
         })
         .await
@@ -306,30 +307,30 @@ impl Servers {
         verb: Verb,
         id: ServerId,
         guards: &[Check],
-        mut wish: impl FnMut(&mut Server) -> Result<Option<&'static str>, ServerError> + Send,
+        mut edit: impl FnMut(&mut Server) -> Result<Option<&'static str>, ServerError> + Send,
     ) -> Result<ServerView, ServerError> {
         for _ in 0..TRIES {
             let found = self.permitted(who, verb, id).await?;
             let mut server = found.value.clone();
-            let Some(words) = wish(&mut server)? else {
+            let Some(message) = edit(&mut server)? else {
                 return self.view(found).await;
             };
             server.generation = server.generation.saturating_add(1);
-            let words = format!("{} {words}", who.actor());
+            let message = format!("{} {message}", who.actor());
             server.note(
                 self.clock.now(),
                 Writer::Service,
                 EventKind::Requested,
-                words,
+                message,
             );
-            let site = ServerPlacement::new(
+            let placement = ServerPlacement::new(
                 &server.region,
                 (server.organization, server.project),
                 &server.spec,
             );
-            let site = site.changed_from(&found.value.spec);
+            let placement = placement.changed_from(&found.value.spec);
             let mut transaction = Transaction::new();
-            transaction.checks = self.dependency_checks(who, &site).await?;
+            transaction.checks = self.dependency_checks(who, &placement).await?;
             transaction.checks.extend(guards.iter().cloned());
             let transaction = self.table.replace(transaction, &found, &server)?;
             match self.store.commit(&transaction).await {
