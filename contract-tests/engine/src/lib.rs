@@ -6,7 +6,7 @@
 //!
 //! - the registry: [`Clause`], [`Contract`] and the macro [`clauses!`];
 //! - what a test returns: [`Outcome`], [`Pass`], [`Failure`] and [`require`];
-//! - running one clause: [`run`], which catches panics, and [`block_on`] with its [`Executor`];
+//! - running one clause: [`run()`], which catches panics, and [`block_on`] with its [`Executor`];
 //! - the verdict on a clause: [`Verdict`] and [`Status`];
 //! - a whole run: [`Report`], with its counts and the question whether the subject is conformant;
 //! - the comparison of the registry with the document that people read: [`document`].

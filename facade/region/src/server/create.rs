@@ -80,7 +80,7 @@ pub(super) fn user_data_mode(key: KeyPair, spec: &ServerSpec) -> Mode {
     }
 }
 
-/// [`boots`], for a changed spec, if the user data or the authority changed.
+/// Runs [`check_boot_data`] for a changed spec, if the user data or the authority changed.
 pub(super) fn check_changed_boot_data(
     server: &Server,
     spec: &ServerSpec,
