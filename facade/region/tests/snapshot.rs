@@ -397,7 +397,7 @@ async fn record_of_an_older_version_can_be_read() {
         "id": "old", "name": "old", "architecture": "x86_64", "size": 1_073_741_824_u64,
         "virtualization": "any", "state": "pending", "visibility": "global", "retired": false,
         "os": { "kernel": "linux", "family": "debian", "distro": "debian", "version": "13" },
-        "origin": { "made": { "region": "north", "native": null } },
+        "origin": { "snapshot": { "region": "north", "native": null } },
     });
     let id = fleetwright_store::RecordId::new("image", "old").unwrap();
     let put = fleetwright_store::Transaction::new().create(id, old);
@@ -414,7 +414,7 @@ async fn record_of_an_older_version_can_be_read() {
     assert_eq!(
         cloud.oracle().total_calls(),
         0,
-        "nobody knows of which machine it is"
+        "the record does not say of which machine it is"
     );
 }
 
