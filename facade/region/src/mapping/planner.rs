@@ -48,7 +48,7 @@ use crate::{
 ///     image: ImageId::new("ubuntu-24.04")?,
 ///     network: NetworkId::new("b059b3e6-9ae5-42b7-94b4-f42fb7a6baee")?,
 ///     security_groups: Default::default(),
-///     public_ip: PublicAddress::None,
+///     public_ip: PublicAddress::Absent,
 ///     user_data: None,
 ///     tags: Tags::new(),
 ///     token: LaunchToken::new("web-1")?,

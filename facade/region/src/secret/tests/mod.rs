@@ -207,7 +207,7 @@ fn invalid_keyring_is_refused_and_not_shown() {
     assert!(
         error
             .to_string()
-            .contains("FLEETWRIGHT_NO_SUCH_VARIABLE gives no keys"),
+            .contains("FLEETWRIGHT_NO_SUCH_VARIABLE is not set"),
         "{error}"
     );
     // The variable is set, but contains no keys.
