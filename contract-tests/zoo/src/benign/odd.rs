@@ -124,13 +124,13 @@ impl Override for NoReasons {
         at: CallContext<'a>,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
-        let hush = |item: Result<ListItem>| {
+        let strip_reasons = |item: Result<ListItem>| {
             item.map(|item| match item {
                 ListItem::Instance(info) => ListItem::from(without_reasons(*info)),
                 gap @ ListItem::Gap { .. } => gap,
             })
         };
-        at.inner.stream_instances(filter).map(hush).boxed()
+        at.inner.stream_instances(filter).map(strip_reasons).boxed()
     }
 }
 

@@ -339,8 +339,8 @@ impl Override for SpentByOwnTerminatesOnly {
         if ours.any(|truth| locked(&self.0).contains(&truth.info.id)) {
             return result;
         }
-        let mut anew = config.clone();
-        anew.launch_token = Some(token.item(1));
-        at.inner.launch_instance(&anew).await
+        let mut second = config.clone();
+        second.launch_token = Some(token.item(1));
+        at.inner.launch_instance(&second).await
     }
 }
