@@ -80,8 +80,8 @@ async fn key_is_created_and_deleted_with_its_server_and_public_on_the_machine() 
     assert!(matches!(gone, KeyError::NotFound(_)), "{gone:?}");
     assert_eq!(facade.count("server-key").await, 0);
     // A server created again with the same id has another key.
-    let anew = facade.ensure(&alice, 1, &wanted).await.unwrap().server;
-    assert_ne!(anew.public_key.unwrap(), public);
+    let recreated = facade.ensure(&alice, 1, &wanted).await.unwrap().server;
+    assert_ne!(recreated.public_key.unwrap(), public);
 }
 
 #[tokio::test(start_paused = true)]

@@ -39,7 +39,7 @@ macro_rules! mistakes {
 }
 
 mistakes! {
-    /// Store: the server controller is told that a new launch is stored, but it is not.
+    /// Store: the commit of a new launch reports success to the server controller, but stores nothing.
     TokenNotStored = "token-not-stored",
     /// Cloud: a launch is looked up by the server's tag instead of its token, so that a machine of
     /// another region can match.
