@@ -28,7 +28,6 @@ ARROWS = {
     "fleetwright-store-contract": {"fleetwright-clause-engine", "fleetwright-store"},
     "fleetwright-store-zoo": {"fleetwright-store", "fleetwright-store-contract"},
     "fleetwright-store-sqlite": {"fleetwright-store"},
-    "fleetwright-store-etcd": {"fleetwright-store"},
     "fleetwright-identity": {"fleetwright-store"},
     "fleetwright-runtime": {"fleetwright-store"},
     "fleetwright-cloud-init": set(),
@@ -43,11 +42,9 @@ ARROWS = {
     },
     "layers": ANYTHING,
     "compute": ANYTHING,
-    "conformance": ANYTHING,
     "fleetwright-simulation": ANYTHING,
     "fleetwright-facade-testkit": ANYTHING,
     "region-e2e": ANYTHING,
-    "fleetwright-bench": ANYTHING,
 }
 
 # Dependencies that must be optional: the examples build no vendor SDK unless a feature enables it.
