@@ -55,7 +55,7 @@ pub const SCOPE_TAG: &str = "fleetwright-contract-scope";
 ///     cx.stop(&id).await?;
 ///     cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
 ///     // From here on, no read may return an older state.
-///     cx.settle_reads().await;
+///     cx.wait_for_consistent_reads().await;
 ///     let after = cx.describe(&id).await?.private_ip;
 ///     require(before == after, || format!("{id} had {before:?} and has {after:?}"))?;
 ///     // A call that must be refused.
@@ -313,7 +313,7 @@ impl Context {
     /// Waits until reads show every earlier change, and requests that an instance is started. Without the
     /// wait, a stale read that still says running could be mistaken for the success of the start.
     pub async fn start(&self, id: &InstanceId) -> Result<InstanceInfo, Failure> {
-        self.settle_reads().await;
+        self.wait_for_consistent_reads().await;
         let started = self.provisioner.start_instance(id).await;
         started.map_err(|error| Failure::call_failed("start_instance", &error))
     }
@@ -380,7 +380,7 @@ impl Context {
     /// Requires that the clause's scope has exactly `count` instances that are not terminated, by the
     /// list and, if there is one, by the oracle. Returns the list.
     pub async fn require_count(&self, count: usize) -> Result<Vec<InstanceInfo>, Failure> {
-        self.settle_reads().await;
+        self.wait_for_consistent_reads().await;
         let list = self.list(&self.filter()).await?;
         require(list.len() == count, || {
             format!(

@@ -117,7 +117,7 @@ impl CostGuard {
                     guard: Arc::clone(self),
                     token,
                     count,
-                    settled: false,
+                    is_known: false,
                 });
             };
             state.refused = Some(reason.clone());
@@ -142,19 +142,19 @@ struct Reservation {
     guard: Arc<CostGuard>,
     token: Option<LaunchToken>,
     count: usize,
-    settled: bool,
+    is_known: bool,
 }
 
 impl Reservation {
     /// Counts the instances of a launch that returned, and frees the other places.
-    fn settle(mut self, result: &Result<Vec<InstanceInfo>>) {
+    fn record(mut self, result: &Result<Vec<InstanceInfo>>) {
         let unknown = result
             .as_ref()
             .is_err_and(|error| error.effect() == Effect::Unknown);
         if unknown {
             return;
         }
-        self.settled = true;
+        self.is_known = true;
         let created = match result {
             Ok(infos) => infos.as_slice(),
             Err(error) => error.survivors(),
@@ -170,7 +170,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if !self.settled {
+        if !self.is_known {
             let token = self.token.take();
             self.guard.with(|state| {
                 state.in_progress -= self.count;
@@ -215,7 +215,7 @@ impl InstanceProvisioner for GuardedProvisioner {
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
         let reservation = self.reserve(Operation::LaunchInstance, config, 1)?;
         let result = self.inner.launch_instance(config).await;
-        reservation.settle(&result.clone().map(|info| vec![info]));
+        reservation.record(&result.clone().map(|info| vec![info]));
         result
     }
     async fn launch_instances(
@@ -226,7 +226,7 @@ impl InstanceProvisioner for GuardedProvisioner {
         let places = usize::try_from(count.get()).unwrap_or(usize::MAX);
         let reservation = self.reserve(Operation::LaunchInstances, config, places)?;
         let result = self.inner.launch_instances(config, count).await;
-        reservation.settle(&result);
+        reservation.record(&result);
         result
     }
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {

@@ -142,7 +142,7 @@ impl<'a> Life<'a> {
         handle: &dyn InstanceProvisioner,
         wanted: &[&InstanceId],
     ) -> Result<(), Failure> {
-        self.cx.settle_reads().await;
+        self.cx.wait_for_consistent_reads().await;
         let mut filter = InstanceFilter::new();
         filter.tags = self.config.tags.clone();
         let list = retry_until_ok(self.cx, "list", || handle.list_instances(&filter)).await?;

@@ -14,8 +14,8 @@ use crate::{Context, Failure, Pass, require};
 /// Instances that must not change.
 impl Context {
     /// Returns the entry of `id` in the list of this scope, once reads show every change so far.
-    pub async fn settled_info(&self, id: &InstanceId) -> Result<InstanceInfo, Failure> {
-        self.settle_reads().await;
+    pub async fn consistent_info(&self, id: &InstanceId) -> Result<InstanceInfo, Failure> {
+        self.wait_for_consistent_reads().await;
         let list = self.list(&self.filter()).await?;
         let found = list.into_iter().find(|info| info.id == *id);
         found.ok_or_else(|| Failure::violated(format!("{id} is not in the list of its tags")))
@@ -27,7 +27,7 @@ impl Context {
         what: &str,
         expected: &InstanceInfo,
     ) -> Result<(), Failure> {
-        let observed = self.settled_info(&expected.id).await?;
+        let observed = self.consistent_info(&expected.id).await?;
         let changed = differences(expected, &observed);
         require(changed.is_empty(), || {
             format!("after {what}, {}: {}", expected.id, changed.join("; "))
@@ -57,10 +57,10 @@ impl Context {
         Ok(Pass::Held)
     }
 
-    /// Requires that such an instance is terminating or terminated once reads have settled, or not
+    /// Requires that such an instance is terminating or terminated once reads show every change, or not
     /// found if the cloud may have deleted its record.
     pub async fn require_ending(&self, id: &InstanceId, since: Instant) -> Result<Pass, Failure> {
-        self.settle_reads().await;
+        self.wait_for_consistent_reads().await;
         let result = self.provisioner().describe_instance(id).await;
         if self.is_forgotten(result.as_ref().err(), since) {
             return Ok(Pass::Weaker);

@@ -104,7 +104,7 @@ fn run_on_account(
 /// Terminates what the clause left running on purpose, then requires that nothing of it is left.
 async fn cleanup_and_probe(cx: &Context) -> Result<(), Failure> {
     let handle = cx.open_handle().await;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let list = handle.list_instances(&cx.filter()).await;
     let list =
         list.map_err(|error| Failure::call_failed("list_instances after the clause", &error))?;

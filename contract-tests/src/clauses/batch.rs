@@ -116,7 +116,7 @@ pub(crate) async fn batch_04_partial_launch_is_reported_or_undone(cx: &Context) 
             cx.require_count(0).await?;
         }
         BatchLaunch::Partial => {
-            cx.settle_reads().await;
+            cx.wait_for_consistent_reads().await;
             let list = cx.list(&cx.filter()).await?;
             require(ids(&list) == ids(survivors), || {
                 let (reported, listed) = (names(survivors), names(&list));
@@ -181,7 +181,7 @@ async fn launch_beyond_capacity(cx: &Context) -> Result<(InstanceConfig, Provisi
 /// first id repeated at the end.
 pub(crate) async fn batch_05_describes_item_by_item(cx: &Context) -> Outcome {
     let mut requested = cx.launch_many(3).await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     // Neither in the order of launch nor in that of the ids, one unknown, one repeated.
     requested.sort();
     requested.reverse();
@@ -214,7 +214,7 @@ pub(crate) async fn batch_06_terminates_item_by_item(cx: &Context) -> Outcome {
             cx.wait_until_terminated(id).await?;
         }
     }
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let state = cx.describe(&not_in_batch).await?.state;
     require(!state.is_ending(), || {
         format!("{not_in_batch} is {state}, but was not in the batch")
@@ -272,7 +272,7 @@ pub(crate) async fn batch_08_more_than_one_native_batch(cx: &Context) -> Outcome
         cx.launch_many(2).await?
     };
     let requested: Vec<_> = launched.iter().cycle().take(most).cloned().collect();
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let results = cx.provisioner().describe_instances(&requested).await;
     require_result_for_each(cx, "describe_instances", &requested, &results)?;
     for (id, result) in requested.iter().zip(&results) {

@@ -36,7 +36,7 @@ impl Subjects {
         let running = cx.launch_config(&config).await?.id;
         cx.wait_for_state(&running, CloudInstanceState::Running)
             .await?;
-        cx.settle_reads().await;
+        cx.wait_for_consistent_reads().await;
         let token = config.launch_token.unwrap_or_else(|| cx.new_token());
         Ok(Self {
             running,

@@ -33,7 +33,7 @@ pub(crate) async fn cancellation_01_dropped_launch_can_be_found(cx: &Context) ->
         let launch = cx.provisioner().launch_instance(&config);
         let returned = drop_after(polls, launch).await;
         cx.note(format!("a launch was dropped after {polls} polls"));
-        cx.settle_reads().await;
+        cx.wait_for_consistent_reads().await;
         let token = config
             .launch_token
             .clone()
@@ -47,7 +47,7 @@ pub(crate) async fn cancellation_01_dropped_launch_can_be_found(cx: &Context) ->
                 info.id
             )
         })?;
-        cx.settle_reads().await;
+        cx.wait_for_consistent_reads().await;
         let mut filter = cx.filter();
         filter.tags = config.tags.clone();
         let list = cx.list(&filter).await?;
@@ -90,11 +90,11 @@ pub(crate) async fn cancellation_02_dropped_change_can_be_retried(cx: &Context) 
             cx.provisioner().stop_instance(&id).await,
         )?;
         cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
-        cx.settle_reads().await;
+        cx.wait_for_consistent_reads().await;
         let started = drop_after(polls, cx.provisioner().start_instance(&id)).await;
         let again = cx.provisioner().start_instance(&id).await;
         require_retry_succeeded(&id, "start", polls, again)?;
-        cx.settle_reads().await;
+        cx.wait_for_consistent_reads().await;
         cx.wait_for_state(&id, CloudInstanceState::Running).await?;
         if stopped.is_some() && started.is_some() {
             break;
@@ -133,7 +133,7 @@ enum EqualCalls {
 /// 1, 2 and more polls. The other one must succeed.
 pub(crate) async fn cancellation_03_dropped_call_affects_no_other(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let (handle, filter) = (cx.provisioner(), cx.filter());
     for calls in [
         EqualCalls::Launches,

@@ -126,7 +126,7 @@ pub(crate) async fn concurrency_03_terminate_races(cx: &Context) -> Outcome {
                 require_terminate_wins(&id, call, result)?;
             }
             cx.wait_until_terminated(&id).await?;
-            cx.settle_reads().await;
+            cx.wait_for_consistent_reads().await;
             cx.consistently(cx.capabilities().consistency_window, async || {
                 match cx.provisioner().describe_instance(&id).await {
                     Ok(status) if !status.state.is_ending() => Err(Failure::violated(format!(
@@ -167,7 +167,7 @@ pub(crate) async fn concurrency_05_each_caller_gets_its_own_result(cx: &Context)
     for _ in 0..CALLERS {
         ids.push(cx.launch_running().await?.id);
     }
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let (handle, unknown) = (cx.provisioner(), cx.harness().unknown_id());
     for polls in 0..MOST_POLLS {
         // One caller of each instance is dropped, and as many calls fail.
@@ -211,7 +211,7 @@ pub(crate) async fn concurrency_05_each_caller_gets_its_own_result(cx: &Context)
     for id in &ids {
         cx.wait_for_state(id, CloudInstanceState::Stopped).await?;
     }
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let starts = ids.iter().map(|id| handle.start_instance(id));
     let (unknown_start, starts) = join(handle.start_instance(&unknown), join_all(starts)).await;
     cx.require_refused(

@@ -40,7 +40,7 @@ pub(crate) async fn crash_01_lost_response_is_settled(cx: &Context) -> Outcome {
         .await;
     let result = cx.provisioner().launch_instance(&config).await;
     cx.clear_faults(&faults).await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     // The instance must be found by tags and by token before anything is sent again.
     let id = match cx.require_count(1).await?.first() {
         Some(info) => info.id.clone(),
@@ -86,7 +86,7 @@ pub(crate) async fn crash_02_lost_request_is_settled(cx: &Context) -> Outcome {
         .await;
     let result = cx.provisioner().launch_instance(&config).await;
     cx.clear_faults(&faults).await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let restarted = cx.open_handle().await;
     if result.is_err() {
         cx.require_count(0).await?;
@@ -231,7 +231,7 @@ pub(crate) async fn crash_05_everything_is_found_by_tags(cx: &Context) -> Outcom
     }
     drop(lost);
     let restarted = cx.open_handle().await;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let list = restarted.list_instances(&cx.filter()).await;
     let list = list.map_err(|error| Failure::call_failed("list_instances", &error))?;
     let listed: BTreeSet<_> = list.iter().map(|info| &info.id).collect();
@@ -288,7 +288,7 @@ pub(crate) async fn crash_07_unsafe_calls_are_sent_once(cx: &Context) -> Outcome
         return Ok(Pass::Held);
     }
     let id = cx.launch_running().await?.id;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let boots = async || {
         let truth = oracle.instances(cx.scope()).await;
         let found = truth.into_iter().find(|truth| truth.info.id == id);

@@ -77,18 +77,18 @@ pub(crate) async fn describe_03_external_changes_are_reported(cx: &Context) -> O
     let external_actor = cx.external_actor()?;
     let info = cx.launch_running().await?;
     let id = &info.id;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     cx.describe(id).await?;
     external_actor.stop(id).await;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     require_state(cx.provisioner(), id, &[Stopping, Stopped], "stopped").await?;
     cx.wait_for_state(id, Stopped).await?;
     external_actor.terminate(id).await;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     require_ending_or_forgotten(cx.provisioner(), id, "terminated").await?;
     cx.wait_until_terminated(id).await?;
     let foreign = external_actor.launch(cx.scope().clone()).await;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     require_state(cx.provisioner(), &foreign, &[Pending, Running], "launched").await?;
     Ok(Pass::Held)
 }
@@ -113,7 +113,7 @@ pub(crate) async fn describe_04_terminated_instance_can_be_described(cx: &Contex
     if visible.is_zero() {
         return Ok(Pass::Weaker);
     }
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let other = cx.open_handle().await;
     let moments = [Duration::ZERO, visible / 2, visible / 10 * 9];
     for moment in moments
@@ -163,7 +163,7 @@ pub(crate) async fn describe_05_other_handle_gets_a_retry_delay(cx: &Context) ->
     let other = cx.open_handle().await;
     let info = cx.launch().await?;
     require_described_or_retry_delay(cx, &*other, &info.id).await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     require_described(&*other, &info.id).await?;
     if let Ok(faults) = cx.faults(&[WireFault::StaleRead]) {
         let info = cx.launch().await?;
@@ -171,7 +171,7 @@ pub(crate) async fn describe_05_other_handle_gets_a_retry_delay(cx: &Context) ->
             .inject_always(WireOp::Describe, WireFault::StaleRead)
             .await;
         require_described_or_retry_delay(cx, &*other, &info.id).await?;
-        cx.settle_reads().await;
+        cx.wait_for_consistent_reads().await;
         require_described(&*other, &info.id).await?;
         cx.clear_faults(&faults).await?;
     }
@@ -234,11 +234,11 @@ pub(crate) async fn describe_06_reads_lag_no_longer_than_declared(cx: &Context) 
     cx.stop(id).await?;
     require_visible_everywhere(cx, &*other, id, &[Stopping, Stopped], "stopped").await?;
     cx.wait_for_state(id, Stopped).await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     cx.start(id).await?;
     require_visible_everywhere(cx, &*other, id, &[Pending, Running], "started").await?;
     cx.terminate(id).await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     require_ending_or_forgotten(&*other, id, "terminated").await?;
     let list = cx.list(&cx.filter()).await?;
     let alive = list
@@ -267,7 +267,7 @@ async fn require_visible_everywhere(
     states: &[CloudInstanceState],
     change: &str,
 ) -> Result<(), Failure> {
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     require_state(cx.provisioner(), id, states, change).await?;
     require_state(other, id, states, change).await?;
     let list = cx.list(&cx.filter()).await?;

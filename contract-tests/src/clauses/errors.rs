@@ -399,7 +399,7 @@ async fn require_found_by_token(
     token: &LaunchToken,
     id: &InstanceId,
 ) -> Result<(), Failure> {
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let found = cx.provisioner().find_launch(token).await;
     let found = found.map_err(|error| Failure::call_failed("find_launch", &error))?;
     let same = matches!(&found, LaunchRecord::Found(list) if list.len() == 1 && list[0].id == *id);

@@ -61,7 +61,7 @@ pub(crate) async fn launch_02_ids_are_never_reused(cx: &Context) -> Outcome {
 /// its tags and in the list of the whole account.
 pub(crate) async fn launch_03_becomes_visible(cx: &Context) -> Outcome {
     let info = cx.launch().await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     cx.describe(&info.id).await?;
     for (filter, which) in [
         (cx.filter(), "its tags"),
@@ -275,7 +275,7 @@ fn set_field(placement: &mut Placement, field: PlacementField) -> Result<(), Fai
 /// Only the pair running, then pending, is a violation.
 pub(crate) async fn launch_10_result_is_not_ahead_of_reads(cx: &Context) -> Outcome {
     let info = cx.launch().await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let status = cx.describe(&info.id).await?;
     let ahead =
         info.state == CloudInstanceState::Running && status.state == CloudInstanceState::Pending;

@@ -34,7 +34,7 @@ pub(crate) async fn list_01_finds_instance_by_its_tags(cx: &Context) -> Outcome 
         ("kit-four", "4"),
     ])?;
     let id = cx.launch_config(&config).await?.id;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     require_listed(cx, &filter_by(config.tags.clone()), &id).await?;
     for (key, value) in &config.tags {
         let tags = cx.scope().clone().with(key, value);
@@ -52,7 +52,7 @@ pub(crate) async fn list_01_finds_instance_by_its_tags(cx: &Context) -> Outcome 
 /// key with the scope's value.
 pub(crate) async fn list_02_unknown_tags_match_nothing(cx: &Context) -> Outcome {
     cx.launch().await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
     for (key, value) in [
         (SCOPE_TAG, format!("no-{scope}")),
@@ -85,7 +85,7 @@ pub(crate) async fn list_04_tags_are_anded(cx: &Context) -> Outcome {
     ] {
         ids.push(cx.launch_config(&cx.config_with_tags(&tags)?).await?.id);
     }
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let (blue, big) = (("kit-colour", "blue"), ("kit-size", "big"));
     let both = filter_by(add_tags(cx.scope(), &[blue, big])?);
     require_exactly(cx, &both, &[&ids[0]]).await?;
@@ -124,7 +124,7 @@ pub(crate) async fn list_05_tags_are_compared_exactly(cx: &Context) -> Outcome {
             launched.push((tag, info.id));
         }
     }
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     for (tag, id) in &launched {
         // Instances of other runs may have these tags; of this clause only this one has.
         let list = cx.list(&filter_by(tag.clone())).await?;
@@ -150,7 +150,7 @@ pub(crate) async fn list_05_tags_are_compared_exactly(cx: &Context) -> Outcome {
 pub(crate) async fn list_06_states_are_ored(cx: &Context) -> Outcome {
     let running = cx.launch_running().await?.id;
     let stopped = cx.launch_stopped().await?.id;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let cases: [(&[_], &[_]); 5] = [
         (&[Running], &[&running]),
         (&[Stopped], &[&stopped]),
@@ -177,7 +177,7 @@ pub(crate) async fn list_07_terminated_are_excluded_by_default(cx: &Context) -> 
     let live = cx.launch().await?.id;
     let start = Instant::now();
     let gone = cx.launch_terminated().await?.id;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     require_exactly(cx, &cx.filter(), &[&live]).await?;
     let list = cx.list(&cx.filter().in_state(Terminated)).await?;
     // It was terminated after `start`, so this list had to show it unless more time has passed.
@@ -212,7 +212,7 @@ pub(crate) async fn list_07_terminated_are_excluded_by_default(cx: &Context) -> 
 pub(crate) async fn list_08_stopped_instances_are_listed(cx: &Context) -> Outcome {
     let running = cx.launch_running().await?.id;
     let stopped = cx.launch_stopped().await?.id;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let list = require_exactly(cx, &cx.filter(), &[&running, &stopped]).await?;
     for (id, state) in [(&running, Running), (&stopped, Stopped)] {
         let entry = list.iter().find(|info| info.id == *id);
@@ -256,13 +256,13 @@ pub(crate) async fn list_11_foreign_instances_are_excluded(cx: &Context) -> Outc
 /// Lists and terminates the clause's own instances while those of somebody else exist.
 async fn check_beside_foreign(cx: &Context, foreign: &[InstanceId]) -> Result<(), Failure> {
     let ours = cx.launch_many(2).await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     require_exactly(cx, &cx.filter(), &ours.iter().collect::<Vec<_>>()).await?;
     for id in &ours {
         cx.terminate(id).await?;
         cx.wait_until_terminated(id).await?;
     }
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     for id in foreign {
         let state = cx.describe(id).await?.state;
         require(!state.is_ending(), || {
@@ -283,7 +283,7 @@ async fn check_beside_foreign(cx: &Context, foreign: &[InstanceId]) -> Result<()
 /// and hardware address with the oracle's if there is one.
 pub(crate) async fn list_12_entries_are_complete(cx: &Context) -> Outcome {
     let id = cx.launch_running().await?.id;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let info = cx.wait_until_listed(&id).await?;
     for (known, what) in [
         (info.tags.contains_all(cx.scope()), "tags"),

@@ -12,7 +12,7 @@
 //! * A violation is a broken promise. A missing part of the harness is
 //!   [`Failure::NotRun`](crate::Failure::NotRun), and a mistake of the kit or of the harness is
 //!   [`Failure::KitError`](crate::Failure::KitError). Neither is ever reported as passed.
-//! * A clause waits with `eventually` and `settle_reads`, never with a guessed sleep, so that it
+//! * A clause waits with `eventually` and `wait_for_consistent_reads`, never with a guessed sleep, so that it
 //!   holds for a slow cloud and takes no time under a paused clock.
 //! * If the backend declares less, the clause checks the weaker promise and returns `Pass::Weaker`;
 //!   if the backend declares that it does not offer a feature, the clause checks the refusal and

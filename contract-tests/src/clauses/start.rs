@@ -47,7 +47,7 @@ pub(crate) async fn start_02_starting_again_changes_nothing(cx: &Context) -> Out
     let id = cx.launch().await?.id;
     start_again(cx, &id, "launched just now").await?;
     cx.wait_for_state(&id, CloudInstanceState::Running).await?;
-    let before = cx.settled_info(&id).await?;
+    let before = cx.consistent_info(&id).await?;
     start_again(cx, &id, "running").await?;
     cx.require_unchanged("a second start", &before).await?;
     cx.require_count(1).await?;
@@ -77,7 +77,7 @@ pub(crate) async fn start_03_addresses_are_current(cx: &Context) -> Outcome {
     cx.stop(&id).await?;
     cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
     let result = InstanceStatus::from(cx.start(&id).await?);
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let reads = RefCell::new(vec![("the start", result)]);
     cx.eventually(&format!("{id} is running again"), async || {
         let status = cx.describe(&id).await?;
@@ -86,7 +86,7 @@ pub(crate) async fn start_03_addresses_are_current(cx: &Context) -> Outcome {
         Ok((state == CloudInstanceState::Running).then_some(()))
     })
     .await?;
-    let now = cx.settled_info(&id).await?;
+    let now = cx.consistent_info(&id).await?;
     let (public, private) = (now.public_ip, now.private_ip);
     for (had, has, which) in [
         (before.public_ip, public, "public"),
@@ -163,7 +163,7 @@ pub(crate) async fn start_06_result_is_complete(cx: &Context) -> Outcome {
     named.map_err(|error| Failure::KitError(error.to_string()))?;
     let id = cx.launch_config(&config).await?.id;
     cx.wait_for_state(&id, CloudInstanceState::Running).await?;
-    let before = cx.settled_info(&id).await?;
+    let before = cx.consistent_info(&id).await?;
     cx.stop(&id).await?;
     cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
     let result = cx.start(&id).await?;
@@ -216,7 +216,7 @@ pub(crate) async fn start_07_stopping_instance_is_refused_or_started(cx: &Contex
 
 /// Waits until a started instance runs, and not only seems to because reads lag.
 async fn wait_until_running_again(cx: &Context, id: &InstanceId) -> Result<(), Failure> {
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     cx.wait_for_state(id, CloudInstanceState::Running).await?;
     Ok(())
 }

@@ -62,15 +62,15 @@ async fn follow(
             Err(error) if goal == Terminated && error.kind() == ErrorKind::NotFound => goal,
             Err(error) => return Err(Failure::call_failed("describe_instance", &error)),
         };
-        let settled = sent >= commanded + window;
-        let legal = now.contains(&state) || (!settled && state == before);
+        let window_passed = sent >= commanded + window;
+        let legal = now.contains(&state) || (!window_passed && state == before);
         require(legal, || {
             format!("{id} is {state}, but must be {in_between} or {goal}")
         })?;
         Ok((state == goal).then_some(()))
     })
     .await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     Ok(())
 }
 
@@ -102,7 +102,7 @@ pub(crate) async fn state_02_terminated_is_final(cx: &Context) -> Outcome {
 
 /// Requires for a while that an instance is terminated or no longer known, by describe and by list.
 async fn require_stays_terminated(cx: &Context, id: &InstanceId, how: &str) -> Result<(), Failure> {
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let every_state = cx.filter().in_any_state();
     cx.consistently(Duration::from_millis(300), async || {
         match cx.provisioner().describe_instance(id).await {
@@ -139,7 +139,7 @@ pub(crate) async fn state_03_unknown_native_state_is_pending(cx: &Context) -> Ou
     let faults = cx.faults(&needed)?;
     let info = cx.launch_running().await?;
     let id = &info.id;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     for (native_state, fault) in native_states.into_iter().zip(needed) {
         faults.inject_always(WireOp::Describe, fault.clone()).await;
         let status = cx.provisioner().describe_instance(id).await;
@@ -234,7 +234,7 @@ pub(crate) async fn state_04_late_failure_has_a_reason(cx: &Context) -> Outcome 
         return Ok(Pass::Weaker);
     };
     require_reason(code, "describe", &status)?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let list = cx.list(&cx.filter().in_any_state()).await?;
     if let Some(listed) = list.into_iter().find(|info| info.id == *id) {
         require_reason(code, "a list", &listed.into())?;
@@ -264,7 +264,7 @@ pub(crate) async fn state_05_running_instance_has_an_address(cx: &Context) -> Ou
     let info = cx.launch_running().await?;
     let id = &info.id;
     let has_address = async |when: &str| {
-        cx.settle_reads().await;
+        cx.wait_for_consistent_reads().await;
         let described = cx.describe(id).await?.private_ip;
         require(described.is_some(), || {
             format!("{id} runs {when}, but describe returns no private address")
@@ -277,7 +277,7 @@ pub(crate) async fn state_05_running_instance_has_an_address(cx: &Context) -> Ou
     has_address("for the first time").await?;
     cx.stop(id).await?;
     cx.wait_for_state(id, Stopped).await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     cx.start(id).await?;
     cx.wait_for_state(id, Running).await?;
     has_address("again after a stop").await?;
@@ -294,7 +294,7 @@ pub(crate) async fn state_05_running_instance_has_an_address(cx: &Context) -> Ou
 pub(crate) async fn state_06_list_and_describe_agree(cx: &Context) -> Outcome {
     let stopped = cx.launch_stopped().await?.id;
     let running = cx.launch_running().await?.id;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let list = cx.list(&cx.filter()).await?;
     for id in [stopped, running] {
         let described = cx.describe(&id).await?;

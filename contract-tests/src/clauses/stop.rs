@@ -38,7 +38,7 @@ pub(crate) async fn stop_01_reaches_stopped(cx: &Context) -> Outcome {
         Ok((state == CloudInstanceState::Stopped).then_some(()))
     })
     .await?;
-    let state = cx.settled_info(&id).await?.state;
+    let state = cx.consistent_info(&id).await?.state;
     require(state == CloudInstanceState::Stopped, || {
         format!("{id} was stopped and is {state} without a start")
     })?;
@@ -56,7 +56,7 @@ pub(crate) async fn stop_02_stopping_again_changes_nothing(cx: &Context) -> Outc
     cx.stop(&id).await?;
     stop_again(cx, &id, "stopping").await?;
     cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
-    let before = cx.settled_info(&id).await?;
+    let before = cx.consistent_info(&id).await?;
     stop_again(cx, &id, "stopped").await?;
     cx.require_unchanged("a second stop", &before).await?;
     Ok(Pass::Held)
@@ -91,7 +91,7 @@ pub(crate) async fn stop_03_no_public_address_while_stopped(cx: &Context) -> Out
         .public_ip;
     cx.stop(&id).await?;
     cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
-    let listed = cx.settled_info(&id).await?.public_ip;
+    let listed = cx.consistent_info(&id).await?.public_ip;
     let described = cx.describe(&id).await?.public_ip;
     for (call, shown) in [("list_instances", listed), ("describe_instance", described)] {
         require(shown.is_none(), || {
@@ -114,10 +114,10 @@ pub(crate) async fn stop_04_id_tags_and_disk_are_kept(cx: &Context) -> Outcome {
     named.map_err(|error| Failure::KitError(error.to_string()))?;
     let id = cx.launch_config(&config).await?.id;
     cx.wait_for_state(&id, CloudInstanceState::Running).await?;
-    let before = cx.settled_info(&id).await?;
+    let before = cx.consistent_info(&id).await?;
     cx.stop(&id).await?;
     cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
-    let after = cx.settled_info(&id).await?;
+    let after = cx.consistent_info(&id).await?;
     let changed = differences(&when_stopped(&before, &after), &after);
     require(changed.is_empty(), || {
         format!("after a stop, {id}: {}", changed.join("; "))

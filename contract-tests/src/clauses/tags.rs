@@ -1,7 +1,7 @@
 //! Tags: stored to the byte by the call that creates the instance, or refused.
 //!
 //! A tag that a backend cannot store must be refused before anything is created. The clauses accept
-//! a refusal as invalid without effect wherever the declared limits do not settle whether a tag is
+//! a refusal as invalid without effect wherever the declared limits do not say whether a tag is
 //! possible, and require the exact tag otherwise.
 
 use fleetwright::{
@@ -72,7 +72,7 @@ async fn require_exact_or_refused(
         }
     };
     require_same_tags("the launch", &info, &config.tags)?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let mut filter = cx.filter();
     for tag in tags {
         insert(&mut filter.tags, *tag)?;
@@ -217,7 +217,7 @@ pub(crate) async fn tags_06_own_tags_are_hidden(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let info = cx.launch_config(&config).await?;
     require_same_tags("the launch", &info, &config.tags)?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     require_same_tags(
         "the list",
         &cx.wait_until_listed(&info.id).await?,
@@ -258,7 +258,7 @@ pub(crate) async fn tags_07_survive_a_lifecycle(cx: &Context) -> Outcome {
     require_tags_kept(cx, &id, "it was started again", &config.tags).await?;
     cx.terminate(&id).await?;
     cx.wait_until_terminated(&id).await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     // Other clauses check whether a terminated instance is listed.
     let list = cx.list(&cx.filter().in_any_state()).await?;
     for info in list.iter().filter(|info| info.id == id) {
@@ -274,7 +274,7 @@ async fn require_tags_kept(
     when: &str,
     tags: &Tags,
 ) -> Result<(), Failure> {
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let info = cx.wait_until_listed(id).await?;
     require_same_tags(&format!("the list after {when}"), &info, tags)
 }

@@ -124,7 +124,7 @@ pub(crate) async fn terminate_04_affects_only_its_target(cx: &Context) -> Outcom
         cx.terminate(id).await?;
         cx.wait_until_terminated(id).await?;
     }
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     for id in bystanders {
         let state = cx.describe(id).await?.state;
         require(state == CloudInstanceState::Running, || {
@@ -291,7 +291,7 @@ pub(crate) async fn terminate_07_failures_are_reported(cx: &Context) -> Outcome 
                 })?;
             }
         }
-        let state = cx.settled_info(&id).await?.state;
+        let state = cx.consistent_info(&id).await?.state;
         require(state == CloudInstanceState::Running, || {
             format!("no terminate of {id} was carried out, but it is {state}")
         })?;

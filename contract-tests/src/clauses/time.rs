@@ -53,7 +53,7 @@ pub(crate) async fn time_02_waiting_ends_when_goal_is_unreachable(cx: &Context) 
     terminated?;
     require_given_up(&running, CloudInstanceState::Stopped, waited)?;
     let gone = cx.launch_terminated().await?.id;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let waited = wait(cx, &gone, CloudInstanceState::Running, deadline).await;
     require_given_up(&gone, CloudInstanceState::Running, waited)?;
     Ok(Pass::Held)
@@ -176,7 +176,7 @@ async fn require_progress_unobserved(cx: &Context) -> Result<(), Failure> {
     let [unwatched, watched] = [cx.launch().await?.id, cx.launch().await?.id];
     cx.wait_for_state(&watched, CloudInstanceState::Running)
         .await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let state = cx.describe(&unwatched).await?.state;
     require(state == CloudInstanceState::Running, || {
         format!(

@@ -17,9 +17,9 @@ use tokio::time::Instant;
 use crate::{Context, Failure, Outcome, Pass, SCOPE_TAG, require};
 
 /// Launches an instance and waits until all reads show that it runs.
-async fn launch_settled(cx: &Context) -> Result<InstanceInfo, Failure> {
+async fn launch_running(cx: &Context) -> Result<InstanceInfo, Failure> {
     let info = cx.launch().await?;
-    cx.wait_until_settled(&info.id, CloudInstanceState::Running)
+    cx.wait_for_consistent_state(&info.id, CloudInstanceState::Running)
         .await?;
     Ok(info)
 }
@@ -40,13 +40,13 @@ pub(crate) async fn verbs_01_update_tags(cx: &Context) -> Outcome {
         config.tags.insert(key, "old").map_err(kit_error)?;
     }
     let id = cx.launch_config(&config).await?.id;
-    cx.wait_until_settled(&id, CloudInstanceState::Running)
+    cx.wait_for_consistent_state(&id, CloudInstanceState::Running)
         .await?;
     let change = TagChange::new().set("added", "new").map_err(kit_error)?;
     let change = change.set("changed", "new").map_err(kit_error)?;
     let change = change.remove("removed").map_err(kit_error)?;
     let change = change.remove("never-there").map_err(kit_error)?;
-    let mut expected = cx.settled_info(&id).await?;
+    let mut expected = cx.consistent_info(&id).await?;
     expected.tags = change.apply(&config.tags).map_err(kit_error)?;
     for _ in 0..2 {
         let result = cx.provisioner().update_tags(&id, &change).await;
@@ -110,22 +110,22 @@ pub(crate) async fn verbs_02_reboot(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::RebootInstance) {
         return require_unsupported(cx, OptionalVerb::RebootInstance).await;
     }
-    let id = launch_settled(cx).await?.id;
-    let mut expected = cx.settled_info(&id).await?;
+    let id = launch_running(cx).await?.id;
+    let mut expected = cx.consistent_info(&id).await?;
     for how in [Reboot::Soft, Reboot::Hard] {
         let boots = boots(cx, &id).await;
         let result = cx.provisioner().reboot_instance(&id, how).await;
         result
             .map_err(|error| Failure::call_failed(&format!("a {how:?} reboot of {id}"), &error))?;
         wait_until_rebooted(cx, &id, boots, &format!("a {how:?} reboot")).await?;
-        expected.state = cx.settled_info(&id).await?.state;
+        expected.state = cx.consistent_info(&id).await?.state;
         cx.require_unchanged(&format!("a {how:?} reboot"), &expected)
             .await?;
-        cx.wait_until_settled(&id, CloudInstanceState::Running)
+        cx.wait_for_consistent_state(&id, CloudInstanceState::Running)
             .await?;
     }
     cx.stop(&id).await?;
-    cx.wait_until_settled(&id, CloudInstanceState::Stopped)
+    cx.wait_for_consistent_state(&id, CloudInstanceState::Stopped)
         .await?;
     let result = cx.provisioner().reboot_instance(&id, Reboot::Hard).await;
     let call = format!("a reboot of {id}, which is stopped,");
@@ -153,8 +153,8 @@ async fn wait_until_rebooted(
         })
         .await?;
     }
-    cx.settle_reads().await;
-    cx.wait_until_settled(id, CloudInstanceState::Running)
+    cx.wait_for_consistent_reads().await;
+    cx.wait_for_consistent_state(id, CloudInstanceState::Running)
         .await?;
     Ok(())
 }
@@ -172,26 +172,26 @@ pub(crate) async fn verbs_03_resize(cx: &Context) -> Outcome {
     }
     let none = || Failure::NotRun("the harness names no second type".to_owned());
     let to = cx.harness().other_type().ok_or_else(none)?;
-    let id = launch_settled(cx).await?.id;
-    let running = cx.settled_info(&id).await?;
+    let id = launch_running(cx).await?.id;
+    let running = cx.consistent_info(&id).await?;
     let result = cx.provisioner().resize_instance(&id, &to).await;
     let call = format!("a resize of {id}, which runs,");
     cx.require_refused(&call, result, ErrorKind::WrongState)?;
     cx.require_unchanged("a refused resize", &running).await?;
     cx.stop(&id).await?;
-    cx.wait_until_settled(&id, CloudInstanceState::Stopped)
+    cx.wait_for_consistent_state(&id, CloudInstanceState::Stopped)
         .await?;
-    let mut expected = cx.settled_info(&id).await?;
+    let mut expected = cx.consistent_info(&id).await?;
     let result = cx.provisioner().resize_instance(&id, &to).await;
     result.map_err(|error| Failure::call_failed(&format!("a resize of {id}"), &error))?;
     expected.instance_type = Some(to.clone());
     cx.require_unchanged(&format!("a resize to {to}"), &expected)
         .await?;
     cx.start(&id).await?;
-    cx.settle_reads().await;
-    cx.wait_until_settled(&id, CloudInstanceState::Running)
+    cx.wait_for_consistent_reads().await;
+    cx.wait_for_consistent_state(&id, CloudInstanceState::Running)
         .await?;
-    let now = cx.settled_info(&id).await?.instance_type;
+    let now = cx.consistent_info(&id).await?.instance_type;
     require(now.as_ref() == Some(&to), || {
         format!("{id} was resized to {to} and runs as {now:?}")
     })?;
@@ -211,8 +211,8 @@ pub(crate) async fn verbs_04_reimage(cx: &Context) -> Outcome {
     }
     let first = cx.config().image;
     let other = cx.harness().other_image().unwrap_or_else(|| first.clone());
-    let id = launch_settled(cx).await?.id;
-    let mut expected = cx.settled_info(&id).await?;
+    let id = launch_running(cx).await?.id;
+    let mut expected = cx.consistent_info(&id).await?;
     let boots = boots(cx, &id).await;
     let result = cx.provisioner().reimage_instance(&id, &other).await;
     result.map_err(|error| Failure::call_failed(&format!("a reimage of {id}"), &error))?;
@@ -231,9 +231,9 @@ pub(crate) async fn verbs_04_reimage(cx: &Context) -> Outcome {
         cx.require_unchanged("a refused reimage", &expected).await?;
     }
     cx.stop(&id).await?;
-    cx.wait_until_settled(&id, CloudInstanceState::Stopped)
+    cx.wait_for_consistent_state(&id, CloudInstanceState::Stopped)
         .await?;
-    let mut expected = cx.settled_info(&id).await?;
+    let mut expected = cx.consistent_info(&id).await?;
     let result = cx.provisioner().reimage_instance(&id, &first).await;
     result
         .map_err(|error| Failure::call_failed(&format!("a reimage of {id}, stopped,"), &error))?;
@@ -252,7 +252,7 @@ pub(crate) async fn verbs_05_console_output(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::ConsoleOutput) {
         return require_unsupported(cx, OptionalVerb::ConsoleOutput).await;
     }
-    let id = launch_settled(cx).await?.id;
+    let id = launch_running(cx).await?.id;
     let what = format!("the console of {id}, which runs, returns output");
     let output = cx.eventually(&what, async || {
         let output = cx.provisioner().console_output(&id).await;
@@ -281,7 +281,7 @@ pub(crate) async fn verbs_06_console_session(cx: &Context) -> Outcome {
     }
     let mut opened = Vec::new();
     for _ in 0..2 {
-        let info = launch_settled(cx).await?;
+        let info = launch_running(cx).await?;
         let id = info.id;
         let session = cx.provisioner().console_session(&id).await;
         let session = session.map_err(|error| Failure::call_failed("console_session", &error))?;
@@ -305,7 +305,7 @@ pub(crate) async fn verbs_06_console_session(cx: &Context) -> Outcome {
         format!("{one} and {other} have the same console")
     })?;
     cx.stop(one).await?;
-    cx.wait_until_settled(one, CloudInstanceState::Stopped)
+    cx.wait_for_consistent_state(one, CloudInstanceState::Stopped)
         .await?;
     let result = cx.provisioner().console_session(one).await;
     let call = format!("a console session of {one}, which is stopped,");
@@ -324,7 +324,7 @@ pub(crate) async fn verbs_07_snapshot_image(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::SnapshotImage) {
         return require_unsupported(cx, OptionalVerb::SnapshotImage).await;
     }
-    let (one, other) = (launch_settled(cx).await?.id, launch_settled(cx).await?.id);
+    let (one, other) = (launch_running(cx).await?.id, launch_running(cx).await?.id);
     let request = snapshot_of(cx, "one")?;
     let make = async |request: &SnapshotRequest| {
         let created = cx.provisioner().snapshot_image(&one, request).await;
@@ -365,7 +365,7 @@ pub(crate) async fn verbs_07_snapshot_image(cx: &Context) -> Outcome {
         )
     })?;
     for id in [&one, &other] {
-        cx.wait_until_settled(id, CloudInstanceState::Running)
+        cx.wait_for_consistent_state(id, CloudInstanceState::Running)
             .await?;
     }
     Ok(Pass::Held)
@@ -405,7 +405,7 @@ pub(crate) async fn verbs_08_unknown_ids_are_not_found(cx: &Context) -> Outcome 
 /// Calls every optional verb with a terminated instance, and requires that it stays terminated.
 /// Verbs that are not declared must be unsupported.
 pub(crate) async fn verbs_09_terminated_instance_is_in_wrong_state(cx: &Context) -> Outcome {
-    let id = launch_settled(cx).await?.id;
+    let id = launch_running(cx).await?.id;
     let since = Instant::now();
     cx.terminate(&id).await?;
     cx.wait_until_terminated(&id).await?;
@@ -443,8 +443,8 @@ fn pass_if_any_verb(cx: &Context) -> Pass {
 
 /// Requires that a verb that is not declared is refused, and that nothing happens.
 async fn require_unsupported(cx: &Context, verb: OptionalVerb) -> Outcome {
-    let id = launch_settled(cx).await?.id;
-    let before = cx.settled_info(&id).await?;
+    let id = launch_running(cx).await?.id;
+    let before = cx.consistent_info(&id).await?;
     let result = call(cx, verb, &id).await?;
     let call = format!("{} of {id}, not declared,", Operation::from(verb));
     cx.require_refused(&call, result, ErrorKind::Unsupported)?;

@@ -63,7 +63,7 @@ impl Context {
 
     /// Waits for the declared consistency window and a millisecond, so that reads show every change so
     /// far. It returns at once if no window is declared.
-    pub async fn settle_reads(&self) {
+    pub async fn wait_for_consistent_reads(&self) {
         let window = self.capabilities().consistency_window;
         if !window.is_zero() {
             sleep(window + Duration::from_millis(1)).await;
@@ -86,13 +86,13 @@ impl Context {
 
     /// Waits until an instance is in `state` and no read can return an earlier state. A backend may
     /// decide by a read whether a call is allowed, as it does for most optional verbs.
-    pub async fn wait_until_settled(
+    pub async fn wait_for_consistent_state(
         &self,
         id: &InstanceId,
         state: CloudInstanceState,
     ) -> Result<InstanceStatus, Failure> {
         let status = self.wait_for_state(id, state).await?;
-        self.settle_reads().await;
+        self.wait_for_consistent_reads().await;
         Ok(status)
     }
 

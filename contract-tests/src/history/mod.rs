@@ -146,7 +146,7 @@ async fn play_case(cx: &Context, callers: &[Vec<PlannedCall>]) -> Outcome {
         }
     });
     join_all(calling).await;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     for token in 0..TOKENS {
         record_list(cx, &history, token).await?;
     }
@@ -264,10 +264,10 @@ fn require_linearizable(history: &History, rules: Rules) -> Result<(), Failure> 
         let mut events: Vec<_> = ours.map(|(_, event)| event.clone()).collect();
         events.retain(|event| event.result != CallResult::Refused);
         // A call with an unknown outcome may be anywhere in the order.
-        let settled = events
+        let all_known = events
             .iter()
             .all(|event| event.result != CallResult::Unknown);
-        require(!settled || is_linearizable(&events, rules), || {
+        require(!all_known || is_linearizable(&events, rules), || {
             let lines: Vec<_> = events
                 .iter()
                 .map(|event| format!("\n    {event}"))

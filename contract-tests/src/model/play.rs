@@ -56,7 +56,7 @@ impl<'a> Play<'a> {
         match step {
             Step::Call(slot, verb, disruption) => self.call(*slot, *verb, disruption).await,
             Step::Read => self.compare_reads().await,
-            Step::Settle => self.settle().await,
+            Step::FinishTransitions => self.finish_transitions().await,
             Step::Restart => {
                 self.handle = self.cx.open_handle().await;
                 Ok(())
@@ -155,7 +155,7 @@ impl<'a> Play<'a> {
                 match returned {
                     // Within the consistency window, not found proves nothing: the call is repeated after it.
                     Err(error) if error.kind() == ErrorKind::NotFound && !window.is_zero() => {
-                        self.cx.settle_reads().await;
+                        self.cx.wait_for_consistent_reads().await;
                         Some(self.send(slot, verb).await)
                     }
                     returned => Some(returned),
@@ -241,7 +241,7 @@ impl<'a> Play<'a> {
 
     /// Compares the list, the description and the lookup of every token with the model.
     async fn compare_reads(&mut self) -> Result<(), Failure> {
-        self.cx.settle_reads().await;
+        self.cx.wait_for_consistent_reads().await;
         let list = self.handle.list_instances(&self.cx.filter()).await;
         let list = list.map_err(|error| self.read_failed(&error))?;
         for slot in 0..SLOTS {
@@ -272,10 +272,10 @@ impl<'a> Play<'a> {
     }
 
     /// Waits until no instance is in a transition.
-    async fn settle(&self) -> Result<(), Failure> {
+    async fn finish_transitions(&self) -> Result<(), Failure> {
         for id in self.slots.iter().filter_map(|slot| slot.id.as_ref()) {
             let what = format!("{id} is in no transition");
-            let settled = self.cx.eventually(&what, async || {
+            let finished = self.cx.eventually(&what, async || {
                 match self.handle.describe_instance(id).await {
                     Ok(status) => Ok(matches!(
                         status.state,
@@ -288,7 +288,7 @@ impl<'a> Play<'a> {
                     Err(error) => Err(self.read_failed(&error)),
                 }
             });
-            settled.await?;
+            finished.await?;
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ pub(super) enum Step {
     /// A list, and a description and a lookup of each token, which must all be possible in the model.
     Read,
     /// Waits until no instance is in a transition.
-    Settle,
+    FinishTransitions,
     /// The process ends and another one starts, with a new handle.
     Restart,
     /// The external actor stops or terminates an instance.
@@ -74,7 +74,7 @@ impl ReferenceStateMachine for Machine {
         prop_oneof![
             10 => (0..SLOTS, verb, disruption).prop_map(|(slot, verb, disruption)| Step::Call(slot, verb, disruption)),
             3 => Just(Step::Read),
-            2 => Just(Step::Settle),
+            2 => Just(Step::FinishTransitions),
             1 => Just(Step::Restart),
             3 => (0..SLOTS, outside).prop_map(|(slot, verb)| Step::External(slot, verb)),
         ]
@@ -97,7 +97,7 @@ impl ReferenceStateMachine for Machine {
                     .flat_map(|mode| after_lost_result(mode, *verb, Forgotten::ALL));
                 state[*slot] = after.collect();
             }
-            Step::Read | Step::Settle | Step::Restart => {}
+            Step::Read | Step::FinishTransitions | Step::Restart => {}
         }
         state
     }
@@ -105,7 +105,10 @@ impl ReferenceStateMachine for Machine {
     /// Requires that a call on an instance comes after a launch that may have created one.
     fn preconditions(state: &Self::State, step: &Step) -> bool {
         match step {
-            Step::Call(_, Verb::Launch(_), _) | Step::Read | Step::Settle | Step::Restart => true,
+            Step::Call(_, Verb::Launch(_), _)
+            | Step::Read
+            | Step::FinishTransitions
+            | Step::Restart => true,
             Step::Call(slot, _, _) | Step::External(slot, _) => {
                 state[*slot].iter().any(|mode| *mode != Mode::Free)
             }
@@ -137,7 +140,7 @@ impl fmt::Display for Step {
         match self {
             Self::Call(slot, verb, disruption) => write!(f, "{verb} #{slot}{disruption}"),
             Self::Read => f.write_str("read everything"),
-            Self::Settle => f.write_str("wait until no instance is in a transition"),
+            Self::FinishTransitions => f.write_str("wait until no instance is in a transition"),
             Self::Restart => f.write_str("restart the process"),
             Self::External(slot, verb) => write!(f, "external actor: {verb} #{slot}"),
         }

@@ -131,7 +131,7 @@ impl<'a> Story<'a> {
             );
         }
         for id in &ids {
-            self.until_settled(*id).await?;
+            self.until_running(*id).await?;
         }
         let machines = self.machines(&ids).await?;
         let (flavor, image) = BEFORE;
@@ -213,7 +213,7 @@ impl<'a> Story<'a> {
         moment.release(self.emulator);
 
         self.fleet = Fleet::start(&self.emulator.endpoint(), self.folder)?;
-        self.until_settled(id).await?;
+        self.until_running(id).await?;
         let machines = cloud::machines(self.emulator, view.instance.server);
         let alive: Vec<_> = machines.iter().filter(|one| cloud::is_alive(one)).collect();
         let mapping = facade::mapping(self.folder, &self.facade)?;

@@ -18,7 +18,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 impl Story<'_> {
-    pub(crate) async fn until_settled(&mut self, id: InstanceId) -> Result<InstanceView, Failure> {
+    pub(crate) async fn until_running(&mut self, id: InstanceId) -> Result<InstanceView, Failure> {
         let deadline = Instant::now() + TIMEOUT;
         loop {
             let view = self.facade.instances.read(&self.ada, id).await?;

@@ -224,8 +224,8 @@ impl InstanceProvisioner for GcpProvisioner {
         let call = self.call(Operation::FindLaunch);
         // An instance that operations know and no read shows yet is waited for.
         let read = || -> BoxFuture<'_, _> { Box::pin(self.find_token_launches(&call, token)) };
-        let settled = |known: &TokenLaunches| !known.has_hidden || !known.by_name.is_empty();
-        let known = read_until(&self.capabilities, read, settled).await?;
+        let is_enough = |known: &TokenLaunches| !known.has_hidden || !known.by_name.is_empty();
+        let known = read_until(&self.capabilities, read, is_enough).await?;
         Ok(LaunchRecord::from_instances(
             known.by_name.into_values().chain(known.twins).collect(),
         ))

@@ -38,7 +38,7 @@ pub(crate) async fn list_03_complete_across_pages(cx: &Context) -> Outcome {
             ids.push(cx.launch_config(config).await?.id);
         }
     }
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let list = cx.list(&cx.filter()).await?;
     require_only_each_once("the list", &ids, &list)?;
     let filter = InstanceFilter::tagged(mark.0, mark.1);
@@ -64,7 +64,7 @@ pub(crate) async fn list_09_failing_page_fails_the_list(cx: &Context) -> Outcome
     let fault = WireFault::ServerErrorBefore;
     let faults = cx.faults(std::slice::from_ref(&fault))?;
     let ids = launch_more_than_a_page(cx).await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let filter = cx.filter();
 
     // A backend may retry the page by itself: then the list is complete.
@@ -106,7 +106,7 @@ pub(crate) async fn list_10_unreachable_part_is_named(cx: &Context) -> Outcome {
     let external_actor = cx.external_actor()?;
     let hidden = cx.launch().await?.id;
     launch_in_other_zone(cx).await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let all = cx.list(&cx.filter()).await?;
     let Some(scope) = external_actor.cut_off(&hidden).await else {
         // A cloud without parts that fail separately has no gaps: its list is complete.
@@ -153,7 +153,7 @@ pub(crate) async fn list_13_stream_equals_list(cx: &Context) -> Outcome {
     }
     cx.stop(&ids[0]).await?;
     cx.wait_for_state(&ids[0], Stopped).await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     for filter in [
         cx.filter(),
         cx.filter().in_state(Running),
@@ -204,7 +204,7 @@ pub(crate) async fn list_14_concurrent_changes_lose_nothing(cx: &Context) -> Out
     for id in stable.iter().chain(&first).chain(&second) {
         cx.wait_for_state(id, Running).await?;
     }
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let filter = cx.filter().in_state(Running);
 
     let (listed, changed) = join(cx.list(&filter), async {

@@ -22,7 +22,7 @@ pub(crate) async fn token_09_find_launch_finds_the_instance(cx: &Context) -> Out
     let token = cx.new_token();
     config.launch_token = Some(token.clone());
     let info = cx.launch_config(&config).await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let reopened = cx.open_handle().await;
     require_found(
         cx.provisioner(),
@@ -38,7 +38,7 @@ pub(crate) async fn token_09_find_launch_finds_the_instance(cx: &Context) -> Out
     cx.stop(&info.id).await?;
     cx.wait_for_state(&info.id, CloudInstanceState::Stopped)
         .await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     require_found(cx.provisioner(), &token, &info.id, "while it is stopped").await?;
     Ok(Pass::Held)
 }
@@ -53,7 +53,7 @@ pub(crate) async fn token_10_find_launch_launches_nothing(cx: &Context) -> Outco
     let neighbour = cx.launch_config(&cx.config_with_token()).await?;
     cx.wait_for_state(&neighbour.id, CloudInstanceState::Running)
         .await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let token = cx.new_token();
     let second = cx.open_handle().await;
     for handle in [cx.provisioner(), &*second] {
@@ -91,11 +91,11 @@ pub(crate) async fn token_11_find_launch_reports_terminated(cx: &Context) -> Out
         .await?;
     let start = tokio::time::Instant::now();
     cx.terminate(&info.id).await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let memory = cx.capabilities().token_after_terminate;
     require_terminated_record(cx, &token, &info, start, "as it is being terminated").await?;
     cx.wait_until_terminated(&info.id).await?;
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     require_terminated_record(cx, &token, &info, start, "once it is terminated").await?;
     if memory.is_zero() {
         return Ok(Pass::Weaker);

@@ -1,6 +1,6 @@
 //! Launch tokens: launches with the same token are one launch, from any handle and at any time.
 //!
-//! This file tests how tokens and configs are compared. [`memory`] tests how long a token is known
+//! This file tests how tokens and configs are compared. [`retention`] tests how long a token is known
 //! and which handles know it, [`find`] how a launch is looked up.
 //!
 //! A clause about "another config" changes one field that is valid for the backend: a tag if the
@@ -8,7 +8,7 @@
 //! the number of instances is counted at the end of each clause.
 
 mod find;
-mod memory;
+mod retention;
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub(crate) use find::{
     token_09_find_launch_finds_the_instance, token_10_find_launch_launches_nothing,
     token_11_find_launch_reports_terminated,
 };
-pub(crate) use memory::{
+pub(crate) use retention::{
     token_04_replay_returns_current_state, token_05_refused_launch_frees_its_token,
     token_06_spent_token_launches_nothing, token_07_second_handle_recognizes_token,
     token_08_restarted_process_recognizes_token, token_14_concurrent_launches_with_one_token,

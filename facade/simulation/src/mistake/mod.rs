@@ -85,7 +85,7 @@ mistakes! {
     /// it is not.
     DesiredStateNotApplied = "desired-state-not-applied",
     /// Store: an instance's generation counts as observed as soon as it is stored in the server.
-    SettledEarly = "settled-early",
+    ObservedEarly = "observed-early",
     /// Store: if a server is missing, its instance reads as if it never had one, so that the instance
     /// controller creates another.
     MissingServerRecreated = "missing-server-recreated",
@@ -118,7 +118,7 @@ impl Mistake {
             | Self::EventLost
             | Self::GenerationNotRaised
             | Self::DesiredStateNotApplied
-            | Self::SettledEarly => None,
+            | Self::ObservedEarly => None,
         }
     }
 }

@@ -147,7 +147,7 @@ impl MistakenStore {
             (Actor::Service, Mistake::StopNotStored) if instance.is("/intent/power", "stopped") => {
                 keep(transaction, instance, "/intent/power");
             }
-            (Actor::InstanceController, Mistake::SettledEarly) => {
+            (Actor::InstanceController, Mistake::ObservedEarly) => {
                 let Some(value) = value_of(transaction, instance) else {
                     return;
                 };

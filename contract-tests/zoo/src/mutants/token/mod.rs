@@ -2,7 +2,7 @@
 
 mod compare;
 mod find;
-mod memory;
+mod retention;
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -74,83 +74,83 @@ pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "TOKEN-04",
         "a replay returns the state at launch",
-        OverrideHarness::factory::<memory::ReturnsOldState>,
+        OverrideHarness::factory::<retention::ReturnsOldState>,
     ),
     mutant(
         "TOKEN-04",
         "a replay returns the addresses at launch",
-        OverrideHarness::factory::<memory::ReturnsOldAddresses>,
+        OverrideHarness::factory::<retention::ReturnsOldAddresses>,
     ),
     mutant(
         "TOKEN-04",
         "a replay compares the config with the current tags",
-        OverrideHarness::factory::<memory::ComparesCurrentTags>,
+        OverrideHarness::factory::<retention::ComparesCurrentTags>,
     ),
     mutant(
         "TOKEN-05",
         "a failed launch blocks its token",
-        OverrideHarness::factory::<memory::BlocksTokens>,
+        OverrideHarness::factory::<retention::BlocksTokens>,
     ),
     mutant(
         "TOKEN-05",
         "a refused launch is refused again at a replay",
-        OverrideHarness::factory::<memory::RemembersRefusals>,
+        OverrideHarness::factory::<retention::RemembersRefusals>,
     ),
     mutant(
         "TOKEN-06",
         "a replay after a terminate launches another instance",
-        OverrideHarness::factory::<memory::LaunchesSpentTokens>,
+        OverrideHarness::factory::<retention::LaunchesSpentTokens>,
     ),
     mutant(
         "TOKEN-06",
         "a replay after a terminate returns the terminated instance",
-        OverrideHarness::factory::<memory::ReturnsTerminated>,
+        OverrideHarness::factory::<retention::ReturnsTerminated>,
     ),
     mutant("TOKEN-06", "spent token forgotten before its time", || {
-        OverrideHarness::factory_on::<memory::ForgetsEarly>(forgetful)
+        OverrideHarness::factory_on::<retention::ForgetsEarly>(forgetful)
     }),
     mutant(
         "TOKEN-06",
         "a spent token is refused after an instance was launched",
-        OverrideHarness::factory::<memory::LaunchesAndRefuses>,
+        OverrideHarness::factory::<retention::LaunchesAndRefuses>,
     ),
     mutant(
         "TOKEN-06",
         "a forgotten token launches an instance each time",
-        OverrideHarness::factory::<memory::ForgetsPermanently>,
+        OverrideHarness::factory::<retention::ForgetsPermanently>,
     ),
     mutant(
         "TOKEN-06",
         "a forgotten token is a conflict",
-        OverrideHarness::factory::<memory::RefusesForgotten>,
+        OverrideHarness::factory::<retention::RefusesForgotten>,
     ),
     mutant(
         "TOKEN-06",
         "a token that was forgotten once is never recognized again",
         || {
             let none = || MemoryHarness::with(|c| c.token_after_terminate(Duration::ZERO));
-            OverrideHarness::factory_on::<memory::ForgetsPermanently>(none)
+            OverrideHarness::factory_on::<retention::ForgetsPermanently>(none)
         },
     ),
     mutant(
         "TOKEN-07",
         "tokens are known to the launching handle only",
-        OverrideHarness::factory::<memory::KeepsPerHandle>,
+        OverrideHarness::factory::<retention::KeepsPerHandle>,
     ),
     mutant(
         "TOKEN-07",
         "a handle reads the tokens of others only when it is opened",
-        OverrideHarness::factory::<memory::ReadsTokensAtOpening>,
+        OverrideHarness::factory::<retention::ReadsTokensAtOpening>,
     ),
     mutant(
         "TOKEN-08",
         "tokens are lost on restart",
-        OverrideHarness::factory::<memory::LosesTokensOnRestart>,
+        OverrideHarness::factory::<retention::LosesTokensOnRestart>,
     ),
     mutant(
         "TOKEN-08",
         "the configs of tokens are lost on restart",
-        OverrideHarness::factory::<memory::LosesConfigsOnRestart>,
+        OverrideHarness::factory::<retention::LosesConfigsOnRestart>,
     ),
     mutant(
         "TOKEN-09",
@@ -225,17 +225,17 @@ pub(super) const MUTANTS: &[Mutant] = &[
     mutant(
         "TOKEN-14",
         "concurrent launches with one token create two instances",
-        OverrideHarness::factory::<memory::ChecksThenLaunches>,
+        OverrideHarness::factory::<retention::ChecksThenLaunches>,
     ),
     mutant(
         "TOKEN-14",
         "concurrent launches with one token through two handles create two instances",
-        OverrideHarness::factory::<memory::LocksPerHandle>,
+        OverrideHarness::factory::<retention::LocksPerHandle>,
     ),
     mutant(
         "TOKEN-14",
         "a concurrent launch with the same token fails as unavailable",
-        OverrideHarness::factory::<memory::ConcurrentIsUnavailable>,
+        OverrideHarness::factory::<retention::ConcurrentIsUnavailable>,
     ),
     mutant(
         "TOKEN-15",

@@ -39,7 +39,7 @@ pub(crate) async fn token_04_replay_returns_current_state(cx: &Context) -> Outco
         let change = change.map_err(|error| Failure::KitError(error.to_string()))?;
         let updated = cx.provisioner().update_tags(id, &change).await;
         updated.map_err(|error| Failure::call_failed("update_tags", &error))?;
-        cx.settle_reads().await;
+        cx.wait_for_consistent_reads().await;
         let shown = require_replay(cx.provisioner(), &config, id, "after new tags").await?;
         require(shown.tags.get(FLAVOUR) == Some("new"), || {
             format!(
@@ -48,7 +48,7 @@ pub(crate) async fn token_04_replay_returns_current_state(cx: &Context) -> Outco
             )
         })?;
     }
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     cx.start(id).await?;
     cx.wait_for_state(id, CloudInstanceState::Running).await?;
     require_replay_is_current(cx, &config, id, CloudInstanceState::Running).await?;
@@ -62,7 +62,7 @@ async fn require_replay_is_current(
     id: &InstanceId,
     state: CloudInstanceState,
 ) -> Result<(), Failure> {
-    cx.settle_reads().await;
+    cx.wait_for_consistent_reads().await;
     let truth = cx.describe(id).await?;
     let shown = require_replay(cx.provisioner(), config, id, "of a launch long ago").await?;
     require(shown.state == state, || {
@@ -124,7 +124,7 @@ async fn require_token_free(
     after: &str,
 ) -> Result<(), Failure> {
     if let Some(token) = &config.launch_token {
-        cx.settle_reads().await;
+        cx.wait_for_consistent_reads().await;
         let record = cx.provisioner().find_launch(token).await;
         let record = record.map_err(|error| Failure::call_failed("find_launch", &error))?;
         require(record == LaunchRecord::NotFound, || {
