@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         "lose",
         &format!("{lost} is terminated by an external actor"),
     );
-    cloud.operator().terminate(lost)?;
+    cloud.external_actor().terminate(lost)?;
     let second = wait_until_ready(&manager, &output).await?;
     let replacement = second
         .iter()

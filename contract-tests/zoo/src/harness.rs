@@ -245,7 +245,7 @@ impl ExternalActor for MemoryHarness {
     async fn launch(&self, tags: Tags) -> InstanceId {
         let mut config = self.config();
         config.tags = tags;
-        let launched = self.cloud.operator().launch(&config);
+        let launched = self.cloud.external_actor().launch(&config);
         launched
             .unwrap_or_else(|error| panic!("the external actor cannot launch: {error}"))
             .id
@@ -253,31 +253,31 @@ impl ExternalActor for MemoryHarness {
 
     async fn stop(&self, id: &InstanceId) {
         // The clause reads the result itself.
-        let _ = self.cloud.operator().stop(id);
+        let _ = self.cloud.external_actor().stop(id);
     }
 
     async fn terminate(&self, id: &InstanceId) {
-        let _ = self.cloud.operator().terminate(id);
+        let _ = self.cloud.external_actor().terminate(id);
     }
 
     async fn cut_off(&self, id: &InstanceId) -> Option<Scope> {
         let zone = self.cloud.oracle().instance(id)?.info.placement.zone?;
-        self.cloud.operator().cut_off(zone.clone());
+        self.cloud.external_actor().cut_off(zone.clone());
         Some(Scope::zone(zone))
     }
 
     async fn reconnect(&self) {
         for zone in ["mem-a", "mem-b"] {
-            self.cloud.operator().reconnect(name(zone));
+            self.cloud.external_actor().reconnect(name(zone));
         }
-        self.cloud.operator().set_capacity(Vec::new());
+        self.cloud.external_actor().set_capacity(Vec::new());
     }
 
     async fn limit_capacity(&self, count: u64) -> bool {
         let instances = self.cloud.oracle().instances().into_iter();
         let taken = instances.filter(|truth| truth.holds_machine).count() as u64;
         let limit = Capacity::of(taken.saturating_add(count));
-        self.cloud.operator().set_capacity(vec![limit]);
+        self.cloud.external_actor().set_capacity(vec![limit]);
         true
     }
 }

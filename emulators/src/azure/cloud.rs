@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     actions,
-    engine::{Engine, operator::ExternalAction},
+    engine::{Engine, external_action::ExternalAction},
     error::Refusal,
     knobs::{Knobs, RetryAfter},
     oracle::Oracle,

@@ -34,7 +34,7 @@ pub use catalog::{
     Location, MarketplaceImage, ResourceGroup, SecurityGroup, SizeSpec, Subnet, VirtualNetwork,
 };
 pub use cloud::{Azure, AzureEmulator, FaultRule};
-pub use engine::operator::ExternalAction;
+pub use engine::external_action::ExternalAction;
 pub use error::Refusal;
 pub use knobs::{
     Capacity, Counts, Knobs, Lag, LateFailure, LimitCheck, Market, RetryAfter, Throttle, Timing,

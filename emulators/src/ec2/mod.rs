@@ -33,7 +33,7 @@ mod wire;
 
 pub use catalog::{Image, KeyPair, SecurityGroup, Subnet, TypeSpec};
 pub use cloud::{Ec2, Ec2Emulator, FaultRule};
-pub use engine::operator::ExternalAction;
+pub use engine::external_action::ExternalAction;
 pub use error::Refusal;
 pub use knobs::{Capacity, Counts, Knobs, Lag, LateFailure, Market, Throttle, Timing};
 pub use oracle::{Oracle, OracleImage, OracleInstance, OracleNetworkInterface, OracleVolume};

@@ -10,7 +10,7 @@ use hyper::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
 use super::{
-    engine::{Engine, operator::ExternalAction},
+    engine::{Engine, external_action::ExternalAction},
     error::Refusal,
     knobs::Knobs,
     methods::{self, Call},

@@ -35,7 +35,7 @@ mod wire;
 
 pub use catalog::{Image, MachineType, Subnetwork};
 pub use cloud::{FaultRule, Gcp, GcpEmulator};
-pub use engine::operator::ExternalAction;
+pub use engine::external_action::ExternalAction;
 pub use error::Refusal;
 pub use knobs::{Capacity, Counts, Knobs, Lag, LateFailure, LimitCheck, Market, Throttle, Timing};
 pub use oracle::{Oracle, OracleDisk, OracleImage, OracleInstance, OracleOperation};

@@ -215,7 +215,7 @@ async fn lost_machine_is_reported_until_a_replacement_is_requested() {
         .during(async {
             let (_, id) = facade.create_running().await;
             let machine = cloud.oracle().instances().remove(0).info.id;
-            cloud.operator().terminate(&machine).unwrap();
+            cloud.external_actor().terminate(&machine).unwrap();
             let lost = |its: &Instance| has_condition(its, ConditionKind::Lost);
             let found = facade.until(id, lost).await;
             assert_eq!(found.status.phase, Phase::Lost);

@@ -57,7 +57,7 @@ async fn missing_capacity_is_reported_and_retried() {
             tokio::time::sleep(Duration::from_secs(3600)).await;
             let calls = cloud.oracle().call_count(WireCall::Launch);
             assert!((10..30).contains(&calls), "{calls} launches in an hour");
-            cloud.operator().set_capacity(Vec::new());
+            cloud.external_actor().set_capacity(Vec::new());
             let view = region.until(id, running).await;
             assert_eq!(view.server.launch.as_ref().unwrap().incarnation, 1);
             assert!(view.server.conditions.is_empty(), "{view:#?}");
@@ -78,7 +78,7 @@ async fn quota_differs_from_capacity_and_retry_after_is_respected() {
             let full =
                 |view: &ServerView| view.server.condition(ConditionKind::QuotaReached).is_some();
             region.until(id, full).await;
-            cloud.operator().set_quota(None);
+            cloud.external_actor().set_quota(None);
             let slow = RefusalReason::Throttled(Duration::from_secs(700));
             cloud
                 .faults()
@@ -145,7 +145,7 @@ async fn lost_machine_that_booted_is_not_launched_again() {
             region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let view = region.until(id, running).await;
             let machine = view.server.machine.unwrap().id;
-            cloud.operator().terminate(&machine).unwrap();
+            cloud.external_actor().terminate(&machine).unwrap();
             let view = region.until(id, |view| view.phase == Phase::Lost).await;
             assert_eq!(view.health, Health::Error);
             tokio::time::sleep(Duration::from_secs(3600)).await;
@@ -220,7 +220,7 @@ async fn external_stop_or_start_is_reverted() {
             let who = server_admin();
             region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let machine = region.until(id, running).await.server.machine.unwrap().id;
-            cloud.operator().stop(&machine).unwrap();
+            cloud.external_actor().stop(&machine).unwrap();
             let stopped = |view: &ServerView| view.phase == Phase::Stopped;
             let view = region.until(id, stopped).await;
             assert_eq!(view.health, Health::Degraded, "nobody here stopped it");
@@ -232,7 +232,7 @@ async fn external_stop_or_start_is_reverted() {
                 .unwrap();
             let view = region.until(id, stopped).await;
             assert_eq!(view.health, Health::Healthy, "it is stopped on purpose");
-            cloud.operator().start(&machine).unwrap();
+            cloud.external_actor().start(&machine).unwrap();
             region.until(id, |view| view.phase == Phase::Running).await;
             region.until(id, stopped).await;
         })

@@ -258,7 +258,10 @@ async fn unavailable_call_states_the_required_phase_in_every_phase() {
         .await
         .server
         .machine;
-    cloud.operator().terminate(&machine.unwrap().id).unwrap();
+    cloud
+        .external_actor()
+        .terminate(&machine.unwrap().id)
+        .unwrap();
     // The record still says running, but the cloud decides.
     let [output, session, ..] = answers(&facade).await;
     for answer in [output, session] {

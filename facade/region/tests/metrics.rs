@@ -31,7 +31,10 @@ async fn controllers_count_steps_waits_and_failures() {
         policy.orphan_age = Duration::from_secs(5);
     });
     let orphan = InstanceConfig::builder("debian", "small").tag(tags::REGION, "north");
-    cloud.operator().launch(&orphan.build().unwrap()).unwrap();
+    cloud
+        .external_actor()
+        .launch(&orphan.build().unwrap())
+        .unwrap();
     let story = async {
         let who = server_admin();
         region.servers.ensure(&who, &bare_server(1)).await.unwrap();
@@ -40,7 +43,7 @@ async fn controllers_count_steps_waits_and_failures() {
         tokio::time::sleep(Duration::from_secs(20)).await;
         assert_eq!((metric("machines"), metric("servers")), (1.0, 1.0));
         let machine = view.server.machine.unwrap().id;
-        cloud.operator().terminate(&machine).unwrap();
+        cloud.external_actor().terminate(&machine).unwrap();
         region
             .until(server_id(1), |view| view.phase == Phase::Lost)
             .await;

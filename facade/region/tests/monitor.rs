@@ -104,8 +104,8 @@ async fn unreachable_zone_freezes_the_monitor_and_health_is_unknown() {
         .placement(elsewhere(&zone))
         .build()
         .unwrap();
-    let orphan = cloud.operator().launch(&orphan).unwrap().id;
-    cloud.operator().cut_off(zone.clone());
+    let orphan = cloud.external_actor().launch(&orphan).unwrap().id;
+    cloud.external_actor().cut_off(zone.clone());
     let findings = region.monitor.scan().await.unwrap();
     assert!(findings.frozen.as_ref().unwrap().contains("has gaps"));
     assert_eq!(findings.absent, 2);
@@ -127,7 +127,7 @@ async fn unreachable_zone_freezes_the_monitor_and_health_is_unknown() {
         Health::Unknown,
         "the pulse does not speak for it"
     );
-    cloud.operator().reconnect(zone);
+    cloud.external_actor().reconnect(zone);
     let findings = region.monitor.scan().await.unwrap();
     assert_eq!((findings.frozen, findings.absent), (None, 0));
     assert_eq!(findings.orphans[0].outcome, OrphanOutcome::Terminated);
@@ -162,7 +162,7 @@ async fn too_many_absent_machines_freeze_the_monitor() {
     let region = region(&cloud).policy(|policy| policy.limit = Limit::new(2, 10));
     let machines = up(&region, 1..=4).await;
     for machine in &machines[..3] {
-        cloud.operator().terminate(machine).unwrap();
+        cloud.external_actor().terminate(machine).unwrap();
     }
     tokio::time::sleep(Duration::from_secs(60)).await;
     let calls = cloud.oracle().call_count(WireCall::Describe);
@@ -212,7 +212,10 @@ async fn drift_is_reported_once_and_tags_are_restored() {
     let region = region(&cloud);
     let machines = up(&region, [1]).await;
     let change = TagChange::new().remove(tags::REGION).unwrap();
-    cloud.operator().update_tags(&machines[0], &change).unwrap();
+    cloud
+        .external_actor()
+        .update_tags(&machines[0], &change)
+        .unwrap();
     let findings = region.monitor.scan().await.unwrap();
     assert_eq!(findings.drift[&Drift::Tags], 1);
     assert_eq!(findings.absent, 0, "machines are matched by id");
@@ -239,7 +242,7 @@ async fn orphans_are_reported_or_deleted_and_foreign_machines_are_kept() {
                 .iter()
                 .fold(config, |config, (k, v)| config.tag(*k, *v));
             cloud
-                .operator()
+                .external_actor()
                 .launch(&config.build().unwrap())
                 .unwrap()
                 .id

@@ -6,7 +6,7 @@ use std::{
 };
 
 use fleetwright::{InstanceId, InstanceInfo, LaunchToken};
-use fleetwright_memory::{MemoryCloud, Operator};
+use fleetwright_memory::{ExternalActor, MemoryCloud};
 use fleetwright_region::{controller::tags, server::ServerId};
 
 use crate::constants;
@@ -81,8 +81,8 @@ impl Oracle {
     }
 
     /// Returns the external actor of the account.
-    pub fn operator(&self) -> Operator {
-        self.cloud.operator()
+    pub fn external_actor(&self) -> ExternalActor {
+        self.cloud.external_actor()
     }
 }
 

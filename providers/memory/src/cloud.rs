@@ -14,7 +14,7 @@ use fleetwright::Capabilities;
 use fleetwright_chaos::{Clock, TokenBucket};
 
 use crate::{
-    Faults, MemoryCloudBuilder, MemoryProvisioner, Operator, Oracle,
+    ExternalActor, Faults, MemoryCloudBuilder, MemoryProvisioner, Oracle,
     config::Knobs,
     engine::World,
     error::NativeError,
@@ -115,8 +115,8 @@ impl MemoryCloud {
 
     /// Returns an external actor: it changes the account as a person at the cloud's console, another
     /// program or the cloud itself would.
-    pub fn operator(&self) -> Operator {
-        Operator::new(Arc::clone(&self.shared))
+    pub fn external_actor(&self) -> ExternalActor {
+        ExternalActor::new(Arc::clone(&self.shared))
     }
 
     /// Returns the fault plan for all calls between the handles and the cloud. Add rules at any

@@ -1,6 +1,6 @@
 //! The knobs of the simulated cloud.
 //!
-//! Owns the settings with which a cloud is built. The [`Operator`](crate::Operator) can change some of
+//! Owns the settings with which a cloud is built. The [`ExternalActor`](crate::ExternalActor) can change some of
 //! them later. All randomness comes from the seed, so the same seed and the same calls give the same
 //! results.
 

@@ -143,7 +143,7 @@ async fn only_capacity_errors_fall_back() {
         assert_eq!(live(&cloud), 0);
     }
     let cloud = cloud([]);
-    cloud.operator().cut_off(Zone::new("mem-a").unwrap());
+    cloud.external_actor().cut_off(Zone::new("mem-a").unwrap());
     let fallback = wrap(cloud.provisioner(), zones());
     let error = fallback.launch_instance(&plain()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
@@ -245,7 +245,7 @@ async fn shortages_are_forgotten_in_time() {
     assert_eq!(error.operation(), Operation::LaunchInstance);
     assert_eq!(cloud.oracle().total_calls(), 3);
     assert_eq!(fallback.layer().without_capacity().len(), 3);
-    cloud.operator().set_capacity(Vec::new());
+    cloud.external_actor().set_capacity(Vec::new());
     sleep(secs(60)).await;
     assert!(fallback.layer().without_capacity().is_empty());
     let info = fallback.launch_instance(&plain()).await.unwrap();

@@ -38,14 +38,14 @@ async fn process_without(
 ) -> Layered<Layered<MemoryProvisioner, Retry>, Fallback> {
     let process = process(cloud);
     cloud
-        .operator()
+        .external_actor()
         .set_capacity(zones.iter().map(|zone| none_in(zone)).collect());
     let other = InstanceConfig::builder("image-1", "small").build().unwrap();
     if let Ok(info) = process.launch_instance(&other).await {
-        cloud.operator().terminate(&info.id).unwrap();
+        cloud.external_actor().terminate(&info.id).unwrap();
         tokio::time::sleep(secs(60)).await;
     }
-    cloud.operator().set_capacity(Vec::new());
+    cloud.external_actor().set_capacity(Vec::new());
     process
 }
 

@@ -63,7 +63,7 @@ proptest! {
             let results = join_all(launches).await;
             prop_assert!(live(&cloud) <= 1);
             cloud.faults().clear();
-            cloud.operator().set_capacity(Vec::new());
+            cloud.external_actor().set_capacity(Vec::new());
             let last = stack(&cloud).launch_instance(&config).await.unwrap();
             prop_assert_eq!(&cloud.oracle().leftovers().instances, std::slice::from_ref(&last.id));
             for info in results.into_iter().flatten().flatten() {

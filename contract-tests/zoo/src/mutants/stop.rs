@@ -183,7 +183,7 @@ impl Override for StopDropsTags {
         let keys = tags.iter().filter(|(key, _)| *key != SCOPE_TAG);
         let mut change = TagChange::new();
         change.remove = keys.map(|(key, _)| key.to_owned()).collect();
-        at.harness.cloud().operator().update_tags(id, &change)
+        at.harness.cloud().external_actor().update_tags(id, &change)
     }
 }
 

@@ -162,8 +162,8 @@ async fn launch_then_tag(
     .await?;
     let mut change = TagChange::new();
     change.set = config.tags.clone();
-    let operator = at.harness.cloud().operator();
-    operator.update_tags(&info.id, &change)?;
+    let actor = at.harness.cloud().external_actor();
+    actor.update_tags(&info.id, &change)?;
     info.tags = config.tags.clone();
     Ok(info)
 }
@@ -329,7 +329,10 @@ impl Override for LosesTagsAtStart {
         let mut change = TagChange::new();
         let lost = info.tags.iter().map(|(key, _)| key.to_owned());
         change.remove = lost.filter(|key| key != SCOPE_TAG).collect();
-        at.harness.cloud().operator().update_tags(id, &change)?;
+        at.harness
+            .cloud()
+            .external_actor()
+            .update_tags(id, &change)?;
         Ok(info)
     }
 }

@@ -17,7 +17,7 @@
 //! | `nic`, `nic_put`, `attach`, `public_ip` | interfaces, separate and of virtual machines; public addresses |
 //! | `disk`, `image` | disks, images |
 //! | `limits`, `tags` | capacity and quota; the rules of tags |
-//! | `operator` | external actions, which bypass the wire |
+//! | `external_action` | external actions, which bypass the wire |
 
 mod attach;
 mod body_checks;
@@ -25,6 +25,7 @@ mod completion;
 pub(crate) mod create;
 pub(crate) mod disk;
 mod disk_plan;
+pub(crate) mod external_action;
 pub(crate) mod image;
 mod immutable;
 #[cfg(test)]
@@ -32,7 +33,6 @@ mod invariants;
 mod limits;
 pub(crate) mod nic;
 mod nic_put;
-pub(crate) mod operator;
 mod plan;
 mod power;
 pub(crate) mod public_ip;

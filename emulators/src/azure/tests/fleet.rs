@@ -1,7 +1,7 @@
 //! A large fleet: the cost of a call does not grow with it.
 
 use super::*;
-use crate::azure::engine::operator::ExternalAction;
+use crate::azure::engine::external_action::ExternalAction;
 
 #[test]
 fn fifty_thousand_machines_are_listed_by_pages_and_found_by_name() {

@@ -14,10 +14,11 @@
 //! | `read`, `filter`, `attributes` | describing |
 //! | `limits` | capacity and quota |
 //! | `ids` | ids |
-//! | `operator` | external actions on the account, which bypass the wire |
+//! | `external_action` | external actions on the account, which bypass the wire |
 
 mod attributes;
 pub(crate) mod change;
+pub(crate) mod external_action;
 pub(crate) mod filter;
 mod ids;
 pub(crate) mod image;
@@ -25,7 +26,6 @@ pub(crate) mod image;
 mod invariants;
 pub(crate) mod launch;
 mod limits;
-pub(crate) mod operator;
 mod plan;
 mod power;
 pub(crate) mod read;

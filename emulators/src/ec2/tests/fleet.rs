@@ -3,7 +3,7 @@
 use super::{Fixture, all, id_parameters};
 use crate::ec2::engine::{
     ReadLag,
-    operator::ExternalAction,
+    external_action::ExternalAction,
     page::{PageFault, PagePosition, PageRequest},
 };
 

@@ -2,13 +2,13 @@
 
 mod attributes;
 mod determinism;
+mod external_actions;
 mod fleet;
 mod images;
 mod lag;
 mod launch;
 mod limits;
 mod lives;
-mod operator;
 mod pages;
 mod power;
 mod read;

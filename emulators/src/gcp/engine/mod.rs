@@ -15,16 +15,16 @@
 //! | `read` | reads |
 //! | `limits` | capacity, quota, addresses |
 //! | `rules` | the rules of labels and metadata, and their fingerprints |
-//! | `operator` | external actions on a project, which bypass the wire |
+//! | `external_action` | external actions on a project, which bypass the wire |
 
 pub(crate) mod bulk;
 mod change;
 pub(crate) mod disk;
+pub(crate) mod external_action;
 pub(crate) mod image;
 mod insert;
 mod limits;
 pub(crate) mod operation;
-pub(crate) mod operator;
 mod power;
 pub(crate) mod read;
 pub(crate) mod record;

@@ -4,6 +4,7 @@ mod bulk;
 mod changes;
 mod determinism;
 mod disks;
+mod external_actions;
 mod fleet;
 mod insert;
 mod lag;
@@ -11,7 +12,6 @@ mod limits;
 mod lists;
 mod lives;
 mod operations;
-mod operator;
 mod power;
 mod requests;
 

@@ -1,7 +1,7 @@
 //! External actors: what they do to machines and to the cloud.
 
 use fleetwright::{InstanceConfig, InstanceId, TagChange, Zone};
-use fleetwright_memory::{Capacity, Operator};
+use fleetwright_memory::{Capacity, ExternalActor};
 use fleetwright_region::controller::tags;
 
 use super::Client;
@@ -14,15 +14,15 @@ impl Client {
     pub(super) async fn act_externally(&mut self, op: Op) {
         match op {
             Op::ExternalStop(slot) => {
-                let stop = |operator: &Operator, machine: &_| operator.stop(machine);
+                let stop = |actor: &ExternalActor, machine: &_| actor.stop(machine);
                 self.on_machine(slot, stop).await;
             }
             Op::ExternalStart(slot) => {
-                let start = |operator: &Operator, machine: &_| operator.start(machine);
+                let start = |actor: &ExternalActor, machine: &_| actor.start(machine);
                 self.on_machine(slot, start).await;
             }
             Op::ExternalTerminate(slot) => {
-                let terminate = |operator: &Operator, machine: &_| operator.terminate(machine);
+                let terminate = |actor: &ExternalActor, machine: &_| actor.terminate(machine);
                 if self.on_machine(slot, terminate).await {
                     self.journal.facts(|facts| facts.external_terminations += 1);
                 }
@@ -31,7 +31,7 @@ impl Client {
                 let mut change = TagChange::new();
                 change.remove = [tags::REGION, tags::SERVER].map(str::to_owned).into();
                 let retag =
-                    |operator: &Operator, machine: &_| operator.update_tags(machine, &change);
+                    |actor: &ExternalActor, machine: &_| actor.update_tags(machine, &change);
                 self.on_machine(slot, retag).await;
             }
             Op::Decoy(slot) => {
@@ -43,9 +43,9 @@ impl Client {
             Op::FailBoots(count) => self.journal.facts(|facts| facts.failing_boots = count),
             Op::Capacity(machines) => {
                 let limit = vec![Capacity::of(machines)];
-                self.oracle.operator().set_capacity(limit);
+                self.oracle.external_actor().set_capacity(limit);
             }
-            Op::CutOffZone => in_second_zone(|zone| self.oracle.operator().cut_off(zone)),
+            Op::CutOffZone => in_second_zone(|zone| self.oracle.external_actor().cut_off(zone)),
             Op::Recover => self.recover(),
             Op::Create(_)
             | Op::CreateAllAtOnce
@@ -71,20 +71,20 @@ impl Client {
     async fn on_machine(
         &self,
         slot: usize,
-        act: impl FnOnce(&Operator, &InstanceId) -> fleetwright::Result<()> + Send,
+        act: impl FnOnce(&ExternalActor, &InstanceId) -> fleetwright::Result<()> + Send,
     ) -> bool {
         let server = self.rules.server(self.fixtures.server(slot)).await;
         match server.and_then(|server| server.machine) {
-            Some(machine) => act(&self.oracle.operator(), &machine.id).is_ok(),
+            Some(machine) => act(&self.oracle.external_actor(), &machine.id).is_ok(),
             None => false,
         }
     }
 
     /// Makes every zone reachable and removes every limit.
     pub(super) fn recover(&self) {
-        let operator = self.oracle.operator();
-        operator.set_capacity(Vec::new());
-        in_second_zone(|zone| operator.reconnect(zone));
+        let actor = self.oracle.external_actor();
+        actor.set_capacity(Vec::new());
+        in_second_zone(|zone| actor.reconnect(zone));
         self.journal.facts(|facts| facts.failing_boots = 0);
     }
 
@@ -121,7 +121,7 @@ impl Client {
             builder = builder.tag(*key, *value);
         }
         let config = builder.build().ok()?;
-        let launched = self.oracle.operator().launch(&config).ok()?;
+        let launched = self.oracle.external_actor().launch(&config).ok()?;
         Some(launched.id)
     }
 }

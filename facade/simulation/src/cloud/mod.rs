@@ -282,7 +282,7 @@ impl FaultyCloud {
         });
         if fails {
             // The machine was launched just now, so the cloud accepts.
-            let _ = self.oracle.operator().terminate(id);
+            let _ = self.oracle.external_actor().terminate(id);
             self.journal
                 .log(&format!("  machine {id} fails before it boots"));
         }

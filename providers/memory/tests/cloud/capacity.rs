@@ -187,13 +187,13 @@ async fn capacity_can_shrink_while_machines_run() {
     for _ in 0..3 {
         running(&provisioner).await;
     }
-    cloud.operator().set_capacity(vec![Capacity::of(1)]);
+    cloud.external_actor().set_capacity(vec![Capacity::of(1)]);
     let (free, error) = fill(&provisioner, &plain()).await;
     assert_eq!((free, error.kind()), (0, ErrorKind::Capacity));
     assert_eq!(existing_ids(&cloud).len(), 3);
-    cloud.operator().set_capacity(vec![Capacity::of(4)]);
+    cloud.external_actor().set_capacity(vec![Capacity::of(4)]);
     assert_eq!(fill(&provisioner, &plain()).await.0, 1);
-    cloud.operator().set_capacity(Vec::new());
+    cloud.external_actor().set_capacity(Vec::new());
     provisioner.launch_instance(&plain()).await.unwrap();
 }
 

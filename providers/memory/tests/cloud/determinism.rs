@@ -71,7 +71,7 @@ fn another_seed_gives_other_ids_lags_and_sessions() {
     let world = |seed| {
         virtually(async move {
             let (cloud, provisioner) = open(brisk().seed(seed).read_lag(seconds(30)));
-            let id = cloud.operator().launch(&plain()).unwrap().id;
+            let id = cloud.external_actor().launch(&plain()).unwrap().id;
             let mut observed = Vec::new();
             for _ in 0..30 {
                 pass(seconds(1)).await;

@@ -1,4 +1,4 @@
-//! The operator: its changes are visible to handles and do not count as calls.
+//! The actor: its changes are visible to handles and do not count as calls.
 
 use fleetwright::{
     CloudInstanceState::{Pending, Running, Stopped, Terminated},
@@ -17,7 +17,7 @@ async fn instance_of_an_external_actor_is_listed_with_its_own_tags() {
         .tag("owner", "somebody else")
         .build()
         .unwrap();
-    let foreign = cloud.operator().launch(&foreign).unwrap();
+    let foreign = cloud.external_actor().launch(&foreign).unwrap();
     assert_eq!(foreign.state, Pending);
     let ours = provisioner.launch_instance(&plain()).await.unwrap();
     pass(seconds(1)).await;
@@ -35,8 +35,8 @@ async fn instance_of_an_external_actor_is_listed_with_its_own_tags() {
 async fn changes_by_an_external_actor_are_visible_with_their_reason() {
     let (cloud, provisioner) = open(brisk());
     let id = running(&provisioner).await.id;
-    let operator = cloud.operator();
-    operator.stop(&id).unwrap();
+    let actor = cloud.external_actor();
+    actor.stop(&id).unwrap();
     let status = provisioner.describe_instance(&id).await.unwrap();
     assert_eq!(
         status.state_reason.as_deref(),
@@ -44,14 +44,14 @@ async fn changes_by_an_external_actor_are_visible_with_their_reason() {
     );
     pass(seconds(1)).await;
     assert_eq!(state(&provisioner, &id).await, Stopped);
-    operator.start(&id).unwrap();
+    actor.start(&id).unwrap();
     pass(seconds(1)).await;
     assert_eq!(state(&provisioner, &id).await, Running);
     let change = TagChange::new().set("checked", "yes").unwrap();
-    operator.update_tags(&id, &change).unwrap();
+    actor.update_tags(&id, &change).unwrap();
     let listed = provisioner.list_instances(&all_blue()).await.unwrap();
     assert_eq!(listed[0].tags.get("checked"), Some("yes"));
-    operator.terminate(&id).unwrap();
+    actor.terminate(&id).unwrap();
     let status = provisioner.describe_instance(&id).await.unwrap();
     assert_eq!(
         status.state_reason.as_deref(),
@@ -63,44 +63,44 @@ async fn changes_by_an_external_actor_are_visible_with_their_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn operator_gets_the_same_refusals_as_a_handle() {
+async fn external_actor_gets_the_same_refusals_as_a_handle() {
     let (cloud, provisioner) = open(brisk().quota(1));
     let id = running(&provisioner).await.id;
-    let (operator, unknown) = (cloud.operator(), InstanceId::new("i-unknown").unwrap());
+    let (actor, unknown) = (
+        cloud.external_actor(),
+        InstanceId::new("i-unknown").unwrap(),
+    );
     let change = TagChange::new();
     for result in [
-        operator.stop(&unknown),
-        operator.start(&unknown),
-        operator.terminate(&unknown),
-        operator.update_tags(&unknown, &change),
+        actor.stop(&unknown),
+        actor.start(&unknown),
+        actor.terminate(&unknown),
+        actor.update_tags(&unknown, &change),
     ] {
         assert_eq!(result.unwrap_err().kind(), ErrorKind::NotFound);
     }
-    let error = operator.launch(&plain()).unwrap_err();
+    let error = actor.launch(&plain()).unwrap_err();
     assert_eq!(
         (error.kind(), error.provider()),
-        (ErrorKind::Quota, "memory operator")
+        (ErrorKind::Quota, "memory external actor")
     );
-    operator.terminate(&id).unwrap();
-    assert_eq!(
-        operator.start(&id).unwrap_err().kind(),
-        ErrorKind::WrongState
-    );
+    actor.terminate(&id).unwrap();
+    assert_eq!(actor.start(&id).unwrap_err().kind(), ErrorKind::WrongState);
 }
 
 #[tokio::test(start_paused = true)]
-async fn operator_and_oracle_do_not_count_as_calls() {
+async fn external_actor_and_oracle_do_not_count_as_calls() {
     let (cloud, provisioner) = open(brisk());
     let id = running(&provisioner).await.id;
-    let (operator, oracle) = (cloud.operator(), cloud.oracle());
+    let (actor, oracle) = (cloud.external_actor(), cloud.oracle());
     let counted = || (oracle.calls(), oracle.records_touched());
     let before = counted();
-    operator.launch(&plain()).unwrap();
-    operator.stop(&id).unwrap();
+    actor.launch(&plain()).unwrap();
+    actor.stop(&id).unwrap();
     pass(seconds(1)).await;
-    operator.start(&id).unwrap();
-    operator.update_tags(&id, &TagChange::new()).unwrap();
-    operator.terminate(&id).unwrap();
+    actor.start(&id).unwrap();
+    actor.update_tags(&id, &TagChange::new()).unwrap();
+    actor.terminate(&id).unwrap();
     oracle.instances();
     truth(&cloud, &id);
     oracle.leftovers();
@@ -109,17 +109,17 @@ async fn operator_and_oracle_do_not_count_as_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn operator_reaches_unreachable_zones() {
+async fn external_actor_reaches_unreachable_zones() {
     let (cloud, provisioner) = open(brisk());
     let id = running(&provisioner).await.id;
-    let operator = cloud.operator();
-    operator.cut_off(zone("mem-a"));
-    operator.launch(&plain()).unwrap();
-    operator.terminate(&id).unwrap();
+    let actor = cloud.external_actor();
+    actor.cut_off(zone("mem-a"));
+    actor.launch(&plain()).unwrap();
+    actor.terminate(&id).unwrap();
     pass(seconds(1)).await;
     let error = provisioner.describe_instance(&id).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    operator.reconnect(zone("mem-a"));
+    actor.reconnect(zone("mem-a"));
     assert_eq!(state(&provisioner, &id).await, Terminated);
     assert_eq!(existing_ids(&cloud).len(), 1);
 }
@@ -127,7 +127,7 @@ async fn operator_reaches_unreachable_zones() {
 #[tokio::test(start_paused = true)]
 async fn launch_tokens_are_shared_with_external_actors() {
     let (cloud, provisioner) = open(brisk());
-    let theirs = cloud.operator().launch(&with_token("t")).unwrap();
+    let theirs = cloud.external_actor().launch(&with_token("t")).unwrap();
     let ours = provisioner.launch_instance(&with_token("t")).await.unwrap();
     assert_eq!(ours, theirs);
     assert_eq!(existing_ids(&cloud), [theirs.id]);

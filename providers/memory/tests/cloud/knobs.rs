@@ -237,12 +237,12 @@ async fn debug_output_omits_the_contents_of_the_account() {
         .launch_instances(&plain(), many(100))
         .await
         .unwrap();
-    let (oracle, operator) = (cloud.oracle(), cloud.operator());
+    let (oracle, actor) = (cloud.oracle(), cloud.external_actor());
     for shown in [
         format!("{cloud:?}"),
         format!("{provisioner:?}"),
         format!("{oracle:?}"),
-        format!("{operator:?}"),
+        format!("{actor:?}"),
     ] {
         assert!(shown.contains("memory"), "{shown}");
         for hidden in ["boot 1", info.id.as_str(), "fleet"] {

@@ -138,7 +138,7 @@ async fn tag_change_moves_an_instance_between_lists() {
     let id = running(&provisioner).await.id;
     let red = InstanceFilter::tagged("fleet", "red").unwrap();
     let change = TagChange::new().set("fleet", "red").unwrap();
-    cloud.operator().update_tags(&id, &change).unwrap();
+    cloud.external_actor().update_tags(&id, &change).unwrap();
     assert_eq!(provisioner.list_instances(&all_blue()).await.unwrap(), []);
     assert_eq!(
         ids(&provisioner.list_instances(&red).await.unwrap()),

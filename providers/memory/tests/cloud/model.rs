@@ -134,12 +134,12 @@ impl Model {
                     .await
             }
             Step::Outside(at, how) => {
-                let (id, operator) = (self.any_id(*at), self.cloud.operator());
+                let (id, actor) = (self.any_id(*at), self.cloud.external_actor());
                 match how {
-                    0 => operator.stop(&id),
-                    1 => operator.start(&id),
-                    2 => operator.terminate(&id),
-                    _ => operator.launch(&blue().build().unwrap()).map(drop),
+                    0 => actor.stop(&id),
+                    1 => actor.start(&id),
+                    2 => actor.terminate(&id),
+                    _ => actor.launch(&blue().build().unwrap()).map(drop),
                 }
             }
             Step::Fault(call, how) => {

@@ -79,17 +79,17 @@ async fn changes_between_pages_neither_drop_nor_duplicate_unchanged_instances() 
             .await
             .unwrap());
         pass(seconds(1)).await;
-        let operator = cloud.operator();
+        let actor = cloud.external_actor();
         let away = TagChange::new().remove("fleet").unwrap();
         // Each step terminates, untags, launches and stops one instance each.
         let list = listed_while(&cloud, &all_blue(), |step| {
             let at = step as usize;
             if at < 10 {
-                operator.terminate(&all[20 - at]).unwrap();
-                operator.update_tags(&all[at], &away).unwrap();
-                operator.launch(&plain()).unwrap();
+                actor.terminate(&all[20 - at]).unwrap();
+                actor.update_tags(&all[at], &away).unwrap();
+                actor.launch(&plain()).unwrap();
             }
-            operator.stop(&all[0]).unwrap();
+            actor.stop(&all[0]).unwrap();
         })
         .await;
         let unique: BTreeSet<_> = list.iter().map(|info| &info.id).collect();

@@ -69,7 +69,7 @@ async fn partial_launch_reports_survivors_and_replay_completes_it() {
         (ErrorKind::Quota, Effect::Done)
     );
     assert_eq!(ids(again.survivors()), ids(error.survivors()));
-    cloud.operator().set_quota(Some(4));
+    cloud.external_actor().set_quota(Some(4));
     let more = cloud
         .provisioner()
         .launch_instances(&config, many(5))
@@ -77,7 +77,7 @@ async fn partial_launch_reports_survivors_and_replay_completes_it() {
         .unwrap_err();
     assert_eq!(more.survivors().len(), 4);
     assert_eq!(ids(more.survivors()), existing_ids(&cloud));
-    cloud.operator().set_quota(None);
+    cloud.external_actor().set_quota(None);
     let complete = provisioner
         .launch_instances(&config, many(5))
         .await
@@ -104,7 +104,7 @@ async fn token_of_a_completed_batch_is_spent_with_its_last_instance() {
         .launch_instances(&config, many(3))
         .await
         .unwrap_err();
-    cloud.operator().set_quota(Some(3));
+    cloud.external_actor().set_quota(Some(3));
     let three = provisioner
         .launch_instances(&config, many(3))
         .await
@@ -140,7 +140,7 @@ async fn replay_completes_a_partial_launch_with_a_lost_response() {
         assert_eq!(error.unwrap_err().effect(), Effect::Unknown);
         let part = existing_ids(&cloud);
         assert_eq!(part.len(), if phase == Phase::After { 2 } else { 0 });
-        cloud.operator().set_quota(None);
+        cloud.external_actor().set_quota(None);
         let complete = provisioner
             .launch_instances(&config, many(3))
             .await

@@ -52,11 +52,11 @@ async fn quota_counts_every_instance_that_is_not_terminated() {
 async fn quota_can_change_while_instances_exist() {
     let (cloud, provisioner) = open(brisk().quota(2));
     assert_eq!(fill(&provisioner, &plain()).await.0, 2);
-    cloud.operator().set_quota(Some(1));
+    cloud.external_actor().set_quota(Some(1));
     assert_eq!(fill(&provisioner, &plain()).await.0, 0);
-    cloud.operator().set_quota(Some(5));
+    cloud.external_actor().set_quota(Some(5));
     assert_eq!(fill(&provisioner, &plain()).await.0, 3);
-    cloud.operator().set_quota(None);
+    cloud.external_actor().set_quota(None);
     provisioner.launch_instance(&plain()).await.unwrap();
 }
 

@@ -32,7 +32,7 @@ impl History {
 
 /// Changes one instance every few seconds; `step` is the current second.
 async fn change_instance(cloud: &MemoryCloud, step: u64) {
-    let operator = cloud.operator();
+    let actor = cloud.external_actor();
     let id = cloud
         .oracle()
         .instances()
@@ -40,11 +40,11 @@ async fn change_instance(cloud: &MemoryCloud, step: u64) {
         .map(|t| t.info.id.clone());
     let number = TagChange::new().set("number", step.to_string()).unwrap();
     match (step, id) {
-        (2, _) => drop(operator.launch(&with_token("t")).unwrap()),
-        (10, Some(id)) => operator.stop(&id).unwrap(),
-        (17, Some(id)) => operator.start(&id).unwrap(),
-        (25, Some(id)) => operator.terminate(&id).unwrap(),
-        (3..=24, Some(id)) if step % 2 == 0 => operator.update_tags(&id, &number).unwrap(),
+        (2, _) => drop(actor.launch(&with_token("t")).unwrap()),
+        (10, Some(id)) => actor.stop(&id).unwrap(),
+        (17, Some(id)) => actor.start(&id).unwrap(),
+        (25, Some(id)) => actor.terminate(&id).unwrap(),
+        (3..=24, Some(id)) if step % 2 == 0 => actor.update_tags(&id, &number).unwrap(),
         _ => {}
     }
 }
@@ -146,11 +146,11 @@ async fn stale_read_returns_the_state_one_window_ago() {
         cloud.faults().add(stale(call));
     }
     let mut history = Vec::new();
-    cloud.operator().launch(&with_token("t")).unwrap();
+    cloud.external_actor().launch(&with_token("t")).unwrap();
     let id = existing_ids(&cloud)[0].clone();
     for step in 0..30_usize {
         let number = TagChange::new().set("number", step.to_string()).unwrap();
-        cloud.operator().update_tags(&id, &number).unwrap();
+        cloud.external_actor().update_tags(&id, &number).unwrap();
         history.push(truth(&cloud, &id).info);
         let then = step.checked_sub(5).map(|then| history[then].clone());
         let listed = provisioner.list_instances(&all_blue()).await.unwrap();

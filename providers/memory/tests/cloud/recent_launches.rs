@@ -105,7 +105,7 @@ async fn delayed_response_still_counts_as_within_the_window() {
 async fn recent_launch_expires_after_the_window() {
     let (cloud, provisioner) = open(brisk().read_lag(WINDOW).terminated_visible(seconds(0)));
     let info = provisioner.launch_instance(&plain()).await.unwrap();
-    cloud.operator().terminate(&info.id).unwrap();
+    cloud.external_actor().terminate(&info.id).unwrap();
     pass(WINDOW).await;
     let began = tokio::time::Instant::now();
     let error = provisioner.describe_instance(&info.id).await.unwrap_err();

@@ -14,12 +14,12 @@ use crate::{
 fn every_call_has_its_own_bucket() {
     for throttled in calls::ALL {
         virtually(async {
-            // Prepared by the operator, so that the bucket is full.
+            // Prepared by the external actor, so that the bucket is full.
             let (cloud, provisioner) = open(brisk().throttle(throttled, seconds(10), many(1)));
-            let id = cloud.operator().launch(&plain()).unwrap().id;
+            let id = cloud.external_actor().launch(&plain()).unwrap().id;
             pass(seconds(1)).await;
             if matches!(throttled, WireCall::Start | WireCall::Resize) {
-                cloud.operator().stop(&id).unwrap();
+                cloud.external_actor().stop(&id).unwrap();
                 pass(seconds(1)).await;
             }
             send(throttled, &provisioner, &id).await.unwrap();

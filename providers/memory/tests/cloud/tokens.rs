@@ -178,7 +178,7 @@ async fn launch_without_effect_does_not_use_its_token() {
     );
     let found = provisioner.find_launch(&token("t")).await.unwrap();
     assert_eq!(found, LaunchRecord::NotFound);
-    cloud.operator().set_quota(Some(1));
+    cloud.external_actor().set_quota(Some(1));
     let other = blue().tag("x", "").launch_token("t").build().unwrap();
     provisioner.launch_instance(&other).await.unwrap();
     // A replay of existing instances succeeds even if the quota is reached.

@@ -55,8 +55,8 @@ async fn stream_all(
 #[tokio::test(start_paused = true)]
 async fn list_with_an_unreachable_zone_is_incomplete_and_names_it() {
     let (cloud, provisioner, launched) = two_zones().await;
-    let operator = cloud.operator();
-    operator.cut_off(zone("mem-b"));
+    let actor = cloud.external_actor();
+    actor.cut_off(zone("mem-b"));
     let error = provisioner.list_instances(&all_blue()).await.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect()),
@@ -78,13 +78,13 @@ async fn list_with_an_unreachable_zone_is_incomplete_and_names_it() {
         (ErrorKind::Unavailable, Effect::None)
     );
     assert_eq!(error.scopes(), std::slice::from_ref(scope));
-    operator.cut_off(zone("mem-a"));
+    actor.cut_off(zone("mem-a"));
     let error = provisioner.list_instances(&all_blue()).await.unwrap_err();
     let both = [Scope::zone(zone("mem-a")), Scope::zone(zone("mem-b"))];
     assert_eq!(error.scopes(), both);
     assert_eq!(stream_all(&provisioner, &all_blue()).await.0, []);
-    operator.reconnect(zone("mem-a"));
-    operator.reconnect(zone("mem-b"));
+    actor.reconnect(zone("mem-a"));
+    actor.reconnect(zone("mem-b"));
     let list = provisioner.list_instances(&all_blue()).await.unwrap();
     assert_eq!(ids(&list), ids(&launched));
     assert_eq!(stream_all(&provisioner, &all_blue()).await.1.len(), 0);
@@ -96,9 +96,9 @@ async fn zone_unreachable_during_one_page_is_a_gap() {
     let filter = all_blue();
     let mut stream = provisioner.stream_instances(&filter);
     let (mut instances, mut gaps) = (0, 0);
-    cloud.operator().cut_off(zone("mem-b"));
+    cloud.external_actor().cut_off(zone("mem-b"));
     while let Some(item) = stream.try_next().await.unwrap() {
-        cloud.operator().reconnect(zone("mem-b"));
+        cloud.external_actor().reconnect(zone("mem-b"));
         match item {
             ListItem::Instance(_) => instances += 1,
             ListItem::Gap { .. } => gaps += 1,
@@ -126,7 +126,7 @@ fn calls_to_an_unreachable_zone_fail_without_effect() {
                 provisioner.launch_instance(&config).await.unwrap();
                 pass(seconds(1)).await;
             }
-            cloud.operator().cut_off(zone("mem-a"));
+            cloud.external_actor().cut_off(zone("mem-a"));
             let before = calls::snapshot_state(&cloud);
             let error = calls::send(call, &provisioner, &id).await.unwrap_err();
             assert_eq!(
@@ -137,7 +137,7 @@ fn calls_to_an_unreachable_zone_fail_without_effect() {
             assert_eq!(error.scopes(), [Scope::zone(zone("mem-a"))]);
             assert_eq!(error.native_code(), Some("ZoneUnavailable"));
             assert_eq!(calls::snapshot_state(&cloud), before, "{call}");
-            cloud.operator().reconnect(zone("mem-a"));
+            cloud.external_actor().reconnect(zone("mem-a"));
             calls::send(call, &provisioner, &id).await.unwrap();
         });
     }
@@ -150,7 +150,7 @@ async fn unreachable_zone_affects_neither_other_zones_nor_time() {
         .terminate_instance(&launched[1].id)
         .await
         .unwrap();
-    cloud.operator().cut_off(zone("mem-b"));
+    cloud.external_actor().cut_off(zone("mem-b"));
     pass(seconds(1)).await;
     let states = provisioner.describe_instances(&ids(&launched)).await;
     let (here, there): (Vec<_>, Vec<_>) = states.into_iter().partition(Result::is_ok);
@@ -163,7 +163,7 @@ async fn unreachable_zone_affects_neither_other_zones_nor_time() {
         .launch_instance(&in_zone("mem-a"))
         .await
         .unwrap();
-    cloud.operator().reconnect(zone("mem-b"));
+    cloud.external_actor().reconnect(zone("mem-b"));
     let status = provisioner
         .describe_instance(&launched[1].id)
         .await
@@ -180,7 +180,7 @@ async fn find_launch_is_not_not_found_while_the_zone_is_unreachable() {
         .launch_instances(&config, many(2))
         .await
         .unwrap();
-    cloud.operator().cut_off(zone("mem-a"));
+    cloud.external_actor().cut_off(zone("mem-a"));
     let error = provisioner.find_launch(&token("t")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     let error = provisioner

@@ -155,8 +155,8 @@ impl Override for TagsTheFirst {
         let given = config.tags.iter().map(|(key, _)| key.to_owned());
         change.remove = given.filter(|key| key != SCOPE_TAG).collect();
         for info in &launched[1..] {
-            let operator = at.harness.cloud().operator();
-            operator.update_tags(&info.id, &change)?;
+            let actor = at.harness.cloud().external_actor();
+            actor.update_tags(&info.id, &change)?;
         }
         Ok(launched)
     }

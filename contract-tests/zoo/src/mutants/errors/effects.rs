@@ -19,7 +19,7 @@ impl Override for StopsWithoutCredentials {
     async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let result = at.inner.stop_instance(id).await;
         if matches!(&result, Err(error) if error.kind() == ErrorKind::Unauthenticated) {
-            at.harness.cloud().operator().stop(id)?;
+            at.harness.cloud().external_actor().stop(id)?;
         }
         result
     }

@@ -2,7 +2,7 @@
 
 use super::{Fixture, all};
 use crate::cloud::CloudEngine as _;
-use crate::ec2::engine::operator::ExternalAction;
+use crate::ec2::engine::external_action::ExternalAction;
 
 fn act(fixture: &mut Fixture, text: &str) -> Vec<String> {
     fixture.engine.catch_up();

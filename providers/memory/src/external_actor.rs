@@ -20,7 +20,7 @@ use crate::{
 ///
 /// Its actions bypass the wire: no latency, no faults, no effect on the counts of calls and of
 /// records touched, and unreachable zones are reachable for it. Errors have the provider name
-/// `memory operator`.
+/// `memory external actor`.
 ///
 /// # Example
 ///
@@ -35,22 +35,22 @@ use crate::{
 /// let config = InstanceConfig::builder("image-1", "small").build()?;
 /// let instance = provisioner.launch_instance(&config).await?;
 ///
-/// cloud.operator().terminate(&instance.id)?;
+/// cloud.external_actor().terminate(&instance.id)?;
 /// let status = provisioner.describe_instance(&instance.id).await?;
 /// assert_eq!(status.state, CloudInstanceState::Terminating);
 /// assert_eq!(status.state_reason.as_deref(), Some("terminated by an external actor"));
 ///
-/// cloud.operator().cut_off(Zone::new("mem-a")?);
+/// cloud.external_actor().cut_off(Zone::new("mem-a")?);
 /// assert!(provisioner.describe_instance(&instance.id).await.is_err());
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Operator {
+pub struct ExternalActor {
     shared: Arc<Shared>,
 }
 
-impl Operator {
+impl ExternalActor {
     pub(crate) const fn new(shared: Arc<Shared>) -> Self {
         Self { shared }
     }
@@ -151,7 +151,7 @@ impl Operator {
         operation: Operation,
         work: impl FnOnce(&mut World) -> Result<T, NativeError>,
     ) -> Result<T> {
-        let call = Call::new("memory operator", operation);
+        let call = Call::new("memory external actor", operation);
         let result = self.shared.with_world(|world| world.out_of_band(work));
         result.map_err(|error| error.into_error(&call, std::time::Duration::ZERO))
     }

@@ -1,7 +1,7 @@
 //! External actions.
 
 use super::*;
-use crate::azure::engine::operator::ExternalAction;
+use crate::azure::engine::external_action::ExternalAction;
 
 fn perform(fixture: &mut Fixture, action: Value) -> Result<Vec<String>, Refusal> {
     let action: ExternalAction = serde_json::from_value(action).unwrap();
