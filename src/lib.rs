@@ -51,7 +51,9 @@ pub mod wait;
 pub use async_trait::async_trait;
 pub use capability::{BatchLaunch, Capabilities, OptionalVerb};
 pub use config::{ConfigBuilder, Fingerprint, InstanceConfig};
-pub use error::{Call, Effect, ErrorKind, ProvisionError, Result, RetryAdvice, Scope};
+pub use error::{
+    Call, Effect, ErrorKind, NamePattern, ProvisionError, Result, RetryAdvice, Scope, TypeFamily,
+};
 pub use ext::{InstanceProvisionerExt, LaunchAttempt};
 pub use filter::InstanceFilter;
 /// Re-exported for implementations of [`InstanceProvisioner`] and [`layer::Layer`].

@@ -1,10 +1,8 @@
-//! The kinds, effects, advice and scopes of errors, which a control loop acts on.
+//! The kinds, effects and advice of errors, which a control loop acts on.
 
 use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
-
-use crate::{InstanceId, InstanceType, Market, NetworkId, Zone};
 
 /// What went wrong, the same on every cloud. Quota, capacity, throttling and authorization are
 /// different kinds, because a control loop reacts to each in another way.
@@ -211,70 +209,6 @@ impl fmt::Display for RetryAdvice {
             Self::Never => f.write_str("do not retry"),
             Self::SameToken => f.write_str("retry with the same token"),
             Self::After(delay) => write!(f, "retry after {delay:?}"),
-        }
-    }
-}
-
-/// The part of the cloud that a failure applies to.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Scope {
-    /// One instance.
-    Instance(InstanceId),
-    /// An offering. A field that is `None` means every type, zone or market.
-    Offering {
-        /// The instance type.
-        instance_type: Option<InstanceType>,
-        /// The zone.
-        zone: Option<Zone>,
-        /// The market.
-        market: Option<Market>,
-    },
-    /// A network or subnet.
-    Network(NetworkId),
-    /// The whole region of the backend.
-    Region,
-    /// The whole account.
-    Account,
-}
-
-impl Scope {
-    /// Returns the scope of everything in one zone.
-    pub const fn zone(zone: Zone) -> Self {
-        Self::Offering {
-            instance_type: None,
-            zone: Some(zone),
-            market: None,
-        }
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Instance(id) => write!(f, "instance {id}"),
-            Self::Offering {
-                instance_type,
-                zone,
-                market,
-            } => {
-                let mut words = Vec::new();
-                words.extend(instance_type.as_ref().map(|t| format!("type {t}")));
-                words.extend(zone.as_ref().map(|z| format!("zone {z}")));
-                words.extend(market.map(|m| match m {
-                    Market::OnDemand => "on demand".to_owned(),
-                    Market::Spot => "spot".to_owned(),
-                }));
-                if words.is_empty() {
-                    f.write_str("every offering")
-                } else {
-                    f.write_str(&words.join(" "))
-                }
-            }
-            Self::Network(id) => write!(f, "network {id}"),
-            Self::Region => f.write_str("region"),
-            Self::Account => f.write_str("account"),
         }
     }
 }

@@ -8,12 +8,16 @@
 //! contain headers and bodies.
 
 mod call;
+mod family;
 mod kind;
+mod scope;
 
 use std::{error::Error, fmt, sync::Arc, time::Duration};
 
 pub use call::Call;
-pub use kind::{Effect, ErrorKind, RetryAdvice, Scope};
+pub use family::{NamePattern, TypeFamily};
+pub use kind::{Effect, ErrorKind, RetryAdvice};
+pub use scope::Scope;
 
 use crate::{InstanceInfo, InvalidValue, Operation};
 

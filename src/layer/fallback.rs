@@ -1,184 +1,37 @@
-//! Launches another offering when the cloud has no capacity for the requested one.
+//! Launches another offering when the cloud has no capacity or no quota for the requested one.
 //!
-//! Owns the order in which alternatives are tried, and the memory of offerings without capacity. It
-//! continues with the next alternative only for lack of capacity, and only when the attempt before is
-//! known to have launched nothing. A quota error, an invalid config or an outage is returned as it
-//! is.
-
-use std::time::Duration;
+//! Owns the order in which alternatives are tried, and the memory of offerings that had none. It
+//! continues with the next alternative only for lack of capacity or of a quota that another
+//! alternative may not need, and only when the attempt before is known to have launched nothing. Every
+//! other error is returned as it is.
 
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use super::{
-    LaunchOutput, Layer, Request,
-    capacity_memory::{CapacityMemory, offering},
+    FallbackPolicy, LaunchOutput, Layer, Request,
+    capacity_memory::CapacityMemory,
     telemetry::{self, FallbackReason},
 };
 use crate::{
-    Effect, ErrorKind, InstanceConfig, InstanceProvisionerExt as _, InstanceType, InvalidValue,
-    LaunchRecord, LaunchToken, Market, Operation, ProvisionError, Result, RetryAdvice, Scope, Tags,
-    Zone,
+    Effect, ErrorKind, InstanceConfig, InstanceProvisionerExt as _, LaunchRecord, LaunchToken,
+    Operation, ProvisionError, Result, RetryAdvice, Scope,
 };
 
-/// An offering to launch. Fields that are not set keep the value of the config.
+/// Launches the first alternative that has capacity and quota.
 ///
-/// ```
-/// use fleetwright::{Market, layer::Alternative};
-///
-/// let alternative = Alternative::new("spot-b").zone("zone-b")?.market(Market::Spot);
-/// assert_eq!(alternative.name(), "spot-b");
-/// # Ok::<(), fleetwright::InvalidValue>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alternative {
-    name: String,
-    instance_type: Option<InstanceType>,
-    zone: Option<Zone>,
-    market: Option<Market>,
-}
-
-impl Alternative {
-    /// Creates an alternative that changes nothing. The name appears in events and, if the policy
-    /// [says so](FallbackPolicy::record_in_tag), in a tag.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            instance_type: None,
-            zone: None,
-            market: None,
-        }
-    }
-
-    /// Sets the instance type.
-    pub fn instance_type(mut self, name: impl AsRef<str>) -> Result<Self, InvalidValue> {
-        self.instance_type = Some(InstanceType::new(name)?);
-        Ok(self)
-    }
-
-    /// Sets the zone.
-    pub fn zone(mut self, name: impl AsRef<str>) -> Result<Self, InvalidValue> {
-        self.zone = Some(Zone::new(name)?);
-        Ok(self)
-    }
-
-    /// Sets the market.
-    #[must_use]
-    pub const fn market(mut self, market: Market) -> Self {
-        self.market = Some(market);
-        self
-    }
-
-    /// Returns the name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn apply(&self, config: &InstanceConfig) -> InstanceConfig {
-        let mut config = config.clone();
-        if let Some(instance_type) = &self.instance_type {
-            config.instance_type = instance_type.clone();
-        }
-        if let Some(zone) = &self.zone {
-            config.placement.zone = Some(zone.clone());
-        }
-        if self.market.is_some() {
-            config.placement.market = self.market;
-        }
-        config
-    }
-}
-
-/// The alternatives of a launch, and how long a lack of capacity is remembered.
-///
-/// ```
-/// use std::time::Duration;
-/// use fleetwright::{Market, layer::{Alternative, FallbackPolicy}};
-///
-/// let policy = FallbackPolicy::new([
-///     Alternative::new("as requested"),
-///     Alternative::new("zone-b").zone("zone-b")?,
-///     Alternative::new("spot").market(Market::Spot),
-/// ])
-/// .remember_for(Duration::from_secs(60))
-/// .record_in_tag("offering")?;
-/// # Ok::<(), fleetwright::InvalidValue>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct FallbackPolicy {
-    alternatives: Vec<Alternative>,
-    remember: Duration,
-    tag: Option<String>,
-}
-
-impl FallbackPolicy {
-    /// Tries `alternatives` in this order. A lack of capacity is remembered for 3 minutes.
-    ///
-    /// Only the alternatives are tried: start with one that changes nothing to try the config itself
-    /// first. Without any alternative, the config is launched as it is.
-    pub fn new(alternatives: impl IntoIterator<Item = Alternative>) -> Self {
-        Self {
-            alternatives: alternatives.into_iter().collect(),
-            remember: Duration::from_secs(180),
-            tag: None,
-        }
-    }
-
-    /// Sets how long an offering without capacity is skipped. Zero never skips one.
-    #[must_use]
-    pub const fn remember_for(mut self, time: Duration) -> Self {
-        self.remember = time;
-        self
-    }
-
-    /// Tags each instance with the name of its alternative under `key`, in the call that launches it.
-    ///
-    /// # Errors
-    /// [`InvalidValue`] if the key is reserved or empty. The names must be valid tag values of the
-    /// cloud, which the backend checks at the launch.
-    pub fn record_in_tag(mut self, key: impl Into<String>) -> Result<Self, InvalidValue> {
-        let key = key.into();
-        for alternative in &self.alternatives {
-            Tags::new().with(key.as_str(), alternative.name())?;
-        }
-        self.tag = Some(key);
-        Ok(self)
-    }
-
-    /// Returns the configs to try with the names of their alternatives, without duplicates.
-    fn configs(&self, config: &InstanceConfig) -> Vec<(&str, InstanceConfig)> {
-        let mut tried: Vec<InstanceConfig> = Vec::new();
-        let mut configs = Vec::new();
-        for alternative in &self.alternatives {
-            let mut other = alternative.apply(config);
-            if tried.contains(&other) {
-                continue;
-            }
-            tried.push(other.clone());
-            if let Some(key) = &self.tag {
-                // Key and value were checked when the policy was created.
-                let _ = other.tags.insert(key.as_str(), alternative.name());
-            }
-            configs.push((alternative.name(), other));
-        }
-        if configs.is_empty() {
-            configs.push(("as requested", config.clone()));
-        }
-        configs
-    }
-}
-
-/// Launches the first alternative that has capacity.
-///
+/// - An alternative is given up if the cloud has no capacity for it, does not offer it in its zone, or
+///   refuses it because of a quota that another alternative may not need. A quota of the whole region
+///   or account is returned as it is: no alternative helps.
 /// - All alternatives of a launch use its token, so the backend creates at most one instance, and
 ///   [`find_launch`](crate::InstanceProvisioner::find_launch) finds it. A replay whose token was used
 ///   with another alternative returns that alternative's instance: configs that differ only in what
 ///   an alternative sets are the same launch here.
 /// - If the outcome of an attempt is unknown, its token is looked up before the next attempt. If that
 ///   does not settle it, the error is returned.
-/// - An offering without capacity is skipped for a time, in the scope that its error names: one zone,
-///   or one type in all zones. An error about a config without zone or market does not apply to all
-///   zones or markets. If every alternative is skipped, the launch is refused without being sent, with
+/// - What an error is about is skipped for a time, and nothing else: every alternative that a scope of
+///   the error [covers](Scope::covers). If the scope names a zone or network that the backend chose, all
+///   alternatives that leave the same choice to the backend are skipped. If every alternative is skipped, the launch is refused without being sent, with
 ///   the time after which the first one may be tried; a token is looked up before that.
 /// - A batch of which some instances were launched stays with its alternative: its error carries the
 ///   survivors.
@@ -210,8 +63,7 @@ impl Fallback {
         Self { policy, memory }
     }
 
-    /// Returns the offerings that are skipped now. One without a zone means configs without a zone,
-    /// or every zone, depending on what the cloud reported.
+    /// Returns the scopes that are skipped now, because they had no capacity or quota recently.
     pub fn without_capacity(&self) -> Vec<Scope> {
         self.memory.scopes()
     }
@@ -238,11 +90,14 @@ impl Fallback {
             if error.kind() == ErrorKind::TokenConflict {
                 return Outcome::TokenTaken { index, error };
             }
+            let Some(reason) = reason_to_continue(&error) else {
+                return Outcome::Returned(Err(error));
+            };
             if !launched_nothing(request, &error).await {
                 return Outcome::Returned(Err(error));
             }
             self.memory.record(&error, config);
-            telemetry::fallback(request, name, FallbackReason::NoCapacity);
+            telemetry::fallback(request, name, reason);
             refused = Some(error);
         }
         Outcome::NoCapacity {
@@ -258,9 +113,9 @@ enum Outcome<T> {
     Returned(Result<T>),
     /// The token was used before, with another config than the one at `index`.
     TokenTaken { index: usize, error: ProvisionError },
-    /// No alternative has capacity.
+    /// No alternative has capacity and quota.
     NoCapacity {
-        /// The last capacity error, if any alternative was tried.
+        /// The last refusal, if any alternative was tried.
         refused: Option<ProvisionError>,
         /// When the first skipped alternative may be tried again, if any was skipped.
         skipped_until: Option<Instant>,
@@ -301,11 +156,21 @@ impl Layer for Fallback {
     }
 }
 
-/// Returns whether a launch failed for lack of capacity and certainly launched nothing.
-async fn launched_nothing(request: &Request<'_>, error: &ProvisionError) -> bool {
-    if error.kind() != ErrorKind::Capacity {
-        return false;
+/// Returns why the next alternative may succeed where a launch failed with `error`, or `None` if it would
+/// fail too.
+fn reason_to_continue(error: &ProvisionError) -> Option<FallbackReason> {
+    let whole = |scope: &Scope| matches!(scope, Scope::Region | Scope::Account);
+    match error.kind() {
+        ErrorKind::Capacity => Some(FallbackReason::NoCapacity),
+        ErrorKind::Quota if !error.scopes().is_empty() && !error.scopes().iter().any(whole) => {
+            Some(FallbackReason::NoQuota)
+        }
+        _ => None,
     }
+}
+
+/// Returns whether a refused launch certainly launched nothing.
+async fn launched_nothing(request: &Request<'_>, error: &ProvisionError) -> bool {
     match (error.effect(), request.token) {
         (Effect::None, _) => true,
         // The outcome of an earlier attempt of the same launch is unknown.
@@ -359,8 +224,9 @@ fn all_skipped(
     config: &InstanceConfig,
     until: Option<Instant>,
 ) -> ProvisionError {
-    let message = "no alternative had capacity recently; wait, or configure more alternatives";
-    let error = request.call.capacity(offering(config), message);
+    let message =
+        "no alternative had capacity or quota recently; wait, or configure more alternatives";
+    let error = request.call.capacity(Scope::of(config), message);
     match until {
         Some(until) => error.retry_after(until.saturating_duration_since(Instant::now())),
         None => error,

@@ -33,7 +33,7 @@ use crate::{BoxStream, InstanceId, ListItem, Result};
 /// | `fleetwright_limit_wait_seconds` | histogram | how long calls waited for a permit |
 /// | `fleetwright_limit_calls_per_second` | gauge | the rate limit, set whenever it changes |
 /// | `fleetwright_coalesced_batch_size` | histogram | instances in one call of [`Coalesce`](super::Coalesce) |
-/// | `fleetwright_fallbacks_total` | counter | alternatives that were skipped; `reason` is `no_capacity`, or `no_capacity_recently` if no call was sent |
+/// | `fleetwright_fallbacks_total` | counter | alternatives that were skipped; `reason` is `no_capacity` or `no_quota`, or `no_capacity_recently` if no call was sent |
 ///
 /// ```
 /// use fleetwright::layer::{Layered, Metrics};

@@ -111,6 +111,7 @@ mod budget;
 mod capacity_memory;
 mod coalesce;
 mod fallback;
+mod fallback_policy;
 mod layered;
 #[cfg(feature = "limit")]
 mod limit;
@@ -127,7 +128,8 @@ mod trace;
 
 pub use budget::RetryBudget;
 pub use coalesce::{Coalesce, CoalescePolicy};
-pub use fallback::{Alternative, Fallback, FallbackPolicy};
+pub use fallback::Fallback;
+pub use fallback_policy::{Alternative, FallbackPolicy};
 pub use layered::Layered;
 #[cfg(feature = "limit")]
 pub use limit::{Limit, LimitPolicy, Rate};

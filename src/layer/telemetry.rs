@@ -9,7 +9,7 @@
 //! | `retrying call` | debug | a call failed and is sent again |
 //! | `call not retried: the retry budget is empty` | warn | a retry was allowed by all other limits |
 //! | `rate limit changed` | debug | the cloud throttled, or the rate recovered |
-//! | `alternative skipped: no capacity` | info | a launch continues with the next alternative |
+//! | `alternative skipped: no capacity` | info | a launch continues with the next alternative, for the field `reason` |
 //!
 //! All events have the target `fleetwright` and the field `operation`.
 
@@ -161,7 +161,9 @@ pub(super) fn batch_sent(request: &Request<'_>, size: usize) {
 pub(super) enum FallbackReason {
     /// The cloud refused the launch for lack of capacity.
     NoCapacity,
-    /// A recent launch found no capacity there, so none was sent.
+    /// The cloud refused the launch because of a quota that another alternative may not need.
+    NoQuota,
+    /// A recent launch found no capacity or quota there, so none was sent.
     NoCapacityRecently,
 }
 
@@ -170,6 +172,7 @@ impl FallbackReason {
     const fn as_str(self) -> &'static str {
         match self {
             Self::NoCapacity => "no_capacity",
+            Self::NoQuota => "no_quota",
             Self::NoCapacityRecently => "no_capacity_recently",
         }
     }

@@ -7,11 +7,11 @@
 //! | --- | --- |
 //! | no capacity | type; type and zone; or type, zone and market, by the code |
 //! | no address | the subnet |
-//! | quota | the family, the spot market, or the account, by the message |
+//! | quota | the family on demand, one market, or the region, by the message |
 
 use std::time::Duration;
 
-use fleetwright::{Market, Scope};
+use fleetwright::{InstanceType, Market, Scope, TypeFamily};
 pub(crate) use fleetwright_provider_support::{Cause, ErrorContext};
 use fleetwright_provider_support::{Class, Service};
 
@@ -174,22 +174,39 @@ fn offering(context: &ErrorContext<'_>, short: CapacityScope) -> Scope {
     }
 }
 
-/// Returns the scope of a quota: another family, or another market, may have room.
+/// Returns the scope of a quota: another family, or another market, may have room. Spot machines have
+/// one quota for all families, which does not count against the others.
 fn quota(context: &ErrorContext<'_>, limit: QuotaScope) -> Scope {
     let instance_type = context.config.map(|config| config.instance_type.clone());
     match limit {
-        QuotaScope::Family if instance_type.is_some() => Scope::Offering {
-            instance_type,
-            zone: None,
-            market: None,
-        },
-        QuotaScope::Spot => Scope::Offering {
-            instance_type: None,
-            zone: None,
-            market: Some(Market::Spot),
-        },
-        QuotaScope::Family | QuotaScope::Account => Scope::Account,
+        QuotaScope::Family => instance_type.map_or(Scope::Region, |instance_type| Scope::Family {
+            family: family(&instance_type),
+            zones: None,
+            market: Some(Market::OnDemand),
+        }),
+        QuotaScope::OnDemand => Scope::market(Market::OnDemand),
+        QuotaScope::Spot => Scope::market(Market::Spot),
+        QuotaScope::Region => Scope::Region,
     }
+}
+
+/// Returns the sizes that share a quota with this one: those that differ only in the number of their
+/// cores, such as `Standard_D4s_v3` and `Standard_D16s_v3`.
+fn family(instance_type: &InstanceType) -> TypeFamily {
+    let parts = instance_type.as_str().splitn(3, '_');
+    let parts: Vec<_> = parts.collect();
+    let [tier, size, rest @ ..] = &parts[..] else {
+        return TypeFamily::new([instance_type.as_str()]);
+    };
+    // A size with fewer cores than its machine has both numbers: `E8-4s`.
+    let first_digit = |c: char| c.is_ascii_digit();
+    let (letters, features) = size.split_at(size.find(first_digit).unwrap_or(size.len()));
+    let features = features.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-');
+    let end: String = rest.iter().map(|part| format!("_{part}")).collect();
+    TypeFamily::new([
+        format!("{tier}_{letters}#{features}{end}"),
+        format!("{tier}_{letters}#-#{features}{end}"),
+    ])
 }
 
 #[cfg(test)]
@@ -298,15 +315,42 @@ mod tests {
         );
         assert_eq!(scope("SubnetIsFull", ""), [Scope::Network(network.clone())]);
         let family = scope("QuotaExceeded", "standardBSFamily Cores quota");
-        assert_eq!(family, [offering(None, None)]);
+        let on_demand = Some(Market::OnDemand);
+        assert_eq!(
+            family,
+            [Scope::Family {
+                family: super::family(&config.instance_type),
+                zones: None,
+                market: on_demand,
+            }]
+        );
         let whole = scope("QuotaExceeded", "Total Regional Cores quota");
-        assert_eq!(whole, [Scope::Account]);
-        let spot = Scope::Offering {
-            instance_type: None,
-            zone: None,
-            market: Some(Market::Spot),
-        };
-        assert_eq!(scope("QuotaExceeded", "LowPriorityCores quota"), [spot]);
+        assert_eq!(whole, [Scope::market(Market::OnDemand)]);
+        let spot = scope("QuotaExceeded", "LowPriorityCores quota");
+        assert_eq!(spot, [Scope::market(Market::Spot)]);
+        assert_eq!(scope("PublicIPCountLimitReached", ""), [Scope::Region]);
+    }
+
+    #[test]
+    fn sizes_of_one_quota_are_one_family() {
+        let groups: [&[&str]; 5] = [
+            &["Standard_D4s_v3", "Standard_D16s_v3", "standard_d2s_v3"],
+            &["Standard_E8s_v3", "Standard_E8-4s_v3"],
+            &["Standard_DS2_v2", "Standard_DS11_v2"],
+            &["Standard_NC4as_T4_v3", "Standard_NC64as_T4_v3"],
+            &["Odd"],
+        ];
+        for (at, group) in groups.iter().enumerate() {
+            for one in *group {
+                let family = super::family(&one.parse().unwrap());
+                for (other_at, others) in groups.iter().enumerate() {
+                    for other in *others {
+                        let same = family.contains(&other.parse().unwrap());
+                        assert_eq!(same, at == other_at, "{one} {other}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -50,12 +50,14 @@ pub(crate) enum CapacityScope {
 /// Which quota is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QuotaScope {
-    /// That of a family of types.
+    /// That of a family of types on demand.
     Family,
+    /// That of all cores on demand.
+    OnDemand,
     /// That of spot machines.
     Spot,
-    /// That of the subscription.
-    Account,
+    /// One that no other type or market avoids, such as that of addresses.
+    Region,
 }
 
 /// Returns the meaning of a code. The status decides for a code that is not listed.
@@ -68,7 +70,7 @@ pub(crate) fn kind_of(code: &str, status: u16, message: &str) -> Kind {
         | "SkuNotAvailable" => Kind::Capacity(CapacityScope::Offering),
         "SubnetIsFull" | "SubnetWithNoAvailableAddresses" => Kind::NoAddress,
         "QuotaExceeded" | "ResourceQuotaExceeded" => Kind::Quota(quota_scope(message)),
-        code if code.ends_with("CountLimitReached") => Kind::Quota(QuotaScope::Account),
+        code if code.ends_with("CountLimitReached") => Kind::Quota(QuotaScope::Region),
         // One code with three meanings: quota, throttling, and a state that forbids the call.
         "OperationNotAllowed" if status == 429 => Kind::Throttled,
         "OperationNotAllowed" if is_about_quota(message) => Kind::Quota(quota_scope(message)),
@@ -129,8 +131,10 @@ fn quota_scope(message: &str) -> QuotaScope {
         QuotaScope::Spot
     } else if message.contains("family") {
         QuotaScope::Family
+    } else if message.contains("cores") {
+        QuotaScope::OnDemand
     } else {
-        QuotaScope::Account
+        QuotaScope::Region
     }
 }
 
@@ -167,7 +171,7 @@ mod tests {
         let code = "OperationNotAllowed";
         assert_eq!(kind_of(code, 409, quota), Kind::Quota(QuotaScope::Family));
         assert_eq!(kind_of(code, 409, spot), Kind::Quota(QuotaScope::Spot));
-        assert_eq!(kind_of(code, 409, whole), Kind::Quota(QuotaScope::Account));
+        assert_eq!(kind_of(code, 409, whole), Kind::Quota(QuotaScope::OnDemand));
         assert_eq!(kind_of(code, 429, ""), Kind::Throttled);
         assert_eq!(kind_of(code, 409, "the VM is generalized"), Kind::Conflict);
         let other = "RetryableErrorDueToAnotherOperation";
@@ -175,7 +179,7 @@ mod tests {
         assert_eq!(kind_of("Unheard", 429, ""), Kind::Throttled);
         assert_eq!(kind_of("Unheard", 500, ""), Kind::Other);
         let limit = "PublicIPCountLimitReached";
-        assert_eq!(kind_of(limit, 400, ""), Kind::Quota(QuotaScope::Account));
+        assert_eq!(kind_of(limit, 400, ""), Kind::Quota(QuotaScope::Region));
     }
 
     #[test]

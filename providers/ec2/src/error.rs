@@ -8,9 +8,11 @@
 
 use std::time::Duration;
 
-use fleetwright::{InstanceConfig, Market, Scope};
+use fleetwright::{Market, Scope};
 pub(crate) use fleetwright_provider_support::{Cause, ErrorContext};
 use fleetwright_provider_support::{Class, Service};
+
+use crate::scope;
 
 /// A call to EC2 that failed.
 pub(crate) type Failure = fleetwright_provider_support::Failure<Ec2>;
@@ -25,7 +27,7 @@ impl Service for Ec2 {
     const RETRY_DELAY: Duration = Duration::from_secs(1);
 
     fn classify(failure: &Failure, context: &ErrorContext<'_>) -> Class {
-        classify(failure.code(), &failure.message, context.config)
+        classify(failure.code(), &failure.message, context)
     }
 }
 
@@ -37,7 +39,7 @@ pub(crate) fn is_unknown_id(failure: &Failure) -> bool {
 
 /// Classifies a code. The message decides only for `Unsupported`, which EC2 uses both for a type that
 /// the zone does not offer and for settings that do not fit together.
-fn classify(code: &str, message: &str, config: Option<&InstanceConfig>) -> Class {
+fn classify(code: &str, message: &str, context: &ErrorContext<'_>) -> Class {
     match code {
         "InvalidInstanceID.NotFound" | "InvalidInstanceID.Malformed" => Class::NotFound,
         "IdempotentParameterMismatch" => Class::TokenConflict,
@@ -49,21 +51,25 @@ fn classify(code: &str, message: &str, config: Option<&InstanceConfig>) -> Class
         | "ReservationCapacityExceeded"
         | "UnfulfillableCapacity"
         | "VolumeTypeNotAvailableInZone"
-        | "SpotMaxPriceTooLow" => Class::Capacity(offering(config)),
+        | "SpotMaxPriceTooLow" => Class::Capacity(scope::offering(context, message)),
         // A type that one zone does not offer is a lack of capacity there; another zone may have it.
-        "Unsupported" if message.contains("vailability Zone") => Class::Capacity(offering(config)),
+        "Unsupported" if message.contains("vailability Zone") => {
+            Class::Capacity(scope::offering(context, message))
+        }
         "Unsupported" => Class::Invalid("config"),
-        "InsufficientFreeAddressesInSubnet" => Class::Capacity(subnet(config)),
-        "VcpuLimitExceeded"
-        | "InstanceLimitExceeded"
-        | "MaxSpotInstanceCountExceeded"
-        | "MaxFleetCountExceeded"
+        "InsufficientFreeAddressesInSubnet" => Class::Capacity(scope::subnet(context, message)),
+        "VcpuLimitExceeded" => Class::Quota(scope::vcpu_quota(context, None)),
+        "MaxSpotInstanceCountExceeded" => {
+            Class::Quota(scope::vcpu_quota(context, Some(Market::Spot)))
+        }
+        "InstanceLimitExceeded" => Class::Quota(scope::type_quota(context)),
+        "MaxFleetCountExceeded"
         | "VolumeLimitExceeded"
         | "MaxIOPSLimitExceeded"
         | "AddressLimitExceeded"
         | "NetworkInterfaceLimitExceeded"
         | "SnapshotLimitExceeded"
-        | "ResourceLimitExceeded" => Class::Quota(Scope::Account),
+        | "ResourceLimitExceeded" => Class::Quota(Scope::Region),
         "RequestLimitExceeded"
         | "Throttling"
         | "ThrottlingException"
@@ -116,29 +122,12 @@ fn classify_prefix(code: &str) -> Class {
     known.map_or(Class::Other, |(_, field)| Class::Invalid(field))
 }
 
-/// Returns the offering of a launch, for a capacity error; the region if the call was not a launch.
-fn offering(config: Option<&InstanceConfig>) -> Scope {
-    let Some(config) = config else {
-        return Scope::Region;
-    };
-    Scope::Offering {
-        instance_type: Some(config.instance_type.clone()),
-        zone: config.placement.zone.clone(),
-        market: Some(config.placement.market.unwrap_or(Market::OnDemand)),
-    }
-}
-
-/// Returns the subnet of a launch, whose addresses are used up for every instance type.
-fn subnet(config: Option<&InstanceConfig>) -> Scope {
-    let network = config.and_then(|config| config.placement.network.clone());
-    network.map_or_else(|| offering(config), Scope::Network)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use fleetwright::{
-        Call, Effect, ErrorKind, InstanceId, LaunchToken, NetworkId, Operation, RetryAdvice, Zone,
+        Call, Effect, ErrorKind, InstanceConfig, InstanceId, LaunchToken, NetworkId, Operation,
+        RetryAdvice, Zone,
     };
     use fleetwright_provider_testkit::errors::check_error_kinds;
 
@@ -211,6 +200,8 @@ mod tests {
         let config = config();
         let context = ErrorContext {
             config: Some(&config),
+            zone: config.placement.zone.as_ref(),
+            network: config.placement.network.as_ref(),
             ..ErrorContext::default()
         };
         let error =

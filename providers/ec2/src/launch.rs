@@ -43,6 +43,8 @@ impl Ec2Provisioner {
         }
         let context = ErrorContext {
             config: Some(config),
+            zone: plan::zone(&self.launch, config),
+            network: plan::subnet(&self.launch, config),
             token: config.launch_token.as_ref(),
             ..ErrorContext::default()
         };

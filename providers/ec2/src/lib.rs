@@ -12,6 +12,7 @@ mod options;
 mod plan;
 mod provisioner;
 mod read;
+mod scope;
 mod state;
 mod token;
 

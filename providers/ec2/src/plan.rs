@@ -13,7 +13,7 @@ use aws_sdk_ec2::types::{
     InstanceNetworkInterfaceSpecification, MarketType, Placement as NativePlacement,
     ShutdownBehavior, SpotInstanceType, SpotMarketOptions, TagSpecification, VolumeType,
 };
-use fleetwright::{InstanceConfig, Market, NetworkId, PublicAddress};
+use fleetwright::{InstanceConfig, Market, NetworkId, PublicAddress, Zone};
 
 use crate::{
     Ec2LaunchConfig,
@@ -135,13 +135,26 @@ impl Plan {
 }
 
 /// Returns the subnet of a launch: the requested one, that of the requested zone, or the default one.
-fn subnet<'a>(launch: &'a Ec2LaunchConfig, config: &'a InstanceConfig) -> Option<&'a NetworkId> {
+pub(crate) fn subnet<'a>(
+    launch: &'a Ec2LaunchConfig,
+    config: &'a InstanceConfig,
+) -> Option<&'a NetworkId> {
     let requested = &config.placement;
     match (&requested.network, &requested.zone) {
         (Some(network), _) => Some(network),
         (None, Some(zone)) => launch.subnets.get(zone),
         (None, None) => launch.default_subnet.as_ref(),
     }
+}
+
+/// Returns the zone of a launch, as far as the settings tell: that of its subnet, or the requested one.
+pub(crate) fn zone<'a>(
+    launch: &'a Ec2LaunchConfig,
+    config: &'a InstanceConfig,
+) -> Option<&'a Zone> {
+    let subnet = subnet(launch, config);
+    let of_subnet = launch.subnets.iter().find(|(_, one)| Some(*one) == subnet);
+    of_subnet.map_or(config.placement.zone.as_ref(), |(zone, _)| Some(zone))
 }
 
 /// Returns the root disk, if the launch or the launch config has settings for it, and the additional

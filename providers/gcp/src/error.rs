@@ -1,19 +1,18 @@
 //! Compute Engine's failures. Pure.
 //!
-//! Owns which failures the provider handles itself, and the scope of an error. A failed operation
-//! has undone what it began, so its error has no effect. [`crate::reason`] owns the meaning of
-//! codes.
-//!
-//! Scopes: missing capacity is about type, zone and market; missing addresses about the network;
-//! quota about the account, because Google's message does not say reliably which one is used up.
+//! Owns which failures the provider handles itself. A failed operation has undone what it began, so
+//! its error has no effect. [`crate::reason`] owns the meaning of codes, [`crate::scope`] what an error
+//! is about.
 
 use std::time::Duration;
 
-use fleetwright::{Market, Scope};
 pub(crate) use fleetwright_provider_support::{Cause, ErrorContext};
 use fleetwright_provider_support::{Class, Service};
 
-use crate::reason::{Kind, field_of, kind_of, missing};
+use crate::{
+    reason::{Kind, field_of, kind_of, missing},
+    scope,
+};
 
 /// The path of metadata in a message that names a field.
 const METADATA: &str = "metadata.items";
@@ -36,9 +35,9 @@ impl Service for ComputeEngine {
         match kind_of(failure.code(), status, message) {
             Kind::NotFound if context.instance.is_some() => Class::NotFound,
             Kind::NotFound => Class::Invalid(missing(message)),
-            Kind::Capacity => Class::Capacity(offering(context)),
-            Kind::NoAddress => Class::Capacity(network(context)),
-            Kind::Quota => Class::Quota(Scope::Account),
+            Kind::Capacity => Class::Capacity(scope::offering(context)),
+            Kind::NoAddress => Class::Capacity(scope::network(context)),
+            Kind::Quota => Class::Quota(scope::quota(context, message)),
             Kind::Throttled => Class::Throttled,
             Kind::Unauthenticated => Class::Unauthenticated,
             Kind::Forbidden => Class::Forbidden,
@@ -137,30 +136,12 @@ impl GcpFailure for Failure {
     }
 }
 
-/// Returns the offering of a launch, for a capacity error.
-fn offering(context: &ErrorContext<'_>) -> Scope {
-    let zone = context.zone.cloned();
-    let Some(config) = context.config else {
-        return zone.map_or(Scope::Region, Scope::zone);
-    };
-    Scope::Offering {
-        instance_type: Some(config.instance_type.clone()),
-        zone: zone.or_else(|| config.placement.zone.clone()),
-        market: Some(config.placement.market.unwrap_or(Market::OnDemand)),
-    }
-}
-
-/// Returns the network of a launch. Its addresses are used up for every instance type.
-fn network(context: &ErrorContext<'_>) -> Scope {
-    let network = context.network.cloned();
-    network.map_or_else(|| offering(context), Scope::Network)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use fleetwright::{
-        Call, Effect, ErrorKind, InstanceConfig, NetworkId, Operation, RetryAdvice, Zone,
+        Call, Effect, ErrorKind, InstanceConfig, Market, NetworkId, Operation, RetryAdvice, Scope,
+        Zone,
     };
     use fleetwright_provider_testkit::errors::check_error_kinds;
 

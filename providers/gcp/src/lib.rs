@@ -28,6 +28,7 @@ mod plan;
 mod provisioner;
 mod read;
 mod reason;
+mod scope;
 mod state;
 mod token;
 mod verbs;

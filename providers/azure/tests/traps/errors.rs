@@ -44,7 +44,7 @@ async fn trap_28_ambiguous_code_is_classified_by_status_and_message() {
 }
 
 #[tokio::test]
-async fn trap_29_quota_scope_is_family_spot_or_account() {
+async fn trap_29_quota_scope_is_family_or_market() {
     let words =
         |what: &str| format!("results in exceeding approved {what} quota. Current Limit: 0");
     let scope = async |what: &str| {
@@ -52,25 +52,16 @@ async fn trap_29_quota_scope_is_family_spot_or_account() {
         assert_eq!(error.kind(), ErrorKind::Quota, "{error}");
         error.scopes()[0].clone()
     };
-    assert_eq!(scope("Total Regional Cores").await, Scope::Account);
+    let on_demand = Scope::market(Market::OnDemand);
+    assert_eq!(scope("Total Regional Cores").await, on_demand);
     let family = scope("standardDSv5Family Cores").await;
-    assert!(matches!(
-        family,
-        Scope::Offering {
-            instance_type: Some(_),
-            market: None,
-            ..
-        }
-    ));
+    let on_demand = Some(Market::OnDemand);
+    assert!(
+        matches!(family, Scope::Family { market, .. } if market == on_demand),
+        "{family}"
+    );
     let spot = scope("LowPriorityCores").await;
-    assert!(matches!(
-        spot,
-        Scope::Offering {
-            instance_type: None,
-            market: Some(Market::Spot),
-            ..
-        }
-    ));
+    assert_eq!(spot, Scope::market(Market::Spot));
 }
 
 #[tokio::test]

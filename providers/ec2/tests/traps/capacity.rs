@@ -2,7 +2,8 @@
 
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_ec2::fleetwright::{
-    ErrorKind, InstanceProvisioner as _, NetworkId, ProvisionError, RetryAdvice, Scope, Zone,
+    ErrorKind, InstanceProvisioner as _, Market, NetworkId, ProvisionError, RetryAdvice, Scope,
+    Zone,
 };
 use fleetwright_emulators::ec2::{Action, Fault, FaultRule};
 
@@ -80,17 +81,28 @@ async fn trap_24_quota_codes_are_not_capacity_errors() {
         (error.kind(), error.native_code()),
         (ErrorKind::Quota, Some("VcpuLimitExceeded"))
     );
+    let mut spot = harness.config();
+    spot.placement.market = Some(Market::Spot);
+    assert!(error.scopes()[0].covers(&harness.config()), "{error}");
+    assert!(!error.scopes()[0].covers(&spot), "{error}");
+    // Each code, whether its limit covers a spot launch of the same type, and one of a GPU type.
+    let mut gpu = harness.config();
+    gpu.instance_type = "g5.xlarge".parse().unwrap();
     let codes = [
-        "InstanceLimitExceeded",
-        "MaxSpotInstanceCountExceeded",
-        "VolumeLimitExceeded",
-        "MaxIOPSLimitExceeded",
+        ("InstanceLimitExceeded", (false, false)),
+        ("MaxSpotInstanceCountExceeded", (true, false)),
+        ("VolumeLimitExceeded", (true, true)),
+        ("MaxIOPSLimitExceeded", (true, true)),
     ];
-    for code in codes {
+    for (code, covered) in codes {
         let error = refused_launch(&harness, 400, code).await;
+        assert_eq!(error.kind(), ErrorKind::Quota, "{error}");
+        let [scope] = error.scopes() else {
+            panic!("{error}")
+        };
         assert_eq!(
-            (error.kind(), error.scopes()),
-            (ErrorKind::Quota, &[Scope::Account][..]),
+            (scope.covers(&spot), scope.covers(&gpu)),
+            covered,
             "{error}"
         );
     }

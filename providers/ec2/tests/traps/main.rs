@@ -7,6 +7,7 @@ mod capacity;
 mod configs;
 #[path = "../emulated/mod.rs"]
 mod emulated;
+mod fallback;
 mod identity;
 mod lifecycle;
 mod tokens;
