@@ -249,8 +249,7 @@ async fn refused_termination_is_reported_and_retried() {
             let always = Rule::always(WireCall::Terminate, down);
             cloud.faults().add(always);
             facade.delete(id).await;
-            let reported = |its: &Instance| has_condition(its, ConditionKind::CloudError);
-            let found = facade.until(id, reported).await;
+            let found = facade.until_condition(id, ConditionKind::CloudError).await;
             assert!(kinds(&found).contains(&EventKind::Problem), "{found:#?}");
             assert_eq!(found.status.phase, Phase::Deleting);
             facade.assert_balanced(1).await;
@@ -271,8 +270,7 @@ async fn refused_spec_is_reported_and_retried() {
             let mut wrong = instance_record(network, "web", facade.clock.now());
             wrong.spec.flavor = flavor("huge");
             let id = facade.insert(wrong).await;
-            let refused = |its: &Instance| has_condition(its, ConditionKind::Refused);
-            let found = facade.until(id, refused).await;
+            let found = facade.until_condition(id, ConditionKind::Refused).await;
             let condition = found.status.condition(ConditionKind::Refused).unwrap();
             assert_eq!(
                 condition.message,
@@ -304,8 +302,7 @@ async fn missing_capacity_is_reported_and_does_not_delay_deletion() {
         .during(async {
             let network = facade.network("net").await;
             let id = facade.create(network, "web").await.instance.id;
-            let short = |its: &Instance| has_condition(its, ConditionKind::NoCapacity);
-            let found = facade.until(id, short).await;
+            let found = facade.until_condition(id, ConditionKind::NoCapacity).await;
             assert_eq!(found.provisioning(), Provisioning::Provisioning);
             let since = found
                 .status

@@ -87,7 +87,7 @@ async fn missing_catalog_is_reported_unless_the_store_has_one() {
 
 #[tokio::test]
 async fn catalog_without_an_image_is_reported() {
-    let flavors = CATALOG.split("[[image]]").next().unwrap();
+    let flavors = CATALOG.split("image = [").next().unwrap();
     let (error, text) = build_error(complete().catalog(flavors)).await;
     assert!(matches!(error, FacadeError::Catalog(_)), "{error:?}");
     assert!(text.contains("image is missing"), "{text}");

@@ -34,11 +34,7 @@ async fn missing_server_is_recreated_only_on_request_of_the_tenant() {
         .during(async {
             let (_, id) = facade.create_running().await;
             // An operator deletes the server, not the instance.
-            facade
-                .servers
-                .delete(&operator(), id.server())
-                .await
-                .unwrap();
+            facade.delete_server(id).await;
             let going = |its: &Instance| has_condition(its, ConditionKind::ServerDeleting);
             let found = facade.until(id, going).await;
             assert_eq!(found.provisioning(), Provisioning::Provisioning);
@@ -54,13 +50,13 @@ async fn missing_server_is_recreated_only_on_request_of_the_tenant() {
                 found.status.server.is_some(),
                 "that there was one stays known"
             );
-            let told =
+            let is_problem =
                 |event: &&fleetwright_compute::instance::Event| event.kind == EventKind::Problem;
-            assert_eq!(found.events.iter().filter(told).count(), 2);
+            assert_eq!(found.events.iter().filter(is_problem).count(), 2);
             tokio::time::sleep(Duration::from_secs(3600)).await;
             assert!(
                 facade.server(id).await.is_none(),
-                "nobody asked for another"
+                "no replacement was requested"
             );
             facade.assert_balanced(1).await;
             // A request other than a replacement does not create another server.
@@ -91,13 +87,9 @@ async fn instance_with_missing_server_can_be_deleted() {
     facade
         .during(async {
             let (_, id) = facade.create_running().await;
+            facade.delete_server(id).await;
             facade
-                .servers
-                .delete(&operator(), id.server())
-                .await
-                .unwrap();
-            facade
-                .until(id, |its| has_condition(its, ConditionKind::ServerMissing))
+                .until_condition(id, ConditionKind::ServerMissing)
                 .await;
             facade.delete(id).await;
             facade.until_gone(id).await;
@@ -121,8 +113,9 @@ async fn server_of_another_owner_is_never_changed() {
             }
             let before = facade.server(id).await.unwrap().server;
             facade.create(network, "web").await;
-            let taken = |its: &Instance| has_condition(its, ConditionKind::ServerConflict);
-            let found = facade.until(id, taken).await;
+            let found = facade
+                .until_condition(id, ConditionKind::ServerConflict)
+                .await;
             assert_eq!(
                 (found.status.phase, found.provisioning()),
                 (Phase::Failed, Provisioning::Error)

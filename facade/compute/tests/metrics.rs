@@ -56,7 +56,7 @@ async fn controllers_count_steps_waits_and_failures() {
                 .await
                 .unwrap();
             facade
-                .until(lost, |its| has_condition(its, ConditionKind::ServerMissing))
+                .until_condition(lost, ConditionKind::ServerMissing)
                 .await;
             assert!((metric("servers_missing_total") - 1.0).abs() < 0.1);
             assert!((metric("instances_waiting wait-server-missing") - 1.0).abs() < 0.1);
@@ -70,10 +70,10 @@ async fn controllers_count_steps_waits_and_failures() {
 
             // The network is deleted with its instances; an instance that cannot be marked is counted.
             let principal = operator();
-            let asked = facade
+            let requested = facade
                 .networks
                 .delete(&principal, network, IfUsed::DeleteFirst);
-            let _ = asked.await.unwrap();
+            let _ = requested.await.unwrap();
             for id in [good, lost, taken] {
                 facade.until_gone(id).await;
             }

@@ -1,6 +1,8 @@
 //! Concurrent calls: one instance for a name, never more than the quota, and no accepted request is lost.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
+use std::sync::Arc;
+
 use fleetwright::{PublicAddress, Reboot, Tags};
 use fleetwright_compute::{
     ComputeError, Meaning,
@@ -16,13 +18,14 @@ use fleetwright_region::{
     network::IfUsed,
     server::{Consent, Power},
 };
+use fleetwright_store::Store;
 use futures_util::future::join_all;
 
 /// The number of created instances. Checks that all other calls have the same meaning.
 fn count_created(results: Vec<Result<InstanceView, ComputeError>>, otherwise: Meaning) -> usize {
     let mut count = 0;
-    for answer in results {
-        match answer {
+    for result in results {
+        match result {
             Ok(_) => count += 1,
             Err(error) => assert_eq!(error.meaning(), otherwise, "{error:?}"),
         }
@@ -30,38 +33,52 @@ fn count_created(results: Vec<Result<InstanceView, ComputeError>>, otherwise: Me
     count
 }
 
+/// A façade on a store whose calls take random times, with this quota of servers.
+async fn slow_facade(seed: u64, servers: u64) -> TestFacade {
+    let store = InterceptedStore::new(memory_store(), RandomDelays::new(seed));
+    facade_on(store, servers).await
+}
+
+/// Two processes on one such store.
+async fn two_slow_facades(seed: u64, servers: u64) -> (TestFacade, TestFacade) {
+    let store = memory_store();
+    let slow = |seed| InterceptedStore::new(store.clone(), RandomDelays::new(seed));
+    let one = facade_on(slow(seed), servers).await;
+    let two = one.reopen(slow(seed + 100)).await;
+    (one, two)
+}
+
+async fn facade_on(store: Arc<dyn Store>, servers: u64) -> TestFacade {
+    let builder = TestFacade::builder().store(store).server_quota(servers);
+    builder.build().await
+}
+
+/// The numbers of records of instances and of allocations.
+async fn record_counts(facade: &TestFacade) -> (usize, usize) {
+    (
+        facade.count("instance").await,
+        facade.count("allocation").await,
+    )
+}
+
 async fn fifty_of_one_name(facade: &TestFacade) {
     let blue = facade.network("blue").await;
     let alice = project_user(tenant(1, 1));
-    let asked: Vec<_> = (0..50)
-        .map(|number| {
-            // With two different costs, so that no allocation can be taken for another.
-            let mut asked = new_instance(blue, "web");
-            if number % 2 == 0 {
-                asked.spec.flavor = flavor("gpu");
-            }
-            asked
-        })
-        .collect();
-    let asks = asked.iter().map(|new| facade.instances.create(&alice, new));
-    let results = join_all(asks).await;
+    // With two different costs, so that no allocation can be taken for another.
+    let cheap = new_instance(blue, "web");
+    let mut costly = cheap.clone();
+    costly.spec.flavor = flavor("gpu");
+    let requests = [&cheap, &costly].into_iter().cycle().take(50);
+    let results = join_all(requests.map(|new| facade.instances.create(&alice, new))).await;
     assert_eq!(count_created(results, Meaning::Conflict), 1);
-    assert_eq!(facade.count("instance").await, 1);
-    assert_eq!(facade.count("allocation").await, 1);
+    assert_eq!(record_counts(facade).await, (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn concurrent_creates_of_one_name_create_one_instance() {
     for seed in 0..20 {
         // With quota for one: a late call must report the name, not the quota.
-        let facade = TestFacade::builder()
-            .store(InterceptedStore::new(
-                memory_store(),
-                RandomDelays::new(seed),
-            ))
-            .server_quota(1)
-            .build()
-            .await;
+        let facade = slow_facade(seed, 1).await;
         fifty_of_one_name(&facade).await;
     }
 }
@@ -69,11 +86,8 @@ async fn concurrent_creates_of_one_name_create_one_instance() {
 #[tokio::test]
 async fn concurrent_creates_of_one_name_create_one_instance_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
-    let facade = TestFacade::builder()
-        .store(sqlite_store(folder.path().join("store.db")).await)
-        .server_quota(1)
-        .build()
-        .await;
+    let store = sqlite_store(folder.path().join("store.db")).await;
+    let facade = facade_on(store, 1).await;
     fifty_of_one_name(&facade).await;
 }
 
@@ -81,48 +95,37 @@ async fn concurrent_creates_of_one_name_create_one_instance_on_sqlite() {
 #[tokio::test(start_paused = true)]
 async fn concurrent_creates_in_two_processes_create_one_instance() {
     for seed in 0..20 {
-        let store = memory_store();
-        let slow = |seed| InterceptedStore::new(store.clone(), RandomDelays::new(seed));
-        let one = TestFacade::builder()
-            .store(slow(seed))
-            .server_quota(1)
-            .build()
-            .await;
-        let two = one.reopen(slow(seed + 100)).await;
+        let (one, two) = two_slow_facades(seed, 1).await;
         let blue = one.network("blue").await;
         let alice = project_user(tenant(1, 1));
-        let asked = new_instance(blue, "web");
-        let mut dear = asked.clone();
-        dear.spec.flavor = flavor("gpu");
-        let asks = [
-            one.instances.create(&alice, &asked),
-            two.instances.create(&alice, &dear),
-            one.instances.create(&alice, &dear),
-            two.instances.create(&alice, &asked),
+        let cheap = new_instance(blue, "web");
+        let mut costly = cheap.clone();
+        costly.spec.flavor = flavor("gpu");
+        let calls = [
+            one.instances.create(&alice, &cheap),
+            two.instances.create(&alice, &costly),
+            one.instances.create(&alice, &costly),
+            two.instances.create(&alice, &cheap),
         ];
-        let results = join_all(asks).await;
+        let results = join_all(calls).await;
         assert_eq!(count_created(results, Meaning::Conflict), 1, "seed {seed}");
-        assert_eq!(
-            (one.count("instance").await, one.count("allocation").await),
-            (1, 1)
-        );
+        assert_eq!(record_counts(&one).await, (1, 1));
     }
 }
 
 async fn thirty_for_a_quota_of_seven(facade: &TestFacade, other: &TestFacade) {
     let blue = facade.network("blue").await;
     let alice = project_user(tenant(1, 1));
-    let asked: Vec<_> = (0..30)
+    let requests: Vec<_> = (0..30)
         .map(|number| new_instance(blue, &format!("i{number}")))
         .collect();
-    let asks = asked.iter().enumerate().map(|(number, new)| {
+    let calls = requests.iter().enumerate().map(|(number, new)| {
         let facade = if number % 3 == 0 { other } else { facade };
         facade.instances.create(&alice, new)
     });
-    let results = join_all(asks).await;
+    let results = join_all(calls).await;
     assert_eq!(count_created(results, Meaning::Forbidden), 7);
-    assert_eq!(facade.count("instance").await, 7);
-    assert_eq!(facade.count("allocation").await, 7);
+    assert_eq!(record_counts(facade).await, (7, 7));
     let account = Account::Organization(tenant(1, 1).0);
     let quota = facade.ledger.quota(&operator(), &account).await.unwrap();
     let line = quota
@@ -135,14 +138,7 @@ async fn thirty_for_a_quota_of_seven(facade: &TestFacade, other: &TestFacade) {
 #[tokio::test(start_paused = true)]
 async fn concurrent_creates_never_exceed_a_quota() {
     for seed in 0..10 {
-        let store = memory_store();
-        let slow = |seed| InterceptedStore::new(store.clone(), RandomDelays::new(seed));
-        let facade = TestFacade::builder()
-            .store(slow(seed))
-            .server_quota(7)
-            .build()
-            .await;
-        let other = facade.reopen(slow(seed + 100)).await;
+        let (facade, other) = two_slow_facades(seed, 7).await;
         thirty_for_a_quota_of_seven(&facade, &other).await;
     }
 }
@@ -151,11 +147,7 @@ async fn concurrent_creates_never_exceed_a_quota() {
 async fn concurrent_creates_never_exceed_a_quota_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let store = sqlite_store(folder.path().join("store.db")).await;
-    let facade = TestFacade::builder()
-        .store(store.clone())
-        .server_quota(7)
-        .build()
-        .await;
+    let facade = facade_on(store.clone(), 7).await;
     let other = facade.reopen(store).await;
     thirty_for_a_quota_of_seven(&facade, &other).await;
 }
@@ -164,14 +156,7 @@ async fn concurrent_creates_never_exceed_a_quota_on_sqlite() {
 #[tokio::test(start_paused = true)]
 async fn concurrent_changes_and_a_deletion_lose_no_accepted_request() {
     for seed in 0..30 {
-        let facade = TestFacade::builder()
-            .store(InterceptedStore::new(
-                memory_store(),
-                RandomDelays::new(seed),
-            ))
-            .server_quota(5)
-            .build()
-            .await;
+        let facade = slow_facade(seed, 5).await;
         let blue = facade.network("blue").await;
         let alice = project_user(tenant(1, 1));
         let before = facade.create(blue, "web").await.instance;
@@ -199,7 +184,7 @@ async fn concurrent_changes_and_a_deletion_lose_no_accepted_request() {
         );
         deleted.unwrap();
         let after = facade.read(id).await.instance;
-        let late = |error: &ComputeError| {
+        let expect_refusal = |error: &ComputeError| {
             // Refused by the deletion or by the stop.
             let expected = matches!(
                 error,
@@ -207,15 +192,15 @@ async fn concurrent_changes_and_a_deletion_lose_no_accepted_request() {
             );
             assert!(expected, "{error:?}");
         };
-        let accepted = rebooted.iter().filter(|answer| answer.is_ok()).count() as u64;
+        let accepted = rebooted.iter().filter(|result| result.is_ok()).count() as u64;
         rebooted
             .iter()
-            .filter_map(|answer| answer.as_ref().err())
-            .for_each(late);
+            .filter_map(|result| result.as_ref().err())
+            .for_each(expect_refusal);
         updated
             .iter()
-            .filter_map(|answer| answer.as_ref().err())
-            .for_each(late);
+            .filter_map(|result| result.as_ref().err())
+            .for_each(expect_refusal);
         assert_eq!(after.intent.reboots, accepted);
         assert_eq!(after.intent.replaces, u64::from(replaced.is_ok()));
         assert_eq!(after.intent.power == Power::Stopped, stopped.is_ok());
@@ -231,10 +216,10 @@ async fn concurrent_changes_and_a_deletion_lose_no_accepted_request() {
             assert_eq!(after.spec, view.instance.spec);
         }
         let distinct: std::collections::BTreeSet<_> = changes.collect();
-        let requests = accepted + after.intent.replaces + u64::from(stopped.is_ok());
+        let other_requests = accepted + after.intent.replaces + u64::from(stopped.is_ok());
         assert_eq!(
             after.generation,
-            2 + requests + distinct.len() as u64,
+            2 + other_requests + distinct.len() as u64,
             "seed {seed}"
         );
         // The allocation matches the spec.
@@ -250,20 +235,17 @@ async fn concurrent_changes_and_a_deletion_lose_no_accepted_request() {
 #[tokio::test(start_paused = true)]
 async fn concurrent_create_and_network_deletion_stay_consistent() {
     for seed in 0..40 {
-        let facade = TestFacade::builder()
-            .store(InterceptedStore::new(
-                memory_store(),
-                RandomDelays::new(seed),
-            ))
-            .server_quota(100)
-            .build()
-            .await;
+        let facade = slow_facade(seed, 100).await;
         let blue = facade.network("blue").await;
         let (operator, alice) = (operator(), project_user(tenant(1, 1)));
-        let asked: Vec<_> = (0..6)
+        let requests: Vec<_> = (0..6)
             .map(|number| new_instance(blue, &format!("i{number}")))
             .collect();
-        let creations = join_all(asked.iter().map(|new| facade.instances.create(&alice, new)));
+        let creations = join_all(
+            requests
+                .iter()
+                .map(|new| facade.instances.create(&alice, new)),
+        );
         let (results, deleted) = tokio::join!(creations, async {
             tokio::time::sleep(std::time::Duration::from_millis(20 * seed)).await;
             facade
@@ -271,17 +253,11 @@ async fn concurrent_create_and_network_deletion_stay_consistent() {
                 .delete(&operator, blue, IfUsed::Refuse)
                 .await
         });
-        let there = facade.networks.get(&operator, blue).await.is_ok();
-        assert_eq!(deleted.is_ok(), !there);
-        let made = results.iter().filter(|answer| answer.is_ok()).count();
-        assert_eq!(
-            (
-                facade.count("instance").await,
-                facade.count("allocation").await
-            ),
-            (made, made)
-        );
-        assert!(there || made == 0, "seed {seed}");
+        let exists = facade.networks.get(&operator, blue).await.is_ok();
+        assert_eq!(deleted.is_ok(), !exists);
+        let created = results.iter().filter(|result| result.is_ok()).count();
+        assert_eq!(record_counts(&facade).await, (created, created));
+        assert!(exists || created == 0, "seed {seed}");
         for error in results.into_iter().filter_map(Result::err) {
             assert_eq!(error.meaning(), Meaning::NotFound, "{error:?}");
         }
@@ -293,14 +269,7 @@ async fn concurrent_create_and_network_deletion_stay_consistent() {
 async fn concurrent_update_and_dependency_deletion_stay_consistent() {
     let mut outcomes = std::collections::BTreeSet::new();
     for seed in 0..40 {
-        let facade = TestFacade::builder()
-            .store(InterceptedStore::new(
-                memory_store(),
-                RandomDelays::new(seed),
-            ))
-            .server_quota(100)
-            .build()
-            .await;
+        let facade = slow_facade(seed, 100).await;
         let blue = facade.network("blue").await;
         let (operator, alice) = (operator(), project_user(tenant(1, 1)));
         let group = facade.group(blue, "ssh").await;
@@ -313,9 +282,9 @@ async fn concurrent_update_and_dependency_deletion_stay_consistent() {
                 facade.security_groups.delete(&operator, group).await
             },);
         let has = facade.read(before.id).await.instance.spec == wanted.spec;
-        let there = facade.security_groups.get(&operator, group).await.is_ok();
-        assert_eq!((has, there), (updated.is_ok(), deleted.is_err()));
-        assert_eq!(has, there, "seed {seed}");
+        let exists = facade.security_groups.get(&operator, group).await.is_ok();
+        assert_eq!((has, exists), (updated.is_ok(), deleted.is_err()));
+        assert_eq!(has, exists, "seed {seed}");
         outcomes.insert(has);
     }
     assert_eq!(outcomes.len(), 2);

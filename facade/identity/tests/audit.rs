@@ -5,7 +5,9 @@ mod support;
 
 use std::sync::Arc;
 
-use fleetwright_identity::{Account, Allocation, Amounts, LedgerError, Limits, QuotaKind};
+use fleetwright_identity::{
+    Account, Allocation, Amounts, Audit, Difference, LedgerError, Limits, QuotaKind,
+};
 use fleetwright_store::{RecordId, Transaction};
 use serde_json::json;
 use support::{
@@ -19,6 +21,10 @@ fn account() -> Account {
 
 fn in_project() -> Account {
     Account::Project(organization(1), project(1))
+}
+
+fn differences(result: Result<Audit, LedgerError>) -> Vec<Difference> {
+    result.unwrap().differences
 }
 
 #[tokio::test]
@@ -60,22 +66,8 @@ async fn audit_finds_tampering_and_repair_corrects_it() {
     assert_eq!(message, expected);
     assert_eq!(ledger.repair(organization(1)).await.unwrap(), found);
     assert_eq!(used(&ledger, account()).await, amounts(2, 4));
-    assert!(
-        ledger
-            .audit(organization(1))
-            .await
-            .unwrap()
-            .differences
-            .is_empty()
-    );
-    assert!(
-        ledger
-            .repair(organization(1))
-            .await
-            .unwrap()
-            .differences
-            .is_empty()
-    );
+    assert!(differences(ledger.audit(organization(1)).await).is_empty());
+    assert!(differences(ledger.repair(organization(1)).await).is_empty());
 }
 
 #[tokio::test]
@@ -94,15 +86,7 @@ async fn too_small_recorded_use_blocks_release_until_repaired() {
         matches!(stopped, LedgerError::Inconsistent { .. }),
         "{stopped}"
     );
-    assert_eq!(
-        ledger
-            .repair(organization(1))
-            .await
-            .unwrap()
-            .differences
-            .len(),
-        1
-    );
+    assert_eq!(differences(ledger.repair(organization(1)).await).len(), 1);
     delete(&ledger, &allocation("a", Amounts::new()))
         .await
         .unwrap();
@@ -127,23 +111,8 @@ async fn repair_corrects_more_accounts_than_fit_into_one_transaction() {
     for id in tampering {
         store.commit(&Transaction::new().delete(id)).await.unwrap();
     }
-    assert_eq!(
-        ledger
-            .repair(organization(1))
-            .await
-            .unwrap()
-            .differences
-            .len(),
-        250
-    );
-    assert!(
-        ledger
-            .audit(organization(1))
-            .await
-            .unwrap()
-            .differences
-            .is_empty()
-    );
+    assert_eq!(differences(ledger.repair(organization(1)).await).len(), 250);
+    assert!(differences(ledger.audit(organization(1)).await).is_empty());
 }
 
 #[tokio::test]

@@ -13,13 +13,34 @@ use fleetwright_memory::{
 use fleetwright_region::{
     ids::{FlavorId, ImageId},
     server::{
-        ChangeMethod, ConditionKind, Consent, EventKind, Health, Phase, Power, ServerError,
-        ServerView,
+        ChangeMethod, ConditionKind, Consent, EventKind, Health, NewServer, Phase, Plan, Power,
+        ServerError, ServerId, ServerSpec, ServerView,
     },
 };
 
-fn region(cloud: &MemoryCloud) -> TestRegion {
-    TestRegion::new(Arc::new(cloud.provisioner()))
+/// A region on this cloud, with the record of a server. No controller has seen the record yet.
+async fn region_with(cloud: &MemoryCloud, new: &NewServer) -> (TestRegion, ServerId) {
+    let region = TestRegion::new(Arc::new(cloud.provisioner()));
+    region.servers.ensure(&server_admin(), new).await.unwrap();
+    (region, new.id)
+}
+
+async fn region_with_server(cloud: &MemoryCloud) -> (TestRegion, ServerId) {
+    region_with(cloud, &bare_server(1)).await
+}
+
+async fn set_spec(
+    region: &TestRegion,
+    spec: &ServerSpec,
+    consent: Consent,
+) -> Result<Plan, ServerError> {
+    let (admin, id) = (server_admin(), server_id(1));
+    let changed = region.servers.set_spec(&admin, id, spec, consent).await;
+    changed.map(|(_, plan)| plan)
+}
+
+fn has(kind: ConditionKind) -> impl Fn(&ServerView) -> bool {
+    move |view| view.server.condition(kind).is_some()
 }
 
 fn running(view: &ServerView) -> bool {
@@ -34,15 +55,10 @@ fn live(cloud: &MemoryCloud) -> usize {
 #[tokio::test(start_paused = true)]
 async fn missing_capacity_is_reported_and_retried() {
     let cloud = MemoryCloud::builder().capacity(Capacity::of(0)).build();
-    let region = region(&cloud);
-    let id = server_id(1);
+    let (region, id) = region_with_server(&cloud).await;
     region
         .during(async {
-            let who = server_admin();
-            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
-            let short =
-                |view: &ServerView| view.server.condition(ConditionKind::NoCapacity).is_some();
-            let view = region.until(id, short).await;
+            let view = region.until(id, has(ConditionKind::NoCapacity)).await;
             let condition = view.server.condition(ConditionKind::NoCapacity).unwrap();
             assert!(
                 condition
@@ -69,23 +85,16 @@ async fn missing_capacity_is_reported_and_retried() {
 #[tokio::test(start_paused = true)]
 async fn quota_differs_from_capacity_and_retry_after_is_respected() {
     let cloud = MemoryCloud::builder().quota(0).build();
-    let region = region(&cloud);
-    let id = server_id(1);
+    let (region, id) = region_with_server(&cloud).await;
     region
         .during(async {
-            let who = server_admin();
-            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
-            let full =
-                |view: &ServerView| view.server.condition(ConditionKind::QuotaReached).is_some();
-            region.until(id, full).await;
+            region.until(id, has(ConditionKind::QuotaReached)).await;
             cloud.external_actor().set_quota(None);
-            let slow = RefusalReason::Throttled(Duration::from_secs(700));
+            let throttled = RefusalReason::Throttled(Duration::from_secs(700));
             cloud
                 .faults()
-                .add(Rule::nth(WireCall::Launch, 1, Fault::Refused(slow)));
-            let throttled =
-                |view: &ServerView| view.server.condition(ConditionKind::CloudError).is_some();
-            let view = region.until(id, throttled).await;
+                .add(Rule::nth(WireCall::Launch, 1, Fault::Refused(throttled)));
+            let view = region.until(id, has(ConditionKind::CloudError)).await;
             let not_before = view.server.retry.as_ref().unwrap().not_before;
             let wait = not_before - region.clock.now();
             assert!(wait > chrono::TimeDelta::seconds(690), "{wait}");
@@ -100,21 +109,18 @@ async fn quota_differs_from_capacity_and_retry_after_is_respected() {
 #[tokio::test(start_paused = true)]
 async fn launches_stop_after_three_failed_boots_until_a_replacement_is_requested() {
     let cloud = MemoryCloud::new();
-    let doom = Fault::FailsLate {
+    let boot_failure = Fault::FailsLate {
         code: "Bad".into(),
         message: "disk broken".into(),
     };
     for nth in 1..=3 {
         cloud
             .faults()
-            .add(Rule::nth(WireCall::Launch, nth, doom.clone()));
+            .add(Rule::nth(WireCall::Launch, nth, boot_failure.clone()));
     }
-    let region = region(&cloud);
-    let id = server_id(1);
+    let (region, id) = region_with_server(&cloud).await;
     region
         .during(async {
-            let who = server_admin();
-            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let view = region.until(id, |view| view.phase == Phase::Failed).await;
             let condition = view
                 .server
@@ -126,7 +132,11 @@ async fn launches_stop_after_three_failed_boots_until_a_replacement_is_requested
             assert_eq!(view.server.launch.as_ref().unwrap().incarnation, 3);
             tokio::time::sleep(Duration::from_secs(3600)).await;
             assert_eq!(cloud.oracle().call_count(WireCall::Launch), 3);
-            region.servers.request_replace(&who, id).await.unwrap();
+            region
+                .servers
+                .request_replace(&server_admin(), id)
+                .await
+                .unwrap();
             let view = region.until(id, running).await;
             assert_eq!(view.server.launch.as_ref().unwrap().incarnation, 4);
         })
@@ -137,12 +147,9 @@ async fn launches_stop_after_three_failed_boots_until_a_replacement_is_requested
 #[tokio::test(start_paused = true)]
 async fn lost_machine_that_booted_is_not_launched_again() {
     let cloud = MemoryCloud::new();
-    let region = region(&cloud);
-    let id = server_id(1);
+    let (region, id) = region_with_server(&cloud).await;
     region
         .during(async {
-            let who = server_admin();
-            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let view = region.until(id, running).await;
             let machine = view.server.machine.unwrap().id;
             cloud.external_actor().terminate(&machine).unwrap();
@@ -150,7 +157,11 @@ async fn lost_machine_that_booted_is_not_launched_again() {
             assert_eq!(view.health, Health::Error);
             tokio::time::sleep(Duration::from_secs(3600)).await;
             assert_eq!(cloud.oracle().call_count(WireCall::Launch), 1);
-            region.servers.request_replace(&who, id).await.unwrap();
+            region
+                .servers
+                .request_replace(&server_admin(), id)
+                .await
+                .unwrap();
             region.until(id, running).await;
             assert_eq!(cloud.oracle().call_count(WireCall::Launch), 2);
         })
@@ -164,12 +175,9 @@ async fn launch_with_lost_response_is_found_by_its_token() {
         .build();
     let lost = Fault::Lost(When::After);
     cloud.faults().add(Rule::nth(WireCall::Launch, 1, lost));
-    let region = region(&cloud);
-    let id = server_id(1);
+    let (region, id) = region_with_server(&cloud).await;
     region
         .during(async {
-            let who = server_admin();
-            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let view = region.until(id, running).await;
             let adopted =
                 |event: &fleetwright_region::server::Event| event.kind == EventKind::Adopted;
@@ -186,25 +194,18 @@ async fn launch_with_lost_response_is_found_by_its_token() {
 #[tokio::test(start_paused = true)]
 async fn unlaunchable_spec_is_refused_with_a_message_until_it_changes() {
     let cloud = MemoryCloud::new();
-    let region = region(&cloud);
-    let id = server_id(1);
+    let mut new = bare_server(1);
+    new.spec.flavor = FlavorId::new("huge").unwrap();
+    let (region, id) = region_with(&cloud, &new).await;
     region
         .during(async {
-            let who = server_admin();
-            let mut odd = bare_server(1);
-            odd.spec.flavor = FlavorId::new("huge").unwrap();
-            region.servers.ensure(&who, &odd).await.unwrap();
             let view = region.until(id, |view| view.phase == Phase::Failed).await;
             let condition = view.server.condition(ConditionKind::Refused).unwrap();
-            let words = "flavor huge is not in the catalog of region north";
-            assert!(condition.message.contains(words), "{condition:?}");
+            let expected = "flavor huge is not in the catalog of region north";
+            assert!(condition.message.contains(expected), "{condition:?}");
             assert_eq!(cloud.oracle().call_count(WireCall::Launch), 0);
-            let (spec, keep) = (bare_server(1).spec, Consent::KeepEverything);
-            region
-                .servers
-                .set_spec(&who, id, &spec, keep)
-                .await
-                .unwrap();
+            let changed = set_spec(&region, &bare_server(1).spec, Consent::KeepEverything).await;
+            changed.unwrap();
             region.until(id, running).await;
         })
         .await;
@@ -213,12 +214,9 @@ async fn unlaunchable_spec_is_refused_with_a_message_until_it_changes() {
 #[tokio::test(start_paused = true)]
 async fn external_stop_or_start_is_reverted() {
     let cloud = MemoryCloud::new();
-    let region = region(&cloud);
-    let id = server_id(1);
+    let (region, id) = region_with_server(&cloud).await;
     region
         .during(async {
-            let who = server_admin();
-            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let machine = region.until(id, running).await.server.machine.unwrap().id;
             cloud.external_actor().stop(&machine).unwrap();
             let stopped = |view: &ServerView| view.phase == Phase::Stopped;
@@ -227,7 +225,7 @@ async fn external_stop_or_start_is_reverted() {
             region.until(id, running).await;
             region
                 .servers
-                .set_power(&who, id, Power::Stopped)
+                .set_power(&server_admin(), id, Power::Stopped)
                 .await
                 .unwrap();
             let view = region.until(id, stopped).await;
@@ -248,30 +246,21 @@ async fn least_destructive_supported_method_is_used() {
             builder = builder.without_verb(verb);
         }
         let cloud = builder.build();
-        let region = region(&cloud);
-        let id = server_id(1);
+        let (region, id) = region_with_server(&cloud).await;
         region
             .during(async {
-                let who = server_admin();
-                region.servers.ensure(&who, &bare_server(1)).await.unwrap();
                 let before = region.until(id, running).await;
                 let mut spec = before.server.spec.clone();
                 spec.flavor = FlavorId::new("large").unwrap();
-                let keep = Consent::KeepEverything;
-                let asked = region.servers.set_spec(&who, id, &spec, keep).await;
+                let result = set_spec(&region, &spec, Consent::KeepEverything).await;
                 if without.is_some() {
-                    let error = asked.unwrap_err();
+                    let error = result.unwrap_err();
                     let ServerError::NeedsConsent { plan, .. } = &error else {
                         panic!("{error}");
                     };
                     assert!(plan.has(ChangeMethod::Replace));
                     assert!(error.to_string().contains("flavor: its disk and addresses"));
-                    let destroy = Consent::Destroy;
-                    region
-                        .servers
-                        .set_spec(&who, id, &spec, destroy)
-                        .await
-                        .unwrap();
+                    set_spec(&region, &spec, Consent::Destroy).await.unwrap();
                 }
                 let large = |view: &ServerView| {
                     let applied = view.server.machine.as_ref().map(|its| &its.applied.flavor);
@@ -291,12 +280,9 @@ async fn change_during_a_launch_destroys_no_machine_without_consent() {
     let cloud = MemoryCloud::builder()
         .latency(Duration::from_secs(5))
         .build();
-    let region = region(&cloud);
-    let id = server_id(1);
+    let (region, id) = region_with_server(&cloud).await;
     region
         .during(async {
-            let who = server_admin();
-            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let under_way = |view: &ServerView| {
                 let sent = view.server.launch.as_ref().and_then(|its| its.sent_at);
                 view.server.machine.is_none() && sent.is_some()
@@ -304,15 +290,15 @@ async fn change_during_a_launch_destroys_no_machine_without_consent() {
             let before = region.until(id, under_way).await;
             let mut other = before.server.spec.clone();
             other.image = ImageId::new("rocky").unwrap();
-            let asked = |consent| region.servers.set_spec(&who, id, &other, consent);
-            let error = asked(Consent::KeepEverything).await.unwrap_err();
+            let refused = set_spec(&region, &other, Consent::KeepEverything).await;
+            let error = refused.unwrap_err();
             let ServerError::NeedsConsent { plan, .. } = &error else {
                 panic!("{error}");
             };
             assert!(plan.has(ChangeMethod::Reimage), "{error}");
             let view = region.until(id, running).await;
             assert_eq!(view.server.spec, before.server.spec);
-            asked(Consent::Destroy).await.unwrap();
+            set_spec(&region, &other, Consent::Destroy).await.unwrap();
         })
         .await;
 }
@@ -320,25 +306,16 @@ async fn change_during_a_launch_destroys_no_machine_without_consent() {
 #[tokio::test(start_paused = true)]
 async fn reimage_keeps_the_machine_and_reboot_boots_it() {
     let cloud = MemoryCloud::new();
-    let region = region(&cloud);
-    let id = server_id(1);
+    let (region, id) = region_with_server(&cloud).await;
     region
         .during(async {
-            let who = server_admin();
-            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let before = region.until(id, running).await;
             let machine = before.server.machine.as_ref().unwrap().id.clone();
             let mut spec = before.server.spec.clone();
             spec.image = ImageId::new("rocky").unwrap();
-            let keep = Consent::KeepEverything;
-            let refused = region.servers.set_spec(&who, id, &spec, keep).await;
+            let refused = set_spec(&region, &spec, Consent::KeepEverything).await;
             assert!(refused.unwrap_err().to_string().contains("root disk"));
-            let destroy = Consent::Destroy;
-            region
-                .servers
-                .set_spec(&who, id, &spec, destroy)
-                .await
-                .unwrap();
+            set_spec(&region, &spec, Consent::Destroy).await.unwrap();
             let after = region.until(id, running).await;
             assert_eq!(after.server.machine.as_ref().unwrap().id, machine);
             let truth = cloud.oracle().instance(&machine).unwrap();
@@ -346,7 +323,7 @@ async fn reimage_keeps_the_machine_and_reboot_boots_it() {
             let boots = truth.boots;
             region
                 .servers
-                .request_reboot(&who, id, Reboot::Soft)
+                .request_reboot(&server_admin(), id, Reboot::Soft)
                 .await
                 .unwrap();
             region.until(id, running).await;
@@ -358,18 +335,16 @@ async fn reimage_keeps_the_machine_and_reboot_boots_it() {
 #[tokio::test(start_paused = true)]
 async fn server_created_again_after_deletion_is_a_new_one() {
     let cloud = MemoryCloud::new();
-    let region = region(&cloud);
-    let id = server_id(1);
+    let (region, id) = region_with_server(&cloud).await;
     region
         .during(async {
-            let who = server_admin();
-            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
             let first = region.until(id, running).await.server;
-            region.servers.delete(&who, id).await.unwrap();
-            let early = region.servers.ensure(&who, &bare_server(1)).await;
+            region.servers.delete(&server_admin(), id).await.unwrap();
+            let (admin, new) = (server_admin(), bare_server(1));
+            let early = region.servers.ensure(&admin, &new).await;
             assert!(matches!(early, Err(ServerError::Deleting(_))));
             region.until_gone(id).await;
-            region.servers.ensure(&who, &bare_server(1)).await.unwrap();
+            region.servers.ensure(&admin, &new).await.unwrap();
             let second = region.until(id, running).await.server;
             assert_ne!(first.machine.unwrap().id, second.machine.unwrap().id);
             assert_ne!(first.launch.unwrap().token, second.launch.unwrap().token);
@@ -383,11 +358,8 @@ async fn new_process_continues_where_the_old_one_stopped() {
     let cloud = MemoryCloud::builder()
         .latency(Duration::from_secs(1))
         .build();
-    let region = region(&cloud);
+    let (region, id) = region_with_server(&cloud).await;
     let (store, clock) = (Arc::clone(&region.store), Arc::clone(&region.clock));
-    let id = server_id(1);
-    let who = server_admin();
-    region.servers.ensure(&who, &bare_server(1)).await.unwrap();
     // The launch had its effect, and its response is on the way.
     region
         .during(tokio::time::sleep(Duration::from_millis(700)))

@@ -151,7 +151,7 @@ impl Fixtures {
     /// Returns the first request for a slot's instance.
     pub fn new_instance(&self, slot: usize) -> NewInstance {
         let slot_data = SLOTS[slot];
-        let spec = InstanceSpec::new(constants::flavor("small"), constants::image("linux"));
+        let spec = InstanceSpec::new(constants::flavor("small"), constants::image("debian"));
         let tenant = constants::tenant(slot_data.tenant);
         let network = self.networks[slot_data.network];
         NewInstance::new(constants::name(slot_data.name), tenant, network, spec)
@@ -162,7 +162,7 @@ impl Fixtures {
         let mut text = format!(
             "region = \"{}\"\nprovider = \"memory\"\n\
              flavors = {{ small = \"small\", large = \"large\", gpu = \"gpu\" }}\n\
-             images = {{ linux = \"linux\", bsd = \"bsd\" }}\n",
+             images = {{ debian = \"debian\", rocky = \"rocky\" }}\n",
             constants::region()
         );
         for (index, network) in self.networks.iter().enumerate() {

@@ -7,82 +7,20 @@ use fleetwright_region::{
 
 /// Five flavors and five images. `golden` is visible to organization 9 alone; `wide` and `virtual` do not fit every flavor.
 pub const CATALOG: &str = r#"
-    [[flavor]]
-    id = "small"
-    cpus = 2
-    memory = "4 GiB"
-    disk = "20 GB"
-    architecture = "x86_64"
-
-    [[flavor]]
-    id = "large"
-    cpus = 8
-    memory = "16 GiB"
-    disk = "80 GB"
-    architecture = "x86_64"
-
-    [[flavor]]
-    id = "gpu"
-    cpus = 8
-    memory = "16 GiB"
-    disk = "80 GB"
-    architecture = "x86_64"
-    gpu = { vendor = "NVIDIA", model = "L4", memory = "24 GiB", physical-count = 4, logical-count = 8 }
-
-    [[flavor]]
-    id = "arm"
-    cpus = 2
-    memory = "4 GiB"
-    disk = "20 GB"
-    architecture = "aarch64"
-
-    [[flavor]]
-    id = "metal"
-    cpus = 8
-    memory = "16 GiB"
-    disk = "80 GB"
-    architecture = "x86_64"
-    baremetal = true
-
-    [[image]]
-    id = "debian"
-    architecture = "x86_64"
-    size = "10 GiB"
-    virtualization = "any"
-    visibility = "global"
-    os = { family = "debian", distro = "debian", version = "13" }
-
-    [[image]]
-    id = "rocky"
-    architecture = "x86_64"
-    size = "10 GiB"
-    virtualization = "any"
-    visibility = "global"
-    os = { family = "redhat", distro = "rocky", version = "9" }
-
-    [[image]]
-    id = "virtual"
-    architecture = "x86_64"
-    size = "10 GiB"
-    virtualization = "virtualized"
-    visibility = "global"
-    os = { family = "redhat", distro = "rocky", version = "9" }
-
-    [[image]]
-    id = "wide"
-    architecture = "x86_64"
-    size = "20 GiB"
-    virtualization = "any"
-    visibility = "global"
-    os = { family = "redhat", distro = "rocky", version = "9" }
-
-    [[image]]
-    id = "golden"
-    architecture = "x86_64"
-    size = "10 GiB"
-    virtualization = "any"
-    visibility = "00000000-0000-0000-0000-000000000009"
-    os = { family = "redhat", distro = "rocky", version = "9" }
+flavor = [
+    { id = "small", cpus = 2, memory = "4 GiB", disk = "20 GB", architecture = "x86_64" },
+    { id = "large", cpus = 8, memory = "16 GiB", disk = "80 GB", architecture = "x86_64" },
+    { id = "gpu", cpus = 8, memory = "16 GiB", disk = "80 GB", architecture = "x86_64", gpu = { vendor = "NVIDIA", model = "L4", memory = "24 GiB", physical-count = 4, logical-count = 8 } },
+    { id = "arm", cpus = 2, memory = "4 GiB", disk = "20 GB", architecture = "aarch64" },
+    { id = "metal", cpus = 8, memory = "16 GiB", disk = "80 GB", architecture = "x86_64", baremetal = true },
+]
+image = [
+    { id = "debian", size = "10 GiB", virtualization = "any", visibility = "global", architecture = "x86_64", os = { family = "debian", distro = "debian", version = "13" } },
+    { id = "rocky", size = "10 GiB", virtualization = "any", visibility = "global", architecture = "x86_64", os = { family = "redhat", distro = "rocky", version = "9" } },
+    { id = "virtual", size = "10 GiB", virtualization = "virtualized", visibility = "global", architecture = "x86_64", os = { family = "redhat", distro = "rocky", version = "9" } },
+    { id = "wide", size = "20 GiB", virtualization = "any", visibility = "global", architecture = "x86_64", os = { family = "redhat", distro = "rocky", version = "9" } },
+    { id = "golden", size = "10 GiB", virtualization = "any", visibility = "00000000-0000-0000-0000-000000000009", architecture = "x86_64", os = { family = "redhat", distro = "rocky", version = "9" } },
+]
 "#;
 
 /// The names of all of it at the memory cloud, in region `north`.
@@ -95,11 +33,13 @@ pub const MAPPING: &str = r#"
     subnet = "net-1"
 "#;
 
-/// A catalog file without the entry of this id.
+/// A catalog file like [`CATALOG`] without the entry of this id.
 pub fn without_entry(catalog: &str, id: &str) -> String {
-    let line = format!("id = \"{id}\"");
-    let entries = catalog.split("[[").filter(|entry| !entry.contains(&line));
-    entries.collect::<Vec<_>>().join("[[")
+    let start = format!("{{ id = \"{id}\",");
+    let lines = catalog
+        .lines()
+        .filter(|line| !line.trim().starts_with(&start));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The region that machines run in.

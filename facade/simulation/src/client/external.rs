@@ -116,7 +116,7 @@ impl Client {
     }
 
     fn launch(&self, tags: &[(&str, &str)]) -> Option<InstanceId> {
-        let mut builder = InstanceConfig::builder("linux", "small");
+        let mut builder = InstanceConfig::builder("debian", "small");
         for (key, value) in tags {
             builder = builder.tag(*key, *value);
         }

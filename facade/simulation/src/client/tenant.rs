@@ -126,8 +126,8 @@ impl Client {
             Change::Small => spec.flavor = constants::flavor("small"),
             Change::Large => spec.flavor = constants::flavor(constants::RETIRED_FLAVOR),
             Change::Gpu => spec.flavor = constants::flavor("gpu"),
-            Change::Linux => spec.image = constants::image("linux"),
-            Change::Bsd => spec.image = constants::image("bsd"),
+            Change::Debian => spec.image = constants::image("debian"),
+            Change::Rocky => spec.image = constants::image("rocky"),
             // The key is neither empty nor reserved.
             Change::Tag(number) => drop(wanted.tags.insert("mark", number.to_string())),
             Change::Group => {
@@ -224,8 +224,9 @@ impl Client {
         let Some(instance) = self.rules.instance(id.server()).await else {
             return;
         };
-        let words = |event: &fleetwright_compute::instance::Event| event.message.contains("key");
-        if !instance.events.iter().any(words) {
+        let is_key_event =
+            |event: &fleetwright_compute::instance::Event| event.message.contains("key");
+        if !instance.events.iter().any(is_key_event) {
             self.journal.report_violation(format!(
                 "the key of instance {id} was read without an event"
             ));

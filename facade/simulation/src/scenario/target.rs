@@ -30,7 +30,7 @@ pub(super) fn setup_ops(point: FaultPoint) -> Vec<TimedOp> {
             (None, Op::Capacity(0)),
             (None, Op::Create(0)),
             soon(2_000, with_consent(Change::Tag(1))),
-            soon(1_000, without_consent(Change::Bsd)),
+            soon(1_000, without_consent(Change::Rocky)),
             soon(100, Op::Recover),
         ]
     } else if point == FaultPoint::ReadInstances {
@@ -38,7 +38,7 @@ pub(super) fn setup_ops(point: FaultPoint) -> Vec<TimedOp> {
         vec![
             (None, Op::Create(0)),
             soon(15, with_consent(Change::Tag(1))),
-            soon(15, without_consent(Change::Bsd)),
+            soon(15, without_consent(Change::Rocky)),
         ]
     } else if matches!(
         point,
@@ -46,7 +46,7 @@ pub(super) fn setup_ops(point: FaultPoint) -> Vec<TimedOp> {
     ) {
         vec![
             (None, Op::Create(0)),
-            soon(60, without_consent(Change::Bsd)),
+            soon(60, without_consent(Change::Rocky)),
         ]
     } else {
         Vec::new()
@@ -74,13 +74,16 @@ pub(super) fn target_ops(point: FaultPoint) -> Vec<TimedOp> {
         FaultPoint::Reboot => vec![Op::Reboot(0), Op::Reboot(1)],
         FaultPoint::Resize => vec![with_consent(0, Change::Large), with_consent(1, Change::Gpu)],
         FaultPoint::Reimage | FaultPoint::BeginChange => {
-            vec![with_consent(0, Change::Bsd), with_consent(1, Change::Bsd)]
+            vec![
+                with_consent(0, Change::Rocky),
+                with_consent(1, Change::Rocky),
+            ]
         }
         FaultPoint::Retag => vec![
             with_consent(0, Change::Tag(1)),
             with_consent(1, Change::Tag(2)),
         ],
-        FaultPoint::Sweep => {
+        FaultPoint::TerminateOrphan => {
             let long = Some(Duration::from_secs(40));
             return vec![
                 (None, Op::Orphan),
@@ -131,15 +134,15 @@ pub(super) fn target_ops(point: FaultPoint) -> Vec<TimedOp> {
         }
         FaultPoint::OperatorWrite => vec![Op::DeleteServer(0), Op::DeleteServer(1), Op::Replace(0)],
         FaultPoint::ApplyToServer => vec![
-            without_consent(1, Change::Linux),
+            without_consent(1, Change::Debian),
             without_consent(1, Change::Group),
-            with_consent(1, Change::Bsd),
+            with_consent(1, Change::Rocky),
         ],
         FaultPoint::ReadService => vec![Op::Probe(0), Op::Probe(3), Op::Race(1)],
         FaultPoint::Create => vec![Op::Create(4), Op::Create(0), Op::CreateAllAtOnce],
         FaultPoint::Update => vec![
             without_consent(0, Change::Large),
-            without_consent(0, Change::Bsd),
+            without_consent(0, Change::Rocky),
             Op::Stop(1),
         ],
         FaultPoint::CreateServer

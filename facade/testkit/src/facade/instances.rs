@@ -82,6 +82,12 @@ impl TestFacade {
         self.servers.read(&operator(), id.server()).await.ok()
     }
 
+    /// Deletes an instance's server directly, as an operator can.
+    pub async fn delete_server(&self, id: InstanceId) {
+        let deleted = self.servers.delete(&operator(), id.server()).await;
+        deleted.unwrap();
+    }
+
     /// Waits until an instance fulfils a condition, and returns it. The loops must run meanwhile.
     pub async fn until(&self, id: InstanceId, condition: impl Fn(&Instance) -> bool) -> Instance {
         let read = async || {
@@ -89,6 +95,11 @@ impl TestFacade {
             Some(found).filter(&condition)
         };
         advance_until("an instance's condition", read).await
+    }
+
+    /// Waits until an instance has a condition, and returns it. The loops must run meanwhile.
+    pub async fn until_condition(&self, id: InstanceId, kind: ConditionKind) -> Instance {
+        self.until(id, |its| has_condition(its, kind)).await
     }
 
     /// Waits until an instance's record is gone. The loops must run meanwhile.

@@ -71,28 +71,18 @@ async fn damaged_group_is_deleted_with_its_network() {
     let mut value = stored(&world, "security-group", &group.to_string()).await;
     value["rules"] = json!([{"direction": "ingress", "protocol": "icmp", "port": 7}]);
     damage(&world, "security-group", &group.to_string(), value).await;
-    let listed = world
-        .groups
-        .list(&user(), &Filter::default())
-        .await
-        .unwrap();
+    let listed = world.groups().await;
     assert!(
         listed.damaged[0]
             .reason
             .contains("a rule for icmp cannot have ports"),
         "{listed:?}"
     );
-    let gone = world
-        .networks
-        .delete(&user(), blue, IfUsed::DeleteFirst)
-        .await
-        .unwrap();
-    assert_eq!(gone, Deletion::Deleted);
-    let left = world
-        .groups
-        .list(&user(), &Filter::default())
-        .await
-        .unwrap();
+    assert_eq!(
+        world.delete(blue, IfUsed::DeleteFirst).await.unwrap(),
+        Deletion::Deleted
+    );
+    let left = world.groups().await;
     assert_eq!(left.damaged, []);
 }
 
@@ -101,12 +91,10 @@ async fn damaged_network_under_deletion_is_reported_only_to_global_principals() 
     let world = world();
     let blue = world.network("blue").await;
     world.server("s-1", json!({ "network": blue })).await;
-    let waiting = world
-        .networks
-        .delete(&user(), blue, IfUsed::DeleteFirst)
-        .await
-        .unwrap();
-    assert_eq!(waiting, Deletion::Waiting);
+    assert_eq!(
+        world.delete(blue, IfUsed::DeleteFirst).await.unwrap(),
+        Deletion::Waiting
+    );
     damage(
         &world,
         "network",

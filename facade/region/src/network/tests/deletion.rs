@@ -7,11 +7,7 @@ async fn network_in_use_is_kept_or_deleted_once_unused() {
     let world = world();
     let blue = world.network("blue").await;
     world.server("s-1", json!({ "network": blue })).await;
-    let refused = world
-        .networks
-        .delete(&user(), blue, IfUsed::Refuse)
-        .await
-        .unwrap_err();
+    let refused = world.delete(blue, IfUsed::Refuse).await.unwrap_err();
     assert_eq!(
         refused.to_string(),
         format!("network {blue} is in use by server s-1 and cannot be deleted: delete that first")
@@ -30,12 +26,12 @@ async fn network_in_use_is_kept_or_deleted_once_unused() {
     let tenant = user();
     let delete = || world.networks.delete(&tenant, blue, IfUsed::DeleteFirst);
     assert_eq!(delete().await.unwrap(), Deletion::Waiting);
-    assert_eq!(delete().await.unwrap(), Deletion::Waiting, "asked twice");
-    let refuse = world
-        .networks
-        .delete(&user(), blue, IfUsed::Refuse)
-        .await
-        .unwrap();
+    assert_eq!(
+        delete().await.unwrap(),
+        Deletion::Waiting,
+        "requested twice"
+    );
+    let refuse = world.delete(blue, IfUsed::Refuse).await.unwrap();
     assert_eq!(refuse, Deletion::Waiting, "it is going already");
     let going = world.networks.deleting(&user()).await.unwrap();
     assert_eq!(going.items[0].value.id, blue);
@@ -44,11 +40,7 @@ async fn network_in_use_is_kept_or_deleted_once_unused() {
         world.networks.check_open(&found).unwrap_err().to_string(),
         format!("network {blue} is being deleted")
     );
-    let new = NewSecurityGroup {
-        network: blue,
-        name: Name::new("late").unwrap(),
-        rules: Rules::default(),
-    };
+    let new = new_group(blue, "late");
     let late = world.groups.create(&user(), &new).await.unwrap_err();
     assert!(matches!(late, RecordError::Deleting { .. }), "{late}");
 
@@ -80,11 +72,7 @@ async fn groups_prevent_deletion_of_a_network_unless_deleted_with_it() {
     for number in 0..60 {
         world.group(blue, &format!("g{number}")).await;
     }
-    let new = NewSecurityGroup {
-        network: blue,
-        name: Name::new("late").unwrap(),
-        rules: Rules::default(),
-    };
+    let new = new_group(blue, "late");
     assert_eq!(
         world
             .groups
@@ -96,30 +84,16 @@ async fn groups_prevent_deletion_of_a_network_unless_deleted_with_it() {
             "network {blue} has 60 security groups already, which is the maximum: delete one first"
         )
     );
-    let refused = world
-        .networks
-        .delete(&user(), blue, IfUsed::Refuse)
-        .await
-        .unwrap_err();
+    let refused = world.delete(blue, IfUsed::Refuse).await.unwrap_err();
     assert!(
         refused.to_string().contains("is in use by security-group "),
         "{refused}"
     );
-    let gone = world
-        .networks
-        .delete(&user(), blue, IfUsed::DeleteFirst)
-        .await
-        .unwrap();
-    assert_eq!(gone, Deletion::Deleted);
     assert_eq!(
-        world
-            .groups
-            .list(&user(), &Filter::default())
-            .await
-            .unwrap()
-            .items,
-        []
+        world.delete(blue, IfUsed::DeleteFirst).await.unwrap(),
+        Deletion::Deleted
     );
+    assert_eq!(world.groups().await.items, []);
 }
 
 #[tokio::test]
@@ -157,11 +131,7 @@ async fn groups_and_authorities_in_use_are_not_deleted() {
     world.no_server("s-1").await;
     world.groups.delete(&user(), two).await.unwrap();
     assert_eq!(
-        world
-            .networks
-            .delete(&user(), blue, IfUsed::Refuse)
-            .await
-            .unwrap(),
+        world.delete(blue, IfUsed::Refuse).await.unwrap(),
         Deletion::Deleted
     );
 }
@@ -174,12 +144,10 @@ async fn group_used_by_a_server_of_another_network_keeps_its_network() {
     // No call creates such a server, but a store can contain one.
     let spec = json!({"network": red, "security_groups": [group]});
     world.server("s-1", spec).await;
-    let waiting = world
-        .networks
-        .delete(&user(), blue, IfUsed::DeleteFirst)
-        .await
-        .unwrap();
-    assert_eq!(waiting, Deletion::Waiting);
+    assert_eq!(
+        world.delete(blue, IfUsed::DeleteFirst).await.unwrap(),
+        Deletion::Waiting
+    );
     world.no_server("s-1").await;
     assert_eq!(
         world.networks.finish(&user(), blue).await.unwrap(),
@@ -204,16 +172,10 @@ async fn more_groups_than_one_transaction_holds_are_deleted() {
         let transaction = Transaction::new().put(record, value);
         world.store.commit(&transaction).await.unwrap();
     }
-    let gone = world
-        .networks
-        .delete(&user(), blue, IfUsed::DeleteFirst)
-        .await
-        .unwrap();
-    assert_eq!(gone, Deletion::Deleted);
-    let left = world
-        .groups
-        .list(&user(), &Filter::default())
-        .await
-        .unwrap();
+    assert_eq!(
+        world.delete(blue, IfUsed::DeleteFirst).await.unwrap(),
+        Deletion::Deleted
+    );
+    let left = world.groups().await;
     assert_eq!(left.items, []);
 }

@@ -91,22 +91,27 @@ fn rules(json: serde_json::Value) -> Rules {
 
 impl World {
     async fn network(&self, name: &str) -> NetworkId {
-        let made = self.networks.create(&user(), &new_network(name)).await;
-        made.unwrap().value.id
+        let created = self.networks.create(&user(), &new_network(name)).await;
+        created.unwrap().value.id
+    }
+
+    async fn delete(&self, network: NetworkId, if_used: IfUsed) -> Result<Deletion, RecordError> {
+        self.networks.delete(&user(), network, if_used).await
     }
 
     async fn group(&self, network: NetworkId, name: &str) -> SecurityGroupId {
-        let new = NewSecurityGroup {
-            network,
-            name: Name::new(name).unwrap(),
-            rules: rules(json!([{"direction": "ingress", "protocol": "tcp", "port": 22}])),
-        };
+        let new = new_group(network, name);
         self.groups.create(&user(), &new).await.unwrap().value.id
     }
 
+    async fn groups(&self) -> RecordList<SecurityGroup> {
+        let listed = self.groups.list(&user(), &Filter::default()).await;
+        listed.unwrap()
+    }
+
     async fn authority(&self, name: &str) -> SshAuthorityId {
-        let made = self.authorities.create(&user(), &new_authority(name)).await;
-        made.unwrap().value.id
+        let created = self.authorities.create(&user(), &new_authority(name)).await;
+        created.unwrap().value.id
     }
 
     /// A server record with its references only.
@@ -125,6 +130,15 @@ impl World {
     }
 }
 
+/// The request for a group that accepts SSH.
+fn new_group(network: NetworkId, name: &str) -> NewSecurityGroup {
+    NewSecurityGroup {
+        network,
+        name: Name::new(name).unwrap(),
+        rules: rules(json!([{"direction": "ingress", "protocol": "tcp", "port": 22}])),
+    }
+}
+
 fn new_authority(name: &str) -> NewSshAuthority {
     NewSshAuthority {
         organization: organization(1),
@@ -137,15 +151,15 @@ fn new_authority(name: &str) -> NewSshAuthority {
 #[tokio::test]
 async fn created_records_are_read_and_listed_unchanged() {
     let world = world();
-    let made = world
+    let created = world
         .networks
         .create(&user(), &new_network("blue"))
         .await
         .unwrap();
-    assert_eq!(made.value.state, NetworkState::Ready);
+    assert_eq!(created.value.state, NetworkState::Ready);
     assert_eq!(
-        world.networks.get(&user(), made.value.id).await.unwrap(),
-        made
+        world.networks.get(&user(), created.value.id).await.unwrap(),
+        created
     );
     world.network("red").await;
     let all = world
@@ -161,8 +175,8 @@ async fn created_records_are_read_and_listed_unchanged() {
         []
     );
 
-    let group = world.group(made.value.id, "ssh").await;
-    let on_it = Filter::default().network(made.value.id);
+    let group = world.group(created.value.id, "ssh").await;
+    let on_it = Filter::default().network(created.value.id);
     let listed = world.groups.list(&user(), &on_it).await.unwrap();
     assert_eq!(listed.items[0].value.id, group);
     assert_eq!(listed.items[0].value.project, project(1));
@@ -286,11 +300,7 @@ async fn names_are_unique_in_their_scope() {
         .id;
     world.group(blue, "ssh").await;
     world.group(south, "ssh").await;
-    let ssh = NewSecurityGroup {
-        network: blue,
-        name: Name::new("ssh").unwrap(),
-        rules: Rules::default(),
-    };
+    let ssh = new_group(blue, "ssh");
     let again = world.groups.create(&user(), &ssh).await.unwrap_err();
     assert_eq!(
         again.to_string(),
@@ -323,9 +333,9 @@ async fn groups_of_a_server_are_of_its_network_and_the_authority_of_its_project(
         .await
         .unwrap();
     assert_eq!((groups, checks.len()), (BTreeSet::from([one, two]), 2));
-    let told = |error: RecordError| error.to_string();
+    let message_of = |error: RecordError| error.to_string();
     assert_eq!(
-        told(
+        message_of(
             world
                 .groups
                 .for_server(&user(), blue, &[one, two, one])
@@ -335,7 +345,7 @@ async fn groups_of_a_server_are_of_its_network_and_the_authority_of_its_project(
         format!("security group {one} is given twice: leave one out")
     );
     assert_eq!(
-        told(
+        message_of(
             world
                 .groups
                 .for_server(&user(), blue, &[other])
@@ -346,7 +356,7 @@ async fn groups_of_a_server_are_of_its_network_and_the_authority_of_its_project(
     );
     let stranger = user_with_role("project-user", Scope::Project(organization(2), project(2)));
     assert_eq!(
-        told(
+        message_of(
             world
                 .groups
                 .for_server(&stranger, blue, &[one])

@@ -14,22 +14,16 @@ async fn server_created_during_deletion_of_its_network_is_refused_or_keeps_it() 
 
     // The server commits first: the network is in use, although it was not when it was read.
     meddler.before_next_commit(put("server", "s-1", json!({"spec": {"network": blue}})));
-    let refused = world
-        .networks
-        .delete(&user(), blue, IfUsed::Refuse)
-        .await
-        .unwrap_err();
+    let refused = world.delete(blue, IfUsed::Refuse).await.unwrap_err();
     assert!(matches!(refused, RecordError::InUse { .. }), "{refused}");
 
     // The deletion commits first: the server's check finds that the network is being deleted.
     let read = world.networks.get(&user(), blue).await.unwrap();
     let check = world.networks.check_open(&read).unwrap();
-    let waiting = world
-        .networks
-        .delete(&user(), blue, IfUsed::DeleteFirst)
-        .await
-        .unwrap();
-    assert_eq!(waiting, Deletion::Waiting);
+    assert_eq!(
+        world.delete(blue, IfUsed::DeleteFirst).await.unwrap(),
+        Deletion::Waiting
+    );
     let late = put("server", "s-2", json!({"spec": {"network": blue}})).check(check);
     assert!(
         world
@@ -48,12 +42,10 @@ async fn server_created_before_the_last_step_keeps_its_network() {
     let world = over(meddler.clone());
     let blue = world.network("blue").await;
     world.server("s-1", json!({ "network": blue })).await;
-    let waiting = world
-        .networks
-        .delete(&user(), blue, IfUsed::DeleteFirst)
-        .await
-        .unwrap();
-    assert_eq!(waiting, Deletion::Waiting);
+    assert_eq!(
+        world.delete(blue, IfUsed::DeleteFirst).await.unwrap(),
+        Deletion::Waiting
+    );
     world.no_server("s-1").await;
     meddler.before_next_commit(put("server", "s-2", json!({"spec": {"network": blue}})));
     assert_eq!(
@@ -103,11 +95,7 @@ async fn group_is_not_created_on_a_network_deleted_meanwhile() {
     let mut going = world.store.get(&id).await.unwrap().unwrap().value;
     going["state"] = json!("deleting");
     meddler.before_next_commit(put("network", &blue.to_string(), going));
-    let new = NewSecurityGroup {
-        network: blue,
-        name: Name::new("late").unwrap(),
-        rules: Rules::default(),
-    };
+    let new = new_group(blue, "late");
     let late = world.groups.create(&user(), &new).await.unwrap_err();
     assert!(matches!(late, RecordError::Deleting { .. }), "{late}");
 }

@@ -72,57 +72,57 @@ fn everybody() -> Vec<(&'static str, Principal, [Answer; 3])> {
 
 #[tokio::test]
 async fn every_principal_has_exactly_the_listed_permissions() {
-    for (who, principal, [reads, changes, makes]) in everybody() {
+    for (label, principal, [reads, changes, makes]) in everybody() {
         let world = world();
         let blue = world.network("blue").await;
         let group = world.group(blue, "ssh").await;
         let authority = world.authority("ours").await;
         let p = &principal;
 
-        assert_eq!(answer(world.networks.get(p, blue).await), reads, "{who}");
-        assert_eq!(answer(world.groups.get(p, group).await), reads, "{who}");
+        assert_eq!(answer(world.networks.get(p, blue).await), reads, "{label}");
+        assert_eq!(answer(world.groups.get(p, group).await), reads, "{label}");
         assert_eq!(
             answer(world.authorities.get(p, authority).await),
             reads,
-            "{who}"
+            "{label}"
         );
         assert_eq!(
             answer(world.groups.set_rules(p, group, &Rules::default()).await),
             changes,
-            "{who}"
+            "{label}"
         );
         assert_eq!(
             answer(world.networks.create(p, &new_network("mine")).await),
             makes,
-            "{who}"
+            "{label}"
         );
         assert_eq!(
             answer(world.authorities.create(p, &new_authority("mine")).await),
             makes,
-            "{who}"
+            "{label}"
         );
-        let new = NewSecurityGroup {
-            network: blue,
-            name: Name::new("mine").unwrap(),
-            rules: Rules::default(),
-        };
-        let made = answer(world.groups.create(p, &new).await);
-        assert_eq!(made, if reads == Hidden { Hidden } else { makes }, "{who}");
+        let new = new_group(blue, "mine");
+        let created = answer(world.groups.create(p, &new).await);
+        assert_eq!(
+            created,
+            if reads == Hidden { Hidden } else { makes },
+            "{label}"
+        );
 
         assert_eq!(
             answer(world.groups.delete(p, group).await),
             changes,
-            "{who}"
+            "{label}"
         );
         assert_eq!(
             answer(world.authorities.delete(p, authority).await),
             changes,
-            "{who}"
+            "{label}"
         );
         assert_eq!(
             answer(world.networks.delete(p, blue, IfUsed::DeleteFirst).await),
             changes,
-            "{who}"
+            "{label}"
         );
     }
 }
@@ -136,16 +136,17 @@ async fn hidden_and_missing_records_give_the_same_error() {
         Scope::Organization(organization(2)),
     );
     let absent = NetworkId::new("00000000-0000-4000-8000-000000000000").unwrap();
-    let said = |id: NetworkId, error: RecordError| error.to_string().replace(&id.to_string(), "X");
+    let message_of =
+        |id: NetworkId, error: RecordError| error.to_string().replace(&id.to_string(), "X");
     let network = |id| world.networks.get(&stranger, id);
     assert_eq!(
-        said(blue, network(blue).await.unwrap_err()),
-        said(absent, network(absent).await.unwrap_err())
+        message_of(blue, network(blue).await.unwrap_err()),
+        message_of(absent, network(absent).await.unwrap_err())
     );
     let delete = |id| world.networks.delete(&stranger, id, IfUsed::DeleteFirst);
     assert_eq!(
-        said(blue, delete(blue).await.unwrap_err()),
-        said(absent, delete(absent).await.unwrap_err())
+        message_of(blue, delete(blue).await.unwrap_err()),
+        message_of(absent, delete(absent).await.unwrap_err())
     );
     // Finishing the deletion of an invisible network has the same result as for a deleted one.
     for id in [blue, absent] {
@@ -209,12 +210,10 @@ async fn deletions_of_others_are_not_visible() {
     let world = world();
     let blue = world.network("blue").await;
     world.server("s-1", json!({ "network": blue })).await;
-    let waiting = world
-        .networks
-        .delete(&user(), blue, IfUsed::DeleteFirst)
-        .await
-        .unwrap();
-    assert_eq!(waiting, Deletion::Waiting);
+    assert_eq!(
+        world.delete(blue, IfUsed::DeleteFirst).await.unwrap(),
+        Deletion::Waiting
+    );
     let stranger = user_with_role("project-user", Scope::Project(organization(1), project(2)));
     assert_eq!(world.networks.deleting(&stranger).await.unwrap().items, []);
     assert_eq!(
