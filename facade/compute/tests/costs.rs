@@ -75,8 +75,8 @@ async fn cost_of_a_stop(fleet: usize) -> [u64; 3] {
             .edit(id, |its| its.intent.power = Power::Stopped)
             .await;
         tokio::time::sleep(Duration::from_secs(5)).await;
-        let heard = facade.server(id).await.unwrap().server;
-        assert_eq!(heard.intent.power, Power::Stopped);
+        let server = facade.server(id).await.unwrap().server;
+        assert_eq!(server.intent.power, Power::Stopped);
         let after = looks();
         [0, 1, 2].map(|which| after[which] - before[which])
     };

@@ -64,10 +64,10 @@ async fn crash_while_creating_leaves_one_server() {
             facade.during(facade.until(id, is_running)).await;
             check_invariants(&facade).await;
             let up = facade.record(id).await.unwrap().value;
-            let made = |event: &&fleetwright_compute::instance::Event| {
+            let created = |event: &&fleetwright_compute::instance::Event| {
                 event.kind == EventKind::ServerCreated
             };
-            assert_eq!(up.events.iter().filter(made).count(), 1, "{up:#?}");
+            assert_eq!(up.events.iter().filter(created).count(), 1, "{up:#?}");
             let machines = cloud.oracle().instances();
             assert_eq!(machines.len(), 1, "{machines:#?}");
             if !died {

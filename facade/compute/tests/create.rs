@@ -194,14 +194,14 @@ async fn malformed_fields_are_refused_by_name() {
             "spec.userData: 32769 bytes are too many",
         ),
     ];
-    for (tags, spec, words) in table {
+    for (tags, spec, expected) in table {
         let mut new = new_instance(blue, "web");
         (new.tags, new.spec) = (tags, spec);
         let error = facade.instances.create(&alice, &new).await.unwrap_err();
         assert_eq!(error.meaning().status(), 400, "{error}");
         assert!(
-            error.to_string().starts_with(words),
-            "{error}\ninstead of\n{words}"
+            error.to_string().starts_with(expected),
+            "{error}\ninstead of\n{expected}"
         );
     }
     // Keys with the reserved prefix and a colon are not valid tags at all.
@@ -222,8 +222,8 @@ async fn source_address_ranges_are_refused_by_family() {
             .await;
         let error = created.unwrap_err();
         assert_eq!(error.meaning(), Meaning::Unprocessable);
-        let words = format!("such as the {family} range {range}");
-        assert!(error.to_string().contains(&words), "{error}");
+        let expected = format!("such as the {family} range {range}");
+        assert!(error.to_string().contains(&expected), "{error}");
     }
 }
 
@@ -258,13 +258,13 @@ async fn name_stays_taken_until_its_instance_is_deleted() {
 async fn name_is_taken_by_an_instance_with_another_id() {
     let facade = TestFacade::new().await;
     let blue = facade.network("blue").await;
-    let made = facade.create(blue, "web").await.instance;
+    let created = facade.create(blue, "web").await.instance;
     let other = InstanceId::from_uuid(Uuid::from_u128(0xabc));
-    let mut value = serde_json::to_value(&made).unwrap();
+    let mut value = serde_json::to_value(&created).unwrap();
     (value["id"], value["server"]) = (other.to_string().into(), other.to_string().into());
     let record = |id: InstanceId| RecordId::new("instance", id.to_string()).unwrap();
     let moved = Transaction::new()
-        .delete(record(made.id))
+        .delete(record(created.id))
         .create(record(other), value);
     facade.store.commit(&moved).await.unwrap();
     let error = facade.try_create(blue, "web").await.unwrap_err();

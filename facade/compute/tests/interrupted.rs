@@ -70,8 +70,8 @@ async fn with_each_fault(
             let id = prepare(&facade).await;
             let fated = InterceptedStore::new(store, OneFault::new(number, fate));
             let cut = facade.reopen(fated.clone()).await;
-            let asked = call(&cut.instances, id);
-            let answer = tokio::time::timeout(Duration::from_secs(600), asked).await;
+            let requested = call(&cut.instances, id);
+            let answer = tokio::time::timeout(Duration::from_secs(600), requested).await;
             let answer = answer.unwrap_or_else(|_| {
                 // Dropped: the caller gets no response.
                 let (reason, source) = ("dropped".to_owned(), None);
@@ -96,13 +96,13 @@ async fn interrupted_create_leaves_instance_and_allocation_or_neither() {
         blue.set(Some(network));
         InstanceId::derive(network, &name("web"))
     };
-    let asked = || {
-        let mut asked = new_instance(blue.get().unwrap(), "web");
-        asked.spec.flavor = flavor("gpu");
-        asked
+    let requested = || {
+        let mut requested = new_instance(blue.get().unwrap(), "web");
+        requested.spec.flavor = flavor("gpu");
+        requested
     };
     let call = async |instances: &Instances, _| {
-        instances.create(&alice, &asked()).await?;
+        instances.create(&alice, &requested()).await?;
         Ok(())
     };
     let after = async |facade: &TestFacade, id, answer: Result<(), ComputeError>, fate| {
@@ -116,7 +116,7 @@ async fn interrupted_create_leaves_instance_and_allocation_or_neither() {
             }
         }
         // A caller without a response repeats the call and gets the id of the existing instance.
-        let again = facade.instances.create(&alice, &asked()).await;
+        let again = facade.instances.create(&alice, &requested()).await;
         match again {
             Ok(_) => assert!(!there),
             Err(ComputeError::NameTaken { id: found, .. }) => {

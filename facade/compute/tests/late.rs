@@ -15,7 +15,7 @@ async fn replay(facade: &TestFacade, since: Revision) -> usize {
     let watch = facade.store.watch(since, Interest::all()).await;
     let mut watch = watch.unwrap();
     let [mut instances, mut servers, mut payments] = [(); 3].map(|()| BTreeSet::new());
-    let mut made = 0;
+    let mut created = 0;
     while watch.position() < head {
         let commit = watch.next().await.unwrap();
         for change in &commit.changes {
@@ -30,7 +30,7 @@ async fn replay(facade: &TestFacade, since: Revision) -> usize {
             match change {
                 Change::Put(_) => {
                     let new = set.insert(key);
-                    made += usize::from(new && kind == "server");
+                    created += usize::from(new && kind == "server");
                 }
                 Change::Deleted(_) => {
                     set.remove(&key);
@@ -40,7 +40,7 @@ async fn replay(facade: &TestFacade, since: Revision) -> usize {
         assert!(servers.is_subset(&instances), "at {}", commit.revision);
         assert_eq!(instances, payments, "at {}", commit.revision);
     }
-    made
+    created
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,8 +82,11 @@ async fn late_controller_leaves_no_server_without_its_instance() {
             () = facade.region().controller.run() => {}
             () = facade.region().monitor.run() => {}
         }
-        let made = replay(&facade, since).await;
-        assert!(made <= 6, "seed {seed}: {made} servers for six instances");
+        let created = replay(&facade, since).await;
+        assert!(
+            created <= 6,
+            "seed {seed}: {created} servers for six instances"
+        );
         facade.assert_empty().await;
     }
 }

@@ -83,7 +83,7 @@ impl Map {
 
     /// Inserts instances as the service and the controller would.
     async fn put(&self, given: &[Given]) -> Vec<Instance> {
-        let mut made = Vec::new();
+        let mut created = Vec::new();
         for one in given {
             let (tenant, region, network) = self.networks[one.place].clone();
             let mut instance = self.pattern.clone();
@@ -105,9 +105,9 @@ impl Map {
             let value = serde_json::to_value(&instance).unwrap();
             let transaction = Transaction::new().put(id, value);
             self.facade.store.commit(&transaction).await.unwrap();
-            made.push(instance);
+            created.push(instance);
         }
-        made
+        created
     }
 
     /// Reads all pages of a list. Checks that no page is too large and that only the last one has no next page.
@@ -302,15 +302,15 @@ async fn damaged_record_is_reported_only_to_readers_of_everything() {
             deleting: false,
         })
         .collect();
-    let made = map.put(&given).await;
-    let key = made[1].id.to_string();
+    let created = map.put(&given).await;
+    let key = created[1].id.to_string();
     map.facade
         .patch("instance", &key, |value| {
             value["generation"] = "much".into();
         })
         .await;
-    let key = made[2].id.to_string();
-    let other = made[4].id.to_string();
+    let key = created[2].id.to_string();
+    let other = created[4].id.to_string();
     map.facade
         .patch("instance", &key, |value| value["id"] = other.into())
         .await;
@@ -326,7 +326,7 @@ async fn damaged_record_is_reported_only_to_readers_of_everything() {
     let error = map
         .facade
         .instances
-        .read(&operator(), made[2].id)
+        .read(&operator(), created[2].id)
         .await
         .unwrap_err();
     assert!(matches!(error, ComputeError::Store(_)), "{error:?}");
@@ -341,10 +341,10 @@ async fn list_with_too_many_filter_values_is_refused() {
         .map(|number| NetworkId::from_uuid(Uuid::from_u128(number)))
         .collect();
     let error = facade.instances.list(&alice, &wanted).await.unwrap_err();
-    let words = "networkID: 101 values are too many: at most 100 are allowed";
+    let expected = "networkID: 101 values are too many: at most 100 are allowed";
     assert_eq!(
         (error.meaning().status(), error.to_string().as_str()),
-        (400, words)
+        (400, expected)
     );
     let mut none = ListInstances::default();
     none.limit = 0;

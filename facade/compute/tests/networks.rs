@@ -24,10 +24,10 @@ use fleetwright_store::{Store, Transaction};
 
 async fn request_deletion(facade: &TestFacade, network: NetworkId) {
     let principal = operator();
-    let asked = facade
+    let requested = facade
         .networks
         .delete(&principal, network, IfUsed::DeleteFirst);
-    assert_eq!(asked.await.unwrap(), Deletion::Waiting);
+    assert_eq!(requested.await.unwrap(), Deletion::Waiting);
 }
 
 async fn until_gone(facade: &TestFacade, network: NetworkId) {
@@ -76,11 +76,11 @@ async fn network_deletion_deletes_its_instances_and_no_others() {
             let mark = found.deletion.clone().unwrap();
             assert_eq!(mark.cause, DeletionCause::Network);
             assert_eq!(mark.by, *compute_principal().unwrap().actor());
-            let asked = |event: &fleetwright_compute::instance::Event| {
+            let requested = |event: &fleetwright_compute::instance::Event| {
                 event.kind == EventKind::DeletionRequested
                     && event.message.contains(&going.to_string())
             };
-            assert!(found.events.iter().any(asked), "{found:#?}");
+            assert!(found.events.iter().any(requested), "{found:#?}");
             until_gone(&facade, going).await;
             assert_eq!(facade.count("security-group").await, 0);
             facade.assert_balanced(1).await;
@@ -198,10 +198,10 @@ async fn instance_without_server_protects_its_dependencies() {
     let network = facade.network("net").await;
     let group = facade.group(network, "web").await;
     let authority = facade.authority(tenant(1, 1)).await;
-    let mut asked = instance_record(network, "web", facade.clock.now());
-    asked.spec.networking.security_groups.insert(group);
-    asked.spec.ssh_authority = Some(authority);
-    let id = facade.insert(asked).await;
+    let mut requested = instance_record(network, "web", facade.clock.now());
+    requested.spec.networking.security_groups.insert(group);
+    requested.spec.ssh_authority = Some(authority);
+    let id = facade.insert(requested).await;
     assert_eq!(facade.count("server").await, 0);
     let principal = operator();
     let refused = |error: RecordError| matches!(error, RecordError::InUse { .. });

@@ -114,10 +114,10 @@ fn specs() -> impl Strategy<Value = InstanceSpec> {
 
 /// Checks that an error is meant for the caller and contains no user data.
 fn check_error(error: &ComputeError, spec: &InstanceSpec) {
-    let words = format!("{error:?} {}", error_chain(error));
-    assert_ne!(error.meaning(), Meaning::Internal, "{words}");
+    let text = format!("{error:?} {}", error_chain(error));
+    assert_ne!(error.meaning(), Meaning::Internal, "{text}");
     assert!((400..=503).contains(&error.meaning().status()));
-    assert!(!error.to_string().contains('\n'), "{words}");
+    assert!(!error.to_string().contains('\n'), "{text}");
     let data = spec
         .user_data
         .as_ref()
@@ -126,7 +126,7 @@ fn check_error(error: &ComputeError, spec: &InstanceSpec) {
         .and_then(|data| data.lines().nth(1))
         .filter(|line| line.len() > 12)
     {
-        assert!(!words.contains(secret), "{words}");
+        assert!(!text.contains(secret), "{text}");
     }
 }
 
@@ -150,15 +150,15 @@ proptest! {
             let facade = TestFacade::new().await;
             let alice = project_user(tenant(1, 1));
             let blue = facade.network("blue").await;
-            let mut asked = NewInstance::new(name.clone(), tenant(1, 1), blue, spec.clone());
-            (asked.tags, asked.description) = (tags.clone(), description.clone());
-            if let Err(error) = facade.instances.create(&alice, &asked).await {
+            let mut requested = NewInstance::new(name.clone(), tenant(1, 1), blue, spec.clone());
+            (requested.tags, requested.description) = (tags.clone(), description.clone());
+            if let Err(error) = facade.instances.create(&alice, &requested).await {
                 check_error(&error, &spec);
                 assert_eq!(facade.count("instance").await + facade.count("allocation").await, 0);
-                asked = NewInstance::new(name.clone(), tenant(1, 1), blue, fleetwright_facade_testkit::spec());
-                facade.instances.create(&alice, &asked).await.unwrap();
+                requested = NewInstance::new(name.clone(), tenant(1, 1), blue, fleetwright_facade_testkit::spec());
+                facade.instances.create(&alice, &requested).await.unwrap();
             }
-            let before = read(&facade, &asked).await;
+            let before = read(&facade, &requested).await;
             facade.make_machine(&before).await;
             let mut wanted = UpdateInstance::new(other_name.unwrap_or(name), other.clone());
             (wanted.tags, wanted.description) = (other_tags, description);
@@ -182,16 +182,16 @@ proptest! {
                 (Ok(planned), Err(error)) => {
                     assert!(matches!(&error, ComputeError::NeedsConsent { plan, .. } if *plan == planned), "{error:?}");
                     check_error(&error, &other);
-                    assert_eq!(read(&facade, &asked).await, before);
+                    assert_eq!(read(&facade, &requested).await, before);
                 }
                 (Err(dry), Err(error)) => {
                     assert_eq!(dry.to_string(), error.to_string());
                     check_error(&error, &other);
-                    assert_eq!(read(&facade, &asked).await, before);
+                    assert_eq!(read(&facade, &requested).await, before);
                 }
                 (Err(dry), Ok(_)) => panic!("{dry:?}"),
             }
-            let after = read(&facade, &asked).await;
+            let after = read(&facade, &requested).await;
             assert_eq!(fixed(&after), fixed(&before));
             // The region accepts whatever the service accepted.
             let principal = operator();
@@ -229,7 +229,7 @@ proptest! {
 fn fixed(instance: &Instance) -> impl PartialEq + std::fmt::Debug {
     let whose = (instance.organization, instance.project);
     let place = (instance.region.clone(), instance.network);
-    let made = (instance.created_at, instance.created_by.clone());
+    let created = (instance.created_at, instance.created_by.clone());
     let seen = (instance.status.clone(), instance.intent.clone());
     (
         instance.id,
@@ -237,12 +237,12 @@ fn fixed(instance: &Instance) -> impl PartialEq + std::fmt::Debug {
         instance.name.clone(),
         whose,
         place,
-        made,
+        created,
         seen,
     )
 }
 
-async fn read(facade: &TestFacade, asked: &NewInstance) -> Instance {
-    let id = fleetwright_compute::instance::InstanceId::derive(asked.network, &asked.name);
+async fn read(facade: &TestFacade, requested: &NewInstance) -> Instance {
+    let id = fleetwright_compute::instance::InstanceId::derive(requested.network, &requested.name);
     facade.read(id).await.instance
 }

@@ -59,7 +59,7 @@ fn outcome<T>(result: Result<T, ComputeError>) -> Outcome {
         )
     }) {
         Err((403, _)) => Outcome::Refused,
-        Err((404, words)) => Outcome::Absent(words),
+        Err((404, message)) => Outcome::Absent(message),
         Ok(_) | Err(_) => Outcome::Permitted,
     }
 }
@@ -197,9 +197,13 @@ async fn differences(facade: &TestFacade, principals: Principals) -> Vec<String>
     let blue = facade.network("blue").await;
     let mut found = Vec::new();
     for (number, (called, (principal, may))) in principals.into_iter().enumerate() {
-        let made = new_instance(blue, &format!("i{number}"));
-        let made = facade.instances.create(&operator(), &made).await.unwrap();
-        let instance = made.instance;
+        let created = new_instance(blue, &format!("i{number}"));
+        let created = facade
+            .instances
+            .create(&operator(), &created)
+            .await
+            .unwrap();
+        let instance = created.instance;
         facade.make_machine(&instance).await;
         let knows = may.contains("read");
         for verb in CALLS {
@@ -277,9 +281,13 @@ async fn create_reveals_nothing_about_other_tenants() {
     let authority = facade.authority(away).await;
     let no = Uuid::from_u128(0xdead);
     let ask = async |change: &dyn Fn(&mut NewInstance)| {
-        let mut asked = new_instance(blue, "web");
-        change(&mut asked);
-        let error = facade.instances.create(&alice, &asked).await.unwrap_err();
+        let mut requested = new_instance(blue, "web");
+        change(&mut requested);
+        let error = facade
+            .instances
+            .create(&alice, &requested)
+            .await
+            .unwrap_err();
         let id = |text: String| {
             let ids = [theirs.to_string(), beside.to_string(), group.to_string()];
             let ids = ids
@@ -329,14 +337,18 @@ async fn create_reveals_nothing_about_other_tenants() {
     ];
     let only = only.map(|(verb, resource)| Permission::new(verb, resource).unwrap());
     let blind = user_with(scope(here), only);
-    let mut words = Vec::new();
+    let mut messages = Vec::new();
     for id in ["small", "nothing"] {
-        let mut asked = new_instance(blue, "web");
-        asked.spec.flavor = flavor(id);
-        let error = facade.instances.create(&blind, &asked).await.unwrap_err();
-        words.push(error_chain(&error).replace(id, "ID"));
+        let mut requested = new_instance(blue, "web");
+        requested.spec.flavor = flavor(id);
+        let error = facade
+            .instances
+            .create(&blind, &requested)
+            .await
+            .unwrap_err();
+        messages.push(error_chain(&error).replace(id, "ID"));
     }
-    assert_eq!(words[0], words[1]);
+    assert_eq!(messages[0], messages[1]);
 }
 
 /// A network of another project gives the same error as a missing one, even to a principal that sees both projects.
@@ -348,14 +360,14 @@ async fn network_of_another_project_is_not_found_even_if_visible() {
     let organization = Scope::Organization(tenant(1, 1).0);
     let ada = with_roles("ada", &[("organization-administrator", organization)]);
     facade.networks.get(&ada, beside).await.unwrap();
-    let mut words = Vec::new();
+    let mut messages = Vec::new();
     for network in [beside, absent] {
-        let asked = new_instance(network, "web");
-        let error = facade.instances.create(&ada, &asked).await.unwrap_err();
+        let requested = new_instance(network, "web");
+        let error = facade.instances.create(&ada, &requested).await.unwrap_err();
         assert_eq!(error.meaning().status(), 404);
-        words.push(error_chain(&error).replace(&network.to_string(), "ID"));
+        messages.push(error_chain(&error).replace(&network.to_string(), "ID"));
     }
-    assert_eq!(words[0], words[1]);
+    assert_eq!(messages[0], messages[1]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -58,8 +58,8 @@ async fn destructive_change_is_planned_refused_and_then_applied_with_consent() {
         .update(&alice, id, &wanted)
         .await
         .unwrap_err();
-    let words = "is destructive: the data on its root disk and its addresses are lost by changing image, public address; repeat it with consent, or do not make it";
-    assert!(error.to_string().ends_with(words), "{error}");
+    let expected = "is destructive: the data on its root disk and its addresses are lost by changing image, public address; repeat it with consent, or do not make it";
+    assert!(error.to_string().ends_with(expected), "{error}");
     assert_eq!(error.meaning(), Meaning::Conflict);
     assert!(matches!(&error, ComputeError::NeedsConsent { plan, .. } if *plan == ways));
     // Neither the dry run nor the refusal wrote anything.
@@ -91,10 +91,10 @@ async fn reimage_message_names_only_the_root_disk() {
         .instances
         .update(&project_user(tenant(1, 1)), before.id, &wanted)
         .await;
-    let words = refused.unwrap_err().to_string();
+    let message = refused.unwrap_err().to_string();
     assert!(
-        words.contains(": the data on its root disk is lost by changing image;"),
-        "{words}"
+        message.contains(": the data on its root disk is lost by changing image;"),
+        "{message}"
     );
 }
 
@@ -229,17 +229,17 @@ async fn allocation_follows_the_spec() {
             .update(&alice, id, &wanted)
             .await
             .unwrap_err();
-        let words = "total public-ips allocation of 1 would exceed the limit of 0";
+        let expected = "total public-ips allocation of 1 would exceed the limit of 0";
         assert_eq!(
             (error.meaning(), error.to_string().as_str()),
-            (Meaning::Forbidden, words)
+            (Meaning::Forbidden, expected)
         );
         let dry = facade
             .instances
             .plan_update(&alice, id, &wanted)
             .await
             .unwrap_err();
-        assert_eq!(dry.to_string(), words);
+        assert_eq!(dry.to_string(), expected);
     }
     assert_eq!(facade.read(id).await.revision, revision);
 }
@@ -357,14 +357,17 @@ async fn update_checks_run_in_order() {
         assert_eq!(dry.to_string(), error.to_string());
         (error.meaning().status(), error_chain(&error))
     };
-    let (code, words) = refused(&wanted).await;
+    let (code, message) = refused(&wanted).await;
     assert_eq!(code, 422);
-    assert!(words.starts_with("instance names are immutable"), "{words}");
+    assert!(
+        message.starts_with("instance names are immutable"),
+        "{message}"
+    );
     wanted.name = before.name.clone();
-    let (code, words) = refused(&wanted).await;
+    let (code, message) = refused(&wanted).await;
     let now = facade.read(id).await.revision;
     assert_eq!(
-        (code, words),
+        (code, message),
         (
             409,
             format!(
@@ -386,9 +389,9 @@ async fn update_checks_run_in_order() {
     // The expected revision is no longer current.
     assert_eq!(refused(&wanted).await.0, 409);
     facade.instances.delete(&alice, id).await.unwrap();
-    let (code, words) = refused(&wanted).await;
+    let (code, message) = refused(&wanted).await;
     assert_eq!(
-        (code, words),
+        (code, message),
         (
             409,
             format!(

@@ -318,8 +318,8 @@ async fn unsupported_and_unavailable_machine_calls_are_reported() {
     let bare = facade.without_machines();
     let error = bare.console_session(&alice, id).await.unwrap_err();
     assert_eq!((error.meaning().status(), error.retry_after()), (501, None));
-    let words = format!("instance {id}: console-session is not offered in its region");
-    assert_eq!(error_chain(&error), words);
+    let expected = format!("instance {id}: console-session is not offered in its region");
+    assert_eq!(error_chain(&error), expected);
 }
 
 #[tokio::test(start_paused = true)]

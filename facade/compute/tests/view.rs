@@ -206,10 +206,10 @@ async fn user_data_is_in_the_record_and_never_in_text() {
     assert_eq!(view.instance.spec.user_data, Some(data));
     let events = facade.instances.events(&alice, instance.id).await.unwrap();
     let inspected = facade.instances.inspect(&operator(), instance.id).await;
-    let said = format!(
+    let text = format!(
         "{view:?} {wanted:?} {events:?} {:?} {:?}",
         inspected.unwrap(),
         facade.instances
     );
-    assert!(!said.contains("hunter2"), "{said}");
+    assert!(!text.contains("hunter2"), "{text}");
 }

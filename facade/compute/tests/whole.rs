@@ -34,9 +34,9 @@ async fn instance_goes_through_its_whole_lifecycle() {
             let network = facade.network("net").await;
             let spec = InstanceSpec::new(flavor("small"), image("debian"));
             let new = NewInstance::new(Name::new("web").unwrap(), tenant(1, 1), network, spec);
-            let made = instances.create(&principal, &new).await.unwrap();
-            let id = made.instance.id;
-            assert_eq!(made.provisioning, Provisioning::Pending);
+            let created = instances.create(&principal, &new).await.unwrap();
+            let id = created.instance.id;
+            assert_eq!(created.provisioning, Provisioning::Pending);
             facade.until(id, is_running).await;
             let up = instances.read(&principal, id).await.unwrap();
             assert_eq!(

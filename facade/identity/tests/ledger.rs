@@ -436,23 +436,23 @@ async fn reading_and_setting_quota_requires_permission() {
         (&user, [false, false, true, false]),
         (&outsider, [false; 4]),
     ];
-    for (who, expected) in rows {
+    for (principal, expected) in rows {
         let set = |account| {
             let ledger = &ledger;
             let limits = &limits;
             async move {
                 ledger
-                    .set_limits(Transaction::new(), who, &account, limits)
+                    .set_limits(Transaction::new(), principal, &account, limits)
                     .await
             }
         };
         let found = [
-            ledger.quota(who, &account()).await.is_ok(),
+            ledger.quota(principal, &account()).await.is_ok(),
             set(account()).await.is_ok(),
-            ledger.quota(who, &in_project()).await.is_ok(),
+            ledger.quota(principal, &in_project()).await.is_ok(),
             set(in_project()).await.is_ok(),
         ];
-        assert_eq!(found, expected, "{who:?}");
+        assert_eq!(found, expected, "{principal:?}");
     }
     let refused = set(&ledger, account(), limits.clone()).await;
     assert!(refused.is_ok());

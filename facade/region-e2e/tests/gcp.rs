@@ -29,8 +29,8 @@ async fn provisioner(emulator: &GcpEmulator) -> GcpProvisioner {
     options.consistency_window = WINDOW * 2;
     options.poll_interval = Duration::from_millis(5);
     let nobody = anonymous::Builder::new().build();
-    let made = GcpProvisioner::new(nobody, Some(&emulator.endpoint()), launch, options).await;
-    made.unwrap()
+    let created = GcpProvisioner::new(nobody, Some(&emulator.endpoint()), launch, options).await;
+    created.unwrap()
 }
 
 fn names() -> NamePlanner {

@@ -26,43 +26,51 @@ fn wish(view: &ServerView) -> DesiredState {
 }
 
 /// A region with one server that is not launched yet.
-async fn made() -> (TestRegion, ServerView) {
+async fn created() -> (TestRegion, ServerView) {
     let region = TestRegion::new(Arc::new(MemoryCloud::new().provisioner()));
-    let made = region
+    let created = region
         .servers
         .ensure(&server_admin(), &bare_server(1))
         .await;
-    (region, made.unwrap())
+    (region, created.unwrap())
 }
 
 /// A region with one server whose machine is running.
 async fn running() -> (TestRegion, ServerView) {
-    let (region, made) = made().await;
+    let (region, created) = created().await;
     let up = |view: &ServerView| {
         view.phase == Phase::Running && view.server.observed_generation == view.server.generation
     };
-    let view = region.during(region.until(made.server.id, up)).await;
+    let view = region.during(region.until(created.server.id, up)).await;
     (region, view)
 }
 
 #[tokio::test(start_paused = true)]
 async fn same_desired_state_again_changes_nothing() {
-    let (region, made) = made().await;
-    let (who, id) = (server_admin(), server_id(1));
-    let mut asked = wish(&made);
-    asked.intent.power = Power::Stopped;
-    asked.intent.reboots = 2;
-    asked.intent.reboot_how = Reboot::Hard;
-    asked.spec.flavor = FlavorId::new("large").unwrap();
-    let (first, _) = region.servers.apply(&who, id, &asked, KEEP).await.unwrap();
+    let (region, created) = created().await;
+    let (principal, id) = (server_admin(), server_id(1));
+    let mut requested = wish(&created);
+    requested.intent.power = Power::Stopped;
+    requested.intent.reboots = 2;
+    requested.intent.reboot_how = Reboot::Hard;
+    requested.spec.flavor = FlavorId::new("large").unwrap();
+    let (first, _) = region
+        .servers
+        .apply(&principal, id, &requested, KEEP)
+        .await
+        .unwrap();
     assert_eq!(
         first.server.generation,
-        made.server.generation + 1,
+        created.server.generation + 1,
         "one write"
     );
-    assert_eq!(wish(&first), asked);
-    assert!(asked.holds_for(&first.server) && !asked.holds_for(&made.server));
-    let (again, plan) = region.servers.apply(&who, id, &asked, KEEP).await.unwrap();
+    assert_eq!(wish(&first), requested);
+    assert!(requested.holds_for(&first.server) && !requested.holds_for(&created.server));
+    let (again, plan) = region
+        .servers
+        .apply(&principal, id, &requested, KEEP)
+        .await
+        .unwrap();
     assert_eq!(again.server, first.server);
     assert_eq!(again.revision, first.revision);
     assert!(
@@ -74,11 +82,11 @@ async fn same_desired_state_again_changes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn destructive_change_needs_consent_and_is_written_completely_or_not_at_all() {
     let (region, up) = running().await;
-    let (who, id) = (server_admin(), server_id(1));
-    let mut asked = wish(&up);
-    asked.spec.image = ImageId::new("rocky").unwrap();
-    asked.intent.power = Power::Stopped;
-    let refused = region.servers.apply(&who, id, &asked, KEEP).await;
+    let (principal, id) = (server_admin(), server_id(1));
+    let mut requested = wish(&up);
+    requested.spec.image = ImageId::new("rocky").unwrap();
+    requested.intent.power = Power::Stopped;
+    let refused = region.servers.apply(&principal, id, &requested, KEEP).await;
     let Err(ServerError::NeedsConsent { plan, .. }) = refused else {
         panic!("{refused:?}");
     };
@@ -88,33 +96,39 @@ async fn destructive_change_needs_consent_and_is_written_completely_or_not_at_al
         still.revision, up.revision,
         "not even the power was written"
     );
-    let applied = region.servers.apply(&who, id, &asked, Consent::Destroy);
+    let applied = region
+        .servers
+        .apply(&principal, id, &requested, Consent::Destroy);
     let (view, plan) = applied.await.unwrap();
     assert_eq!(view.server.generation, up.server.generation + 1);
-    assert_eq!(wish(&view), asked);
+    assert_eq!(wish(&view), requested);
     assert!(plan.has(ChangeMethod::Reimage));
     // Repeating an accepted change without consent needs no new consent.
-    region.servers.apply(&who, id, &asked, KEEP).await.unwrap();
+    region
+        .servers
+        .apply(&principal, id, &requested, KEEP)
+        .await
+        .unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn deleted_server_accepts_no_change_and_deletes_again() {
-    let (region, made) = made().await;
-    let (who, id) = (server_admin(), server_id(1));
-    let mut asked = wish(&made);
-    asked.intent.power = Power::Deleted;
+    let (region, created) = created().await;
+    let (principal, id) = (server_admin(), server_id(1));
+    let mut requested = wish(&created);
+    requested.intent.power = Power::Deleted;
     let refused = region
         .servers
-        .apply(&who, id, &asked, Consent::Destroy)
+        .apply(&principal, id, &requested, Consent::Destroy)
         .await;
     assert!(
         matches!(refused, Err(ServerError::NotReady { .. })),
         "{refused:?}"
     );
-    assert_eq!(region.read(id).await.revision, made.revision);
-    region.servers.delete(&who, id).await.unwrap();
-    let asked = wish(&made);
-    let refused = region.servers.apply(&who, id, &asked, KEEP).await;
+    assert_eq!(region.read(id).await.revision, created.revision);
+    region.servers.delete(&principal, id).await.unwrap();
+    let requested = wish(&created);
+    let refused = region.servers.apply(&principal, id, &requested, KEEP).await;
     assert!(
         matches!(refused, Err(ServerError::Deleting(_))),
         "{refused:?}"
@@ -123,31 +137,31 @@ async fn deleted_server_accepts_no_change_and_deletes_again() {
 
 #[tokio::test(start_paused = true)]
 async fn invisible_server_looks_absent_and_visible_one_is_refused() {
-    let (region, made) = made().await;
-    let (id, asked) = (server_id(1), wish(&made));
+    let (region, created) = created().await;
+    let (id, requested) = (server_id(1), wish(&created));
     let with = |verbs: &[Verb]| {
         let all = verbs.iter();
         let all = all.map(|verb| Permission::new(*verb, Resource::Servers).unwrap());
         Principal::service(ActorName::new("other").unwrap(), all)
     };
     let nobody = with(&[]);
-    let hidden = region.servers.apply(&nobody, id, &asked, KEEP).await;
+    let hidden = region.servers.apply(&nobody, id, &requested, KEEP).await;
     assert!(matches!(hidden, Err(ServerError::NotFound(found)) if found == id));
     let absent = region
         .servers
-        .apply(&server_admin(), server_id(9), &asked, KEEP)
+        .apply(&server_admin(), server_id(9), &requested, KEEP)
         .await;
     assert!(matches!(absent, Err(ServerError::NotFound(_))));
     let reader = with(&[Verb::Read, Verb::Start, Verb::Stop, Verb::Reboot]);
-    let refused = region.servers.apply(&reader, id, &asked, KEEP).await;
+    let refused = region.servers.apply(&reader, id, &requested, KEEP).await;
     assert!(matches!(refused, Err(ServerError::Refused(_))));
 }
 
 /// An owner's guards are checked in the transaction that creates, changes or deletes its server, and a failed one is returned.
 #[tokio::test(start_paused = true)]
 async fn failed_guard_writes_nothing() {
-    let (region, made) = made().await;
-    let (who, id) = (server_admin(), server_id(1));
+    let (region, created) = created().await;
+    let (principal, id) = (server_admin(), server_id(1));
     let owner = RecordId::new("network", "owner").unwrap();
     let written = Transaction::new().create(owner.clone(), serde_json::json!({}));
     let revision = region.store.commit(&written).await.unwrap();
@@ -161,27 +175,35 @@ async fn failed_guard_writes_nothing() {
         };
         error.conflict().unwrap().check.clone()
     };
-    let mut asked = wish(&made);
-    asked.intent.power = Power::Stopped;
-    let late = region.servers.apply_if(&who, id, &asked, KEEP, &fails);
+    let mut requested = wish(&created);
+    requested.intent.power = Power::Stopped;
+    let late = region
+        .servers
+        .apply_if(&principal, id, &requested, KEEP, &fails);
     assert_eq!(conflict(late.await.unwrap_err()), fails[0]);
-    let late = region.servers.delete_if(&who, id, &fails).await;
+    let late = region.servers.delete_if(&principal, id, &fails).await;
     assert_eq!(conflict(late.unwrap_err()), fails[0]);
     let mut new = bare_server(2);
     new.guards.clone_from(&fails);
-    let late = region.servers.ensure(&who, &new).await;
+    let late = region.servers.ensure(&principal, &new).await;
     assert_eq!(conflict(late.unwrap_err()), fails[0]);
-    assert_eq!(region.read(id).await.revision, made.revision);
-    region.servers.read(&who, server_id(2)).await.unwrap_err();
+    assert_eq!(region.read(id).await.revision, created.revision);
+    region
+        .servers
+        .read(&principal, server_id(2))
+        .await
+        .unwrap_err();
 
     new.guards.clone_from(&holds);
-    region.servers.ensure(&who, &new).await.unwrap();
+    region.servers.ensure(&principal, &new).await.unwrap();
     // An existing server is returned without evaluating the guards.
     new.guards.clone_from(&fails);
-    region.servers.ensure(&who, &new).await.unwrap();
-    let applied = region.servers.apply_if(&who, id, &asked, KEEP, &holds);
+    region.servers.ensure(&principal, &new).await.unwrap();
+    let applied = region
+        .servers
+        .apply_if(&principal, id, &requested, KEEP, &holds);
     applied.await.unwrap();
-    let ended = region.servers.delete_if(&who, id, &holds).await;
+    let ended = region.servers.delete_if(&principal, id, &holds).await;
     assert_eq!(ended.unwrap().phase, Phase::Deleting);
 }
 
@@ -209,18 +231,18 @@ proptest! {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let (region, made) = made().await;
+            let (region, created) = created().await;
             let (mut reboots, mut replaces) = (0, 0);
             for intent in intents {
-                let asked = DesiredState { spec: made.server.spec.clone(), intent: intent.clone() };
-                let who = server_admin();
-                let applied = region.servers.apply(&who, server_id(1), &asked, KEEP);
+                let requested = DesiredState { spec: created.server.spec.clone(), intent: intent.clone() };
+                let principal = server_admin();
+                let applied = region.servers.apply(&principal, server_id(1), &requested, KEEP);
                 let (view, _) = applied.await.unwrap();
                 reboots = reboots.max(intent.reboots);
                 replaces = replaces.max(intent.replaces);
                 let now = &view.server.intent;
                 assert_eq!((now.power, now.reboots, now.replaces), (intent.power, reboots, replaces));
-                assert!(asked.holds_for(&view.server));
+                assert!(requested.holds_for(&view.server));
             }
         });
     }

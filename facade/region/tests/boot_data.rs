@@ -36,12 +36,12 @@ fn record(id: SshAuthorityId) -> RecordId {
 
 #[tokio::test(start_paused = true)]
 async fn trusted_authority_is_configured_on_each_machine() {
-    let (facade, who) = (TestFacade::new().await, operator());
+    let (facade, principal) = (TestFacade::new().await, operator());
     let mut wanted = server_spec(facade.network("blue").await);
     let id = facade.authority(tenant(1, 1)).await;
     wanted.ssh_authority = Some(id);
     wanted.user_data = data("#cloud-config\nruncmd:\n  - echo hello\n");
-    let made = facade.ensure(&who, 1, &wanted).await.unwrap().server;
+    let created = facade.ensure(&principal, 1, &wanted).await.unwrap().server;
     let story = async {
         facade.until_server(Phase::Running).await;
         let first = facade.user_data();
@@ -50,13 +50,20 @@ async fn trusted_authority_is_configured_on_each_machine() {
             .unwrap();
         let ours = first.find("\nmerge_how:").unwrap();
         assert!(theirs < ours, "{first}");
-        for part in [&made.public_key.unwrap(), TRUST, &format!("NCtjX {id}\n")] {
+        for part in [
+            &created.public_key.unwrap(),
+            TRUST,
+            &format!("NCtjX {id}\n"),
+        ] {
             assert!(first.get(ours..).unwrap().contains(part), "{first}");
         }
-        let replaced = facade.servers.request_replace(&who, server_id(1)).await;
+        let replaced = facade
+            .servers
+            .request_replace(&principal, server_id(1))
+            .await;
         let generation = replaced.unwrap().server.generation;
         advance_until("it", async || {
-            let read = facade.servers.read(&who, server_id(1)).await.unwrap();
+            let read = facade.servers.read(&principal, server_id(1)).await.unwrap();
             (read.phase == Phase::Running && read.server.observed_generation == generation)
                 .then_some(())
         })
@@ -84,12 +91,12 @@ async fn authority_is_trusted_without_keys_and_user_data() {
     );
 }
 
-/// Returns the condition of a server that is not launched.
-async fn says(servers: &Servers, words: &str) -> ServerView {
+/// Waits until a condition of server 1 contains a text, and returns the server.
+async fn until_condition(servers: &Servers, text: &str) -> ServerView {
     let read = async || servers.read(&operator(), server_id(1)).await.unwrap();
-    let said = |view: &ServerView| format!("{:?}", view.server.conditions);
-    advance_until("it", async || {
-        (said(&read().await).contains(words)).then_some(())
+    let conditions = |view: &ServerView| format!("{:?}", view.server.conditions);
+    advance_until("a condition", async || {
+        (conditions(&read().await).contains(text)).then_some(())
     })
     .await;
     read().await
@@ -114,7 +121,7 @@ async fn missing_authority_refuses_the_launch_with_a_message() {
         "the machine cannot be launched: SSH certificate authority {mine} cannot be read: ask an operator to repair its record, or choose another authority"
     );
     let story = async {
-        for (authority, meddling, words) in [
+        for (authority, meddling, expected) in [
             (mine, lost, absent(mine)),
             (mine, damaged, unread),
             (others, Transaction::new(), absent(others)),
@@ -128,7 +135,7 @@ async fn missing_authority_refuses_the_launch_with_a_message() {
                 .ensure(&operator(), &new_server(1, wanted))
                 .await
                 .unwrap();
-            let view = says(&servers, &words).await;
+            let view = until_condition(&servers, &expected).await;
             assert_ne!(view.phase, Phase::Running);
             assert_eq!(cloud.oracle().instances().len(), 0);
             servers.delete(&operator(), server_id(1)).await.unwrap();
@@ -144,7 +151,7 @@ async fn missing_authority_refuses_the_launch_with_a_message() {
             .ensure(&operator(), &new_server(1, wanted))
             .await
             .unwrap();
-        says(&servers, "cannot be read").await;
+        until_condition(&servers, "cannot be read").await;
         let mended = Transaction::new().put(record(mine), kept.value.clone());
         facade.store.commit(&mended).await.unwrap();
         facade.until_server(Phase::Running).await;
@@ -153,12 +160,12 @@ async fn missing_authority_refuses_the_launch_with_a_message() {
     facade.during_region(story).await;
 }
 
-fn why(error: &ServerError) -> UserDataError {
+fn reason(error: &ServerError) -> UserDataError {
     let ServerError::UserData { id, source } = error else {
         panic!("{error:?}");
     };
-    let said = format!("the user data of server {id} is refused");
-    assert_eq!(error.to_string(), said);
+    let expected = format!("the user data of server {id} is refused");
+    assert_eq!(error.to_string(), expected);
     assert_eq!(error.source().unwrap().to_string(), source.to_string());
     *source
 }
@@ -166,19 +173,22 @@ fn why(error: &ServerError) -> UserDataError {
 #[tokio::test]
 async fn user_data_is_checked_at_the_request_and_only_if_it_changes() {
     let facade = TestFacade::new().await;
-    let (who, network) = (operator(), facade.network("blue").await);
+    let (principal, network) = (operator(), facade.network("blue").await);
     let with = |text: &str| {
         let mut wanted = server_spec(network);
         wanted.user_data = data(text);
         wanted
     };
-    let error = facade.ensure(&who, 1, &with("hunter2")).await.unwrap_err();
-    assert_eq!(why(&error), UserDataError::Unrecognised);
+    let error = facade
+        .ensure(&principal, 1, &with("hunter2"))
+        .await
+        .unwrap_err();
+    assert_eq!(reason(&error), UserDataError::Unrecognised);
     // The server has a key, which must be added to a list.
     let bad = with("#cloud-config\nssh_authorized_keys:\n");
-    let error = facade.ensure(&who, 1, &bad).await.unwrap_err();
+    let error = facade.ensure(&principal, 1, &bad).await.unwrap_err();
     let key = "ssh_authorized_keys";
-    assert_eq!(why(&error), UserDataError::NotAppendable { key });
+    assert_eq!(reason(&error), UserDataError::NotAppendable { key });
     assert_eq!(
         facade.count("server").await + facade.count("server-key").await,
         0
@@ -186,24 +196,27 @@ async fn user_data_is_checked_at_the_request_and_only_if_it_changes() {
 
     let servers = plain(&facade);
     let alone = new_server(1, bad.clone());
-    servers.ensure(&who, &alone).await.unwrap();
+    servers.ensure(&principal, &alone).await.unwrap();
     let mut other = bad;
     other.tags.insert("a", "b").unwrap();
-    facade.set_spec(&who, &other).await.unwrap();
+    facade.set_spec(&principal, &other).await.unwrap();
     // User data that was accepted alone is refused with an authority.
     other.ssh_authority = Some(facade.authority(tenant(1, 1)).await);
-    let error = facade.set_spec(&who, &other).await.unwrap_err();
-    assert_eq!(why(&error), UserDataError::NotAppendable { key });
-    let planned = facade.servers.plan_spec(&who, server_id(1), &other).await;
+    let error = facade.set_spec(&principal, &other).await.unwrap_err();
+    assert_eq!(reason(&error), UserDataError::NotAppendable { key });
+    let planned = facade
+        .servers
+        .plan_spec(&principal, server_id(1), &other)
+        .await;
     assert_eq!(
-        why(&planned.unwrap_err()),
+        reason(&planned.unwrap_err()),
         UserDataError::NotAppendable { key }
     );
     other.user_data = data("#!/bin/sh\n");
-    facade.set_spec(&who, &other).await.unwrap();
+    facade.set_spec(&principal, &other).await.unwrap();
     other.user_data = data("#!/bin/sh\n\u{e9}");
-    facade.set_spec(&who, &other).await.unwrap();
+    facade.set_spec(&principal, &other).await.unwrap();
     other.user_data = data("\n#!/bin/sh\n");
-    let error = facade.set_spec(&who, &other).await.unwrap_err();
-    assert!(matches!(why(&error), UserDataError::NotAtStart(_)));
+    let error = facade.set_spec(&principal, &other).await.unwrap_err();
+    assert!(matches!(reason(&error), UserDataError::NotAtStart(_)));
 }

@@ -42,10 +42,7 @@ fn example_catalog_has_the_documented_content() {
     let flavors: Vec<_> = file.flavors().collect();
     let ids: Vec<_> = flavors.iter().map(|flavor| flavor.id.as_str()).collect();
     assert_eq!(ids, ["arm-2", "gpu-l4-8", "metal-64", "standard-4"]);
-    assert_eq!(
-        flavors[0].name, "arm-2",
-        "the id, where nothing else is said"
-    );
+    assert_eq!(flavors[0].name, "arm-2", "the id is the default");
     assert_eq!(flavors[0].architecture, Architecture::Aarch64);
     let gpu = flavors[1].gpu.as_ref().unwrap();
     assert_eq!(

@@ -16,8 +16,8 @@ use fleetwright_region::{
 };
 use uuid::Uuid;
 
-async fn refusal(facade: &TestFacade, who: &Principal, spec: &ServerSpec) -> String {
-    let error = facade.ensure(who, 1, spec).await.unwrap_err();
+async fn refusal(facade: &TestFacade, principal: &Principal, spec: &ServerSpec) -> String {
+    let error = facade.ensure(principal, 1, spec).await.unwrap_err();
     assert_eq!(facade.count("server").await, 0, "{error}");
     assert_eq!(facade.count("server-key").await, 0, "{error}");
     error_chain(&error)
@@ -53,13 +53,13 @@ async fn server_requires_a_ready_network_of_its_tenant_and_region() {
         ),
         (&alice, going, format!("network {going} is being deleted")),
     ];
-    for (who, network, words) in table {
+    for (principal, network, expected) in table {
         let error = facade
-            .ensure(who, 1, &server_spec(network))
+            .ensure(principal, 1, &server_spec(network))
             .await
             .unwrap_err();
         assert!(matches!(error, ServerError::Dependency(_)), "{error:?}");
-        assert_eq!(error_chain(&error), words);
+        assert_eq!(error_chain(&error), expected);
         assert_eq!(facade.count("server").await, 1);
         assert_eq!(facade.count("server-key").await, 1);
     }
@@ -111,8 +111,8 @@ async fn server_requires_groups_of_its_network_and_an_authority_of_its_project()
         let group = SecurityGroupId::from_uuid(Uuid::from_u128(number));
         many.security_groups.insert(group);
     }
-    let words = refusal(&facade, &alice, &many).await;
-    assert!(words.contains("at most 32 are allowed"), "{words}");
+    let message = refusal(&facade, &alice, &many).await;
+    assert!(message.contains("at most 32 are allowed"), "{message}");
 }
 
 #[tokio::test]
@@ -124,11 +124,11 @@ async fn largest_number_of_groups_fits_into_a_record() {
         full.security_groups.insert(group);
     }
     full.ssh_authority = Some(facade.authority(tenant(1, 1)).await);
-    let made = facade
+    let created = facade
         .ensure(&server_user(tenant(1, 1)), 1, &full)
         .await
         .unwrap();
-    assert_eq!(made.server.spec, full);
+    assert_eq!(created.server.spec, full);
 }
 
 #[tokio::test]
@@ -156,9 +156,9 @@ async fn server_requires_a_visible_available_compatible_flavor_and_image() {
         SnapshotProgress::Started("img-9".parse().unwrap()),
         SnapshotProgress::Ready,
     ] {
-        let who = operator();
-        let made = facade.catalog.set_progress(&who, &far, &making);
-        made.await.unwrap();
+        let principal = operator();
+        let created = facade.catalog.set_progress(&principal, &far, &making);
+        created.await.unwrap();
     }
 
     let with =
@@ -194,10 +194,10 @@ async fn server_requires_a_visible_available_compatible_flavor_and_image() {
             "image far was created in region south: choose an image of region north",
         ),
     ];
-    for (spec, words) in table {
-        assert_eq!(refusal(&facade, &alice, &spec).await, words);
+    for (spec, expected) in table {
+        assert_eq!(refusal(&facade, &alice, &spec).await, expected);
         // A service sees every image, but cannot use another tenant's.
-        assert_eq!(refusal(&facade, &operator(), &spec).await, words);
+        assert_eq!(refusal(&facade, &operator(), &spec).await, expected);
     }
     let blind = [Verb::Create, Verb::Read]
         .map(|verb| Permission::new(verb, Resource::Servers).unwrap())
@@ -227,7 +227,7 @@ async fn unchanged_fields_never_block_an_edit() {
         .await;
     assert_eq!(going.unwrap(), Deletion::Waiting);
 
-    let words_of =
+    let message_of =
         async |spec: &ServerSpec| error_chain(&facade.set_spec(&alice, spec).await.unwrap_err());
     // All dependencies are retired or being deleted: edits of other fields are accepted.
     let mut edited = first.clone();
@@ -238,13 +238,17 @@ async fn unchanged_fields_never_block_an_edit() {
     // If flavor or image changes, compatibility is checked for both and availability for the new one.
     let mut arm = edited.clone();
     arm.flavor = flavor("arm");
-    let words = words_of(&arm).await;
+    let message = message_of(&arm).await;
     assert!(
-        words.starts_with("image debian does not boot on flavor arm"),
-        "{words}"
+        message.starts_with("image debian does not boot on flavor arm"),
+        "{message}"
     );
-    let asked = facade.servers.plan_spec(&alice, id, &arm).await;
-    assert_eq!(error_chain(&asked.unwrap_err()), words, "asked beforehand");
+    let requested = facade.servers.plan_spec(&alice, id, &arm).await;
+    assert_eq!(
+        error_chain(&requested.unwrap_err()),
+        message,
+        "by the plan too"
+    );
     edited.image = image("rocky");
     facade.set_spec(&alice, &edited).await.unwrap();
     let rest = without_entry(CATALOG, "small");
@@ -255,8 +259,11 @@ async fn unchanged_fields_never_block_an_edit() {
         .unwrap();
     edited.flavor = flavor("large");
     facade.set_spec(&alice, &edited).await.unwrap();
-    let words = words_of(&first).await;
-    assert_eq!(words, "flavor small is retired: choose one that is offered");
+    let message = message_of(&first).await;
+    assert_eq!(
+        message,
+        "flavor small is retired: choose one that is offered"
+    );
     // Refused changes had no effect.
     let kept = facade.servers.read(&alice, id).await.unwrap().server;
     assert_eq!(kept.spec, edited);
@@ -285,13 +292,13 @@ async fn changed_dependencies_move_their_references() {
 
     let mut second = first.clone();
     second.network = green;
-    let words_of =
+    let message_of =
         async |spec: &ServerSpec| error_chain(&facade.set_spec(&alice, spec).await.unwrap_err());
     // The group is unchanged but the network is not, so the group would be on another network.
-    let words = words_of(&second).await;
+    let message = message_of(&second).await;
     assert!(
-        words.contains(&format!("is not in network {green}")),
-        "{words}"
+        message.contains(&format!("is not in network {green}")),
+        "{message}"
     );
     second.security_groups = [on_green].into();
     second.ssh_authority = Some(authority);

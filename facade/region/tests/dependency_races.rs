@@ -78,10 +78,16 @@ async fn race(facade: &TestFacade, goes: Goes, after: Duration) -> usize {
         tokio::time::sleep(after).await;
         delete(facade, &ground, goes).await
     };
-    let (deleted, asked) = tokio::join!(deletion, join_all(asks));
+    let (deleted, requested) = tokio::join!(deletion, join_all(asks));
 
-    let made = asked.iter().filter(|asked| asked.is_ok()).count();
-    for refused in asked.iter().filter_map(|asked| asked.as_ref().err()) {
+    let created = requested
+        .iter()
+        .filter(|requested| requested.is_ok())
+        .count();
+    for refused in requested
+        .iter()
+        .filter_map(|requested| requested.as_ref().err())
+    {
         let expected = matches!(
             refused,
             ServerError::Dependency(DependencyError::Record(
@@ -90,28 +96,28 @@ async fn race(facade: &TestFacade, goes: Goes, after: Duration) -> usize {
         );
         assert!(expected, "{goes:?}: {refused:?}");
     }
-    assert_eq!(facade.count("server").await, made);
+    assert_eq!(facade.count("server").await, created);
     assert_eq!(
         facade.count("server-key").await,
-        made,
+        created,
         "no key without server"
     );
     match deleted {
-        Ok(Deletion::Deleted) => assert_eq!(made, 0, "{goes:?}: servers stand on nothing"),
+        Ok(Deletion::Deleted) => assert_eq!(created, 0, "{goes:?}: servers stand on nothing"),
         Ok(Deletion::Waiting) => {
             let found = facade.networks.get(&alice, ground.network).await.unwrap();
             assert_eq!(found.value.state, NetworkState::Deleting);
-            assert!(made > 0, "{goes:?}: it waits for nobody");
+            assert!(created > 0, "{goes:?}: it waits for nobody");
             let late = facade.ensure(&alice, 99, &ground).await;
             assert!(late.is_err(), "nothing new comes");
         }
         Err(RecordError::InUse { .. }) => {
-            assert!(made > 0, "{goes:?}: nobody uses it");
+            assert!(created > 0, "{goes:?}: nobody uses it");
             stands(facade, &ground).await;
         }
         Err(other) => unreachable!("{goes:?}: {other:?}"),
     }
-    made
+    created
 }
 
 /// Checks that every dependency still exists, except a group that was deleted before.

@@ -108,22 +108,22 @@ async fn network_deletion_and_keys_survive_a_restart() {
             prefix: "10.0.0.0/16".parse().unwrap(),
             dns: Vec::new(),
         };
-        let made = networks.create(&user(), &new).await.unwrap();
+        let created = networks.create(&user(), &new).await.unwrap();
         let keys = ServerKeys::new(Arc::clone(&store), keyring(), entropy).unwrap();
-        let spec = json!({"spec": {"network": made.value.id}});
+        let spec = json!({"spec": {"network": created.value.id}});
         let launch = Transaction::new()
-            .check(networks.check_open(&made).unwrap())
+            .check(networks.check_open(&created).unwrap())
             .put(server.clone(), spec);
         let (launch, public) = keys
             .create(launch, Uuid::from_u128(7), organization(), project())
             .unwrap();
         store.commit(&launch).await.unwrap();
         let waiting = networks
-            .delete(&user(), made.value.id, IfUsed::DeleteFirst)
+            .delete(&user(), created.value.id, IfUsed::DeleteFirst)
             .await
             .unwrap();
         assert_eq!(waiting, Deletion::Waiting);
-        (made.value.id, public)
+        (created.value.id, public)
     };
     let store = open(&path).await;
     let networks = Networks::new(

@@ -70,8 +70,8 @@ async fn catalog_and_mapping_files_to_a_running_server_and_back() {
         // Another flavor needs another machine here, which needs consent.
         wanted.flavor = flavor("large");
         let keep = Consent::KeepEverything;
-        let asked = facade.servers.set_spec(&alice, server_id(1), &wanted, keep);
-        let needs = asked.await.unwrap_err();
+        let requested = facade.servers.set_spec(&alice, server_id(1), &wanted, keep);
+        let needs = requested.await.unwrap_err();
         assert!(matches!(needs, ServerError::NeedsConsent { .. }), "{needs}");
         let plan = facade.set_spec(&alice, &wanted).await.unwrap();
         assert_eq!(plan.methods[&Field::Flavor], ChangeMethod::Replace);
@@ -119,9 +119,9 @@ async fn removed_flavor_is_still_launched_for_its_servers() {
             .load(&without_entry(CATALOG, "small"))
             .await
             .unwrap();
-        let said: Vec<_> = changes.iter().map(ToString::to_string).collect();
+        let messages: Vec<_> = changes.iter().map(ToString::to_string).collect();
         assert_eq!(
-            said,
+            messages,
             ["flavor small is retired: it is no longer in the file"]
         );
 

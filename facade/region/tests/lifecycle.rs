@@ -30,8 +30,8 @@ async fn largest_user_data_can_be_launched() {
     let script = |bytes: usize| UserData::new(format!("{:x<bytes$}", "#!/bin/sh\n")).unwrap();
     let data = script(16 * 1024);
     new.spec.user_data = Some(data.clone());
-    let who = server_admin();
-    region.servers.ensure(&who, &new).await.unwrap();
+    let principal = server_admin();
+    region.servers.ensure(&principal, &new).await.unwrap();
     let up = |view: &ServerView| view.phase == Phase::Running;
     region.during(region.until(new.id, up)).await;
     let truth = cloud.oracle().instances().remove(0);

@@ -24,17 +24,20 @@ const VERBS: [Verb; 4] = [
     Verb::Snapshot,
 ];
 
-async fn ask(
+async fn machine_call(
     machines: &MachineAccess,
-    who: &Principal,
+    principal: &Principal,
     id: ServerId,
     verb: Verb,
 ) -> Result<(), MachineError> {
     match verb {
-        Verb::ConsoleOutput => machines.console_output(who, id, None).await.map(drop),
-        Verb::ConsoleSession => machines.console_session(who, id).await.map(drop),
-        Verb::SshKey => machines.ssh_key(who, id).await.map(drop),
-        Verb::Snapshot => machines.snapshot(who, id, &new_snapshot()).await.map(drop),
+        Verb::ConsoleOutput => machines.console_output(principal, id, None).await.map(drop),
+        Verb::ConsoleSession => machines.console_session(principal, id).await.map(drop),
+        Verb::SshKey => machines.ssh_key(principal, id).await.map(drop),
+        Verb::Snapshot => machines
+            .snapshot(principal, id, &new_snapshot())
+            .await
+            .map(drop),
         other @ (Verb::Create
         | Verb::Read
         | Verb::List
@@ -42,7 +45,7 @@ async fn ask(
         | Verb::Delete
         | Verb::Start
         | Verb::Stop
-        | Verb::Reboot) => panic!("{other:?} is nothing to ask a machine"),
+        | Verb::Reboot) => panic!("{other:?} is no call to a machine"),
     }
 }
 
@@ -69,12 +72,12 @@ fn may_move_between_threads<T: Send>(work: T) -> T {
 async fn every_future_is_send() {
     let facade = TestFacade::on(&MemoryCloud::new()).await;
     facade.running_server().await;
-    let (who, new, id) = (operator(), new_snapshot(), server_id(1));
+    let (principal, new, id) = (operator(), new_snapshot(), server_id(1));
     let machines = &facade.machines;
-    let output = may_move_between_threads(machines.console_output(&who, id, None));
-    let session = may_move_between_threads(machines.console_session(&who, id));
-    let key = may_move_between_threads(machines.ssh_key(&who, id));
-    let copy = may_move_between_threads(machines.snapshot(&who, id, &new));
+    let output = may_move_between_threads(machines.console_output(&principal, id, None));
+    let session = may_move_between_threads(machines.console_session(&principal, id));
+    let key = may_move_between_threads(machines.ssh_key(&principal, id));
+    let copy = may_move_between_threads(machines.snapshot(&principal, id, &new));
     let (output, session, key, copy) = tokio::join!(output, session, key, copy);
     assert!(output.is_ok() && session.is_ok() && key.is_ok() && copy.is_ok());
     may_move_between_threads(facade.region().snapshots.pass())
@@ -90,24 +93,24 @@ async fn each_verb_needs_its_own_permission_and_invisible_servers_look_absent() 
     let (here, elsewhere) = (tenant(1, 1), tenant(1, 2));
     for verb in VERBS {
         let with = somebody(here, &[verb]);
-        ask(&facade.machines, &with, server_id(1), verb)
+        machine_call(&facade.machines, &with, server_id(1), verb)
             .await
             .unwrap();
         let all_but = Verb::ALL.into_iter().filter(|other| *other != verb);
         let all_but = somebody(here, &all_but.collect::<Vec<_>>());
-        let refused = ask(&facade.machines, &all_but, server_id(1), verb).await;
+        let refused = machine_call(&facade.machines, &all_but, server_id(1), verb).await;
         assert!(
             matches!(refused, Err(MachineError::Refused(_))),
             "{verb:?}: {refused:?}"
         );
         let stranger = somebody(elsewhere, &Verb::ALL);
-        let hidden = ask(&facade.machines, &stranger, server_id(1), verb).await;
-        let absent = ask(&facade.machines, &operator(), server_id(9), verb).await;
-        let words = |answer: Result<(), MachineError>| answer.unwrap_err().to_string();
+        let hidden = machine_call(&facade.machines, &stranger, server_id(1), verb).await;
+        let absent = machine_call(&facade.machines, &operator(), server_id(9), verb).await;
+        let message_of = |answer: Result<(), MachineError>| answer.unwrap_err().to_string();
         let of_nine = server_id(9).to_string();
         assert_eq!(
-            words(hidden),
-            words(absent).replace(&of_nine, &server_id(1).to_string())
+            message_of(hidden),
+            message_of(absent).replace(&of_nine, &server_id(1).to_string())
         );
     }
 }
@@ -117,19 +120,21 @@ async fn console_output_is_complete_or_its_last_lines_and_hidden_in_debug() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
-    let who = operator();
+    let principal = operator();
     facade
         .during_region(async {
             let reboot = facade
                 .servers
-                .request_reboot(&who, server_id(1), Reboot::Hard);
+                .request_reboot(&principal, server_id(1), Reboot::Hard);
             reboot.await.unwrap();
             tokio::time::sleep(Duration::from_secs(60)).await;
             facade.until_server(Phase::Running).await;
         })
         .await;
     let machines = &facade.machines;
-    let whole = machines.console_output(&who, server_id(1), None).await;
+    let whole = machines
+        .console_output(&principal, server_id(1), None)
+        .await;
     let whole = whole.unwrap();
     let lines: Vec<_> = whole.text.lines().collect();
     assert!(
@@ -137,15 +142,20 @@ async fn console_output_is_complete_or_its_last_lines_and_hidden_in_debug() {
         "{lines:?}"
     );
     let one = NonZeroUsize::new(1);
-    let last = machines.console_output(&who, server_id(1), one).await;
+    let last = machines.console_output(&principal, server_id(1), one).await;
     assert_eq!(last.as_ref().unwrap().text, *lines.last().unwrap());
     let many = NonZeroUsize::new(1000);
-    let all = machines.console_output(&who, server_id(1), many).await;
+    let all = machines
+        .console_output(&principal, server_id(1), many)
+        .await;
     assert_eq!(all.unwrap().text, whole.text);
 
-    let session = machines.console_session(&who, server_id(1)).await.unwrap();
+    let session = machines
+        .console_session(&principal, server_id(1))
+        .await
+        .unwrap();
     assert!(session.url.starts_with("memory://console/"));
-    let key = machines.ssh_key(&who, server_id(1)).await.unwrap();
+    let key = machines.ssh_key(&principal, server_id(1)).await.unwrap();
     let text = key.expose_text().unwrap();
     assert!(text.contains("PRIVATE KEY"));
     let shown = format!("{whole:?} {last:?} {session:?} {key:?} {machines:?}");
@@ -163,7 +173,7 @@ async fn console_output_is_complete_or_its_last_lines_and_hidden_in_debug() {
 async fn answers(facade: &TestFacade) -> [String; 4] {
     let mut answers = VERBS.map(|_| String::new());
     for (verb, answer) in VERBS.into_iter().zip(&mut answers) {
-        *answer = match ask(&facade.machines, &operator(), server_id(1), verb).await {
+        *answer = match machine_call(&facade.machines, &operator(), server_id(1), verb).await {
             Ok(()) => "ok".to_owned(),
             Err(MachineError::NotReady {
                 found,
@@ -186,7 +196,7 @@ async fn answers(facade: &TestFacade) -> [String; 4] {
 async fn unavailable_call_states_the_required_phase_in_every_phase() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
-    let who = operator();
+    let principal = operator();
     facade.ensure_server().await;
     let waits = |found: &str| {
         let [output, session, snapshot] = ["launched", "running", "running or stopped"]
@@ -225,7 +235,9 @@ async fn unavailable_call_states_the_required_phase_in_every_phase() {
     let servers = &facade.servers;
     facade
         .during_region(async {
-            let stop = servers.set_power(&who, server_id(1), Power::Stopped).await;
+            let stop = servers
+                .set_power(&principal, server_id(1), Power::Stopped)
+                .await;
             stop.unwrap();
             facade.until_server(Phase::Stopped).await;
         })
@@ -236,11 +248,16 @@ async fn unavailable_call_states_the_required_phase_in_every_phase() {
     );
     facade
         .during_region(async {
-            let start = servers.set_power(&who, server_id(1), Power::Running).await;
+            let start = servers
+                .set_power(&principal, server_id(1), Power::Running)
+                .await;
             start.unwrap();
             facade.until_server(Phase::Running).await;
             assert_eq!(answers(&facade).await, ["ok"; 4]);
-            servers.request_replace(&who, server_id(1)).await.unwrap();
+            servers
+                .request_replace(&principal, server_id(1))
+                .await
+                .unwrap();
             facade.until_server(Phase::Replacing).await;
         })
         .await;
@@ -276,7 +293,7 @@ async fn unavailable_call_states_the_required_phase_in_every_phase() {
         [output, session, key],
         ["has lost its machine", "has lost its machine", "ok"]
     );
-    servers.delete(&who, server_id(1)).await.unwrap();
+    servers.delete(&principal, server_id(1)).await.unwrap();
     let [output, session, ..] = answers(&facade).await;
     assert_eq!([output, session], ["deleting", "deleting"]);
 }
@@ -304,7 +321,7 @@ async fn cloud_errors_are_reported_with_a_retry_delay() {
     for (fault, seconds) in faults {
         for (verb, call) in calls {
             cloud.faults().add(Rule::nth(call, 1, fault.clone()));
-            let error = ask(&facade.machines, &operator(), server_id(1), verb).await;
+            let error = machine_call(&facade.machines, &operator(), server_id(1), verb).await;
             let error = error.unwrap_err();
             assert!(
                 matches!(error, MachineError::Unavailable { .. }),
@@ -312,7 +329,7 @@ async fn cloud_errors_are_reported_with_a_retry_delay() {
             );
             let expected = Some(Duration::from_secs(seconds));
             assert_eq!(error.retry_after(), expected, "{fault:?}");
-            ask(&facade.machines, &operator(), server_id(1), verb)
+            machine_call(&facade.machines, &operator(), server_id(1), verb)
                 .await
                 .unwrap();
         }
@@ -335,7 +352,7 @@ async fn unsupported_verb_is_reported_as_unsupported() {
     facade.running_server().await;
     let before = cloud.oracle().total_calls();
     for verb in [Verb::ConsoleOutput, Verb::ConsoleSession, Verb::Snapshot] {
-        let error = ask(&facade.machines, &operator(), server_id(1), verb).await;
+        let error = machine_call(&facade.machines, &operator(), server_id(1), verb).await;
         let error = error.unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -345,7 +362,11 @@ async fn unsupported_verb_is_reported_as_unsupported() {
             )
         );
     }
-    assert_eq!(cloud.oracle().total_calls(), before, "nobody was asked");
+    assert_eq!(
+        cloud.oracle().total_calls(),
+        before,
+        "no call reached the cloud"
+    );
 
     let facade = &facade;
     let (store, clock) = (facade.store.clone(), facade.clock.clone());

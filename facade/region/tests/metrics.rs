@@ -11,7 +11,7 @@ use fleetwright_facade_testkit::{
 use fleetwright_memory::{Fault, MemoryCloud, RefusalReason, Rule, WireCall};
 use fleetwright_region::{
     controller::tags,
-    monitor::Sweep,
+    monitor::OrphanPolicy,
     server::{Phase, ServerView},
 };
 
@@ -27,7 +27,7 @@ async fn controllers_count_steps_waits_and_failures() {
         .add(Rule::nth(WireCall::Launch, 1, busy.clone()));
     cloud.faults().add(Rule::nth(WireCall::ListPage, 2, busy));
     let region = TestRegion::new(Arc::new(cloud.provisioner())).policy(|policy| {
-        policy.sweep = Sweep::Destroy;
+        policy.orphans = OrphanPolicy::Terminate;
         policy.orphan_age = Duration::from_secs(5);
     });
     let orphan = InstanceConfig::builder("debian", "small").tag(tags::REGION, "north");
@@ -36,8 +36,12 @@ async fn controllers_count_steps_waits_and_failures() {
         .launch(&orphan.build().unwrap())
         .unwrap();
     let story = async {
-        let who = server_admin();
-        region.servers.ensure(&who, &bare_server(1)).await.unwrap();
+        let principal = server_admin();
+        region
+            .servers
+            .ensure(&principal, &bare_server(1))
+            .await
+            .unwrap();
         let up = |view: &ServerView| view.phase == Phase::Running;
         let view = region.until(server_id(1), up).await;
         tokio::time::sleep(Duration::from_secs(20)).await;
@@ -49,7 +53,11 @@ async fn controllers_count_steps_waits_and_failures() {
             .await;
         tokio::time::sleep(Duration::from_secs(5)).await;
         assert_eq!(metric("drift destroyed"), 1.0);
-        region.servers.delete(&who, server_id(1)).await.unwrap();
+        region
+            .servers
+            .delete(&principal, server_id(1))
+            .await
+            .unwrap();
         region.until_gone(server_id(1)).await;
         tokio::time::sleep(Duration::from_secs(5)).await;
     };
@@ -79,19 +87,22 @@ async fn machine_calls_are_counted_by_verb_and_outcome() {
     let metric = |name: &str| recorded.get(&format!("fleetwright_region_{name}"));
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
-    let (who, id) = (operator(), server_id(1));
+    let (principal, id) = (operator(), server_id(1));
     let machines = &facade.machines;
     let stranger = server_user(tenant(9, 9));
     facade.ensure_server().await;
-    assert!(machines.console_session(&who, id).await.is_err());
+    assert!(machines.console_session(&principal, id).await.is_err());
     assert!(machines.console_session(&stranger, id).await.is_err());
     facade
         .during_region(facade.until_server(Phase::Running))
         .await;
-    machines.console_session(&who, id).await.unwrap();
-    machines.console_output(&who, id, None).await.unwrap();
-    machines.ssh_key(&who, id).await.unwrap();
-    machines.snapshot(&who, id, &new_snapshot()).await.unwrap();
+    machines.console_session(&principal, id).await.unwrap();
+    machines.console_output(&principal, id, None).await.unwrap();
+    machines.ssh_key(&principal, id).await.unwrap();
+    machines
+        .snapshot(&principal, id, &new_snapshot())
+        .await
+        .unwrap();
     let lost = Fault::Refused(RefusalReason::Throttled(Duration::from_secs(1)));
     cloud
         .faults()
@@ -99,7 +110,7 @@ async fn machine_calls_are_counted_by_verb_and_outcome() {
     cloud
         .faults()
         .add(Rule::nth(WireCall::ConsoleOutput, 1, lost));
-    assert!(machines.console_output(&who, id, None).await.is_err());
+    assert!(machines.console_output(&principal, id, None).await.is_err());
     facade.region().snapshots.pass().await.unwrap();
     tokio::time::sleep(Duration::from_secs(10)).await;
     facade.region().snapshots.pass().await.unwrap();

@@ -8,7 +8,7 @@ use fleetwright_facade_testkit::{TestRegion, bare_server, north, server_admin, s
 use fleetwright_memory::{Fault, MemoryCloud, Phase as When, Rule, WireCall};
 use fleetwright_region::{
     controller::tags,
-    monitor::{Limit, OrphanOutcome, RegionScan, ScanError, Sweep},
+    monitor::{Limit, OrphanOutcome, OrphanPolicy, RegionScan, ScanError},
     server::{Drift, Health, Phase, Presence, ServerId, ServerView},
 };
 use fleetwright_store::{Store as _, Table};
@@ -93,7 +93,7 @@ async fn health_is_unknown_after_two_intervals_without_a_scan() {
 async fn unreachable_zone_freezes_the_monitor_and_health_is_unknown() {
     let cloud = MemoryCloud::new();
     let region = region(&cloud).policy(|policy| {
-        policy.sweep = Sweep::Destroy;
+        policy.orphans = OrphanPolicy::Terminate;
         policy.orphan_age = Duration::ZERO;
     });
     let machines = up(&region, [1, 2]).await;
@@ -112,7 +112,7 @@ async fn unreachable_zone_freezes_the_monitor_and_health_is_unknown() {
     assert_eq!(
         findings.orphans[0].outcome,
         OrphanOutcome::Reported,
-        "it is not swept"
+        "it is not terminated"
     );
     assert!(matches!(
         presence(&region, server_id(1)).await,
@@ -167,9 +167,9 @@ async fn too_many_absent_machines_freeze_the_monitor() {
     tokio::time::sleep(Duration::from_secs(60)).await;
     let calls = cloud.oracle().call_count(WireCall::Describe);
     let findings = region.monitor.scan().await.unwrap();
-    let why = findings.frozen.unwrap();
+    let reason = findings.frozen.unwrap();
     assert_eq!(
-        why,
+        reason,
         "3 machines are absent at once, more than the limit of 2"
     );
     assert_eq!(cloud.oracle().call_count(WireCall::Describe), calls);
@@ -189,8 +189,8 @@ async fn machine_is_not_missing_within_the_consistency_window() {
     let window = Duration::from_secs(30);
     let cloud = MemoryCloud::builder().read_lag(window).build();
     let region = region(&cloud);
-    let (who, new) = (server_admin(), bare_server(1));
-    region.servers.ensure(&who, &new).await.unwrap();
+    let (principal, new) = (server_admin(), bare_server(1));
+    region.servers.ensure(&principal, &new).await.unwrap();
     region.controller.reconcile(new.id).await.unwrap();
     for _ in 0..15 {
         let stale = Fault::StaleRead;
@@ -229,10 +229,10 @@ async fn drift_is_reported_once_and_tags_are_restored() {
 
 #[tokio::test(start_paused = true)]
 async fn orphans_are_reported_or_deleted_and_foreign_machines_are_kept() {
-    for sweep in [Sweep::Report, Sweep::Destroy] {
+    for orphans in [OrphanPolicy::Report, OrphanPolicy::Terminate] {
         let cloud = MemoryCloud::new();
         let region = region(&cloud).policy(|policy| {
-            policy.sweep = sweep;
+            policy.orphans = orphans;
             policy.orphan_age = Duration::from_secs(60);
         });
         up(&region, [1]).await;
@@ -261,7 +261,7 @@ async fn orphans_are_reported_or_deleted_and_foreign_machines_are_kept() {
         assert_eq!(found, [&orphan]);
         assert_eq!(pulse(&region).await.orphans, findings.orphans);
         let ends = |id| cloud.oracle().instance(id).unwrap().info.state.is_ending();
-        assert_eq!(ends(&orphan), sweep == Sweep::Destroy);
+        assert_eq!(ends(&orphan), orphans == OrphanPolicy::Terminate);
         assert!(!others.iter().any(ends));
     }
 }

@@ -51,8 +51,12 @@ async fn cost_of_a_stop(fleet: u128) -> (u64, u64) {
         Arc::clone(&inner),
         NamePlanner::identity(),
     );
-    let (who, id): (_, ServerId) = (server_admin(), server_id(1));
-    region.servers.ensure(&who, &bare_server(1)).await.unwrap();
+    let (principal, id): (_, ServerId) = (server_admin(), server_id(1));
+    region
+        .servers
+        .ensure(&principal, &bare_server(1))
+        .await
+        .unwrap();
     let running = |view: &ServerView| {
         view.phase == Phase::Running && view.server.observed_generation == view.server.generation
     };
@@ -75,7 +79,7 @@ async fn cost_of_a_stop(fleet: u128) -> (u64, u64) {
         // The request itself is not counted.
         region
             .servers
-            .set_power(&who, id, Power::Stopped)
+            .set_power(&principal, id, Power::Stopped)
             .await
             .unwrap();
         let stopped =

@@ -18,10 +18,10 @@ use fleetwright_runtime::entropy::{Entropy, EntropyError};
 use fleetwright_store::{Interest, Revision};
 
 async fn goes(facade: &TestFacade) {
-    let (who, id) = (operator(), server_id(1));
-    facade.servers.delete(&who, id).await.unwrap();
+    let (principal, id) = (operator(), server_id(1));
+    facade.servers.delete(&principal, id).await.unwrap();
     advance_until("it", async || {
-        (facade.servers.read(&who, id).await.is_err()).then_some(())
+        (facade.servers.read(&principal, id).await.is_err()).then_some(())
     })
     .await;
 }
@@ -41,8 +41,8 @@ async fn key_is_created_and_deleted_with_its_server_and_public_on_the_machine() 
     let (alice, id) = (server_user(tenant(1, 1)), server_id(1).as_uuid());
     let mut wanted = server_spec(facade.network("blue").await);
     wanted.user_data = Some(UserData::new("#!/bin/sh\necho hello\n").unwrap());
-    let made = facade.ensure(&alice, 1, &wanted).await.unwrap().server;
-    let public = made.public_key.unwrap();
+    let created = facade.ensure(&alice, 1, &wanted).await.unwrap().server;
+    let public = created.public_key.unwrap();
     assert_eq!(facade.keys.public_key(&alice, id).await.unwrap(), public);
     // A repeated request returns the same server with the same key.
     let again = facade.ensure(&alice, 1, &wanted).await.unwrap().server;
@@ -62,11 +62,14 @@ async fn key_is_created_and_deleted_with_its_server_and_public_on_the_machine() 
         assert!(first.contains(&public), "{first}");
         assert!(first.contains("\n\n#!/bin/sh\necho hello\n"), "{first}");
         // The next machine of the server accepts the same key.
-        let who = operator();
-        let replaced = facade.servers.request_replace(&who, server_id(1)).await;
+        let principal = operator();
+        let replaced = facade
+            .servers
+            .request_replace(&principal, server_id(1))
+            .await;
         let generation = replaced.unwrap().server.generation;
         advance_until("it", async || {
-            let read = facade.servers.read(&who, server_id(1)).await.unwrap();
+            let read = facade.servers.read(&principal, server_id(1)).await.unwrap();
             (read.phase == Phase::Running && read.server.observed_generation == generation)
                 .then_some(())
         })
@@ -97,21 +100,21 @@ async fn private_key_appears_nowhere() {
     let private: Vec<_> = lines.into_iter().filter(|line| line.len() > 60).collect();
     assert!(private.len() >= 2);
 
-    let mut said = vec![format!("{:?} {:?}", facade.servers, secret)];
+    let mut outputs = vec![format!("{:?} {:?}", facade.servers, secret)];
     facade
         .during_region(facade.until_server(Phase::Running))
         .await;
     let view = facade.servers.read(&alice, id).await.unwrap();
-    said.push(format!("{view:?} {:?}", view.server.events));
-    said.push(serde_json::to_string(&view.server).unwrap());
-    said.push(facade.user_data());
-    said.push(format!("{:?}", cloud.oracle().instances()));
+    outputs.push(format!("{view:?} {:?}", view.server.events));
+    outputs.push(serde_json::to_string(&view.server).unwrap());
+    outputs.push(facade.user_data());
+    outputs.push(format!("{:?}", cloud.oracle().instances()));
     let refused = facade
         .keys
         .private_key(&reader(), id.as_uuid())
         .await
         .unwrap_err();
-    said.push(format!("{refused} {refused:?}"));
+    outputs.push(format!("{refused} {refused:?}"));
     // Every value that was ever written to any record.
     let everything = Interest::all();
     let mut watch = facade
@@ -122,14 +125,14 @@ async fn private_key_appears_nowhere() {
     let head = facade.store.head().await.unwrap();
     loop {
         let commit = watch.next().await.unwrap();
-        said.push(format!("{commit:?}"));
+        outputs.push(format!("{commit:?}"));
         if commit.revision >= head {
             break;
         }
     }
-    assert!(said.iter().any(|said| said.contains("private_key")));
+    assert!(outputs.iter().any(|text| text.contains("private_key")));
     for line in private {
-        assert!(said.iter().all(|said| !said.contains(line)));
+        assert!(outputs.iter().all(|text| !text.contains(line)));
     }
 }
 
@@ -147,9 +150,9 @@ async fn servers_without_a_keyring_have_no_keys_and_unchanged_user_data() {
     let mut wanted = server_spec(facade.network("blue").await);
     wanted.user_data = Some(UserData::new("#!/bin/sh\n").unwrap());
     let new = new_server(1, wanted);
-    let made = servers.ensure(&operator(), &new).await.unwrap().server;
-    assert_eq!(made.public_key, None);
-    let json = serde_json::to_value(&made).unwrap();
+    let created = servers.ensure(&operator(), &new).await.unwrap().server;
+    assert_eq!(created.public_key, None);
+    let json = serde_json::to_value(&created).unwrap();
     assert!(json.get("public_key").is_none(), "{json}");
     assert_eq!(facade.count("server-key").await, 0);
     let story = async {

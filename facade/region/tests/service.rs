@@ -56,26 +56,35 @@ fn elsewhere() -> Scope {
 }
 
 /// Makes the call that needs the verb.
-async fn call(servers: &Servers, who: &Principal, verb: Verb) -> Result<(), ServerError> {
+async fn call(servers: &Servers, principal: &Principal, verb: Verb) -> Result<(), ServerError> {
     let id = server_id(1);
     match verb {
-        Verb::Create => servers.ensure(who, &bare_server(1)).await.map(drop),
-        Verb::Read => servers.read(who, id).await.map(drop),
+        Verb::Create => servers.ensure(principal, &bare_server(1)).await.map(drop),
+        Verb::Read => servers.read(principal, id).await.map(drop),
         Verb::Update => {
             let keep = Consent::KeepEverything;
             servers
-                .set_spec(who, id, &bare_server(1).spec, keep)
+                .set_spec(principal, id, &bare_server(1).spec, keep)
                 .await
                 .map(drop)
         }
-        Verb::Delete => servers.delete(who, id).await.map(drop),
-        Verb::Start => servers.set_power(who, id, Power::Running).await.map(drop),
-        Verb::Stop => servers.set_power(who, id, Power::Stopped).await.map(drop),
-        Verb::Reboot => servers
-            .request_reboot(who, id, Reboot::Soft)
+        Verb::Delete => servers.delete(principal, id).await.map(drop),
+        Verb::Start => servers
+            .set_power(principal, id, Power::Running)
             .await
             .map(drop),
-        Verb::List => servers.list(who, &ListServers::default()).await.map(drop),
+        Verb::Stop => servers
+            .set_power(principal, id, Power::Stopped)
+            .await
+            .map(drop),
+        Verb::Reboot => servers
+            .request_reboot(principal, id, Reboot::Soft)
+            .await
+            .map(drop),
+        Verb::List => servers
+            .list(principal, &ListServers::default())
+            .await
+            .map(drop),
         Verb::ConsoleOutput | Verb::ConsoleSession | Verb::SshKey | Verb::Snapshot => Ok(()),
     }
 }
@@ -157,11 +166,11 @@ async fn server_of_another_project_looks_absent() {
 
 #[tokio::test]
 async fn owner_has_one_server_and_repeating_changes_nothing() {
-    let (servers, who) = (servers(), server_admin());
-    let first = servers.ensure(&who, &bare_server(1)).await.unwrap();
+    let (servers, principal) = (servers(), server_admin());
+    let first = servers.ensure(&principal, &bare_server(1)).await.unwrap();
     let mut other = bare_server(1);
     other.spec.flavor = FlavorId::new("large").unwrap();
-    let again = servers.ensure(&who, &other).await.unwrap();
+    let again = servers.ensure(&principal, &other).await.unwrap();
     assert_eq!(again.revision, first.revision);
     assert_eq!((again.phase, again.server.generation), (Phase::Pending, 1));
     let twin = NewServer::new(
@@ -171,18 +180,18 @@ async fn owner_has_one_server_and_repeating_changes_nothing() {
         tenant(1, 1),
         bare_server(1).spec,
     );
-    let error = servers.ensure(&who, &twin).await.unwrap_err();
+    let error = servers.ensure(&principal, &twin).await.unwrap_err();
     assert!(
         error.to_string().ends_with("the owner has another server"),
         "{error}"
     );
     let mut thief = bare_server(1);
     thief.owner = Owner::new("instance", "another");
-    let error = servers.ensure(&who, &thief).await.unwrap_err();
+    let error = servers.ensure(&principal, &thief).await.unwrap_err();
     assert!(error.to_string().contains("another owner"), "{error}");
     let mut nowhere = bare_server(3);
     nowhere.region = RegionId::new("nowhere").unwrap();
-    let error = servers.ensure(&who, &nowhere).await.unwrap_err();
+    let error = servers.ensure(&principal, &nowhere).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "region nowhere is unknown: choose a region that this service serves"
@@ -191,15 +200,16 @@ async fn owner_has_one_server_and_repeating_changes_nothing() {
 
 #[tokio::test]
 async fn concurrent_requests_create_one_server_and_lose_no_request() {
-    let (servers, who) = (servers(), server_admin());
+    let (servers, principal) = (servers(), server_admin());
     let new = bare_server(1);
-    let made = futures_util::future::join_all((0..20).map(|_| servers.ensure(&who, &new))).await;
-    assert!(made.into_iter().all(|answer| answer.is_ok()));
-    let reboots = (0..10).map(|_| servers.request_reboot(&who, new.id, Reboot::Soft));
+    let created =
+        futures_util::future::join_all((0..20).map(|_| servers.ensure(&principal, &new))).await;
+    assert!(created.into_iter().all(|answer| answer.is_ok()));
+    let reboots = (0..10).map(|_| servers.request_reboot(&principal, new.id, Reboot::Soft));
     for answer in futures_util::future::join_all(reboots).await {
         answer.unwrap();
     }
-    let view = servers.read(&who, new.id).await.unwrap();
+    let view = servers.read(&principal, new.id).await.unwrap();
     assert_eq!(
         (view.server.intent.reboots, view.server.generation),
         (10, 11)
@@ -208,22 +218,28 @@ async fn concurrent_requests_create_one_server_and_lose_no_request() {
 
 #[tokio::test]
 async fn server_being_deleted_accepts_no_other_change() {
-    let (servers, who, id) = (servers(), server_admin(), server_id(1));
-    servers.ensure(&who, &bare_server(1)).await.unwrap();
-    servers.set_power(&who, id, Power::Stopped).await.unwrap();
+    let (servers, principal, id) = (servers(), server_admin(), server_id(1));
+    servers.ensure(&principal, &bare_server(1)).await.unwrap();
+    servers
+        .set_power(&principal, id, Power::Stopped)
+        .await
+        .unwrap();
     let error = servers
-        .request_reboot(&who, id, Reboot::Hard)
+        .request_reboot(&principal, id, Reboot::Hard)
         .await
         .unwrap_err();
     assert!(matches!(error, ServerError::NotReady { .. }), "{error}");
-    let gone = servers.delete(&who, id).await.unwrap();
-    let again = servers.delete(&who, id).await.unwrap();
+    let gone = servers.delete(&principal, id).await.unwrap();
+    let again = servers.delete(&principal, id).await.unwrap();
     assert_eq!(again.revision, gone.revision);
     assert_eq!(again.phase, Phase::Deleting);
     for answer in [
-        servers.set_power(&who, id, Power::Running).await.map(drop),
-        servers.request_replace(&who, id).await.map(drop),
-        servers.ensure(&who, &bare_server(1)).await.map(drop),
+        servers
+            .set_power(&principal, id, Power::Running)
+            .await
+            .map(drop),
+        servers.request_replace(&principal, id).await.map(drop),
+        servers.ensure(&principal, &bare_server(1)).await.map(drop),
     ] {
         assert!(
             matches!(answer, Err(ServerError::Deleting(_))),
@@ -234,7 +250,7 @@ async fn server_being_deleted_accepts_no_other_change() {
 
 #[tokio::test]
 async fn list_contains_selected_visible_servers() {
-    let (servers, who) = (servers(), server_admin());
+    let (servers, principal) = (servers(), server_admin());
     let servers = servers.with_region(RegionId::new("there").unwrap(), OptionalVerb::ALL.into());
     for number in 1..=4 {
         let mut new = bare_server(number);
@@ -247,12 +263,12 @@ async fn list_contains_selected_visible_servers() {
         if number == 4 {
             new.project = Uuid::from_u128(99).into();
         }
-        servers.ensure(&who, &new).await.unwrap();
+        servers.ensure(&principal, &new).await.unwrap();
     }
-    let listed = |who: Principal, wanted: ListServers| {
+    let listed = |principal: Principal, wanted: ListServers| {
         let servers = servers.clone();
         async move {
-            let page = servers.list(&who, &wanted).await.unwrap();
+            let page = servers.list(&principal, &wanted).await.unwrap();
             assert!(page.next.is_none());
             let ids = page.servers.into_iter().map(|view| view.server.id);
             ids.collect::<Vec<ServerId>>()
@@ -282,11 +298,11 @@ async fn list_contains_selected_visible_servers() {
 
 #[tokio::test]
 async fn user_data_fits_into_a_record_or_is_refused() {
-    let (servers, who) = (servers(), server_admin());
+    let (servers, principal) = (servers(), server_admin());
     let mut new = bare_server(1);
     let script = |bytes: usize| UserData::new(format!("{:x<bytes$}", "#!/bin/sh\n")).ok();
     new.spec.user_data = script(MAX_USER_DATA_BYTES + 1);
-    let error = servers.ensure(&who, &new).await.unwrap_err();
+    let error = servers.ensure(&principal, &new).await.unwrap_err();
     assert!(
         error
             .to_string()
@@ -294,5 +310,5 @@ async fn user_data_fits_into_a_record_or_is_refused() {
         "{error}"
     );
     new.spec.user_data = script(MAX_USER_DATA_BYTES);
-    servers.ensure(&who, &new).await.unwrap();
+    servers.ensure(&principal, &new).await.unwrap();
 }

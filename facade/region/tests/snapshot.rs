@@ -38,39 +38,49 @@ async fn snapshot_can_be_launched_by_another_server() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     let machine = facade.running_server().await.server.machine.unwrap().id;
-    let who = operator();
-    let asked = facade
+    let principal = operator();
+    let requested = facade
         .machines
-        .snapshot(&who, server_id(1), &new_snapshot())
+        .snapshot(&principal, server_id(1), &new_snapshot())
         .await;
-    let asked = asked.unwrap();
-    assert_eq!(asked.state, ImageState::Pending);
+    let requested = requested.unwrap();
+    assert_eq!(requested.state, ImageState::Pending);
     assert_eq!(
         cloud.oracle().images().len(),
         0,
         "nothing waits for a cloud"
     );
-    assert_eq!(asked.visibility, Visibility::Organization(tenant(1, 1).0));
-    assert_eq!(asked.description.as_deref(), Some("before the upgrade"));
-    let source = facade.catalog.image(&who, &image("debian")).unwrap();
     assert_eq!(
-        (asked.architecture, asked.os.clone()),
+        requested.visibility,
+        Visibility::Organization(tenant(1, 1).0)
+    );
+    assert_eq!(requested.description.as_deref(), Some("before the upgrade"));
+    let source = facade.catalog.image(&principal, &image("debian")).unwrap();
+    assert_eq!(
+        (requested.architecture, requested.os.clone()),
         (source.architecture, source.os)
     );
-    assert_eq!(asked.virtualization, source.virtualization);
-    let disk = facade.catalog.flavor(&who, &flavor("small")).unwrap().disk;
-    assert_eq!(asked.size, disk, "its disk does not fit on a smaller one");
+    assert_eq!(requested.virtualization, source.virtualization);
+    let disk = facade
+        .catalog
+        .flavor(&principal, &flavor("small"))
+        .unwrap()
+        .disk;
+    assert_eq!(
+        requested.size, disk,
+        "its disk does not fit on a smaller one"
+    );
 
     let story = async {
         let ready = facade.until_snapshot(ImageState::Ready).await;
-        let made = cloud.oracle().images();
-        assert_eq!(made.len(), 1);
+        let created = cloud.oracle().images();
+        assert_eq!(created.len(), 1);
         assert_eq!(
-            (&made[0].name, &made[0].source),
+            (&created[0].name, &created[0].source),
             (&native_name(&image(SNAPSHOT_IMAGE)), &machine)
         );
-        assert_eq!(native(&ready), Some(made[0].id.clone()));
-        assert_eq!(made[0].tags, ready.tags);
+        assert_eq!(native(&ready), Some(created[0].id.clone()));
+        assert_eq!(created[0].tags, ready.tags);
         let tags: Vec<_> = ready.tags.iter().collect();
         let server = server_id(1).to_string();
         let expected = [
@@ -94,7 +104,7 @@ async fn snapshot_can_be_launched_by_another_server() {
             tokio::time::sleep(Duration::from_secs(1)).await;
         };
         let twin = cloud.oracle().instance(&twin).unwrap();
-        assert_eq!(twin.info.image, Some(made[0].id.clone()));
+        assert_eq!(twin.info.image, Some(created[0].id.clone()));
     };
     tokio::select! {
         biased;
@@ -109,30 +119,33 @@ async fn repeated_snapshot_returns_the_image_and_a_different_one_is_refused() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
-    let who = operator();
+    let principal = operator();
     let first = facade
         .machines
-        .snapshot(&who, server_id(1), &new_snapshot())
+        .snapshot(&principal, server_id(1), &new_snapshot())
         .await;
     let again = facade
         .machines
-        .snapshot(&who, server_id(1), &new_snapshot())
+        .snapshot(&principal, server_id(1), &new_snapshot())
         .await;
     assert_eq!(first.unwrap(), again.unwrap());
     facade.region().snapshots.pass().await.unwrap();
     let servers = &facade.servers;
     facade
         .during_region(async {
-            let stop = servers.set_power(&who, server_id(1), Power::Stopped);
+            let stop = servers.set_power(&principal, server_id(1), Power::Stopped);
             stop.await.unwrap();
             facade.until_server(Phase::Stopped).await;
-            servers.request_replace(&who, server_id(1)).await.unwrap();
+            servers
+                .request_replace(&principal, server_id(1))
+                .await
+                .unwrap();
             facade.until_server(Phase::Replacing).await;
         })
         .await;
     let late = facade
         .machines
-        .snapshot(&who, server_id(1), &new_snapshot())
+        .snapshot(&principal, server_id(1), &new_snapshot())
         .await;
     assert_eq!(
         late.unwrap().state,
@@ -144,14 +157,20 @@ async fn repeated_snapshot_returns_the_image_and_a_different_one_is_refused() {
     others[1].description = None;
     others[2].tags.insert("team".to_owned(), "red".to_owned());
     for other in others {
-        let taken = facade.machines.snapshot(&who, server_id(1), &other).await;
+        let taken = facade
+            .machines
+            .snapshot(&principal, server_id(1), &other)
+            .await;
         let taken = taken.unwrap_err();
         assert!(matches!(taken, MachineError::ImageTaken(id) if id == image(SNAPSHOT_IMAGE)));
     }
     let mut same = new_snapshot();
     same.tags
         .insert("FLEETWRIGHT:else".to_owned(), "forged".to_owned());
-    let same = facade.machines.snapshot(&who, server_id(1), &same).await;
+    let same = facade
+        .machines
+        .snapshot(&principal, server_id(1), &same)
+        .await;
     assert_eq!(
         same.unwrap().state,
         ImageState::Ready,
@@ -193,11 +212,17 @@ async fn invalid_snapshot_is_refused_before_anything_is_written() {
     }
     let mut fits = new_snapshot();
     fits.description = Some("é".repeat(MAX_DESCRIPTION_CHARS));
-    let made = facade
+    let created = facade
         .machines
         .snapshot(&operator(), server_id(1), &fits)
         .await;
-    assert!(made.unwrap().tags.iter().any(|(key, _)| is_reserved(key)));
+    assert!(
+        created
+            .unwrap()
+            .tags
+            .iter()
+            .any(|(key, _)| is_reserved(key))
+    );
     assert_eq!(
         facade.count("image").await,
         6,
@@ -210,16 +235,19 @@ async fn machine_gone_before_its_snapshot_fails_with_a_message() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
-    let who = operator();
-    let asked = facade
+    let principal = operator();
+    let requested = facade
         .machines
-        .snapshot(&who, server_id(1), &new_snapshot())
+        .snapshot(&principal, server_id(1), &new_snapshot())
         .await;
-    asked.unwrap();
+    requested.unwrap();
     facade
         .during_region(async {
             let servers = &facade.servers;
-            servers.request_replace(&who, server_id(1)).await.unwrap();
+            servers
+                .request_replace(&principal, server_id(1))
+                .await
+                .unwrap();
             facade.until_server(Phase::Replacing).await;
             facade.until_server(Phase::Running).await;
         })
@@ -227,10 +255,10 @@ async fn machine_gone_before_its_snapshot_fails_with_a_message() {
     facade.region().snapshots.pass().await.unwrap();
     let failed = facade.snapshot_image().await;
     assert_eq!(failed.state, ImageState::Failed);
-    let words = last_error(&failed);
+    let message = last_error(&failed);
     assert!(
-        words.starts_with("its machine no longer exists") && words.contains("fleetwright-"),
-        "{words}"
+        message.starts_with("its machine no longer exists") && message.contains("fleetwright-"),
+        "{message}"
     );
     assert_eq!(
         cloud.oracle().images().len(),
@@ -239,7 +267,7 @@ async fn machine_gone_before_its_snapshot_fails_with_a_message() {
     );
     let again = facade
         .machines
-        .snapshot(&who, server_id(1), &new_snapshot())
+        .snapshot(&principal, server_id(1), &new_snapshot())
         .await;
     assert_eq!(again.unwrap().state, ImageState::Failed);
 }
@@ -249,17 +277,17 @@ async fn failing_snapshot_is_retried_until_success_or_timeout() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
-    let who = operator();
+    let principal = operator();
     let busy = Fault::Refused(RefusalReason::Throttled(Duration::from_secs(700)));
     cloud.faults().add(Rule::nth(WireCall::Snapshot, 1, busy));
     cloud
         .faults()
         .add(Rule::nth(WireCall::Snapshot, 2, Fault::Lost(When::After)));
-    let asked = facade
+    let requested = facade
         .machines
-        .snapshot(&who, server_id(1), &new_snapshot())
+        .snapshot(&principal, server_id(1), &new_snapshot())
         .await;
-    asked.unwrap();
+    requested.unwrap();
     let begun = tokio::time::Instant::now();
     let story = async {
         tokio::time::sleep(Duration::from_secs(60)).await;
@@ -272,7 +300,7 @@ async fn failing_snapshot_is_retried_until_success_or_timeout() {
         assert_eq!(
             cloud.oracle().call_count(WireCall::Snapshot),
             1,
-            "it said when"
+            "the delay that the cloud requested"
         );
         let ready = facade.until_snapshot(ImageState::Ready).await;
         assert_eq!(last_error(&ready), "");
@@ -293,15 +321,15 @@ async fn failing_snapshot_is_retried_until_success_or_timeout() {
     hopeless.image = ImageId::new("hopeless").unwrap();
     let down = Fault::Refused(RefusalReason::AccessDenied);
     cloud.faults().add(Rule::always(WireCall::Snapshot, down));
-    let asked = facade
+    let requested = facade
         .machines
-        .snapshot(&who, server_id(1), &hopeless)
+        .snapshot(&principal, server_id(1), &hopeless)
         .await;
-    asked.unwrap();
+    requested.unwrap();
     let story = async {
         tokio::time::sleep(Duration::from_secs(7 * 3600)).await;
         facade.catalog.refresh().await.unwrap();
-        facade.catalog.image(&who, &hopeless.image).unwrap()
+        facade.catalog.image(&principal, &hopeless.image).unwrap()
     };
     let failed = tokio::select! {
         biased;
@@ -319,15 +347,15 @@ async fn image_waits_for_its_settle_time_and_is_not_created_once_retired() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
-    let who = operator();
+    let principal = operator();
     let mut rules = SnapshotPolicy::default();
-    rules.settling = Duration::from_secs(600);
+    rules.ready_after = Duration::from_secs(600);
     let slow = facade.region().snapshots.clone().with_policy(rules);
-    let asked = facade
+    let requested = facade
         .machines
-        .snapshot(&who, server_id(1), &new_snapshot())
+        .snapshot(&principal, server_id(1), &new_snapshot())
         .await;
-    asked.unwrap();
+    requested.unwrap();
     slow.pass().await.unwrap();
     let creating = facade.snapshot_image().await;
     assert_eq!(creating.state, ImageState::Creating);
@@ -341,12 +369,18 @@ async fn image_waits_for_its_settle_time_and_is_not_created_once_retired() {
 
     let mut second = new_snapshot();
     second.image = ImageId::new("second").unwrap();
-    let asked = facade.machines.snapshot(&who, server_id(1), &second).await;
-    asked.unwrap();
+    let requested = facade
+        .machines
+        .snapshot(&principal, server_id(1), &second)
+        .await;
+    requested.unwrap();
     let catalog = &facade.catalog;
-    catalog.retire_image(&who, &second.image).await.unwrap();
+    catalog
+        .retire_image(&principal, &second.image)
+        .await
+        .unwrap();
     slow.pass().await.unwrap();
-    let failed = catalog.image(&who, &second.image).unwrap();
+    let failed = catalog.image(&principal, &second.image).unwrap();
     assert_eq!(
         (failed.state, cloud.oracle().images().len()),
         (ImageState::Failed, 1)
@@ -370,9 +404,9 @@ async fn fifty_requests_and_two_controllers_create_one_image() {
         let (_, other) = facade
             .machines_over(slow, Arc::new(cloud.provisioner()))
             .await;
-        let (who, new) = (operator(), new_snapshot());
+        let (principal, new) = (operator(), new_snapshot());
         let story = async {
-            let wishes = (0..50).map(|_| machines.snapshot(&who, server_id(1), &new));
+            let wishes = (0..50).map(|_| machines.snapshot(&principal, server_id(1), &new));
             for answer in futures_util::future::join_all(wishes).await {
                 assert_eq!(answer.unwrap().id, image(SNAPSHOT_IMAGE));
             }
@@ -423,19 +457,22 @@ async fn disk_with_an_unconfirmed_change_is_not_copied() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
-    let who = operator();
+    let principal = operator();
     cloud
         .faults()
         .add(Rule::nth(WireCall::Reimage, 1, Fault::Lost(When::Before)));
     let mut spec = facade.read_server().await.server.spec;
     spec.image = image("rocky");
     let servers = &facade.servers;
-    let asked = servers.set_spec(&who, server_id(1), &spec, Consent::Destroy);
-    asked.await.unwrap();
+    let requested = servers.set_spec(&principal, server_id(1), &spec, Consent::Destroy);
+    requested.await.unwrap();
     let mut early = new_snapshot();
     early.image = ImageId::new("early").unwrap();
-    let made = facade.machines.snapshot(&who, server_id(1), &early).await;
-    let source = made.unwrap().snapshot.unwrap().source;
+    let created = facade
+        .machines
+        .snapshot(&principal, server_id(1), &early)
+        .await;
+    let source = created.unwrap().snapshot.unwrap().source;
     assert_eq!(source, image("debian"), "nothing was changed yet");
     facade
         .region()
@@ -445,7 +482,7 @@ async fn disk_with_an_unconfirmed_change_is_not_copied() {
         .unwrap();
     let answer = facade
         .machines
-        .snapshot(&who, server_id(1), &new_snapshot())
+        .snapshot(&principal, server_id(1), &new_snapshot())
         .await;
     let doubt = answer.unwrap_err();
     assert!(
@@ -461,11 +498,11 @@ async fn disk_with_an_unconfirmed_change_is_not_copied() {
     facade
         .during_region(facade.until_server(Phase::Running))
         .await;
-    let made = facade
+    let created = facade
         .machines
-        .snapshot(&who, server_id(1), &new_snapshot())
+        .snapshot(&principal, server_id(1), &new_snapshot())
         .await;
-    let source = made.unwrap().snapshot.unwrap().source;
+    let source = created.unwrap().snapshot.unwrap().source;
     assert_eq!(
         source,
         image("rocky"),

@@ -22,7 +22,7 @@ use crash::{Flaky, Kind, Plan};
 /// What the client does without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Client {
-    AsksAgain,
+    Retries,
     IsGone,
 }
 
@@ -33,25 +33,30 @@ async fn history(strikes: Vec<(u64, Kind)>, client: Client) -> u64 {
     facade.running_server().await;
     let plan = Plan::new(strikes.clone());
     let handle: Arc<dyn InstanceProvisioner> = Arc::new(cloud.provisioner());
-    let mut asks = true;
+    let mut sends = true;
     loop {
         let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&plan, &facade.store);
         let flaky = Flaky::<dyn InstanceProvisioner>::new(&plan, &handle);
         let (machines, snapshots) = facade.machines_over(store, flaky).await;
         let story = async {
-            let (who, new) = (operator(), new_snapshot());
+            let (principal, new) = (operator(), new_snapshot());
             for _ in 0..10 {
-                if !asks || machines.snapshot(&who, server_id(1), &new).await.is_ok() {
+                if !sends
+                    || machines
+                        .snapshot(&principal, server_id(1), &new)
+                        .await
+                        .is_ok()
+                {
                     break;
                 }
-                asks = client == Client::AsksAgain;
+                sends = client == Client::Retries;
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
             tokio::time::sleep(Duration::from_secs(3600)).await;
         };
         tokio::select! {
             biased;
-            () = plan.died() => asks &= client == Client::AsksAgain,
+            () = plan.died() => sends &= client == Client::Retries,
             () = story => break,
             () = snapshots.run() => panic!("it works until it is dropped"),
         }
@@ -59,28 +64,28 @@ async fn history(strikes: Vec<(u64, Kind)>, client: Client) -> u64 {
     let what = format!("{strikes:?}, and the client {client:?}: {:?}", plan.log());
     facade.catalog.refresh().await.unwrap();
     let found = facade.catalog.image(&operator(), &image(SNAPSHOT_IMAGE));
-    let made = cloud.oracle().images();
+    let created = cloud.oracle().images();
     match (found, client) {
         (Some(found), _) => {
             assert_eq!(found.state, ImageState::Ready, "{what}");
-            assert_eq!(made.len(), 1, "{what}");
+            assert_eq!(created.len(), 1, "{what}");
             let native = match found.origin {
                 Origin::File => None,
                 Origin::Snapshot { native, .. } => native,
             };
-            assert_eq!(native.as_ref(), Some(&made[0].id), "{what}");
+            assert_eq!(native.as_ref(), Some(&created[0].id), "{what}");
         }
-        (None, Client::IsGone) => assert_eq!(made.len(), 0, "{what}"),
-        (None, Client::AsksAgain) => panic!("it was asked for, and forgotten: {what}"),
+        (None, Client::IsGone) => assert_eq!(created.len(), 0, "{what}"),
+        (None, Client::Retries) => panic!("the request was accepted and forgotten: {what}"),
     }
     plan.steps()
 }
 
 #[tokio::test(start_paused = true)]
 async fn fault_at_every_step_leaves_at_most_one_image() {
-    let steps = history(Vec::new(), Client::AsksAgain).await;
+    let steps = history(Vec::new(), Client::Retries).await;
     assert_eq!(steps, 4, "the wish, the call, the cloud's name, ready");
-    for client in [Client::AsksAgain, Client::IsGone] {
+    for client in [Client::Retries, Client::IsGone] {
         for kind in Kind::ALL {
             for step in 1..=steps {
                 let struck = history(vec![(step, kind)], client).await;
@@ -97,7 +102,7 @@ async fn faults_at_any_two_steps_leave_one_image() {
             for one in Kind::ALL {
                 for other in Kind::ALL {
                     let strikes = vec![(first, one), (second, other)];
-                    history(strikes, Client::AsksAgain).await;
+                    history(strikes, Client::Retries).await;
                 }
             }
         }
@@ -123,8 +128,8 @@ async fn cost_of_an_image_does_not_grow_with_the_catalog() {
             let (before, its_before) = (plan.listed(), its.listed());
             let mut new = new_snapshot();
             new.image = ImageId::new(format!("copy-{number}")).unwrap();
-            let asked = machines.snapshot(&operator(), server_id(1), &new).await;
-            asked.unwrap();
+            let requested = machines.snapshot(&operator(), server_id(1), &new).await;
+            requested.unwrap();
             snapshots.pass().await.unwrap();
             costs.insert(plan.listed() - before);
             let before = plan.listed();
@@ -178,10 +183,10 @@ async fn next_process_creates_a_pending_image_from_the_file() {
     let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&plan, &facade.store);
     let flaky = Flaky::<dyn InstanceProvisioner>::new(&plan, &handle);
     let (machines, snapshots) = facade.machines_over(store, flaky).await;
-    let asked = machines
+    let requested = machines
         .snapshot(&operator(), server_id(1), &new_snapshot())
         .await;
-    assert_eq!(asked.unwrap().state, ImageState::Pending);
+    assert_eq!(requested.unwrap().state, ImageState::Pending);
     tokio::select! {
         biased;
         () = plan.died() => {}
@@ -190,7 +195,7 @@ async fn next_process_creates_a_pending_image_from_the_file() {
     assert_eq!(
         cloud.oracle().images().len(),
         1,
-        "the cloud did it, and nobody heard"
+        "the cloud created it, and its response was lost"
     );
     drop((machines, snapshots));
 

@@ -204,10 +204,10 @@ impl Controller {
             counter!("fleetwright_compute_consents_needed_total").increment(1);
         }
         let settled = status.observed_generation != before.status.observed_generation;
-        let asked = before.modified.as_ref().map(|change| change.at);
+        let requested = before.modified.as_ref().map(|change| change.at);
         if settled {
-            let asked = asked.unwrap_or(before.created_at);
-            histogram!("fleetwright_compute_apply_seconds").record(self.seconds_since(asked));
+            let requested = requested.unwrap_or(before.created_at);
+            histogram!("fleetwright_compute_apply_seconds").record(self.seconds_since(requested));
         }
     }
 }

@@ -75,7 +75,7 @@ enum PlannerSource {
 }
 
 enum KeySource {
-    Without,
+    Disabled,
     Keyring(Arc<Keyring>),
 }
 
@@ -171,7 +171,7 @@ impl FacadeBuilder {
 
     /// Gives servers no SSH key pair: `ssh_key` then fails for every new instance.
     pub fn without_server_keys(mut self) -> Self {
-        self.keys = Some(KeySource::Without);
+        self.keys = Some(KeySource::Disabled);
         self
     }
 
@@ -273,7 +273,7 @@ impl FacadeBuilder {
             catalog.clone(),
         ));
         let server_keys = match keys {
-            KeySource::Without => SshKeys::Disabled,
+            KeySource::Disabled => SshKeys::Disabled,
             KeySource::Keyring(keyring) => {
                 SshKeys::OnePerServer(ServerKeys::new(store.clone(), keyring, entropy)?)
             }

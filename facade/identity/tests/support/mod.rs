@@ -72,8 +72,8 @@ pub(crate) async fn create(
     allocation: &Allocation,
 ) -> Result<Revision, LedgerError> {
     let build = || async {
-        let made = Transaction::new().create(allocation.pays_for.clone(), json!({}));
-        ledger.charge(made, allocation).await
+        let created = Transaction::new().create(allocation.pays_for.clone(), json!({}));
+        ledger.charge(created, allocation).await
     };
     ledger.commit(allocation.organization, build).await
 }

@@ -34,12 +34,12 @@ impl Controller {
     /// decides again.
     pub(super) async fn act(&self, read: Read, step: Step) -> ReconcileResult {
         match step {
-            Step::Launch(why) => self.launch(read, why).await,
+            Step::Launch(reason) => self.launch(read, reason).await,
             Step::Resend => self.resend(read).await,
             Step::Settle => self.settle(read).await,
-            Step::Terminate(why) => self.terminate(read, why).await,
+            Step::Terminate(reason) => self.terminate(read, reason).await,
             Step::DeleteRecord => self.delete_record(read).await,
-            Step::Fail(why) => self.fail(read, why).await,
+            Step::Fail(reason) => self.fail(read, reason).await,
             Step::Wait(_, until) => Ok(until.map_or(Action::AwaitChange, Action::RequeueAt)),
             Step::Done => self.done(read).await,
             Step::Start => self.change(read, MachineAction::Start).await,
@@ -55,12 +55,12 @@ impl Controller {
     ///
     /// "Not found" counts as accepted only once the consistency window has passed since the machine was recorded: before that, the cloud may
     /// not show a new machine yet.
-    async fn terminate(&self, mut read: Read, why: TerminationReason) -> ReconcileResult {
+    async fn terminate(&self, mut read: Read, reason: TerminationReason) -> ReconcileResult {
         let Some(machine) = read.value.machine.clone() else {
             return Ok(Action::Requeue);
         };
         if machine.termination.is_none() {
-            record::mark_for_termination(&mut read.value, why, self.clock.now());
+            record::mark_for_termination(&mut read.value, reason, self.clock.now());
             read = self.written(read).await?;
         }
         let result = self.cloud.terminate_instance(&machine.id).await;
@@ -166,11 +166,11 @@ impl Controller {
     }
 
     /// Records a final failure, if it is not recorded already.
-    async fn fail(&self, mut read: Read, why: FailureReason) -> ReconcileResult {
+    async fn fail(&self, mut read: Read, reason: FailureReason) -> ReconcileResult {
         let before = read.value.clone();
         record::record_final_failure(
             &mut read.value,
-            why,
+            reason,
             self.policy.max_attempts,
             self.clock.now(),
         );

@@ -28,10 +28,10 @@ impl Controller {
     ///
     /// If the launch cannot be planned (no mapping, no authority, invalid user data), nothing is sent: the server gets a condition with the
     /// reason, and the controller retries after the refusal delay or when the desired state changes.
-    pub(super) async fn launch(&self, mut read: Read, why: LaunchReason) -> ReconcileResult {
+    pub(super) async fn launch(&self, mut read: Read, reason: LaunchReason) -> ReconcileResult {
         let user_data = self.user_data(&read.value).await?;
         let now = self.clock.now();
-        let planned = user_data.and_then(|data| self.plan_launch(&read.value, why, now, data));
+        let planned = user_data.and_then(|data| self.plan_launch(&read.value, reason, now, data));
         let launch = match planned {
             Ok(launch) => launch,
             Err(refusal) => {
@@ -210,20 +210,20 @@ impl Controller {
     fn plan_launch(
         &self,
         server: &Server,
-        why: LaunchReason,
+        reason: LaunchReason,
         now: DateTime<Utc>,
         user_data: Option<UserData>,
     ) -> Result<Launch, String> {
         let before = server.launch.as_ref();
         let last = before.map_or(0, |launch| launch.incarnation);
         let incarnation = last.saturating_add(1);
-        let (life, attempt) = match (why, before) {
+        let (life, attempt) = match (reason, before) {
             (LaunchReason::First | LaunchReason::Replace, _) | (_, None) => (incarnation, 1),
             (LaunchReason::Changed, Some(launch)) => (launch.life, launch.attempt),
             (LaunchReason::Retry, Some(launch)) => (launch.life, launch.attempt.saturating_add(1)),
         };
         let token = server.token(incarnation);
-        let replaces = match (why, before) {
+        let replaces = match (reason, before) {
             (LaunchReason::First | LaunchReason::Replace | LaunchReason::Changed, _)
             | (_, None) => server.intent.replaces,
             (LaunchReason::Retry, Some(launch)) => launch.replaces,

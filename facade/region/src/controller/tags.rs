@@ -22,13 +22,13 @@ pub fn applied(server: &Server, machine: &Machine) -> Tags {
     tagged(server, &machine.applied.tags, machine.incarnation)
 }
 
-fn tagged(server: &Server, asked: &Tags, incarnation: u64) -> Tags {
+fn tagged(server: &Server, requested: &Tags, incarnation: u64) -> Tags {
     let own = [
         (REGION, server.region.to_string()),
         (SERVER, server.id.to_string()),
         (MACHINE, server.machine_name(incarnation)),
     ];
-    let mut tags = asked.clone();
+    let mut tags = requested.clone();
     for (key, value) in own {
         // The keys are valid, so this cannot fail.
         let _ = tags.insert(key, value);

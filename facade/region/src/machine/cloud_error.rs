@@ -14,12 +14,12 @@ const UNAVAILABLE: Duration = Duration::from_secs(15);
 /// Returns the error for the caller of a verb that failed at the cloud.
 pub(super) fn translate_error(server: &Server, verb: Verb, error: ProvisionError) -> MachineError {
     let id = server.id;
-    let asked = error.retry().delay().unwrap_or_default();
+    let requested = error.retry().delay().unwrap_or_default();
     let not_ready = |found, wanted| MachineError::NotReady {
         id,
         found,
         wanted,
-        retry_after: asked.max(RETRY_AFTER),
+        retry_after: requested.max(RETRY_AFTER),
     };
     match error.kind() {
         ErrorKind::NotFound => not_ready("not listed by its cloud", "listed"),
@@ -49,7 +49,7 @@ pub(super) fn translate_error(server: &Server, verb: Verb, error: ProvisionError
         | _ => MachineError::Unavailable {
             id,
             verb,
-            retry_after: if asked.is_zero() { UNAVAILABLE } else { asked },
+            retry_after: if requested.is_zero() { UNAVAILABLE } else { requested },
             source: error,
         },
     }
@@ -106,7 +106,7 @@ mod tests {
             ErrorKind::Timeout => call.timeout(Effect::None),
             ErrorKind::Unavailable => call.unavailable(Effect::None, "down"),
             ErrorKind::Unexpected => call.unexpected(Effect::None, "what"),
-            other => unreachable!("{other} is new: say here what it is told as"),
+            other => unreachable!("{other} is new: add its translation here"),
         }
     }
 
@@ -123,7 +123,7 @@ mod tests {
             ErrorKind::TokenSpent,
         ];
         for kind in ErrorKind::ALL {
-            let told = translate_error(&server(), Verb::ConsoleOutput, error(kind));
+            let translated = translate_error(&server(), Verb::ConsoleOutput, error(kind));
             let (sort, seconds) = if waits.contains(&kind) {
                 ("not-ready", Some(5))
             } else if finals.contains(&kind) {
@@ -135,9 +135,9 @@ mod tests {
             } else {
                 ("unavailable", Some(15))
             };
-            assert_eq!(told.outcome(), sort, "{kind}");
+            assert_eq!(translated.outcome(), sort, "{kind}");
             assert_eq!(
-                told.retry_after(),
+                translated.retry_after(),
                 seconds.map(Duration::from_secs),
                 "{kind}"
             );

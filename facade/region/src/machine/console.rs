@@ -15,12 +15,12 @@ impl MachineAccess {
     /// machine, also if that does not boot.
     pub async fn console_output(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: ServerId,
         lines: Option<NonZeroUsize>,
     ) -> Result<ConsoleOutput, MachineError> {
         let verb = Verb::ConsoleOutput;
-        let server = self.permitted(who, verb, id).await?;
+        let server = self.permitted(principal, verb, id).await?;
         let answer = self.read_console(&server, lines).await;
         Self::ended(verb, id, Some(&server.region), answer)
     }
@@ -28,11 +28,11 @@ impl MachineAccess {
     /// Opens a console session on a running server. Anyone with its URL has access: treat it as a secret.
     pub async fn console_session(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: ServerId,
     ) -> Result<ConsoleSession, MachineError> {
         let verb = Verb::ConsoleSession;
-        let server = self.permitted(who, verb, id).await?;
+        let server = self.permitted(principal, verb, id).await?;
         let answer = self.open_console(&server).await;
         Self::ended(verb, id, Some(&server.region), answer)
     }

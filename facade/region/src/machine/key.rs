@@ -11,9 +11,13 @@ use crate::{
 impl MachineAccess {
     /// Returns the private key of a server. No other server has the same key, and it exists from the creation of the server on, with or
     /// without a machine.
-    pub async fn ssh_key(&self, who: &Principal, id: ServerId) -> Result<Secret, MachineError> {
+    pub async fn ssh_key(
+        &self,
+        principal: &Principal,
+        id: ServerId,
+    ) -> Result<Secret, MachineError> {
         let verb = Verb::SshKey;
-        let server = self.permitted(who, verb, id).await?;
+        let server = self.permitted(principal, verb, id).await?;
         let answer = self.open_key(&server).await;
         Self::ended(verb, id, Some(&server.region), answer)
     }

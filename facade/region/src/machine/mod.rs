@@ -74,11 +74,11 @@ impl MachineAccess {
     /// Returns the server if the caller has the permission; otherwise the error is counted.
     pub(crate) async fn permitted(
         &self,
-        who: &Principal,
+        principal: &Principal,
         verb: Verb,
         id: ServerId,
     ) -> Result<Server, MachineError> {
-        match self.find(who, verb, id).await {
+        match self.find(principal, verb, id).await {
             Ok(server) => Ok(server),
             Err(error) => Self::ended(verb, id, None, Err(error)),
         }
@@ -86,13 +86,13 @@ impl MachineAccess {
 
     async fn find(
         &self,
-        who: &Principal,
+        principal: &Principal,
         verb: Verb,
         id: ServerId,
     ) -> Result<Server, MachineError> {
         let found = self.servers.get(&id.key()?).await?;
         let server = found.ok_or(MachineError::NotFound(id))?.value;
-        match who.access(verb, Resource::Servers, &server.scope()) {
+        match principal.access(verb, Resource::Servers, &server.scope()) {
             Access::Allowed => Ok(server),
             Access::Refused(refused) => Err(MachineError::Refused(refused)),
             Access::NotVisible => Err(MachineError::NotFound(id)),

@@ -22,7 +22,7 @@ pub(crate) enum RequiredState {
 }
 
 impl RequiredState {
-    const fn words(self) -> &'static str {
+    const fn description(self) -> &'static str {
         match self {
             Self::Machine => "launched",
             Self::Running => "running",
@@ -79,7 +79,7 @@ fn not_ready(server: &Server, needs: RequiredState, found: &'static str) -> Mach
     MachineError::NotReady {
         id: server.id,
         found,
-        wanted: needs.words(),
+        wanted: needs.description(),
         retry_after: RETRY_AFTER,
     }
 }

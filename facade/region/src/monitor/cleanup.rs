@@ -8,7 +8,7 @@ use fleetwright_runtime::clock::between;
 use metrics::counter;
 
 use super::{
-    Monitor, Orphan, OrphanOutcome, ScanError, Sweep, orphan,
+    Monitor, Orphan, OrphanOutcome, OrphanPolicy, ScanError, orphan,
     scan::{ScanReport, count},
 };
 use crate::{
@@ -44,9 +44,9 @@ impl Monitor {
             if !orphan::is_unclaimed(info, server.as_ref()) {
                 continue;
             }
-            let allowed = self.policy.sweep == Sweep::Destroy;
+            let allowed = self.policy.orphans == OrphanPolicy::Terminate;
             let outcome = if allowed && report.frozen.is_none() {
-                self.sweep(&info.id).await
+                self.terminate_orphan(&info.id).await
             } else {
                 OrphanOutcome::Reported
             };
@@ -61,7 +61,7 @@ impl Monitor {
         Ok(())
     }
 
-    async fn sweep(&self, id: &InstanceId) -> OrphanOutcome {
+    async fn terminate_orphan(&self, id: &InstanceId) -> OrphanOutcome {
         match self.cloud.terminate_instance(id).await {
             Ok(()) => {
                 counter!("fleetwright_region_orphans_terminated_total", "region" => self.label())

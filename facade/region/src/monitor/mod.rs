@@ -60,7 +60,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::{ids::RegionId, server::Server};
 
-pub use policy::{Limit, Policy, Sweep};
+pub use policy::{Limit, OrphanPolicy, Policy};
 pub use record::{MAX_LISTED_ORPHANS, Orphan, OrphanOutcome, RegionScan};
 pub use scan::ScanReport;
 

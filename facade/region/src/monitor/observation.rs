@@ -43,7 +43,7 @@ pub(super) fn apply(server: &mut Server, observation: &Observation, look: &ScanC
         return;
     };
     let drift = drift(server, &machine, &now_seen, observation, look);
-    tell(server, before.as_ref(), &now_seen, &drift, look.began);
+    add_events(server, before.as_ref(), &now_seen, &drift, look.began);
     // A machine that is being terminated is replaced anyway, whatever its state is until then.
     let running = now_seen.state == CloudInstanceState::Running && machine.termination.is_none();
     let known = |booted: &Booted| booted.incarnation >= machine.incarnation;
@@ -162,7 +162,7 @@ fn drift(
     drift
 }
 
-fn tell(
+fn add_events(
     server: &mut Server,
     before: Option<&Observed>,
     seen: &Observed,

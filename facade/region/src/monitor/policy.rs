@@ -14,19 +14,19 @@ pub struct Policy {
     pub stuck_after: Duration,
     /// How old a machine must be to count as an orphan: older than any pending launch. Default: 1 hour.
     pub orphan_age: Duration,
-    /// What is done about orphans. Default: they are reported.
-    pub sweep: Sweep,
+    /// What the monitor does about orphans. Default: they are reported.
+    pub orphans: OrphanPolicy,
     /// How many absent machines and how many orphans one scan may find and still be trusted. Default: 5, or 10 percent of the servers.
     pub limit: Limit,
 }
 
-/// What is done about orphans.
+/// What the monitor does about orphans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sweep {
+pub enum OrphanPolicy {
     /// Report them.
     Report,
     /// Report and terminate them.
-    Destroy,
+    Terminate,
 }
 
 /// The highest plausible count: `least`, or `percent` of the region's servers if that is more.
@@ -60,7 +60,7 @@ impl Default for Policy {
             tick: seconds(15),
             stuck_after: seconds(900),
             orphan_age: seconds(3600),
-            sweep: Sweep::Report,
+            orphans: OrphanPolicy::Report,
             limit: Limit::new(5, 10),
         }
     }

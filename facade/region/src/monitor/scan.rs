@@ -71,7 +71,7 @@ impl Monitor {
         if unwritten > 0 {
             return Err(ScanError::Busy(unwritten));
         }
-        self.beat(began, &report).await?;
+        self.write_scan_record(began, &report).await?;
         Ok(report)
     }
 
@@ -153,12 +153,12 @@ impl Monitor {
         if report.frozen.is_none() {
             to_describe.append(&mut unexplained);
         }
-        observations.extend(self.ask(&to_describe).await);
+        observations.extend(self.describe(&to_describe).await);
         observations
     }
 
     /// Describes machines by id.
-    async fn ask(&self, ids: &[InstanceId]) -> Vec<(InstanceId, Observation)> {
+    async fn describe(&self, ids: &[InstanceId]) -> Vec<(InstanceId, Observation)> {
         if ids.is_empty() {
             return Vec::new();
         }
@@ -242,7 +242,11 @@ impl Monitor {
     }
 
     /// Writes the scan record, after all changes are written.
-    async fn beat(&self, began: DateTime<Utc>, report: &ScanReport) -> Result<(), ScanError> {
+    async fn write_scan_record(
+        &self,
+        began: DateTime<Utc>,
+        report: &ScanReport,
+    ) -> Result<(), ScanError> {
         let key = RegionScan::key(&self.region)?;
         let mut orphans = report.orphans.clone();
         orphans.truncate(super::MAX_LISTED_ORPHANS);

@@ -13,19 +13,19 @@ impl Servers {
     /// change needs consent; without it nothing is written. Requires the permission to update servers, and cannot delete one.
     pub async fn apply(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: ServerId,
         wish: &DesiredState,
         consent: Consent,
     ) -> Result<(ServerView, Plan), ServerError> {
-        self.apply_if(who, id, wish, consent, &[]).await
+        self.apply_if(principal, id, wish, consent, &[]).await
     }
 
     /// Like [`apply`](Self::apply), with further checks in the transaction, such as that the owner's record is unchanged. A check that
     /// fails is returned as the store's conflict.
     pub async fn apply_if(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: ServerId,
         wish: &DesiredState,
         consent: Consent,
@@ -41,7 +41,7 @@ impl Servers {
         }
         let mut plan = Plan::default();
         let view = self
-            .change_if(who, Verb::Update, id, guards, |server| {
+            .change_if(principal, Verb::Update, id, guards, |server| {
                 plan = self.plan(server, &wish.spec)?;
                 if wish.holds_for(server) {
                     return Ok(None);
@@ -53,9 +53,9 @@ impl Servers {
                     return Err(ServerError::NeedsConsent { id, plan });
                 }
                 server.spec = wish.spec.clone();
-                let words = words(server, &intent);
+                let message = message(server, &intent);
                 server.intent = intent;
-                Ok(Some(words))
+                Ok(Some(message))
             })
             .await?;
         Ok((view, plan))
@@ -70,21 +70,21 @@ impl DesiredState {
 }
 
 /// Merges intents with counts that never fall, so that a late request takes nothing back.
-fn raised(before: &Intent, asked: &Intent) -> Intent {
-    let reboot_how = if asked.reboots > before.reboots {
-        asked.reboot_how
+fn raised(before: &Intent, requested: &Intent) -> Intent {
+    let reboot_how = if requested.reboots > before.reboots {
+        requested.reboot_how
     } else {
         before.reboot_how
     };
     Intent {
-        power: asked.power,
-        reboots: before.reboots.max(asked.reboots),
+        power: requested.power,
+        reboots: before.reboots.max(requested.reboots),
         reboot_how,
-        replaces: before.replaces.max(asked.replaces),
+        replaces: before.replaces.max(requested.replaces),
     }
 }
 
-fn words(server: &Server, intent: &Intent) -> &'static str {
+fn message(server: &Server, intent: &Intent) -> &'static str {
     if intent.replaces > server.intent.replaces {
         "requested a replacement"
     } else if intent.power != server.intent.power {

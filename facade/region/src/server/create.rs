@@ -18,13 +18,13 @@ impl Servers {
     /// Returns the checks of the dependencies of a server. If nothing changed, nothing is checked.
     pub(super) async fn dependency_checks(
         &self,
-        who: &Principal,
+        principal: &Principal,
         site: &ServerPlacement<'_>,
     ) -> Result<Vec<Check>, ServerError> {
         if site.changed.is_empty() {
             return Ok(Vec::new());
         }
-        Ok(self.dependencies.check(who, site).await?)
+        Ok(self.dependencies.check(principal, site).await?)
     }
 
     /// Adds the key pair of a new server to the transaction, if servers have key pairs. Returns the public key.
@@ -37,9 +37,9 @@ impl Servers {
             SshKeys::Disabled => Ok((transaction, None)),
             SshKeys::OnePerServer(keys) => {
                 let server = new.id.as_uuid();
-                let made = keys.create(transaction, server, new.organization, new.project);
+                let created = keys.create(transaction, server, new.organization, new.project);
                 let (transaction, public) =
-                    made.map_err(|source| ServerError::Key { id: new.id, source })?;
+                    created.map_err(|source| ServerError::Key { id: new.id, source })?;
                 Ok((transaction, Some(public)))
             }
         }
@@ -128,7 +128,7 @@ pub(crate) fn new_record(new: &NewServer, now: DateTime<Utc>) -> Server {
         public_key: None,
         events: Vec::new(),
     };
-    let words = format!("created for {}", new.owner);
-    server.note(now, Writer::Service, EventKind::Created, words);
+    let message = format!("created for {}", new.owner);
+    server.note(now, Writer::Service, EventKind::Created, message);
     server
 }

@@ -80,7 +80,7 @@ pub trait DependencyChecker: Debug + Send + Sync {
     /// A dependency is missing, not visible to the caller, or does not fit.
     async fn check(
         &self,
-        who: &Principal,
+        principal: &Principal,
         site: &ServerPlacement<'_>,
     ) -> Result<Vec<Check>, DependencyError>;
 }
@@ -158,10 +158,10 @@ impl TenantDependencies {
 
     async fn check_network(
         &self,
-        who: &Principal,
+        principal: &Principal,
         site: &ServerPlacement<'_>,
     ) -> Result<Check, RecordError> {
-        let found = self.networks.get(who, site.spec.network).await?;
+        let found = self.networks.get(principal, site.spec.network).await?;
         let elsewhere = |wanted: String| RecordError::NotIn {
             what: "network",
             id: site.spec.network.to_string(),
@@ -180,12 +180,12 @@ impl TenantDependencies {
 
     fn check_catalog(
         &self,
-        who: &Principal,
+        principal: &Principal,
         site: &ServerPlacement<'_>,
     ) -> Result<(), DependencyError> {
         let catalog = self.catalog.current();
-        let flavor = self.flavor(&catalog, who, site)?;
-        let image = self.image(&catalog, who, site)?;
+        let flavor = self.flavor(&catalog, principal, site)?;
+        let image = self.image(&catalog, principal, site)?;
         check_compatible(flavor, image).map_err(|source| DependencyError::Incompatible {
             flavor: flavor.id.clone(),
             image: image.id.clone(),
@@ -196,14 +196,14 @@ impl TenantDependencies {
     fn flavor<'c>(
         &self,
         catalog: &'c Catalog,
-        who: &Principal,
+        principal: &Principal,
         site: &ServerPlacement<'_>,
     ) -> Result<&'c Flavor, DependencyError> {
         let id = &site.spec.flavor;
         let absent = || DependencyError::NoFlavor(id.clone());
         let flavor = catalog.flavor(id).ok_or_else(absent)?;
         if site.has_new(&[Field::Flavor]) {
-            self.catalog.flavor(who, id).ok_or_else(absent)?;
+            self.catalog.flavor(principal, id).ok_or_else(absent)?;
             flavor.check_offered()?;
         }
         Ok(flavor)
@@ -212,7 +212,7 @@ impl TenantDependencies {
     fn image<'c>(
         &self,
         catalog: &'c Catalog,
-        who: &Principal,
+        principal: &Principal,
         site: &ServerPlacement<'_>,
     ) -> Result<&'c Image, DependencyError> {
         let id = &site.spec.image;
@@ -221,7 +221,7 @@ impl TenantDependencies {
         if !site.has_new(&[Field::Image]) {
             return Ok(image);
         }
-        self.catalog.image(who, id).ok_or_else(absent)?;
+        self.catalog.image(principal, id).ok_or_else(absent)?;
         // The server belongs to a tenant, whatever the caller may see.
         let tenant = Scope::Project(site.organization, site.project);
         if !image.visibility.scope().contains(&tenant) {
@@ -245,26 +245,29 @@ impl TenantDependencies {
 impl DependencyChecker for TenantDependencies {
     async fn check(
         &self,
-        who: &Principal,
+        principal: &Principal,
         site: &ServerPlacement<'_>,
     ) -> Result<Vec<Check>, DependencyError> {
         let spec = site.spec;
         let mut checks = Vec::new();
         if site.has_new(&[Field::Network]) {
-            checks.push(self.check_network(who, site).await?);
+            checks.push(self.check_network(principal, site).await?);
         }
         if site.has_new(&[Field::Network, Field::SecurityGroups]) {
             let ids: Vec<_> = spec.security_groups.iter().copied().collect();
-            let (_, seen) = self.groups.for_server(who, spec.network, &ids).await?;
+            let (_, seen) = self
+                .groups
+                .for_server(principal, spec.network, &ids)
+                .await?;
             checks.extend(seen);
         }
         if let (true, Some(id)) = (site.has_new(&[Field::SshAuthority]), spec.ssh_authority) {
             let tenant = (site.organization, site.project);
-            let (_, seen) = self.authorities.for_server(who, tenant, id).await?;
+            let (_, seen) = self.authorities.for_server(principal, tenant, id).await?;
             checks.push(seen);
         }
         if site.has_new(&[Field::Flavor, Field::Image]) {
-            self.check_catalog(who, site)?;
+            self.check_catalog(principal, site)?;
         }
         Ok(checks)
     }

@@ -79,7 +79,7 @@ pub enum ServerError {
     #[error("server {0} is being deleted: wait until it is deleted, then create it again")]
     Deleting(ServerId),
     /// The change is destructive, and the caller did not consent.
-    #[error("the change of server {id} is destructive ({}): consent to it, or do not make it", words(.plan))]
+    #[error("the change of server {id} is destructive ({}): consent to it, or do not make it", losses(.plan))]
     NeedsConsent {
         /// The server.
         id: ServerId,
@@ -110,8 +110,8 @@ impl From<Invalid> for ServerError {
     }
 }
 
-fn words(plan: &Plan) -> String {
-    let words = plan.destructive().map(|(field, way)| {
+fn losses(plan: &Plan) -> String {
+    let losses = plan.destructive().map(|(field, way)| {
         let lost = match way {
             ChangeMethod::Replace => "its disk and addresses would be lost",
             ChangeMethod::Reimage => "the content of its root disk would be lost",
@@ -121,7 +121,7 @@ fn words(plan: &Plan) -> String {
         };
         format!("{}: {lost}", name(field))
     });
-    words.collect::<Vec<_>>().join("; ")
+    losses.collect::<Vec<_>>().join("; ")
 }
 
 fn name(field: Field) -> &'static str {

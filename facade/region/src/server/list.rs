@@ -36,10 +36,10 @@ impl Servers {
     /// Returns a page of the servers that are visible to the caller.
     pub async fn list(
         &self,
-        who: &Principal,
+        principal: &Principal,
         wanted: &ListServers,
     ) -> Result<ServerPage, ServerError> {
-        let reach = who
+        let reach = principal
             .scopes_for(Verb::List, Resource::Servers)
             .map_err(ServerError::Refused)?;
         let mut query = self.query(wanted, &reach)?;

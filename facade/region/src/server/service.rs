@@ -68,11 +68,12 @@ impl Servers {
     /// The dependencies are checked with the caller's permissions, and again in the transaction that creates the server and its key pair.
     pub async fn ensure(
         &self,
-        who: &Principal,
+        principal: &Principal,
         new: &NewServer,
     ) -> Result<ServerView, ServerError> {
         let scope = Scope::Project(new.organization, new.project);
-        who.authorize(Verb::Create, Resource::Servers, &scope)
+        principal
+            .authorize(Verb::Create, Resource::Servers, &scope)
             .map_err(ServerError::Refused)?;
         if !self.regions.contains_key(&new.region) {
             return Err(ServerError::NoRegion(new.region.clone()));
@@ -86,7 +87,7 @@ impl Servers {
             let tenant = (new.organization, new.project);
             let placement = ServerPlacement::new(&new.region, tenant, &new.spec);
             let mut transaction = Transaction::new();
-            transaction.checks = self.dependency_checks(who, &placement).await?;
+            transaction.checks = self.dependency_checks(principal, &placement).await?;
             transaction.checks.extend(new.guards.iter().cloned());
             let (transaction, public_key) = self.add_key_pair(transaction, new)?;
             check_boot_data(new.id, &new.spec, KeyPair::of(public_key.as_ref()))?;
@@ -113,7 +114,7 @@ impl Servers {
     /// [`ensure`](Self::ensure); unchanged ones are not, so a retired flavor or image does not prevent a change of another field.
     pub async fn set_spec(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: ServerId,
         spec: &ServerSpec,
         consent: Consent,
@@ -121,7 +122,7 @@ impl Servers {
         check_size(id, spec)?;
         let mut plan = Plan::default();
         let view = self
-            .change(who, Verb::Update, id, |server| {
+            .change(principal, Verb::Update, id, |server| {
                 check_changed_boot_data(server, spec)?;
                 plan = self.plan(server, spec)?;
                 if consent == Consent::KeepEverything && plan.destructive().next().is_some() {
@@ -142,19 +143,19 @@ impl Servers {
     /// read the server.
     pub async fn plan_spec(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: ServerId,
         spec: &ServerSpec,
     ) -> Result<Plan, ServerError> {
         check_size(id, spec)?;
-        let server = self.permitted(who, Verb::Read, id).await?.value;
+        let server = self.permitted(principal, Verb::Read, id).await?.value;
         if server.intent.power == Power::Deleted {
             return Err(ServerError::Deleting(id));
         }
         let tenant = (server.organization, server.project);
         let placement =
             ServerPlacement::new(&server.region, tenant, spec).changed_from(&server.spec);
-        self.dependency_checks(who, &placement).await?;
+        self.dependency_checks(principal, &placement).await?;
         check_changed_boot_data(&server, spec)?;
         self.plan(&server, spec)
     }
@@ -163,27 +164,27 @@ impl Servers {
     /// [`delete`](Self::delete).
     pub async fn set_power(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: ServerId,
         power: Power,
     ) -> Result<ServerView, ServerError> {
         let (verb, message) = match power {
             Power::Running => (Verb::Start, "requested it to run"),
             Power::Stopped => (Verb::Stop, "requested it to stop"),
-            Power::Deleted => return self.delete(who, id).await,
+            Power::Deleted => return self.delete(principal, id).await,
         };
         let edit = |server: &mut Server| {
             let differs = server.intent.power != power;
             server.intent.power = power;
             Ok(differs.then_some(message))
         };
-        self.change(who, verb, id, edit).await
+        self.change(principal, verb, id, edit).await
     }
 
     /// Requests a reboot. Pending requests are carried out as one.
     pub async fn request_reboot(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: ServerId,
         how: Reboot,
     ) -> Result<ServerView, ServerError> {
@@ -199,37 +200,41 @@ impl Servers {
             server.intent.reboot_how = how;
             Ok(Some("requested a reboot"))
         };
-        self.change(who, Verb::Reboot, id, edit).await
+        self.change(principal, Verb::Reboot, id, edit).await
     }
 
     /// Requests a replacement of the machine. **Its disk and addresses are lost.**
     pub async fn request_replace(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: ServerId,
     ) -> Result<ServerView, ServerError> {
         let edit = |server: &mut Server| {
             server.intent.replaces = server.intent.replaces.saturating_add(1);
             Ok(Some("requested a replacement"))
         };
-        self.change(who, Verb::Update, id, edit).await
+        self.change(principal, Verb::Update, id, edit).await
     }
 
     /// Deletes the server with its machine. The record is deleted once the cloud has confirmed the termination. Repeating the call is no
     /// error.
-    pub async fn delete(&self, who: &Principal, id: ServerId) -> Result<ServerView, ServerError> {
-        self.delete_if(who, id, &[]).await
+    pub async fn delete(
+        &self,
+        principal: &Principal,
+        id: ServerId,
+    ) -> Result<ServerView, ServerError> {
+        self.delete_if(principal, id, &[]).await
     }
 
     /// Like [`delete`](Self::delete), with further checks in the transaction; a check that fails is returned as the store's conflict. It
     /// keeps a caller with an outdated copy of the owner from deleting the server of a new owner with the same id.
     pub async fn delete_if(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: ServerId,
         guards: &[Check],
     ) -> Result<ServerView, ServerError> {
-        self.write(who, Verb::Delete, id, guards, |server| {
+        self.write(principal, Verb::Delete, id, guards, |server| {
             if server.intent.power == Power::Deleted {
                 return Ok(None);
             }
@@ -240,20 +245,24 @@ impl Servers {
     }
 
     /// Returns a server.
-    pub async fn read(&self, who: &Principal, id: ServerId) -> Result<ServerView, ServerError> {
-        let found = self.permitted(who, Verb::Read, id).await?;
+    pub async fn read(
+        &self,
+        principal: &Principal,
+        id: ServerId,
+    ) -> Result<ServerView, ServerError> {
+        let found = self.permitted(principal, Verb::Read, id).await?;
         self.view(found).await
     }
 
     /// Returns the server of an owner.
     pub async fn read_by_owner(
         &self,
-        who: &Principal,
+        principal: &Principal,
         owner: &Owner,
     ) -> Result<ServerView, ServerError> {
         let hidden = || ServerError::NoServerOwnedBy(owner.clone());
         let found = self.of(owner).await?.ok_or_else(hidden)?;
-        match who.access(Verb::Read, Resource::Servers, &found.value.scope()) {
+        match principal.access(Verb::Read, Resource::Servers, &found.value.scope()) {
             Access::Allowed => self.view(found).await,
             Access::Refused(_) | Access::NotVisible => Err(hidden()),
         }
@@ -277,46 +286,48 @@ impl Servers {
     /// Changes a server that is not being deleted.
     pub(super) async fn change(
         &self,
-        who: &Principal,
+        principal: &Principal,
         verb: Verb,
         id: ServerId,
         edit: impl FnMut(&mut Server) -> Result<Option<&'static str>, ServerError> + Send,
     ) -> Result<ServerView, ServerError> {
-        self.change_if(who, verb, id, &[], edit).await
+        self.change_if(principal, verb, id, &[], edit).await
     }
 
     /// Like `change`, with further checks in the transaction.
     pub(super) async fn change_if(
         &self,
-        who: &Principal,
+        principal: &Principal,
         verb: Verb,
         id: ServerId,
         guards: &[Check],
         mut edit: impl FnMut(&mut Server) -> Result<Option<&'static str>, ServerError> + Send,
     ) -> Result<ServerView, ServerError> {
-        self.write(who, verb, id, guards, |server| match server.intent.power {
-            Power::Running | Power::Stopped => edit(server),
-            Power::Deleted => Err(ServerError::Deleting(id)),
+        self.write(principal, verb, id, guards, |server| {
+            match server.intent.power {
+                Power::Running | Power::Stopped => edit(server),
+                Power::Deleted => Err(ServerError::Deleting(id)),
+            }
         })
         .await
     }
 
     async fn write(
         &self,
-        who: &Principal,
+        principal: &Principal,
         verb: Verb,
         id: ServerId,
         guards: &[Check],
         mut edit: impl FnMut(&mut Server) -> Result<Option<&'static str>, ServerError> + Send,
     ) -> Result<ServerView, ServerError> {
         for _ in 0..TRIES {
-            let found = self.permitted(who, verb, id).await?;
+            let found = self.permitted(principal, verb, id).await?;
             let mut server = found.value.clone();
             let Some(message) = edit(&mut server)? else {
                 return self.view(found).await;
             };
             server.generation = server.generation.saturating_add(1);
-            let message = format!("{} {message}", who.actor());
+            let message = format!("{} {message}", principal.actor());
             server.note(
                 self.clock.now(),
                 Writer::Service,
@@ -330,7 +341,7 @@ impl Servers {
             );
             let placement = placement.changed_from(&found.value.spec);
             let mut transaction = Transaction::new();
-            transaction.checks = self.dependency_checks(who, &placement).await?;
+            transaction.checks = self.dependency_checks(principal, &placement).await?;
             transaction.checks.extend(guards.iter().cloned());
             let transaction = self.table.replace(transaction, &found, &server)?;
             match self.store.commit(&transaction).await {
@@ -352,13 +363,13 @@ impl Servers {
 
     async fn permitted(
         &self,
-        who: &Principal,
+        principal: &Principal,
         verb: Verb,
         id: ServerId,
     ) -> Result<Versioned<Server>, ServerError> {
         let found = self.table.get(&id.key()?).await?;
         let found = found.ok_or(ServerError::NotFound(id))?;
-        match who.access(verb, Resource::Servers, &found.value.scope()) {
+        match principal.access(verb, Resource::Servers, &found.value.scope()) {
             Access::Allowed => Ok(found),
             Access::Refused(refused) => Err(ServerError::Refused(refused)),
             Access::NotVisible => Err(ServerError::NotFound(id)),

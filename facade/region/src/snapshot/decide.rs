@@ -13,8 +13,8 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
-    /// Call the cloud.
-    Ask,
+    /// Request the image from the cloud.
+    Create,
     /// Mark it as ready.
     Finish,
     /// Mark it as failed, with the reason.
@@ -26,10 +26,10 @@ pub enum Step {
 }
 
 impl Step {
-    /// Returns the name in metrics.
+    /// Returns the name in logs.
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Ask => "ask",
+            Self::Create => "create",
             Self::Finish => "finish",
             Self::Fail(_) => "fail",
             Self::Wait(_) => "wait",
@@ -59,11 +59,11 @@ pub fn decide(
         ImageState::Pending if image.retired => Step::Fail("it was retired before it was created"),
         ImageState::Pending => match snapshot.not_before {
             Some(date) if date > now => Step::Wait(date),
-            Some(_) | None => Step::Ask,
+            Some(_) | None => Step::Create,
         },
         ImageState::Creating => {
-            let begun = snapshot.started_at.unwrap_or(snapshot.requested_at);
-            let ready = later(begun, policy.settling);
+            let started = snapshot.started_at.unwrap_or(snapshot.requested_at);
+            let ready = later(started, policy.ready_after);
             if ready > now {
                 Step::Wait(ready)
             } else {

@@ -24,7 +24,7 @@
 //!
 //! A provisioner has no call that reports the progress of an image. The contract promises that the image can be launched eventually, and
 //! that a launch that is too early has no effect. So an image counts as ready when the cloud has returned its id, or
-//! [`SnapshotPolicy::settling`] after that, and the server controller repeats a launch that was too early. A provisioner also has no call
+//! [`SnapshotPolicy::ready_after`] after that, and the server controller repeats a launch that was too early. A provisioner also has no call
 //! to find an image without its machine, or to delete one: an image whose machine was terminated before its id was recorded stays at the
 //! cloud under its name, and the failed record says so.
 

@@ -14,7 +14,7 @@ use crate::ids::ImageId;
 pub struct SnapshotPolicy {
     /// How long after the cloud has returned its id an image counts as ready. A provisioner does not report progress: where images take a
     /// while until they can be launched, this avoids launches that fail at first. Default: zero.
-    pub settling: Duration,
+    pub ready_after: Duration,
     /// How long after the request calls are retried. At least one call is made. Default: 6 hours.
     pub timeout: Duration,
     /// The delay after the first failure. It doubles with every further one. Default: 2 seconds.
@@ -30,7 +30,7 @@ impl Default for SnapshotPolicy {
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self {
-            settling: Duration::ZERO,
+            ready_after: Duration::ZERO,
             timeout: seconds(6 * 3600),
             first_backoff: seconds(2),
             max_backoff: seconds(300),

@@ -42,9 +42,9 @@ impl Provenance {
     /// Returns the tags of an image: the requested ones without the [reserved](crate::tags) ones, and the provenance. A caller can neither
     /// forge nor change nor hide the provenance.
     #[must_use]
-    pub fn added_to(&self, asked: &Tags) -> Tags {
+    pub fn added_to(&self, requested: &Tags) -> Tags {
         // All keys are valid, so this cannot fail.
-        let mut tags = strip_reserved(asked).unwrap_or_default();
+        let mut tags = strip_reserved(requested).unwrap_or_default();
         for (key, value) in self.tags() {
             let _ = tags.insert(key, value);
         }
@@ -92,7 +92,7 @@ mod tests {
     proptest! {
         #[test]
         fn provenance_is_always_present_and_cannot_be_forged(
-            asked in prop::collection::btree_map(keys(), "[a-z]{0,4}", 0..12),
+            requested in prop::collection::btree_map(keys(), "[a-z]{0,4}", 0..12),
             server: u128,
         ) {
             let provenance = Provenance {
@@ -101,15 +101,15 @@ mod tests {
                 image: ImageId::new("copy").unwrap(),
                 source: ImageId::new("linux").unwrap(),
             };
-            let tags = provenance.added_to(&Tags::try_from(asked.clone()).unwrap());
+            let tags = provenance.added_to(&Tags::try_from(requested.clone()).unwrap());
             let (own, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
                 tags.iter().partition(|(key, _)| is_reserved(key));
             let expected = provenance.tags();
             let expected = expected.iter().map(|(key, value)| (*key, value.as_str()));
             prop_assert_eq!(own, expected.collect::<BTreeMap<_, _>>());
-            let asked = asked.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-            let asked: BTreeMap<_, _> = asked.filter(|(key, _)| !is_reserved(key)).collect();
-            prop_assert_eq!(others, asked);
+            let requested = requested.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+            let requested: BTreeMap<_, _> = requested.filter(|(key, _)| !is_reserved(key)).collect();
+            prop_assert_eq!(others, requested);
         }
     }
 }

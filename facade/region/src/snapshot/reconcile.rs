@@ -23,7 +23,7 @@ enum Verdict {
     /// Retry.
     Again,
     /// Retry if the machine still exists by its record.
-    AskRecord,
+    CheckRecord,
     /// Fail: a retry cannot succeed.
     Never,
 }
@@ -40,37 +40,37 @@ impl Snapshots {
         match (step, &image.snapshot) {
             (Step::Nothing, _) | (_, None) => Ok(Action::AwaitChange),
             (Step::Wait(date), _) => Ok(Action::RequeueAt(date)),
-            (Step::Fail(why), _) => self.fail(id, why.to_owned()).await,
+            (Step::Fail(reason), _) => self.fail(id, reason.to_owned()).await,
             (Step::Finish, _) => self.finish(id).await,
-            (Step::Ask, Some(snapshot)) => self.ask(&image, snapshot).await,
+            (Step::Create, Some(snapshot)) => self.create(&image, snapshot).await,
         }
     }
 
-    async fn ask(&self, image: &Image, snapshot: &Snapshot) -> Result<Action, ImageError> {
+    async fn create(&self, image: &Image, snapshot: &Snapshot) -> Result<Action, ImageError> {
         let request = match request(image) {
             Ok(request) => request,
             Err(invalid) => return self.fail(&image.id, invalid.to_string()).await,
         };
-        let answer = self.cloud.snapshot_image(&snapshot.machine, &request).await;
+        let result = self.cloud.snapshot_image(&snapshot.machine, &request).await;
         let now = self.clock.now();
-        match answer {
-            Ok(native) => self.begun(&image.id, native, now).await,
-            Err(error) => self.unmade(image, snapshot, &error, now).await,
+        match result {
+            Ok(native) => self.record_start(&image.id, native, now).await,
+            Err(error) => self.record_failure(image, snapshot, &error, now).await,
         }
     }
 
-    async fn begun(
+    async fn record_start(
         &self,
         id: &ImageId,
         native: fleetwright::ImageId,
         now: DateTime<Utc>,
     ) -> Result<Action, ImageError> {
-        let begun = SnapshotProgress::Started(native);
+        let started = SnapshotProgress::Started(native);
         self.write(id, "begun", |image, snapshot| {
             snapshot.started_at = Some(now);
             snapshot.failures = 0;
             (snapshot.not_before, snapshot.last_error) = (None, None);
-            advance(image, &begun)
+            advance(image, &started)
         })
         .await?;
         Ok(Action::Requeue)
@@ -84,10 +84,10 @@ impl Snapshots {
         Ok(Action::AwaitChange)
     }
 
-    async fn fail(&self, id: &ImageId, why: String) -> Result<Action, ImageError> {
-        tracing::warn!(image = %id, why, "an image cannot be created");
+    async fn fail(&self, id: &ImageId, reason: String) -> Result<Action, ImageError> {
+        tracing::warn!(image = %id, reason, "an image cannot be created");
         self.write(id, "failed", |image, snapshot| {
-            snapshot.last_error = Some(why.clone());
+            snapshot.last_error = Some(reason.clone());
             snapshot.not_before = None;
             advance(image, &SnapshotProgress::Failed)
         })
@@ -96,39 +96,39 @@ impl Snapshots {
     }
 
     /// Records a failed call: schedules a retry, or fails the image.
-    async fn unmade(
+    async fn record_failure(
         &self,
         image: &Image,
         snapshot: &Snapshot,
         error: &ProvisionError,
         now: DateTime<Utc>,
     ) -> Result<Action, ImageError> {
-        let said = format!("{} failed: {}", error.operation(), error.message());
+        let message = format!("{} failed: {}", error.operation(), error.message());
         let is_over = between(snapshot.requested_at, now) >= self.policy.timeout;
-        let left = || {
+        let name_at_cloud = || {
             let name = native_name(&image.id);
             format!("if the cloud created it nevertheless, its name there is {name}")
         };
         match verdict(error.kind()) {
-            Verdict::Never => return self.fail(&image.id, said).await,
-            Verdict::AskRecord if self.is_gone(snapshot).await? => {
-                let why = format!("its machine no longer exists; {}", left());
-                return self.fail(&image.id, why).await;
+            Verdict::Never => return self.fail(&image.id, message).await,
+            Verdict::CheckRecord if self.is_gone(snapshot).await? => {
+                let reason = format!("its machine no longer exists; {}", name_at_cloud());
+                return self.fail(&image.id, reason).await;
             }
-            Verdict::Again | Verdict::AskRecord if is_over => {
-                let why = format!("gave up: {said}; {}", left());
-                return self.fail(&image.id, why).await;
+            Verdict::Again | Verdict::CheckRecord if is_over => {
+                let reason = format!("gave up: {message}; {}", name_at_cloud());
+                return self.fail(&image.id, reason).await;
             }
-            Verdict::Again | Verdict::AskRecord => {}
+            Verdict::Again | Verdict::CheckRecord => {}
         }
         let failures = snapshot.failures.saturating_add(1);
-        let asked = error.retry().delay().unwrap_or_default();
-        let delay = self.policy.backoff(&image.id, failures).max(asked);
+        let requested = error.retry().delay().unwrap_or_default();
+        let delay = self.policy.backoff(&image.id, failures).max(requested);
         let not_before = later(now, delay);
         self.write(&image.id, "retried", |_, snapshot| {
             snapshot.failures = failures;
             snapshot.not_before = Some(not_before);
-            snapshot.last_error = Some(said.clone());
+            snapshot.last_error = Some(message.clone());
             Ok(())
         })
         .await?;
@@ -178,7 +178,7 @@ fn request(image: &Image) -> Result<SnapshotRequest, InvalidValue> {
 fn verdict(kind: ErrorKind) -> Verdict {
     match kind {
         ErrorKind::Invalid | ErrorKind::Unsupported => Verdict::Never,
-        ErrorKind::NotFound | ErrorKind::WrongState => Verdict::AskRecord,
+        ErrorKind::NotFound | ErrorKind::WrongState => Verdict::CheckRecord,
         ErrorKind::Conflict
         | ErrorKind::TokenConflict
         | ErrorKind::TokenSpent

@@ -55,17 +55,21 @@ impl MachineAccess {
     /// needs a disk as large as the machine was launched with.
     pub async fn snapshot(
         &self,
-        who: &Principal,
+        principal: &Principal,
         id: ServerId,
         new: &NewSnapshot,
     ) -> Result<Image, MachineError> {
         let verb = Verb::Snapshot;
-        let server = self.permitted(who, verb, id).await?;
-        let answer = self.write_down(&server, new).await;
-        Self::ended(verb, id, Some(&server.region), answer)
+        let server = self.permitted(principal, verb, id).await?;
+        let result = self.record_request(&server, new).await;
+        Self::ended(verb, id, Some(&server.region), result)
     }
 
-    async fn write_down(&self, server: &Server, new: &NewSnapshot) -> Result<Image, MachineError> {
+    async fn record_request(
+        &self,
+        server: &Server,
+        new: &NewSnapshot,
+    ) -> Result<Image, MachineError> {
         let cloud = self.offering(server, Verb::Snapshot, OptionalVerb::SnapshotImage)?;
         let actual = new
             .description
@@ -75,10 +79,10 @@ impl MachineAccess {
             return Err(MachineError::DescriptionTooLong { actual });
         }
         let tags = strip_reserved(new.tags.clone()).map_err(MachineError::Tags)?;
-        let asked = intent(server, new, &tags);
-        let known = self.catalog.find_same_request(&new.image, &asked);
-        let unmade = |error| unmade(server, &new.image, error);
-        if let Some(image) = known.await.map_err(unmade)? {
+        let request = request_of(server, new, &tags);
+        let known = self.catalog.find_same_request(&new.image, &request);
+        let refusal = |error| refusal(server, &new.image, error);
+        if let Some(image) = known.await.map_err(refusal)? {
             return Ok(image);
         }
         let machine = ready_machine(server, RequiredState::AtRest)?;
@@ -109,11 +113,11 @@ impl MachineAccess {
             region: server.region.clone(),
             source,
         };
-        let made = self
+        let created = self
             .catalog
             .add_image_with_details(&self.own, &image, details)
             .await;
-        made.map_err(unmade)
+        created.map_err(refusal)
     }
 
     /// Returns the size of the machine's disk: that of the flavor it was launched with, unless that is bare metal.
@@ -126,7 +130,7 @@ impl MachineAccess {
     }
 }
 
-fn intent(server: &Server, new: &NewSnapshot, tags: &Tags) -> ImageRequest {
+fn request_of(server: &Server, new: &NewSnapshot, tags: &Tags) -> ImageRequest {
     ImageRequest {
         name: new.name.to_string(),
         visibility: Visibility::Organization(server.organization),
@@ -137,7 +141,7 @@ fn intent(server: &Server, new: &NewSnapshot, tags: &Tags) -> ImageRequest {
     }
 }
 
-fn unmade(server: &Server, id: &ImageId, error: ImageError) -> MachineError {
+fn refusal(server: &Server, id: &ImageId, error: ImageError) -> MachineError {
     match error {
         ImageError::IdTaken(id) => MachineError::ImageTaken(id),
         ImageError::NotFound(image) => MachineError::NoSource {

@@ -221,7 +221,7 @@ impl InstanceProvisioner for Flaky<dyn InstanceProvisioner> {
         let call = Call::new("injected", Operation::SnapshotImage);
         let refused = || call.unavailable(Effect::None, "the cloud is busy");
         let lost = || call.timeout(Effect::Unknown);
-        let made = self.inner.snapshot_image(id, request);
-        self.step("snapshot", made, refused, lost).await
+        let created = self.inner.snapshot_image(id, request);
+        self.step("snapshot", created, refused, lost).await
     }
 }

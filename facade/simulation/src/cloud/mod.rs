@@ -159,8 +159,8 @@ impl InstanceProvisioner for FaultyCloud {
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
         let server = self.owner(id).await;
         let point = if self.actor == Actor::Monitor {
-            self.rules.check_sweep(id);
-            FaultPoint::Sweep
+            self.rules.check_orphan_termination(id);
+            FaultPoint::TerminateOrphan
         } else {
             self.rules.check_terminate(id, server).await;
             FaultPoint::Terminate

@@ -110,7 +110,7 @@ points! {
     /// A description of machines by id.
     Describe,
     /// A termination of an orphan by the monitor.
-    Sweep,
+    TerminateOrphan,
     /// A snapshot of a machine.
     Snapshot,
     /// A read of a machine's console.

@@ -42,12 +42,12 @@ impl MistakenCloud {
     fn misreport(&self, item: Result<ListItem>) -> Option<Result<ListItem>> {
         let hides_gaps = matches!(
             self.mistake,
-            Mistake::MissingOnIncompleteList | Mistake::SweepOnIncompleteList
+            Mistake::MissingOnIncompleteList | Mistake::TerminateOnIncompleteList
         );
         match item {
             Ok(ListItem::Gap { .. }) if hides_gaps => None,
             Err(_) if self.mistake == Mistake::ScanWithoutList => None,
-            Ok(ListItem::Instance(mut info)) if self.mistake == Mistake::SweepForeign => {
+            Ok(ListItem::Instance(mut info)) if self.mistake == Mistake::TerminateForeign => {
                 // A valid key and value: the region's own machines have them.
                 let _ = info.tags.insert(tags::REGION, constants::region().as_str());
                 Some(Ok(ListItem::Instance(info)))

@@ -54,12 +54,12 @@ mistakes! {
     /// cannot be reached.
     MissingOnIncompleteList = "missing-on-incomplete-list",
     /// Cloud: the monitor gets an incomplete list as a complete one.
-    SweepOnIncompleteList = "sweep-on-incomplete-list",
+    TerminateOnIncompleteList = "terminate-on-incomplete-list",
     /// Store and configuration: the monitor does not read launches, and takes a machine for an
     /// orphan at any age.
-    SweepUnsettled = "sweep-unsettled",
+    TerminateUnsettled = "terminate-unsettled",
     /// Cloud: every listed machine carries the region's tag.
-    SweepForeign = "sweep-foreign",
+    TerminateForeign = "terminate-foreign",
     /// Cloud: a list that fails is returned as a complete list of what was read before.
     ScanWithoutList = "scan-without-list",
     /// Store: a change without consent keeps the consent that was given to the change before it.
@@ -81,8 +81,8 @@ mistakes! {
     NetworkNotChecked = "network-not-checked",
     /// Store: the request to stop an instance is not stored.
     StopNotStored = "stop-not-stored",
-    /// Store: the instance controller is told that a server's changed desired state is stored, but
-    /// it is not.
+    /// Store: the commit of a server's changed desired state reports success to the instance controller,
+    /// but stores nothing.
     DesiredStateNotApplied = "desired-state-not-applied",
     /// Store: an instance's generation counts as observed as soon as it is stored in the server.
     ObservedEarly = "observed-early",
@@ -102,10 +102,10 @@ impl Mistake {
             Self::StopLostOnReplace => Some(FaultPoint::Start),
             Self::BackoffIgnored => Some(FaultPoint::RecordResult),
             Self::MissingInWindow => Some(FaultPoint::RecordMachine),
-            Self::MissingOnIncompleteList | Self::SweepOnIncompleteList | Self::SweepForeign => {
-                Some(FaultPoint::Sweep)
-            }
-            Self::SweepUnsettled => Some(FaultPoint::Launch),
+            Self::MissingOnIncompleteList
+            | Self::TerminateOnIncompleteList
+            | Self::TerminateForeign => Some(FaultPoint::TerminateOrphan),
+            Self::TerminateUnsettled => Some(FaultPoint::Launch),
             Self::ScanWithoutList => Some(FaultPoint::List),
             Self::ConsentKept | Self::ConsentAssumed => Some(FaultPoint::ApplyToServer),
             Self::RechargeForgotten => Some(FaultPoint::Recharge),

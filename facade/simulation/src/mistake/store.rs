@@ -68,7 +68,7 @@ impl MistakenStore {
             set(value, "/intent/power", "running".into());
         }
         let launching = kind == SERVER_KIND && is_null(value, "/machine");
-        if launching && self.is(Actor::Monitor, Mistake::SweepUnsettled) {
+        if launching && self.is(Actor::Monitor, Mistake::TerminateUnsettled) {
             set(value, "/launch", Value::Null);
         }
     }

@@ -104,7 +104,7 @@ impl Rules {
         }
     }
 
-    /// Remembers what the tenant consented to, as the call said that made the change.
+    /// Remembers the consent that the tenant gave with the call that made the change.
     fn remember_consent(&self, before: &Instance, now: &Instance) {
         if now.generation == before.generation {
             return;

@@ -173,18 +173,19 @@ impl Rules {
 
     /// Checks a machine that the monitor is about to terminate: it is an orphan, and the list was
     /// complete.
-    pub fn check_sweep(&self, id: &InstanceId) {
+    pub fn check_orphan_termination(&self, id: &InstanceId) {
         let (orphan, list) = self
             .journal
             .facts(|facts| (facts.orphans.contains(id), facts.list));
         if !orphan {
             self.journal.report_violation(format!(
-                "machine {id} is swept although it is not an orphan"
+                "the monitor terminates machine {id}, which is not an orphan"
             ));
         }
         if list.is_none_or(|(_, complete)| complete == Complete::No) {
-            self.journal
-                .report_violation(format!("machine {id} is swept after an incomplete list"));
+            self.journal.report_violation(format!(
+                "the monitor terminates machine {id} after an incomplete list"
+            ));
         }
     }
 

@@ -14,7 +14,7 @@ use fleetwright_region::{
     controller::{self, Controller},
     machine::MachineAccess,
     mapping::RegionPlanner,
-    monitor::{Limit, Monitor, Policy, Sweep},
+    monitor::{Limit, Monitor, OrphanPolicy, Policy},
     network::{Networks, SecurityGroups, SshAuthorities},
     secret::{ServerKeys, SshKeys},
     server::{DependencyChecker, Servers, TenantDependencies},
@@ -249,10 +249,10 @@ impl World<'_> {
         policy.tick = Duration::from_secs(2);
         policy.stuck_after = Duration::from_secs(60);
         policy.orphan_age = Duration::from_secs(30);
-        if self.mistake == Some(Mistake::SweepUnsettled) {
+        if self.mistake == Some(Mistake::TerminateUnsettled) {
             policy.orphan_age = Duration::ZERO;
         }
-        policy.sweep = Sweep::Destroy;
+        policy.orphans = OrphanPolicy::Terminate;
         policy.limit = Limit::new(12, 50);
         let monitor = Monitor::new(
             constants::region(),

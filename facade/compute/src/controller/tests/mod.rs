@@ -45,12 +45,12 @@ fn decision_keeps_its_promises_for_every_shape() {
         let had = instance.status.server;
         let allowed = match step_of(instance, server.as_ref()) {
             Step::CreateServer => {
-                let asked = had.is_none_or(|link| instance.intent.replaces > link.replaces);
-                server.is_none() && asked && instance.deletion.is_none()
+                let requested = had.is_none_or(|link| instance.intent.replaces > link.replaces);
+                server.is_none() && requested && instance.deletion.is_none()
             }
             Step::Apply => {
-                let heard = own.is_none_or(|server| instance.desired_state().holds_for(server));
-                !heard && !going && instance.deletion.is_none()
+                let applied = own.is_none_or(|server| instance.desired_state().holds_for(server));
+                !applied && !going && instance.deletion.is_none()
             }
             Step::DeleteServer => own.is_some() && !going && instance.deletion.is_some(),
             Step::RemoveInstance => own.is_none() && instance.deletion.is_some(),
@@ -63,8 +63,8 @@ fn decision_keeps_its_promises_for_every_shape() {
                 server.is_some() && own.is_none() && instance.deletion.is_none()
             }
             Step::Wait(Wait::Server) | Step::Idle => {
-                let heard = own.is_some_and(|server| instance.desired_state().holds_for(server));
-                heard && instance.deletion.is_none()
+                let applied = own.is_some_and(|server| instance.desired_state().holds_for(server));
+                applied && instance.deletion.is_none()
             }
         };
         assert!(allowed, "{instance:#?} {server:#?}");
@@ -90,7 +90,7 @@ fn requests_of_operators_to_a_server_are_not_reverted() {
     assert_eq!(
         status.server.unwrap().replaces,
         0,
-        "its tenant asked for none"
+        "no replacement was requested"
     );
 }
 
@@ -164,9 +164,9 @@ fn condition_keeps_its_date_and_has_one_event() {
         project(instance, &found, now() + TimeDelta::days(days))
     };
     let first = at(&instance, "no flavor", 0);
-    let told = events_between(&instance.status, &first);
+    let events = events_between(&instance.status, &first);
     let trouble = (EventKind::Problem, "no flavor".to_owned());
-    assert!(told.contains(&trouble), "{told:?}");
+    assert!(events.contains(&trouble), "{events:?}");
     instance.status = first.clone();
     let later = at(&instance, "no image", 5);
     assert_eq!(later.conditions[0].since, now());

@@ -34,7 +34,7 @@ async fn open(store: &Arc<dyn Store>) -> CatalogService {
     service
 }
 
-fn told(changes: &[Change]) -> Vec<String> {
+fn messages(changes: &[Change]) -> Vec<String> {
     changes.iter().map(ToString::to_string).collect()
 }
 
@@ -62,16 +62,13 @@ async fn entry_missing_from_the_file_is_retired_and_can_return() {
 
     let changes = service.load(&without("arm-2")).await.unwrap();
     assert_eq!(
-        told(&changes),
+        messages(&changes),
         ["flavor arm-2 is retired: it is no longer in the file"]
     );
     let offered = service.flavors(&reader()).unwrap();
     assert!(offered.iter().all(|flavor| flavor.id != flavor_id("arm-2")));
     let kept = service.flavor(&reader(), &flavor_id("arm-2")).unwrap();
-    assert!(
-        kept.retired,
-        "what stands on it can still be told what it is"
-    );
+    assert!(kept.retired, "a server that uses it can still read it");
     assert_eq!(
         service.load(&without("arm-2")).await.unwrap(),
         [],
@@ -89,7 +86,7 @@ async fn entry_missing_from_the_file_is_retired_and_can_return() {
     );
 
     let changes = again.load(EXAMPLE).await.unwrap();
-    assert_eq!(told(&changes), ["flavor arm-2 is offered again"]);
+    assert_eq!(messages(&changes), ["flavor arm-2 is offered again"]);
     assert_eq!(again.flavors(&reader()).unwrap().len(), 4);
 
     // The other process sees it after a refresh.
@@ -163,7 +160,7 @@ async fn fields_that_servers_rely_on_cannot_change() {
         .await
         .unwrap();
     assert_eq!(
-        told(&changes),
+        messages(&changes),
         ["flavor standard-4 is offered again, changed: cpus"]
     );
 }
@@ -229,19 +226,22 @@ async fn damaged_entry_is_reported_and_the_others_work() {
     store.commit(&damage("Not An Id", other)).await.unwrap();
 
     let (service, damaged) = CatalogService::open(Arc::clone(&store)).await.unwrap();
-    let mut said: Vec<_> = damaged
+    let mut reasons: Vec<_> = damaged
         .iter()
         .map(|d| format!("{}: {}", d.id, d.reason))
         .collect();
-    said.sort();
-    assert_eq!(said.len(), 4, "{said:?}");
-    assert_eq!(said[0], "flavor/Not An Id: its id does not match its key");
-    assert!(said[1].starts_with("flavor/arm-2: "), "{said:?}");
-    assert!(
-        said[2].starts_with("flavor/gone: missing field"),
-        "{said:?}"
+    reasons.sort();
+    assert_eq!(reasons.len(), 4, "{reasons:?}");
+    assert_eq!(
+        reasons[0],
+        "flavor/Not An Id: its id does not match its key"
     );
-    assert!(said[3].starts_with("flavor/metal-64: "), "{said:?}");
+    assert!(reasons[1].starts_with("flavor/arm-2: "), "{reasons:?}");
+    assert!(
+        reasons[2].starts_with("flavor/gone: missing field"),
+        "{reasons:?}"
+    );
+    assert!(reasons[3].starts_with("flavor/metal-64: "), "{reasons:?}");
     let ids: Vec<_> = service
         .flavors(&reader())
         .unwrap()
@@ -253,7 +253,7 @@ async fn damaged_entry_is_reported_and_the_others_work() {
 
     // A damaged entry that the file contains is repaired; other damaged entries are kept for inspection.
     assert_eq!(
-        told(&service.load(EXAMPLE).await.unwrap()),
+        messages(&service.load(EXAMPLE).await.unwrap()),
         [
             "flavor arm-2 was unreadable and is repaired from the file",
             "flavor metal-64 was unreadable and is repaired from the file",

@@ -25,10 +25,10 @@ async fn load_with_a_concurrent_change_reads_again() {
     meddler.before_next_commit(arm(7));
     let changes = service.load(EXAMPLE).await.unwrap();
     // The entry was created with other values between the read and the write of the load.
-    let told = told(&changes);
+    let messages = messages(&changes);
     assert!(
-        told.contains(&"flavor arm-2 changed: cpus, memory, disk".to_owned()),
-        "{told:?}"
+        messages.contains(&"flavor arm-2 changed: cpus, memory, disk".to_owned()),
+        "{messages:?}"
     );
     assert_eq!(
         service

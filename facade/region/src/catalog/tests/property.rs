@@ -174,9 +174,9 @@ fn every_changed_field_is_reported_by_name() {
         assert_eq!(EXAMPLE.matches(from).count(), 1, "{from}");
         let file = CatalogFile::parse(&EXAMPLE.replace(from, to)).unwrap();
         let reload = catalog.reload(&file).unwrap();
-        assert_eq!(told(&reload.changes), [message]);
+        assert_eq!(messages(&reload.changes), [message]);
         assert_eq!(
-            told(&reload.catalog.reload(&first).unwrap().changes),
+            messages(&reload.catalog.reload(&first).unwrap().changes),
             [message]
         );
     }

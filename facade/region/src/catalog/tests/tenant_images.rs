@@ -37,17 +37,20 @@ async fn loaded() -> CatalogService {
 #[tokio::test]
 async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other() {
     let service = loaded().await;
-    let made = service.add_image(&boss(), &new_image()).await.unwrap();
+    let created = service.add_image(&boss(), &new_image()).await.unwrap();
     assert_eq!(
-        (made.state, made.architecture),
+        (created.state, created.architecture),
         (ImageState::Pending, Architecture::Aarch64)
     );
-    assert_eq!(made.visibility, Visibility::Organization(organization(1)));
+    assert_eq!(
+        created.visibility,
+        Visibility::Organization(organization(1))
+    );
     assert_eq!(
         service.add_image(&boss(), &new_image()).await.unwrap(),
-        made
+        created
     );
-    assert!(made.check_offered().is_err());
+    assert!(created.check_offered().is_err());
 
     let id = image_id("snap-1");
     let early = service
@@ -60,20 +63,20 @@ async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other()
     );
     let begun = SnapshotProgress::Started(native());
     for _ in 0..2 {
-        let made = service.set_progress(&boss(), &id, &begun).await.unwrap();
-        assert_eq!(made.state, ImageState::Creating);
+        let created = service.set_progress(&boss(), &id, &begun).await.unwrap();
+        assert_eq!(created.state, ImageState::Creating);
     }
     let other = SnapshotProgress::Started(fleetwright::ImageId::new("ami-8").unwrap());
     assert!(
         service.set_progress(&boss(), &id, &other).await.is_err(),
-        "it is not made twice"
+        "it is not created twice"
     );
     for _ in 0..2 {
-        let made = service
+        let created = service
             .set_progress(&boss(), &id, &SnapshotProgress::Ready)
             .await
             .unwrap();
-        assert_eq!(made.check_offered(), Ok(()));
+        assert_eq!(created.check_offered(), Ok(()));
     }
     assert!(service.set_progress(&boss(), &id, &begun).await.is_err());
     assert!(
@@ -100,10 +103,10 @@ async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other()
 #[tokio::test]
 async fn no_file_changes_an_image_of_a_tenant() {
     let service = loaded().await;
-    let made = service.add_image(&boss(), &new_image()).await.unwrap();
+    let created = service.add_image(&boss(), &new_image()).await.unwrap();
     assert_eq!(service.load(EXAMPLE).await.unwrap(), []);
     service.load(&without("ubuntu-24.04-arm")).await.unwrap();
-    assert_eq!(service.image(&boss(), &made.id), Some(made));
+    assert_eq!(service.image(&boss(), &created.id), Some(created));
     let stolen = EXAMPLE.replace("\"acme-golden-7\"", "\"snap-1\"");
     let error = service.load(&stolen).await.unwrap_err();
     assert!(
@@ -126,7 +129,7 @@ async fn tenant_can_retire_its_image_but_not_one_of_the_file() {
     assert!(service.retire_image(&boss(), &id).await.unwrap().retired);
     assert!(
         service.retire_image(&boss(), &id).await.unwrap().retired,
-        "asked twice"
+        "requested twice"
     );
     let listed = service.images(&boss()).unwrap();
     assert!(listed.iter().all(|image| image.id != id));
@@ -179,9 +182,9 @@ async fn concurrent_change_of_an_image_is_read_again() {
     let meddler = Arc::new(ContendedStore::new(store()));
     let (service, _) = CatalogService::open(meddler.clone()).await.unwrap();
     service.load(EXAMPLE).await.unwrap();
-    let made = service.add_image(&boss(), &new_image()).await.unwrap();
+    let created = service.add_image(&boss(), &new_image()).await.unwrap();
     let touch = |state| {
-        let mut image = made.clone();
+        let mut image = created.clone();
         image.state = state;
         let id = RecordId::new("image", "snap-1").unwrap();
         Transaction::new().put(id, serde_json::to_value(image).unwrap())
@@ -189,7 +192,7 @@ async fn concurrent_change_of_an_image_is_read_again() {
     meddler.before_next_commit(touch(ImageState::Failed));
     let begun = SnapshotProgress::Started(native());
     let late = service
-        .set_progress(&boss(), &made.id, &begun)
+        .set_progress(&boss(), &created.id, &begun)
         .await
         .unwrap_err();
     assert_eq!(
@@ -199,7 +202,10 @@ async fn concurrent_change_of_an_image_is_read_again() {
     for _ in 0..9 {
         meddler.before_next_commit(touch(ImageState::Pending));
     }
-    let busy = service.retire_image(&boss(), &made.id).await.unwrap_err();
+    let busy = service
+        .retire_image(&boss(), &created.id)
+        .await
+        .unwrap_err();
     assert_eq!(
         busy.to_string(),
         "image snap-1 is being changed by others: retry"

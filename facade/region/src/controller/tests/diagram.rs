@@ -63,11 +63,13 @@ fn leads_to(server: &Server, step: &Step) -> BTreeSet<String> {
             };
             after(&[&found, &record::record_no_effect])
         }
-        Step::Terminate(why) => after(&[&|server| {
-            record::mark_for_termination(server, *why, now);
+        Step::Terminate(reason) => after(&[&|server| {
+            record::mark_for_termination(server, *reason, now);
             record::record_termination_accepted(server, now);
         }]),
-        Step::Fail(why) => after(&[&|server| record::record_final_failure(server, *why, 3, now)]),
+        Step::Fail(reason) => {
+            after(&[&|server| record::record_final_failure(server, *reason, 3, now)])
+        }
         Step::Done => after(&[&|server| record::record_done(server, &BTreeSet::new(), now)]),
         Step::DeleteRecord => [DELETED.to_owned()].into(),
         Step::Start => changed(MachineAction::Start),

@@ -54,11 +54,11 @@ impl World {
         match step {
             Step::MakeNetwork(n) => {
                 let there = self.named(n).await.is_some();
-                let made = self
+                let created = self
                     .networks
                     .create(&user(), &new_network(&format!("n{n}")))
                     .await;
-                assert_eq!(made.is_err(), there);
+                assert_eq!(created.is_err(), there);
             }
             Step::DeleteNetwork(n, in_use) => {
                 let Some(found) = self.named(n).await else {
@@ -108,9 +108,9 @@ impl World {
                     name,
                     rules: Rules::default(),
                 };
-                let made = self.groups.create(&user(), &new).await;
+                let created = self.groups.create(&user(), &new).await;
                 assert_eq!(
-                    made.is_ok(),
+                    created.is_ok(),
                     !taken && found.value.state == NetworkState::Ready
                 );
             }

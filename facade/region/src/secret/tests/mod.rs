@@ -33,10 +33,10 @@ fn keys(store: &Arc<dyn Store>, text: &str) -> ServerKeys {
     ServerKeys::new(Arc::clone(store), Arc::new(ring(text)), entropy).unwrap()
 }
 
-async fn made(store: &Arc<dyn Store>, keys: &ServerKeys, server: u128) -> String {
+async fn created(store: &Arc<dyn Store>, keys: &ServerKeys, server: u128) -> String {
     let server = Uuid::from_u128(server);
-    let made = keys.create(Transaction::new(), server, organization(1), project(1));
-    let (transaction, public) = made.unwrap();
+    let created = keys.create(Transaction::new(), server, organization(1), project(1));
+    let (transaction, public) = created.unwrap();
     store.commit(&transaction).await.unwrap();
     public
 }
@@ -47,10 +47,10 @@ fn user() -> Principal {
 
 /// Returns the message of an error with all its sources.
 fn whole(error: &dyn Error) -> String {
-    let said = format!("{error} {error:?} ");
+    let text = format!("{error} {error:?} ");
     error
         .source()
-        .map_or(said.clone(), |cause| said + &whole(cause))
+        .map_or(text.clone(), |cause| text + &whole(cause))
 }
 
 #[test]

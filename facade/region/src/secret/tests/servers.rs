@@ -6,8 +6,8 @@ use super::*;
 async fn every_server_has_its_own_key_pair() {
     let store = store();
     let keys = keys(&store, MAY);
-    let one = made(&store, &keys, 1).await;
-    let two = made(&store, &keys, 2).await;
+    let one = created(&store, &keys, 1).await;
+    let two = created(&store, &keys, 2).await;
     assert_ne!(one, two);
     let revealed = keys.private_key(&user(), Uuid::from_u128(1)).await.unwrap();
     let private = PrivateKey::from_openssh(revealed.expose()).unwrap();
@@ -43,7 +43,7 @@ async fn every_server_has_its_own_key_pair() {
 async fn private_key_requires_its_own_permission() {
     let store = store();
     let keys = keys(&store, MAY);
-    made(&store, &keys, 1).await;
+    created(&store, &keys, 1).await;
     let server = Uuid::from_u128(1);
     let here = Scope::Project(organization(1), project(1));
     let nobody = Principal::service(ActorName::new("nobody").unwrap(), []);
@@ -118,7 +118,7 @@ async fn private_key_requires_its_own_permission() {
 async fn record_moved_to_another_tenant_does_not_open() {
     let store = store();
     let keys = keys(&store, MAY);
-    made(&store, &keys, 1).await;
+    created(&store, &keys, 1).await;
     let id = record(&Uuid::from_u128(1).to_string());
     let mut value = store.get(&id).await.unwrap().unwrap().value;
     value["organization"] = json!(organization(2));
@@ -145,7 +145,7 @@ async fn keyring_is_rotated_without_losing_a_secret() {
     let store = store();
     let old = keys(&store, MAY);
     for server in 1..=3 {
-        made(&store, &old, server).await;
+        created(&store, &old, server).await;
     }
     // One belongs to another record, one is not a key record, and the key of one is lost.
     let moved = store
@@ -200,7 +200,7 @@ async fn keyring_is_rotated_without_losing_a_secret() {
 async fn secret_is_never_shown() {
     let store = store();
     let keys = keys(&store, MAY);
-    made(&store, &keys, 1).await;
+    created(&store, &keys, 1).await;
     let server = Uuid::from_u128(1);
     let secret = keys.private_key(&user(), server).await.unwrap();
     let pem = secret.expose_text().unwrap().to_owned();
@@ -268,7 +268,7 @@ async fn secret_is_never_shown() {
         "project-reader",
         Scope::Project(organization(1), project(1)),
     );
-    for (who, server) in [
+    for (principal, server) in [
         (&user(), 7),
         (&user(), 8),
         (&user(), 9),
@@ -276,7 +276,7 @@ async fn secret_is_never_shown() {
         (&user(), 10),
     ] {
         let error = keys
-            .private_key(who, Uuid::from_u128(server))
+            .private_key(principal, Uuid::from_u128(server))
             .await
             .unwrap_err();
         seen.push(whole(&error));

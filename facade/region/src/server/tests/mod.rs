@@ -176,8 +176,13 @@ fn phases_follow_from_the_record() {
 fn events_are_bounded_and_not_repeated() {
     let mut server = server(Power::Running);
     for number in 0..100_u64 {
-        let words = format!("event {}", number / 2);
-        server.note(at(number), Writer::Monitor, EventKind::StateObserved, words);
+        let message = format!("event {}", number / 2);
+        server.note(
+            at(number),
+            Writer::Monitor,
+            EventKind::StateObserved,
+            message,
+        );
     }
     assert_eq!(server.events.len(), EVENTS_KEPT);
     let last = server.events.last().unwrap();

@@ -97,30 +97,32 @@ async fn spec_that_cannot_be_launched_is_refused_with_the_fix() {
         "",
     );
     planner.load(&text).unwrap();
-    let told = |change: fn(&mut LaunchSpec)| {
+    let message_of = |change: fn(&mut LaunchSpec)| {
         let mut spec = spec();
         change(&mut spec);
         planner.plan(&spec).unwrap_err().to_string()
     };
     assert_eq!(
-        told(|spec| spec.flavor = FlavorId::new("huge").unwrap()),
+        message_of(|spec| spec.flavor = FlavorId::new("huge").unwrap()),
         "flavor huge is not in the catalog of region eu-north: choose one that is"
     );
     assert_eq!(
-        told(|spec| spec.image = ImageId::new("beos").unwrap()),
+        message_of(|spec| spec.image = ImageId::new("beos").unwrap()),
         "image beos is not in the catalog of region eu-north: choose one that is"
     );
     assert_eq!(
-        told(|spec| spec.flavor = FlavorId::new("metal-64").unwrap()),
+        message_of(|spec| spec.flavor = FlavorId::new("metal-64").unwrap()),
         "region eu-north has no mapping for flavor metal-64: ask an operator to add it under [flavors]"
     );
     assert_eq!(
-        told(|spec| spec.image = ImageId::new("acme-golden-7").unwrap()),
+        message_of(|spec| spec.image = ImageId::new("acme-golden-7").unwrap()),
         "region eu-north has no mapping for image acme-golden-7: ask an operator to add it under [images]"
     );
     let other = "00000000-0000-4000-8000-000000000000";
     assert_eq!(
-        told(|spec| spec.network = NetworkId::new("00000000-0000-4000-8000-000000000000").unwrap()),
+        message_of(
+            |spec| spec.network = NetworkId::new("00000000-0000-4000-8000-000000000000").unwrap()
+        ),
         format!(
             "region eu-north has no mapping for network {other}: ask an operator to add it under [networks.{other}]"
         )
@@ -130,13 +132,13 @@ async fn spec_that_cannot_be_launched_is_refused_with_the_fix() {
         spec.security_groups.insert(id);
     };
     assert_eq!(
-        told(group),
+        message_of(group),
         format!(
             "region eu-north has no mapping for security group {other}: ask an operator to add it under [security-groups]"
         )
     );
     assert_eq!(
-        told(|spec| spec.flavor = FlavorId::new("arm-2").unwrap()),
+        message_of(|spec| spec.flavor = FlavorId::new("arm-2").unwrap()),
         "image ubuntu-24.04 does not boot on flavor arm-2: choose another image or flavor"
     );
 }
