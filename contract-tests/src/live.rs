@@ -13,8 +13,8 @@
 //! # impl Harness for MyHarness {
 //! #     fn name(&self) -> String { "my cloud".to_owned() }
 //! #     async fn open(&self) -> Arc<dyn InstanceProvisioner> { Arc::new(self.0.provisioner()) }
-//! #     fn config(&self) -> InstanceConfig { unimplemented!() }
-//! #     fn unknown_id(&self) -> InstanceId { unimplemented!() }
+//! #     fn config(&self) -> InstanceConfig { InstanceConfig::builder("image-1", "small").build().unwrap() }
+//! #     fn unknown_id(&self) -> InstanceId { InstanceId::new("i-unknown").unwrap() }
 //! # }
 //! use std::process::ExitCode;
 //! use fleetwright_contract_tests::live;
@@ -56,11 +56,10 @@ use fleetwright_clause_engine::block_on;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::{
-    CLAUSES, CONTRACT, Clause, ExternalActor, Factory, Failure, Faults, Harness, Oracle, Status,
-    Time,
+    CLAUSES, CONTRACT, Clause, ExternalActor, Factory, Failure, Faults, Harness, Oracle, Time,
     cleanup::{CleanupMode, cleanup},
     cost_guard::{CostGuard, CostLimits, GuardedProvisioner},
-    suite::{executor, run_and_report},
+    suite::{executor, passes, run_and_report},
 };
 
 /// The arguments of a live run; see the module's table.
@@ -196,12 +195,13 @@ fn run_trial<H: Harness + 'static>(
     if let Some(refusal) = guard.take_refusal() {
         return Err(refusal.into());
     }
-    let may_be_not_run = factory().on_missing() == crate::OnMissing::ReportNotRun;
-    match verdict.status {
-        Status::Pass | Status::Refused | Status::NotClaimed | Status::Waived => Ok(()),
-        Status::NotRun if may_be_not_run => Ok(()),
-        Status::NotRun | Status::Fail | Status::KitError => Err(CONTRACT.message(&verdict).into()),
+    if !passes(verdict.status, factory().on_missing()) {
+        return Err(CONTRACT.message(&verdict).into());
     }
+    if !verdict.status.is_conformant() {
+        println!("{}", CONTRACT.message(&verdict));
+    }
+    Ok(())
 }
 
 /// Lists or terminates the instances that interrupted runs left, and prints each one.

@@ -28,8 +28,8 @@ type Wrap = dyn Fn(Arc<dyn InstanceProvisioner>) -> Arc<dyn InstanceProvisioner>
 /// # impl Harness for MyHarness {
 /// #     fn name(&self) -> String { "my cloud".to_owned() }
 /// #     async fn open(&self) -> Arc<dyn InstanceProvisioner> { Arc::new(self.0.provisioner()) }
-/// #     fn config(&self) -> InstanceConfig { unimplemented!() }
-/// #     fn unknown_id(&self) -> InstanceId { unimplemented!() }
+/// #     fn config(&self) -> InstanceConfig { InstanceConfig::builder("image-1", "small").build().unwrap() }
+/// #     fn unknown_id(&self) -> InstanceId { InstanceId::new("i-unknown").unwrap() }
 /// # }
 /// use fleetwright::layer::Stack;
 /// use fleetwright_contract_tests::{WrappedHarness, contract_tests};
