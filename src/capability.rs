@@ -20,8 +20,8 @@ use crate::{PlacementField, TagLimits};
 /// - [`verbs`](Self::verbs) and [`placement`](Self::placement) before they offer an optional feature;
 /// - [`tags`](Self::tags) and [`max_user_data_bytes`](Self::max_user_data_bytes) to check input early.
 ///
-/// A backend's author starts with [`Capabilities::new`] and sets the
-/// fields in which the cloud does better.
+/// A backend's author starts with [`Capabilities::new`], sets the consistency window if reads can be
+/// stale, and sets the fields in which the cloud does better.
 ///
 /// ```
 /// use std::time::Duration;
@@ -72,8 +72,13 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Creates the least that a backend can declare: consistent reads, no memory of tokens and
-    /// terminated instances, no placement field, no optional call, one item per native call.
+    /// Creates the capabilities of a cloud with consistent reads and nothing else: it forgets tokens and
+    /// terminated instances at once, and has no placement field, no optional call and one item per
+    /// native call.
+    ///
+    /// Every promise but one is the weakest that can be declared. The exception is
+    /// [`consistency_window`](Self::consistency_window): its weakest value would be endless, so the
+    /// author of a backend whose reads can be stale must set it.
     pub fn new(provider: impl Into<String>, tags: TagLimits, max_user_data_bytes: usize) -> Self {
         Self {
             provider: provider.into(),
