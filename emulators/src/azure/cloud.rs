@@ -3,7 +3,7 @@
 //! Owns the parts of a response that do not depend on the operation: request ids, dates,
 //! `Retry-After`, and the encoding of refusals.
 
-use std::{collections::BTreeMap, num::NonZeroU32, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ use crate::{
     cloud::{
         Cloud, RefusalInfo,
         emulator::Emulator,
-        fault::{self, Fault, InjectedError},
+        fault::{self, InjectedError},
         inject::CallContext,
     },
     server::{Delivery, HttpRequest, HttpResponse},
@@ -69,10 +69,6 @@ impl Cloud for Azure {
         request.recorded_parameters()
     }
 
-    fn resource_count(_request: &Request) -> NonZeroU32 {
-        NonZeroU32::MIN
-    }
-
     fn execute(
         request: &Request,
         engine: &mut Engine,
@@ -109,11 +105,7 @@ impl Cloud for Azure {
         Some(http_date(engine.date(engine.now())))
     }
 
-    fn supports_fault(_fault: &Fault) -> bool {
-        true
-    }
-
-    fn injected_refusal(error: InjectedError<'_>, _world: &Engine) -> Refusal {
+    fn injected_refusal(error: InjectedError<'_>, _engine: &Engine) -> Refusal {
         match error {
             InjectedError::Throttled => Refusal::throttled(),
             InjectedError::ExpiredCredentials => Refusal::unauthenticated(

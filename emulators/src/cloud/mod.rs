@@ -90,7 +90,11 @@ pub trait Cloud: Debug + Sized + Send + Sync + 'static {
     fn recorded_parameters(call: &Self::Call) -> BTreeMap<String, String>;
 
     /// Returns how many resources a call creates or names, for throttling that counts resources.
-    fn resource_count(call: &Self::Call) -> NonZeroU32;
+    /// Default: 1.
+    fn resource_count(call: &Self::Call) -> NonZeroU32 {
+        let _ = call;
+        NonZeroU32::MIN
+    }
 
     /// Returns how much longer a call that began at `since` waits for an operation; `None` if it
     /// does not wait.
@@ -130,8 +134,12 @@ pub trait Cloud: Debug + Sized + Send + Sync + 'static {
         None
     }
 
-    /// Whether this cloud can inject the fault. A rule with another fault never applies.
-    fn supports_fault(fault: &Fault) -> bool;
+    /// Whether this cloud can inject the fault. A rule with another fault never applies. Default: every
+    /// fault.
+    fn supports_fault(fault: &Fault) -> bool {
+        let _ = fault;
+        true
+    }
 
     /// Returns this cloud's refusal for an injected error.
     fn injected_refusal(error: InjectedError<'_>, engine: &Self::Engine) -> Self::Refusal;

@@ -21,7 +21,7 @@ use crate::{
     cloud::{
         Cloud, Operation, RefusalInfo,
         emulator::Emulator,
-        fault::{self, Fault, InjectedError},
+        fault::{self, InjectedError},
         inject::CallContext,
     },
     server::{BodyError, HttpRequest, HttpResponse},
@@ -94,11 +94,6 @@ impl Cloud for Gcp {
         };
         HttpResponse::new(status, "application/json; charset=UTF-8", body)
             .with_header("vary", "Origin, X-Origin, Referer")
-    }
-
-    /// Returns true: Compute Engine has operations, so every kind of fault applies.
-    fn supports_fault(_fault: &Fault) -> bool {
-        true
     }
 
     /// Returns the error that Compute Engine would send for an injected fault.

@@ -2,8 +2,8 @@
 
 use std::io;
 
+pub(crate) use crate::shared::http::Response;
 use crate::shared::http::exchange;
-pub(crate) use crate::shared::http::{Response, open};
 use fleetwright_emulators::azure::AzureEmulator;
 use serde_json::{Value, json};
 

@@ -1,29 +1,19 @@
 //! Every fault over real sockets: the reply to the client, and the effect of the call.
 
-use std::{
-    io::{Read as _, Write as _},
-    time::Duration,
-};
+use std::time::Duration;
 
-use crate::client::{AUTHORIZATION, Response, VERSION, VMS, follow, get, open, put, send};
+use crate::client::{AUTHORIZATION, Response, VERSION, VMS, follow, get, put, send};
+use crate::shared::faults::{PHASES, check_no_response, send_hanging, start_with_fault};
 use fleetwright_emulators::azure::{
-    AzureEmulator, Failure, Fault, FaultRule, Knobs, Operation, Phase, RetryAfter, Throttle,
+    Azure, AzureEmulator, Failure, Fault, FaultRule, Knobs, Operation, Phase, RetryAfter, Throttle,
 };
 use serde_json::Value;
 
-const PHASES: [(Phase, usize); 2] = [(Phase::Before, 0), (Phase::After, 1)];
-
 const PUT: Operation = Operation::VirtualMachinesCreateOrUpdate;
-
-fn start_with_fault(fault: Fault, operation: Operation) -> AzureEmulator {
-    let emulator = AzureEmulator::start(Knobs::default()).unwrap();
-    emulator.add_fault(FaultRule::nth(operation, 1, fault));
-    emulator
-}
 
 /// Creates a virtual machine with a fault injected. Returns the reply, and how many machines exist.
 fn put_with_fault(fault: Fault) -> (std::io::Result<Response>, usize) {
-    let emulator = start_with_fault(fault, PUT);
+    let emulator = start_with_fault::<Azure>(fault, PUT);
     let reply = put(&emulator, "vm");
     assert!(emulator.unused_faults().is_empty());
     assert_eq!(emulator.oracle().calls[PUT.name()], 1);
@@ -116,18 +106,12 @@ fn delay_and_hang_faults_apply() {
         let by = Duration::from_millis(30);
         let (reply, found) = put_with_fault(Fault::Delay { phase, by });
         assert_eq!((reply.unwrap().status, found), (201, 1));
-        let emulator = start_with_fault(Fault::Hang { phase }, Operation::VirtualMachinesList);
-        let mut stream = open(emulator.address()).unwrap();
+        let emulator =
+            start_with_fault::<Azure>(Fault::Hang { phase }, Operation::VirtualMachinesList);
         let head = format!("GET {VMS}?{VERSION} HTTP/1.1\r\nHost: x\r\n{AUTHORIZATION}\r\n");
-        stream.write_all(head.as_bytes()).unwrap();
-        while emulator.calls().is_empty() {
-            std::thread::yield_now();
-        }
+        let stream = send_hanging(&emulator, &head);
         assert_eq!(emulator.calls()[0].status.is_some(), created == 1);
-        drop(emulator);
-        let mut rest = Vec::new();
-        let _ = stream.read_to_end(&mut rest);
-        assert!(rest.is_empty());
+        check_no_response(emulator, stream);
     }
 }
 
@@ -139,7 +123,7 @@ fn operation_faults_apply() {
     };
     let errors = vec![Failure::new("AllocationFailed", "no machine")];
     for fault in [throttled, Fault::OperationError { errors }] {
-        let emulator = start_with_fault(fault, PUT);
+        let emulator = start_with_fault::<Azure>(fault, PUT);
         let reply = put(&emulator, "vm").unwrap();
         let url = reply.header("azure-asyncoperation").unwrap();
         emulator.advance(Duration::from_secs(1));
@@ -152,7 +136,7 @@ fn operation_faults_apply() {
         assert_eq!(follow(&emulator, url).unwrap().status, 200);
     }
     let errors = vec![Failure::new("InternalError", "no luck")];
-    let emulator = start_with_fault(
+    let emulator = start_with_fault::<Azure>(
         Fault::OperationError { errors },
         Operation::VirtualMachinesDelete,
     );

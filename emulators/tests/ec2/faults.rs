@@ -1,25 +1,14 @@
 //! Every fault over real sockets: the response to the client, and the effect of the call.
 
-use std::{
-    io::{Read as _, Write as _},
-    thread,
-    time::Duration,
-};
+use std::time::Duration;
 
-use crate::client::{AUTHORIZATION, LAUNCH, Response, open, post, request};
-use fleetwright_emulators::ec2::{Action, Ec2Emulator, Fault, FaultRule, Knobs, Phase};
-
-const PHASES: [(Phase, usize); 2] = [(Phase::Before, 0), (Phase::After, 1)];
-
-fn start_with_fault(fault: Fault, action: Action) -> Ec2Emulator {
-    let emulator = Ec2Emulator::start(Knobs::default()).unwrap();
-    emulator.add_fault(FaultRule::nth(action, 1, fault));
-    emulator
-}
+use crate::client::{AUTHORIZATION, LAUNCH, Response, post, request};
+use crate::shared::faults::{PHASES, check_no_response, send_hanging, start_with_fault};
+use fleetwright_emulators::ec2::{Action, Ec2, Ec2Emulator, Fault, FaultRule, Knobs, Phase};
 
 /// Launches an instance with a fault injected. Returns the response, and how many instances exist.
 fn launch_with_fault(fault: Fault) -> (std::io::Result<Response>, usize) {
-    let emulator = start_with_fault(fault, Action::RunInstances);
+    let emulator = start_with_fault::<Ec2>(fault, Action::RunInstances);
     let reply = post(&emulator, LAUNCH);
     assert!(emulator.unused_faults().is_empty());
     assert_eq!(emulator.oracle().calls["RunInstances"], 1);
@@ -41,7 +30,7 @@ fn lost_call_gets_no_byte_and_phase_decides_the_effect() {
 #[test]
 fn lost_call_is_recorded_with_its_parameters() {
     for (phase, created) in PHASES {
-        let emulator = start_with_fault(Fault::Lost { phase }, Action::RunInstances);
+        let emulator = start_with_fault::<Ec2>(Fault::Lost { phase }, Action::RunInstances);
         let form = format!("{LAUNCH}&ClientToken=kept");
         assert!(post(&emulator, &form).is_err());
         assert_eq!(post(&emulator, &form).unwrap().status, 200);
@@ -132,26 +121,21 @@ fn delayed_call_is_executed_and_delivered() {
 #[test]
 fn hang_phase_decides_the_effect() {
     for (phase, created) in PHASES {
-        let emulator = start_with_fault(Fault::Hang { phase }, Action::RunInstances);
-        let mut stream = open(emulator.address()).unwrap();
+        let emulator = start_with_fault::<Ec2>(Fault::Hang { phase }, Action::RunInstances);
         let body = format!("Version=2016-11-15&{LAUNCH}");
         let request = format!(
             "POST / HTTP/1.1\r\nHost: x\r\nAuthorization: {AUTHORIZATION}\r\nX-Amz-Date: 20260101T000000Z\r\n\
              Content-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        stream.write_all(request.as_bytes()).unwrap();
-        while emulator.oracle().calls.get("RunInstances") != Some(&1) {
-            thread::yield_now();
-        }
+        let stream = send_hanging(&emulator, &request);
         // Another connection is served meanwhile.
         assert_eq!(
             post(&emulator, "Action=DescribeInstances").unwrap().status,
             200
         );
         assert_eq!(emulator.oracle().instances.len(), created);
-        drop(emulator);
-        assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap_or(0), 0);
+        check_no_response(emulator, stream);
     }
 }
 
@@ -161,7 +145,7 @@ fn launch_fails_late() {
         code: "Server.InsufficientInstanceCapacity".to_owned(),
         message: "Insufficient capacity".to_owned(),
     };
-    let emulator = start_with_fault(fault, Action::RunInstances);
+    let emulator = start_with_fault::<Ec2>(fault, Action::RunInstances);
     assert_eq!(post(&emulator, LAUNCH).unwrap().all("name"), ["pending"]);
     emulator.advance(Duration::from_secs(1));
     let instance = &emulator.oracle().instances[0];
@@ -178,7 +162,7 @@ fn unknown_state_is_returned_and_not_stored() {
     let fault = Fault::UnknownState {
         state: "hibernating".to_owned(),
     };
-    let emulator = start_with_fault(fault, Action::DescribeInstances);
+    let emulator = start_with_fault::<Ec2>(fault, Action::DescribeInstances);
     post(&emulator, LAUNCH).unwrap();
     emulator.advance(Duration::from_secs(1));
     let names = || {
@@ -192,7 +176,7 @@ fn unknown_state_is_returned_and_not_stored() {
 
 #[test]
 fn stale_read_returns_the_past() {
-    let emulator = start_with_fault(Fault::StaleRead, Action::DescribeInstances);
+    let emulator = start_with_fault::<Ec2>(Fault::StaleRead, Action::DescribeInstances);
     let mut knobs = emulator.knobs();
     knobs.lag.reads = Duration::from_secs(3600);
     emulator.set_knobs(knobs);
@@ -207,7 +191,7 @@ fn stale_read_returns_the_past() {
 
 #[test]
 fn page_faults_apply() {
-    let emulator = start_with_fault(Fault::EmptyPage, Action::DescribeInstances);
+    let emulator = start_with_fault::<Ec2>(Fault::EmptyPage, Action::DescribeInstances);
     let form = LAUNCH.replace("MinCount=1&MaxCount=1", "MinCount=7&MaxCount=7");
     post(&emulator, &form).unwrap();
     let page = |token: &str| {
@@ -255,7 +239,7 @@ fn throttling_can_send_retry_after() {
 
 #[test]
 fn operation_faults_are_not_supported() {
-    let emulator = start_with_fault(Fault::OperationExpired, Action::RunInstances);
+    let emulator = start_with_fault::<Ec2>(Fault::OperationExpired, Action::RunInstances);
     assert_eq!(post(&emulator, LAUNCH).unwrap().status, 200);
     assert_eq!(emulator.unused_faults().len(), 1);
     emulator.clear_faults();

@@ -1,27 +1,17 @@
 //! Every fault over real sockets: the response to the client, and the effect of the call.
 
-use std::{
-    io::{Read as _, Write as _},
-    time::Duration,
-};
+use std::time::Duration;
 
-use crate::client::{INSTANCES, Response, get, insert, open, post};
+use crate::client::{INSTANCES, Response, get, insert, post};
+use crate::shared::faults::{PHASES, check_no_response, send_hanging, start_with_fault};
 use fleetwright_emulators::gcp::{
-    Failure, Fault, FaultRule, GcpEmulator, Knobs, Method, Phase, Timing,
+    Failure, Fault, FaultRule, Gcp, GcpEmulator, Knobs, Method, Phase, Timing,
 };
 use serde_json::Value;
 
-const PHASES: [(Phase, usize); 2] = [(Phase::Before, 0), (Phase::After, 1)];
-
-fn start_with_fault(fault: Fault, method: Method) -> GcpEmulator {
-    let emulator = GcpEmulator::start(Knobs::default()).unwrap();
-    emulator.add_fault(FaultRule::nth(method, 1, fault));
-    emulator
-}
-
 /// Inserts an instance with a fault injected. Returns the response, and how many instances exist.
 fn insert_with_fault(fault: Fault) -> (std::io::Result<Response>, usize) {
-    let emulator = start_with_fault(fault, Method::InstancesInsert);
+    let emulator = start_with_fault::<Gcp>(fault, Method::InstancesInsert);
     let reply = insert(&emulator, "vm");
     assert!(emulator.unused_faults().is_empty());
     assert_eq!(emulator.oracle().calls["instances.insert"], 1);
@@ -95,20 +85,12 @@ fn delay_and_hang_faults_apply() {
         let by = Duration::from_millis(30);
         let (reply, found) = insert_with_fault(Fault::Delay { phase, by });
         assert_eq!((reply.unwrap().status, found), (200, 1));
-        let emulator = start_with_fault(Fault::Hang { phase }, Method::ZonesList);
-        let mut stream = open(emulator.address()).unwrap();
+        let emulator = start_with_fault::<Gcp>(Fault::Hang { phase }, Method::ZonesList);
         let head = "GET /compute/v1/projects/p/zones HTTP/1.1\r\nHost: x\r\n\r\n";
-        stream.write_all(head.as_bytes()).unwrap();
-        // The phase decides whether the call is executed. Dropping the emulator ends the hang.
-        let waited = || emulator.calls().len() == 1;
-        while !waited() {
-            std::thread::yield_now();
-        }
+        let stream = send_hanging(&emulator, head);
+        // The phase decides whether the call is executed.
         assert_eq!(emulator.calls()[0].status.is_some(), created == 1);
-        drop(emulator);
-        let mut rest = Vec::new();
-        let _ = stream.read_to_end(&mut rest);
-        assert!(rest.is_empty());
+        check_no_response(emulator, stream);
     }
 }
 
@@ -120,7 +102,7 @@ fn operation_faults_apply() {
         message: "first".to_owned(),
     };
     for (fault, count) in [(Fault::OperationError { errors }, 2), (late, 1)] {
-        let emulator = start_with_fault(fault, Method::InstancesInsert);
+        let emulator = start_with_fault::<Gcp>(fault, Method::InstancesInsert);
         let operation = insert(&emulator, "vm").unwrap().json();
         let name = operation["name"].as_str().unwrap();
         let path = INSTANCES.replace("instances", &format!("operations/{name}"));
