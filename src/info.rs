@@ -195,7 +195,7 @@ mod tests {
     fn status_has_the_changing_fields_of_the_info() {
         let mut full = info("i-1", CloudInstanceState::Running);
         full.native_state = Some("ACTIVE".into());
-        full.state_reason = Some("asked".into());
+        full.state_reason = Some("stopped on request".into());
         full.private_ip = Some([10, 0, 0, 1].into());
         full.public_ip = Some([198, 18, 0, 1].into());
         full.mac_address = Some(MacAddress::new([2; 6]));

@@ -335,7 +335,7 @@ impl InstanceProvisioner for Recorder {
         let call = || self.inner.find_launch(token);
         let show = |record: &LaunchRecord| match record {
             LaunchRecord::Found(found) => format!("found {}", found.len()),
-            LaunchRecord::Terminated(gone) => format!("terminated {}", gone.len()),
+            LaunchRecord::Terminated(instances) => format!("terminated {}", instances.len()),
             LaunchRecord::NotFound => "not found".to_owned(),
         };
         self.one(Operation::FindLaunch, token.as_str(), call, show)

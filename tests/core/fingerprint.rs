@@ -59,11 +59,11 @@ proptest! {
 
     #[test]
     fn adjacent_fields_have_different_fingerprints(
-        words in "[a-z]{2,8}", cut: Index, other_cut: Index,
+        text in "[a-z]{2,8}", cut: Index, other_cut: Index,
     ) {
-        let at = |cut: &Index| 1 + cut.index(words.len() - 1);
+        let at = |cut: &Index| 1 + cut.index(text.len() - 1);
         let digest = |cut| {
-            let (left, right) = words.split_at(cut);
+            let (left, right) = text.split_at(cut);
             let config = InstanceConfig::builder(left, right).build().unwrap();
             let tagged = InstanceConfig::builder("i", "t").tag(left, right).build().unwrap();
             [config, tagged].map(|config| config.fingerprint(NonZeroU32::MIN))

@@ -163,8 +163,8 @@ async fn every_call<P: InstanceProvisioner + ?Sized>(pointer: &P) {
     pointer.reimage_instance(one, &image).await.unwrap();
     assert_eq!(pointer.console_output(one).await.unwrap().text, "own");
     assert_eq!(pointer.console_session(one).await.unwrap().url, "own");
-    let made = pointer.snapshot_image(one, &snapshot).await.unwrap();
-    assert_eq!(made.as_str(), "own");
+    let created = pointer.snapshot_image(one, &snapshot).await.unwrap();
+    assert_eq!(created.as_str(), "own");
 }
 
 /// Checks that every call was made once, and clears the record.

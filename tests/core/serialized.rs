@@ -54,12 +54,12 @@ proptest! {
 
     #[test]
     fn any_launch_record_round_trips(record in arbitrary::record()) {
-        let (kind, made) = match &record {
-            LaunchRecord::Found(made) => ("found", made.len()),
-            LaunchRecord::Terminated(made) => ("terminated", made.len()),
+        let (kind, count) = match &record {
+            LaunchRecord::Found(instances) => ("found", instances.len()),
+            LaunchRecord::Terminated(instances) => ("terminated", instances.len()),
             LaunchRecord::NotFound => ("not_found", 0),
         };
-        let places: Vec<_> = (0..made)
+        let places: Vec<_> = (0..count)
             .flat_map(|at| ["", "/placement"].map(|part| format!("/{kind}/{at}{part}")))
             .collect();
         let places: Vec<_> = places.iter().map(String::as_str).collect();

@@ -127,11 +127,12 @@ async fn batch_launched_item_by_item_is_found_by_item_tokens() {
         config.launch_token = Some(token().item(index));
         ids.push(memory.launch_instance(&config).await.unwrap().id);
     }
-    let LaunchRecord::Found(made) = memory.find_launches(&token(), three).await.unwrap() else {
+    let LaunchRecord::Found(instances) = memory.find_launches(&token(), three).await.unwrap()
+    else {
         panic!("two of three were launched");
     };
     assert_eq!(
-        made.iter().map(|info| &info.id).collect::<Vec<_>>(),
+        instances.iter().map(|info| &info.id).collect::<Vec<_>>(),
         ids.iter().collect::<Vec<_>>()
     );
     for id in &ids {

@@ -176,7 +176,7 @@ pub(crate) async fn list_06_states_are_ored(cx: &Context) -> Outcome {
 pub(crate) async fn list_07_terminated_are_excluded_by_default(cx: &Context) -> Outcome {
     let live = cx.launch().await?.id;
     let start = Instant::now();
-    let gone = cx.launch_terminated().await?.id;
+    let terminated = cx.launch_terminated().await?.id;
     cx.wait_for_consistent_reads().await;
     require_exactly(cx, &cx.filter(), &[&live]).await?;
     let list = cx.list(&cx.filter().in_state(Terminated)).await?;
@@ -195,9 +195,9 @@ pub(crate) async fn list_07_terminated_are_excluded_by_default(cx: &Context) -> 
     if may_be_forgotten || !cx.capabilities().terminated_listed {
         return Ok(Pass::Weaker);
     }
-    require(list.iter().any(|info| info.id == gone), || {
+    require(list.iter().any(|info| info.id == terminated), || {
         format!(
-            "{gone} is terminated and not listed, although the filter selects terminated instances"
+            "{terminated} is terminated and not listed, although the filter selects terminated instances"
         )
     })?;
     Ok(Pass::Held)

@@ -52,10 +52,10 @@ pub(crate) async fn time_02_waiting_ends_when_goal_is_unreachable(cx: &Context) 
     let (waited, terminated) = futures_util::future::join(lost, cx.terminate(&running)).await;
     terminated?;
     require_given_up(&running, CloudInstanceState::Stopped, waited)?;
-    let gone = cx.launch_terminated().await?.id;
+    let terminated = cx.launch_terminated().await?.id;
     cx.wait_for_consistent_reads().await;
-    let waited = wait(cx, &gone, CloudInstanceState::Running, deadline).await;
-    require_given_up(&gone, CloudInstanceState::Running, waited)?;
+    let waited = wait(cx, &terminated, CloudInstanceState::Running, deadline).await;
+    require_given_up(&terminated, CloudInstanceState::Running, waited)?;
     Ok(Pass::Held)
 }
 
@@ -96,10 +96,10 @@ pub(crate) async fn time_03_waiting_makes_few_calls(cx: &Context) -> Outcome {
     let _ = waited.await;
     let polls = start.elapsed().as_nanos() / interval.as_nanos() + 2;
     let for_each_poll = ids.len().div_ceil(cx.capabilities().batch_size.get()) as u128;
-    let (made, most) = (oracle.calls().await - before, polls * for_each_poll);
-    require(u128::from(made) <= most, || {
+    let (calls, most) = (oracle.calls().await - before, polls * for_each_poll);
+    require(u128::from(calls) <= most, || {
         format!(
-            "a wait of {:?} for {} instances made {made} calls, but a poll interval of {interval:?} allows {most}",
+            "a wait of {:?} for {} instances made {calls} calls, but a poll interval of {interval:?} allows {most}",
             start.elapsed(),
             ids.len(),
         )

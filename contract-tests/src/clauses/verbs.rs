@@ -145,10 +145,10 @@ async fn wait_until_rebooted(
     cx: &Context,
     id: &InstanceId,
     before: Option<u32>,
-    why: &str,
+    action: &str,
 ) -> Result<(), Failure> {
     if before.is_some() {
-        cx.eventually(&format!("{why} boots {id} again"), async || {
+        cx.eventually(&format!("{action} boots {id} again"), async || {
             Ok((boots(cx, id).await > before).then_some(()))
         })
         .await?;

@@ -57,9 +57,9 @@ impl Refusal {
     }
 
     /// Creates 400 `InvalidRequestContent`, for a body that is not the expected JSON.
-    pub(crate) fn content(why: &str) -> Self {
+    pub(crate) fn content(problem: &str) -> Self {
         let message =
-            format!("The request content was invalid and could not be deserialized: '{why}'.");
+            format!("The request content was invalid and could not be deserialized: '{problem}'.");
         Self::client("InvalidRequestContent", message)
     }
 

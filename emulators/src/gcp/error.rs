@@ -54,16 +54,16 @@ impl Refusal {
         }
     }
 
-    /// A field with a wrong value: 400 `invalid`. `why` is appended to the message.
-    pub(crate) fn invalid(field: &str, value: &str, why: &str) -> Self {
-        let message = format!("Invalid value for field '{field}': '{value}'. {why}");
+    /// A field with a wrong value: 400 `invalid`. `problem` is appended to the message.
+    pub(crate) fn invalid(field: &str, value: &str, problem: &str) -> Self {
+        let message = format!("Invalid value for field '{field}': '{value}'. {problem}");
         Self::new(400, "invalid", message)
     }
 
     /// A field that is not a resource name: 400 `invalid`.
     pub(crate) fn mismatch(field: &str, value: &str) -> Self {
-        let why = "Must be a match of regex '(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)'";
-        Self::invalid(field, value, why)
+        let problem = "Must be a match of regex '(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)'";
+        Self::invalid(field, value, problem)
     }
 
     /// A field or parameter that is missing: 400 `required`.
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(throttled["error"]["errors"][0]["domain"], "usageLimits");
         let front = Refusal::throttled(429).document();
         assert_eq!(front["error"]["status"], "RESOURCE_EXHAUSTED");
-        let who = Refusal::unauthenticated().document();
-        assert_eq!(who["error"]["errors"][0]["locationType"], "header");
+        let refusal = Refusal::unauthenticated().document();
+        assert_eq!(refusal["error"]["errors"][0]["locationType"], "header");
     }
 }

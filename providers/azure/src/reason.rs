@@ -141,8 +141,8 @@ fn quota_scope(message: &str) -> QuotaScope {
 /// Returns the field of a launch that Azure refused, by code and message.
 /// Falls back to `config`.
 pub(crate) fn field_of(code: &str, message: &str) -> &'static str {
-    let words = message.to_lowercase();
-    let about = |word: &str| words.contains(word);
+    let message = message.to_lowercase();
+    let about = |word: &str| message.contains(word);
     match code {
         "ResourceGroupNotFound" => "resource_group",
         "PlatformImageNotFound" | "ImageNotFound" => "image",

@@ -100,7 +100,7 @@ mod tests {
     fn machine(provisioning: &str, codes: &[&str]) -> Machine {
         let status = |code: &&str| Status {
             code: (*code).to_owned(),
-            message: Some("words".to_owned()),
+            message: Some("no capacity".to_owned()),
         };
         Machine {
             provisioning: provisioning.to_owned(),
@@ -200,16 +200,16 @@ mod tests {
     fn codes_with_any_number_of_parts_are_read() {
         let failure_of = |code: &str| {
             let machine = machine("Failed", &["PowerState/running", code]);
-            failure(&machine).map(|(code, words)| (code.to_owned(), words.to_owned()))
+            failure(&machine).map(|(code, message)| (code.to_owned(), message.to_owned()))
         };
-        let words = "words".to_owned();
+        let message = "no capacity".to_owned();
         assert_eq!(
             failure_of("ProvisioningState/failed/AllocationFailed"),
-            Some(("AllocationFailed".to_owned(), words.clone()))
+            Some(("AllocationFailed".to_owned(), message.clone()))
         );
         assert_eq!(
             failure_of("ProvisioningState/failed"),
-            Some((String::new(), words))
+            Some((String::new(), message))
         );
         assert_eq!(failure_of("ProvisioningState/succeeded"), None);
         for odd in ["", "/", "ProvisioningState", "ProvisioningState/", "Päwer"] {

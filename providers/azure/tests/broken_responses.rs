@@ -80,7 +80,7 @@ async fn twelve_running() -> AzureHarness {
 
 #[tokio::test]
 async fn invalid_settings_create_no_provisioner() {
-    let made = |endpoint: &str, group: &str| {
+    let provisioner = |endpoint: &str, group: &str| {
         let mut launch = AzureHarness::launch_config();
         group.clone_into(&mut launch.resource_group);
         let mut options = AzureOptions::default();
@@ -88,24 +88,24 @@ async fn invalid_settings_create_no_provisioner() {
         AzureProvisioner::new(AzureCredentials::token("x"), launch, options)
     };
     let azure = "https://management.azure.com";
-    assert!(made(azure, "rg").is_ok());
-    let error = made(azure, "no group").unwrap_err();
+    assert!(provisioner(azure, "rg").is_ok());
+    let error = provisioner(azure, "no group").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     assert!(error.to_string().contains("resource_group"), "{error}");
-    // A token goes over http to nobody but this machine.
+    // Over http, a token is sent only to this machine.
     for odd in [
         "http://management.azure.com",
         "management.azure.com",
         "ftp://x",
         "",
     ] {
-        let error = made(odd, "rg").unwrap_err();
+        let error = provisioner(odd, "rg").unwrap_err();
         assert!(error.to_string().contains("endpoint"), "{odd}: {error}");
     }
-    assert!(made("http://[::1]:1", "rg").is_ok());
+    assert!(provisioner("http://[::1]:1", "rg").is_ok());
     let mut options = AzureOptions::default();
     options.poll_interval = Duration::ZERO;
-    let (who, launch) = (AzureCredentials::token("x"), AzureHarness::launch_config());
-    let error = AzureProvisioner::new(who, launch, options).unwrap_err();
+    let (credentials, launch) = (AzureCredentials::token("x"), AzureHarness::launch_config());
+    let error = AzureProvisioner::new(credentials, launch, options).unwrap_err();
     assert!(error.to_string().contains("poll_interval"), "{error}");
 }

@@ -27,14 +27,14 @@ fn serve(connections: Arc<AtomicU32>, requests: Arc<AtomicU32>) -> String {
         for stream in listener.incoming().flatten() {
             connections.fetch_add(1, Ordering::SeqCst);
             let requests = Arc::clone(&requests);
-            thread::spawn(move || answer(stream, &requests));
+            thread::spawn(move || respond(stream, &requests));
         }
     });
     endpoint
 }
 
 /// These requests have no body, so an empty line ends each.
-fn answer(mut stream: TcpStream, requests: &AtomicU32) {
+fn respond(mut stream: TcpStream, requests: &AtomicU32) {
     let reader = BufReader::new(stream.try_clone().unwrap());
     for line in reader.lines() {
         let Ok(line) = line else {

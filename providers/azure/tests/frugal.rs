@@ -49,8 +49,8 @@ async fn five_hundred_machines_need_a_few_lists() {
 
     let before = calls(&harness);
     let described = join_all(ids.iter().map(|id| azure.describe_instance(id))).await;
-    for (id, answer) in ids.iter().zip(described) {
-        assert_eq!(answer.unwrap().id, *id);
+    for (id, result) in ids.iter().zip(described) {
+        assert_eq!(result.unwrap().id, *id);
     }
     let sent = calls(&harness) - before;
     // The first one is sent alone and costs two calls.
@@ -70,8 +70,8 @@ async fn five_hundred_machines_need_a_few_lists() {
     assert!(sent <= pages + 3, "{sent} calls for a list of {FLEET}");
 
     let before = calls(&harness);
-    for answer in join_all(ids.iter().map(|id| azure.terminate_instance(id))).await {
-        answer.unwrap();
+    for result in join_all(ids.iter().map(|id| azure.terminate_instance(id))).await {
+        result.unwrap();
     }
     let sent = calls(&harness) - before;
     let most = u64::from(FLEET) + 8;

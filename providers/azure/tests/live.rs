@@ -28,16 +28,16 @@ fn main() -> ExitCode {
 fn group() -> Result<Group, String> {
     let subscription = env::var("FLEETWRIGHT_AZURE_LIVE")
         .map_err(|_| "FLEETWRIGHT_AZURE_LIVE is not set: no subscription is touched".to_owned())?;
-    let told = |name: &str, what: &str| {
+    let required = |name: &str, what: &str| {
         env::var(name).map_err(|_| format!("{name} must name the {what} to launch into"))
     };
-    let subnet = NetworkId::new(told("FLEETWRIGHT_AZURE_SUBNET", "subnet")?);
+    let subnet = NetworkId::new(required("FLEETWRIGHT_AZURE_SUBNET", "subnet")?);
     let key = env::var("FLEETWRIGHT_AZURE_SSH_KEY")
         .map_err(|_| "FLEETWRIGHT_AZURE_SSH_KEY must be a public key".to_owned())?;
     let launch = AzureLaunchConfig::new(
         subscription,
-        told("FLEETWRIGHT_AZURE_GROUP", "resource group")?,
-        told("FLEETWRIGHT_AZURE_LOCATION", "location")?,
+        required("FLEETWRIGHT_AZURE_GROUP", "resource group")?,
+        required("FLEETWRIGHT_AZURE_LOCATION", "location")?,
         subnet.map_err(|error| error.to_string())?,
         key,
     );
@@ -65,8 +65,8 @@ impl Harness for Group {
 
     #[expect(clippy::expect_used, reason = "the launch config is a valid constant")]
     async fn open(&self) -> Arc<dyn InstanceProvisioner> {
-        let made = AzureProvisioner::from_env(self.launch.clone());
-        Arc::new(made.expect("a launch config without a mistake"))
+        let provisioner = AzureProvisioner::from_env(self.launch.clone());
+        Arc::new(provisioner.expect("a launch config without a mistake"))
     }
 
     fn config(&self) -> InstanceConfig {

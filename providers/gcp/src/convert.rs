@@ -306,9 +306,9 @@ mod tests {
             state(&History::Deleting),
             Some(CloudInstanceState::Terminating)
         );
-        let gone = absent_info(&at, &History::Deleted("deleted".to_owned()), window).unwrap();
-        assert_eq!(gone.state, CloudInstanceState::Terminated);
-        assert_eq!(gone.state_reason.as_deref(), Some("deleted"));
+        let terminated = absent_info(&at, &History::Deleted("deleted".to_owned()), window).unwrap();
+        assert_eq!(terminated.state, CloudInstanceState::Terminated);
+        assert_eq!(terminated.state_reason.as_deref(), Some("deleted"));
         let created = |since| {
             state(&History::Created(LastActivity {
                 last_change: Some(since),

@@ -242,12 +242,12 @@ mod tests {
             "insert",
             &["ZONE_RESOURCE_POOL_EXHAUSTED", "QUOTA_EXCEEDED"],
         );
-        let History::CreateFailed(why) = summarize([&both]) else {
+        let History::CreateFailed(creation) = summarize([&both]) else {
             panic!("it failed")
         };
-        assert_eq!(why.cause, Cause::OperationFailed(Some(503)));
-        assert_eq!(reason(&why), "ZONE_RESOURCE_POOL_EXHAUSTED: no; no");
-        assert_eq!(why.request_id.as_deref(), Some("operation-1"));
+        assert_eq!(creation.cause, Cause::OperationFailed(Some(503)));
+        assert_eq!(reason(&creation), "ZONE_RESOURCE_POOL_EXHAUSTED: no; no");
+        assert_eq!(creation.request_id.as_deref(), Some("operation-1"));
         assert!(failure(&operation("insert", Status::Done)).is_none());
         let odd = operation("insert", Status::Done).set_http_error_message("BAD GATEWAY");
         assert_eq!(reason(&failure(&odd).unwrap()), "BAD GATEWAY");

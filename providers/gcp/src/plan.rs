@@ -311,12 +311,12 @@ fn service_accounts(launch: &GcpLaunchConfig) -> Vec<NativeAccount> {
 /// Returns the shielded options if any is set.
 fn shielded(launch: &GcpLaunchConfig) -> Option<ShieldedInstanceConfig> {
     let options = &launch.shielded;
-    let said = [
+    let settings = [
         options.secure_boot,
         options.vtpm,
         options.integrity_monitoring,
     ];
-    said.iter().any(Option::is_some).then(|| {
+    settings.iter().any(Option::is_some).then(|| {
         ShieldedInstanceConfig::new()
             .set_or_clear_enable_secure_boot(options.secure_boot)
             .set_or_clear_enable_vtpm(options.vtpm)

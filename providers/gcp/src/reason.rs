@@ -128,7 +128,7 @@ pub(crate) fn missing(message: &str) -> &'static str {
 /// Returns the field of a launch that Compute Engine refused, by the native field in the message.
 /// Falls back to the path of a missing resource, and then to `config`.
 pub(crate) fn field_of(message: &str) -> &'static str {
-    let words = [
+    let native_fields = [
         ("machineType", "instance type"),
         ("sourceImage", "image"),
         ("diskSizeGb", "disk size"),
@@ -140,7 +140,9 @@ pub(crate) fn field_of(message: &str) -> &'static str {
         ("network", "placement.network"),
         ("zone", "placement.zone"),
     ];
-    let found = words.iter().find(|(word, _)| message.contains(word));
+    let found = native_fields
+        .iter()
+        .find(|(native, _)| message.contains(native));
     found.map_or_else(|| missing(message), |(_, field)| field)
 }
 

@@ -389,8 +389,8 @@ mod tests {
             assert_eq!(steps.first.get(&key), Some(&value));
         }
         assert_eq!(labels::decode(&steps.last, originals.as_deref()), after);
-        let gone = Steps::new(&native, &before, &Tags::new()).unwrap();
-        assert_eq!((gone.last.len(), gone.originals), (0, Some(None)));
+        let none_left = Steps::new(&native, &before, &Tags::new()).unwrap();
+        assert_eq!((none_left.last.len(), none_left.originals), (0, Some(None)));
     }
 
     #[test]

@@ -39,9 +39,9 @@ async fn repeated_page_token_is_an_error() {
 async fn invalid_settings_create_no_provisioner() {
     let zones = [Zone::new("us-central1-a").unwrap()];
     let launch = GcpLaunchConfig::new("No Project", zones);
-    let nobody = anonymous::Builder::new().build();
-    let made = GcpProvisioner::new(nobody, None, launch, GcpOptions::default()).await;
-    let error = made.unwrap_err();
+    let credentials = anonymous::Builder::new().build();
+    let provisioner = GcpProvisioner::new(credentials, None, launch, GcpOptions::default()).await;
+    let error = provisioner.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     assert!(error.to_string().contains("project"), "{error}");
 }

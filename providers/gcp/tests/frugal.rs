@@ -48,8 +48,8 @@ async fn five_hundred_instances_need_a_few_lists() {
 
     let before = calls(&harness);
     let described = join_all(ids.iter().map(|id| gcp.describe_instance(id))).await;
-    for (id, answer) in ids.iter().zip(described) {
-        assert_eq!(answer.unwrap().id, *id);
+    for (id, result) in ids.iter().zip(described) {
+        assert_eq!(result.unwrap().id, *id);
     }
     let sent = calls(&harness) - before;
     assert!(
@@ -69,8 +69,8 @@ async fn five_hundred_instances_need_a_few_lists() {
     assert!(sent <= 2, "{sent} calls for a list of {FLEET}");
 
     let before = calls(&harness);
-    for answer in join_all(ids.iter().map(|id| gcp.terminate_instance(id))).await {
-        answer.unwrap();
+    for result in join_all(ids.iter().map(|id| gcp.terminate_instance(id))).await {
+        result.unwrap();
     }
     let sent = calls(&harness) - before;
     let most = u64::from(FLEET) + 8;

@@ -56,8 +56,8 @@ impl Harness for Project {
         reason = "the test cannot run without credentials"
     )]
     async fn open(&self) -> Arc<dyn InstanceProvisioner> {
-        let made = GcpProvisioner::from_env(self.launch.clone()).await;
-        Arc::new(made.expect("application default credentials"))
+        let provisioner = GcpProvisioner::from_env(self.launch.clone()).await;
+        Arc::new(provisioner.expect("application default credentials"))
     }
 
     fn config(&self) -> InstanceConfig {

@@ -71,10 +71,10 @@ fn respond(mut stream: TcpStream, respond_to: impl Fn(&Request) -> Reply) -> io:
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut first = String::new();
     reader.read_line(&mut first)?;
-    let mut words = first.split(' ').map(ToOwned::to_owned);
+    let mut parts = first.split(' ').map(ToOwned::to_owned);
     let mut request = Request {
-        method: words.next().unwrap_or_default(),
-        path: words.next().unwrap_or_default(),
+        method: parts.next().unwrap_or_default(),
+        path: parts.next().unwrap_or_default(),
         ..Request::default()
     };
     let mut length = 0;

@@ -63,13 +63,17 @@ async fn replay_returns_the_same_instance_whatever_is_skipped() {
                 let cloud = cloud([]);
                 let config = with_token("t-1");
                 let first = process_without(&cloud, launched_with).await;
-                let made = first.launch_instances(&config, many(count)).await.unwrap();
+                let launched = first.launch_instances(&config, many(count)).await.unwrap();
                 let again = process_without(&cloud, replayed_with).await;
                 let same = again.launch_instances(&config, many(count)).await.unwrap();
                 let ids = |infos: Vec<fleetwright::InstanceInfo>| {
                     infos.into_iter().map(|i| i.id).collect::<Vec<_>>()
                 };
-                assert_eq!(ids(same), ids(made), "{launched_with:?} {replayed_with:?}");
+                assert_eq!(
+                    ids(same),
+                    ids(launched),
+                    "{launched_with:?} {replayed_with:?}"
+                );
                 assert_eq!(live(&cloud), count as usize);
             }
         }
@@ -102,12 +106,12 @@ async fn alternatives_with_the_same_name_are_distinct() {
     let config = with_token("t-1");
     let mut second = config.clone();
     second.placement.zone = Some(Zone::new("mem-b").unwrap());
-    let made = cloud.provisioner().launch_instance(&second).await.unwrap();
+    let launched = cloud.provisioner().launch_instance(&second).await.unwrap();
     let same = wrap(cloud.provisioner(), policy)
         .launch_instance(&config)
         .await
         .unwrap();
-    assert_eq!(same.id, made.id);
+    assert_eq!(same.id, launched.id);
 }
 
 /// All faults of one call.

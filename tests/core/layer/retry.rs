@@ -42,7 +42,7 @@ fn of_kind(kind: ErrorKind, effect: Effect) -> [ProvisionError; 2] {
         ErrorKind::Capacity => call.capacity(Scope::Region, "none"),
         ErrorKind::Quota => call.quota(Scope::Account, "none"),
         ErrorKind::Throttled => call.throttled(secs(2)),
-        ErrorKind::Unauthenticated => call.unauthenticated("who"),
+        ErrorKind::Unauthenticated => call.unauthenticated("expired"),
         ErrorKind::Forbidden => call.forbidden("no"),
         ErrorKind::Unsupported => call.unsupported(),
         ErrorKind::Incomplete => call.incomplete([Scope::Region]),

@@ -192,9 +192,9 @@ async fn look_up_respects_the_deadline_of_the_launch() {
 async fn failed_look_up_is_retried_until_the_deadline() {
     let call = call(Operation::LaunchInstance);
     let down = call.unavailable(Effect::None, "down");
-    let mut made = info(&id("i-1"));
-    made.tags = plain().tags;
-    let found = Response::Found(LaunchRecord::Found(vec![made]));
+    let mut created = info(&id("i-1"));
+    created.tags = plain().tags;
+    let found = Response::Found(LaunchRecord::Found(vec![created]));
     let backend = [call.timeout(Effect::Unknown).into(), down.into(), found];
     let policy = RetryPolicy::default().max_attempts(many(2)).jitter_seed(1);
     let once = policy.clone().max_attempts(many(1));

@@ -52,15 +52,15 @@ proptest! {
                 retry.inner().calls().iter().filter(|one| one.operation == operation).count()
             };
             for operation in Operation::ALL {
-                let made = calls.iter().filter(|one| **one == operation);
+                let requested = calls.iter().filter(|one| **one == operation);
                 // A failed launch is looked up, by its token and by those of its items.
-                let looked_up = |made: &Operation| {
-                    usize::from(*made == Operation::LaunchInstance)
-                        + 3 * usize::from(*made == Operation::LaunchInstances)
+                let looked_up = |operation: &Operation| {
+                    usize::from(*operation == Operation::LaunchInstance)
+                        + 3 * usize::from(*operation == Operation::LaunchInstances)
                 };
                 let is_look_up = usize::from(operation == Operation::FindLaunch);
                 let look_ups = is_look_up * calls.iter().map(looked_up).sum::<usize>();
-                let limit = (made.count() + look_ups) * attempts as usize;
+                let limit = (requested.count() + look_ups) * attempts as usize;
                 prop_assert!(sent(operation) <= limit, "{operation}: {} of {limit}", sent(operation));
             }
             Ok(())

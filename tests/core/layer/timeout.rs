@@ -126,7 +126,7 @@ async fn timeout_applies_to_each_stream_item() {
 
 #[tokio::test(start_paused = true)]
 async fn timed_out_launch_is_found_by_its_token() {
-    for (phase, made) in [(Phase::Before, 0), (Phase::After, 1)] {
+    for (phase, created) in [(Phase::Before, 0), (Phase::After, 1)] {
         let cloud = MemoryCloud::new();
         cloud
             .faults()
@@ -141,9 +141,9 @@ async fn timed_out_launch_is_found_by_its_token() {
             (error.kind(), error.effect()),
             (ErrorKind::Timeout, Effect::Unknown)
         );
-        assert_eq!(live(&cloud), made);
+        assert_eq!(live(&cloud), created);
         let found = timeout.find_launch(&token("t-1")).await.unwrap();
-        assert_eq!(found != LaunchRecord::NotFound, made == 1);
+        assert_eq!(found != LaunchRecord::NotFound, created == 1);
         // The replay returns the same launch.
         timeout
             .launch_instances(&with_token("t-1"), many(1))

@@ -231,7 +231,7 @@ async fn spans_contain_no_user_data_and_no_plain_token() {
         assert!(
             calls
                 .iter()
-                .all(|span| span.field("error").is_some_and(|words| !words.is_empty()))
+                .all(|span| span.field("error").is_some_and(|text| !text.is_empty()))
         );
     }
     hashes.dedup();
@@ -252,11 +252,11 @@ async fn look_up_has_its_own_span() {
     let (spans, _guard) = listen();
     let lost = call(Operation::LaunchInstance).timeout(Effect::Unknown);
     let down = call(Operation::FindLaunch).unavailable(Effect::None, "down");
-    let mut made = info(&id("i-1"));
-    made.tags = plain().tags;
+    let mut created = info(&id("i-1"));
+    created.tags = plain().tags;
     let backend = Scripted::new(vec![lost.into(); 3]).first([
         down.into(),
-        Response::Found(LaunchRecord::Found(vec![made])),
+        Response::Found(LaunchRecord::Found(vec![created])),
     ]);
     wrap(backend)
         .launch_instance(&with_token("t-1"))

@@ -38,8 +38,8 @@ async fn refused_from(index: usize, error: ProvisionError) -> (ProvisionError, u
 #[tokio::test]
 async fn each_item_token_is_derived_from_the_batch_token() {
     let plain = Plain::new();
-    let made = plain.launch_instances(&config(), THREE).await.unwrap();
-    assert_eq!(names(&made), ["i-0", "i-1", "i-2"]);
+    let launched = plain.launch_instances(&config(), THREE).await.unwrap();
+    assert_eq!(names(&launched), ["i-0", "i-1", "i-2"]);
     let requested = plain.requested.lock().unwrap().clone();
     let batch = LaunchToken::new("batch").unwrap();
     let tokens: Vec<_> = requested

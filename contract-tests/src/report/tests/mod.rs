@@ -70,7 +70,7 @@ fn report_is_conformant_if_every_clause_passes_or_is_refused() {
         Status::KitError,
     ] {
         let mut broken = report.clone();
-        broken.record(&verdict("LAUNCH-01", status, Some("why")));
+        broken.record(&verdict("LAUNCH-01", status, Some("reason")));
         assert!(!broken.is_conformant(), "{status:?}");
     }
 }

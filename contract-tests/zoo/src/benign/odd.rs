@@ -205,8 +205,8 @@ impl Override for PlainTags {
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
         let plain = |c: char| c.is_ascii_alphanumeric() || " -_.".contains(c);
-        let mut words = config.tags.iter().flat_map(|(key, value)| [key, value]);
-        if words.any(|word| !word.chars().all(plain)) {
+        let mut texts = config.tags.iter().flat_map(|(key, value)| [key, value]);
+        if texts.any(|text| !text.chars().all(plain)) {
             let instead = "letters, digits and spaces".to_owned();
             let value = InvalidValue::new("tags", Problem::NotOffered { instead });
             return Err(Call::new("memory", Operation::LaunchInstance).invalid(value));
@@ -228,8 +228,8 @@ impl Override for SlowImages {
         request: &SnapshotRequest,
     ) -> Result<ImageId> {
         let image = at.inner.snapshot_image(id, request).await?;
-        let mut made = lock(&self.0);
-        made.entry(image.clone()).or_insert_with(Instant::now);
+        let mut created = lock(&self.0);
+        created.entry(image.clone()).or_insert_with(Instant::now);
         Ok(image)
     }
     async fn launch_instance(
@@ -237,8 +237,8 @@ impl Override for SlowImages {
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let made = lock(&self.0).get(&config.image).copied();
-        if made.is_some_and(|made| made.elapsed() < Duration::from_secs(40)) {
+        let created = lock(&self.0).get(&config.image).copied();
+        if created.is_some_and(|created| created.elapsed() < Duration::from_secs(40)) {
             let later = RetryAdvice::After(Duration::from_secs(10));
             let call = Call::new("memory", Operation::LaunchInstance);
             return Err(call.conflict("the image is being created", later));
@@ -419,8 +419,8 @@ impl Override for NeverListsTerminated {
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
         let alive = |item: &Result<ListItem>| {
-            let gone = matches!(item, Ok(ListItem::Instance(info)) if info.state == CloudInstanceState::Terminated);
-            futures_util::future::ready(!gone)
+            let terminated = matches!(item, Ok(ListItem::Instance(info)) if info.state == CloudInstanceState::Terminated);
+            futures_util::future::ready(!terminated)
         };
         at.inner.stream_instances(filter).filter(alive).boxed()
     }

@@ -213,7 +213,7 @@ impl Override for FollowerFailsWithLeader {
             if found.is_none() {
                 under_way.insert(token.clone(), (config.clone(), shared));
             }
-            found.filter(|(asked, _)| asked == config)
+            found.filter(|(other, _)| other == config)
         };
         let Some((_, mut leader)) = leader else {
             let result = at.inner.launch_instance(config).await;

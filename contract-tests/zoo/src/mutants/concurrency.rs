@@ -146,7 +146,7 @@ impl Override for MergesEqualLaunches {
             let mut under_way = locked(&self.0);
             under_way.retain(|(_, _, call)| call.has_changed().is_ok());
             let mut others = under_way.iter().filter(|(_, other, _)| *other != token);
-            let found = others.find(|(asked, ..)| *asked == bare);
+            let found = others.find(|(other, ..)| *other == bare);
             let found = found.map(|(_, _, call)| call.clone());
             under_way.push((bare, token, shared));
             found

@@ -106,12 +106,12 @@ pub(crate) fn sku(size: &SizeSpec, location: &Location) -> Value {
 
 /// Returns the quotas of a location: vCPUs, machines, spot vCPUs, and vCPUs by family.
 pub(crate) fn usages(engine: &Engine, location: &str) -> Vec<Value> {
-    let usage = |name: &str, words: &str, limit: Option<u64>, used: u64| {
+    let usage = |name: &str, label: &str, limit: Option<u64>, used: u64| {
         json!({
             "limit": limit.unwrap_or(UNLIMITED),
             "unit": "Count",
             "currentValue": used,
-            "name": { "value": name, "localizedValue": words },
+            "name": { "value": name, "localizedValue": label },
         })
     };
     let knobs = &engine.core.knobs;

@@ -74,8 +74,8 @@ fn instance(
     state_name: Option<&str>,
 ) -> shape::Instance {
     let fixed = &record.fixed;
-    let gone = version.state == State::Terminated;
-    let here = |value: &str| (!gone).then(|| value.to_owned());
+    let terminated = version.state == State::Terminated;
+    let here = |value: &str| (!terminated).then(|| value.to_owned());
     let public = version.public_ip;
     let spec = engine
         .core
@@ -83,12 +83,12 @@ fn instance(
         .types
         .iter()
         .find(|spec| spec.name == version.instance_type);
-    let nics = if gone {
+    let nics = if terminated {
         Vec::new()
     } else {
         engine.nics_of(&fixed.id)
     };
-    let volumes = if gone {
+    let volumes = if terminated {
         Vec::new()
     } else {
         engine.volumes_of(&fixed.id)
@@ -98,7 +98,7 @@ fn instance(
         instance_id: fixed.id.clone(),
         image_id: fixed.image.clone(),
         instance_state: state(version.state, state_name),
-        private_dns_name: if gone {
+        private_dns_name: if terminated {
             String::new()
         } else {
             private_name(fixed.private_ip)
@@ -127,7 +127,7 @@ fn instance(
         private_ip_address: here(&fixed.private_ip.to_string()),
         ip_address: public.map(|ip| ip.to_string()),
         source_dest_check: true,
-        group_set: if gone {
+        group_set: if terminated {
             Set::default()
         } else {
             groups(engine, &fixed.groups)

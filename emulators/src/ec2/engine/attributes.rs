@@ -47,7 +47,7 @@ impl Filtered for ReadInstance<'_> {
     fn values(&self, name: &str) -> Vec<String> {
         let (fixed, version) = (&self.instance.fixed, self.version);
         let one = |value: &str| vec![value.to_owned()];
-        let gone = version.state == State::Terminated;
+        let terminated = version.state == State::Terminated;
         let optional = |value: Option<String>| value.into_iter().collect();
         match name {
             "architecture" => one(&fixed.architecture),
@@ -62,7 +62,7 @@ impl Filtered for ReadInstance<'_> {
             "instance.group-id" => fixed.groups.clone(),
             "ip-address" => optional(version.public_ip.map(|ip| ip.to_string())),
             "key-name" => optional(fixed.key_name.clone()),
-            "private-ip-address" if !gone => vec![fixed.private_ip.to_string()],
+            "private-ip-address" if !terminated => vec![fixed.private_ip.to_string()],
             "reservation-id" => one(&fixed.reservation),
             "root-device-name" => one(&fixed.root_device),
             "root-device-type" => one("ebs"),
@@ -70,8 +70,8 @@ impl Filtered for ReadInstance<'_> {
             "state-reason-code" => {
                 optional(version.reason.as_ref().map(|reason| reason.code.clone()))
             }
-            "subnet-id" | "network-interface.subnet-id" if !gone => one(&fixed.subnet),
-            "vpc-id" if !gone => one(VPC),
+            "subnet-id" | "network-interface.subnet-id" if !terminated => one(&fixed.subnet),
+            "vpc-id" if !terminated => one(VPC),
             _ => Vec::new(),
         }
     }

@@ -129,7 +129,7 @@ impl Engine {
     /// Adds the images of the knobs, and removes those that the knobs no longer name.
     pub(crate) fn load_catalog_images(&mut self) {
         let listed = self.core.knobs.images.clone();
-        let gone: Vec<(Seq, String)> = self
+        let removed: Vec<(Seq, String)> = self
             .images
             .iter()
             .filter(|(_, image)| {
@@ -137,7 +137,7 @@ impl Engine {
             })
             .map(|(seq, image)| (*seq, image.id.clone()))
             .collect();
-        for (seq, id) in gone {
+        for (seq, id) in removed {
             self.images.remove(&seq);
             self.image_ids.remove(&id);
         }

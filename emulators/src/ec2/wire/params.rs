@@ -196,7 +196,7 @@ impl<'a> Scope<'a> {
         Ok(Some(number))
     }
 
-    /// Returns the value of one of several words, if present.
+    /// Returns the value that belongs to one of several names, if present.
     ///
     /// # Errors
     ///
@@ -210,11 +210,11 @@ impl<'a> Scope<'a> {
             return Ok(None);
         };
         let choice = choices.iter().find(|(word, _)| *word == value);
-        let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-        let why = format!("Expected one of: {}.", words.join(", "));
+        let names: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+        let problem = format!("Expected one of: {}.", names.join(", "));
         choice
             .map(|(_, choice)| Some(*choice))
-            .ok_or_else(|| self.invalid(name, &value, &why))
+            .ok_or_else(|| self.invalid(name, &value, &problem))
     }
 
     /// Returns the values `name.1`, `name.2` and so on.
@@ -248,10 +248,10 @@ impl<'a> Scope<'a> {
     }
 
     /// Creates the refusal of a value: `InvalidParameterValue` with the parameter's full name.
-    pub(crate) fn invalid(&self, name: &str, value: &str, why: &str) -> Refusal {
+    pub(crate) fn invalid(&self, name: &str, value: &str, problem: &str) -> Refusal {
         let full_name = self.full_name(name);
         Refusal::invalid(format!(
-            "Value ({value}) for parameter {full_name} is invalid. {why}"
+            "Value ({value}) for parameter {full_name} is invalid. {problem}"
         ))
     }
 

@@ -79,9 +79,9 @@ impl Engine {
         let seq = self.find(target)?;
         let instance = self.instances.get(&seq).ok_or_else(Refusal::internal)?;
         if instance.current().status != Status::Terminated {
-            let why = "Machine type can only be changed while the instance is stopped.";
+            let problem = "Machine type can only be changed while the instance is stopped.";
             let status = instance.current().status.name();
-            return Err(Refusal::invalid("instance.status", status, why));
+            return Err(Refusal::invalid("instance.status", status, problem));
         }
         let work = Work::SetMachineType(seq, name.to_owned());
         let new_operation = NewOperation::on_instance(&instance.fixed, "setMachineType");

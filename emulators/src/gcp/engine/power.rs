@@ -127,8 +127,8 @@ impl Engine {
                 self.boot(found.seq, "start", CurrentStep::Start, planned_failures)
             }
             Status::Suspended => {
-                let why = "The instance is suspended: it can be resumed, and not started.";
-                Err(Refusal::invalid("instance", &target.name, why))
+                let problem = "The instance is suspended: it can be resumed, and not started.";
+                Err(Refusal::invalid("instance", &target.name, problem))
             }
             Status::Stopping | Status::Suspending | Status::Gone => Err(found.not_ready()),
         }
@@ -158,8 +158,8 @@ impl Engine {
                 self.boot(found.seq, "resume", CurrentStep::Resume, planned_failures)
             }
             Status::Terminated => {
-                let why = "The instance is not suspended.";
-                Err(Refusal::invalid("instance", &target.name, why))
+                let problem = "The instance is not suspended.";
+                Err(Refusal::invalid("instance", &target.name, problem))
             }
             Status::Stopping | Status::Suspending | Status::Repairing | Status::Gone => {
                 Err(found.not_ready())

@@ -42,8 +42,8 @@ impl Engine {
             return Ok(None);
         }
         if remembered.digest != digest {
-            let why = "The request ID was used with another request.";
-            return Err(Refusal::invalid("requestId", &key.0.to_string(), why));
+            let problem = "The request ID was used with another request.";
+            return Err(Refusal::invalid("requestId", &key.0.to_string(), problem));
         }
         Ok(Some(remembered.operation))
     }

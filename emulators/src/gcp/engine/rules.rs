@@ -29,19 +29,19 @@ pub(crate) struct Metadata(pub(crate) Vec<(String, String)>);
 /// upper case, digits, underscores and dashes. A value can be empty.
 pub(crate) fn check_labels(field: &str, labels: &Labels) -> Result<(), Refusal> {
     if labels.len() > MAX_LABELS {
-        let why = format!("The number of labels must be at most {MAX_LABELS}.");
-        return Err(Refusal::invalid(field, &labels.len().to_string(), &why));
+        let problem = format!("The number of labels must be at most {MAX_LABELS}.");
+        return Err(Refusal::invalid(field, &labels.len().to_string(), &problem));
     }
     for (key, value) in labels {
         if !is_label(key) || !key.starts_with(|first: char| first.is_alphabetic()) {
-            let why = "Label keys must begin with a letter, be at most 63 characters long, and have only lowercase \
+            let problem = "Label keys must begin with a letter, be at most 63 characters long, and have only lowercase \
                        letters, numeric characters, underscores and dashes.";
-            return Err(Refusal::invalid(&format!("{field}.{key}"), key, why));
+            return Err(Refusal::invalid(&format!("{field}.{key}"), key, problem));
         }
         if !is_label(value) {
-            let why = "Label values must be at most 63 characters long, and have only lowercase letters, numeric \
+            let problem = "Label values must be at most 63 characters long, and have only lowercase letters, numeric \
                        characters, underscores and dashes.";
-            return Err(Refusal::invalid(&format!("{field}.{key}"), value, why));
+            return Err(Refusal::invalid(&format!("{field}.{key}"), value, problem));
         }
     }
     Ok(())
@@ -64,31 +64,33 @@ pub(crate) fn check_metadata(field: &str, metadata: &Metadata) -> Result<(), Ref
     for (number, (key, value)) in metadata.0.iter().enumerate() {
         let ok = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         if key.is_empty() || key.len() >= KEY_BYTES_LIMIT || !key.bytes().all(ok) {
-            let why = "Must be a match of regex '[a-zA-Z0-9-_]{1,127}'";
+            let problem = "Must be a match of regex '[a-zA-Z0-9-_]{1,127}'";
             return Err(Refusal::invalid(
                 &format!("{field}.items[{number}].key"),
                 key,
-                why,
+                problem,
             ));
         }
         if value.len() > MAX_VALUE_BYTES {
-            let why = format!("Value is too large: at most {MAX_VALUE_BYTES} bytes are allowed.");
+            let problem =
+                format!("Value is too large: at most {MAX_VALUE_BYTES} bytes are allowed.");
             let field = format!("{field}.items[{number}].value");
             return Err(Refusal::invalid(
                 &field,
                 &format!("{} bytes", value.len()),
-                &why,
+                &problem,
             ));
         }
         if !keys.insert(key) {
-            let why = format!("Metadata has duplicate key: {key}");
-            return Err(Refusal::invalid(field, key, &why));
+            let problem = format!("Metadata has duplicate key: {key}");
+            return Err(Refusal::invalid(field, key, &problem));
         }
         size += key.len() + value.len();
     }
     if size > MAX_METADATA_BYTES {
-        let why = format!("Metadata is too large: at most {MAX_METADATA_BYTES} bytes are allowed.");
-        return Err(Refusal::invalid(field, &format!("{size} bytes"), &why));
+        let problem =
+            format!("Metadata is too large: at most {MAX_METADATA_BYTES} bytes are allowed.");
+        return Err(Refusal::invalid(field, &format!("{size} bytes"), &problem));
     }
     Ok(())
 }

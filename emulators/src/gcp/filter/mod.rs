@@ -75,13 +75,13 @@ impl Filter {
     /// 400 `invalid` for a syntax error, an unknown field, a malformed regular expression, or a
     /// mix of regular expressions and other comparisons.
     pub(crate) fn read(text: &str, fields: &[&str]) -> Result<Self, Refusal> {
-        let filter = parse::filter(text).map_err(|why| invalid_filter(text, &why))?;
+        let filter = parse::filter(text).map_err(|problem| invalid_filter(text, &problem))?;
         filter.check(text, fields)?;
         let forms = filter.comparisons();
         let regular = |comparison: &&Comparison| comparison.is_regex();
         if forms.iter().any(regular) && !forms.iter().all(regular) {
-            let why = "Regular expressions can not be mixed with other comparisons.";
-            return Err(invalid_filter(text, why));
+            let problem = "Regular expressions can not be mixed with other comparisons.";
+            return Err(invalid_filter(text, problem));
         }
         Ok(filter.simplify())
     }
@@ -122,8 +122,8 @@ impl Filter {
             Self::Compare(comparison) => {
                 let top = comparison.path.split('.').next().unwrap_or_default();
                 if !fields.contains(&top) {
-                    let why = format!("Unknown field '{}'.", comparison.path);
-                    return Err(invalid_filter(text, &why));
+                    let problem = format!("Unknown field '{}'.", comparison.path);
+                    return Err(invalid_filter(text, &problem));
                 }
                 if comparison.is_regex() && expression(&comparison.value).is_none() {
                     return Err(invalid_filter(text, "The regular expression is malformed."));
@@ -288,9 +288,9 @@ fn expression(pattern: &str) -> Option<regex_lite::Regex> {
 }
 
 /// Returns the refusal of a filter: 400 `invalid`.
-fn invalid_filter(filter: &str, why: &str) -> Refusal {
-    let why = format!("Invalid list filter expression. {why}");
-    Refusal::invalid("filter", filter, &why)
+fn invalid_filter(filter: &str, problem: &str) -> Refusal {
+    let problem = format!("Invalid list filter expression. {problem}");
+    Refusal::invalid("filter", filter, &problem)
 }
 
 #[cfg(test)]

@@ -73,8 +73,8 @@ fn check_count(field: &str, count: i64, max: usize) -> Result<usize, Refusal> {
     number
         .filter(|count| (1..=max).contains(count))
         .ok_or_else(|| {
-            let why = format!("Value must be between 1 and {max}.");
-            Refusal::invalid(&format!("resource.{field}"), &count.to_string(), &why)
+            let problem = format!("Value must be between 1 and {max}.");
+            Refusal::invalid(&format!("resource.{field}"), &count.to_string(), &problem)
         })
 }
 
@@ -94,8 +94,8 @@ fn names(body: &Map<String, Value>, count: usize) -> Result<BulkNames, Refusal> 
         (None, Some(given)) => {
             let field = "resource.perInstanceProperties";
             if given.len() != count {
-                let why = "There must be as many as instances.";
-                return Err(Refusal::invalid(field, &given.len().to_string(), why));
+                let problem = "There must be as many as instances.";
+                return Err(Refusal::invalid(field, &given.len().to_string(), problem));
             }
             match given.keys().find(|name| !is_name(name)) {
                 Some(invalid) => Err(Refusal::mismatch(field, invalid)),
@@ -104,8 +104,8 @@ fn names(body: &Map<String, Value>, count: usize) -> Result<BulkNames, Refusal> 
         }
         (None, None) => Err(Refusal::required("resource.namePattern")),
         (Some(pattern), Some(_)) => {
-            let why = "It can not be given together with perInstanceProperties.";
-            Err(Refusal::invalid("resource.namePattern", pattern, why))
+            let problem = "It can not be given together with perInstanceProperties.";
+            Err(Refusal::invalid("resource.namePattern", pattern, problem))
         }
     }
 }
@@ -122,6 +122,6 @@ fn pattern_of(pattern: &str, count: usize) -> Result<BulkNames, Refusal> {
     if digits > 0 && !before.contains('#') && is_name(&format!("{before}{longest}")) {
         return Ok(BulkNames::Pattern(before.to_owned(), digits));
     }
-    let why = "It must be a name that ends in one or more '#'.";
-    Err(Refusal::invalid("resource.namePattern", pattern, why))
+    let problem = "It must be a name that ends in one or more '#'.";
+    Err(Refusal::invalid("resource.namePattern", pattern, problem))
 }

@@ -42,11 +42,11 @@ impl Reader<'_> {
             let at = format!("{field}[{number}]");
             let disk = self.disk(disk, &at)?;
             if disk.boot != (number == 0) {
-                let why = "The first disk must be the boot disk, and no other.";
+                let problem = "The first disk must be the boot disk, and no other.";
                 return Err(Refusal::invalid(
                     &format!("{at}.boot"),
                     &disk.boot.to_string(),
-                    why,
+                    problem,
                 ));
             }
             if let Source::Image(image) = &disk.source {
@@ -103,11 +103,11 @@ impl Reader<'_> {
         if DISK_TYPES.contains(&&*name) {
             return Ok(name);
         }
-        let why = format!(
+        let problem = format!(
             "Disk type with name '{name}' does not exist in zone '{}'.",
             self.zone
         );
-        Err(Refusal::invalid(&field, given, &why))
+        Err(Refusal::invalid(&field, given, &problem))
     }
 
     /// Parses where the data of a disk comes from: `source`, then `sourceImage`, then the type
@@ -141,8 +141,12 @@ impl Reader<'_> {
             return Ok(Source::Local);
         }
         if disk.flag("boot").unwrap_or(false) {
-            let why = "A boot disk needs a source or an image.";
-            return Err(Refusal::invalid(&format!("{at}.initializeParams"), "", why));
+            let problem = "A boot disk needs a source or an image.";
+            return Err(Refusal::invalid(
+                &format!("{at}.initializeParams"),
+                "",
+                problem,
+            ));
         }
         Ok(Source::Blank)
     }
@@ -166,8 +170,8 @@ impl Reader<'_> {
             }
             ["global", "images", name] => {
                 let found = self.engine.image(project, name).map(|(_, image)| image);
-                let why = "The referenced image resource cannot be found.";
-                found.ok_or_else(|| Refusal::invalid(field, link, why))?
+                let problem = "The referenced image resource cannot be found.";
+                found.ok_or_else(|| Refusal::invalid(field, link, problem))?
             }
             _ => return Err(Refusal::invalid(field, link, MALFORMED)),
         };
@@ -189,11 +193,11 @@ impl Reader<'_> {
             return Ok(());
         }
         let field = format!("{at}.initializeParams.sourceImage");
-        let why = format!(
+        let problem = format!(
             "The image's architecture '{}' is not supported by the machine type '{machine_type}'.",
             image.architecture
         );
-        Err(Refusal::invalid(&field, &image.path(), &why))
+        Err(Refusal::invalid(&field, &image.path(), &problem))
     }
 }
 
@@ -217,13 +221,13 @@ fn size(source: &Source, requested: Option<i64>, at: &str) -> Result<u32, Refusa
         .ok()
         .filter(|gib| (1..=65_536).contains(gib));
     let Some(gib) = gib else {
-        let why = "Disk size must be between 1 GB and 65536 GB.";
-        return Err(Refusal::invalid(&field, &requested.to_string(), why));
+        let problem = "Disk size must be between 1 GB and 65536 GB.";
+        return Err(Refusal::invalid(&field, &requested.to_string(), problem));
     };
     if matches!(source, Source::Image(_)) && gib < minimum {
-        let why =
+        let problem =
             format!("Requested disk size cannot be smaller than the image size ({minimum} GB)");
-        return Err(Refusal::invalid(&field, &requested.to_string(), &why));
+        return Err(Refusal::invalid(&field, &requested.to_string(), &problem));
     }
     Ok(gib)
 }

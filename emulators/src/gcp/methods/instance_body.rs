@@ -159,8 +159,8 @@ impl Reader<'_> {
         let nics = body.objects("networkInterfaces");
         let nic = match &*nics {
             [] => {
-                let why = "At least one network interface is required.";
-                return Err(Refusal::invalid(&field, "", why));
+                let problem = "At least one network interface is required.";
+                return Err(Refusal::invalid(&field, "", problem));
             }
             [nic] => nic,
             _ => return Err(Refusal::not_emulated("More than one network interface")),
@@ -227,21 +227,21 @@ impl Reader<'_> {
             [] => return Ok(None),
             [config] => config,
             _ => {
-                let why = "At most one access config currently supported.";
+                let problem = "At most one access config currently supported.";
                 return Err(Refusal::invalid(
                     &format!("{field}[0].accessConfigs"),
                     "",
-                    why,
+                    problem,
                 ));
             }
         };
         if let Some(address) = config.text("natIP") {
             let region = region_of(self.zone);
             let field = format!("{field}[0].accessConfigs[0].natIP");
-            let why = format!(
+            let problem = format!(
                 "The specified external IP address '{address}' was not found in region '{region}'."
             );
-            return Err(Refusal::invalid(&field, address, &why));
+            return Err(Refusal::invalid(&field, address, &problem));
         }
         let standard = AccessConfig::standard();
         let text = |name: &str, default: String| config.text(name).map_or(default, str::to_owned);
@@ -294,8 +294,8 @@ pub(super) fn machine_type(
     {
         return Ok(name);
     }
-    let why = format!("Machine type with name '{name}' does not exist in zone '{zone}'.");
-    Err(Refusal::invalid(field, given, &why))
+    let problem = format!("Machine type with name '{name}' does not exist in zone '{zone}'.");
+    Err(Refusal::invalid(field, given, &problem))
 }
 
 /// Returns the name of a machine or disk type from its link or from its bare name.
@@ -324,8 +324,8 @@ pub(super) fn type_name(
             if of == zone {
                 Ok(name.to_owned())
             } else {
-                let why = format!("The zone '{of}' is not the zone of the instance, '{zone}'.");
-                Err(Refusal::invalid(field, given, &why))
+                let problem = format!("The zone '{of}' is not the zone of the instance, '{zone}'.");
+                Err(Refusal::invalid(field, given, &problem))
             }
         }
         _ => Err(Refusal::invalid(field, given, MALFORMED)),

@@ -217,8 +217,8 @@ pub(super) fn serial_port(
 ) -> Result<Value, Refusal> {
     let port: u32 = call.query.number("port")?.unwrap_or(1);
     if !(1..=4).contains(&port) {
-        let why = "Must be between 1 and 4.";
-        return Err(Refusal::invalid("port", &port.to_string(), why));
+        let problem = "Must be between 1 and 4.";
+        return Err(Refusal::invalid("port", &port.to_string(), problem));
     }
     let start: i64 = call.query.number("start")?.unwrap_or(0);
     let read = engine.read_instance(&call.target, context.read_lag)?;

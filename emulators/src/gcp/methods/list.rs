@@ -88,8 +88,12 @@ impl Listing {
             None | Some(0) => MAX_RESULTS,
             Some(max_results) if max_results <= MAX_RESULTS => max_results,
             Some(too_many) => {
-                let why = format!("Value must be between 0 and {MAX_RESULTS}.");
-                return Err(Refusal::invalid("maxResults", &too_many.to_string(), &why));
+                let problem = format!("Value must be between 0 and {MAX_RESULTS}.");
+                return Err(Refusal::invalid(
+                    "maxResults",
+                    &too_many.to_string(),
+                    &problem,
+                ));
             }
         };
         let order = match query.text("orderBy") {
@@ -97,8 +101,8 @@ impl Listing {
             Some("name") => Order::Name,
             Some("creationTimestamp desc") => Order::NewestFirst,
             Some(other) => {
-                let why = "Only 'name' and 'creationTimestamp desc' are supported.";
-                return Err(Refusal::invalid("orderBy", other, why));
+                let problem = "Only 'name' and 'creationTimestamp desc' are supported.";
+                return Err(Refusal::invalid("orderBy", other, problem));
             }
         };
         let token_input = [
@@ -111,8 +115,8 @@ impl Listing {
         let name = format!("{}:{token_input}", call.method.name());
         let position = query.text("pageToken").map(|token| {
             PagePosition::from_token(&name, token).ok_or_else(|| {
-                let why = "The token is not of this list.";
-                Refusal::invalid("pageToken", token, why)
+                let problem = "The token is not of this list.";
+                Refusal::invalid("pageToken", token, problem)
             })
         });
         let page_size = usize::try_from(engine.core.knobs.page_size.get()).unwrap_or(MAX_RESULTS);

@@ -32,15 +32,15 @@ pub(super) fn read(body: &Map<String, Value>, at: &str) -> Result<Scheduling, Re
     };
     if migrates && (interrupted || pinned) {
         let field = format!("{at}.scheduling.onHostMaintenance");
-        let why = "It must be TERMINATE for spot instances and for instances with accelerators or confidential \
+        let problem = "It must be TERMINATE for spot instances and for instances with accelerators or confidential \
                    computing.";
-        return Err(Refusal::invalid(&field, "MIGRATE", why));
+        return Err(Refusal::invalid(&field, "MIGRATE", problem));
     }
     let automatic_restart = given.flag("automaticRestart").unwrap_or(!interrupted);
     if automatic_restart && interrupted {
         let field = format!("{at}.scheduling.automaticRestart");
-        let why = "It must be false for spot instances.";
-        return Err(Refusal::invalid(&field, "true", why));
+        let problem = "It must be false for spot instances.";
+        return Err(Refusal::invalid(&field, "true", problem));
     }
     let termination = match given.text("instanceTerminationAction") {
         Some("DELETE") => Some(TerminationAction::Delete),
@@ -50,8 +50,8 @@ pub(super) fn read(body: &Map<String, Value>, at: &str) -> Result<Scheduling, Re
     if termination.is_some() && !spot {
         let field = format!("{at}.scheduling.instanceTerminationAction");
         let given = given.text("instanceTerminationAction").unwrap_or_default();
-        let why = "It can only be given for spot instances.";
-        return Err(Refusal::invalid(&field, given, why));
+        let problem = "It can only be given for spot instances.";
+        return Err(Refusal::invalid(&field, given, problem));
     }
     Ok(Scheduling {
         spot,

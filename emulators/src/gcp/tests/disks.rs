@@ -121,7 +121,7 @@ fn image_is_created_from_a_disk() {
         fixture.refusal(insert, &order),
         reason(409, "alreadyExists")
     );
-    for (field, value, status, why) in [
+    for (field, value, status, expected) in [
         ("name", json!("Bad"), 400, "invalid"),
         ("sourceDisk", json!("vm"), 400, "invalid"),
         (
@@ -139,7 +139,7 @@ fn image_is_created_from_a_disk() {
         invalid[field] = value;
         assert_eq!(
             fixture.refusal(insert, &invalid),
-            reason(status, why),
+            reason(status, expected),
             "{field}"
         );
     }

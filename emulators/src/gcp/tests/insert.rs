@@ -127,7 +127,7 @@ fn invalid_creation_is_refused_and_creates_nothing() {
     let mut fixture = Fixture::new();
     let image = "projects/debian-cloud/global/images/none";
     let initialize = "/disks/0/initializeParams";
-    for (requested, status, why) in [
+    for (requested, status, expected) in [
         (with("/name", json!("Upper")), 400, "invalid"),
         (with("/name", json!("")), 400, "required"),
         (with("/name", json!("a".repeat(64))), 400, "invalid"),
@@ -272,7 +272,7 @@ fn invalid_creation_is_refused_and_creates_nothing() {
     ] {
         assert_eq!(
             fixture.refusal(INSERT, &requested),
-            reason(status, why),
+            reason(status, expected),
             "{requested}"
         );
     }

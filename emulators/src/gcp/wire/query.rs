@@ -116,8 +116,8 @@ impl Query {
         match Uuid::try_parse(text) {
             Ok(id) if !id.is_nil() && text.len() == 36 => Ok(Some(id)),
             Ok(_) | Err(_) => {
-                let why = "Must be a valid UUID that is not zero.";
-                Err(Refusal::invalid("requestId", text, why))
+                let problem = "Must be a valid UUID that is not zero.";
+                Err(Refusal::invalid("requestId", text, problem))
             }
         }
     }

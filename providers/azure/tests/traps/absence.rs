@@ -19,7 +19,7 @@ fn refused(status: u16, code: &str) -> Fault {
     Fault::Refused {
         status,
         code: code.to_owned(),
-        message: "said so".to_owned(),
+        message: "refused by the test".to_owned(),
     }
 }
 
@@ -61,7 +61,7 @@ async fn foreign_not_found_response_does_not_terminate_a_machine() {
 
 #[tokio::test]
 async fn missing_public_address_does_not_hide_the_private_one() {
-    let answer = |request: &Request| {
+    let respond = |request: &Request| {
         let path = &request.path;
         if path.contains("/networkInterfaces/") {
             return Reply::ok(
@@ -89,8 +89,11 @@ async fn missing_public_address_does_not_hide_the_private_one() {
         Reply::ok(r#"{"value":[]}"#)
     };
     let harness = AzureHarness::with_knobs(|_| {});
-    let azure =
-        AzureHarness::open_at(&canned_responses::serve(answer).unwrap(), harness.options()).await;
+    let azure = AzureHarness::open_at(
+        &canned_responses::serve(respond).unwrap(),
+        harness.options(),
+    )
+    .await;
     let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
     let status = azure.describe_instance(&listed[0].id).await.unwrap();
     assert_eq!(status.private_ip.unwrap().to_string(), "10.0.0.4");
@@ -99,7 +102,7 @@ async fn missing_public_address_does_not_hide_the_private_one() {
 
 #[tokio::test]
 async fn looping_pages_are_an_error() {
-    let answer = |request: &Request| {
+    let respond = |request: &Request| {
         let host = request.headers.iter();
         let host = host.filter_map(|line| line.strip_prefix("host: ")).next();
         let at = if request.path.contains("at=one") {
@@ -113,8 +116,11 @@ async fn looping_pages_are_an_error() {
         Reply::ok(format!(r#"{{"value":[],"nextLink":"{link}"}}"#))
     };
     let harness = AzureHarness::with_knobs(|_| {});
-    let azure =
-        AzureHarness::open_at(&canned_responses::serve(answer).unwrap(), harness.options()).await;
+    let azure = AzureHarness::open_at(
+        &canned_responses::serve(respond).unwrap(),
+        harness.options(),
+    )
+    .await;
     let filter = InstanceFilter::new();
     let listed = azure.list_instances(&filter);
     let listed = tokio::time::timeout(Duration::from_secs(60), listed).await;
@@ -124,14 +130,14 @@ async fn looping_pages_are_an_error() {
 
 #[tokio::test]
 async fn launch_returns_the_same_id_as_later_reads() {
-    let document = |made: &str| {
+    let document = |created: &str| {
         format!(
             r#"{{"id":"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}/providers/Microsoft.Compute/virtualMachines/fw-1",
             "name":"fw-1","location":"eastus","properties":{{"vmId":"61ca152e-8a94-4455-b97f-c3ec52a06884",
-            {made}"provisioningState":"Creating"}}}}"#
+            {created}"provisioningState":"Creating"}}}}"#
         )
     };
-    let answer = move |request: &Request| {
+    let respond = move |request: &Request| {
         let dated = document(r#""timeCreated":"2026-01-02T03:04:05.678+00:00","#);
         match request.method.as_str() {
             "PUT" => Reply::new("201 Created", document("")),
@@ -140,8 +146,11 @@ async fn launch_returns_the_same_id_as_later_reads() {
         }
     };
     let harness = AzureHarness::with_knobs(|_| {});
-    let azure =
-        AzureHarness::open_at(&canned_responses::serve(answer).unwrap(), harness.options()).await;
+    let azure = AzureHarness::open_at(
+        &canned_responses::serve(respond).unwrap(),
+        harness.options(),
+    )
+    .await;
     let launched = azure.launch_instance(&harness.config()).await.unwrap();
     let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
     assert_eq!(listed[0].id, launched.id);

@@ -78,8 +78,8 @@ async fn gone_machines_need_no_call_each() {
         }
         let azure = harness.open().await;
         let ids = fleet(&harness, &*azure, 8).await;
-        for answer in azure.terminate_instances(&ids).await {
-            answer.unwrap();
+        for result in azure.terminate_instances(&ids).await {
+            result.unwrap();
         }
         until_nothing(&harness).await;
         harness.emulator().advance(HOUR);
@@ -115,8 +115,8 @@ async fn machines_without_address_need_no_address_list() {
     let described = azure.describe_instances(&ids).await;
     let going = described[0].as_ref().unwrap();
     assert_eq!(going.state, CloudInstanceState::Terminating);
-    for answer in &described[1..] {
-        let error = answer.as_ref().unwrap_err();
+    for result in &described[1..] {
+        let error = result.as_ref().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Throttled, "{error}");
     }
 }
@@ -154,8 +154,8 @@ async fn batch_start_needs_few_calls_and_reports_missing_capacity() {
         .open_with_options(AzureHarness::launch_config(), options)
         .await;
     let ids = fleet(&harness, &azure, 8).await;
-    for answer in azure.stop_instances(&ids).await {
-        answer.unwrap();
+    for result in azure.stop_instances(&ids).await {
+        result.unwrap();
     }
     for id in &ids {
         wait_for_state(&azure, id, CloudInstanceState::Stopped).await;

@@ -45,10 +45,10 @@ async fn trap_28_ambiguous_code_is_classified_by_status_and_message() {
 
 #[tokio::test]
 async fn trap_29_quota_scope_is_family_or_market() {
-    let words =
+    let message =
         |what: &str| format!("results in exceeding approved {what} quota. Current Limit: 0");
     let scope = async |what: &str| {
-        let error = refused(409, "OperationNotAllowed", &words(what)).await;
+        let error = refused(409, "OperationNotAllowed", &message(what)).await;
         assert_eq!(error.kind(), ErrorKind::Quota, "{error}");
         error.scopes()[0].clone()
     };

@@ -145,7 +145,7 @@ fn document(power: &str) -> String {
 async fn running_machine_is_kept_if_its_power_state_is_missing_briefly() {
     let seen = Arc::new(Mutex::new((0, 0)));
     let kept = Arc::clone(&seen);
-    let answer = move |request: &Request| {
+    let respond = move |request: &Request| {
         let mut seen = kept.lock().unwrap();
         match request.method.as_str() {
             "PUT" => Reply::new("201 Created", document("")),
@@ -166,7 +166,7 @@ async fn running_machine_is_kept_if_its_power_state_is_missing_briefly() {
     let harness = AzureHarness::with_knobs(|_| {});
     let mut options = harness.options();
     options.consistency_window = HOUR;
-    let azure = AzureHarness::open_at(&canned_responses::serve(answer).unwrap(), options).await;
+    let azure = AzureHarness::open_at(&canned_responses::serve(respond).unwrap(), options).await;
     azure.launch_instance(&harness.config()).await.unwrap();
     while seen.lock().unwrap().0 < 5 {
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -92,14 +92,14 @@ async fn redirect_to_another_host_is_not_followed() {
 
 #[tokio::test]
 async fn token_is_requested_once_and_again_after_a_refusal() {
-    let asked = Arc::new(Mutex::new(0));
-    let count = Arc::clone(&asked);
+    let requests = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&requests);
     let authority = canned_responses::serve(move |request| {
         assert!(request.path.contains("/tenant/oauth2"), "{}", request.path);
         let body = String::from_utf8_lossy(&request.body).into_owned();
         assert!(
             body.contains("hush-secret"),
-            "the secret goes to the authority"
+            "the secret is sent to the authority"
         );
         let mut count = count.lock().unwrap();
         *count += 1;
@@ -143,7 +143,7 @@ async fn token_is_requested_once_and_again_after_a_refusal() {
     for _ in 0..3 {
         azure.list_instances(&InstanceFilter::new()).await.unwrap();
     }
-    assert_eq!(*asked.lock().unwrap(), 2);
+    assert_eq!(*requests.lock().unwrap(), 2);
 }
 
 #[tokio::test]
@@ -185,9 +185,9 @@ impl TokenSource for Silent {
 #[tokio::test]
 async fn unreachable_token_service_is_not_a_refusal() {
     let busy = canned_responses::serve(|_| Reply::new("503 Service Unavailable", "busy")).unwrap();
-    let nobody = "http://127.0.0.1:1".to_owned();
+    let unreachable = "http://127.0.0.1:1".to_owned();
     let of = |authority| AzureCredentials::client_secret_at(authority, "tenant", "client", "hush");
-    for credentials in [of(busy), of(nobody), AzureCredentials::of(Silent)] {
+    for credentials in [of(busy), of(unreachable), AzureCredentials::of(Silent)] {
         let (arm, seen) = stranger();
         let harness = AzureHarness::with_knobs(|_| {});
         let mut options = harness.options();

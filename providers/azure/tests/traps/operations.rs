@@ -156,8 +156,8 @@ async fn stop_during_a_launch_is_not_a_failure() {
         let act = fleetwright_emulators::azure::ExternalAction::Deallocate { id };
         harness.emulator().perform_external(act).unwrap();
     };
-    let (answer, ()) = tokio::join!(azure.launch_instance(&config), later);
-    let id = answer.unwrap().id;
+    let (result, ()) = tokio::join!(azure.launch_instance(&config), later);
+    let id = result.unwrap().id;
     wait_for_state(&*azure, &id, CloudInstanceState::Stopped).await;
     assert_eq!(harness.call_count("VirtualMachines_Delete"), 0);
 }

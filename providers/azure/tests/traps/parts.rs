@@ -64,8 +64,8 @@ async fn remains_of_a_failed_creation_are_deleted_by_terminate_and_replay() {
         if how == "terminate" {
             azure.terminate_instance(&id).await.unwrap();
             until_nothing(&harness).await;
-            let gone = wait_for_state(&*azure, &id, CloudInstanceState::Terminated).await;
-            assert!(gone.state_reason.is_some());
+            let terminated = wait_for_state(&*azure, &id, CloudInstanceState::Terminated).await;
+            assert!(terminated.state_reason.is_some());
             continue;
         }
         let mut knobs = harness.emulator().knobs();
@@ -87,8 +87,11 @@ async fn trap_08_parts_are_deleted_with_their_machine() {
     assert_eq!(there(&harness), [1, 1, 1, 1]);
     azure.terminate_instance(&id).await.unwrap();
     until_nothing(&harness).await;
-    let gone = wait_for_state(&*azure, &id, CloudInstanceState::Terminated).await;
-    assert_eq!(gone.state_reason.as_deref(), Some("gone: no record kept"));
+    let terminated = wait_for_state(&*azure, &id, CloudInstanceState::Terminated).await;
+    assert_eq!(
+        terminated.state_reason.as_deref(),
+        Some("gone: no record kept")
+    );
 }
 
 #[tokio::test]

@@ -65,7 +65,7 @@ fn document(view: &str) -> String {
 
 /// Returns the states of a machine with an instance view, by each kind of read.
 async fn shown(view: &'static str) -> Vec<CloudInstanceState> {
-    let answer = move |request: &canned_responses::Request| {
+    let respond = move |request: &canned_responses::Request| {
         let path = &request.path;
         if path.contains("/virtualMachines?") {
             return Reply::ok(format!("{{\"value\":[{}]}}", document(view)));
@@ -76,8 +76,11 @@ async fn shown(view: &'static str) -> Vec<CloudInstanceState> {
         Reply::ok(r#"{"value":[]}"#)
     };
     let harness = AzureHarness::with_knobs(|_| {});
-    let azure =
-        AzureHarness::open_at(&canned_responses::serve(answer).unwrap(), harness.options()).await;
+    let azure = AzureHarness::open_at(
+        &canned_responses::serve(respond).unwrap(),
+        harness.options(),
+    )
+    .await;
     let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
     let id = &listed[0].id;
     let status = azure.describe_instance(id).await.unwrap();

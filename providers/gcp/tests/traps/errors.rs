@@ -25,13 +25,13 @@ async fn refused(status: u16, reason: &str) -> ProvisionError {
     harness
         .emulator()
         .add_fault(FaultRule::nth(Method::InstancesInsert, 1, fault));
-    let answer = harness
+    let result = harness
         .open()
         .await
         .launch_instance(&harness.config())
         .await;
     assert_eq!(alive(&harness), 0);
-    answer.unwrap_err()
+    result.unwrap_err()
 }
 
 /// Returns the error of a launch whose operation fails with this code.

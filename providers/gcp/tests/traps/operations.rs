@@ -146,8 +146,8 @@ async fn trap_23_wait_is_repeated_until_the_operation_is_done() {
         }
         harness.emulator().advance(HOUR);
     };
-    let (answer, ()) = tokio::join!(gcp.launch_instance(&config), later);
-    let error = answer.unwrap_err();
+    let (result, ()) = tokio::join!(gcp.launch_instance(&config), later);
+    let error = result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
 }
 
@@ -206,7 +206,7 @@ async fn start_that_races_with_a_delete_reports_a_terminated_instance() {
             .unwrap();
         harness.emulator().advance(HOUR);
     };
-    let (answer, ()) = tokio::join!(gcp.start_instance(&id), later);
-    let error = answer.unwrap_err();
+    let (result, ()) = tokio::join!(gcp.start_instance(&id), later);
+    let error = result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::WrongState, "{error}");
 }

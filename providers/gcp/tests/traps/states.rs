@@ -34,8 +34,8 @@ async fn trap_01_terminated_means_stopped_and_deleted_means_terminated() {
         "its disk is paid for"
     );
     gcp.terminate_instance(&id).await.unwrap();
-    let gone = wait_for_state(&*gcp, &id, CloudInstanceState::Terminated).await;
-    assert_eq!(gone.state_reason.as_deref(), Some("deleted"));
+    let terminated = wait_for_state(&*gcp, &id, CloudInstanceState::Terminated).await;
+    assert_eq!(terminated.state_reason.as_deref(), Some("deleted"));
     assert_eq!(
         (alive(&harness), harness.emulator().oracle().disks.len()),
         (0, 0)
@@ -239,7 +239,7 @@ async fn terminated_instance_is_reported_despite_a_stale_read() {
             })
             .unwrap();
     };
-    let (answer, ()) = tokio::join!(other.start_instance(&id), deleted);
-    let error = answer.unwrap_err();
+    let (result, ()) = tokio::join!(other.start_instance(&id), deleted);
+    let error = result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::WrongState, "{error}");
 }

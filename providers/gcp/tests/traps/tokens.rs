@@ -49,9 +49,9 @@ async fn error_does_not_contain_quoted_user_data() {
     let gcp = harness.open().await;
     let error = gcp.launch_instance(&config).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
-    let told = format!("{error} {error:?}");
-    assert!(!told.contains("hunter2"), "{told}");
-    assert!(told.contains("resource.metadata"), "{told}");
+    let output = format!("{error} {error:?}");
+    assert!(!output.contains("hunter2"), "{output}");
+    assert!(output.contains("resource.metadata"), "{output}");
 }
 
 #[tokio::test]
@@ -62,9 +62,9 @@ async fn debug_does_not_show_configured_metadata() {
         "hunter2".to_owned(),
     )]
     .into();
-    let told = format!("{launch:?}");
-    assert!(!told.contains("hunter2"), "{told}");
-    assert!(told.contains("windows-startup-script-ps1"), "{told}");
+    let output = format!("{launch:?}");
+    assert!(!output.contains("hunter2"), "{output}");
+    assert!(output.contains("windows-startup-script-ps1"), "{output}");
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ async fn launch_accepts_any_launch_wait() {
 #[tokio::test]
 async fn name_conflict_in_the_operation_is_handled_like_a_refusal() {
     let harness = GcpHarness::with_knobs(|_| {});
-    let answer = |path: &str| {
+    let respond = |path: &str| {
         if path.contains("/instances/fw-") {
             return Reply::ok(
                 r#"{"name":"fw-1","id":"7","status":"RUNNING","zone":"zones/us-central1-a"}"#,
@@ -128,7 +128,7 @@ async fn name_conflict_in_the_operation_is_handled_like_a_refusal() {
         }
         Reply::ok("{}")
     };
-    let gcp = GcpHarness::open_at(&serve(answer), harness.options()).await;
+    let gcp = GcpHarness::open_at(&serve(respond), harness.options()).await;
     let config = config_with_token(&harness, "t-1");
     let error = gcp.launch_instance(&config).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
@@ -175,7 +175,7 @@ async fn batch_is_awaited_with_shared_lists() {
 #[tokio::test]
 async fn launch_without_target_in_its_operation_is_read_by_name() {
     let harness = GcpHarness::with_knobs(|_| {});
-    let answer = |path: &str| {
+    let respond = |path: &str| {
         if path.contains("/instances/") {
             return Reply {
                 status: "404 Not Found",
@@ -185,7 +185,7 @@ async fn launch_without_target_in_its_operation_is_read_by_name() {
         }
         Reply::ok(r#"{"name":"operation-1","operationType":"insert","status":"RUNNING"}"#)
     };
-    let gcp = GcpHarness::open_at(&serve(answer), harness.options()).await;
+    let gcp = GcpHarness::open_at(&serve(respond), harness.options()).await;
     let error = gcp.launch_instance(&harness.config()).await.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect()),

@@ -42,8 +42,8 @@ async fn unconfigured_zone_affects_nothing() {
     let gcp = harness.open().await;
     let ids = one_in_each(&harness, &*gcp).await;
     cut_off(&harness, "europe-west1-b");
-    for answer in gcp.describe_instances(&ids).await {
-        assert_eq!(answer.unwrap().state, CloudInstanceState::Running);
+    for result in gcp.describe_instances(&ids).await {
+        assert_eq!(result.unwrap().state, CloudInstanceState::Running);
     }
     let config = config_with_token(&harness, "t-1");
     let token = config.launch_token.as_ref().unwrap();
@@ -53,8 +53,8 @@ async fn unconfigured_zone_affects_nothing() {
     );
     let launched = gcp.launch_instance(&config).await.unwrap();
     assert_eq!(gcp.launch_instance(&config).await.unwrap().id, launched.id);
-    for answer in gcp.terminate_instances(&ids).await {
-        answer.unwrap();
+    for result in gcp.terminate_instances(&ids).await {
+        result.unwrap();
     }
     for id in &ids {
         wait_for_state(&*gcp, id, CloudInstanceState::Terminated).await;
@@ -92,8 +92,8 @@ async fn same_name_in_another_zone_is_another_instance() {
     let stranger = id.as_str().replace(ZONES[0], ZONES[1]);
     let (stem, _) = stranger.rsplit_once('/').unwrap();
     let stranger = InstanceId::new(format!("{stem}/7")).unwrap();
-    let answers = gcp.describe_instances(&[id, stranger]).await;
-    let error = answers[1].as_ref().unwrap_err();
+    let results = gcp.describe_instances(&[id, stranger]).await;
+    let error = results[1].as_ref().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
 }
 
@@ -153,21 +153,21 @@ async fn incomplete_list_proves_nothing_about_the_missing_zone() {
     let ids = [(ZONES[0], 1), (ZONES[1], 2)]
         .map(|(zone, number)| format!("gce://fleet-1/{zone}/fw-{number}/{number}"))
         .map(|id| InstanceId::new(id).unwrap());
-    let answers = gcp.describe_instances(&ids).await;
-    let error = answers[1].as_ref().unwrap_err();
+    let results = gcp.describe_instances(&ids).await;
+    let error = results[1].as_ref().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
 }
 
 #[tokio::test]
 async fn incomplete_operations_do_not_free_a_token() {
     let harness = GcpHarness::with_knobs(|_| {});
-    let answer = |path: &str| {
+    let respond = |path: &str| {
         if path.contains("/instances") {
             return Reply::ok("{}");
         }
         partial(path)
     };
-    let gcp = GcpHarness::open_at(&serve(answer), harness.options()).await;
+    let gcp = GcpHarness::open_at(&serve(respond), harness.options()).await;
     let token = "t-1".parse().unwrap();
     let error = gcp.find_launch(&token).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
@@ -177,18 +177,18 @@ async fn incomplete_operations_do_not_free_a_token() {
 async fn list_by_long_names_has_a_short_url() {
     static LONGEST: AtomicUsize = AtomicUsize::new(0);
     let harness = GcpHarness::with_knobs(|_| {});
-    let answer = |path: &str| {
+    let respond = |path: &str| {
         LONGEST.fetch_max(path.len(), Ordering::Relaxed);
         Reply::ok("{}")
     };
-    let gcp = GcpHarness::open_at(&serve(answer), harness.options()).await;
+    let gcp = GcpHarness::open_at(&serve(respond), harness.options()).await;
     let long = "n".repeat(55);
     let ids: Vec<_> = (1..=170)
         .map(|at| format!("gce://fleet-1/{}/{long}-{at}/{at}", ZONES[0]))
         .map(|id| InstanceId::new(id).unwrap())
         .collect();
-    for answer in gcp.describe_instances(&ids).await {
-        assert_eq!(answer.unwrap_err().kind(), ErrorKind::NotFound);
+    for result in gcp.describe_instances(&ids).await {
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::NotFound);
     }
     let longest = LONGEST.load(Ordering::Relaxed);
     assert!((4000..7000).contains(&longest), "{longest} bytes");
@@ -197,13 +197,13 @@ async fn list_by_long_names_has_a_short_url() {
 #[tokio::test]
 async fn malformed_instance_in_an_unconfigured_zone_is_ignored() {
     let harness = GcpHarness::with_knobs(|_| {});
-    let answer = |_: &str| {
+    let respond = |_: &str| {
         Reply::ok(
             r#"{"items":{"zones/europe-west1-b":{"instances":[{"name":"odd","zone":
             "https://www.googleapis.com/compute/v1/projects/fleet-1/zones/europe-west1-b"}]}}}"#,
         )
     };
-    let gcp = GcpHarness::open_at(&serve(answer), harness.options()).await;
+    let gcp = GcpHarness::open_at(&serve(respond), harness.options()).await;
     let listed = gcp.list_instances(&InstanceFilter::new()).await.unwrap();
     assert!(listed.is_empty(), "{listed:?}");
 }

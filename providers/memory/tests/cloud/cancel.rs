@@ -207,8 +207,8 @@ async fn resume(provisioner: &MemoryProvisioner, nth: u64) {
             let replay = provisioner.launch_instance(&with_token("t")).await.unwrap();
             assert_eq!(ids(&[replay]), ids(&listed));
         }
-        LaunchRecord::Terminated(gone) => {
-            assert_eq!((gone.len(), listed.len()), (1, 0));
+        LaunchRecord::Terminated(instances) => {
+            assert_eq!((instances.len(), listed.len()), (1, 0));
             let error = provisioner
                 .launch_instance(&with_token("t"))
                 .await

@@ -150,9 +150,9 @@ async fn every_state_has_a_reason() {
     note();
     pass(seconds(1)).await;
     note();
-    let said: Vec<_> = reasons.iter().map(|(s, r)| format!("{s} {r}")).collect();
+    let lines: Vec<_> = reasons.iter().map(|(s, r)| format!("{s} {r}")).collect();
     assert_eq!(
-        said,
+        lines,
         [
             "HALTED stopped",
             "PROVISIONING started",

@@ -211,8 +211,8 @@ impl Override for MergesEqualConfigs {
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let made = || LaunchToken::from(config.fingerprint(NonZeroU32::MIN).as_uuid());
-        let token = config.launch_token.clone().unwrap_or_else(made);
+        let derived = || LaunchToken::from(config.fingerprint(NonZeroU32::MIN).as_uuid());
+        let token = config.launch_token.clone().unwrap_or_else(derived);
         launch_with(at, config, Some(token)).await
     }
 }
@@ -227,9 +227,12 @@ impl Override for MergesEqualUserData {
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let made = config.fingerprint(NonZeroU32::MIN).as_uuid();
-        let made = config.user_data.as_ref().map(|_| LaunchToken::from(made));
-        launch_with(at, config, config.launch_token.clone().or(made)).await
+        let derived = config.fingerprint(NonZeroU32::MIN).as_uuid();
+        let derived = config
+            .user_data
+            .as_ref()
+            .map(|_| LaunchToken::from(derived));
+        launch_with(at, config, config.launch_token.clone().or(derived)).await
     }
 }
 

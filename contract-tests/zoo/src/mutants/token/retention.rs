@@ -374,7 +374,7 @@ impl Override for LosesConfigsOnRestart {
 /// Checks whether a token is known and then launches. Another launch can come in between.
 #[derive(Default)]
 pub(super) struct ChecksThenLaunches {
-    made: AtomicU32,
+    derived: AtomicU32,
     native: Mutex<HashMap<LaunchToken, LaunchToken>>,
 }
 
@@ -395,7 +395,7 @@ impl Override for ChecksThenLaunches {
             return at.inner.launch_instance(config).await;
         };
         let known = self.native(token);
-        let fresh = || token.item(self.made.fetch_add(1, Ordering::SeqCst));
+        let fresh = || token.item(self.derived.fetch_add(1, Ordering::SeqCst));
         let native = known.unwrap_or_else(fresh);
         let info = launch_with(at, config, Some(native.clone())).await?;
         lock(&self.native).entry(token.clone()).or_insert(native);
