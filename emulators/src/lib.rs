@@ -5,8 +5,8 @@
 //! pages, lost responses. A test starts one in its process and drops it; the program
 //! `fleetwright-emulators` serves tests in other languages.
 //!
-//! The crate depends on no provider and not on the core, so it does not share their
-//! misunderstandings. Clients of other projects check it: see `emulators/peers/run`.
+//! The crate depends on no provider and not on the core, so that a mistake in them is not repeated
+//! here. Clients of other projects check it: see `emulators/peers/run`.
 //!
 //! | you want to | use |
 //! | --- | --- |

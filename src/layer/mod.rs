@@ -28,7 +28,7 @@
 //! | [`Limit`] | It is outside the timeout of one attempt: a queued call has not been sent, so its outcome is known. |
 //! | [`Timeout`] of one attempt | It measures only the time of the cloud. |
 //!
-//! # What retries what
+//! # Which part retries
 //!
 //! - [`Retry`] is the only layer that sends a call again. [`Coalesce`] uses it to retry a batch in
 //!   which every item failed, and lets each caller retry its own item otherwise, so that no caller

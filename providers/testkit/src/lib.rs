@@ -1,7 +1,7 @@
 //! What the tests of all providers share.
 //!
-//! The contract kit and the emulators do not depend on each other, so that both do not share one mistake. They meet
-//! here:
+//! The contract kit and the emulators do not depend on each other, so that a mistake in one is not
+//! repeated in the other. This crate connects them:
 //!
 //! - [`emulated`] is the contract harness of a provider on an emulator.
 //! - [`EmulatorFaults`] injects the kit's faults into any emulator.
