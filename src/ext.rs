@@ -188,7 +188,7 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
     /// has passed.
     ///
     /// # Errors
-    /// The error of the terminate or of the wait. After a failed wait the termination goes on.
+    /// The error of the terminate or of the wait. After a failed wait the termination continues.
     async fn terminate_and_wait(
         &self,
         id: &InstanceId,

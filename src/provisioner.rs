@@ -242,7 +242,7 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     }
 
     /// Lists instances as a stream, page by page. A part that could not be read is an explicit
-    /// [gap](ListItem::Gap), and the stream goes on.
+    /// [gap](ListItem::Gap), and the stream continues.
     ///
     /// # Contract
     /// Outside of its gaps the stream is complete (LIST-10, LIST-13). An `Err` ends it.

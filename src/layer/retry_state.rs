@@ -73,7 +73,7 @@ impl<'p> RetryState<'p> {
 }
 
 /// The delay before a retry. If it is dropped before [`sleep`](Self::sleep) has finished, the retry
-/// goes back to the budget.
+/// is returned to the budget.
 pub(super) struct RetryDelay {
     /// How long to wait.
     pub(super) duration: Duration,

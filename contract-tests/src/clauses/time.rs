@@ -64,7 +64,7 @@ pub(crate) async fn time_02_waiting_ends_when_goal_is_unreachable(cx: &Context) 
 ///
 /// Calls count against the account's rate limits. Needs: oracle.
 ///
-/// Waits for four instances with a policy that asks for a microsecond between polls, and counts the
+/// Waits for four instances with a policy of one microsecond between polls, and counts the
 /// calls with the oracle.
 pub(crate) async fn time_03_waiting_makes_few_calls(cx: &Context) -> Outcome {
     let oracle = cx.oracle()?;

@@ -1,7 +1,7 @@
 //! A store with some calls overridden: how mutants are written in a few lines.
 //!
 //! Owns the trait with all overridable calls, the store that applies it, and the harness for the
-//! kit. Every call that is not overridden goes to the correct store behind it.
+//! kit. Every call that is not overridden is passed to the correct store behind it.
 
 use std::{
     fmt,

@@ -2,7 +2,7 @@
 //! lines.
 //!
 //! Owns the trait with all overridable calls, and the harness that applies it. Everything that is not
-//! overridden goes to the correct handle.
+//! overridden is passed to the correct handle.
 
 use std::{
     fmt,

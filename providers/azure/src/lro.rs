@@ -31,7 +31,7 @@ pub(crate) enum Outcome {
 
 /// Polls an operation until it ends, and retries polls that fail.
 ///
-/// Azure asks for at least ten seconds between polls; other clients poll faster without being
+/// Azure requests at least ten seconds between polls; other clients poll faster without being
 /// throttled, so `interval` is the longest delay. A link to another host is not followed.
 pub(crate) async fn await_operation(
     client: &AzureClient,

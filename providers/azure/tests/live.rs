@@ -1,4 +1,4 @@
-//! The contract against a real subscription. Never run unless the environment asks for it:
+//! The contract against a real subscription. Runs only if these environment variables are set:
 //!
 //! ```text
 //! FLEETWRIGHT_AZURE_LIVE=my-subscription FLEETWRIGHT_AZURE_GROUP=fleet FLEETWRIGHT_AZURE_LOCATION=eastus \

@@ -279,7 +279,7 @@ impl Ec2Client {
     }
 }
 
-/// Refuses truncated responses. The SDK reads XML as far as it goes, and would return half of a list as the
+/// Refuses truncated responses. The SDK reads truncated XML up to its end, and would return half of a list as the
 /// whole list.
 #[derive(Debug)]
 struct CompleteResponses;

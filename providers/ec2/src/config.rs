@@ -78,7 +78,7 @@ pub struct RootDevice {
 }
 
 impl RootDevice {
-    /// Returns whether the root disk has a setting that goes into the launch request.
+    /// Returns whether the root disk has a setting that belongs to the launch request.
     pub(crate) fn has_settings(&self) -> bool {
         self.volume_type.is_some() || self.encrypted.is_some()
     }

@@ -83,7 +83,7 @@ pub struct Failure<S> {
     pub message: String,
     /// The service's name for the request or the operation, for its support.
     pub request_id: Option<String>,
-    /// How long the response asks us to wait.
+    /// The delay before a retry that the response requests.
     pub retry_after: Option<Duration>,
     /// The service's clock at the time of the response.
     pub server_time: Option<DateTime<Utc>>,
@@ -156,7 +156,7 @@ pub enum Class {
     Forbidden,
     /// The service does not offer the call for this instance.
     Unsupported,
-    /// Something else goes on that excludes the call; a retry can succeed.
+    /// Another operation in progress excludes the call; a retry can succeed.
     Conflict,
     /// The value of this field was refused.
     Invalid(&'static str),
@@ -193,7 +193,7 @@ impl<S> Failure<S> {
         self
     }
 
-    /// Sets how long the response asks us to wait.
+    /// Sets the delay before a retry that the response requests.
     #[must_use]
     pub fn with_retry_after(mut self, delay: Option<Duration>) -> Self {
         self.retry_after = delay;

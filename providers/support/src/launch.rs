@@ -17,7 +17,7 @@ use futures_util::{StreamExt as _, future::BoxFuture, stream};
 
 /// The calls of one cloud that a launch is made of. One value serves one launch.
 ///
-/// The names of a launch follow from its token, so that a replay asks for the same names and the
+/// The names of a launch follow from its token, so that a replay uses the same names and the
 /// cloud itself refuses a second instance. Each instance carries [`Marks`]: a digest of the token
 /// and the fingerprint of its config.
 #[async_trait]
