@@ -89,11 +89,11 @@ impl Rules {
         }
     }
 
-    /// Returns whether the tenant's instance is being deleted or is already removed, or an operator
-    /// deleted the server.
+    /// Returns whether the tenant's instance is being deleted, or an operator deleted the server. An
+    /// instance without a record proves nothing: its record must outlive its machine.
     async fn deletion_requested(&self, server: &Server) -> bool {
         let instance = self.instance(server.id).await;
-        let is_deleted = instance.is_none_or(|instance| instance.deletion.is_some());
+        let is_deleted = instance.is_some_and(|instance| instance.deletion.is_some());
         let id = InstanceId::from_uuid(server.id.as_uuid());
         is_deleted
             || self
