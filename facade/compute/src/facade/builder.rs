@@ -89,7 +89,7 @@ impl Facade {
     ///
     /// # Errors
     ///
-    /// Never in practice: only if two of the crates named a kind alike.
+    /// Only if two of the crates have a kind of the same name.
     pub fn schema() -> Result<Schema, Invalid> {
         schema::add_all_kinds(Schema::builder()).build()
     }
@@ -394,12 +394,11 @@ async fn open_catalog(
     }
     let name = ActorName::new("facade").map_err(|name| Invalid::new(name.to_string()))?;
     let reader = Principal::service(name, Permission::all());
-    // Neither is refused to a principal that has every permission.
-    if catalog.flavors(&reader).is_ok_and(|found| found.is_empty()) {
-        return Err(FacadeError::MissingCatalog("flavor"));
-    }
-    if catalog.images(&reader).is_ok_and(|found| found.is_empty()) {
-        return Err(FacadeError::MissingCatalog("image"));
+    // Neither is refused to a principal that has every permission. A catalog with flavors has images, unless they cannot be read.
+    let no_flavors = catalog.flavors(&reader).is_ok_and(|found| found.is_empty());
+    let no_images = catalog.images(&reader).is_ok_and(|found| found.is_empty());
+    if no_flavors || no_images {
+        return Err(FacadeError::MissingCatalog);
     }
     Ok(Arc::new(catalog))
 }

@@ -33,9 +33,9 @@ pub enum FacadeError {
         "the façade has no keyring: pass one to `keyring`, or call `without_server_keys` if servers get no SSH key pair"
     )]
     MissingKeyring,
-    /// Neither the builder nor the store has a flavor and an image.
-    #[error("the store has no {0}: pass a catalog to `catalog`")]
-    MissingCatalog(&'static str),
+    /// The builder has no catalog, and the store has no flavor or no image.
+    #[error("the store has no catalog: pass one to `catalog`")]
+    MissingCatalog,
     /// Two regions have the same id.
     #[error("region {0} was added twice: give each mapping its own `region`")]
     DuplicateRegion(RegionId),
