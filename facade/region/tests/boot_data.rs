@@ -57,6 +57,7 @@ async fn trusted_authority_is_configured_on_each_machine() {
         ] {
             assert!(first.get(ours..).unwrap().contains(part), "{first}");
         }
+        assert!(!first.contains("comment of the tenant"), "{first}");
         let replaced = facade
             .servers
             .request_replace(&principal, server_id(1))

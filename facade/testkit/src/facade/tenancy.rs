@@ -8,8 +8,8 @@ use fleetwright_region::{
 use super::TestFacade;
 use crate::{name, north, operator, principals::Tenant, tenant};
 
-const AUTHORITY: &str =
-    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAy6fJc6yBCQTw1DopXqb20HM2tM0UvQcjhH2mQNCtjX";
+/// With a comment, which must not reach a machine.
+const AUTHORITY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAy6fJc6yBCQTw1DopXqb20HM2tM0UvQcjhH2mQNCtjX comment of the tenant";
 
 impl TestFacade {
     /// Creates a network of a tenant.
