@@ -91,7 +91,7 @@ mod tests {
     }
 
     /// Returns the revision of each image in the current catalog.
-    fn dates(current: &CurrentCatalog) -> BTreeMap<String, u64> {
+    fn revisions(current: &CurrentCatalog) -> BTreeMap<String, u64> {
         let catalog = current.catalog();
         let images = catalog.images();
         let date = |image: &Image| (image.id.to_string(), image.name.parse().unwrap());
@@ -126,7 +126,7 @@ mod tests {
                     later.into_iter().partition(|(due, _)| *due <= step);
                 later = rest;
                 for (_, update) in now {
-                    let before = dates(&current);
+                    let before = revisions(&current);
                     match update {
                         Update::Read(at, catalog) => {
                             let read = catalog.clone();
@@ -136,7 +136,7 @@ mod tests {
                             };
                             let is_taken = Revision(at) >= current.read_at;
                             current.replace(Revision(at), catalog, written);
-                            let after = dates(&current);
+                            let after = revisions(&current);
                             for image in read.images().filter(|_| is_taken) {
                                 let date: u64 = image.name.parse().unwrap();
                                 prop_assert!(after[image.id.as_str()] >= date);
@@ -145,10 +145,10 @@ mod tests {
                         Update::Written(at, image) => {
                             let id = image.id.to_string();
                             current.put(Revision(at), *image);
-                            prop_assert!(dates(&current)[&id] >= at);
+                            prop_assert!(revisions(&current)[&id] >= at);
                         }
                     }
-                    let after = dates(&current);
+                    let after = revisions(&current);
                     for (id, date) in before {
                         prop_assert!(after[&id] >= date, "{id} of {date} became {:?}", after[&id]);
                     }

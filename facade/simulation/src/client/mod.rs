@@ -16,6 +16,7 @@ use fleetwright_compute::{
     ComputeError, Meaning,
     instance::{InstanceId, InstanceSpec},
 };
+use fleetwright_facade_testkit::error_chain;
 use fleetwright_region::{
     ids::{ImageId, NetworkId},
     server::Power,
@@ -145,7 +146,7 @@ impl Client {
             Meaning::Internal => {
                 self.journal.report_violation(format!(
                     "a call failed with an internal error: {}",
-                    with_sources(error)
+                    error_chain(error)
                 ));
                 OpResult::Done
             }
@@ -159,13 +160,5 @@ impl Client {
             | Meaning::Unprocessable
             | Meaning::NotOffered => OpResult::Done,
         }
-    }
-}
-
-/// Returns an error with all its sources.
-fn with_sources(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {}", with_sources(cause)),
-        None => error.to_string(),
     }
 }

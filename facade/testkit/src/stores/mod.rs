@@ -48,7 +48,7 @@ pub trait Interceptor: std::fmt::Debug + Send + Sync {
     async fn before_commit(&self) -> Result<(), StoreError> {
         Ok(())
     }
-    /// After a commit that went well.
+    /// After a successful commit.
     async fn after_commit(&self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -105,7 +105,7 @@ impl<I: Interceptor> Store for InterceptedStore<I> {
     }
 }
 
-/// Every call takes a random time, drawn from a seed: others come between a read and a write.
+/// Every call takes a random time, drawn from a seed, so that calls of others run between a read and a write.
 #[derive(Debug)]
 pub struct RandomDelays {
     state: AtomicU64,
