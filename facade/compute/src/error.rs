@@ -5,7 +5,6 @@ use std::time::Duration;
 use fleetwright_identity::{LedgerError, Refused};
 use fleetwright_region::{
     ids::{FlavorId, ImageId},
-    machine::MachineError,
     name::Name,
     network::RecordError,
     server::{DependencyError, Plan, ServerError},
@@ -16,8 +15,9 @@ use crate::instance::InstanceId;
 
 /// Why a call of this crate failed. Nothing was changed, unless the store reports an unknown outcome.
 ///
-/// An error and its sources say what failed, for which record, and what to do if the caller can do anything. A record that is not
-/// visible gives the same error as one that does not exist. [`meaning`](Self::meaning) is the HTTP status;
+/// An error and its sources say what failed, for which record, and what to do if the caller can do anything.
+/// [`tenant_message`](Self::tenant_message) is the part of that which tenants may read. A record that is not visible gives the same
+/// error as one that does not exist. [`meaning`](Self::meaning) is the HTTP status;
 /// [`retry_after`](Self::retry_after) says whether to retry.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -109,8 +109,8 @@ pub enum ComputeError {
         found: String,
         /// The state that the call needs.
         wanted: String,
-        /// The delay before a retry.
-        retry_after: Duration,
+        /// The delay before a retry, or `None` if it gets there only by another request.
+        retry_after: Option<Duration>,
     },
     /// The region's cloud does not support the call.
     #[error("instance {id}: {what} is not offered in its region")]
@@ -138,20 +138,17 @@ pub enum ComputeError {
     /// Another image has the id already.
     #[error("another image has the id {0} already: choose another id")]
     ImageTaken(ImageId),
-    /// The call to its machine failed inside this system.
-    #[error("instance {id}: the call to its machine failed; ask an operator")]
-    Machine {
-        /// Which instance.
-        id: InstanceId,
-        /// Why. It holds no secret, and is not for tenants.
-        source: MachineError,
-    },
+    /// The call failed inside this system. The log has the cause, which is not for tenants.
+    #[error(
+        "instance {0}: the call failed inside this system; ask an operator, whose log has the cause"
+    )]
+    Internal(InstanceId),
     /// Quota would be exceeded, or the ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// The region refused, or failed.
+    /// The region refused, or failed. Controllers and [`inspect`](crate::service::Instances::inspect) return it; calls of tenants never do.
     #[error(transparent)]
-    Server(#[from] ServerError),
+    Server(ServerError),
     /// Other callers changed the record at every attempt.
     #[error("instance {0} is being changed by other callers: retry")]
     Busy(InstanceId),
@@ -166,6 +163,16 @@ pub enum ComputeError {
 impl From<Invalid> for ComputeError {
     fn from(invalid: Invalid) -> Self {
         Self::Store(invalid.into())
+    }
+}
+
+impl From<ServerError> for ComputeError {
+    fn from(error: ServerError) -> Self {
+        match error {
+            ServerError::Store(error) => Self::Store(error),
+            ServerError::Dependency(error) => Self::Dependency(error),
+            other => Self::Server(other),
+        }
     }
 }
 

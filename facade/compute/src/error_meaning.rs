@@ -40,17 +40,50 @@ impl ComputeError {
             Self::Unavailable { .. } | Self::Busy(_) => Meaning::Unavailable,
             Self::Ledger(error) => ledger_meaning(error),
             Self::Server(error) => server_meaning(error),
-            Self::Machine { .. } | Self::FlavorMissing(_) => Meaning::Internal,
+            Self::Internal(_) | Self::FlavorMissing(_) => Meaning::Internal,
             Self::Store(error) => store_meaning(error),
         }
+    }
+
+    /// The text for the tenant, in one line: the error with its sources. The sources of an error that the tenant did not cause are for
+    /// the log only, because they name records of this system.
+    ///
+    /// ```
+    /// use fleetwright_compute::ComputeError;
+    ///
+    /// let error = ComputeError::BadField { field: "limit".to_owned(), problem: "use 1 to 500".to_owned() };
+    /// assert_eq!(error.tenant_message(), "limit: use 1 to 500");
+    /// ```
+    pub fn tenant_message(&self) -> String {
+        if matches!(self, Self::Server(_)) {
+            return "the call failed inside this system; ask an operator".to_owned();
+        }
+        let mut message = self.to_string();
+        match self.meaning() {
+            Meaning::Internal | Meaning::Unavailable => {}
+            Meaning::InvalidRequest
+            | Meaning::Forbidden
+            | Meaning::NotFound
+            | Meaning::Conflict
+            | Meaning::Unprocessable
+            | Meaning::NotOffered => {
+                let mut source = std::error::Error::source(self);
+                while let Some(cause) = source {
+                    message = format!("{message}: {cause}");
+                    source = cause.source();
+                }
+            }
+        }
+        message
     }
 
     /// The delay before a retry, or `None` if a retry of the same request cannot succeed.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::NameDeleting { retry_after, .. }
-            | Self::NotReady { retry_after, .. }
-            | Self::Unavailable { retry_after, .. } => Some(*retry_after),
+            Self::NameDeleting { retry_after, .. } | Self::Unavailable { retry_after, .. } => {
+                Some(*retry_after)
+            }
+            Self::NotReady { retry_after, .. } => *retry_after,
             Self::Deleting(_) => Some(RETRY_AFTER),
             Self::BadField { .. }
             | Self::Unprocessable { .. }
@@ -64,7 +97,7 @@ impl ComputeError {
             | Self::Unsupported { .. }
             | Self::NoKey(_)
             | Self::ImageTaken(_)
-            | Self::Machine { .. }
+            | Self::Internal(_)
             | Self::Ledger(_)
             | Self::Server(_)
             | Self::Busy(_)

@@ -51,7 +51,7 @@ async fn new_instance_reaches_running_with_status_and_events() {
             assert!(status.conditions.is_empty(), "{status:#?}");
             assert_eq!(status.server.unwrap().replaces, 0);
             let events = kinds(&up);
-            assert_eq!(events[..2], [EventKind::Created, EventKind::ServerCreated]);
+            assert_eq!(events[..2], [EventKind::Created, EventKind::Accepted]);
             assert_eq!(events.last(), Some(&EventKind::Completed), "{events:?}");
             assert!(events.contains(&EventKind::Phase), "{events:?}");
             assert_eq!(facade.count("server").await, 1);
@@ -313,9 +313,7 @@ async fn missing_capacity_is_reported_and_does_not_delay_deletion() {
             let later = facade.record(id).await.unwrap().value;
             let still = later.status.condition(ConditionKind::NoCapacity).unwrap();
             assert_eq!(still.since, since, "the condition has held all the time");
-            facade.delete(id).await;
-            facade.until_gone(id).await;
-            facade.assert_empty().await;
+            facade.delete_completely(id).await;
         })
         .await;
 }
@@ -334,9 +332,7 @@ async fn deletion_at_any_time_leaves_nothing() {
                 let network = facade.network("net").await;
                 let id = facade.create(network, "web").await.instance.id;
                 tokio::time::sleep(Duration::from_millis(500) * half_seconds).await;
-                facade.delete(id).await;
-                facade.until_gone(id).await;
-                facade.assert_empty().await;
+                facade.delete_completely(id).await;
             })
             .await;
     }
@@ -360,9 +356,7 @@ async fn deletion_in_every_phase_leaves_nothing() {
                 let (_, id) = facade.create_running().await;
                 facade.edit(id, change).await;
                 facade.until(id, |its| its.status.phase == phase).await;
-                facade.delete(id).await;
-                facade.until_gone(id).await;
-                facade.assert_empty().await;
+                facade.delete_completely(id).await;
             })
             .await;
     }

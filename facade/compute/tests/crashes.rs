@@ -64,9 +64,8 @@ async fn crash_while_creating_leaves_one_server() {
             facade.during(facade.until(id, is_running)).await;
             check_invariants(&facade).await;
             let up = facade.record(id).await.unwrap().value;
-            let created = |event: &&fleetwright_compute::instance::Event| {
-                event.kind == EventKind::ServerCreated
-            };
+            let created =
+                |event: &&fleetwright_compute::instance::Event| event.kind == EventKind::Accepted;
             assert_eq!(up.events.iter().filter(created).count(), 1, "{up:#?}");
             let machines = cloud.oracle().instances();
             assert_eq!(machines.len(), 1, "{machines:#?}");

@@ -285,7 +285,10 @@ async fn network_being_deleted_accepts_no_instance() {
     let error = facade.try_create(blue, "another").await.unwrap_err();
     assert_eq!(
         status_and_message(&error),
-        (409, format!("network {blue} is being deleted"))
+        (
+            409,
+            format!("network {blue} is being deleted: choose another network")
+        )
     );
     assert_eq!(facade.count("instance").await, 1);
 }

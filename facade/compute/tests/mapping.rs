@@ -35,10 +35,10 @@ async fn missing_server_is_recreated_only_on_request_of_the_tenant() {
             let (_, id) = facade.create_running().await;
             // An operator deletes the server, not the instance.
             facade.delete_server(id).await;
-            let going = |its: &Instance| has_condition(its, ConditionKind::ServerDeleting);
+            let going = |its: &Instance| has_condition(its, ConditionKind::MachineDeleting);
             let found = facade.until(id, going).await;
             assert_eq!(found.provisioning(), Provisioning::Provisioning);
-            let missing = |its: &Instance| has_condition(its, ConditionKind::ServerMissing);
+            let missing = |its: &Instance| has_condition(its, ConditionKind::MachineRemoved);
             let found = facade.until(id, missing).await;
             assert!(!going(&found));
             assert_eq!(
@@ -73,9 +73,7 @@ async fn missing_server_is_recreated_only_on_request_of_the_tenant() {
                 .await;
             let up = facade.until(id, is_running).await;
             assert!(!missing(&up) && up.status.server.unwrap().replaces == 1);
-            facade.delete(id).await;
-            facade.until_gone(id).await;
-            facade.assert_empty().await;
+            facade.delete_completely(id).await;
         })
         .await;
 }
@@ -89,11 +87,9 @@ async fn instance_with_missing_server_can_be_deleted() {
             let (_, id) = facade.create_running().await;
             facade.delete_server(id).await;
             facade
-                .until_condition(id, ConditionKind::ServerMissing)
+                .until_condition(id, ConditionKind::MachineRemoved)
                 .await;
-            facade.delete(id).await;
-            facade.until_gone(id).await;
-            facade.assert_empty().await;
+            facade.delete_completely(id).await;
         })
         .await;
 }
@@ -113,9 +109,7 @@ async fn server_of_another_owner_is_never_changed() {
             }
             let before = facade.server(id).await.unwrap().server;
             facade.create(network, "web").await;
-            let found = facade
-                .until_condition(id, ConditionKind::ServerConflict)
-                .await;
+            let found = facade.until_condition(id, ConditionKind::IdConflict).await;
             assert_eq!(
                 (found.status.phase, found.provisioning()),
                 (Phase::Failed, Provisioning::Error)

@@ -56,15 +56,13 @@ async fn controllers_count_steps_waits_and_failures() {
                 .await
                 .unwrap();
             facade
-                .until_condition(lost, ConditionKind::ServerMissing)
+                .until_condition(lost, ConditionKind::MachineRemoved)
                 .await;
             assert!((metric("servers_missing_total") - 1.0).abs() < 0.1);
             assert!((metric("instances_waiting wait-server-missing") - 1.0).abs() < 0.1);
             let taken = facade.create(network, "taken").await.instance.id;
             facade
-                .until(taken, |its| {
-                    has_condition(its, ConditionKind::ServerConflict)
-                })
+                .until(taken, |its| has_condition(its, ConditionKind::IdConflict))
                 .await;
             assert!((metric("server_conflicts_total") - 1.0).abs() < 0.1);
 

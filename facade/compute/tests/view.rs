@@ -145,13 +145,13 @@ async fn waiting_shows_reason_date_and_last_attempt() {
     // A condition that needs a decision comes first.
     status(&facade, &instance, |status| {
         let stuck =
-            json!({ "kind": "attempts-exhausted", "message": "ask for another", "since": began });
+            json!({ "kind": "attempts-exhausted", "message": "request a replacement", "since": began });
         status["conditions"].as_array_mut().unwrap().push(stuck);
     })
     .await;
     let view = facade.read(id).await;
     assert_eq!(view.provisioning, Provisioning::Error);
-    assert_eq!(waits(&view), Some(("ask for another", began)));
+    assert_eq!(waits(&view), Some(("request a replacement", began)));
     // An instance whose desired state is applied waits for nothing.
     status(&facade, &instance, |status| {
         status["conditions"] = json!([]);
@@ -180,6 +180,16 @@ async fn waiting_shows_reason_date_and_last_attempt() {
     assert_eq!(
         waits(&facade.read(id).await),
         Some(("its machine has not reached the requested state yet", now))
+    );
+    // So is a replacement.
+    tokio::time::advance(Duration::from_secs(60)).await;
+    facade.instances.replace(&alice, id).await.unwrap();
+    assert_eq!(
+        waits(&facade.read(id).await),
+        Some((
+            "the requested change is not applied yet",
+            facade.clock.now()
+        ))
     );
     tokio::time::advance(Duration::from_secs(60)).await;
     facade.instances.delete(&alice, id).await.unwrap();

@@ -51,7 +51,11 @@ async fn server_requires_a_ready_network_of_its_tenant_and_region() {
             far,
             format!("network {far} is not in region north: choose one that is"),
         ),
-        (&alice, going, format!("network {going} is being deleted")),
+        (
+            &alice,
+            going,
+            format!("network {going} is being deleted: choose another network"),
+        ),
     ];
     for (principal, network, expected) in table {
         let error = facade

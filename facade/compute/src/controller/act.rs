@@ -190,13 +190,13 @@ impl Controller {
     fn count(&self, before: &Instance, status: &crate::instance::Status) {
         let begins =
             |kind| status.condition(kind).is_some() && before.status.condition(kind).is_none();
-        if begins(ConditionKind::ServerMissing) {
+        if begins(ConditionKind::MachineRemoved) {
             counter!("fleetwright_compute_servers_missing_total").increment(1);
             tracing::warn!(
                 "the server was deleted outside this service; its tenant has to replace the instance"
             );
         }
-        if begins(ConditionKind::ServerConflict) {
+        if begins(ConditionKind::IdConflict) {
             counter!("fleetwright_compute_server_conflicts_total").increment(1);
             tracing::warn!(server = %before.server, "another server has the id of this instance's server: an operator has to resolve that");
         }

@@ -2,7 +2,7 @@
 
 use fleetwright_region::{
     network::RecordError,
-    server::{DependencyError, Plan, ServerError},
+    server::{DependencyError, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, Plan, ServerError},
 };
 
 use super::{Obstacle, Wait, messages};
@@ -23,24 +23,28 @@ pub(super) fn obstacle(wait: Wait) -> Option<Obstacle> {
     match wait {
         Wait::Server | Wait::ServerDeletion => None,
         Wait::OperatorDeletion => Some(Obstacle::new(
-            ConditionKind::ServerDeleting,
+            ConditionKind::MachineDeleting,
             "an operator is deleting the machine of this instance; its disk and addresses will be lost: wait until it is deleted, then replace the instance or delete it",
         )),
         Wait::ServerMissing => Some(Obstacle::new(
-            ConditionKind::ServerMissing,
+            ConditionKind::MachineRemoved,
             "the machine of this instance was removed without its tenant's request; its disk and addresses are lost: replace the instance, or delete it",
         )),
-        Wait::ServerConflict => Some(Obstacle::new(
-            ConditionKind::ServerConflict,
-            "the id of this instance is already in use: ask an operator to free it, or delete the instance",
-        )),
+        Wait::ServerConflict => Some(id_conflict()),
     }
+}
+
+fn id_conflict() -> Obstacle {
+    Obstacle::new(
+        ConditionKind::IdConflict,
+        "the id of this instance is already in use: ask an operator to free it, or delete the instance",
+    )
 }
 
 /// Whether a condition can end without a change of the instance or its server, so that the call has to be repeated.
 pub(super) fn is_retried(kind: ConditionKind) -> bool {
     match kind {
-        ConditionKind::Refused | ConditionKind::ServerConflict => true,
+        ConditionKind::Refused | ConditionKind::IdConflict => true,
         ConditionKind::NoCapacity
         | ConditionKind::AccountLimit
         | ConditionKind::CloudError
@@ -49,8 +53,8 @@ pub(super) fn is_retried(kind: ConditionKind) -> bool {
         | ConditionKind::NextLaunch
         | ConditionKind::Unsupported
         | ConditionKind::ConsentNeeded
-        | ConditionKind::ServerMissing
-        | ConditionKind::ServerDeleting
+        | ConditionKind::MachineRemoved
+        | ConditionKind::MachineDeleting
         | ConditionKind::NetworkDeleting => false,
     }
 }
@@ -62,24 +66,23 @@ pub(super) fn classify(error: ServerError) -> Failure {
         ServerError::NotFound(_) | ServerError::NoServerOwnedBy(_) | ServerError::Deleting(_) => {
             return Failure::Stale;
         }
-        ServerError::Taken { reason, .. } => Obstacle::new(
-            ConditionKind::ServerConflict,
-            format!("the server cannot be created: {reason}; ask an operator to resolve that"),
-        ),
+        ServerError::Taken { .. } => id_conflict(),
         ServerError::NeedsConsent { plan, .. } => consent_needed(plan),
         ServerError::Dependency(dependency) if !is_transient(dependency) => {
             refused(dependency.to_string())
         }
         ServerError::UserDataTooLarge { actual, .. } => refused(format!(
-            "user data of {actual} bytes is too large: shorten it"
+            "user data of {actual} bytes is too large: at most {MAX_USER_DATA_BYTES} are allowed; shorten it"
         )),
         ServerError::UserData { source, .. } => refused(source.to_string()),
         ServerError::TooManySecurityGroups { actual, .. } => refused(format!(
-            "{actual} security groups are too many: merge their rules into fewer groups"
+            "{actual} security groups are too many: at most {MAX_SECURITY_GROUPS} are allowed; merge their rules into fewer groups"
         )),
-        ServerError::Refused(source) => refused(format!(
-            "this service lacks a permission: {source}; ask an operator to grant it"
-        )),
+        ServerError::Refused(source) => {
+            // The permission is one on servers, which tenants do not know.
+            tracing::error!(%source, "the principal of this service lacks a permission");
+            refused("this service lacks a permission: ask an operator to grant it".to_owned())
+        }
         ServerError::NoRegion(region) => refused(format!(
             "region {region} is not in service: ask an operator when it will be"
         )),

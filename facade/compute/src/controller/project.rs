@@ -112,7 +112,7 @@ fn phase(instance: &Instance, found: &Inputs<'_>) -> Phase {
     }
     match (found.server, found.obstacle.map(|obstacle| obstacle.kind)) {
         (Some(server), _) => server.phase(),
-        (None, Some(ConditionKind::ServerMissing)) => Phase::Lost,
+        (None, Some(ConditionKind::MachineRemoved)) => Phase::Lost,
         (None, Some(_)) => Phase::Failed,
         (None, None) => Phase::Pending,
     }
@@ -156,7 +156,7 @@ fn conditions(instance: &Instance, found: &Inputs<'_>, now: DateTime<Utc>) -> Ve
         if conditions.iter().all(|held| held.kind != kind) {
             conditions.push(Condition {
                 kind,
-                message: condition.message.clone(),
+                message: messages::for_tenant(&condition.message, instance, found.server),
                 since: condition.since,
             });
         }
@@ -224,7 +224,7 @@ pub fn events_between(before: &Status, after: &Status) -> Vec<(EventKind, String
         (None, Some(_)) => true,
         (Some(_), Some(_)) => {
             let missing =
-                |status: &Status| status.condition(ConditionKind::ServerMissing).is_some();
+                |status: &Status| status.condition(ConditionKind::MachineRemoved).is_some();
             missing(before) && !missing(after)
         }
         (_, None) => false,
@@ -232,7 +232,7 @@ pub fn events_between(before: &Status, after: &Status) -> Vec<(EventKind, String
     let applied = before.applied_generation != after.applied_generation;
     if created {
         events.push((
-            EventKind::ServerCreated,
+            EventKind::Accepted,
             "the region accepted the instance".to_owned(),
         ));
     } else if applied {
@@ -254,9 +254,9 @@ pub fn events_between(before: &Status, after: &Status) -> Vec<(EventKind, String
             | ConditionKind::Lost
             | ConditionKind::Unsupported
             | ConditionKind::ConsentNeeded
-            | ConditionKind::ServerMissing
-            | ConditionKind::ServerConflict
-            | ConditionKind::ServerDeleting => before.condition(condition.kind).is_some(),
+            | ConditionKind::MachineRemoved
+            | ConditionKind::IdConflict
+            | ConditionKind::MachineDeleting => before.condition(condition.kind).is_some(),
         };
         if !reported {
             events.push((EventKind::Problem, condition.message.clone()));

@@ -1,4 +1,5 @@
-//! Conditions that hold now and events that happened, for tenants and operators to read. They never contain a secret.
+//! Conditions that hold now and events that happened, for tenants and operators to read. They never contain a secret, and neither their
+//! kinds nor their messages mention the server behind an instance.
 
 use chrono::{DateTime, Utc};
 use fleetwright_identity::Actor;
@@ -39,12 +40,15 @@ pub enum ConditionKind {
     /// Applying the change would destroy data that did not exist when the change was requested. Update with consent, or take the
     /// change back.
     ConsentNeeded,
-    /// The server was deleted, and not by this service; its disk and addresses are lost. Replace the instance to get another one.
-    ServerMissing,
-    /// The id of the instance's server belongs to another server. Only an operator can resolve that.
-    ServerConflict,
-    /// An operator is deleting the server.
-    ServerDeleting,
+    /// An operator removed the machine; its disk and addresses are lost. Replace the instance to get another machine.
+    #[serde(alias = "server-missing")]
+    MachineRemoved,
+    /// The id of the instance is in use. Only an operator can resolve that.
+    #[serde(alias = "server-conflict")]
+    IdConflict,
+    /// An operator is removing the machine.
+    #[serde(alias = "server-deleting")]
+    MachineDeleting,
     /// The network is being deleted, and the instance with it.
     NetworkDeleting,
 }
@@ -93,8 +97,9 @@ pub enum EventKind {
     DeletionRequested,
     /// Its key was read, its console was opened, or a snapshot of it was requested.
     Accessed,
-    /// Its server was created.
-    ServerCreated,
+    /// The region accepted it: its launch is being prepared.
+    #[serde(alias = "server-created")]
+    Accepted,
     /// A requested change is being applied.
     Applied,
     /// It entered another phase.

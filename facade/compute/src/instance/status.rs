@@ -132,13 +132,13 @@ impl ConditionKind {
             | Self::Lost
             | Self::Unsupported
             | Self::ConsentNeeded
-            | Self::ServerMissing
-            | Self::ServerConflict => true,
+            | Self::MachineRemoved
+            | Self::IdConflict => true,
             Self::NoCapacity
             | Self::AccountLimit
             | Self::CloudError
             | Self::NextLaunch
-            | Self::ServerDeleting
+            | Self::MachineDeleting
             | Self::NetworkDeleting => false,
         }
     }

@@ -178,12 +178,41 @@ impl Instances {
     }
 }
 
-/// Converts an error of the region into one about the instance.
+/// Converts an error of the region into one about the instance: tenants do not know of servers.
 pub(super) fn server_error(id: InstanceId, error: ServerError) -> ComputeError {
-    if let ServerError::NoRegion(region) = &error {
-        return region_not_served(id, region);
+    match error {
+        ServerError::NoRegion(region) => region_not_served(id, &region),
+        ServerError::Store(error) => error.into(),
+        ServerError::Dependency(error) => error.into(),
+        ServerError::Busy(_) => ComputeError::Busy(id),
+        ServerError::NotFound(_) | ServerError::NoServerOwnedBy(_) => not_launched(id),
+        ServerError::Deleting(_) => machine_deleting(id),
+        ServerError::Refused(_)
+        | ServerError::UserDataTooLarge { .. }
+        | ServerError::UserData { .. }
+        | ServerError::TooManySecurityGroups { .. }
+        | ServerError::Key { .. }
+        | ServerError::Taken { .. }
+        | ServerError::NeedsConsent { .. }
+        | ServerError::NotReady { .. } => internal(id, &error),
+        other => internal(id, &other),
     }
-    error.into()
+}
+
+/// An error that only an operator can correct. Its cause names the server: it is logged, and no part of the error.
+fn internal(id: InstanceId, cause: &dyn std::error::Error) -> ComputeError {
+    let source = cause.source().map(ToString::to_string);
+    tracing::error!(instance = %id, %cause, source, "a call to the region failed");
+    ComputeError::Internal(id)
+}
+
+fn machine_deleting(id: InstanceId) -> ComputeError {
+    ComputeError::NotReady {
+        id,
+        found: "its machine is being deleted".to_owned(),
+        wanted: "launched again".to_owned(),
+        retry_after: Some(RETRY_AFTER),
+    }
 }
 
 fn region_not_served(id: InstanceId, region: &RegionId) -> ComputeError {
@@ -199,7 +228,7 @@ fn not_launched(id: InstanceId) -> ComputeError {
         id,
         found: "it has not been launched yet".to_owned(),
         wanted: "launched".to_owned(),
-        retry_after: RETRY_AFTER,
+        retry_after: Some(RETRY_AFTER),
     }
 }
 
@@ -207,12 +236,7 @@ fn not_launched(id: InstanceId) -> ComputeError {
 fn machine_error(id: InstanceId, error: MachineError) -> ComputeError {
     match error {
         MachineError::NotFound(_) => not_launched(id),
-        MachineError::Deleting(_) => ComputeError::NotReady {
-            id,
-            found: "its machine is being deleted".to_owned(),
-            wanted: "launched again".to_owned(),
-            retry_after: RETRY_AFTER,
-        },
+        MachineError::Deleting(_) => machine_deleting(id),
         MachineError::NotReady {
             found,
             wanted,
@@ -222,13 +246,14 @@ fn machine_error(id: InstanceId, error: MachineError) -> ComputeError {
             id,
             found: format!("it is {found}"),
             wanted: wanted.to_owned(),
-            retry_after,
+            retry_after: Some(retry_after),
         },
         MachineError::NoMachine { found, .. } => ComputeError::NotReady {
             id,
             found: format!("it {found}"),
             wanted: "replaced or deleted".to_owned(),
-            retry_after: RETRY_AFTER,
+            // Only a replacement helps.
+            retry_after: None,
         },
         MachineError::Unsupported { verb, .. } => ComputeError::Unsupported {
             id,
@@ -242,8 +267,9 @@ fn machine_error(id: InstanceId, error: MachineError) -> ComputeError {
         MachineError::NoRegion(region) => region_not_served(id, &region),
         MachineError::Declined { verb, .. } => ComputeError::Unprocessable {
             field: verb.as_str().to_owned(),
-            problem: "the cloud refuses this for the instance: a repeated call fails too"
-                .to_owned(),
+            problem: format!(
+                "the cloud refuses this for instance {id}, and refuses it again if it is repeated: replace the instance, or ask an operator"
+            ),
         },
         MachineError::NoKey(_) => ComputeError::NoKey(id),
         MachineError::Tags(invalid) => ComputeError::BadField {
@@ -260,7 +286,10 @@ fn machine_error(id: InstanceId, error: MachineError) -> ComputeError {
         | MachineError::NoKeyring(_)
         | MachineError::Key { .. }
         | MachineError::NoSource { .. }
-        | MachineError::Image { .. } => ComputeError::Machine { id, source: error },
-        other => ComputeError::Machine { id, source: other },
+        | MachineError::Image { .. } => internal(id, &error),
+        other => internal(id, &other),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -219,7 +219,7 @@ pub(super) fn conflict(error: &ComputeError) -> Option<&Conflict> {
         | ComputeError::Unavailable { .. }
         | ComputeError::NoKey(_)
         | ComputeError::ImageTaken(_)
-        | ComputeError::Machine { .. }
+        | ComputeError::Internal(_)
         | ComputeError::Ledger(_)
         | ComputeError::Server(_)
         | ComputeError::Busy(_)

@@ -8,7 +8,7 @@ use fleetwright_identity::{Principal, Verb};
 use fleetwright_region::server::Power;
 
 use super::{
-    Accepted, Instances, RETRY_AFTER,
+    Accepted, Instances,
     change::{GenerationStep, RecordChange},
 };
 use crate::{
@@ -78,7 +78,8 @@ impl Instances {
                     id,
                     found: "it is stopped or being stopped".to_owned(),
                     wanted: "running: start it first".to_owned(),
-                    retry_after: RETRY_AFTER,
+                    // Only a start helps.
+                    retry_after: None,
                 });
             }
             instance.intent.reboots = instance.intent.reboots.saturating_add(1);

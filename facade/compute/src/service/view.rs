@@ -139,11 +139,14 @@ fn reason(instance: &Instance) -> Option<(String, DateTime<Utc>)> {
         return None;
     }
     let is_request = |kind: EventKind| match kind {
-        EventKind::Created | EventKind::Updated | EventKind::Requested => true,
-        EventKind::LossAccepted
-        | EventKind::DeletionRequested
+        // A replacement, and an update with consent, is an accepted loss.
+        EventKind::Created
+        | EventKind::Updated
+        | EventKind::Requested
+        | EventKind::LossAccepted => true,
+        EventKind::DeletionRequested
         | EventKind::Accessed
-        | EventKind::ServerCreated
+        | EventKind::Accepted
         | EventKind::Applied
         | EventKind::Phase
         | EventKind::Problem
@@ -164,9 +167,7 @@ fn reason(instance: &Instance) -> Option<(String, DateTime<Utc>)> {
 /// The last step of the controller.
 fn last_attempt(instance: &Instance) -> Option<LastAttempt> {
     let is_step = |kind: EventKind| match kind {
-        EventKind::ServerCreated | EventKind::Applied | EventKind::Phase | EventKind::Problem => {
-            true
-        }
+        EventKind::Accepted | EventKind::Applied | EventKind::Phase | EventKind::Problem => true,
         EventKind::Created
         | EventKind::Updated
         | EventKind::Requested

@@ -71,6 +71,6 @@ fn not_provisioned(id: InstanceId, found: String) -> ComputeError {
         id,
         found,
         wanted: "provisioned".to_owned(),
-        retry_after: RETRY_AFTER,
+        retry_after: Some(RETRY_AFTER),
     }
 }

@@ -41,11 +41,11 @@ pub enum RecordError {
         what: &'static str,
         /// The id.
         id: String,
-        /// The kind and the key of a record that refers to it.
+        /// A record that refers to it, as tenants know it: `instance` and its id for the server of an instance.
         by: String,
     },
     /// The record is being deleted and accepts nothing new.
-    #[error("{what} {id} is being deleted")]
+    #[error("{what} {id} is being deleted: choose another {what}")]
     Deleting {
         /// The kind of record.
         what: &'static str,

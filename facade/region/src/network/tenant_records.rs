@@ -4,8 +4,8 @@ use std::{fmt, sync::Arc};
 
 use fleetwright_identity::{Access, GrantedScopes, Principal, Resource, Scope, Verb};
 use fleetwright_store::{
-    Check, Conflict, Damaged, Document, Found, IndexName, Invalid, Key, Part, Query, Store,
-    StoreError, Table, Transaction, Versioned,
+    Check, Conflict, Damaged, Document, Found, IndexName, Invalid, Key, Part, Query, RecordId,
+    Store, StoreError, Table, Transaction, Versioned,
 };
 
 use super::RecordError;
@@ -13,7 +13,8 @@ use crate::{
     ids::{NetworkId, RegionId},
     name::Name,
     references::{Reference, ReferenceTarget, References},
-    schema::BY_PROJECT,
+    schema::{BY_PROJECT, SERVER_KIND},
+    server::Owner,
 };
 
 /// How often a call is tried when others write the same records.
@@ -173,13 +174,24 @@ impl<T: TenantRecord> TenantRecords<T> {
             match self.store.commit(&transaction).await {
                 Ok(_) => return Ok(()),
                 Err(error) => match referrer(&error) {
-                    Some(by) => return Err(in_use::<T>(id, by)),
+                    Some(by) => return Err(in_use::<T>(id, self.visible_name(&by).await)),
                     None if error.conflict().is_some() => {}
                     None => return Err(error.into()),
                 },
             }
         }
         Err(busy::<T>(id))
+    }
+
+    /// Returns how a caller knows a record that refers to another: tenants know their instances, not the servers behind them.
+    async fn visible_name(&self, by: &RecordId) -> String {
+        if by.kind.as_str() != SERVER_KIND {
+            return format!("{} {}", by.kind, by.key);
+        }
+        let found = self.store.get(by).await.ok().flatten();
+        let owner = found.and_then(|record| record.value.get("owner").cloned());
+        let owner = owner.and_then(|owner| serde_json::from_value::<Owner>(owner).ok());
+        owner.map_or_else(|| "an instance".to_owned(), |owner| owner.to_string())
     }
 
     /// Adds the creation of a record to a transaction and commits it. Returns `None` if a check of the transaction failed, so that the
@@ -268,14 +280,17 @@ pub(super) fn busy<T: TenantRecord>(id: impl fmt::Display) -> RecordError {
     }
 }
 
-/// Returns the kind and key of a record that refers to the one to delete, if that is why the commit failed.
-pub(super) fn referrer(error: &StoreError) -> Option<String> {
+/// Returns a record that refers to the one to delete, if that is why the commit failed.
+pub(super) fn referrer(error: &StoreError) -> Option<RecordId> {
     match error.conflict()? {
         Conflict {
             check: Check::Unclaimed(claim),
             found: Found::HeldBy(key),
             ..
-        } => Some(format!("{} {key}", claim.kind)),
+        } => Some(RecordId {
+            kind: claim.kind.clone(),
+            key: key.clone(),
+        }),
         Conflict { .. } => None,
     }
 }

@@ -109,7 +109,7 @@ impl Check<'_> {
         let has_cause = match condition.kind {
             ConditionKind::Lost => terminations > 0,
             ConditionKind::AttemptsExhausted => terminations >= 3,
-            ConditionKind::ServerMissing => deleted_by_operator && server.is_none(),
+            ConditionKind::MachineRemoved => deleted_by_operator && server.is_none(),
             ConditionKind::ConsentNeeded => {
                 instance.consent == Consent::KeepEverything && server.is_some()
             }
@@ -119,12 +119,12 @@ impl Check<'_> {
             }
             // The catalog is complete again, and invalid requests were refused at once.
             ConditionKind::Refused
-            | ConditionKind::ServerConflict
+            | ConditionKind::IdConflict
             | ConditionKind::NoCapacity
             | ConditionKind::AccountLimit
             | ConditionKind::CloudError
             | ConditionKind::NextLaunch
-            | ConditionKind::ServerDeleting
+            | ConditionKind::MachineDeleting
             | ConditionKind::NetworkDeleting => false,
         };
         if has_cause {

@@ -67,6 +67,13 @@ impl TestFacade {
         self.instances.delete(&alice, id).await.unwrap();
     }
 
+    /// Deletes the only instance, of `tenant(1, 1)`, and waits until nothing of it is left. The loops must run meanwhile.
+    pub async fn delete_completely(&self, id: InstanceId) {
+        self.delete(id).await;
+        self.until_gone(id).await;
+        self.assert_empty().await;
+    }
+
     /// Reads an instance as an operator.
     pub async fn read(&self, id: InstanceId) -> InstanceView {
         self.instances.read(&operator(), id).await.unwrap()

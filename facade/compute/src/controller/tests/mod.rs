@@ -1,6 +1,7 @@
 //! Invariants of every decision and every projection.
 
 mod fixtures;
+mod tenant_text;
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
@@ -97,7 +98,7 @@ fn requests_of_operators_to_a_server_are_not_reverted() {
 fn shown(instance: &Instance, server: Option<&Server>, days: i64) -> Status {
     let (plan, date) = (Plan::default(), now() + TimeDelta::days(days));
     let own = server.filter(|server| is_owned(instance, server));
-    let taken = Obstacle::new(ConditionKind::ServerConflict, "taken");
+    let taken = Obstacle::new(ConditionKind::IdConflict, "taken");
     let found = Inputs {
         server: own,
         plan: &plan,

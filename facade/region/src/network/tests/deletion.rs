@@ -10,7 +10,9 @@ async fn network_in_use_is_kept_or_deleted_once_unused() {
     let refused = world.delete(blue, IfUsed::Refuse).await.unwrap_err();
     assert_eq!(
         refused.to_string(),
-        format!("network {blue} is in use by server s-1 and cannot be deleted: delete that first")
+        format!(
+            "network {blue} is in use by instance i-1 and cannot be deleted: delete that first"
+        )
     );
     assert_eq!(
         world.networks.get(&user(), blue).await.unwrap().value.state,
@@ -38,7 +40,7 @@ async fn network_in_use_is_kept_or_deleted_once_unused() {
     let found = world.networks.get(&user(), blue).await.unwrap();
     assert_eq!(
         world.networks.check_open(&found).unwrap_err().to_string(),
-        format!("network {blue} is being deleted")
+        format!("network {blue} is being deleted: choose another network")
     );
     let new = new_group(blue, "late");
     let late = world.groups.create(&user(), &new).await.unwrap_err();
@@ -112,7 +114,7 @@ async fn groups_and_authorities_in_use_are_not_deleted() {
         assert_eq!(
             error.to_string(),
             format!(
-                "security group {group} is in use by server s-1 and cannot be deleted: delete that first"
+                "security group {group} is in use by instance i-1 and cannot be deleted: delete that first"
             )
         );
     }

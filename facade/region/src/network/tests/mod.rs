@@ -114,10 +114,12 @@ impl World {
         created.unwrap().value.id
     }
 
-    /// A server record with its references only.
+    /// A server record with its references and its owner only: server `s-1` belongs to instance `i-1`.
     async fn server(&self, key: &str, spec: serde_json::Value) {
         let id = RecordId::new("server", key).unwrap();
-        let transaction = Transaction::new().put(id, json!({ "spec": spec }));
+        let owner = json!({ "kind": "instance", "id": key.replace('s', "i") });
+        let value = json!({ "spec": spec, "owner": owner });
+        let transaction = Transaction::new().put(id, value);
         self.store.commit(&transaction).await.unwrap();
     }
 
