@@ -64,7 +64,7 @@ async fn cost_of_a_stop(fleet: usize) -> [u64; 3] {
         let counts = [&counting.read, &counting.lists, &counting.written];
         counts.map(|count| count.load(Ordering::Relaxed))
     };
-    let story = async {
+    let work = async {
         // Until the controller has reconciled every instance once, as at every start.
         tokio::time::sleep(Duration::from_secs(5)).await;
         let before = looks();
@@ -82,7 +82,7 @@ async fn cost_of_a_stop(fleet: usize) -> [u64; 3] {
     };
     tokio::select! {
         biased;
-        cost = story => cost,
+        cost = work => cost,
         () = controller.run() => unreachable!("a controller works until it is dropped"),
     }
 }

@@ -71,13 +71,13 @@ async fn with_each_fault(
             let fated = InterceptedStore::new(store, OneFault::new(number, fate));
             let cut = facade.reopen(fated.clone()).await;
             let requested = call(&cut.instances, id);
-            let answer = tokio::time::timeout(Duration::from_secs(600), requested).await;
-            let answer = answer.unwrap_or_else(|_| {
+            let result = tokio::time::timeout(Duration::from_secs(600), requested).await;
+            let result = result.unwrap_or_else(|_| {
                 // Dropped: the caller gets no response.
                 let (reason, source) = ("dropped".to_owned(), None);
                 Err(StoreError::UnknownOutcome { reason, source }.into())
             });
-            after(&facade, id, answer, fate).await;
+            after(&facade, id, result, fate).await;
             if !fated.interceptor.was_reached() {
                 break;
             }
@@ -105,9 +105,9 @@ async fn interrupted_create_leaves_instance_and_allocation_or_neither() {
         instances.create(&alice, &requested()).await?;
         Ok(())
     };
-    let after = async |facade: &TestFacade, id, answer: Result<(), ComputeError>, fate| {
+    let after = async |facade: &TestFacade, id, result: Result<(), ComputeError>, fate| {
         let there = check_allocation(facade, id).await.is_some();
-        match &answer {
+        match &result {
             Ok(()) => assert!(there, "{fate:?}"),
             Err(error) => {
                 assert_eq!(error.meaning(), Meaning::Unavailable, "{error:?}");
@@ -155,9 +155,9 @@ async fn interrupted_update_keeps_allocation_and_spec_equal() {
         instances.update(&alice, id, &wanted(&before)).await?;
         Ok(())
     };
-    let after = async |facade: &TestFacade, id, answer: Result<(), ComputeError>, _| {
+    let after = async |facade: &TestFacade, id, result: Result<(), ComputeError>, _| {
         let found = check_allocation(facade, id).await.unwrap();
-        assert!(answer.is_err() || found.generation == 2);
+        assert!(result.is_err() || found.generation == 2);
         let again = facade.instances.update(&alice, id, &wanted(&found)).await;
         assert_eq!(again.unwrap().0.instance.generation, 2);
         check_allocation(facade, id).await.unwrap();

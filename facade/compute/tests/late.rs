@@ -56,7 +56,7 @@ async fn late_controller_leaves_no_server_without_its_instance() {
             .await
             .instance_controller
             .clone();
-        let story = async {
+        let work = async {
             for round in 0..6 {
                 let id = facade.create(network, "web").await.instance.id;
                 let wait = Duration::from_millis(150) * ((seed * 7 + round * 5) % 23);
@@ -77,7 +77,7 @@ async fn late_controller_leaves_no_server_without_its_instance() {
         };
         tokio::select! {
             biased;
-            () = story => {}
+            () = work => {}
             () = late.run() => {}
             () = facade.region().controller.run() => {}
             () = facade.region().monitor.run() => {}

@@ -171,8 +171,8 @@ proptest! {
                 wanted.consent = Consent::Destroy;
             }
             let dry = facade.instances.plan_update(&alice, before.id, &wanted).await;
-            let answer = facade.instances.update(&alice, before.id, &wanted).await;
-            match (dry, answer) {
+            let result = facade.instances.update(&alice, before.id, &wanted).await;
+            match (dry, result) {
                 (Ok(planned), Ok((view, plan))) => {
                     assert_eq!(planned, plan);
                     assert_eq!((&view.instance.spec, &view.instance.tags), (&wanted.spec, &wanted.tags));

@@ -1,4 +1,4 @@
-//! The story over Azure, as its emulator speaks it: real sockets, real time, fast transitions.
+//! The lifecycle of a server on the emulator of Azure: real sockets, real time, fast transitions.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{sync::Arc, time::Duration};

@@ -1,4 +1,4 @@
-//! The story over EC2, as its emulator speaks it: real sockets, real time, fast transitions.
+//! The lifecycle of a server on the emulator of EC2: real sockets, real time, fast transitions.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{sync::Arc, time::Duration};

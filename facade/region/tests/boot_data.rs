@@ -42,7 +42,7 @@ async fn trusted_authority_is_configured_on_each_machine() {
     wanted.ssh_authority = Some(id);
     wanted.user_data = data("#cloud-config\nruncmd:\n  - echo hello\n");
     let created = facade.ensure(&principal, 1, &wanted).await.unwrap().server;
-    let story = async {
+    let work = async {
         facade.until_server(Phase::Running).await;
         let first = facade.user_data();
         let theirs = first
@@ -71,7 +71,7 @@ async fn trusted_authority_is_configured_on_each_machine() {
         .await;
         assert_eq!(facade.user_data(), first);
     };
-    facade.during_region(story).await;
+    facade.during_region(work).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,7 +121,7 @@ async fn missing_authority_refuses_the_launch_with_a_message() {
     let unread = format!(
         "the machine cannot be launched: SSH certificate authority {mine} cannot be read: ask an operator to repair its record, or choose another authority"
     );
-    let story = async {
+    let work = async {
         for (authority, meddling, expected) in [
             (mine, lost, absent(mine)),
             (mine, damaged, unread),
@@ -158,7 +158,7 @@ async fn missing_authority_refuses_the_launch_with_a_message() {
         facade.until_server(Phase::Running).await;
         assert!(facade.user_data().contains(TRUST));
     };
-    facade.during_region(story).await;
+    facade.during_region(work).await;
 }
 
 fn reason(error: &ServerError) -> UserDataError {

@@ -52,7 +52,7 @@ async fn catalog_and_mapping_files_to_a_running_server_and_back() {
     wanted.security_groups.insert(group);
     let facade = with_mapping(&facade, &cloud, group).await;
 
-    let story = async {
+    let work = async {
         facade.ensure(&alice, 1, &wanted).await.unwrap();
         let up = facade.until_server(Phase::Running).await;
         assert_eq!(up.health, Health::Healthy, "{up:#?}");
@@ -94,7 +94,7 @@ async fn catalog_and_mapping_files_to_a_running_server_and_back() {
         let gone = facade.networks.finish(&alice, network).await.unwrap();
         assert_eq!(gone, Deletion::Deleted);
     };
-    facade.during_region(story).await;
+    facade.during_region(work).await;
     assert!(cloud.oracle().leftovers().is_empty());
     for kind in ["server", "server-key", "network", "security-group"] {
         assert_eq!(facade.count(kind).await, 0, "{kind}");
@@ -111,7 +111,7 @@ async fn removed_flavor_is_still_launched_for_its_servers() {
     let wanted = server_spec(facade.network("blue").await);
     let group = facade.group(wanted.network, "ssh").await;
     let facade = with_mapping(&facade, &cloud, group).await;
-    let story = async {
+    let work = async {
         facade.ensure(&alice, 1, &wanted).await.unwrap();
         let first = facade.until_server(Phase::Running).await;
         let changes = facade
@@ -141,6 +141,6 @@ async fn removed_flavor_is_still_launched_for_its_servers() {
         facade.servers.delete(&alice, server_id(1)).await.unwrap();
         facade.until_server_gone().await;
     };
-    facade.during_region(story).await;
+    facade.during_region(work).await;
     assert!(cloud.oracle().leftovers().is_empty());
 }

@@ -106,7 +106,7 @@ async fn each_verb_needs_its_own_permission_and_invisible_servers_look_absent() 
         let stranger = somebody(elsewhere, &Verb::ALL);
         let hidden = machine_call(&facade.machines, &stranger, server_id(1), verb).await;
         let absent = machine_call(&facade.machines, &operator(), server_id(9), verb).await;
-        let message_of = |answer: Result<(), MachineError>| answer.unwrap_err().to_string();
+        let message_of = |result: Result<(), MachineError>| result.unwrap_err().to_string();
         let of_nine = server_id(9).to_string();
         assert_eq!(
             message_of(hidden),
@@ -170,10 +170,10 @@ async fn console_output_is_complete_or_its_last_lines_and_hidden_in_debug() {
 }
 
 /// Returns the result of each verb, in the order of [`VERBS`].
-async fn answers(facade: &TestFacade) -> [String; 4] {
-    let mut answers = VERBS.map(|_| String::new());
-    for (verb, answer) in VERBS.into_iter().zip(&mut answers) {
-        *answer = match machine_call(&facade.machines, &operator(), server_id(1), verb).await {
+async fn results(facade: &TestFacade) -> [String; 4] {
+    let mut results = VERBS.map(|_| String::new());
+    for (verb, result) in VERBS.into_iter().zip(&mut results) {
+        *result = match machine_call(&facade.machines, &operator(), server_id(1), verb).await {
             Ok(()) => "ok".to_owned(),
             Err(MachineError::NotReady {
                 found,
@@ -189,7 +189,7 @@ async fn answers(facade: &TestFacade) -> [String; 4] {
             Err(other) => panic!("{verb:?} is answered as {other:?}"),
         };
     }
-    answers
+    results
 }
 
 #[tokio::test(start_paused = true)]
@@ -203,7 +203,7 @@ async fn unavailable_call_states_the_required_phase_in_every_phase() {
             .map(|wanted| format!("{found}, not {wanted}"));
         [output, session, "ok".to_owned(), snapshot]
     };
-    assert_eq!(answers(&facade).await, waits("not launched yet"));
+    assert_eq!(results(&facade).await, waits("not launched yet"));
     let busy = Fault::Refused(RefusalReason::Throttled(Duration::from_secs(1)));
     cloud.faults().add(Rule::nth(WireCall::Launch, 1, busy));
     facade
@@ -212,7 +212,7 @@ async fn unavailable_call_states_the_required_phase_in_every_phase() {
         .reconcile(server_id(1))
         .await
         .unwrap();
-    assert_eq!(answers(&facade).await, waits("being launched"));
+    assert_eq!(results(&facade).await, waits("being launched"));
     while facade.read_server().await.server.machine.is_none() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         facade
@@ -222,7 +222,7 @@ async fn unavailable_call_states_the_required_phase_in_every_phase() {
             .await
             .unwrap();
     }
-    let [output, session, _, snapshot] = answers(&facade).await;
+    let [output, session, _, snapshot] = results(&facade).await;
     assert_eq!(
         [output, session, snapshot],
         [
@@ -243,7 +243,7 @@ async fn unavailable_call_states_the_required_phase_in_every_phase() {
         })
         .await;
     assert_eq!(
-        answers(&facade).await,
+        results(&facade).await,
         ["ok", "stopped, not running", "ok", "ok"]
     );
     facade
@@ -253,7 +253,7 @@ async fn unavailable_call_states_the_required_phase_in_every_phase() {
                 .await;
             start.unwrap();
             facade.until_server(Phase::Running).await;
-            assert_eq!(answers(&facade).await, ["ok"; 4]);
+            assert_eq!(results(&facade).await, ["ok"; 4]);
             servers
                 .request_replace(&principal, server_id(1))
                 .await
@@ -261,7 +261,7 @@ async fn unavailable_call_states_the_required_phase_in_every_phase() {
             facade.until_server(Phase::Replacing).await;
         })
         .await;
-    let [output, session, ..] = answers(&facade).await;
+    let [output, session, ..] = results(&facade).await;
     assert_eq!(
         [output, session],
         [
@@ -280,21 +280,21 @@ async fn unavailable_call_states_the_required_phase_in_every_phase() {
         .terminate(&machine.unwrap().id)
         .unwrap();
     // The record still says running, but the cloud decides.
-    let [output, session, ..] = answers(&facade).await;
-    for answer in [output, session] {
+    let [output, session, ..] = results(&facade).await;
+    for result in [output, session] {
         assert_eq!(
-            answer,
+            result,
             "in another state than last observed, not observed again"
         );
     }
     facade.during_region(facade.until_server(Phase::Lost)).await;
-    let [output, session, key, _] = answers(&facade).await;
+    let [output, session, key, _] = results(&facade).await;
     assert_eq!(
         [output, session, key],
         ["has lost its machine", "has lost its machine", "ok"]
     );
     servers.delete(&principal, server_id(1)).await.unwrap();
-    let [output, session, ..] = answers(&facade).await;
+    let [output, session, ..] = results(&facade).await;
     assert_eq!([output, session], ["deleting", "deleting"]);
 }
 

@@ -35,7 +35,7 @@ async fn controllers_count_steps_waits_and_failures() {
         .external_actor()
         .launch(&orphan.build().unwrap())
         .unwrap();
-    let story = async {
+    let work = async {
         let principal = server_admin();
         region
             .servers
@@ -61,7 +61,7 @@ async fn controllers_count_steps_waits_and_failures() {
         region.until_gone(server_id(1)).await;
         tokio::time::sleep(Duration::from_secs(5)).await;
     };
-    region.during(story).await;
+    region.during(work).await;
     assert_eq!(metric("orphans_terminated_total"), 1.0);
     assert_eq!(metric("call_failures_total launch_instance throttled"), 1.0);
     assert_eq!(metric("servers_deleted_total"), 1.0);

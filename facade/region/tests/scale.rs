@@ -67,7 +67,7 @@ async fn cost_of_a_stop(fleet: u128) -> (u64, u64) {
     let store: Arc<dyn Store> = Arc::clone(&counting) as _;
     let clock = Arc::clone(&region.clock);
     let counted = TestRegion::reopened(handle, store, NamePlanner::identity(), clock);
-    let story = async {
+    let work = async {
         // Wait for the initial pass over all servers.
         tokio::time::sleep(Duration::from_secs(5)).await;
         let looks = || {
@@ -91,7 +91,7 @@ async fn cost_of_a_stop(fleet: u128) -> (u64, u64) {
     };
     tokio::select! {
         biased;
-        cost = story => cost,
+        cost = work => cost,
         () = counted.controller.run() => unreachable!("a controller works until it is dropped"),
     }
 }

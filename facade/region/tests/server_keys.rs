@@ -56,7 +56,7 @@ async fn key_is_created_and_deleted_with_its_server_and_public_on_the_machine() 
     let refused = facade.keys.private_key(&reader(), id).await.unwrap_err();
     assert!(matches!(refused, KeyError::Refused(_)), "{refused:?}");
 
-    let story = async {
+    let work = async {
         facade.until_server(Phase::Running).await;
         let first = facade.user_data();
         assert!(first.contains(&public), "{first}");
@@ -78,7 +78,7 @@ async fn key_is_created_and_deleted_with_its_server_and_public_on_the_machine() 
         assert_eq!(facade.user_data(), first);
         goes(&facade).await;
     };
-    facade.during_region(story).await;
+    facade.during_region(work).await;
     let gone = facade.keys.private_key(&alice, id).await.unwrap_err();
     assert!(matches!(gone, KeyError::NotFound(_)), "{gone:?}");
     assert_eq!(facade.count("server-key").await, 0);
@@ -155,12 +155,12 @@ async fn servers_without_a_keyring_have_no_keys_and_unchanged_user_data() {
     let json = serde_json::to_value(&created).unwrap();
     assert!(json.get("public_key").is_none(), "{json}");
     assert_eq!(facade.count("server-key").await, 0);
-    let story = async {
+    let work = async {
         facade.until_server(Phase::Running).await;
         assert_eq!(facade.user_data(), "#!/bin/sh\n");
         goes(&facade).await;
     };
-    facade.during_region(story).await;
+    facade.during_region(work).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -109,8 +109,8 @@ async fn each_call_needs_exactly_its_own_permission() {
                 .ensure(&server_admin(), &bare_server(1))
                 .await
                 .unwrap();
-            let answer = call(&servers, &user(&[held], here()), needed).await;
-            match answer {
+            let result = call(&servers, &user(&[held], here()), needed).await;
+            match result {
                 Ok(()) => assert_eq!(held, needed),
                 // A reader gets a refusal; other callers get "not found".
                 Err(ServerError::Refused(_)) => {
@@ -142,7 +142,7 @@ async fn server_of_another_project_looks_absent() {
         match (verb, call(&servers, &stranger, verb).await) {
             (Verb::Create, Err(ServerError::Refused(_))) | (Verb::List, Ok(())) => {}
             (_, Err(ServerError::NotFound(id))) => assert_eq!(id, server_id(1)),
-            (verb, answer) => panic!("{verb:?}: {answer:?}"),
+            (verb, result) => panic!("{verb:?}: {result:?}"),
         }
     }
     let page = servers
@@ -204,10 +204,10 @@ async fn concurrent_requests_create_one_server_and_lose_no_request() {
     let new = bare_server(1);
     let created =
         futures_util::future::join_all((0..20).map(|_| servers.ensure(&principal, &new))).await;
-    assert!(created.into_iter().all(|answer| answer.is_ok()));
+    assert!(created.into_iter().all(|result| result.is_ok()));
     let reboots = (0..10).map(|_| servers.request_reboot(&principal, new.id, Reboot::Soft));
-    for answer in futures_util::future::join_all(reboots).await {
-        answer.unwrap();
+    for result in futures_util::future::join_all(reboots).await {
+        result.unwrap();
     }
     let view = servers.read(&principal, new.id).await.unwrap();
     assert_eq!(
@@ -233,7 +233,7 @@ async fn server_being_deleted_accepts_no_other_change() {
     let again = servers.delete(&principal, id).await.unwrap();
     assert_eq!(again.revision, gone.revision);
     assert_eq!(again.phase, Phase::Deleting);
-    for answer in [
+    for result in [
         servers
             .set_power(&principal, id, Power::Running)
             .await
@@ -242,8 +242,8 @@ async fn server_being_deleted_accepts_no_other_change() {
         servers.ensure(&principal, &bare_server(1)).await.map(drop),
     ] {
         assert!(
-            matches!(answer, Err(ServerError::Deleting(_))),
-            "{answer:?}"
+            matches!(result, Err(ServerError::Deleting(_))),
+            "{result:?}"
         );
     }
 }

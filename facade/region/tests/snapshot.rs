@@ -71,7 +71,7 @@ async fn snapshot_can_be_launched_by_another_server() {
         "its disk does not fit on a smaller one"
     );
 
-    let story = async {
+    let work = async {
         let ready = facade.until_snapshot(ImageState::Ready).await;
         let created = cloud.oracle().images();
         assert_eq!(created.len(), 1);
@@ -108,7 +108,7 @@ async fn snapshot_can_be_launched_by_another_server() {
     };
     tokio::select! {
         biased;
-        () = facade.during_region(story) => {}
+        () = facade.during_region(work) => {}
         () = facade.region().snapshots.run() => panic!("it works until it is dropped"),
     }
     assert_eq!(cloud.oracle().call_count(WireCall::Snapshot), 1);
@@ -289,7 +289,7 @@ async fn failing_snapshot_is_retried_until_success_or_timeout() {
         .await;
     requested.unwrap();
     let begun = tokio::time::Instant::now();
-    let story = async {
+    let work = async {
         tokio::time::sleep(Duration::from_secs(60)).await;
         let waiting = facade.snapshot_image().await;
         assert_eq!(waiting.state, ImageState::Pending);
@@ -307,7 +307,7 @@ async fn failing_snapshot_is_retried_until_success_or_timeout() {
     };
     tokio::select! {
         biased;
-        () = story => {}
+        () = work => {}
         () = facade.region().snapshots.run() => panic!("it works until it is dropped"),
     }
     assert!(begun.elapsed() > Duration::from_secs(700));
@@ -326,14 +326,14 @@ async fn failing_snapshot_is_retried_until_success_or_timeout() {
         .snapshot(&principal, server_id(1), &hopeless)
         .await;
     requested.unwrap();
-    let story = async {
+    let work = async {
         tokio::time::sleep(Duration::from_secs(7 * 3600)).await;
         facade.catalog.refresh().await.unwrap();
         facade.catalog.image(&principal, &hopeless.image).unwrap()
     };
     let failed = tokio::select! {
         biased;
-        failed = story => failed,
+        failed = work => failed,
         () = facade.region().snapshots.run() => panic!("it works until it is dropped"),
     };
     assert_eq!(failed.state, ImageState::Failed);
@@ -405,16 +405,16 @@ async fn fifty_requests_and_two_controllers_create_one_image() {
             .machines_over(slow, Arc::new(cloud.provisioner()))
             .await;
         let (principal, new) = (operator(), new_snapshot());
-        let story = async {
+        let work = async {
             let wishes = (0..50).map(|_| machines.snapshot(&principal, server_id(1), &new));
-            for answer in futures_util::future::join_all(wishes).await {
-                assert_eq!(answer.unwrap().id, image(SNAPSHOT_IMAGE));
+            for result in futures_util::future::join_all(wishes).await {
+                assert_eq!(result.unwrap().id, image(SNAPSHOT_IMAGE));
             }
             facade.until_snapshot(ImageState::Ready).await;
         };
         tokio::select! {
             biased;
-            () = story => {}
+            () = work => {}
             () = one.run() => panic!("it works until it is dropped"),
             () = other.run() => panic!("it works until it is dropped"),
         }
@@ -480,11 +480,11 @@ async fn disk_with_an_unconfirmed_change_is_not_copied() {
         .reconcile(server_id(1))
         .await
         .unwrap();
-    let answer = facade
+    let result = facade
         .machines
         .snapshot(&principal, server_id(1), &new_snapshot())
         .await;
-    let doubt = answer.unwrap_err();
+    let doubt = result.unwrap_err();
     assert!(
         matches!(
             doubt,

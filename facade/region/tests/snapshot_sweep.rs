@@ -38,7 +38,7 @@ async fn history(strikes: Vec<(u64, Kind)>, client: Client) -> u64 {
         let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&plan, &facade.store);
         let flaky = Flaky::<dyn InstanceProvisioner>::new(&plan, &handle);
         let (machines, snapshots) = facade.machines_over(store, flaky).await;
-        let story = async {
+        let work = async {
             let (principal, new) = (operator(), new_snapshot());
             for _ in 0..10 {
                 if !sends
@@ -57,7 +57,7 @@ async fn history(strikes: Vec<(u64, Kind)>, client: Client) -> u64 {
         tokio::select! {
             biased;
             () = plan.died() => sends &= client == Client::Retries,
-            () = story => break,
+            () = work => break,
             () = snapshots.run() => panic!("it works until it is dropped"),
         }
     }
@@ -121,7 +121,7 @@ async fn cost_of_an_image_does_not_grow_with_the_catalog() {
         .await;
     let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&its, &facade.store);
     let (follower, _) = CatalogService::open(store).await.unwrap();
-    let story = async {
+    let work = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let mut costs = BTreeSet::new();
         for number in 0..60 {
@@ -148,7 +148,7 @@ async fn cost_of_an_image_does_not_grow_with_the_catalog() {
     };
     tokio::select! {
         biased;
-        () = story => {}
+        () = work => {}
         error = follower.follow() => panic!("{error}"),
     }
 }

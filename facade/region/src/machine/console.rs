@@ -21,8 +21,8 @@ impl MachineAccess {
     ) -> Result<ConsoleOutput, MachineError> {
         let verb = Verb::ConsoleOutput;
         let server = self.permitted(principal, verb, id).await?;
-        let answer = self.read_console(&server, lines).await;
-        Self::ended(verb, id, Some(&server.region), answer)
+        let result = self.read_console(&server, lines).await;
+        Self::ended(verb, id, Some(&server.region), result)
     }
 
     /// Opens a console session on a running server. Anyone with its URL has access: treat it as a secret.
@@ -33,8 +33,8 @@ impl MachineAccess {
     ) -> Result<ConsoleSession, MachineError> {
         let verb = Verb::ConsoleSession;
         let server = self.permitted(principal, verb, id).await?;
-        let answer = self.open_console(&server).await;
-        Self::ended(verb, id, Some(&server.region), answer)
+        let result = self.open_console(&server).await;
+        Self::ended(verb, id, Some(&server.region), result)
     }
 
     async fn read_console(
@@ -45,8 +45,8 @@ impl MachineAccess {
         let verb = Verb::ConsoleOutput;
         let cloud = self.offering(server, verb, OptionalVerb::ConsoleOutput)?;
         let machine = ready_machine(server, RequiredState::Machine)?;
-        let answer = cloud.console_output(&machine.id).await;
-        let mut output = answer.map_err(|error| translate_error(server, verb, error))?;
+        let result = cloud.console_output(&machine.id).await;
+        let mut output = result.map_err(|error| translate_error(server, verb, error))?;
         if let Some(lines) = lines {
             let start = last_lines(&output.text, lines);
             output.text.drain(..start);
@@ -58,8 +58,8 @@ impl MachineAccess {
         let verb = Verb::ConsoleSession;
         let cloud = self.offering(server, verb, OptionalVerb::ConsoleSession)?;
         let machine = ready_machine(server, RequiredState::Running)?;
-        let answer = cloud.console_session(&machine.id).await;
-        answer.map_err(|error| translate_error(server, verb, error))
+        let result = cloud.console_session(&machine.id).await;
+        result.map_err(|error| translate_error(server, verb, error))
     }
 }
 

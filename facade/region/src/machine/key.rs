@@ -18,8 +18,8 @@ impl MachineAccess {
     ) -> Result<Secret, MachineError> {
         let verb = Verb::SshKey;
         let server = self.permitted(principal, verb, id).await?;
-        let answer = self.open_key(&server).await;
-        Self::ended(verb, id, Some(&server.region), answer)
+        let result = self.open_key(&server).await;
+        Self::ended(verb, id, Some(&server.region), result)
     }
 
     async fn open_key(&self, server: &Server) -> Result<Secret, MachineError> {

@@ -125,16 +125,16 @@ impl MachineAccess {
         verb: Verb,
         id: ServerId,
         region: Option<&RegionId>,
-        answer: Result<T, MachineError>,
+        result: Result<T, MachineError>,
     ) -> Result<T, MachineError> {
-        let outcome = answer.as_ref().map_or_else(MachineError::outcome, |_| "ok");
+        let outcome = result.as_ref().map_or_else(MachineError::outcome, |_| "ok");
         let labels = [
             ("region", region.map_or("none", RegionId::as_str).to_owned()),
             ("verb", verb.as_str().to_owned()),
             ("outcome", outcome.to_owned()),
         ];
         counter!("fleetwright_region_machine_calls_total", &labels).increment(1);
-        match &answer {
+        match &result {
             Err(
                 MachineError::Unavailable { source, .. } | MachineError::Declined { source, .. },
             ) => {
@@ -145,7 +145,7 @@ impl MachineAccess {
                 tracing::debug!(server = %id, verb = verb.as_str(), outcome, "a machine call finished");
             }
         }
-        answer
+        result
     }
 }
 

@@ -131,9 +131,9 @@ impl<T: ?Sized> Flaky<T> {
                 call.await
             }
             Some(Kind::CrashAfter) => {
-                let answer = call.await;
+                let result = call.await;
                 self.plan.die().await;
-                answer
+                result
             }
             Some(Kind::Error) => Err(refused()),
             Some(Kind::LostReply) => {

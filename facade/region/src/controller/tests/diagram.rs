@@ -193,7 +193,7 @@ fn deleted_server_is_never_launched_started_or_changed() {
 }
 
 proptest! {
-    /// Whatever the date and the scan are, there is an answer, always the same, and it names no time that has passed.
+    /// Whatever the date and the scan are, the decision is always the same, and names no time that has passed.
     #[test]
     fn decision_is_total_and_deterministic(
         shape in 0..SHAPES.len(), seconds in -200_000_i64..200_000, look in 0_u64..100_000,

@@ -66,10 +66,10 @@ impl World {
                 };
                 let used = self.servers_in(found.value.id).await > 0;
                 let groups = !self.groups_on(found.value.id).await.is_empty();
-                let answer = self.networks.delete(&user(), found.value.id, in_use).await;
+                let result = self.networks.delete(&user(), found.value.id, in_use).await;
                 match (found.value.state, in_use) {
                     (NetworkState::Ready, IfUsed::Refuse) => {
-                        assert_eq!(answer.is_err(), used || groups);
+                        assert_eq!(result.is_err(), used || groups);
                     }
                     (NetworkState::Deleting, _) | (NetworkState::Ready, IfUsed::DeleteFirst) => {
                         let wanted = if used {
@@ -77,7 +77,7 @@ impl World {
                         } else {
                             Deletion::Deleted
                         };
-                        assert_eq!(answer.unwrap(), wanted);
+                        assert_eq!(result.unwrap(), wanted);
                     }
                 }
             }
@@ -93,7 +93,7 @@ impl World {
                     (Err(RecordError::NotDeleting(_)), NetworkState::Ready) => {}
                     (Ok(Deletion::Deleted), NetworkState::Deleting) => assert!(!used),
                     (Ok(Deletion::Waiting), NetworkState::Deleting) => assert!(used),
-                    (answer, state) => panic!("{answer:?} {state:?}"),
+                    (result, state) => panic!("{result:?} {state:?}"),
                 }
             }
             Step::MakeGroup(n, g) => {

@@ -4,14 +4,14 @@ use super::*;
 
 /// `Hidden`: the record looks absent. `Refused`: the record is visible, but the call is not allowed. `Done`: the call succeeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+enum Outcome {
     Hidden,
     Refused,
     Done,
 }
-use Answer::{Done, Hidden, Refused};
+use Outcome::{Done, Hidden, Refused};
 
-fn answer<T>(result: Result<T, RecordError>) -> Answer {
+fn outcome<T>(result: Result<T, RecordError>) -> Outcome {
     match result {
         Ok(_) => Done,
         Err(RecordError::NotFound { .. }) => Hidden,
@@ -20,7 +20,7 @@ fn answer<T>(result: Result<T, RecordError>) -> Answer {
     }
 }
 
-fn everybody() -> Vec<(&'static str, Principal, [Answer; 3])> {
+fn everybody() -> Vec<(&'static str, Principal, [Outcome; 3])> {
     let [one, two] = [1, 2].map(organization);
     let nobody = Principal::service(ActorName::new("nobody").unwrap(), []);
     let at = |role: &str, scope| user_with_role(role, scope);
@@ -79,30 +79,30 @@ async fn every_principal_has_exactly_the_listed_permissions() {
         let authority = world.authority("ours").await;
         let p = &principal;
 
-        assert_eq!(answer(world.networks.get(p, blue).await), reads, "{label}");
-        assert_eq!(answer(world.groups.get(p, group).await), reads, "{label}");
+        assert_eq!(outcome(world.networks.get(p, blue).await), reads, "{label}");
+        assert_eq!(outcome(world.groups.get(p, group).await), reads, "{label}");
         assert_eq!(
-            answer(world.authorities.get(p, authority).await),
+            outcome(world.authorities.get(p, authority).await),
             reads,
             "{label}"
         );
         assert_eq!(
-            answer(world.groups.set_rules(p, group, &Rules::default()).await),
+            outcome(world.groups.set_rules(p, group, &Rules::default()).await),
             changes,
             "{label}"
         );
         assert_eq!(
-            answer(world.networks.create(p, &new_network("mine")).await),
+            outcome(world.networks.create(p, &new_network("mine")).await),
             makes,
             "{label}"
         );
         assert_eq!(
-            answer(world.authorities.create(p, &new_authority("mine")).await),
+            outcome(world.authorities.create(p, &new_authority("mine")).await),
             makes,
             "{label}"
         );
         let new = new_group(blue, "mine");
-        let created = answer(world.groups.create(p, &new).await);
+        let created = outcome(world.groups.create(p, &new).await);
         assert_eq!(
             created,
             if reads == Hidden { Hidden } else { makes },
@@ -110,17 +110,17 @@ async fn every_principal_has_exactly_the_listed_permissions() {
         );
 
         assert_eq!(
-            answer(world.groups.delete(p, group).await),
+            outcome(world.groups.delete(p, group).await),
             changes,
             "{label}"
         );
         assert_eq!(
-            answer(world.authorities.delete(p, authority).await),
+            outcome(world.authorities.delete(p, authority).await),
             changes,
             "{label}"
         );
         assert_eq!(
-            answer(world.networks.delete(p, blue, IfUsed::DeleteFirst).await),
+            outcome(world.networks.delete(p, blue, IfUsed::DeleteFirst).await),
             changes,
             "{label}"
         );

@@ -90,14 +90,14 @@ async fn private_key_requires_its_own_permission() {
         (nobody, false, false),
     ];
     for (principal, shown, known) in table {
-        let answer = keys.private_key(&principal, server).await;
-        assert_eq!(answer.is_ok(), shown, "{principal:?}");
+        let result = keys.private_key(&principal, server).await;
+        assert_eq!(result.is_ok(), shown, "{principal:?}");
         assert_eq!(
             keys.public_key(&principal, server).await.is_ok(),
             known,
             "{principal:?}"
         );
-        match (answer, known) {
+        match (result, known) {
             (Err(KeyError::NotFound(id)), false) => {
                 let absent = keys
                     .private_key(&principal, Uuid::from_u128(9))
@@ -109,7 +109,7 @@ async fn private_key_requires_its_own_permission() {
                 assert_eq!(KeyError::NotFound(id).to_string(), same);
             }
             (Err(KeyError::Refused(_)), true) | (Ok(_), true) => {}
-            (answer, known) => panic!("{answer:?} {known}"),
+            (result, known) => panic!("{result:?} {known}"),
         }
     }
 }
