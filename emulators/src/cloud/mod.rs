@@ -144,6 +144,12 @@ pub trait Cloud: Debug + Sized + Send + Sync + 'static {
     /// Returns this cloud's refusal for an injected error.
     fn injected_refusal(error: InjectedError<'_>, engine: &Self::Engine) -> Self::Refusal;
 
+    /// Records what the cloud remembers of a call although it refuses it, for an injected error. Default:
+    /// nothing.
+    fn record_refusal(call: &Self::Call, engine: &mut Self::Engine, error: InjectedError<'_>) {
+        let _ = (call, engine, error);
+    }
+
     /// Performs an external action and returns the ids of the resources that it created or changed.
     fn perform_external(
         engine: &mut Self::Engine,

@@ -129,7 +129,10 @@ impl<C: Cloud> Service<C> {
         let context = call_context(engine.request_id(), fault);
         let mut retry_after = fault.and_then(Fault::retry_after_secs);
         let result = match fault.and_then(Fault::injected_error) {
-            Some(error) => Err(C::injected_refusal(error, engine)),
+            Some(error) => {
+                C::record_refusal(call, engine, error);
+                Err(C::injected_refusal(error, engine))
+            }
             None => match buckets.take(operation.name(), C::resource_count(call)) {
                 Ok(()) => C::execute(call, engine, &context),
                 Err(throttled) => {

@@ -102,6 +102,18 @@ impl Cloud for Ec2 {
         !fault.needs_operations()
     }
 
+    /// Binds the client token of a launch that an injected fault refuses for lack of capacity or quota.
+    fn record_refusal(
+        (action, params): &Self::Call,
+        engine: &mut Engine,
+        error: InjectedError<'_>,
+    ) {
+        let lacks = matches!(error, InjectedError::Capacity | InjectedError::Quota);
+        if lacks && *action == Action::RunInstances {
+            actions::record_refused_launch(params, engine);
+        }
+    }
+
     /// Returns the error that EC2 would send for an injected fault.
     fn injected_refusal(error: InjectedError<'_>, _engine: &Engine) -> Refusal {
         match error {

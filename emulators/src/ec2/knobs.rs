@@ -71,6 +71,17 @@ pub struct Knobs {
     /// The maximum number of volumes. A launch beyond it is accepted and fails late, with the state
     /// reason `Client.VolumeLimitExceeded`, as on EC2. Default: no limit.
     pub volume_quota: Option<u64>,
+    /// Whether the client token of a launch that was refused for lack of capacity or quota stays bound to
+    /// its parameters: with others it is refused with `IdempotentParameterMismatch`. Default true, as
+    /// ubicloud#5898 (RunInstances with another type after `InsufficientInstanceCapacity`) and runs-on#251
+    /// (CreateFleet on demand after spot) report of EC2.
+    pub failed_launch_keeps_token: bool,
+    /// The tag that IAM requires of an instance before it may be started, stopped, rebooted or terminated.
+    /// A call that names any other id, also one that does not exist or whose instance is terminated, is
+    /// refused with `UnauthorizedOperation` and changes nothing: an instance without a record has no tags
+    /// for the condition to match (runs-on/terraform-aws-runs-on#60, aws/karpenter-provider-aws#2100).
+    /// Default: none.
+    pub required_tag: Option<RequiredTag>,
     /// How many machines there are. Default: no rule, so there is no limit.
     pub capacity: Vec<Capacity>,
     /// Launches that are accepted and fail before they run: `pending`, then `terminated` with a
@@ -110,6 +121,8 @@ impl Default for Knobs {
             spot_vcpu_quota: None,
             instance_quota: None,
             volume_quota: None,
+            failed_launch_keeps_token: true,
+            required_tag: None,
             capacity: Vec::new(),
             late_failures: Vec::new(),
             throttle: BTreeMap::new(),
@@ -120,6 +133,27 @@ impl Default for Knobs {
             instance_profiles: BTreeSet::new(),
             images: Image::standard(),
             types: TypeSpec::standard(),
+        }
+    }
+}
+
+/// A tag that a condition of an IAM policy requires (`aws:ResourceTag`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RequiredTag {
+    /// The key.
+    pub key: String,
+    /// The value.
+    pub value: String,
+}
+
+impl RequiredTag {
+    /// Creates a condition for a tag.
+    pub fn new(key: impl Into<String>, value: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            value: value.into(),
         }
     }
 }

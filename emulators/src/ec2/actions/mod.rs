@@ -70,6 +70,18 @@ pub(crate) fn execute(
     }
 }
 
+/// Records a launch that is refused for lack of capacity or quota, if its parameters are valid.
+pub(crate) fn record_refused_launch(params: &Params, engine: &mut Engine) {
+    let call = Call {
+        action: Action::RunInstances,
+        params,
+        context: &CallContext::default(),
+    };
+    if let Ok(request) = launch_request::parse(&call, engine) {
+        engine.record_refused_launch(&request);
+    }
+}
+
 /// One call of an action.
 #[derive(Debug)]
 struct Call<'a> {

@@ -26,11 +26,12 @@ struct Reply {
 /// # Errors
 ///
 /// `MissingParameter` without ids, `InvalidInstanceID.NotFound`, `IncorrectInstanceState`,
-/// `UnsupportedHibernationConfiguration` for a stop with hibernation, and `OperationNotPermitted`
-/// for a protected instance.
+/// `UnsupportedHibernationConfiguration` for a stop with hibernation, `OperationNotPermitted`
+/// for a protected instance, and `UnauthorizedOperation` for one without the required tag.
 pub(super) fn change(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.ids("InstanceId")?;
     let mode = call.mode()?;
+    engine.check_permission(call.action.name(), &ids)?;
     let root = call.root();
     let changes = if call.action == Action::StartInstances {
         call.finish()?;
@@ -72,6 +73,7 @@ pub(super) fn reboot(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
     let ids = call.ids("InstanceId")?;
     let mode = call.mode()?;
     call.finish()?;
+    engine.check_permission(call.action.name(), &ids)?;
     engine.reboot(&ids, mode)?;
     call.success()
 }

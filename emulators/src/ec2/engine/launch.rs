@@ -174,7 +174,15 @@ impl Engine {
         }
         let plan = self.plan(request)?;
         mode.check_dry_run()?;
-        let (subnet, count) = self.choose_subnet(request, &plan)?;
+        let (subnet, count) = match self.choose_subnet(request, &plan) {
+            Ok(chosen) => chosen,
+            Err(refusal) => {
+                if let Some((key, digest)) = token {
+                    self.remember_failure(key, digest);
+                }
+                return Err(refusal);
+            }
+        };
         let reservation = self.ids.next("r");
         let mut launched = Vec::new();
         for number in 0..count {
@@ -197,6 +205,18 @@ impl Engine {
             self.remember(key, digest, launched.clone());
         }
         Ok(launched)
+    }
+
+    /// Remembers a launch that is refused for lack of capacity or quota, unless it is invalid or its token
+    /// has launched before.
+    pub(crate) fn record_refused_launch(&mut self, request: &LaunchRequest) {
+        let Some((token, digest)) = &request.token else {
+            return;
+        };
+        let key = (token.clone(), self.token_zone(request));
+        if matches!(self.replay(&key, *digest), Ok(None)) && self.plan(request).is_ok() {
+            self.remember_failure(key, *digest);
+        }
     }
 
     /// Returns the zone of a zonal token: the zone that the request names, directly or by its

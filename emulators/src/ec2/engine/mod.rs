@@ -12,7 +12,7 @@
 //! | `change`, `tags`, `tag_list` | attributes, tags, the list of tags |
 //! | `storage`, `image` | volumes and network interfaces; images created from instances |
 //! | `read`, `filter`, `attributes` | describing |
-//! | `limits` | capacity and quota |
+//! | `limits`, `permission` | capacity and quota; permissions that depend on tags |
 //! | `ids` | ids |
 //! | `external_action` | external actions on the account, which bypass the wire |
 
@@ -26,6 +26,7 @@ pub(crate) mod image;
 mod invariants;
 pub(crate) mod launch;
 mod limits;
+mod permission;
 mod plan;
 mod power;
 pub(crate) mod read;
@@ -42,7 +43,7 @@ use std::{
     time::Duration,
 };
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, SecondsFormat, SubsecRound as _, Utc};
 use fleetwright_chaos::Clock;
 
 use super::{error::Refusal, knobs::Knobs};
@@ -185,9 +186,10 @@ impl Engine {
         self.core.date(moment)
     }
 
-    /// Returns a time as EC2 writes it: RFC 3339 in UTC, with milliseconds.
+    /// Returns a time as EC2 writes it: RFC 3339 in UTC, in whole seconds with three zeros.
     pub(crate) fn stamp(&self, moment: Duration) -> String {
         self.date(moment)
+            .trunc_subsecs(0)
             .to_rfc3339_opts(SecondsFormat::Millis, true)
     }
 

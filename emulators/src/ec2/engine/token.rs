@@ -1,8 +1,10 @@
 //! Client tokens: a launch with the same token and parameters returns the same instances.
 //!
 //! A token is zonal where the request names a zone or a subnet, and regional otherwise, as EC2
-//! defines it: the same token in another zone launches again. A launch that failed without effect
-//! frees its token.
+//! defines it: the same token in another zone launches again. The token of a launch that was refused for
+//! lack of capacity or quota stays bound to its parameters, unless `knobs.failed_launch_keeps_token` is off.
+
+use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -17,14 +19,17 @@ pub(crate) type TokenKey = (String, Option<String>);
 pub(crate) struct TokenEntry {
     /// The digest of its parameters.
     digest: Uuid,
-    /// The instances that it launched.
+    /// The instances that it launched; empty if the launch was refused.
     instances: Vec<Seq>,
     /// How many of them are not terminated.
     alive: usize,
+    /// When it is forgotten; `None` while an instance is alive.
+    forgotten_at: Option<Duration>,
 }
 
 impl Engine {
-    /// Returns the instances that a token has already launched, or `None` for a new token.
+    /// Returns the instances that a token has already launched, or `None` for a new token and for one whose
+    /// launch was refused.
     ///
     /// # Errors
     ///
@@ -38,6 +43,9 @@ impl Engine {
             let message = "Arguments on this idempotent request are inconsistent with arguments used in previous \
                            request(s).";
             return Err(Refusal::client("IdempotentParameterMismatch", message));
+        }
+        if entry.instances.is_empty() {
+            return Ok(None);
         }
         if entry.alive == 0 {
             let message = "The client token you have provided is associated with an instance that has been terminated. \
@@ -54,8 +62,18 @@ impl Engine {
             digest,
             instances,
             alive,
+            forgotten_at: None,
         };
         self.tokens.insert(key, entry);
+    }
+
+    /// Remembers the parameters of a launch that was refused, for `timing.token_retention`. The token can
+    /// launch with these parameters and with no others.
+    pub(super) fn remember_failure(&mut self, key: TokenKey, digest: Uuid) {
+        if self.core.knobs.failed_launch_keeps_token {
+            self.remember(key.clone(), digest, Vec::new());
+            self.forget_later(key);
+        }
     }
 
     /// Counts a terminated instance of a token. When all are terminated, the token is spent and
@@ -67,13 +85,28 @@ impl Engine {
         };
         entry.alive = entry.alive.saturating_sub(1);
         if entry.alive == 0 {
-            self.after(self.core.knobs.timing.token_retention, Event::Forget(key));
+            self.forget_later(key);
         }
     }
 
-    /// Forgets a token, which can launch again from then on.
+    /// Forgets a token after `timing.token_retention`, unless it launches before.
+    fn forget_later(&mut self, key: TokenKey) {
+        let retention = self.core.knobs.timing.token_retention;
+        let at = self.now().saturating_add(retention);
+        if let Some(entry) = self.tokens.get_mut(&key) {
+            entry.forgotten_at = Some(at);
+        }
+        self.after(retention, Event::Forget(key));
+    }
+
+    /// Forgets a token whose time is over. It can launch again from then on.
     pub(super) fn forget(&mut self, key: &TokenKey) {
-        self.tokens.remove(key);
+        let now = self.now();
+        let entry = self.tokens.get(key);
+        let is_due = entry.and_then(|entry| entry.forgotten_at);
+        if is_due.is_some_and(|at| at <= now) {
+            self.tokens.remove(key);
+        }
     }
 }
 

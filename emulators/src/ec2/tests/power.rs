@@ -1,6 +1,7 @@
 //! Start, stop, reboot, terminate: states before and after, and batches that are all or nothing.
 
 use super::{Fixture, all, id_parameters};
+use crate::ec2::knobs::RequiredTag;
 
 fn on(action: &str, id: &str) -> String {
     format!("{action}&InstanceId.1={id}")
@@ -216,14 +217,15 @@ fn a_stopped_instance_has_no_public_address_and_starts_with_another() {
     );
     fixture.ok(&on("StopInstances", &id));
     assert_eq!(returned(&mut fixture, "ipAddress"), [""; 0]);
-    fixture.advance(100);
+    fixture.advance(1500);
     fixture.ok(&on("StartInstances", &id));
     fixture.advance(100);
     assert_ne!(returned(&mut fixture, "ipAddress"), public);
     assert_eq!(returned(&mut fixture, "privateIpAddress"), private);
+    // In whole seconds, as EC2 has it.
     assert_eq!(
         returned(&mut fixture, "launchTime"),
-        ["2026-01-01T00:00:00.200Z"]
+        ["2026-01-01T00:00:01.000Z"]
     );
 }
 
@@ -264,4 +266,39 @@ fn dry_run_changes_nothing() {
         fixture.refusal_code(&format!("{}&Hibernate=true", on("StopInstances", &id))),
         "UnsupportedHibernationConfiguration"
     );
+}
+
+#[test]
+fn one_id_without_the_required_tag_refuses_the_whole_call() {
+    let tag = "&TagSpecification.1.ResourceType=instance&TagSpecification.1.Tag.1.Key=fleet&\
+               TagSpecification.1.Tag.1.Value=";
+    let mut fixture = Fixture::with(|knobs| {
+        knobs.required_tag = Some(RequiredTag::new("fleet", "blue"));
+    });
+    let ours = fixture.launch_running(&format!("{tag}blue"));
+    let theirs = fixture.launch_running(&format!("{tag}green"));
+    let gone = "i-0fffffffffffffff0".to_owned();
+    for other in [&theirs, &gone] {
+        for action in [
+            "StopInstances",
+            "StartInstances",
+            "RebootInstances",
+            "TerminateInstances",
+        ] {
+            let call = format!("{action}{}", id_parameters(&[ours.clone(), other.clone()]));
+            assert_eq!(fixture.refusal_code(&call), "UnauthorizedOperation");
+        }
+        assert_eq!(fixture.state(&ours), "running");
+    }
+    let malformed = on("TerminateInstances", "i-x");
+    assert_eq!(
+        fixture.refusal_code(&malformed),
+        "InvalidInstanceID.Malformed"
+    );
+    fixture.ok(&on("TerminateInstances", &ours));
+    fixture.ok(&on("TerminateInstances", &ours));
+    fixture.advance(100);
+    // A terminated instance has lost its tags.
+    let again = on("TerminateInstances", &ours);
+    assert_eq!(fixture.refusal_code(&again), "UnauthorizedOperation");
 }

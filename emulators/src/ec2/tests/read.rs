@@ -200,7 +200,7 @@ fn console_shows_boots_and_reboots() {
     let text = String::from_utf8(STANDARD.decode(output).unwrap()).unwrap();
     assert_eq!(
         text,
-        "[2026-01-01T00:00:00.100Z] booted\n[2026-01-01T00:00:00.100Z] rebooted\n"
+        "[2026-01-01T00:00:00.000Z] booted\n[2026-01-01T00:00:00.000Z] rebooted\n"
     );
     let boots = fixture
         .engine

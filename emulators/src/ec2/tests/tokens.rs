@@ -1,8 +1,8 @@
 //! Client tokens, as EC2 documents them.
 
 use super::{Fixture, LAUNCH, all};
-use crate::cloud::CloudEngine as _;
-use crate::ec2::knobs::Capacity;
+use crate::cloud::{Cloud as _, CloudEngine as _, fault::InjectedError};
+use crate::ec2::{Action, Ec2, knobs::Capacity, wire::params::Params};
 use std::time::Duration;
 
 fn with_token(token: &str, more: &str) -> String {
@@ -103,23 +103,78 @@ fn token_of_a_batch_is_valid_while_one_instance_lives() {
     assert_eq!(fixture.refusal_code(&call), "IdempotentInstanceTerminated");
 }
 
-#[test]
-fn failed_launch_frees_its_token() {
-    let mut fixture = Fixture::with(|knobs| {
+/// A region without any machine.
+fn without_capacity() -> Fixture {
+    Fixture::with(|knobs| {
         knobs.capacity = vec![Capacity {
             instance_type: None,
             zone: None,
             market: None,
             machines: 0,
         }];
-    });
-    assert_eq!(
-        fixture.refusal_code(&with_token("t", "")),
-        "InsufficientInstanceCapacity"
-    );
+        knobs.timing.token_retention = Duration::from_secs(7200);
+    })
+}
+
+#[test]
+fn refused_launch_binds_its_token_to_its_parameters() {
+    let mut fixture = without_capacity();
+    let refused = "InsufficientInstanceCapacity";
+    let (same, other) = (with_token("t", ""), with_token("t", "&EbsOptimized=true"));
+    assert_eq!(fixture.refusal_code(&same), refused);
+    // The refusal of other parameters does not depend on the capacity.
+    assert_eq!(fixture.refusal_code(&other), "IdempotentParameterMismatch");
+    assert_eq!(fixture.refusal_code(&same), refused);
     fixture.engine.core.knobs.capacity.clear();
-    fixture.ok(&with_token("t", "&EbsOptimized=true"));
-    assert_eq!(fixture.engine.instances.len(), 1);
+    assert_eq!(fixture.refusal_code(&other), "IdempotentParameterMismatch");
+    let id = all(&fixture.ok(&same), "instanceId");
+    // The end of the refusal's time does not forget the launch.
+    fixture.advance(7200 * 1000);
+    assert_eq!(all(&fixture.ok(&same), "instanceId"), id);
+    fixture.engine.check_invariants();
+}
+
+#[test]
+fn refused_launch_is_forgotten_with_the_retention_or_by_the_knob() {
+    let other = with_token("t", "&EbsOptimized=true");
+    let mut fixture = without_capacity();
+    fixture.refusal_code(&with_token("t", ""));
+    fixture.engine.core.knobs.capacity.clear();
+    fixture.advance(7200 * 1000);
+    fixture.ok(&other);
+    let mut fixture = without_capacity();
+    fixture.engine.core.knobs.failed_launch_keeps_token = false;
+    fixture.refusal_code(&with_token("t", ""));
+    fixture.engine.core.knobs.capacity.clear();
+    fixture.ok(&other);
+}
+
+#[test]
+fn injected_lack_of_capacity_binds_the_token_like_a_real_one() {
+    let mut fixture = Fixture::new();
+    let query = |call: &str| call.split_once('&').unwrap().1.to_owned();
+    let refuse = |fixture: &mut Fixture, call: &str| {
+        let params = Params::parse(&query(call), b"").unwrap();
+        let call = (Action::RunInstances, params);
+        Ec2::record_refusal(&call, &mut fixture.engine, InjectedError::Capacity);
+    };
+    let (first, other) = (with_token("t", ""), with_token("t", "&EbsOptimized=true"));
+    refuse(&mut fixture, &first);
+    assert_eq!(fixture.refusal_code(&other), "IdempotentParameterMismatch");
+    let id = all(&fixture.ok(&first), "instanceId");
+    // A token that has launched keeps its launch.
+    refuse(&mut fixture, &first);
+    refuse(&mut fixture, &other);
+    assert_eq!(all(&fixture.ok(&first), "instanceId"), id);
+    fixture.engine.check_invariants();
+}
+
+#[test]
+fn invalid_launch_frees_its_token() {
+    let mut fixture = Fixture::new();
+    let unknown = with_token("t", "").replace("ami-00000000000000001", "ami-0fffffffffffffff0");
+    assert_eq!(fixture.refusal_code(&unknown), "InvalidAMIID.NotFound");
+    fixture.ok(&with_token("t", ""));
 }
 
 #[test]
