@@ -22,6 +22,13 @@ impl ChangeInstances for Ec2Provisioner {
         let mut results = Vec::with_capacity(ids.len());
         for chunk in ids.chunks(self.capabilities.batch_size.get()) {
             let changed = batch::change(&self.client, change, chunk).await;
+            if change == Change::Terminate {
+                // Reads may still show them running.
+                let done = changed.iter().filter(|(_, result)| result.is_ok());
+                let window = self.capabilities.consistency_window;
+                self.recent_terminations
+                    .record(done.map(|(id, _)| id.clone()), window);
+            }
             for id in chunk {
                 results.push(match changed.get(id) {
                     Some(Ok(())) => Ok(()),

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod batch;
+mod by_token;
 mod change;
 mod client;
 mod config;

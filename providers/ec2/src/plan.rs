@@ -18,7 +18,7 @@ use fleetwright::{InstanceConfig, Market, NetworkId, PublicAddress, Zone};
 use crate::{
     Ec2LaunchConfig,
     config::{GuestShutdown, MetadataTokens, OnTermination},
-    convert, token,
+    convert,
 };
 
 /// The parameters of one `RunInstances` call.
@@ -30,7 +30,7 @@ pub(crate) struct Plan {
     pub(crate) instance_type: String,
     /// Minimum and maximum count.
     pub(crate) count: i32,
-    /// The client token, if the launch has a launch token.
+    /// The client token, which the sender sets if the launch has a launch token.
     pub(crate) client_token: Option<String>,
     /// User data in base64.
     pub(crate) user_data: Option<String>,
@@ -77,10 +77,7 @@ impl Plan {
             image: config.image.to_string(),
             instance_type: config.instance_type.to_string(),
             count: i32::try_from(count.get()).unwrap_or(i32::MAX),
-            client_token: config
-                .launch_token
-                .as_ref()
-                .map(|token| token::client_token(token, config)),
+            client_token: None,
             user_data: config.user_data.as_ref().map(convert::user_data),
             tags: convert::tag_specifications(&config.tags, config.fingerprint(count), market),
             block_devices: block_devices(launch, config, root_device),
@@ -270,7 +267,6 @@ mod tests {
             Some(&HttpTokensState::Required)
         );
         assert_eq!(plan.shutdown, ShutdownBehavior::Stop);
-        assert!(plan.client_token.is_some());
         let kinds: Vec<_> = plan
             .tags
             .iter()

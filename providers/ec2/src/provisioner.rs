@@ -16,12 +16,12 @@ use fleetwright::{
     SnapshotRequest, TagChange, async_trait,
 };
 use fleetwright_provider_support::{
-    Change, ChangeInstances as _, ReadInstances as _, RecentLaunches, RecentTokens,
-    batch::single_result, collect_complete,
+    Change, ChangeInstances as _, ReadInstances as _, RecentLaunches, RecentTerminations,
+    RecentTokens, batch::single_result, collect_complete,
 };
 
 use crate::{
-    Ec2LaunchConfig, Ec2Options,
+    Ec2LaunchConfig, Ec2Options, by_token,
     client::Ec2Client,
     convert,
     error::{ErrorContext, Failure},
@@ -33,8 +33,9 @@ use crate::{
 /// One handle serves any number of concurrent calls; share it in an [`Arc`](std::sync::Arc). It
 /// starts no background task and retries nothing: wrap it in the layers of [`fleetwright::layer`].
 ///
-/// The handle remembers for the consistency window which instances it has launched and which launch
-/// tokens it has used, so that its own stale reads do not report a new instance as missing. It keeps
+/// The handle remembers for the consistency window which instances it has launched and terminated and which
+/// launch tokens it has used, so that its own stale reads do not report a new instance as missing, or a
+/// terminated one as the result of a replay. It keeps
 /// the root device names of images for as long as it lives. It keeps no other state.
 ///
 /// ```no_run
@@ -71,6 +72,8 @@ pub struct Ec2Provisioner {
     pub(crate) recent_launches: RecentLaunches,
     /// The tokens that this handle used within the consistency window.
     pub(crate) recent_tokens: RecentTokens,
+    /// The instances that this handle terminated within the consistency window.
+    pub(crate) recent_terminations: RecentTerminations,
     /// The names of root devices by image. They never change for an image.
     pub(crate) root_devices: Mutex<HashMap<ImageId, String>>,
 }
@@ -128,6 +131,7 @@ impl Ec2Provisioner {
             region: config.region().map(ToString::to_string),
             recent_launches: RecentLaunches::new(),
             recent_tokens: RecentTokens::new(),
+            recent_terminations: RecentTerminations::new(),
             root_devices: Mutex::default(),
         })
     }
@@ -158,8 +162,9 @@ impl InstanceProvisioner for Ec2Provisioner {
         &self.capabilities
     }
 
-    /// With a token one `DescribeInstances` by client token; then `RunInstances`. EC2 itself returns
-    /// the first instance for a replay.
+    /// With a token one `DescribeInstances` by client token. A live launch of the token is the result, whatever
+    /// the options of this handle are. Otherwise `RunInstances`, and another `DescribeInstances`, which finds
+    /// a launch that another handle made in another zone at the same moment.
     ///
     /// Errors: `Capacity` and `Quota` at once; `TokenConflict` if the token was used with another
     /// config, in any zone; `TokenSpent` if its instance is terminating or terminated.
@@ -230,10 +235,12 @@ impl InstanceProvisioner for Ec2Provisioner {
     /// Includes terminated instances for as long as EC2 shows them.
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         let call = self.call(Operation::FindLaunch);
-        let natives = self.list_by_token(token).await;
+        let page_size = self.options.page_size.get();
+        let natives = self.list_by_token(token, page_size).await;
         let natives =
             natives.map_err(|failure| failure.into_error(&call, ErrorContext::default()))?;
-        Ok(LaunchRecord::from_instances(infos(&call, &natives)?))
+        let visible = by_token::visible(natives);
+        Ok(LaunchRecord::from_instances(infos(&call, &visible)?))
     }
 
     /// One `TerminateInstances` for 1,000 instances. If EC2 refuses the call because of one id, the

@@ -1,31 +1,37 @@
-//! The caller's launch token as EC2's client token. Pure.
+//! The caller's launch token as EC2's client tokens. Pure.
 //!
 //! A client token begins with a digest of the launch token, so that one filter finds everything that the
-//! token launched. It ends with a digest of zone, network and type. EC2 treats the same client token in
-//! another zone as another launch, and refuses it for another type. With this digest, launches that differ
-//! in zone, network or type have different client tokens, so EC2 never compares them.
+//! token launched. It ends with a digest of what may differ between two attempts of one launch: zone, network,
+//! type and market. EC2 binds a client token to the parameters of its first request, also if it refused
+//! that request for lack of capacity, so an attempt with another offering needs another client token.
+//!
+//! The options of a handle are not part of a client token. A handle with other options that replays a launch
+//! sends the same client token, so EC2 itself refuses a second launch in the same zone.
 
-use fleetwright::{InstanceConfig, LaunchToken};
+use fleetwright::{InstanceConfig, LaunchToken, Market};
 use uuid::Uuid;
 
-/// Returns the client token of a launch: 45 characters of the 64 that EC2 allows. The same launch
-/// always has the same client token, also in another process.
-pub(crate) fn client_token(token: &LaunchToken, config: &InstanceConfig) -> String {
-    let zone = config
-        .placement
-        .zone
-        .as_ref()
-        .map_or("", |zone| zone.as_str());
-    let network = config
-        .placement
-        .network
-        .as_ref()
-        .map_or("", |network| network.as_str());
-    let target = format!("{zone}\n{network}\n{}", config.instance_type);
-    let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, target.as_bytes())
+/// Returns a client token of a launch: at most 47 characters of the 64 that EC2 allows. The same launch and
+/// attempt always have the same client token, also in another process. Attempts are counted from 1; a
+/// further one is for a launch whose client token EC2 has bound to other options.
+pub(crate) fn client_token(token: &LaunchToken, config: &InstanceConfig, attempt: u32) -> String {
+    let placement = &config.placement;
+    let zone = placement.zone.as_ref().map_or("", |zone| zone.as_str());
+    let network = placement.network.as_ref();
+    let network = network.map_or("", |network| network.as_str());
+    let market = match placement.market {
+        Some(Market::Spot) => "\nspot",
+        Some(Market::OnDemand) | None => "",
+    };
+    let offering = format!("{zone}\n{network}\n{}{market}", config.instance_type);
+    let digest = Uuid::new_v5(&Uuid::NAMESPACE_OID, offering.as_bytes())
         .simple()
         .to_string();
-    format!("{}-{}", prefix(token), &digest[..8])
+    let first = format!("{}-{}", prefix(token), &digest[..8]);
+    match attempt {
+        0 | 1 => first,
+        further => format!("{first}-{further}"),
+    }
 }
 
 /// Returns the filter value that matches every client token of a launch token.
@@ -44,7 +50,7 @@ mod tests {
     use fleetwright::Zone;
 
     #[test]
-    fn client_token_depends_on_launch_token_zone_and_type() {
+    fn client_token_depends_on_launch_token_offering_and_attempt() {
         let token = LaunchToken::new("golden").unwrap();
         let plain = InstanceConfig::builder("ami-1", "m7i.large")
             .build()
@@ -53,7 +59,15 @@ mod tests {
         zonal.placement.zone = Some(Zone::new("us-east-1b").unwrap());
         let mut small = plain.clone();
         small.instance_type = "t3.small".parse().unwrap();
-        let tokens = [&plain, &zonal, &small].map(|config| client_token(&token, config));
+        let mut subnet = plain.clone();
+        subnet.placement.network = Some("subnet-1".parse().unwrap());
+        let mut spot = plain.clone();
+        spot.placement.market = Some(Market::Spot);
+        let mut tokens: Vec<_> = [&plain, &zonal, &small, &subnet, &spot]
+            .map(|config| client_token(&token, config, 1))
+            .into();
+        tokens.push(client_token(&token, &plain, 2));
+        tokens.push(client_token(&token, &plain, 4));
         for client_token in &tokens {
             assert!(
                 client_token.len() <= 64 && client_token.is_ascii(),
@@ -64,11 +78,11 @@ mod tests {
                 "{client_token}"
             );
         }
-        assert!(
-            tokens[0] != tokens[1] && tokens[1] != tokens[2] && tokens[0] != tokens[2],
-            "{tokens:?}"
-        );
-        assert_eq!(client_token(&token, &plain), tokens[0]);
+        let different: std::collections::BTreeSet<_> = tokens.iter().collect();
+        assert_eq!(different.len(), tokens.len(), "{tokens:?}");
+        let mut on_demand = plain.clone();
+        on_demand.placement.market = Some(Market::OnDemand);
+        assert_eq!(client_token(&token, &on_demand, 1), tokens[0]);
         let other = LaunchToken::new("Golden").unwrap();
         assert_ne!(pattern(&token), pattern(&other));
     }

@@ -6,7 +6,7 @@
 //!
 //! - [`Failure`], [`Service`] and [`Class`]: a failed native call and the
 //!   [`ProvisionError`](fleetwright::ProvisionError) that it becomes.
-//! - [`RecentLaunches`], [`RecentTokens`], [`read_until`] and [`read_until_state`]: correct results while the
+//! - [`RecentLaunches`], [`RecentTerminations`], [`RecentTokens`], [`read_until`] and [`read_until_state`]: correct results while the
 //!   cloud's reads are stale.
 //! - [`ReadInstances`] and [`ChangeInstances`]: reading, terminating, stopping and starting one instance or
 //!   many, on top of one native call for a batch.
@@ -28,6 +28,7 @@ pub mod poll;
 mod read;
 mod recent;
 mod recent_launches;
+mod recent_terminations;
 mod recent_tokens;
 
 pub use change::{Change, ChangeInstances};
@@ -36,4 +37,5 @@ pub use failure::{Cause, Class, ErrorContext, Failure, Service};
 pub use list::collect_complete;
 pub use read::{ReadInstances, is_after_start};
 pub use recent_launches::RecentLaunches;
+pub use recent_terminations::RecentTerminations;
 pub use recent_tokens::RecentTokens;

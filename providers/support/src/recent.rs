@@ -1,7 +1,7 @@
 //! A map whose entries expire.
 //!
-//! Owns expiry for [`RecentLaunches`](crate::RecentLaunches) and [`RecentTokens`](crate::RecentTokens). Its
-//! time is tokio's, and it belongs to one process: a handle that is opened again starts empty.
+//! Owns expiry for [`RecentLaunches`](crate::RecentLaunches), [`RecentTokens`](crate::RecentTokens) and
+//! [`RecentTerminations`](crate::RecentTerminations). Its time is tokio's, and it belongs to one process: a handle that is opened again starts empty.
 
 use std::{
     collections::{HashMap, VecDeque},

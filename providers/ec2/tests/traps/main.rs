@@ -10,6 +10,7 @@ mod emulated;
 mod fallback;
 mod identity;
 mod lifecycle;
+mod replays;
 mod tokens;
 
 use emulated::Ec2Harness;
@@ -35,5 +36,5 @@ fn alive(harness: &Ec2Harness) -> usize {
 
 #[test]
 fn readme_lists_every_trap() {
-    check_traps(env!("CARGO_MANIFEST_DIR"), 44);
+    check_traps(env!("CARGO_MANIFEST_DIR"), 46);
 }
