@@ -1,68 +1,286 @@
 //! Native calls about many instances.
 //!
-//! EC2 fails a whole call because of one of its ids. Owns how such a batch is split, so that an unknown id or
-//! an instance in the wrong state does not keep the other instances from being served.
+//! EC2 fails a whole call because of one of its ids. Owns how such a batch is split, so that an unknown id, an
+//! instance in the wrong state or a type without capacity does not keep the other instances from being
+//! served.
 //!
-//! A batch without a problem is one native call. `k` problematic ids among `n` cost at most about
-//! `2 k log2(n)` calls more. A failure that is not about one id, such as throttling, is the result of
+//! A batch without a problem is one native call. After a refusal the instances are read once, with one call
+//! for each 200, and the batch is sent again in parts by what the refusal is about: the ids that exist, the
+//! states, the offerings. A failure that is not about single instances, such as throttling, is the result of
 //! every id and is never split: that would multiply the calls.
 
 use std::collections::BTreeMap;
 
-use aws_sdk_ec2::types::{Filter, Instance};
-use fleetwright::InstanceId;
+use aws_sdk_ec2::types::{Filter, Instance, InstanceLifecycleType};
+use fleetwright::{CloudInstanceState, InstanceId};
 use fleetwright_provider_support::{Change, batch::deduplicate};
 
 use crate::{
     client::Ec2Client,
-    error::{Cause, Failure, is_unknown_id},
+    error::{Concern, Failure, concern, is_unknown_id},
+    state,
 };
 
 /// EC2's limit of values for one filter.
 const MAX_FILTER_VALUES: usize = 200;
 
+/// What became of one id of a batch.
+#[derive(Clone, Debug)]
+pub(crate) enum ItemResult {
+    /// It was changed, or needed no change.
+    Changed,
+    /// EC2 does not know it.
+    NotFound,
+    /// EC2 refused it. Has the instance if a read showed it after a refusal.
+    Refused(Failure, Option<Box<Instance>>),
+    /// A call about it was refused, and the read that would explain it failed. Nothing was changed.
+    NotRead(Failure),
+}
+
 /// Changes `ids`, with one native call if EC2 accepts all of them. Returns a result for each id.
 ///
-/// EC2 changes all ids of a call or none, so a refused batch can be sent again in parts. Unknown ids
-/// are found with one read and left out; other refusals are found by halving.
+/// EC2 changes all ids of a call or none, so a refused batch can be sent again in parts. Only a protected
+/// instance lets EC2 terminate a part of a batch and fail, and a second termination changes nothing.
 pub(crate) async fn change(
     client: &Ec2Client,
     change: Change,
     ids: &[InstanceId],
-) -> BTreeMap<InstanceId, Result<(), Failure>> {
-    let mut pending = vec![deduplicate(ids)];
-    let mut results = BTreeMap::new();
-    while let Some(ids) = pending.pop() {
-        let failure = match send(client, change, &ids).await {
-            Ok(()) => {
-                results.extend(ids.into_iter().map(|id| (id, Ok(()))));
-                continue;
-            }
-            Err(failure) => failure,
-        };
-        if ids.len() == 1 || !is_about_one_id(&failure) {
-            results.extend(ids.into_iter().map(|id| (id, Err(failure.clone()))));
-        } else if is_unknown_id(&failure) {
-            let existing = match find_existing(client, &ids).await {
-                Ok(existing) => existing,
-                Err(failure) => {
-                    results.extend(ids.into_iter().map(|id| (id, Err(failure.clone()))));
-                    continue;
+) -> BTreeMap<InstanceId, ItemResult> {
+    let ids = deduplicate(ids);
+    let mut batch = Batch {
+        client,
+        change,
+        seen: BTreeMap::new(),
+        pending: Vec::new(),
+        blind_splits: 4 * (ids.len().max(1).ilog2() + 1),
+        results: BTreeMap::new(),
+    };
+    match batch.send(&ids).await {
+        Ok(()) => batch.finish(ids, &ItemResult::Changed),
+        Err(failure) if batch.needs_read(&failure, &ids) => {
+            match find_existing(client, &ids).await {
+                Ok(seen) => {
+                    batch.seen = seen;
+                    batch.split(ids, failure).await;
+                    batch.send_pending().await;
                 }
-            };
-            let (existing, unknown): (Vec<_>, Vec<_>) =
-                ids.into_iter().partition(|id| existing.contains_key(id));
-            if unknown.is_empty() {
-                pending.extend(halves(existing));
-            } else {
-                results.extend(unknown.into_iter().map(|id| (id, Err(failure.clone()))));
-                pending.extend((!existing.is_empty()).then_some(existing));
+                Err(failed_read) => batch.finish(ids, &ItemResult::NotRead(failed_read)),
             }
-        } else {
-            pending.extend(halves(ids));
+        }
+        Err(failure) => batch.refuse(ids, &failure),
+    }
+    batch.results
+}
+
+/// A batch that is sent in parts.
+struct Batch<'a> {
+    client: &'a Ec2Client,
+    change: Change,
+    /// What EC2 showed after the first refusal.
+    seen: BTreeMap<InstanceId, Instance>,
+    /// The parts that are not sent yet.
+    pending: Vec<Vec<InstanceId>>,
+    /// How often a part may still be split without a reason to separate its ids. Keeps a batch that EC2
+    /// refuses as a whole from being sent once for each id.
+    blind_splits: u32,
+    results: BTreeMap<InstanceId, ItemResult>,
+}
+
+impl Batch<'_> {
+    /// Sends one native call.
+    async fn send(&self, ids: &[InstanceId]) -> Result<(), Failure> {
+        match self.change {
+            Change::Terminate => self.client.terminate(ids).await,
+            Change::Stop => self.client.stop(ids).await,
+            Change::Start => self.client.start(ids).await,
         }
     }
-    results
+
+    /// Sends every part, and splits it further if EC2 refuses it.
+    async fn send_pending(&mut self) {
+        while let Some(ids) = self.pending.pop() {
+            match self.send(&ids).await {
+                Ok(()) => self.finish(ids, &ItemResult::Changed),
+                Err(failure) => self.split(ids, failure).await,
+            }
+        }
+    }
+
+    /// Returns whether a refusal is explained, or its batch split, by a read. The refusal of one id mostly
+    /// says enough; but an id without permission may not exist, and capacity and quota are those of an offering.
+    fn needs_read(&self, failure: &Failure, ids: &[InstanceId]) -> bool {
+        match concern(failure) {
+            Concern::Call => false,
+            Concern::Permission | Concern::Capacity | Concern::Quota => true,
+            Concern::UnknownId | Concern::State | Concern::Kind => ids.len() > 1,
+            Concern::Instance => {
+                ids.len() > 1 && (is_protected(failure) || names_a_part(failure, ids))
+            }
+        }
+    }
+
+    /// Finishes the ids that a refusal is about, and prepares the others to be sent again. Every part is
+    /// smaller than `ids`.
+    async fn split(&mut self, ids: Vec<InstanceId>, failure: Failure) {
+        match concern(&failure) {
+            Concern::Call => self.refuse(ids, &failure),
+            Concern::UnknownId | Concern::Permission => self.split_by_existence(ids, &failure),
+            Concern::State => self.split_by_state(ids, &failure),
+            Concern::Kind => self.split_by_kind(ids, &failure),
+            Concern::Capacity | Concern::Quota => {
+                let parts = self.parts(&ids, offering);
+                if parts.len() > 1 {
+                    self.pending.extend(parts.into_values());
+                } else {
+                    self.send_what_fits(ids, failure).await;
+                }
+            }
+            Concern::Instance => self.split_by_name(ids, &failure),
+        }
+    }
+
+    /// Finishes the ids that do not exist. Under an IAM condition on tags EC2 refuses these, and ended
+    /// instances that have lost their tags, as unauthorized.
+    fn split_by_existence(&mut self, ids: Vec<InstanceId>, failure: &Failure) {
+        let all = ids.len();
+        let (mut rest, missing): (Vec<_>, Vec<_>) =
+            ids.into_iter().partition(|id| self.seen.contains_key(id));
+        self.finish(missing, &ItemResult::NotFound);
+        if self.change == Change::Terminate && concern(failure) == Concern::Permission {
+            let ended: Vec<_> = rest.extract_if(.., |id| self.is_ending(id)).collect();
+            self.finish(ended, &ItemResult::Changed);
+        }
+        if rest.is_empty() {
+            return;
+        }
+        if rest.len() < all {
+            self.pending.push(rest);
+        } else {
+            self.split_by_name(rest, failure);
+        }
+    }
+
+    /// Separates spot instances from others, and instances by the kind of their root disk. Spot instances are
+    /// one-time, as this crate launches them, so none of them can be stopped.
+    fn split_by_kind(&mut self, ids: Vec<InstanceId>, failure: &Failure) {
+        let kind = |instance: &Instance| {
+            let root = instance.root_device_type();
+            let root = root.map(|kind| kind.as_str().to_owned());
+            (is_spot(instance), root)
+        };
+        let parts = self.parts(&ids, kind);
+        if parts.len() > 1 {
+            self.pending.extend(parts.into_values());
+        } else if ids.iter().all(|id| self.seen.get(id).is_some_and(is_spot)) {
+            self.refuse(ids, failure);
+        } else {
+            self.split_by_name(ids, failure);
+        }
+    }
+
+    /// Separates the instances whose state, as read, accepts the change from those whose state does not.
+    fn split_by_state(&mut self, ids: Vec<InstanceId>, failure: &Failure) {
+        let accepts = |id: &InstanceId| {
+            let state = self.seen.get(id).map(state_of);
+            state.is_none_or(|state| accepts(self.change, state))
+        };
+        let (accepting, refusing): (Vec<_>, Vec<_>) = ids.into_iter().partition(accepts);
+        if accepting.is_empty() {
+            self.refuse(refusing, failure);
+        } else if refusing.is_empty() {
+            self.split_by_name(accepting, failure);
+        } else {
+            // The read may have been stale, so those that seem to refuse are sent too.
+            self.pending.extend([refusing, accepting]);
+        }
+    }
+
+    /// Finishes the ids that EC2's message names, and separates the others from them. If it names none, the
+    /// batch is halved a limited number of times.
+    fn split_by_name(&mut self, ids: Vec<InstanceId>, failure: &Failure) {
+        // EC2 names one protected instance at a time, and shows in no list which are protected.
+        let is_named = names_a_part(failure, &ids);
+        let is_limited = !(is_named && is_protected(failure));
+        if ids.len() <= 1 || (is_limited && self.blind_splits == 0) {
+            return self.refuse(ids, failure);
+        }
+        self.blind_splits = self.blind_splits.saturating_sub(u32::from(is_limited));
+        if is_named {
+            let (named, rest) = ids.into_iter().partition(|id| names(failure, id));
+            self.refuse(named, failure);
+            self.pending.push(rest);
+        } else {
+            let mut first = ids;
+            let second = first.split_off(first.len() / 2);
+            self.pending.extend([second, first]);
+        }
+    }
+
+    /// Starts as many instances of one offering as there is capacity or quota for: in parts that get smaller
+    /// with every refusal, until one instance alone is refused. Costs about `2 log2(n)` calls.
+    async fn send_what_fits(&mut self, mut ids: Vec<InstanceId>, mut failure: Failure) {
+        let mut size = ids.len() / 2;
+        while size > 0 && !ids.is_empty() {
+            let rest = ids.split_off(size.min(ids.len()));
+            match self.send(&ids).await {
+                Ok(()) => {
+                    self.finish(std::mem::replace(&mut ids, rest), &ItemResult::Changed);
+                }
+                Err(refusal) => match concern(&refusal) {
+                    Concern::Capacity | Concern::Quota => {
+                        size = ids.len() / 2;
+                        ids.extend(rest);
+                        failure = refusal;
+                    }
+                    Concern::Call => {
+                        ids.extend(rest);
+                        return self.refuse(ids, &refusal);
+                    }
+                    // The part is split by what this refusal is about; the others continue.
+                    Concern::UnknownId
+                    | Concern::Permission
+                    | Concern::State
+                    | Concern::Kind
+                    | Concern::Instance => {
+                        self.pending.push(std::mem::replace(&mut ids, rest));
+                    }
+                },
+            }
+        }
+        self.refuse(ids, &failure);
+    }
+
+    /// Returns the ids by a property of their instances. Instances that the read did not show have none.
+    fn parts<K: Ord>(
+        &self,
+        ids: &[InstanceId],
+        property: impl Fn(&Instance) -> K,
+    ) -> BTreeMap<Option<K>, Vec<InstanceId>> {
+        let mut parts: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for id in ids {
+            let key = self.seen.get(id).map(&property);
+            parts.entry(key).or_default().push(id.clone());
+        }
+        parts
+    }
+
+    fn is_ending(&self, id: &InstanceId) -> bool {
+        let state = self.seen.get(id).map(state_of);
+        state.is_some_and(CloudInstanceState::is_ending)
+    }
+
+    fn refuse(&mut self, ids: Vec<InstanceId>, failure: &Failure) {
+        for id in ids {
+            let seen = self.seen.get(&id).cloned().map(Box::new);
+            self.results
+                .insert(id, ItemResult::Refused(failure.clone(), seen));
+        }
+    }
+
+    fn finish(&mut self, ids: Vec<InstanceId>, result: &ItemResult) {
+        let results = ids.into_iter().map(|id| (id, result.clone()));
+        self.results.extend(results);
+    }
 }
 
 /// Reads `ids`, with one native call if EC2 knows all of them. An unknown id has no entry.
@@ -79,12 +297,13 @@ pub(crate) async fn read(
     }
 }
 
-/// Sends one native call.
-async fn send(client: &Ec2Client, change: Change, ids: &[InstanceId]) -> Result<(), Failure> {
+/// Returns whether an instance in this state accepts a stop or a start.
+pub(crate) fn accepts(change: Change, state: CloudInstanceState) -> bool {
+    use CloudInstanceState::{Pending, Running, Stopped, Stopping};
     match change {
-        Change::Terminate => client.terminate(ids).await,
-        Change::Stop => client.stop(ids).await,
-        Change::Start => client.start(ids).await,
+        Change::Terminate => true,
+        Change::Stop => matches!(state, Running | Stopping | Stopped),
+        Change::Start => matches!(state, Pending | Running | Stopped),
     }
 }
 
@@ -114,22 +333,59 @@ fn by_id(instances: Vec<Instance>) -> BTreeMap<InstanceId, Instance> {
     entries.collect()
 }
 
-/// Returns whether EC2 refused the call because of one of its ids, as far as the code says.
-fn is_about_one_id(failure: &Failure) -> bool {
-    let refused = matches!(failure.cause, Cause::Responded(400..=499));
-    let codes = [
-        "IncorrectInstanceState",
-        "OperationNotPermitted",
-        "UnsupportedOperation",
-    ];
-    refused && (is_unknown_id(failure) || codes.contains(&failure.code()))
+fn state_of(instance: &Instance) -> CloudInstanceState {
+    let name = instance.state().and_then(|state| state.name());
+    state::normalize(name.map_or("", |name| name.as_str()))
 }
 
-/// Splits a batch in two, without empty parts.
-fn halves(mut ids: Vec<InstanceId>) -> Vec<Vec<InstanceId>> {
-    let second = ids.split_off(ids.len() / 2);
-    [ids, second]
-        .into_iter()
-        .filter(|half| !half.is_empty())
-        .collect()
+fn is_spot(instance: &Instance) -> bool {
+    instance.instance_lifecycle() == Some(&InstanceLifecycleType::Spot)
+}
+
+/// Returns what an instance needs capacity of: type, zone and market.
+fn offering(instance: &Instance) -> (String, String, bool) {
+    let kind = instance.instance_type().map(|kind| kind.as_str());
+    let zone = instance.placement().and_then(|at| at.availability_zone());
+    let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+    (text(kind), text(zone), is_spot(instance))
+}
+
+/// Returns whether an instance is protected against termination.
+fn is_protected(failure: &Failure) -> bool {
+    failure.code() == "OperationNotPermitted"
+}
+
+/// Returns whether EC2's message names some of the ids and not all of them.
+fn names_a_part(failure: &Failure, ids: &[InstanceId]) -> bool {
+    let named = ids.iter().filter(|id| names(failure, id)).count();
+    named > 0 && named < ids.len()
+}
+
+/// Returns whether EC2's message names the id, and not only a longer one that begins with it.
+fn names(failure: &Failure, id: &InstanceId) -> bool {
+    let mut found = failure.message.match_indices(id.as_str());
+    found.any(|(start, id)| {
+        let next = failure.message[start + id.len()..].chars().next();
+        next.is_none_or(|next| !next.is_ascii_alphanumeric())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Cause;
+
+    #[test]
+    fn message_names_whole_ids_only() {
+        let failure = Failure::new(Cause::Responded(400), "The instance 'i-12' and i-345.");
+        let id = |text: &str| InstanceId::new(text).unwrap();
+        let named: Vec<_> = ["i-1", "i-12", "i-34", "i-345", "i-3456"]
+            .map(id)
+            .into_iter()
+            .filter(|id| names(&failure, id))
+            .collect();
+        assert_eq!(named, [id("i-12"), id("i-345")]);
+        assert!(!names_a_part(&failure, &named));
+        assert!(names_a_part(&failure, &[id("i-1"), id("i-12")]));
+    }
 }

@@ -2,12 +2,21 @@
 //!
 //! Owns when a refusal is explained by a read. A change that EC2 accepts is never preceded by a read.
 
-use fleetwright::{
-    Call, CloudInstanceState, Effect, InstanceId, InstanceInfo, Operation, Result, async_trait,
-};
-use fleetwright_provider_support::{Change, ChangeInstances, ReadInstances as _};
+use std::collections::BTreeMap;
 
-use crate::{Ec2Provisioner, batch, error::Failure};
+use fleetwright::{
+    Call, CloudInstanceState, Effect, InstanceConfig, InstanceId, InstanceInfo, Operation, Result,
+    async_trait,
+};
+use fleetwright_provider_support::{Change, ChangeInstances, ReadInstances as _, read_until};
+use futures_util::future::BoxFuture;
+
+use crate::{
+    Ec2Provisioner,
+    batch::{self, ItemResult},
+    convert,
+    error::{Concern, ErrorContext, Failure, concern},
+};
 
 #[async_trait]
 impl ChangeInstances for Ec2Provisioner {
@@ -22,18 +31,21 @@ impl ChangeInstances for Ec2Provisioner {
         let mut results = Vec::with_capacity(ids.len());
         for chunk in ids.chunks(self.capabilities.batch_size.get()) {
             let changed = batch::change(&self.client, change, chunk).await;
-            if change == Change::Terminate {
-                // Reads may still show them running.
-                let done = changed.iter().filter(|(_, result)| result.is_ok());
-                let window = self.capabilities.consistency_window;
-                self.recent_terminations
-                    .record(done.map(|(id, _)| id.clone()), window);
-            }
+            self.record_terminations(change, &changed);
+            let states = self.read_refusing_states(&call, change, &changed).await;
             for id in chunk {
                 results.push(match changed.get(id) {
-                    Some(Ok(())) => Ok(()),
-                    Some(Err(failure)) => self.explain_refusal(&call, change, id, failure).await,
-                    None => Err(self.not_found_yet(&call, id)),
+                    Some(ItemResult::Changed) => Ok(()),
+                    Some(ItemResult::Refused(failure, seen)) => {
+                        let seen = seen.as_ref().and_then(|native| convert::info(native).ok());
+                        let state = states.get(id);
+                        Err(self.explain_refusal(&call, change, id, failure, seen, state))
+                    }
+                    Some(ItemResult::NotRead(failure)) => {
+                        let error = failure.clone().into_error(&call, ErrorContext::default());
+                        Err(error.with_effect(Effect::None))
+                    }
+                    Some(ItemResult::NotFound) | None => Err(self.not_found_yet(&call, id)),
                 });
             }
         }
@@ -53,45 +65,100 @@ impl ChangeInstances for Ec2Provisioner {
 }
 
 impl Ec2Provisioner {
-    /// Returns what a refused change means. EC2 refuses a stop or a start with one code for every state that
-    /// does not allow it, so the instance is read to find out which state that is.
+    /// Remembers which instances this handle has terminated, because reads may show them running.
+    fn record_terminations(&self, change: Change, changed: &BTreeMap<InstanceId, ItemResult>) {
+        if change == Change::Terminate {
+            let done = changed
+                .iter()
+                .filter(|(_, result)| matches!(result, ItemResult::Changed));
+            let ids = done.map(|(id, _)| id.clone());
+            let window = self.capabilities.consistency_window;
+            self.recent_terminations.record(ids, window);
+        }
+    }
+
+    /// Returns what a refused change means.
     ///
-    /// # Errors
-    ///
-    /// `WrongState` if the instance has ended, a conflict that may pass if it is between two states, and
-    /// the converted refusal for every other code. All without effect.
-    async fn explain_refusal(
+    /// `WrongState` if the instance has ended, a conflict that may pass if it is between two states, and the
+    /// converted refusal for every other code; missing capacity is that of the instance's offering. All
+    /// without effect.
+    fn explain_refusal(
         &self,
         call: &Call,
         change: Change,
         id: &InstanceId,
         failure: &Failure,
-    ) -> Result<()> {
-        match change {
-            Change::Stop | Change::Start if failure.code() == "IncorrectInstanceState" => {}
-            Change::Terminate | Change::Stop | Change::Start => {
-                return Err(failure.clone().into_error(call, self.error_context(id)));
+        seen: Option<InstanceInfo>,
+        state: Option<&Result<CloudInstanceState>>,
+    ) -> fleetwright::ProvisionError {
+        match state {
+            Some(Ok(state)) if state.is_ending() => {
+                call.wrong_state(id, *state, change.needed_state())
+            }
+            Some(Ok(_)) => self.between_states(call, id),
+            Some(Err(error)) => error.clone(),
+            None => {
+                let config = seen.and_then(offering_config);
+                let mut context = self.error_context(id);
+                context.config = config.as_ref();
+                let placement = config.as_ref().map(|config| &config.placement);
+                context.zone = placement.and_then(|placement| placement.zone.as_ref());
+                context.network = placement.and_then(|placement| placement.network.as_ref());
+                failure.clone().into_error(call, context)
             }
         }
-        let info = self.read_refusing_state(call.operation(), id).await?;
-        if info.state.is_ending() {
-            return Err(call.wrong_state(id, info.state, change.needed_state()));
-        }
-        Err(self.between_states(call, id))
     }
 
-    /// Reads an instance that has just refused a change until its state explains the refusal. A stale read
-    /// still shows the running or stopped state from before.
-    async fn read_refusing_state(
+    /// Returns the states of the instances that have refused a stop or a start because of their state: EC2
+    /// has one code for every such state. Reads those whose state is not known yet with one call for all,
+    /// until it explains the refusal: a stale read still shows the state from before.
+    async fn read_refusing_states(
         &self,
-        operation: Operation,
-        id: &InstanceId,
-    ) -> Result<InstanceInfo> {
-        let explains = |info: &InstanceInfo| {
-            let accepting = [CloudInstanceState::Running, CloudInstanceState::Stopped];
-            !accepting.contains(&info.state)
+        call: &Call,
+        change: Change,
+        changed: &BTreeMap<InstanceId, ItemResult>,
+    ) -> BTreeMap<InstanceId, Result<CloudInstanceState>> {
+        let (mut states, mut unexplained) = (BTreeMap::new(), Vec::new());
+        for (id, result) in changed {
+            let ItemResult::Refused(failure, seen) = result else {
+                continue;
+            };
+            if change == Change::Terminate || concern(failure) != Concern::State {
+                continue;
+            }
+            let seen = seen.as_ref().and_then(|native| convert::info(native).ok());
+            match seen {
+                Some(info) if !batch::accepts(change, info.state) => {
+                    states.insert(id.clone(), Ok(info.state));
+                }
+                Some(_) | None => unexplained.push(id.clone()),
+            }
+        }
+        if unexplained.is_empty() {
+            return states;
+        }
+        let read = || -> BoxFuture<'_, _> {
+            Box::pin(async { Ok(self.describe_all(call.operation(), &unexplained).await) })
         };
-        let info = self.describe_until(operation, id, explains).await;
-        info.map_err(|error| error.with_effect(Effect::None))
+        let explains = |info: &Result<InstanceInfo>| {
+            let accepting = [CloudInstanceState::Running, CloudInstanceState::Stopped];
+            let state = info.as_ref().map(|info| info.state);
+            state.is_ok_and(|state| !accepting.contains(&state)) || info.is_err()
+        };
+        let all_explained = |infos: &Vec<Result<InstanceInfo>>| infos.iter().all(explains);
+        let infos = read_until(&self.capabilities, read, all_explained).await;
+        let results = infos.unwrap_or_default().into_iter().map(|info| {
+            let state = info.map(|info| info.state);
+            state.map_err(|error| error.with_effect(Effect::None))
+        });
+        states.extend(unexplained.iter().cloned().zip(results));
+        states
     }
+}
+
+/// Returns a config with an instance's type and placement, for errors about its offering.
+fn offering_config(info: InstanceInfo) -> Option<InstanceConfig> {
+    let mut config = InstanceConfig::new(info.image?, info.instance_type?);
+    config.placement = info.placement;
+    Some(config)
 }

@@ -10,6 +10,7 @@ mod emulated;
 mod fallback;
 mod identity;
 mod lifecycle;
+mod parts;
 mod replays;
 mod tokens;
 
@@ -36,5 +37,5 @@ fn alive(harness: &Ec2Harness) -> usize {
 
 #[test]
 fn readme_lists_every_trap() {
-    check_traps(env!("CARGO_MANIFEST_DIR"), 46);
+    check_traps(env!("CARGO_MANIFEST_DIR"), 48);
 }
