@@ -115,7 +115,15 @@ impl Context {
 
     /// Opens another handle on the same account, as a second or a restarted process would.
     pub async fn open_handle(&self) -> Arc<dyn InstanceProvisioner> {
-        let inner = self.harness.open().await;
+        self.record(self.harness.open().await)
+    }
+
+    /// Opens another handle on the same account whose launch options differ, as after a new deployment.
+    pub async fn open_handle_with_other_options(&self) -> Arc<dyn InstanceProvisioner> {
+        self.record(self.harness.open_with_other_options().await)
+    }
+
+    fn record(&self, inner: Arc<dyn InstanceProvisioner>) -> Arc<dyn InstanceProvisioner> {
         Arc::new(Recorder::new(
             inner,
             self.transcript.clone(),

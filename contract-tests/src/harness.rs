@@ -72,6 +72,13 @@ pub trait Harness: Send + Sync {
     /// Opens a new handle on the account, as a process that has just started would.
     async fn open(&self) -> Arc<dyn InstanceProvisioner>;
 
+    /// Opens a handle whose own launch options differ from those of [`open`](Self::open), as after a new
+    /// deployment: another default zone or network, other settings that a config does not have. Default:
+    /// as `open`, for backends whose handles have no such options.
+    async fn open_with_other_options(&self) -> Arc<dyn InstanceProvisioner> {
+        self.open().await
+    }
+
     /// Returns a config that can be launched here: an image and a type that exist. The kit adds tags
     /// and launch tokens.
     fn config(&self) -> InstanceConfig;

@@ -38,6 +38,7 @@ macro_rules! for_each_clause {
             async token token_13_tokens_are_compared_exactly "TOKEN-13" "distinguish tokens by every character, including their case and at full length" "nothing";
             async token token_14_concurrent_launches_with_one_token "TOKEN-14" "launch one instance for all concurrent launches with one token, through one handle or several" "nothing";
             async token token_15_zone_is_part_of_the_config "TOKEN-15" "refuse the same token for another zone as a token conflict instead of launching a second instance" "a zone";
+            async token token_16_options_do_not_matter_to_a_replay "TOKEN-16" "return the live instances for a replay through a handle with other launch options, and launch nothing more" "nothing";
             async state state_01_states_follow_the_allowed_order "STATE-01" "report states only in an order that the state machine allows, from launch through stop and start to terminated" "nothing";
             async state state_02_terminated_is_final "STATE-02" "never report a terminated instance in another state again" "nothing";
             async state state_03_unknown_native_state_is_pending "STATE-03" "report a native state that it does not know as pending with its native name, never as running or terminated" "fault: unknown state";
@@ -112,6 +113,8 @@ macro_rules! for_each_clause {
             async batch batch_06_terminates_item_by_item "BATCH-06" "terminate the valid items of a batch although others fail" "nothing";
             async batch batch_07_stops_and_starts_item_by_item "BATCH-07" "stop and start the valid items of a batch although others fail" "nothing";
             async batch batch_08_more_than_one_native_batch "BATCH-08" "accept batches that are larger than the cloud's own" "nothing";
+            async batch batch_09_starts_as_many_as_there_is_capacity_for "BATCH-09" "start every item of a batch for which there is capacity, and leave the others stopped" "external actor";
+            async batch batch_10_changes_items_whose_state_allows_it "BATCH-10" "stop and start the items of a batch whose state allows it although the state of others does not" "nothing";
             async verbs verbs_01_update_tags "VERBS-01" "change tags as requested, all or nothing, within the limits, and list by the new ones" "verb update_tags";
             async verbs verbs_02_reboot "VERBS-02" "reboot a running instance and keep its id, tags and addresses, and refuse to reboot a stopped one as wrong state" "verb reboot_instance";
             async verbs verbs_03_resize "VERBS-03" "change the type of a stopped instance and keep its id and tags, and refuse it while the instance runs as wrong state" "verb resize_instance, another type";

@@ -260,6 +260,12 @@ impl Harness for GuardedHarness {
             Arc::clone(&self.guard),
         ))
     }
+    async fn open_with_other_options(&self) -> Arc<dyn InstanceProvisioner> {
+        Arc::new(GuardedProvisioner::new(
+            self.inner.open_with_other_options().await,
+            Arc::clone(&self.guard),
+        ))
+    }
     fn config(&self) -> InstanceConfig {
         self.inner.config()
     }

@@ -84,6 +84,9 @@ impl<H: Harness> Harness for WrappedHarness<H> {
         (self.wrap)(self.base.open().await)
     }
 
+    async fn open_with_other_options(&self) -> Arc<dyn InstanceProvisioner> {
+        (self.wrap)(self.base.open_with_other_options().await)
+    }
     fn config(&self) -> InstanceConfig {
         self.base.config()
     }

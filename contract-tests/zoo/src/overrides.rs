@@ -31,6 +31,8 @@ pub struct CallContext<'a> {
     pub inner: &'a dyn InstanceProvisioner,
     /// The number of the handle within the account, from 1.
     pub handle: usize,
+    /// Whether the handle was opened with other launch options.
+    pub other_options: bool,
     /// The harness, with the cloud itself.
     pub harness: &'a MemoryHarness,
 }
@@ -218,6 +220,7 @@ pub struct OverriddenProvisioner {
     overrides: Arc<dyn Override>,
     harness: MemoryHarness,
     handle: usize,
+    other_options: bool,
     capabilities: Capabilities,
     later: Capabilities,
 }
@@ -227,6 +230,7 @@ impl OverriddenProvisioner {
         CallContext {
             inner: &*self.inner,
             handle: self.handle,
+            other_options: self.other_options,
             harness: &self.harness,
         }
     }
@@ -350,6 +354,24 @@ impl OverrideHarness {
     pub fn factory_on<T: Override + Default + 'static>(base: fn() -> MemoryHarness) -> Factory {
         Arc::new(move || Arc::new(Self::new(base(), T::default())))
     }
+
+    /// Opens an overridden handle.
+    async fn open_handle(&self, other_options: bool) -> Arc<dyn InstanceProvisioner> {
+        let inner = self.base.open().await;
+        let capabilities = self.overrides.capabilities(inner.capabilities());
+        let handle = self.opened.fetch_add(1, Ordering::SeqCst) + 1;
+        self.overrides.opened(handle);
+        let later = self.overrides.capabilities_later(inner.capabilities());
+        Arc::new(OverriddenProvisioner {
+            inner,
+            overrides: Arc::clone(&self.overrides),
+            harness: self.base.clone(),
+            handle,
+            other_options,
+            capabilities,
+            later,
+        })
+    }
 }
 
 impl fmt::Debug for OverrideHarness {
@@ -366,19 +388,10 @@ impl Harness for OverrideHarness {
         "memory with overrides".to_owned()
     }
     async fn open(&self) -> Arc<dyn InstanceProvisioner> {
-        let inner = self.base.open().await;
-        let capabilities = self.overrides.capabilities(inner.capabilities());
-        let handle = self.opened.fetch_add(1, Ordering::SeqCst) + 1;
-        self.overrides.opened(handle);
-        let later = self.overrides.capabilities_later(inner.capabilities());
-        Arc::new(OverriddenProvisioner {
-            inner,
-            overrides: Arc::clone(&self.overrides),
-            harness: self.base.clone(),
-            handle,
-            capabilities,
-            later,
-        })
+        self.open_handle(false).await
+    }
+    async fn open_with_other_options(&self) -> Arc<dyn InstanceProvisioner> {
+        self.open_handle(true).await
     }
     fn config(&self) -> InstanceConfig {
         self.base.config()

@@ -89,6 +89,10 @@ pub trait EmulatedAccount: Send + Sync + 'static {
     /// Returns the launch config of [`Harness::open`].
     fn launch_config() -> Self::LaunchConfig;
 
+    /// Returns the launch config of [`Harness::open_with_other_options`]: one that places a launch elsewhere, or
+    /// sets what [`launch_config`](Self::launch_config) leaves open.
+    fn other_launch_config() -> Self::LaunchConfig;
+
     /// Returns options that suit the emulator's speed. If `wait_for_launch` is false, a launch returns
     /// as soon as the cloud has accepted it; clouds without such an option ignore it.
     fn options(emulator: &Emulator<Self::Cloud>, wait_for_launch: bool) -> Self::Options;
@@ -270,6 +274,10 @@ impl<A: EmulatedAccount> Harness for EmulatedHarness<A> {
 
     async fn open(&self) -> Arc<dyn InstanceProvisioner> {
         Arc::new(self.open_with(A::launch_config()).await)
+    }
+
+    async fn open_with_other_options(&self) -> Arc<dyn InstanceProvisioner> {
+        Arc::new(self.open_with(A::other_launch_config()).await)
     }
 
     fn config(&self) -> InstanceConfig {

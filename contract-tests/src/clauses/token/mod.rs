@@ -27,6 +27,7 @@ pub(crate) use retention::{
     token_04_replay_returns_current_state, token_05_refused_launch_frees_its_token,
     token_06_spent_token_launches_nothing, token_07_second_handle_recognizes_token,
     token_08_restarted_process_recognizes_token, token_14_concurrent_launches_with_one_token,
+    token_16_options_do_not_matter_to_a_replay,
 };
 
 use crate::{Context, Failure, Outcome, Pass, require};

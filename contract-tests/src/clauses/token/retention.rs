@@ -5,17 +5,18 @@
 //! harness's clock can be advanced that far. A replay whose response arrives after that time may
 //! have either result.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc, time::Duration};
 
 use fleetwright::{
-    CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceId, InstanceProvisioner,
-    LaunchRecord, OptionalVerb, ProvisionError, RetryAdvice, TagChange, UserData,
+    CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceId, InstanceInfo,
+    InstanceProvisioner, LaunchRecord, OptionalVerb, ProvisionError, RetryAdvice, TagChange,
+    UserData,
 };
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
 use super::{FLAVOUR, changed_config, require_conflict, require_replay, with_flavour};
-use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
+use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, context::names, require};
 
 /// TOKEN-04: a backend must return the current state of the instance from a replay, not its state
 /// at launch.
@@ -278,6 +279,43 @@ pub(crate) async fn token_08_restarted_process_recognizes_token(cx: &Context) ->
     let changed = changed_config(cx, &config)?;
     require_conflict(cx, &*reopened, &changed, "another config after a restart").await?;
     cx.require_count(1).await?;
+    Ok(Pass::Held)
+}
+
+/// TOKEN-16: a backend must return the live instances for a replay through a handle with other launch
+/// options, and launch nothing more.
+///
+/// Options change with a deployment, and a retry after it must not cost a second instance.
+///
+/// Launches one instance and a batch of two, and replays both through a handle with other options. Then
+/// launches through that handle and replays through the first.
+pub(crate) async fn token_16_options_do_not_matter_to_a_replay(cx: &Context) -> Outcome {
+    let two = NonZeroU32::MIN.saturating_add(1);
+    let other = cx.open_handle_with_other_options().await;
+    let handles: [(&dyn InstanceProvisioner, &dyn InstanceProvisioner); 2] =
+        [(cx.provisioner(), &*other), (&*other, cx.provisioner())];
+    for (first, second) in handles {
+        let config = cx.config_with_token();
+        let launched = first.launch_instance(&config).await;
+        let launched = launched.map_err(|error| Failure::call_failed("launch_instance", &error))?;
+        let batch_config = cx.config_with_token();
+        let batch = first.launch_instances(&batch_config, two).await;
+        let batch = batch.map_err(|error| Failure::call_failed("launch_instances", &error))?;
+        cx.wait_for_consistent_reads().await;
+        require_replay(second, &config, &launched.id, "with other options").await?;
+        let again = second.launch_instances(&batch_config, two).await;
+        let again = again.map_err(|error| {
+            Failure::call_failed("a replay of a batch with other options", &error)
+        })?;
+        let ids = |infos: &[InstanceInfo]| -> BTreeSet<InstanceId> {
+            infos.iter().map(|info| info.id.clone()).collect()
+        };
+        require(ids(&again) == ids(&batch), || {
+            let (first, again) = (names(&batch), names(&again));
+            format!("a batch launched {first}, but its replay with other options returned {again}")
+        })?;
+    }
+    cx.require_count(6).await?;
     Ok(Pass::Held)
 }
 

@@ -76,6 +76,14 @@ impl EmulatedAccount for AzureGroup {
         AzureLaunchConfig::new(SUBSCRIPTION, GROUP, "eastus", subnet, KEY)
     }
 
+    /// In another zone, with another disk.
+    fn other_launch_config() -> AzureLaunchConfig {
+        let mut launch = Self::launch_config();
+        launch.zone = Some(parse_name("2"));
+        launch.os_disk_type = Some("Premium_LRS".to_owned());
+        launch
+    }
+
     fn options(emulator: &AzureEmulator, wait_for_launch: bool) -> AzureOptions {
         let mut options = AzureOptions::default();
         options.endpoint = emulator.endpoint();

@@ -57,6 +57,14 @@ impl EmulatedAccount for Ec2Account {
         Ec2LaunchConfig::new()
     }
 
+    /// In another zone, with another hop limit.
+    fn other_launch_config() -> Ec2LaunchConfig {
+        let mut launch = Ec2LaunchConfig::new();
+        launch.default_subnet = Some(parse_name("subnet-00000000000000002"));
+        launch.metadata.hop_limit = 3;
+        launch
+    }
+
     fn options(_: &Ec2Emulator, _: bool) -> Ec2Options {
         let mut options = Ec2Options::default();
         options.consistency_window = CONSISTENCY_WINDOW;

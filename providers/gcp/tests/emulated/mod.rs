@@ -67,6 +67,13 @@ impl EmulatedAccount for GcpProject {
         GcpLaunchConfig::new(PROJECT, ZONES.map(parse_name::<Zone>))
     }
 
+    /// With another default zone.
+    fn other_launch_config() -> GcpLaunchConfig {
+        let mut zones = ZONES.map(parse_name::<Zone>);
+        zones.reverse();
+        GcpLaunchConfig::new(PROJECT, zones)
+    }
+
     fn options(_: &GcpEmulator, wait_for_launch: bool) -> GcpOptions {
         let mut options = GcpOptions::default();
         options.consistency_window = CONSISTENCY_WINDOW;

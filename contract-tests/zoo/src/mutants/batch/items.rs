@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use fleetwright::{
-    Call, InstanceId, InstanceInfo, InstanceStatus, Operation, ProvisionError, Result,
+    Call, Effect, ErrorKind, InstanceId, InstanceInfo, InstanceStatus, Operation, ProvisionError,
+    Result,
 };
 
 use crate::{CallContext, Override};
@@ -143,5 +144,97 @@ impl Override for DescribesOneBatch {
         at.inner
             .describe_instances(&ids[..ids.len().min(most)])
             .await
+    }
+}
+
+/// Starts nothing of a batch if there is no capacity for one of its items.
+#[derive(Default)]
+pub(super) struct StartsAllOrNothing;
+
+#[async_trait]
+impl Override for StartsAllOrNothing {
+    async fn start_instances(
+        &self,
+        at: CallContext<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<InstanceInfo>> {
+        let results = at.inner.start_instances(ids).await;
+        let capacity = |error: &&ProvisionError| error.kind() == ErrorKind::Capacity;
+        let Some(error) = results
+            .iter()
+            .filter_map(|result| result.as_ref().err())
+            .find(capacity)
+        else {
+            return results;
+        };
+        for (id, result) in ids.iter().zip(&results) {
+            if result.is_ok() {
+                // As if it had never been started.
+                let _ = at.inner.stop_instance(id).await;
+            }
+        }
+        ids.iter().map(|_| Err(error.clone())).collect()
+    }
+}
+
+/// Reports missing capacity at a start as if the instance might have been started.
+#[derive(Default)]
+pub(super) struct UnknownStartEffect;
+
+#[async_trait]
+impl Override for UnknownStartEffect {
+    async fn start_instances(
+        &self,
+        at: CallContext<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<InstanceInfo>> {
+        let results = at.inner.start_instances(ids).await;
+        let unknown = |error: ProvisionError| match error.kind() {
+            ErrorKind::Capacity => error.with_effect(Effect::Unknown),
+            _ => error,
+        };
+        results
+            .into_iter()
+            .map(|result| result.map_err(unknown))
+            .collect()
+    }
+}
+
+/// Returns the refusal of the first of `ids` that is terminating or terminated.
+fn ended(at: CallContext<'_>, operation: Operation, ids: &[InstanceId]) -> Option<ProvisionError> {
+    let ended = ids.iter().find_map(|id| {
+        let state = at.state(id)?;
+        state.is_ending().then_some((id, state))
+    });
+    ended.map(|(id, state)| at.call(operation).wrong_state(id, state, "not terminated"))
+}
+
+#[derive(Default)]
+pub(super) struct FailsWholeStopsByState;
+
+#[async_trait]
+impl Override for FailsWholeStopsByState {
+    async fn stop_instances(&self, at: CallContext<'_>, ids: &[InstanceId]) -> Vec<Result<()>> {
+        match ended(at, Operation::StopInstances, ids) {
+            Some(error) => ids.iter().map(|_| Err(error.clone())).collect(),
+            None => at.inner.stop_instances(ids).await,
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct FailsWholeStartsByState;
+
+#[async_trait]
+impl Override for FailsWholeStartsByState {
+    async fn start_instances(
+        &self,
+        at: CallContext<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<InstanceInfo>> {
+        match ended(at, Operation::StartInstances, ids) {
+            Some(error) => ids.iter().map(|_| Err(error.clone())).collect(),
+            None => at.inner.start_instances(ids).await,
+        }
     }
 }

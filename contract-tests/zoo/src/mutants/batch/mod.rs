@@ -15,7 +15,8 @@ use fleetwright::{
 
 use self::items::{
     DescribesInItsOrder, DescribesOneBatch, FailsWholeDescriptions, FailsWholeStarts,
-    FailsWholeTerminations, LeavesMissingOut, StopsUntilFailure,
+    FailsWholeStartsByState, FailsWholeStopsByState, FailsWholeTerminations, LeavesMissingOut,
+    StartsAllOrNothing, StopsUntilFailure, UnknownStartEffect,
 };
 use super::{Mutant, Override};
 use crate::{CallContext, MemoryHarness, OverrideHarness};
@@ -112,6 +113,26 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "the last item of a native batch is returned for the first of the next",
         violates: "BATCH-08",
         make: || OverrideHarness::factory_on::<DoublesAtTheBoundary>(batches_of_ten),
+    },
+    Mutant {
+        name: "one start without capacity fails a whole batch of starts",
+        violates: "BATCH-09",
+        make: OverrideHarness::factory::<StartsAllOrNothing>,
+    },
+    Mutant {
+        name: "a start without capacity has an unknown effect",
+        violates: "BATCH-09",
+        make: OverrideHarness::factory::<UnknownStartEffect>,
+    },
+    Mutant {
+        name: "one terminated instance fails a whole batch of stops",
+        violates: "BATCH-10",
+        make: OverrideHarness::factory::<FailsWholeStopsByState>,
+    },
+    Mutant {
+        name: "one terminated instance fails a whole batch of starts",
+        violates: "BATCH-10",
+        make: OverrideHarness::factory::<FailsWholeStartsByState>,
     },
 ];
 

@@ -2,6 +2,7 @@
 
 mod compare;
 mod find;
+mod options;
 mod retention;
 
 use std::{
@@ -246,6 +247,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "TOKEN-15",
         "the native token is derived from token and zone",
         OverrideHarness::factory::<compare::TokenAndZone>,
+    ),
+    mutant(
+        "TOKEN-16",
+        "a replay with other options launches again",
+        OverrideHarness::factory::<options::ComparesOptions>,
+    ),
+    mutant(
+        "TOKEN-16",
+        "a replay of a batch with other options launches again",
+        OverrideHarness::factory::<options::ComparesOptionsOfBatches>,
     ),
 ];
 
