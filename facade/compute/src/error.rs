@@ -168,11 +168,13 @@ impl From<Invalid> for ComputeError {
 
 impl From<ServerError> for ComputeError {
     fn from(error: ServerError) -> Self {
-        match error {
-            ServerError::Store(error) => Self::Store(error),
-            ServerError::Dependency(error) => Self::Dependency(error),
-            other => Self::Server(other),
+        if let ServerError::Store(error) = error {
+            return Self::Store(error);
         }
+        if let ServerError::Dependency(error) = error {
+            return Self::Dependency(error);
+        }
+        Self::Server(error)
     }
 }
 
