@@ -79,6 +79,12 @@ pub struct SizeSpec {
     /// Whether this subscription may not use it at all: 409 `SkuNotAvailable`.
     #[serde(default)]
     pub restricted: bool,
+    /// Whether its interfaces can have accelerated networking.
+    #[serde(default)]
+    pub accelerated_networking: bool,
+    /// The space for an ephemeral OS disk in GiB; 0 means that it can have none.
+    #[serde(default)]
+    pub ephemeral_gib: u32,
 }
 
 /// The default architecture.
@@ -97,6 +103,8 @@ impl SizeSpec {
             architecture: x64(),
             zones: Vec::new(),
             restricted: false,
+            accelerated_networking: false,
+            ephemeral_gib: 0,
         }
     }
 
@@ -104,10 +112,12 @@ impl SizeSpec {
     pub(crate) fn standard() -> Vec<Self> {
         let mut arm = Self::new("Standard_D2ps_v5", "standardDPSv5Family", 2, 8192);
         arm.architecture = "Arm64".to_owned();
+        let mut cached = Self::new("Standard_DS1_v2", "standardDSv2Family", 1, 3584);
+        (cached.accelerated_networking, cached.ephemeral_gib) = (true, 43);
         vec![
             Self::new("Standard_B1s", "standardBSFamily", 1, 1024),
             Self::new("Standard_B2s", "standardBSFamily", 2, 4096),
-            Self::new("Standard_DS1_v2", "standardDSv2Family", 1, 3584),
+            cached,
             Self::new("Standard_D2s_v5", "standardDSv5Family", 2, 8192),
             Self::new("Standard_D4s_v5", "standardDSv5Family", 4, 16384),
             arm,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use crate::azure::{
+    catalog::SizeSpec,
     error::Refusal,
     knobs::Market,
     wire::vm_body::{OsProfile, VmBody},
@@ -161,6 +162,25 @@ pub(super) fn check_stored(body: &VmBody) -> Result<(), Refusal> {
         if disk.write_accelerator_enabled == Some(true) {
             return Err(Refusal::unsupported("writeAcceleratorEnabled"));
         }
+    }
+    Ok(())
+}
+
+/// Refuses accelerated networking of a size that does not offer it, with 400
+/// `VMSizeIsNotPermittedToEnableAcceleratedNetworking`.
+pub(super) fn check_accelerated(body: &VmBody, size: &SizeSpec) -> Result<(), Refusal> {
+    let profile = body.properties.network_profile.as_ref();
+    let configurations = profile.and_then(|it| it.network_interface_configurations.as_ref());
+    let mut configurations = configurations.into_iter().flatten();
+    let requested =
+        configurations.any(|it| it.properties.enable_accelerated_networking == Some(true));
+    if requested && !size.accelerated_networking {
+        let message = format!(
+            "The VM size '{}' is not permitted to enable accelerated networking.",
+            size.name
+        );
+        let code = "VMSizeIsNotPermittedToEnableAcceleratedNetworking";
+        return Err(Refusal::client(code, message));
     }
     Ok(())
 }

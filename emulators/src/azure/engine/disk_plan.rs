@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     azure::{
-        catalog::same,
+        catalog::{SizeSpec, same},
         error::Refusal,
         wire::{
             body::{DeleteOption, DiskBody},
@@ -48,12 +48,14 @@ impl Engine {
     /// # Errors
     ///
     /// 400 `InvalidParameter` for another create option than `FromImage`, or a size below the
-    /// image's; 409 `ConflictingUserInput` if a disk with the name exists.
+    /// image's; 409 `ConflictingUserInput` if a disk with the name exists; those of
+    /// [`check_ephemeral`].
     pub(super) fn os_disk(
         &mut self,
         vm: &Id,
         disk: Option<&VmDisk>,
         image: &ImageUsed,
+        size: &SizeSpec,
     ) -> Result<DiskPlan, Refusal> {
         let given = disk.cloned().unwrap_or_default();
         if let Some(option) = given.create_option.filter(|it| !same(it, "FromImage")) {
@@ -69,6 +71,9 @@ impl Engine {
                 image.gib
             );
             return Err(Refusal::invalid("osDisk.diskSizeGB", message));
+        }
+        if let Some(disk) = disk {
+            check_ephemeral(disk, gib, size)?;
         }
         let name = given.name.unwrap_or_else(|| {
             let number = u128::from(self.names.number()) << 64 | u128::from(self.names.number());
@@ -96,6 +101,10 @@ impl Engine {
     /// 400 `InvalidParameter` without a lun below 64, a size or a known create option; the refusals
     /// of a new or an attached disk.
     pub(super) fn data_disk(&self, vm: &Id, disk: &VmDisk) -> Result<DiskPlan, Refusal> {
+        if disk.diff_disk_settings.is_some() {
+            let message = "Only an OS disk can be ephemeral.";
+            return Err(Refusal::invalid("dataDisk.diffDiskSettings", message));
+        }
         let lun = disk.lun.filter(|lun| *lun < 64);
         let lun = lun.ok_or_else(|| Refusal::missing("dataDisk.lun"))?;
         let delete = disk.delete_option.unwrap_or_default();
@@ -250,6 +259,43 @@ pub(super) fn check_distinct<'a>(
             let message = "A lun is used by more than one data disk.";
             return Err(Refusal::invalid("dataDisk.lun", message));
         }
+    }
+    Ok(())
+}
+
+/// Checks an ephemeral OS disk, which is on the host of its machine. "Ephemeral OS disks for Azure VMs",
+/// Microsoft; bosh-azure-cpi-release#674 has the message.
+///
+/// # Errors
+///
+/// 400 `InvalidParameter` without `Local` or with another caching than `ReadOnly`; 400 `NotSupported` if
+/// the size has no room for it.
+fn check_ephemeral(disk: &VmDisk, gib: u32, size: &SizeSpec) -> Result<(), Refusal> {
+    let Some(settings) = &disk.diff_disk_settings else {
+        return Ok(());
+    };
+    if settings.option.as_deref() != Some("Local") {
+        return Err(Refusal::missing("osDisk.diffDiskSettings.option"));
+    }
+    let placement = settings.placement.as_deref().unwrap_or("CacheDisk");
+    if !["CacheDisk", "ResourceDisk", "NvmeDisk"].contains(&placement) {
+        let message = format!("The placement '{placement}' of an ephemeral OS disk is not known.");
+        return Err(Refusal::invalid(
+            "osDisk.diffDiskSettings.placement",
+            message,
+        ));
+    }
+    if disk.caching.as_deref() != Some("ReadOnly") {
+        let message = "An ephemeral OS disk requires ReadOnly caching.";
+        return Err(Refusal::invalid("osDisk.caching", message));
+    }
+    if gib > size.ephemeral_gib {
+        let message = format!(
+            "OS disk of Ephemeral VM with size greater than {} GB is not allowed for VM size {} when the \
+             DiffDiskPlacement is {placement}.",
+            size.ephemeral_gib, size.name
+        );
+        return Err(Refusal::client("NotSupported", message));
     }
     Ok(())
 }

@@ -148,6 +148,10 @@ impl Engine {
             return Err(Refusal::missing("osDisk.osState"));
         }
         let vm = disk.attached.as_ref().and_then(|vm| self.vms.find(vm));
+        if vm.is_some_and(|(_, vm)| vm.is_ephemeral()) {
+            let message = "An image of an ephemeral OS disk is not supported.";
+            return Err(Refusal::not_allowed(message));
+        }
         let architecture = vm.map_or("x64", |(_, vm): (Seq, &Vm)| &vm.image.architecture);
         Ok(Image {
             id: id.clone(),

@@ -95,11 +95,12 @@ impl Engine {
         if !image.specialized {
             body_checks::check_user(properties.os_profile.as_ref(), &id.name, &image.os_type)?;
         }
-        let mut disks = vec![self.os_disk(id, storage.os_disk.as_ref(), &image)?];
+        let mut disks = vec![self.os_disk(id, storage.os_disk.as_ref(), &image, &size)?];
         for disk in storage.data_disks.iter().flatten() {
             disks.push(self.data_disk(id, disk)?);
         }
         check_distinct(disks.iter().map(|disk| (&disk.id, disk.lun)))?;
+        body_checks::check_accelerated(body, &size)?;
         Ok(Plan {
             custom_data: body_checks::custom_data(properties.os_profile.as_ref())?,
             market: body_checks::market(body)?,

@@ -91,8 +91,17 @@ impl Engine {
 
     /// Begins to deallocate a virtual machine. Ends as `deallocated` after
     /// [`stop`](crate::azure::Timing).
+    ///
+    /// # Errors
+    ///
+    /// 409 `OperationNotAllowed` for a machine with an ephemeral OS disk (azure-docs#41362).
     pub(crate) fn deallocate_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
         let (seq, vm) = self.changeable_vm(id, "deallocate")?;
+        if vm.is_ephemeral() {
+            let message =
+                "Operation 'deallocate' is not supported for VMs using an ephemeral OS disk.";
+            return Err(Refusal::not_allowed(message));
+        }
         if vm.power == Some(Power::Deallocated) && vm.task.is_none() {
             return Ok(self.begin_no_op(&vm, Work::UpdateVm(seq)));
         }

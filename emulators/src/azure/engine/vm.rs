@@ -205,6 +205,13 @@ impl Vm {
         self.failure.is_some() && self.power.is_none()
     }
 
+    /// Whether the OS disk is ephemeral. Such a machine cannot be deallocated or captured.
+    pub(crate) fn is_ephemeral(&self) -> bool {
+        let storage = self.body.properties.storage_profile.as_ref();
+        let disk = storage.and_then(|storage| storage.os_disk.as_ref());
+        disk.is_some_and(|disk| disk.diff_disk_settings.is_some())
+    }
+
     /// Sets a transitional power state, and remembers the last stable one for a failure.
     pub(crate) fn begin_power_change(&mut self, power: Power) {
         if !matches!(

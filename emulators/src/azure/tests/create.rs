@@ -317,3 +317,63 @@ fn flags_may_be_text_as_clients_write_them() {
     );
     assert_eq!(refused.1, "BadRequest");
 }
+
+#[test]
+fn ephemeral_disk_needs_room_and_forbids_deallocation_and_capture() {
+    let mut fixture = Fixture::new();
+    let body = |size: &str, caching: &str, settings: Value| {
+        let mut body = vm_body();
+        body["properties"]["hardwareProfile"]["vmSize"] = json!(size);
+        let disk = &mut body["properties"]["storageProfile"]["osDisk"];
+        disk["caching"] = json!(caching);
+        disk["diffDiskSettings"] = settings;
+        body
+    };
+    let local = json!({ "option": "Local", "placement": "CacheDisk" });
+    let put = format!("PUT {VMS}/a");
+    let mut refused = |body| fixture.refused(&put, body);
+    let invalid = (400, "InvalidParameter".to_owned());
+    assert_eq!(
+        refused(body("Standard_DS1_v2", "ReadWrite", local.clone())),
+        invalid
+    );
+    let odd = json!({ "option": "Local", "placement": "Tape" });
+    assert_eq!(refused(body("Standard_DS1_v2", "ReadOnly", odd)), invalid);
+    assert_eq!(
+        refused(body("Standard_DS1_v2", "ReadOnly", json!({}))),
+        invalid
+    );
+    assert_eq!(
+        refused(body("Standard_B1s", "ReadOnly", local.clone())),
+        (400, "NotSupported".to_owned())
+    );
+    fixture.put("a", body("Standard_DS1_v2", "ReadOnly", local.clone()));
+    fixture.advance(100);
+    let document = fixture.get(&format!("{VMS}/a"));
+    let disk = &document["properties"]["storageProfile"]["osDisk"];
+    assert_eq!(disk["diffDiskSettings"], local);
+    let deallocated = fixture.refused(&format!("POST {VMS}/a/deallocate"), Value::Null);
+    assert_eq!(deallocated, (409, "OperationNotAllowed".to_owned()));
+    let image = json!({ "location": "eastus", "properties": { "storageProfile": { "osDisk": {
+        "osType": "Linux", "osState": "Generalized", "managedDisk": { "id": disk["managedDisk"]["id"] },
+    }}}});
+    let captured = fixture.refused(&format!("PUT {COMPUTE}/images/i"), image);
+    assert_eq!(captured, (409, "OperationNotAllowed".to_owned()));
+    fixture.delete("a");
+    assert!(fixture.oracle().disks.is_empty());
+}
+
+#[test]
+fn accelerated_networking_needs_a_size_that_offers_it() {
+    let mut fixture = Fixture::new();
+    let mut body = vm_body();
+    body.pointer_mut(NIC).unwrap()["enableAcceleratedNetworking"] = json!(true);
+    let code = "VMSizeIsNotPermittedToEnableAcceleratedNetworking";
+    let refused = fixture.refused(&format!("PUT {VMS}/a"), body.clone());
+    assert_eq!(refused, (400, code.to_owned()));
+    body["properties"]["hardwareProfile"]["vmSize"] = json!("Standard_DS1_v2");
+    fixture.put("a", body);
+    let nics = fixture.get(&format!("{NETWORK}/networkInterfaces"));
+    let nic = &nics["value"][0]["properties"];
+    assert_eq!(nic["enableAcceleratedNetworking"], true);
+}

@@ -180,10 +180,22 @@ pub(crate) struct VmDisk {
     pub(crate) delete_option: Option<DeleteOption>,
     /// The disk resource and its SKU.
     pub(crate) managed_disk: Option<ManagedDisk>,
+    /// Makes an OS disk ephemeral: it is on the host of the machine. Never changes.
+    pub(crate) diff_disk_settings: Option<DiffDiskSettings>,
     /// Not emulated: `true` is refused with 400 `NotSupported`.
     pub(crate) write_accelerator_enabled: Option<bool>,
     /// Detaches a data disk when `true`.
     pub(crate) to_be_detached: Option<bool>,
+}
+
+/// The settings of an ephemeral OS disk.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct DiffDiskSettings {
+    /// `Local`. Required.
+    pub(crate) option: Option<String>,
+    /// `CacheDisk`, `ResourceDisk` or `NvmeDisk`. Stored and returned.
+    pub(crate) placement: Option<String>,
 }
 
 /// The disk resource behind a disk of a virtual machine.
