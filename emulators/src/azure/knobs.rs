@@ -51,6 +51,10 @@ pub struct Knobs {
     pub timing: Timing,
     /// Eventual consistency of reads and writes. Default: none.
     pub lag: Lag,
+    /// Reads that do not show resources that exist. Default: none.
+    pub omissions: Omissions,
+    /// What a list of a whole subscription returns. Default: everything.
+    pub subscription_lists: SubscriptionLists,
     /// The maximum number of items on a page. Default 500.
     pub page_size: NonZeroU32,
     /// The seconds of the `Retry-After` header of an operation in progress; `None` omits the
@@ -107,6 +111,8 @@ impl Default for Knobs {
             tokens: BTreeSet::new(),
             timing: Timing::default(),
             lag: Lag::default(),
+            omissions: Omissions::default(),
+            subscription_lists: SubscriptionLists::default(),
             page_size: NonZeroU32::MIN.saturating_add(499),
             poll_after_secs: Some(0),
             retry_after: RetryAfter::Seconds,
@@ -132,6 +138,38 @@ impl Default for Knobs {
             sizes: SizeSpec::standard(),
         }
     }
+}
+
+/// Reads that do not show resources that exist, however old these are. In percent; values above 100
+/// count as 100.
+///
+/// - azure-sdk-for-go#17195, azure-cli#24612: a list of virtual machines is empty for minutes, while a GET of
+///   each machine succeeds. azure-powershell#20724: a list omits 31 of 340 machines.
+/// - terraform-provider-azurerm#18268 quotes Microsoft: the resource manager copies its data between regions
+///   asynchronously, so a GET returns 404 or not depending on the region that serves it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Omissions {
+    /// How likely a list of virtual machines omits a machine. Each list and each machine is decided
+    /// separately. Default 0.
+    pub lists: u8,
+    /// How likely a GET of a virtual machine, interface or public address returns 404
+    /// `ResourceNotFound`. Default 0.
+    pub reads: u8,
+}
+
+/// What a list of a whole subscription returns to a client whose rights cover one resource group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubscriptionLists {
+    /// Everything: the client has rights on the subscription.
+    #[default]
+    Complete,
+    /// 403 `AuthorizationFailed`.
+    Forbidden,
+    /// An empty list, as azure-sdk-for-go#14110 reports.
+    Empty,
 }
 
 /// The form of a `Retry-After` header. HTTP allows both.
@@ -172,6 +210,11 @@ pub struct Timing {
     /// Default three minutes, as Azure's error text says.
     #[serde(with = "crate::cloud::millis")]
     pub nic_reservation: Duration,
+    /// How long after the deletion of a virtual machine a creation under its name is refused with 404
+    /// `NotFound`. Default 0. Azure then takes the creation for a change of the deleted machine;
+    /// azure-sdk-for-go#1828, terraform-provider-azurerm#8367.
+    #[serde(with = "crate::cloud::millis")]
+    pub recreation: Duration,
     /// How long after its deletion a resource is reported as `NotFound` by the provider, before the
     /// resource manager reports it as `ResourceNotFound`. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
@@ -205,6 +248,7 @@ impl Default for Timing {
             image: tenth,
             operation_retention: Duration::from_secs(24 * 3600),
             nic_reservation: Duration::from_secs(180),
+            recreation: Duration::ZERO,
             deleted_retention: tenth,
         }
     }

@@ -37,7 +37,8 @@ pub use cloud::{Azure, AzureEmulator, FaultRule};
 pub use engine::external_action::ExternalAction;
 pub use error::Refusal;
 pub use knobs::{
-    Capacity, Counts, Knobs, Lag, LateFailure, LimitCheck, Market, RetryAfter, Throttle, Timing,
+    Capacity, Counts, Knobs, Lag, LateFailure, LimitCheck, Market, Omissions, RetryAfter,
+    SubscriptionLists, Throttle, Timing,
 };
 pub use oracle::{Oracle, OracleDisk, OracleImage, OracleNic, OraclePublicIp, OracleVm};
 pub use wire::operation::Operation;

@@ -44,6 +44,9 @@ pub struct Oracle {
     /// The number of records that calls have read, to prove that a call does not scan the whole
     /// fleet.
     pub records_read: u64,
+    /// How often a list has omitted a virtual machine because of [`Omissions`](super::Omissions). Each
+    /// may cost a client one more call.
+    pub omitted: u64,
     /// The fault rules that were never applied.
     pub unused_faults: Vec<FaultRule>,
 }
@@ -195,6 +198,7 @@ impl Oracle {
             operations_in_progress: in_progress.count(),
             calls,
             records_read: engine.core.records_read,
+            omitted: engine.omitted,
             unused_faults,
         }
     }

@@ -10,7 +10,13 @@ use crate::{
     azure::{
         engine::resource_table::Scope,
         error::Refusal,
-        wire::{operation::Operation, request::Request, response::ApiResponse},
+        knobs::SubscriptionLists,
+        wire::{
+            id::{Id, Kind},
+            operation::Operation,
+            request::Request,
+            response::ApiResponse,
+        },
     },
     cloud::page::{PagePosition, PageRequest},
 };
@@ -55,12 +61,32 @@ impl Context<'_> {
         })
     }
 
+    /// Refuses a GET that [`Omissions::reads`](crate::azure::Omissions) lets miss its resource, with
+    /// 404 `ResourceNotFound`. Disks and images are always shown.
+    pub(super) fn check_shown(&mut self, id: &Id) -> Result<(), Refusal> {
+        let percent = match id.kind {
+            Kind::VirtualMachine | Kind::Nic | Kind::PublicIp => {
+                self.engine.core.knobs.omissions.reads
+            }
+            Kind::Disk | Kind::Image => 0,
+        };
+        if self.engine.omits(percent) {
+            return Err(id.not_found());
+        }
+        Ok(())
+    }
+
     /// Returns the scope of a list. 404 `ResourceGroupNotFound` if the resource group does not
-    /// exist.
+    /// exist; 403 `AuthorizationFailed` for a subscription, if the knobs forbid it.
     pub(super) fn scope(&self, list_scope: ListScope) -> Result<Scope, Refusal> {
         let subscription = self.request.subscription();
         match list_scope {
-            ListScope::Subscription => Ok(Scope::subscription(subscription)),
+            ListScope::Subscription => match self.engine.core.knobs.subscription_lists {
+                SubscriptionLists::Complete => Ok(Scope::subscription(subscription)),
+                SubscriptionLists::Forbidden => Err(Refusal::forbidden()),
+                // No resource group has an empty name.
+                SubscriptionLists::Empty => Ok(Scope::group(subscription, "")),
+            },
             ListScope::Group => {
                 self.engine.check_group(self.request.name(1))?;
                 Ok(Scope::group(subscription, self.request.name(1)))

@@ -99,6 +99,7 @@ pub(super) fn get(context: &mut Context<'_>, kind: Kind) -> Result<ApiResponse, 
             return Err(Refusal::invalid("$expand", message));
         }
     };
+    context.check_shown(&id)?;
     let moment = context.engine.moment(context.context.read_lag);
     let document = render(context.engine, &id, moment, expand);
     let document = document.ok_or_else(|| id.not_found())?;

@@ -62,7 +62,8 @@ impl Context<'_> {
 ///
 /// # Errors
 ///
-/// 412 `PreconditionFailed`, and those of [`Engine::create_vm`] and [`Engine::replace_vm`].
+/// 412 `PreconditionFailed`, 404 `NotFound` shortly after a deletion, and those of
+/// [`Engine::create_vm`] and [`Engine::replace_vm`].
 pub(super) fn put(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.vm_id();
     let vm_body: VmBody = body::read(context.request)?;
@@ -71,7 +72,10 @@ pub(super) fn put(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let existing = context.engine.vms.seq(&id);
     check_preconditions(context, existing)?;
     let (task, status) = match existing {
-        None => (context.engine.create_vm(&id, &vm_body, false)?, 201),
+        None => {
+            context.engine.check_recreation(&id)?;
+            (context.engine.create_vm(&id, &vm_body, false)?, 201)
+        }
         Some(seq) => (context.engine.replace_vm(seq, &vm_body)?, 200),
     };
     let seq = context.engine.vms.seq(&id).unwrap_or_default();
@@ -121,6 +125,7 @@ fn read_vm(context: &mut Context<'_>) -> Result<std::sync::Arc<Vm>, Refusal> {
     let id = context.vm_id();
     context.engine.check_group(&id.group)?;
     context.engine.core.records_read += 1;
+    context.check_shown(&id)?;
     let moment = context.engine.moment(context.context.read_lag);
     let vm = context.engine.vms.version_at(&id, moment);
     vm.ok_or_else(|| context.engine.vm_not_found(&id))
@@ -236,8 +241,14 @@ fn list(
     let moment = context.engine.moment(context.context.read_lag);
     let (page, records_read) = context.engine.vms.page(&scope, &paging, moment);
     context.engine.core.records_read += records_read;
-    let here = page
-        .items
+    let mut here = page.items;
+    // An injected state is shown, so that the fault has an effect.
+    if context.context.state.is_none() {
+        let (all, percent) = (here.len(), context.engine.core.knobs.omissions.lists);
+        here.retain(|_| !context.engine.omits(percent));
+        context.engine.omitted += (all - here.len()) as u64;
+    }
+    let here = here
         .iter()
         .filter(|vm| location.is_none_or(|location| vm.location == location));
     let items: Vec<_> = here.map(|vm| context.render(vm, detail)).collect();

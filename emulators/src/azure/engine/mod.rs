@@ -96,6 +96,8 @@ pub struct Engine {
     existing: BTreeMap<String, CapacityUsage>,
     /// The free private addresses, by the id of the subnet in lower case.
     pools: BTreeMap<String, AddressPool>,
+    /// How often a list has omitted a virtual machine.
+    pub(crate) omitted: u64,
 }
 
 /// An event in the schedule.
@@ -123,6 +125,7 @@ impl cloud::CloudEngine for Engine {
             task_ids: HashMap::new(),
             existing: BTreeMap::new(),
             pools: BTreeMap::new(),
+            omitted: 0,
             core: EngineCore::new(knobs, clock),
         }
     }
@@ -181,6 +184,11 @@ impl Engine {
             .read_time(now, read_lag, &mut self.core.rng)
     }
 
+    /// Decides with a random number whether a read omits a resource, `percent` of the time.
+    pub(crate) fn omits(&mut self, percent: u8) -> bool {
+        percent > 0 && self.core.rng.bits() % 100 < u64::from(percent)
+    }
+
     /// Refuses a resource group that does not exist, with 404 `ResourceGroupNotFound`.
     pub(crate) fn check_group(&self, group: &str) -> Result<(), Refusal> {
         let known = self.core.knobs.resource_groups.iter();
@@ -207,6 +215,17 @@ impl Engine {
             return Err(id.not_found());
         }
         Ok(seq)
+    }
+
+    /// Refuses to create a virtual machine whose predecessor of that name was deleted within
+    /// [`recreation`](crate::azure::Timing), with 404 `NotFound`.
+    pub(crate) fn check_recreation(&self, id: &Id) -> Result<(), Refusal> {
+        let wait = self.core.knobs.timing.recreation;
+        let recently = |deleted: Duration| self.now() < deleted.saturating_add(wait);
+        if self.vms.deleted_at(id).is_some_and(recently) {
+            return Err(Refusal::provider_not_found());
+        }
+        Ok(())
     }
 
     /// Returns the refusal for a virtual machine that does not exist.

@@ -25,7 +25,8 @@ pub(crate) enum Detail {
     InstanceView,
     /// The virtual machine with its user data, `$expand=userData`.
     UserData,
-    /// Only names and states, `statusOnly=true`.
+    /// Only names and states, `statusOnly=true`. Tags, zones, size and creation time are left out,
+    /// as in the responses that the public repository thammarongg/ThalassaOps has captured.
     StatusOnly,
 }
 
@@ -43,7 +44,10 @@ pub(crate) struct VmRenderer<'a> {
 impl VmRenderer<'_> {
     /// Returns the document of a virtual machine.
     pub(crate) fn vm(&self, vm: &Vm) -> Value {
-        let mut document = json!({
+        if self.detail == Detail::StatusOnly {
+            return self.status(vm);
+        }
+        let document = json!({
             "name": vm.id.name,
             "id": vm.id.path(),
             "type": Kind::VirtualMachine.name(),
@@ -55,19 +59,30 @@ impl VmRenderer<'_> {
             "etag": format!("\"{}\"", vm.version),
             "properties": self.properties(vm),
         });
-        if self.detail == Detail::StatusOnly {
-            for member in ["identity", "plan", "etag"] {
-                document[member] = Value::Null;
-            }
-        }
         without_nulls(document)
+    }
+
+    /// Returns the document of a list of states. It has an empty hardware profile.
+    fn status(&self, vm: &Vm) -> Value {
+        json!({
+            "name": vm.id.name,
+            "id": vm.id.path(),
+            "type": Kind::VirtualMachine.name(),
+            "location": vm.location,
+            "properties": {
+                "vmId": vm.vm_id,
+                "hardwareProfile": {},
+                "provisioningState": vm.provisioning.name(),
+                "instanceView": view::instance_view(self.engine, vm, self.detail, self.state),
+            },
+        })
     }
 
     /// Returns the `properties`. An unknown state replaces the power state of the instance view, or
     /// the provisioning state of a document without a view.
     fn properties(&self, vm: &Vm) -> Value {
         let body = &vm.body.properties;
-        let has_view = matches!(self.detail, Detail::InstanceView | Detail::StatusOnly);
+        let has_view = self.detail == Detail::InstanceView;
         // Without a view, the provisioning state is the only one that a fault can replace.
         let unknown = self.state.filter(|_| !has_view);
         let status = json!({
@@ -77,9 +92,6 @@ impl VmRenderer<'_> {
             "timeCreated": self.engine.timestamp(vm.created),
             "instanceView": has_view.then(|| view::instance_view(self.engine, vm, self.detail, self.state)),
         });
-        if self.detail == Detail::StatusOnly {
-            return status;
-        }
         let user_data = (self.detail == Detail::UserData).then_some(&vm.user_data);
         let spot = vm.market == Market::Spot;
         let mut properties = json!({
@@ -144,6 +156,7 @@ impl VmRenderer<'_> {
             document["osType"] = json!(vm.image.os_type);
             document["createOption"] = json!("FromImage");
             document["deleteOption"] = json!(disk.delete);
+            document["diffDiskSettings"] = json!(system.diff_disk_settings);
             document
         });
         let more = requested.data_disks.unwrap_or_default();

@@ -88,18 +88,31 @@ fn pages_cover_a_list_and_scopes_are_kept_apart() {
 }
 
 #[test]
-fn status_only_list_omits_the_profiles() {
+fn status_only_list_has_names_and_states_only() {
     let mut fixture = fixture_with(3);
     fixture.post("vm1", "deallocate");
+    let members = |document: &Value| -> Vec<String> {
+        document.as_object().unwrap().keys().cloned().collect()
+    };
     let path = "/subscriptions/s/providers/Microsoft.Compute/virtualMachines?statusOnly=true";
     assert_eq!(list_all_pages(&mut fixture, path).1, 2);
     let page = fixture.get(path);
+    let names = ["id", "location", "name", "properties", "type"];
+    assert_eq!(members(&page["value"][1]), names);
     let one = &page["value"][1]["properties"];
+    let names = [
+        "hardwareProfile",
+        "instanceView",
+        "provisioningState",
+        "vmId",
+    ];
+    assert_eq!(members(one), names);
+    assert_eq!(one["hardwareProfile"], serde_json::json!({}));
+    assert_eq!(members(&one["instanceView"]), ["statuses"]);
     assert_eq!(
         one["instanceView"]["statuses"][1]["code"],
         "PowerState/deallocated"
     );
-    assert!(one["storageProfile"].is_null() && one["networkProfile"].is_null());
     let plain = fixture.get("/subscriptions/s/providers/Microsoft.Compute/virtualMachines");
     assert!(plain["value"][0]["properties"]["instanceView"].is_null());
 }

@@ -11,6 +11,7 @@ mod images;
 mod lag;
 mod limits;
 mod lists;
+mod omissions;
 mod power;
 mod random_calls;
 mod resources;
