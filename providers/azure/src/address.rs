@@ -26,6 +26,9 @@ const MACHINES: &str = "/providers/Microsoft.Compute/virtualMachines/";
 /// The prefix of every name that a launch creates.
 const PREFIX: &str = "fw-";
 
+/// The number of hexadecimal digits in a name.
+const DIGITS: usize = 24;
+
 /// Up to how many milliseconds our clock and Azure's count as equal. Azure reports whole seconds.
 const SKEW_MILLIS: i64 = 2000;
 
@@ -131,10 +134,16 @@ pub(crate) fn random_name() -> String {
     format!("{PREFIX}{}", short(Uuid::new_v4()))
 }
 
+/// Whether a name is one of [`random_name`], so that no other machine ever has it.
+pub(crate) fn is_random_name(name: &str) -> bool {
+    let digits = name.strip_prefix(PREFIX).unwrap_or_default();
+    digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// Shortens a digest to 96 bits: enough to be unique, and short enough for a host name.
 fn short(digest: Uuid) -> String {
     let mut text = digest.simple().to_string();
-    text.truncate(24);
+    text.truncate(DIGITS);
     text
 }
 
@@ -297,6 +306,10 @@ mod tests {
         assert!(name_of(&token, 7).starts_with(&stem_of(&token)));
         assert_ne!(stem_of(&token), stem_of(&other));
         assert!(!random_name().starts_with(&stem_of(&token)));
+        assert!(is_random_name(&random_name()));
+        for reusable in [name_of(&token, 0), stem_of(&token), "fw-1".to_owned()] {
+            assert!(!is_random_name(&reusable), "{reusable}");
+        }
     }
 
     #[test]

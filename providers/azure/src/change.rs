@@ -4,9 +4,11 @@
 //! has it, so each machine is read first: a change must never affect a machine with another VM id.
 //! Whether the state allows a change is Azure's decision, because a read may be stale.
 //!
-//! 1. Look up all machines: up to three one by one, more with one list of states.
+//! 1. Look up all machines: up to three one by one, more with one list of states and a GET of each
+//!    machine that the list does not show.
 //! 2. A machine that has ended is not changed: a terminate succeeds, a stop or start fails with a wrong
-//!    state.
+//!    state. If only reads say that it has ended, a terminate sends `delete` all the same, because a read
+//!    may miss a machine that exists.
 //! 3. Send `delete`, `deallocate` or `start`. Starts wait `launch_wait` for missing capacity.
 //! 4. A refusal that may be about the state is explained by another read.
 
@@ -24,11 +26,12 @@ use tokio::time::sleep;
 
 use crate::{
     AzureProvisioner,
-    address::Address,
+    address::{self, Address},
     error::{AzureFailure as _, ErrorContext, Failure},
+    lookup::{FEW, Lookup, Lookups},
     lro::{self, Outcome},
     machine::{Machine, StartedOperation},
-    read::{FEW, Lookup, is_creating, is_deleting},
+    read::{is_creating, is_deleting},
     state,
 };
 
@@ -47,7 +50,7 @@ impl ChangeInstances for AzureProvisioner {
     ) -> Vec<Result<()>> {
         let call = self.call(operation);
         let at: Vec<_> = ids.iter().map(|id| self.address(id)).collect();
-        let lookups = match self.look_up_all(&at).await {
+        let lookups = match self.look_up_for(change, &at).await {
             Ok(lookups) => lookups,
             Err(failure) => {
                 let error = failure.into_error(&call, ErrorContext::default());
@@ -181,6 +184,23 @@ impl AzureProvisioner {
             .await
     }
 
+    /// Looks up machines for a change. A terminate needs no proof that a machine is absent if no other
+    /// machine can have its name: a `delete` then affects no other one.
+    async fn look_up_for(
+        &self,
+        change: Change,
+        at: &[Option<Address>],
+    ) -> std::result::Result<Lookups, Failure> {
+        let lookups = self.look_all_once(at).await?;
+        let needs_proof = |at: &Address| match change {
+            Change::Terminate => !address::is_random_name(&at.name),
+            Change::Stop | Change::Start => true,
+        };
+        let unproven = at.iter();
+        let unproven: Vec<_> = unproven.map(|at| at.clone().filter(needs_proof)).collect();
+        Ok(self.confirm_absences(&unproven, lookups).await)
+    }
+
     /// Changes one machine, unless it has ended. Returns the operation of a start.
     async fn send_change(
         &self,
@@ -193,6 +213,10 @@ impl AzureProvisioner {
         let machine = match lookup {
             Lookup::Found(machine) => machine,
             Lookup::NotShown => return Err(self.not_found_yet(call, id)),
+            Lookup::Absent => return self.delete_absent(call, id, at).await.map(|()| None),
+            Lookup::Gone(gone) if change == Change::Terminate && !gone.certain => {
+                return self.delete_absent(call, id, at).await.map(|()| None);
+            }
             Lookup::Gone(_) => {
                 let past = self.ended_result(call, change, id, CloudInstanceState::Terminated);
                 return past.map(|()| None);
@@ -254,7 +278,7 @@ impl AzureProvisioner {
             }
             match self.look_up_until_ended(call, at).await? {
                 Lookup::Found(now) => machine = *now,
-                Lookup::NotShown | Lookup::Gone(_) => return Ok(()),
+                Lookup::NotShown | Lookup::Absent | Lookup::Gone(_) => return Ok(()),
             }
         }
         let retry = RetryAdvice::After(self.capabilities.consistency_window);
@@ -262,6 +286,22 @@ impl AzureProvisioner {
             "Azure lists the machine but does not find it for deletion; retry later",
             retry,
         ))
+    }
+
+    /// Sends the delete of a machine that reads do not show. Only a terminate leads here.
+    async fn delete_absent(&self, call: &Call, id: &InstanceId, at: &Address) -> Result<()> {
+        match self.client.delete(&at.name).await {
+            Ok(_) => {}
+            Err(failure) if failure.is_not_found() => {}
+            Err(failure) if failure.may_be_about_state() => {
+                return self
+                    .explain_refusal(call, Change::Terminate, id, at, failure)
+                    .await;
+            }
+            Err(failure) => return Err(failure.into_error(call, self.about(id))),
+        }
+        self.note_deletion(&at.vm_id, None);
+        Ok(())
     }
 
     /// Looks up a machine until it has ended, or until the read cannot be stale any more.
@@ -275,7 +315,7 @@ impl AzureProvisioner {
         read_until(&self.capabilities, read, |lookup| match lookup {
             Lookup::Found(machine) => is_deleting(machine),
             Lookup::Gone(_) => true,
-            Lookup::NotShown => false,
+            Lookup::NotShown | Lookup::Absent => false,
         })
         .await
     }
@@ -360,7 +400,7 @@ impl AzureProvisioner {
                     | CloudInstanceState::Terminated,
                 ) => Err(error),
             },
-            Lookup::NotShown => Err(error),
+            Lookup::NotShown | Lookup::Absent => Err(error),
         }
     }
 }

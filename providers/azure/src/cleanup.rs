@@ -30,6 +30,7 @@ use tracing::Instrument as _;
 
 use crate::{
     list::Statuses,
+    lookup::ABSENT_READS,
     lro::Outcome,
     machine::Machine,
     recent_deletions::RecentDeletions,
@@ -47,7 +48,7 @@ const INTERVALS_PER_PASS: u32 = 5;
 /// A creation can fail after its launch has returned, or after the caller has dropped the launch.
 /// The failed machine then keeps its name, disk, network interface and address. The cleanup is a
 /// task that starts with the first creation, reads one list of states per pass (every five poll
-/// intervals, 15 seconds by default) for all tracked creations, deletes the failed ones and ends when
+/// intervals, 25 seconds by default) for all tracked creations, deletes the failed ones and ends when
 /// none is left to track.
 ///
 /// The provisioner owns the task: dropping the provisioner stops it, as does
@@ -96,6 +97,8 @@ struct State {
 struct Tracked {
     machine: Machine,
     since: Instant,
+    /// How many passes in a row did not find the machine.
+    missed: u32,
 }
 
 impl AzureCleanup {
@@ -157,7 +160,12 @@ impl AzureCleanup {
                 return;
             }
             let vm_id = machine.vm_id.clone();
-            state.tracked.insert(vm_id, Tracked { machine, since });
+            let tracked = Tracked {
+                machine,
+                since,
+                missed: 0,
+            };
+            state.tracked.insert(vm_id, tracked);
             must_start = !std::mem::replace(&mut state.running, true);
         });
         must_start
@@ -195,16 +203,26 @@ impl AzureCleanup {
         running
     }
 
-    /// Returns the creations that have failed, and untracks those that have succeeded or that no
-    /// list has shown for two consistency windows. Failed ones stay tracked until their machine is
-    /// being deleted.
+    /// Returns the machines of all tracked creations.
+    fn machines(&self) -> Vec<Machine> {
+        let state = self.state.borrow();
+        let tracked = state.tracked.values();
+        tracked.map(|tracked| tracked.machine.clone()).collect()
+    }
+
+    /// Returns the creations that have failed, and untracks those that have succeeded or that several
+    /// passes, after two consistency windows, did not find. Failed ones stay tracked until their
+    /// machine is being deleted.
     fn failed_creations(&self, statuses: &Statuses, window: Duration) -> Vec<FailedCreation> {
         let mut failed = Vec::new();
         self.state.send_modify(|state| {
             state.tracked.retain(|_, tracked| {
                 let Some(status) = status_of(&tracked.machine, statuses) else {
-                    return tracked.since.elapsed() <= window.saturating_mul(2);
+                    tracked.missed += 1;
+                    let young = tracked.since.elapsed() <= window.saturating_mul(2);
+                    return young || tracked.missed < ABSENT_READS;
                 };
+                tracked.missed = 0;
                 match creation_outcome(status) {
                     Outcome::Unknown => true,
                     Outcome::Succeeded => false,
@@ -374,7 +392,9 @@ impl Task {
     /// Reads the states once, and deletes the machines of all creations that have failed.
     async fn run_pass(&self) {
         let handle = &self.ended.handle;
-        let statuses = match self.remover.statuses().await {
+        let machines = handle.machines();
+        let statuses = self.remover.statuses_of(&machines, self.concurrency);
+        let statuses = match statuses.await {
             Ok(statuses) => statuses,
             // An earlier request would be throttled too, and would count.
             Err(failure) => {

@@ -8,12 +8,13 @@
 //! everything else goes through the SDK, which uses the same transport.
 //!
 //! Submodules: `transport` sends requests, `identity` obtains tokens, `orders` builds request
-//! documents, `machines` and `networks` read response documents.
+//! documents, `machines` and `networks` read response documents, `states` lists states.
 
 pub(crate) mod identity;
 mod machines;
 mod networks;
 mod orders;
+mod states;
 mod transport;
 
 use std::{
@@ -39,6 +40,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use self::{
     identity::{PlaceholderCredential, TokenCache},
     networks::{InterfaceDocument, ListDocument, PublicDocument},
+    states::SubscriptionRights,
     transport::{ErrorDetails, FullResponse, Transport, failure, header, retry_after, shorten},
 };
 use crate::{
@@ -46,6 +48,7 @@ use crate::{
     address::{lowercase, machine_path, shift},
     error::{AzureFailure as _, Cause, Failure},
     machine::{Edit, ImageRecord, Interface, Machine, MachineSpec, Public, StartedOperation},
+    reason::operation_status,
 };
 
 /// The result of one native call.
@@ -87,6 +90,8 @@ pub(crate) struct AzureClient {
     images: Arc<images::Client>,
     /// The transport that the SDK's clients use too.
     transport: Transport,
+    /// Whether the caller may list the whole subscription.
+    rights: SubscriptionRights,
     /// The timeout of one call.
     timeout: Duration,
 }
@@ -126,6 +131,7 @@ impl AzureClient {
             machines: Arc::new(client.virtual_machines_client()),
             images: Arc::new(client.images_client()),
             transport,
+            rights: SubscriptionRights::default(),
             timeout: options.call_timeout,
         })
     }
@@ -236,25 +242,6 @@ impl AzureClient {
         }
     }
 
-    /// Lists the states of the machines of the group, by resource id in lower case. Azure offers
-    /// this list only for the whole subscription.
-    pub(crate) async fn statuses(&self) -> CallResult<BTreeMap<String, Machine>> {
-        let call = self.machines.list_all(&self.subscription);
-        let mut pages = Pages {
-            pages: call.status_only("true").into_stream(),
-            links: Links::default(),
-            timeout: self.timeout,
-            finished: false,
-        };
-        let ours = lowercase(&machine_path(&self.subscription, &self.group, ""));
-        let mut all = BTreeMap::new();
-        while let Some(page) = pages.next_with(machines::status).await? {
-            let each = page.into_iter().map(|one| (lowercase(&one.path), one));
-            all.extend(each.filter(|(path, _)| path.starts_with(&ours)));
-        }
-        Ok(all)
-    }
-
     /// Lists the network interfaces of the group.
     pub(crate) async fn interfaces(&self) -> CallResult<Vec<Interface>> {
         let all: Vec<InterfaceDocument> = self.list_resources("networkInterfaces").await?;
@@ -301,9 +288,11 @@ impl AzureClient {
             "succeeded" => Progress::Done,
             "failed" | "canceled" | "cancelled" => {
                 let message = shorten(error.message.unwrap_or_default());
-                let failure = Failure::new(Cause::OperationFailed(None), message)
-                    .with_code(error.code.unwrap_or_default())
-                    .with_request_id(request_id.map(ToOwned::to_owned));
+                let code = error.code.unwrap_or_default();
+                let failure =
+                    Failure::new(Cause::OperationFailed(operation_status(&code)), message)
+                        .with_code(code)
+                        .with_request_id(request_id.map(ToOwned::to_owned));
                 Progress::Failed(failure)
             }
             _ => Progress::Running(retry_after(&sent.headers)),
@@ -472,7 +461,6 @@ fn read<T: DeserializeOwned>(sent: &FullResponse) -> CallResult<T> {
 fn operation_link(headers: &azure_core::headers::Headers) -> StartedOperation {
     StartedOperation {
         url: header(headers, "azure-asyncoperation").map(ToOwned::to_owned),
-        retry_after: retry_after(headers),
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetwright::{InvalidValue, NetworkId, Problem, PublicAddress, SecurityGroupId, Zone};
 use serde::{Deserialize, Serialize};
 
-use crate::{address, tags};
+use crate::{AcceleratedNetworking, BootSecurity, DataDisk, SystemDisk, address, hardware, tags};
 
 /// How virtual machines are launched on Azure, beside what an
 /// [`InstanceConfig`](fleetwright::InstanceConfig) says.
@@ -87,6 +87,20 @@ pub struct AzureLaunchConfig {
     /// The type of the system disk, such as `Premium_LRS`. Default: Azure's choice.
     #[serde(default)]
     pub os_disk_type: Option<String>,
+    /// Where the system disk is. Default: it is a managed disk. An ephemeral one excludes
+    /// [`Eviction::Deallocated`].
+    #[serde(default)]
+    pub system_disk: SystemDisk,
+    /// Empty disks that every machine gets, in the order of their logical unit numbers. They are deleted
+    /// with the machine. Default: none.
+    #[serde(default)]
+    pub data_disks: Vec<DataDisk>,
+    /// How the boot of machines is protected. Default: Azure's choice.
+    #[serde(default)]
+    pub boot_security: Option<BootSecurity>,
+    /// Whether the interfaces of machines bypass the host's virtual switch. Default: they do not.
+    #[serde(default)]
+    pub accelerated_networking: AcceleratedNetworking,
     /// Whether each machine gets its own identity towards Azure's services. Default: no.
     #[serde(default)]
     pub system_identity: SystemIdentity,
@@ -224,6 +238,10 @@ impl AzureLaunchConfig {
             zone: None,
             public_address: assigned(),
             os_disk_type: None,
+            system_disk: SystemDisk::default(),
+            data_disks: Vec::new(),
+            boot_security: None,
+            accelerated_networking: AcceleratedNetworking::default(),
             system_identity: SystemIdentity::default(),
             user_identities: BTreeSet::new(),
             eviction: Eviction::default(),
@@ -285,6 +303,17 @@ impl AzureLaunchConfig {
                 Problem::NotOffered { instead },
             ));
         }
+        let ephemeral = self.system_disk.placement().is_some();
+        if ephemeral && self.eviction == Eviction::Deallocated {
+            let instead =
+                "a machine with an ephemeral system disk cannot be deallocated: choose deleted"
+                    .to_owned();
+            return Err(InvalidValue::new(
+                "eviction",
+                Problem::NotOffered { instead },
+            ));
+        }
+        hardware::check_disks(&self.data_disks)?;
         tags::check_own(&self.tags)
     }
 }
@@ -360,6 +389,11 @@ mod tests {
             invalid_field(|config| config.user_identities = odd),
             "user_identities"
         );
+        let ephemeral = |config: &mut AzureLaunchConfig| {
+            config.system_disk = SystemDisk::EphemeralCache;
+            config.eviction = Eviction::Deallocated;
+        };
+        assert_eq!(invalid_field(ephemeral), "eviction");
         let odd = [("a/b".to_owned(), String::new())].into();
         assert!(invalid_field(|config| config.tags = odd).starts_with("tag"));
     }

@@ -44,6 +44,7 @@ impl Service for Azure {
             Kind::Unauthenticated => Class::Unauthenticated,
             Kind::Forbidden => Class::Forbidden,
             Kind::Conflict => Class::Conflict,
+            Kind::Unsupported => Class::Unsupported,
             Kind::Other => Class::Other,
         }
     }
@@ -55,8 +56,15 @@ pub(crate) trait AzureFailure {
     /// one for a subscription that is no longer visible: its machines still exist.
     fn is_not_found(&self) -> bool;
 
+    /// Whether Azure refused the creation of the machine `name` because it does not find that machine:
+    /// it takes the creation for a change of a machine that it has just deleted.
+    fn is_name_not_free(&self, name: &str) -> bool;
+
     /// Whether the resource group does not exist.
     fn is_group_missing(&self) -> bool;
+
+    /// Whether Azure refused the call for want of rights.
+    fn is_forbidden(&self) -> bool;
 
     /// Whether the call was refused because the name is taken or another operation runs.
     fn is_conflict(&self) -> bool;
@@ -93,8 +101,22 @@ impl AzureFailure for Failure {
             )
     }
 
+    fn is_name_not_free(&self, name: &str) -> bool {
+        let about_name = || self.message.to_lowercase().contains(&name.to_lowercase());
+        self.cause == Cause::Responded(404)
+            && match self.code() {
+                "NotFound" => true,
+                "ResourceNotFound" => about_name(),
+                _ => false,
+            }
+    }
+
     fn is_group_missing(&self) -> bool {
         self.is_not_found() && self.code() == "ResourceGroupNotFound"
+    }
+
+    fn is_forbidden(&self) -> bool {
+        self.cause == Cause::Responded(403) && self.code() == "AuthorizationFailed"
     }
 
     fn is_conflict(&self) -> bool {
@@ -145,6 +167,7 @@ impl AzureFailure for Failure {
             | Kind::Quota(_)
             | Kind::Throttled
             | Kind::Unauthenticated
+            | Kind::Unsupported
             | Kind::Forbidden => false,
         }
     }
@@ -281,6 +304,38 @@ mod tests {
         for code in ["", "SubscriptionNotFound", "InvalidResourceType"] {
             assert!(!absent(404, code), "{code}");
         }
+    }
+
+    #[test]
+    fn only_a_missing_machine_means_that_its_name_is_not_free() {
+        let of = |status, code, message: &str| {
+            failed(Cause::Responded(status), code, message).is_name_not_free("fw-1")
+        };
+        assert!(of(404, "NotFound", "The entity was not found."));
+        let machine = "The Resource 'Microsoft.Compute/virtualMachines/FW-1' was not found.";
+        assert!(of(404, "ResourceNotFound", machine));
+        let disk = "The Resource 'Microsoft.Compute/disks/x' was not found.";
+        assert!(!of(404, "ResourceNotFound", disk));
+        assert!(!of(404, "ResourceGroupNotFound", "fw-1"));
+        assert!(!of(409, "NotFound", "fw-1"));
+    }
+
+    #[test]
+    fn operation_that_broke_down_can_be_retried() {
+        for code in [
+            "InternalExecutionError",
+            "RetryableError",
+            "VMStartTimedOut",
+        ] {
+            let cause = Cause::OperationFailed(crate::reason::operation_status(code));
+            let error = failed(cause, code, "x").into_error(&launch(), ErrorContext::default());
+            assert_eq!(error.kind(), ErrorKind::Unavailable, "{code}: {error}");
+            assert!(error.retry() != RetryAdvice::Never, "{code}: {error}");
+        }
+        let cause = Cause::OperationFailed(crate::reason::operation_status("VMExtensionError"));
+        let error = failed(cause, "VMExtensionError", "x");
+        let error = error.into_error(&launch(), ErrorContext::default());
+        assert_eq!(error.kind(), ErrorKind::Unexpected, "{error}");
     }
 
     #[test]

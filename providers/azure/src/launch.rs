@@ -15,13 +15,15 @@
 use std::{collections::BTreeMap, num::NonZeroU32};
 
 use fleetwright::{
-    Call, InstanceConfig, InstanceInfo, LaunchToken, ProvisionError, Result, async_trait,
+    Call, InstanceConfig, InstanceInfo, LaunchToken, ProvisionError, Result, RetryAdvice,
+    async_trait,
 };
 use fleetwright_provider_support::launch::{
     self, Attempt, CreateError, LaunchCalls, LaunchContext, LaunchOutcome, Marks,
 };
-use fleetwright_provider_support::read_until;
+use fleetwright_provider_support::{poll::poll_delays, read_until};
 use futures_util::future::BoxFuture;
+use tokio::time::{Instant, sleep};
 
 use crate::{
     AzureProvisioner, address,
@@ -104,7 +106,10 @@ impl LaunchCalls for AzureLaunch<'_> {
 
     /// Reads the machines of the token, and frees the names of those that were never created.
     async fn find_by_token(&self, token: &LaunchToken) -> Result<TokenMachines> {
-        let machines = self.read_token_machines(token).await?;
+        let mut machines = self.read_token_machines(token).await?;
+        if launch::is_spent(&machines, |machine| self.azure.is_ending(machine)) {
+            machines = self.read_unlisted(token, machines).await?;
+        }
         if launch::is_spent(&machines, |machine| self.azure.is_ending(machine)) {
             return Err(self.ending_error(token, machines.values()));
         }
@@ -122,7 +127,7 @@ impl LaunchCalls for AzureLaunch<'_> {
         name: &str,
         _: &TokenMachines,
     ) -> std::result::Result<Creation, CreateError> {
-        match self.azure.client.create(name, &self.plan.spec).await {
+        match self.put(name).await {
             Ok((machine, operation)) => {
                 let machine = self.read_creation_time(machine).await;
                 // Tracked at once: the caller may drop this launch before its outcome is known.
@@ -132,6 +137,13 @@ impl LaunchCalls for AzureLaunch<'_> {
             Err(failure) if failure.is_conflict() && self.context.token.is_some() => {
                 let parse_refusal = failure.into_error(self.context.call, ErrorContext::default());
                 Err(CreateError::NameTaken(parse_refusal))
+            }
+            Err(failure) if failure.is_name_not_free(name) => {
+                let message = "Azure does not accept another machine under the name of a deleted one yet; retry later";
+                let retry = RetryAdvice::After(self.azure.capabilities.consistency_window);
+                Err(CreateError::Failed(
+                    self.context.call.conflict(message, retry),
+                ))
             }
             Err(failure) => Err(CreateError::Failed(self.launch_error(failure))),
         }
@@ -169,6 +181,27 @@ impl LaunchCalls for AzureLaunch<'_> {
 }
 
 impl AzureLaunch<'_> {
+    /// Sends the PUT. With a token, the name may be that of a machine that was just deleted. Azure can
+    /// then refuse the PUT with 404 for a while, so it is sent again for up to a consistency window. It
+    /// never creates a second machine, because it has the condition `If-None-Match: *`.
+    ///
+    /// Related trap in the README: 48 (a name is not free after a deletion).
+    async fn put(&self, name: &str) -> std::result::Result<(Machine, StartedOperation), Failure> {
+        let window = self.azure.capabilities.consistency_window;
+        let began = Instant::now();
+        let mut delays = poll_delays(self.azure.options.poll_interval);
+        loop {
+            let last = began.elapsed() >= window;
+            let sent = self.azure.client.create(name, &self.plan.spec).await;
+            match sent {
+                Err(failure)
+                    if !last && self.context.token.is_some() && failure.is_name_not_free(name) => {}
+                sent => return sent,
+            }
+            sleep(delays.next().unwrap_or(window)).await;
+        }
+    }
+
     /// Returns the machine with its creation time, which is part of its id. Azure may leave it out
     /// of the response of a creation.
     async fn read_creation_time(&self, machine: Machine) -> Machine {

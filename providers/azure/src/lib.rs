@@ -3,11 +3,11 @@
 //!
 //! | module | owns |
 //! | --- | --- |
-//! | `provisioner`, `options`, `config`, `credentials` | the public types |
+//! | `provisioner`, `options`, `config`, `hardware`, `credentials` | the public types |
 //! | `launch`, `token`, `settle`, `plan` | launches: the calls, what a token has launched, late failures, the request |
 //! | `cleanup`, `removal`, `recent_deletions` | the remains of failed creations: the background task, the proof, the memory |
 //! | `change`, `verbs`, `lro` | changes: power state, optional verbs, polling operations |
-//! | `read`, `list` | reads: by id and by filter |
+//! | `lookup`, `read`, `list`, `interfaces` | reads: by id, by filter, and addresses |
 //! | `convert`, `state`, `tags`, `address`, `machine` | plain types and pure conversions |
 //! | `error`, `reason` | failures and the meaning of native codes |
 //! | `client` | the calls of the SDK, the transport and the tokens |
@@ -20,8 +20,11 @@ mod config;
 mod convert;
 mod credentials;
 mod error;
+mod hardware;
+mod interfaces;
 mod launch;
 mod list;
+mod lookup;
 mod lro;
 mod machine;
 mod options;
@@ -43,5 +46,6 @@ pub use config::{
 };
 pub use credentials::{AzureCredentials, Token, TokenFailure, TokenSource};
 pub use fleetwright;
+pub use hardware::{AcceleratedNetworking, BootSecurity, DataDisk, SystemDisk};
 pub use options::AzureOptions;
 pub use provisioner::AzureProvisioner;

@@ -1,53 +1,67 @@
-//! Listing: page by page, with states and addresses from three other lists.
+//! Listing: the machines of the group, from several lists that each may omit some.
 //!
-//! Owns the join of those lists, and the cache of interfaces. The number of calls does not depend
-//! on the number of machines, except for the pages.
+//! Owns the join of those lists. No list proves that it is complete: Azure's lists omit machines that
+//! exist. So every machine that one of them names is listed, and what another one lacks is read with a
+//! GET. If every list is complete, the number of calls does not depend on the number of machines, except
+//! for the pages.
 //!
-//! A list of the group has no states, and the list of states is one of the whole subscription.
-//! Interfaces and public addresses are two more lists. All are joined by resource id in lower case,
-//! because Azure returns ids in any letter case. Azure cannot filter by tag, so this crate does.
+//! | list | has |
+//! | --- | --- |
+//! | machines of the group | everything but states and addresses |
+//! | states of the subscription | names and states |
+//! | interfaces and public addresses of the group | addresses, and the names of their machines |
+//!
+//! All are joined by resource id in lower case, because Azure returns ids in any letter case. Azure
+//! cannot filter by tag, so this crate does. Related trap in the README: 47 (reads omit machines that
+//! exist).
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
-
-use fleetwright::{
-    BoxStream, Call, CloudInstanceState, InstanceFilter, ListItem, Operation, Result,
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
 };
-use futures_util::{StreamExt as _, stream, try_join};
-use tokio::{sync::Mutex, time::Instant};
+
+use fleetwright::{BoxStream, Call, InstanceFilter, ListItem, Operation, Result};
+use fleetwright_provider_support::poll::poll_delays;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use tokio::time::sleep;
 
 use crate::{
     AzureProvisioner,
-    address::lowercase,
+    address::{last_part, lowercase, machine_path},
     client::Pages,
     error::{AzureFailure as _, ErrorContext, Failure},
-    machine::{Interface, Machine, Public},
-    state,
+    interfaces::InterfacesByMachine,
+    lookup::ABSENT_READS,
+    machine::Machine,
 };
-
-/// The first interface of each machine, by resource id of the machine in lower case.
-pub(crate) type InterfacesByMachine = BTreeMap<String, Interface>;
 
 /// The states of machines, by resource id in lower case.
 pub(crate) type Statuses = BTreeMap<String, Machine>;
 
-/// The interfaces that were last read, and when. They change rarely, and may be as old as half of
-/// the consistency window; the other half is for Azure's own lag.
-#[derive(Debug, Default)]
-pub(crate) struct InterfaceCache {
-    /// When they were read, and the interfaces.
-    kept: Mutex<Option<(Instant, Arc<InterfacesByMachine>)>>,
+/// A list in progress.
+struct Listing {
+    /// The pages of machines; `None` after the last one.
+    pages: Option<Pages>,
+    /// The list of states; `None` without the right to it.
+    statuses: Option<Statuses>,
+    /// The list of interfaces; empty if only machines are wanted.
+    interfaces: Arc<InterfacesByMachine>,
+    /// The machines that a page has shown, by resource id in lower case.
+    seen: BTreeSet<String>,
 }
 
-/// The position of a list.
-enum Cursor {
-    /// Nothing is read yet.
-    Start,
-    /// The next page of machines, with what the other lists returned.
-    Page {
-        pages: Pages,
-        interfaces: Arc<InterfacesByMachine>,
-        statuses: Statuses,
-    },
+impl Listing {
+    /// Returns the resource ids of machines that other lists name and no page has shown.
+    fn unseen(&self, group: &str) -> Vec<String> {
+        let named = self.statuses.iter().flat_map(BTreeMap::keys);
+        let named = named.chain(self.interfaces.keys());
+        let named: BTreeSet<_> = named.filter(|path| !self.seen.contains(*path)).collect();
+        let ours = |path: &&String| {
+            let name = path.strip_prefix(group);
+            name.is_some_and(|name| !name.is_empty() && !name.contains('/'))
+        };
+        named.into_iter().filter(ours).cloned().collect()
+    }
 }
 
 impl AzureProvisioner {
@@ -57,10 +71,12 @@ impl AzureProvisioner {
         operation: Operation,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
-        let step = move |at: Option<Cursor>| async move {
+        // The outer option ends the stream, the inner one is empty before the first page.
+        let step = move |at: Option<Option<Listing>>| async move {
             let call = self.call(operation);
             match self.next_page(&call, filter, at?).await {
-                Ok((items, next)) => Some((items, next)),
+                Ok(Some((items, listing))) => Some((items, Some(Some(listing)))),
+                Ok(None) => None,
                 // A group that does not exist contains nothing.
                 Err(failure) if failure.is_group_missing() => None,
                 Err(failure) => {
@@ -69,130 +85,158 @@ impl AzureProvisioner {
                 }
             }
         };
-        stream::unfold(Some(Cursor::Start), step)
+        stream::unfold(Some(None), step)
             .flat_map(stream::iter)
             .boxed()
     }
 
-    /// Reads the page at a cursor. Returns its items, and the next cursor.
+    /// Reads the next page. Returns its items and the rest of the list, or `None` at the end.
     async fn next_page(
         &self,
         call: &Call,
         filter: &InstanceFilter,
-        at: Cursor,
-    ) -> std::result::Result<(Vec<Result<ListItem>>, Option<Cursor>), Failure> {
-        let (mut pages, interfaces, statuses) = match at {
-            Cursor::Start => {
+        listing: Option<Listing>,
+    ) -> std::result::Result<Option<(Vec<Result<ListItem>>, Listing)>, Failure> {
+        let mut listing = match listing {
+            Some(listing) => listing,
+            None => {
                 // One after the other: if the first is throttled, the others are not sent.
                 let statuses = self.client.statuses().await?;
-                let interfaces = self.interfaces_by_machine(statuses.values()).await?;
-                (self.client.pages(), interfaces, statuses)
+                let shown = statuses.iter().flat_map(BTreeMap::values);
+                let interfaces = self.interfaces_of_group(shown).await?;
+                self.begin_list(statuses, interfaces)
             }
-            Cursor::Page {
-                pages,
-                interfaces,
-                statuses,
-            } => (pages, interfaces, statuses),
         };
-        let Some(page) = pages.next().await? else {
-            return Ok((Vec::new(), None));
+        let Some(machines) = self.next_machines(&mut listing).await? else {
+            return Ok(None);
         };
-        let items = page
-            .into_iter()
-            .map(|machine| self.listed_info(call, machine, &interfaces, &statuses))
+        let items = machines
+            .iter()
+            .map(|machine| {
+                let interface = listing.interfaces.get(&lowercase(&machine.path));
+                self.info(call, machine, interface)
+            })
             .filter(|info| info.as_ref().map_or(true, |info| filter.matches(info)))
             .map(|info| info.map(ListItem::from))
             .collect();
-        let next = Cursor::Page {
-            pages,
-            interfaces,
-            statuses,
-        };
-        Ok((items, Some(next)))
+        Ok(Some((items, listing)))
     }
 
-    /// Converts a listed machine.
-    fn listed_info(
-        &self,
-        call: &Call,
-        mut machine: Machine,
-        interfaces: &InterfacesByMachine,
-        statuses: &Statuses,
-    ) -> Result<fleetwright::InstanceInfo> {
-        add_status(&mut machine, statuses);
-        let interface = interfaces.get(&lowercase(&machine.path));
-        self.info(call, &machine, interface)
-    }
-
-    /// Returns the interfaces of the group. Reads them again if they are too old, or if one of
-    /// `machines` should have an address and has none.
-    pub(crate) async fn interfaces_by_machine<'m>(
-        &self,
-        mut machines: impl Iterator<Item = &'m Machine>,
-    ) -> std::result::Result<Arc<InterfacesByMachine>, Failure> {
-        let kept = self.interface_cache.kept.lock().await.clone();
-        let is_recent =
-            |(at, _): &(Instant, _)| at.elapsed() < self.capabilities.consistency_window / 2;
-        if let Some((_, interfaces)) = kept.filter(is_recent) {
-            let shown = |machine: &Machine| interfaces.contains_key(&lowercase(&machine.path));
-            if machines.all(|machine| !has_address(machine) || shown(machine)) {
-                return Ok(interfaces);
+    /// Lists every machine of the group with its states, without addresses.
+    pub(crate) async fn list_machines(&self) -> std::result::Result<Vec<Machine>, Failure> {
+        let statuses = self.client.statuses().await?;
+        let mut listing = self.begin_list(statuses, Arc::default());
+        let mut all = Vec::new();
+        loop {
+            match self.next_machines(&mut listing).await {
+                Ok(Some(machines)) => all.extend(machines),
+                Ok(None) => return Ok(all),
+                Err(failure) if failure.is_group_missing() => return Ok(all),
+                Err(failure) => return Err(failure),
             }
-        } else if !machines.any(has_address) {
-            return Ok(Arc::default());
         }
-        let at = Instant::now();
-        let (interfaces, public) =
-            try_join!(self.client.interfaces(), self.client.public_addresses())?;
-        let interfaces = Arc::new(join_addresses(interfaces, &public));
-        *self.interface_cache.kept.lock().await = Some((at, Arc::clone(&interfaces)));
-        Ok(interfaces)
     }
-}
 
-/// Whether a machine in this state can have an address.
-pub(crate) fn has_address(machine: &Machine) -> bool {
-    match state::normalize(machine) {
-        CloudInstanceState::Running
-        | CloudInstanceState::Stopping
-        | CloudInstanceState::Stopped => true,
-        CloudInstanceState::Pending
-        | CloudInstanceState::Terminating
-        | CloudInstanceState::Terminated => false,
-    }
-}
-
-/// Returns the first interface of each machine with its public address.
-fn join_addresses(
-    interfaces: Vec<Interface>,
-    public: &BTreeMap<String, IpAddr>,
-) -> InterfacesByMachine {
-    let mut by_machine = InterfacesByMachine::new();
-    for mut interface in interfaces {
-        if let Some(Public::At(path)) = &interface.public {
-            let address = public.get(&lowercase(path));
-            interface.public = address.map(|address| Public::Address(*address));
+    /// Begins the list of machines.
+    fn begin_list(
+        &self,
+        statuses: Option<Statuses>,
+        interfaces: Arc<InterfacesByMachine>,
+    ) -> Listing {
+        Listing {
+            pages: Some(self.client.pages()),
+            statuses,
+            interfaces,
+            seen: BTreeSet::new(),
         }
-        let Some(machine) = interface.machine.as_deref().map(lowercase) else {
-            continue;
+    }
+
+    /// Returns the machines of the next page with their states; after the last page those that only
+    /// other lists name, and then `None`.
+    async fn next_machines(
+        &self,
+        listing: &mut Listing,
+    ) -> std::result::Result<Option<Vec<Machine>>, Failure> {
+        let Some(pages) = &mut listing.pages else {
+            return Ok(None);
         };
-        // A machine may have several interfaces, in any order.
-        if interface.primary || !by_machine.contains_key(&machine) {
-            by_machine.insert(machine, interface);
+        let Some(page) = pages.next().await? else {
+            listing.pages = None;
+            let group = machine_path(self.client.subscription(), self.client.group(), "");
+            let unseen = listing.unseen(&lowercase(&group));
+            let mut machines = self.read_unseen(&unseen).await?;
+            // Like those of other machines, the states are those of the list, if it has them.
+            if let Some(statuses) = &listing.statuses {
+                for machine in &mut machines {
+                    add_status(machine, statuses);
+                }
+            }
+            return Ok(Some(machines));
+        };
+        let paths = page.iter().map(|machine| lowercase(&machine.path));
+        listing.seen.extend(paths);
+        let statuses = listing.statuses.as_ref();
+        let machines: Vec<_> = page
+            .into_iter()
+            .map(|machine| self.with_states(machine, statuses))
+            .collect();
+        let machines = stream::iter(machines).buffered(self.concurrency());
+        machines.try_collect().await.map(Some)
+    }
+
+    /// Reads the machines that other lists name and no page has shown.
+    async fn read_unseen(&self, unseen: &[String]) -> std::result::Result<Vec<Machine>, Failure> {
+        let reads: Vec<_> = unseen.iter().map(|path| self.get_named(path)).collect();
+        let reads = stream::iter(reads).buffered(self.concurrency());
+        let found: Vec<Option<Machine>> = reads.try_collect().await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Adds its states to a listed machine: those of the list of states, or of a GET.
+    async fn with_states(
+        &self,
+        mut machine: Machine,
+        statuses: Option<&Statuses>,
+    ) -> std::result::Result<Machine, Failure> {
+        if statuses.is_some_and(|statuses| add_status(&mut machine, statuses)) {
+            return Ok(machine);
+        }
+        match self.client.get(&machine.name).await {
+            Ok(current) => Ok(current),
+            // The list is stale, or the GET is. The machine stays in the list.
+            Err(failure) if failure.is_not_found() => Ok(machine),
+            Err(failure) => Err(failure),
         }
     }
-    by_machine
+
+    /// Reads a machine that a list names, because one 404 proves nothing. Returns `None` if
+    /// [`ABSENT_READS`] in a row do not find it: the list is stale.
+    async fn get_named(&self, path: &str) -> std::result::Result<Option<Machine>, Failure> {
+        let mut delays = poll_delays(self.options.poll_interval);
+        for read in 1..=ABSENT_READS {
+            match self.client.get(last_part(path)).await {
+                Ok(machine) => return Ok(Some(machine)),
+                Err(failure) if failure.is_not_found() => {}
+                Err(failure) => return Err(failure),
+            }
+            if let (true, Some(delay)) = (read < ABSENT_READS, delays.next()) {
+                sleep(delay).await;
+            }
+        }
+        Ok(None)
+    }
 }
 
-/// Adds the listed states to a machine.
-pub(crate) fn add_status(machine: &mut Machine, statuses: &Statuses) {
-    let Some(status) = statuses.get(&lowercase(&machine.path)) else {
-        return;
-    };
+/// Adds the listed states to a machine. Returns `false` if the list has none of it.
+fn add_status(machine: &mut Machine, statuses: &Statuses) -> bool {
+    let status = statuses.get(&lowercase(&machine.path));
     // Another machine may have had the name.
-    if status.vm_id.is_empty() || status.vm_id == machine.vm_id {
-        machine.statuses.clone_from(&status.statuses);
-    }
+    let ours = |status: &&Machine| status.vm_id.is_empty() || status.vm_id == machine.vm_id;
+    let Some(status) = status.filter(ours) else {
+        return false;
+    };
+    machine.statuses.clone_from(&status.statuses);
+    true
 }
 
 #[cfg(test)]
@@ -200,17 +244,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn primary_interface_is_chosen_in_any_order() {
-        let one = |primary, mac: &str| Interface {
-            machine: Some("/Machines/A".to_owned()),
-            primary,
-            mac: Some(mac.to_owned()),
-            ..Interface::default()
+    fn machines_that_only_other_lists_name_are_unseen() {
+        let machine = |path: &str| (path.to_owned(), Machine::default());
+        let statuses = ["/rg/a", "/rg/b", "/other/c"].map(machine);
+        let owners = ["/rg/a", "/rg/d", "/rg/scaleset/e", "/rg/"];
+        let interfaces = owners.map(|path| (path.to_owned(), crate::machine::Interface::default()));
+        let listing = Listing {
+            pages: None,
+            statuses: Some(statuses.into()),
+            interfaces: Arc::new(interfaces.into()),
+            seen: ["/rg/a".to_owned()].into(),
         };
-        let (first, second) = (one(true, "1"), one(false, "2"));
-        for all in [[first.clone(), second.clone()], [second, first.clone()]] {
-            let interfaces = join_addresses(all.into(), &BTreeMap::new());
-            assert_eq!(interfaces["/machines/a"], first);
-        }
+        assert_eq!(listing.unseen("/rg/"), ["/rg/b", "/rg/d"]);
     }
 }

@@ -31,8 +31,12 @@ pub(crate) enum Outcome {
 
 /// Polls an operation until it ends, and retries polls that fail.
 ///
-/// Azure requests at least ten seconds between polls; other clients poll faster without being
-/// throttled, so `interval` is the longest delay. A link to another host is not followed.
+/// The first poll does not wait for `Retry-After`, because the failures that a caller waits for come
+/// early. After that, the pause is the one that Azure requests, but at most `interval`. A link to another
+/// host is not followed.
+///
+/// Microsoft's "Compute throttling limits" allow 15 polls of operations per machine and minute, and 45
+/// at once.
 pub(crate) async fn await_operation(
     client: &AzureClient,
     operation: &StartedOperation,
@@ -43,7 +47,7 @@ pub(crate) async fn await_operation(
         return Outcome::Unknown;
     };
     let deadline = deadline_after(timeout);
-    let mut retry_after = operation.retry_after.unwrap_or_default();
+    let mut retry_after = Duration::ZERO;
     for pause in poll_delays(interval) {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

@@ -110,6 +110,14 @@ pub(crate) struct MachineSpec {
     pub(crate) disk_gib: Option<i32>,
     /// The type of the system disk.
     pub(crate) disk_type: Option<String>,
+    /// Where the system disk is.
+    pub(crate) system_disk: crate::SystemDisk,
+    /// Empty disks, in the order of their logical unit numbers.
+    pub(crate) data_disks: Vec<crate::DataDisk>,
+    /// How the boot is protected.
+    pub(crate) boot_security: Option<crate::BootSecurity>,
+    /// Whether the interface bypasses the host's virtual switch.
+    pub(crate) accelerated_networking: crate::AcceleratedNetworking,
     /// The login user.
     pub(crate) admin_user: String,
     /// The key of the login user.
@@ -166,6 +174,4 @@ pub(crate) struct ImageRecord {
 pub(crate) struct StartedOperation {
     /// The link of the operation; `None` if it ended at once or Azure returned no link.
     pub(crate) url: Option<String>,
-    /// When Azure wants the first poll.
-    pub(crate) retry_after: Option<std::time::Duration>,
 }

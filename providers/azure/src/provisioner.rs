@@ -19,7 +19,7 @@ use crate::{
     cleanup::{AzureCleanup, CleanupOwner},
     client::AzureClient,
     error::ErrorContext,
-    list::InterfaceCache,
+    interfaces::InterfaceCache,
     recent_deletions::RecentDeletions,
     removal::Remover,
 };

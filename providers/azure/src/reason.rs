@@ -10,6 +10,7 @@
 //! | `QuotaExceeded`, `OperationNotAllowed` with a message about quota | quota |
 //! | `TooManyRequests`, `OperationNotAllowed` with status 429 | throttled |
 //! | `RetryableErrorDueToAnotherOperation` | conflict, although its status is 429 |
+//! | `InternalExecutionError` and the like in an operation | like status 500: worth a retry |
 
 /// What a failure is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub(crate) enum Kind {
     Forbidden,
     /// Another operation or change excludes the call.
     Conflict,
+    /// Azure does not offer the call for this machine.
+    Unsupported,
     /// A value of the request was refused.
     Invalid,
     /// The code has no meaning of its own; the status decides.
@@ -74,6 +77,8 @@ pub(crate) fn kind_of(code: &str, status: u16, message: &str) -> Kind {
         // One code with three meanings: quota, throttling, and a state that forbids the call.
         "OperationNotAllowed" if status == 429 => Kind::Throttled,
         "OperationNotAllowed" if is_about_quota(message) => Kind::Quota(quota_scope(message)),
+        // A machine with an ephemeral disk can neither be deallocated nor captured.
+        "OperationNotAllowed" if message.to_lowercase().contains("ephemeral") => Kind::Unsupported,
         "OperationNotAllowed" => Kind::Conflict,
         // A conflict, although its status is that of throttling.
         "RetryableErrorDueToAnotherOperation" => Kind::Conflict,
@@ -95,12 +100,32 @@ pub(crate) fn kind_of(code: &str, status: u16, message: &str) -> Kind {
         "ResourceNotFound" | "NotFound" => Kind::NotFound,
         "ResourceGroupNotFound" | "PlatformImageNotFound" | "ImageNotFound" => Kind::Invalid,
         "InvalidResourceReference"
+        | "NotSupported"
+        | "VMSizeIsNotPermittedToEnableAcceleratedNetworking"
         | "InvalidParameter"
         | "BadRequest"
         | "LocationNotAvailableForResourceType" => Kind::Invalid,
         code if status == 404 && code.ends_with("NotFound") => Kind::NotFound,
         _ => of_status(status),
     }
+}
+
+/// Returns the HTTP status that the failure of an operation with this code stands for, if it has one. An
+/// operation has no status of its own, but some codes mean that Azure broke down and that a retry can
+/// succeed.
+///
+/// - "Resilient create and delete for Virtual Machine Scale Sets", Microsoft: Azure itself retries
+///   `InternalExecutionError`, `TransientFailure`, `InternalOperationError` and `VMStartTimedOut`.
+/// - terraform-provider-azurerm#16928: `RetryableError`.
+pub(crate) fn operation_status(code: &str) -> Option<u16> {
+    let transient = [
+        "InternalExecutionError",
+        "InternalOperationError",
+        "RetryableError",
+        "TransientFailure",
+        "VMStartTimedOut",
+    ];
+    transient.contains(&code).then_some(500)
 }
 
 /// Returns the meaning of a status without a known code.
@@ -147,6 +172,8 @@ pub(crate) fn field_of(code: &str, message: &str) -> &'static str {
         "ResourceGroupNotFound" => "resource_group",
         "PlatformImageNotFound" | "ImageNotFound" => "image",
         "LocationNotAvailableForResourceType" => "location",
+        "VMSizeIsNotPermittedToEnableAcceleratedNetworking" => "accelerated_networking",
+        _ if about("ephemeral") => "system_disk",
         _ if about("/images/") || about("imagereference") || about("platform image") => "image",
         _ if about("vmsize") || about("vm size") => "instance_type",
         _ if about("/subnets/") => "placement.network",
@@ -174,6 +201,8 @@ mod tests {
         assert_eq!(kind_of(code, 409, whole), Kind::Quota(QuotaScope::OnDemand));
         assert_eq!(kind_of(code, 429, ""), Kind::Throttled);
         assert_eq!(kind_of(code, 409, "the VM is generalized"), Kind::Conflict);
+        let ephemeral = "not supported for VMs using an ephemeral OS disk";
+        assert_eq!(kind_of(code, 409, ephemeral), Kind::Unsupported);
         let other = "RetryableErrorDueToAnotherOperation";
         assert_eq!(kind_of(other, 429, ""), Kind::Conflict);
         assert_eq!(kind_of("Unheard", 429, ""), Kind::Throttled);
@@ -196,6 +225,11 @@ mod tests {
                 "InvalidParameter",
                 "The value of parameter vmSize is invalid",
                 "instance_type",
+            ),
+            (
+                "NotSupported",
+                "OS disk of Ephemeral VM with size greater than 0 GB is not allowed",
+                "system_disk",
             ),
             ("Unheard", "", "config"),
         ];

@@ -27,9 +27,11 @@ use crate::{
     convert,
     error::{AzureFailure as _, Cause, ErrorContext, Failure},
     list::Statuses,
+    lookup::ABSENT_READS,
     lro::Outcome,
     machine::Machine,
     read::is_deleting,
+    reason::operation_status,
     state,
 };
 
@@ -75,7 +77,7 @@ pub(crate) fn creation_outcome(machine: &Machine) -> Outcome {
     match (state::failure(machine), state::power(machine)) {
         (_, Some(_)) => Outcome::Succeeded,
         (Some((code, message)), None) => {
-            let failure = Failure::new(Cause::OperationFailed(None), message);
+            let failure = Failure::new(Cause::OperationFailed(operation_status(code)), message);
             Outcome::Failed(Box::new(failure.with_code(code)))
         }
         (None, None) => Outcome::Unknown,
@@ -205,9 +207,28 @@ impl Remover {
         self.window
     }
 
-    /// Lists the states of all machines of the group.
-    pub(crate) async fn statuses(&self) -> std::result::Result<Statuses, Failure> {
-        self.client.statuses().await
+    /// Reads the states of machines of the group: with one list, and one by one those that it does not
+    /// show.
+    pub(crate) async fn statuses_of(
+        &self,
+        machines: &[Machine],
+        concurrency: usize,
+    ) -> std::result::Result<Statuses, Failure> {
+        let names = |machines: &[&Machine]| -> Vec<_> {
+            machines
+                .iter()
+                .map(|machine| machine.name.clone())
+                .collect()
+        };
+        let all: Vec<_> = machines.iter().collect();
+        let mut statuses = self.client.statuses_of(&names(&all), concurrency).await?;
+        let unseen = all.into_iter();
+        let unseen: Vec<_> = unseen
+            .filter(|machine| status_of(machine, &statuses).is_none())
+            .collect();
+        let read = self.client.get_all(&names(&unseen), concurrency).await?;
+        statuses.extend(read);
+        Ok(statuses)
     }
 
     /// Deletes a machine after a whole window of reads without power, within the timeout of one
@@ -221,15 +242,25 @@ impl Remover {
     /// that fail. Returns as soon as Azure has accepted the deletion.
     ///
     /// Two rules keep other machines safe: a machine with another VM id counts as absent, and
-    /// absence is believed only after a window. A machine with power is never deleted.
+    /// absence is believed only after several reads in a row, over a window. A machine with power is
+    /// never deleted.
     async fn remove(&self, machine: &Machine, proof: Duration, deadline: Instant) -> Removal {
-        let started = Instant::now();
         let mut never_created_since = None;
+        let (mut absent_since, mut absent_reads) = (None, 0);
         for delay in poll_delays(self.interval) {
             let mut wait = Duration::ZERO;
-            match self.observe(machine).await {
-                Observation::Absent if started.elapsed() >= self.window => return Removal::Gone,
-                Observation::Absent => {}
+            let observation = self.observe(machine).await;
+            if observation != Observation::Absent {
+                (absent_since, absent_reads) = (None, 0);
+            }
+            match observation {
+                Observation::Absent => {
+                    let since: Instant = *absent_since.get_or_insert_with(Instant::now);
+                    absent_reads += 1;
+                    if absent_reads >= ABSENT_READS && since.elapsed() >= self.window {
+                        return Removal::Gone;
+                    }
+                }
                 Observation::Deleting => return Removal::Deleting,
                 Observation::Running => return Removal::Running,
                 Observation::NeverCreated => {

@@ -26,9 +26,9 @@ use tokio::time::{Instant, timeout_at};
 use crate::{
     error::AzureFailure as _,
     launch::{AzureLaunch, Creation},
+    lookup::FEW,
     lro::{self, Outcome},
     machine::{Interface, Machine},
-    read::FEW,
     removal::{Removal, creation_outcome, status_of},
 };
 
@@ -144,6 +144,18 @@ impl AzureLaunch<'_> {
     /// retry delays.
     async fn await_by_lists(&self, attempts: &[MachineAttempt]) -> Vec<Outcome> {
         let interval = self.azure.options.poll_interval;
+        let names: Vec<_> = attempts
+            .iter()
+            .filter_map(|attempt| match attempt {
+                Attempt::Existing { .. } => None,
+                Attempt::Accepted { creation, .. } => Some(creation.machine.name.clone()),
+            })
+            .collect();
+        let read = || {
+            self.azure
+                .client
+                .statuses_of(&names, self.azure.concurrency())
+        };
         let mut outcomes: Vec<_> = attempts.iter().map(|_| Outcome::Unknown).collect();
         let deadline = deadline_after(self.azure.options.launch_wait);
         let mut retry_after = Duration::ZERO;
@@ -151,7 +163,7 @@ impl AzureLaunch<'_> {
             if !sleep_before(deadline, delay, retry_after).await {
                 break;
             }
-            match timeout_at(deadline + interval, self.azure.client.statuses()).await {
+            match timeout_at(deadline + interval, read()).await {
                 Ok(Ok(statuses)) => {
                     retry_after = Duration::ZERO;
                     for (attempt, outcome) in attempts.iter().zip(&mut outcomes) {

@@ -11,16 +11,20 @@
 //! - machines with another fingerprint, or without the mark: the launch fails with a conflict;
 //! - machines that were never created: they hold the name until they are deleted.
 
+use std::collections::BTreeSet;
+
 use fleetwright::{
     Call, Effect, InstanceInfo, LaunchRecord, LaunchToken, ProvisionError, Result, RetryAdvice,
 };
 use fleetwright_provider_support::launch::LaunchCalls as _;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use tokio::time::sleep;
 
 use crate::{
     AzureProvisioner, address,
     error::{AzureFailure as _, ErrorContext, Failure},
     launch::{AzureLaunch, TokenMachines},
+    lookup::ABSENT_READS,
     machine::Machine,
     state, tags,
 };
@@ -47,6 +51,27 @@ impl AzureLaunch<'_> {
                 self.context.check_marks(token, &self.marks(&machine))?;
                 machines.insert(machine.name.clone(), machine);
             }
+        }
+        Ok(machines)
+    }
+
+    /// Adds the machines of the token that the lists lack, which may be alive. Called only if all
+    /// listed ones are ending.
+    pub(crate) async fn read_unlisted(
+        &self,
+        token: &LaunchToken,
+        mut machines: TokenMachines,
+    ) -> Result<TokenMachines> {
+        let listed: Vec<_> = machines.values().cloned().collect();
+        let read = self
+            .azure
+            .read_unlisted(token, self.count.get(), &listed)
+            .await;
+        let unread =
+            |failure: Failure| failure.into_error(self.context.call, ErrorContext::default());
+        for machine in read.map_err(unread)? {
+            self.context.check_marks(token, &self.marks(&machine))?;
+            machines.insert(machine.name.clone(), machine);
         }
         Ok(machines)
     }
@@ -149,22 +174,57 @@ impl AzureProvisioner {
     }
 
     /// Finds the machines that carry the token's owner mark: with one read if the first one was
-    /// launched alone, else with lists.
+    /// launched alone, else with lists and reads of the names that the lists lack. Nothing is found
+    /// only if several reads, over a consistency window, say so.
     async fn find_owned(&self, token: &LaunchToken) -> std::result::Result<Vec<Machine>, Failure> {
         let owner = tags::owner(token);
         let owned = |machine: &Machine| tags::value(&machine.tags, tags::OWNER) == Some(&*owner);
-        let alone = |machine: &Machine| {
-            let config = tags::config_of(&machine.tags);
-            config.is_some_and(|(_, count)| count == 1)
-        };
-        match self.client.get(&address::name_of(token, 0)).await {
-            Ok(machine) if owned(&machine) && alone(&machine) => Ok(vec![machine]),
-            Err(failure) if !failure.is_not_found() => Err(failure),
-            Ok(_) | Err(_) => {
-                let mut machines = self.list_token_machines(token).await?;
+        for read in 1..=ABSENT_READS {
+            let mut machines = Vec::new();
+            match self.client.get(&address::name_of(token, 0)).await {
+                Ok(machine) => machines.push(machine),
+                Err(failure) if !failure.is_not_found() => return Err(failure),
+                Err(_) => {}
+            }
+            machines.retain(owned);
+            if machines.iter().any(|one| launched_count(one) == Some(1)) {
+                return Ok(machines);
+            }
+            let listed = self.list_token_machines(token).await?;
+            let known: Vec<_> = machines.iter().map(|one| one.name.clone()).collect();
+            let listed = listed.into_iter();
+            machines.extend(listed.filter(|one| owned(one) && !known.contains(&one.name)));
+            if let Some(count) = machines.iter().filter_map(launched_count).max() {
+                machines.extend(self.read_unlisted(token, count, &machines).await?);
                 machines.retain(owned);
-                Ok(machines)
+                return Ok(machines);
+            }
+            if !machines.is_empty() {
+                return Ok(machines);
+            }
+            if read < ABSENT_READS {
+                sleep(self.absence_spread()).await;
             }
         }
+        Ok(Vec::new())
     }
+
+    /// Reads the machines of a launch of `count` that are not in `listed`, by their names.
+    async fn read_unlisted(
+        &self,
+        token: &LaunchToken,
+        count: u32,
+        listed: &[Machine],
+    ) -> std::result::Result<Vec<Machine>, Failure> {
+        let listed: BTreeSet<_> = listed.iter().map(|machine| &machine.name).collect();
+        let names = (0..count).map(|item| address::name_of(token, item));
+        let names: Vec<_> = names.filter(|name| !listed.contains(name)).collect();
+        let read = self.client.get_all(&names, self.concurrency()).await?;
+        Ok(read.into_values().collect())
+    }
+}
+
+/// Returns how many machines the launch of a machine had, by its tags.
+fn launched_count(machine: &Machine) -> Option<u32> {
+    tags::config_of(&machine.tags).map(|(_, count)| count)
 }

@@ -69,7 +69,7 @@ impl TokenSource for Asked {
 }
 
 #[tokio::test]
-async fn calls_share_one_connection_and_one_token() {
+async fn calls_share_connections_and_one_token() {
     let (connections, requests) = (Arc::default(), Arc::default());
     let mut options = AzureHarness::with_knobs(|_| {}).options();
     options.endpoint = serve(Arc::clone(&connections), Arc::clone(&requests));
@@ -83,8 +83,9 @@ async fn calls_share_one_connection_and_one_token() {
         let listed = azure.list_instances(&InstanceFilter::new()).await.unwrap();
         assert!(listed.is_empty());
     }
-    assert_eq!(requests.load(Ordering::SeqCst), 40);
-    assert_eq!(connections.load(Ordering::SeqCst), 1);
+    assert!(requests.load(Ordering::SeqCst) >= 40);
+    // Interfaces and addresses are listed at the same time, everything else one after the other.
+    assert!(connections.load(Ordering::SeqCst) <= 2);
     let scopes = scopes.lock().unwrap().clone();
     assert_eq!(scopes, ["https://management.usgovcloudapi.net/.default"]);
 }

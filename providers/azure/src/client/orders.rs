@@ -10,18 +10,20 @@
 use std::collections::BTreeMap;
 
 use azure_mgmt_compute::package_2024_07_01::models::{
-    self, BillingProfile, BootDiagnostics, CreateOption, DeleteOption, DiagnosticsProfile,
-    EvictionPolicy, HardwareProfile, Image, ImageDisk, ImageOsDisk, ImageProperties,
-    ImageReference, ImageStorageProfile, LinuxConfiguration, ManagedDiskParameters, NetworkProfile,
-    OsDisk, OsProfile, Plan, Priority, PublicIpAddressSku, Resource, SshConfiguration,
-    SshPublicKey, StorageAccountType, StorageProfile, SubResource, UpdateResource, VirtualMachine,
-    VirtualMachineIdentity, VirtualMachineNetworkInterfaceConfiguration,
+    self, BillingProfile, BootDiagnostics, Caching, CreateOption, DataDisk, DeleteOption,
+    DiagnosticsProfile, DiffDiskOption, DiffDiskPlacement, DiffDiskSettings, EvictionPolicy,
+    HardwareProfile, Image, ImageDisk, ImageOsDisk, ImageProperties, ImageReference,
+    ImageStorageProfile, LinuxConfiguration, ManagedDiskParameters, NetworkProfile, OsDisk,
+    OsProfile, Plan, Priority, PublicIpAddressSku, Resource, SecurityProfile, SshConfiguration,
+    SshPublicKey, StorageAccountType, StorageProfile, SubResource, UefiSettings, UpdateResource,
+    VirtualMachine, VirtualMachineIdentity, VirtualMachineNetworkInterfaceConfiguration,
     VirtualMachineNetworkInterfaceConfigurationProperties,
     VirtualMachineNetworkInterfaceIpConfiguration,
     VirtualMachineNetworkInterfaceIpConfigurationProperties, VirtualMachineProperties,
     VirtualMachinePublicIpAddressConfiguration,
     VirtualMachinePublicIpAddressConfigurationProperties, VirtualMachineUpdate, hardware_profile,
-    image_os_disk, network_profile, public_ip_address_sku, virtual_machine_identity,
+    image_os_disk, network_profile, public_ip_address_sku, security_profile,
+    virtual_machine_identity,
     virtual_machine_network_interface_configuration_properties as interface,
     virtual_machine_public_ip_address_configuration_properties as public,
 };
@@ -29,7 +31,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::{
-    Eviction, MarketplacePlan,
+    AcceleratedNetworking, BootSecurity, Eviction, MarketplacePlan,
     error::{Cause, Failure},
     machine::{Edit, MachineSpec, Source},
 };
@@ -136,9 +138,25 @@ fn machine(order: &MachineSpec, name: &str) -> VirtualMachine {
             max_price: Some(-1.0),
         }),
         user_data: order.user_data.clone(),
+        security_profile: order.boot_security.map(security),
         ..VirtualMachineProperties::default()
     });
     machine
+}
+
+/// Returns the protection of the boot.
+fn security(security: BootSecurity) -> SecurityProfile {
+    SecurityProfile {
+        security_type: Some(security_profile::SecurityType::TrustedLaunch),
+        uefi_settings: Some(UefiSettings {
+            secure_boot_enabled: Some(match security {
+                BootSecurity::TrustedLaunch => true,
+                BootSecurity::TrustedLaunchWithoutSecureBoot => false,
+            }),
+            v_tpm_enabled: Some(true),
+        }),
+        ..SecurityProfile::default()
+    }
 }
 
 /// Returns the marketplace plan.
@@ -174,19 +192,40 @@ fn hardware(size: &str) -> HardwareProfile {
     }
 }
 
-/// Returns the image and the system disk.
+/// Returns the image and the disks. All disks are deleted with the machine.
 fn storage(order: &MachineSpec) -> StorageProfile {
     let mut disk = OsDisk::new(CreateOption::FromImage);
     disk.delete_option = Some(DeleteOption::Delete);
     disk.disk_size_gb = order.disk_gib;
-    disk.managed_disk = order.disk_type.as_ref().map(|name| ManagedDiskParameters {
-        storage_account_type: Some(StorageAccountType::UnknownValue(name.clone())),
-        ..ManagedDiskParameters::default()
+    disk.managed_disk = order.disk_type.as_deref().map(disk_type);
+    if let Some(placement) = order.system_disk.placement() {
+        disk.diff_disk_settings = Some(DiffDiskSettings {
+            option: Some(DiffDiskOption::Local),
+            placement: Some(DiffDiskPlacement::UnknownValue(placement.to_owned())),
+        });
+        // An ephemeral disk has no other caching.
+        disk.caching = Some(Caching::ReadOnly);
+    }
+    let data_disks = (0..).zip(&order.data_disks).map(|(lun, requested)| {
+        let mut disk = DataDisk::new(lun, CreateOption::Empty);
+        disk.delete_option = Some(DeleteOption::Delete);
+        disk.disk_size_gb = i32::try_from(requested.size_gib.get()).ok();
+        disk.managed_disk = requested.disk_type.as_deref().map(disk_type);
+        disk
     });
     StorageProfile {
         image_reference: Some(source(&order.source)),
         os_disk: Some(disk),
+        data_disks: data_disks.collect(),
         ..StorageProfile::default()
+    }
+}
+
+/// Returns the type of a disk.
+fn disk_type(name: &str) -> ManagedDiskParameters {
+    ManagedDiskParameters {
+        storage_account_type: Some(StorageAccountType::UnknownValue(name.to_owned())),
+        ..ManagedDiskParameters::default()
     }
 }
 
@@ -258,6 +297,10 @@ fn network(order: &MachineSpec, name: &str) -> NetworkProfile {
     let mut properties = VirtualMachineNetworkInterfaceConfigurationProperties::new(vec![ip]);
     properties.primary = Some(true);
     properties.delete_option = Some(interface::DeleteOption::Delete);
+    properties.enable_accelerated_networking = match order.accelerated_networking {
+        AcceleratedNetworking::Off => None,
+        AcceleratedNetworking::On => Some(true),
+    };
     properties.network_security_group = order.security_group.as_deref().map(reference);
     let mut card = VirtualMachineNetworkInterfaceConfiguration::new(format!("{name}-nic"));
     card.properties = Some(properties);
@@ -287,6 +330,10 @@ mod tests {
             source: Source::Resource("/image".to_owned()),
             disk_gib: Some(64),
             disk_type: None,
+            system_disk: crate::SystemDisk::Managed,
+            data_disks: Vec::new(),
+            boot_security: None,
+            accelerated_networking: AcceleratedNetworking::Off,
             admin_user: "me".to_owned(),
             ssh_public_key: "ssh-ed25519 AAAA".to_owned(),
             custom_data: Some("IyE=".to_owned()),
@@ -327,6 +374,35 @@ mod tests {
             !network.contains("publicIPAddressConfiguration"),
             "{network}"
         );
+    }
+
+    #[test]
+    fn document_has_the_hardware_options() {
+        let mut order = order();
+        order.system_disk = crate::SystemDisk::EphemeralNvme;
+        let mut disk = crate::DataDisk::new(std::num::NonZeroU32::MIN);
+        disk.disk_type = Some("Premium_LRS".to_owned());
+        order.data_disks = vec![disk.clone(), disk];
+        order.boot_security = Some(BootSecurity::TrustedLaunchWithoutSecureBoot);
+        order.accelerated_networking = AcceleratedNetworking::On;
+        let document = written(&order);
+        let storage = &document["properties"]["storageProfile"];
+        let ephemeral = json!({ "option": "Local", "placement": "NvmeDisk" });
+        assert_eq!(storage["osDisk"]["diffDiskSettings"], ephemeral);
+        assert_eq!(storage["osDisk"]["caching"], "ReadOnly");
+        let second = json!({
+            "lun": 1, "createOption": "Empty", "deleteOption": "Delete", "diskSizeGB": 1,
+            "managedDisk": { "storageAccountType": "Premium_LRS" },
+        });
+        assert_eq!(storage["dataDisks"][1], second);
+        let security = json!({
+            "securityType": "TrustedLaunch",
+            "uefiSettings": { "secureBootEnabled": false, "vTpmEnabled": true },
+        });
+        assert_eq!(document["properties"]["securityProfile"], security);
+        let nic = "/properties/networkProfile/networkInterfaceConfigurations/0/properties";
+        let nic = document.pointer(nic).unwrap();
+        assert_eq!(nic["enableAcceleratedNetworking"], true);
     }
 
     #[test]

@@ -1,14 +1,27 @@
 //! The options of a launch beside image and size.
 
+use std::num::NonZeroU32;
+
 use fleetwright_azure::{
-    MarketplacePlan, SystemIdentity, UserDataAs,
-    fleetwright::{ErrorKind, InstanceFilter, InstanceProvisioner as _, UserData},
+    AcceleratedNetworking, BootSecurity, DataDisk, MarketplacePlan, SystemDisk, SystemIdentity,
+    UserDataAs,
+    fleetwright::{
+        CloudInstanceState, Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _,
+        SnapshotRequest, UserData,
+    },
 };
 use fleetwright_contract_tests::Harness as _;
+use fleetwright_emulators::azure::LateFailure;
 
 use fleetwright_provider_testkit::emulated::parse_name;
 
-use crate::emulated::{AzureHarness, KEY};
+use crate::{
+    emulated::{AzureHarness, KEY},
+    there, until_nothing, wait_for_state,
+};
+
+/// A size that offers accelerated networking and ephemeral disks.
+const CAPABLE: &str = "Standard_DS1_v2";
 
 #[tokio::test]
 async fn trap_42_user_data_is_transported_exactly_or_refused() {
@@ -83,4 +96,78 @@ async fn identities_groups_and_disks_reach_the_request() {
     assert_eq!(sent[disk], "StandardSSD_LRS");
     let listed = azure.list_instances(&InstanceFilter::new()).await;
     assert_eq!(listed.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn boot_security_networking_and_data_disks_reach_the_machine() {
+    let harness = AzureHarness::with_knobs(|_| {});
+    let mut launch = AzureHarness::launch_config();
+    launch.boot_security = Some(BootSecurity::TrustedLaunch);
+    launch.accelerated_networking = AcceleratedNetworking::On;
+    let mut fast = DataDisk::new(NonZeroU32::new(64).unwrap());
+    fast.disk_type = Some("Premium_LRS".to_owned());
+    launch.data_disks = vec![fast, DataDisk::new(NonZeroU32::new(32).unwrap())];
+    let azure = harness.open_with(launch).await;
+    let mut config = harness.config();
+    config.instance_type = parse_name(CAPABLE);
+    let id = azure.launch_instance(&config).await.unwrap().id;
+    let sent = harness
+        .latest_call("VirtualMachines_CreateOrUpdate")
+        .parameters;
+    let security = "body.properties.securityProfile";
+    assert_eq!(sent[&format!("{security}.securityType")], "TrustedLaunch");
+    let secure_boot = format!("{security}.uefiSettings.secureBootEnabled");
+    assert_eq!(sent[&secure_boot], "true");
+    let nic = "body.properties.networkProfile.networkInterfaceConfigurations.0.properties";
+    assert_eq!(sent[&format!("{nic}.enableAcceleratedNetworking")], "true");
+    wait_for_state(&azure, &id, CloudInstanceState::Running).await;
+    let disks = harness.emulator().oracle().disks;
+    let mut sizes: Vec<_> = disks.iter().map(|disk| disk.gib).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [30, 32, 64]);
+    azure.terminate_instance(&id).await.unwrap();
+    until_nothing(&harness).await;
+}
+
+#[tokio::test]
+async fn data_disks_of_a_failed_creation_are_deleted() {
+    let harness = AzureHarness::with_knobs(|knobs| {
+        knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
+    });
+    let harness = harness.wait_for_launch();
+    let mut launch = AzureHarness::launch_config();
+    launch.data_disks = vec![DataDisk::new(NonZeroU32::MIN); 3];
+    let azure = harness.open_with(launch).await;
+    let error = azure.launch_instance(&harness.config()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
+    until_nothing(&harness).await;
+}
+
+#[tokio::test]
+async fn trap_49_machine_with_an_ephemeral_disk_cannot_be_stopped_or_captured() {
+    let harness = AzureHarness::with_knobs(|_| {});
+    let mut launch = AzureHarness::launch_config();
+    launch.system_disk = SystemDisk::EphemeralCache;
+    let azure = harness.open_with(launch).await;
+    let error = azure.launch_instance(&harness.config()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.to_string().contains("system_disk"), "{error}");
+    assert_eq!(there(&harness), [0; 4]);
+    let mut config = harness.config();
+    config.instance_type = parse_name(CAPABLE);
+    let id = azure.launch_instance(&config).await.unwrap().id;
+    wait_for_state(&azure, &id, CloudInstanceState::Running).await;
+    let request = SnapshotRequest::new("copy").unwrap();
+    let errors = [
+        azure.stop_instance(&id).await.unwrap_err(),
+        azure.snapshot_image(&id, &request).await.unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        assert_eq!(error.effect(), Effect::None, "{error}");
+    }
+    let status = azure.describe_instance(&id).await.unwrap();
+    assert_eq!(status.state, CloudInstanceState::Running);
+    azure.terminate_instance(&id).await.unwrap();
+    until_nothing(&harness).await;
 }

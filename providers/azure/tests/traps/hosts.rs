@@ -123,6 +123,10 @@ async fn token_is_requested_once_and_again_after_a_refusal() {
                 "instanceView":{"statuses":[{"code":"PowerState/running"}]}}}"#;
             return Reply::ok(format!(r#"{{"value":[{machine}]}}"#));
         }
+        if request.path.contains("/virtualMachines/x") {
+            let body = r#"{"error":{"code":"ResourceNotFound","message":"gone"}}"#;
+            return Reply::new("404 Not Found", body);
+        }
         Reply::ok(r#"{"value":[]}"#)
     });
     let credentials =

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use fleetwright_azure::{
     AzureOptions,
-    fleetwright::{CloudInstanceState, Effect, ErrorKind, InstanceProvisioner as _, Scope},
+    fleetwright::{
+        CloudInstanceState, Effect, ErrorKind, InstanceProvisioner as _, RetryAdvice, Scope,
+    },
 };
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{
@@ -12,7 +14,9 @@ use fleetwright_emulators::azure::{
 };
 
 use crate::{
-    HOUR, config_with_token, emulated::AzureHarness, running, there, until_nothing, wait_for_state,
+    HOUR, config_with_token,
+    emulated::{AzureHarness, path_of},
+    running, there, until_nothing, wait_for_state,
 };
 
 #[tokio::test]
@@ -79,15 +83,94 @@ async fn trap_22_capacity_and_quota_errors_are_returned_at_once_and_later() {
 
 #[tokio::test]
 async fn trap_23_operations_are_polled_more_often_than_azure_suggests() {
-    assert!(AzureOptions::default().poll_interval <= Duration::from_secs(3));
+    assert!(AzureOptions::default().poll_interval <= Duration::from_secs(5));
     let harness = AzureHarness::with_knobs(|knobs| {
         knobs.poll_after_secs = Some(3600);
         knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
-    })
-    .wait_for_launch();
-    let azure = harness.open().await;
-    let error = azure.launch_instance(&harness.config()).await.unwrap_err();
+    });
+    // The first poll waits neither for `Retry-After` nor for the interval.
+    let mut options = harness.options();
+    (options.poll_interval, options.launch_wait) = (HOUR, HOUR);
+    let launch = AzureHarness::launch_config();
+    let azure = harness.open_with_options(launch, options).await;
+    let config = harness.config();
+    let launched = tokio::time::timeout(HOUR / 60, azure.launch_instance(&config)).await;
+    let error = launched.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
+}
+
+#[tokio::test]
+async fn failure_that_is_worth_a_retry_is_unavailable_and_leaves_nothing() {
+    for code in ["InternalExecutionError", "RetryableError"] {
+        let harness = AzureHarness::with_knobs(|knobs| {
+            knobs.late_failures = vec![LateFailure::new(code, "try again")];
+        });
+        let harness = harness.wait_for_launch();
+        let azure = harness.open().await;
+        let config = config_with_token(&harness, "t-1");
+        let error = azure.launch_instance(&config).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert_eq!(error.effect(), Effect::None, "{error}");
+        assert!(error.retry() != RetryAdvice::Never, "{error}");
+        assert_eq!(error.native_code(), Some(code));
+        until_nothing(&harness).await;
+        let mut knobs = harness.emulator().knobs();
+        knobs.late_failures.clear();
+        harness.emulator().set_knobs(knobs);
+        let id = azure.launch_instance(&config).await.unwrap().id;
+        wait_for_state(&*azure, &id, CloudInstanceState::Running).await;
+    }
+}
+
+#[tokio::test]
+async fn trap_48_name_of_a_deleted_machine_is_used_again_once_azure_accepts_it() {
+    let harness = AzureHarness::with_knobs(|_| {});
+    let mut options = harness.options();
+    options.consistency_window = Duration::from_secs(60);
+    let launch = AzureHarness::launch_config();
+    let azure = harness.open_with_options(launch, options).await;
+    let config = config_with_token(&harness, "t-1");
+    let first = azure.launch_instance(&config).await.unwrap().id;
+    azure.terminate_instance(&first).await.unwrap();
+    until_nothing(&harness).await;
+    harness.emulator().advance(HOUR);
+    let missing = Fault::Refused {
+        status: 404,
+        code: "NotFound".to_owned(),
+        message: "The entity was not found in this Azure location.".to_owned(),
+    };
+    let put = Operation::VirtualMachinesCreateOrUpdate;
+    for nth in 1..=3 {
+        let rule = FaultRule::nth(put, nth, missing.clone());
+        harness.emulator().add_fault(rule);
+    }
+    let puts = harness.call_count("VirtualMachines_CreateOrUpdate");
+    let again = azure.launch_instance(&config).await.unwrap().id;
+    assert_ne!(again, first);
+    assert_eq!(
+        harness.call_count("VirtualMachines_CreateOrUpdate") - puts,
+        4
+    );
+    assert_eq!(
+        harness.only_instance().name,
+        path_of(&again).rsplit('/').next().unwrap()
+    );
+}
+
+#[tokio::test]
+async fn name_that_stays_unusable_is_a_conflict_without_effect() {
+    let harness = AzureHarness::with_knobs(|knobs| knobs.timing.recreation = HOUR);
+    let azure = harness.open().await;
+    let config = config_with_token(&harness, "t-1");
+    let id = azure.launch_instance(&config).await.unwrap().id;
+    azure.terminate_instance(&id).await.unwrap();
+    until_nothing(&harness).await;
+    let error = azure.launch_instance(&config).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    assert_eq!(error.effect(), Effect::None, "{error}");
+    assert!(matches!(error.retry(), RetryAdvice::After(_)), "{error}");
+    harness.emulator().advance(HOUR);
+    azure.launch_instance(&config).await.unwrap();
 }
 
 #[tokio::test]
