@@ -123,6 +123,10 @@ pub const SHARED: &[(&str, &str)] = &[
         "every clause that counts instances by tags detects a batch without tags",
     ),
     (
+        "BATCH-02",
+        "TOKEN-16 also replays a batch, through a handle with other options",
+    ),
+    (
         "VERBS-08",
         "ERRORS-09 also provokes the error of an unknown id",
     ),

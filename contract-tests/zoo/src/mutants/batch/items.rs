@@ -189,9 +189,12 @@ impl Override for UnknownStartEffect {
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceInfo>> {
         let results = at.inner.start_instances(ids).await;
-        let unknown = |error: ProvisionError| match error.kind() {
-            ErrorKind::Capacity => error.with_effect(Effect::Unknown),
-            _ => error,
+        let unknown = |error: ProvisionError| {
+            if error.kind() == ErrorKind::Capacity {
+                error.with_effect(Effect::Unknown)
+            } else {
+                error
+            }
         };
         results
             .into_iter()
