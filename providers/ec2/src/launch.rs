@@ -219,38 +219,40 @@ impl Ec2Provisioner {
 
     /// Returns another live launch of the token to which `ours` must yield.
     ///
-    /// A launch that is older by EC2's clock stays, because its call may have returned before ours was sent.
-    /// EC2's clock has seconds: in the same second, the launch with the lower id yields at once, and the
+    /// A launch that is older by EC2's clock stays, because its call may have returned before ours was sent. If
+    /// the options of this handle have chosen the zone, other handles may have chosen another one. Then the
+    /// token is read until `ours` shows, because a read that shows it also shows what is older.
+    ///
+    /// EC2's clock has seconds. In the same second, the launch with the lower id yields at once, and the
     /// other one if the lower one has not yielded by the time that reads cannot be stale anymore.
     async fn older_launch(
         &self,
         requested: Requested<'_>,
         ours: &Launch,
     ) -> Result<Option<Launch>> {
-        let (our_time, our_id) = ours.age();
-        let Some(other) = self.other_launch(requested, ours).await? else {
+        let read = || -> BoxFuture<'_, _> { Box::pin(self.find_launches(requested)) };
+        let is_placed = plan::is_placed_by_options(&self.launch, requested.config);
+        let shows_ours =
+            |launches: &Vec<Launch>| !is_placed || launches.iter().any(|one| one.is_same(ours));
+        let launches = read_until(&self.capabilities, read, shows_ours).await?;
+        let mut others = launches.into_iter().filter(|other| !other.is_same(ours));
+        let Some(other) = others.find(Launch::is_alive) else {
             return Ok(None);
         };
-        let (time, id) = other.age();
+        let ((time, id), (our_time, our_id)) = (other.age(), ours.age());
         if time != our_time {
             return Ok((time < our_time).then_some(other));
         }
         if our_id < id {
             return Ok(Some(other));
         }
-        let read = || -> BoxFuture<'_, _> { Box::pin(self.other_launch(requested, ours)) };
-        read_until(&self.capabilities, read, Option::is_none).await
-    }
-
-    /// Returns the oldest live launch of the token that is not `ours`.
-    async fn other_launch(
-        &self,
-        requested: Requested<'_>,
-        ours: &Launch,
-    ) -> Result<Option<Launch>> {
-        let launches = self.find_launches(requested).await?;
-        let mut others = launches.into_iter().filter(|other| !other.is_same(ours));
-        Ok(others.find(Launch::is_alive))
+        // A read that does not show the other launch is older than it, and proves nothing.
+        let has_yielded = |launches: &Vec<Launch>| {
+            let mut ended = launches.iter().filter(|launch| !launch.is_alive());
+            ended.any(|launch| launch.is_same(&other))
+        };
+        let launches = read_until(&self.capabilities, read, has_yielded).await?;
+        Ok((!has_yielded(&launches)).then_some(other))
     }
 
     /// Reads all launches of the token, its own first.

@@ -130,16 +130,17 @@ async fn trap_45_two_handles_in_different_zones_keep_one_launch() {
             Some((2, 250)),
             Some((3, 250)),
         ] {
-            cases.push(overlap((*nth, *phase), second));
+            cases.push(overlap((*nth, *phase), second, Duration::ZERO));
+            cases.push(overlap((*nth, *phase), second, READ_LAG));
         }
     }
     join_all(cases).await;
 }
 
-async fn overlap(first: (u64, Phase), second: Option<(u64, u64)>) {
-    let harness = Ec2Harness::with_knobs(|_| {});
+async fn overlap(first: (u64, Phase), second: Option<(u64, u64)>, lag: Duration) {
+    let harness = Ec2Harness::with_knobs(|knobs| knobs.lag.reads = lag);
     let emulator = harness.emulator();
-    let case = format!("the first pauses at {first:?}, the second at {second:?}");
+    let case = format!("the first pauses at {first:?}, the second at {second:?}, lag {lag:?}");
     let config = config_with_token(&harness, "t-1");
     let (nth, phase) = first;
     let pause = |phase, millis| Fault::Delay {
@@ -176,6 +177,7 @@ async fn overlap(first: (u64, Phase), second: Option<(u64, u64)>) {
         .map(|truth| truth.id.as_str())
         .collect();
     assert_eq!(live, [launched.id.as_str()], "{case}");
+    tokio::time::sleep(lag).await;
     let token = config.launch_token.as_ref().unwrap();
     let record = harness.open().await.find_launch(token).await.unwrap();
     assert!(
