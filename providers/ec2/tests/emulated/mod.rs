@@ -173,7 +173,8 @@ impl EmulatedAccount for Ec2Account {
     }
 }
 
-fn sdk_config(endpoint: &str) -> SdkConfig {
+/// Returns the settings of the SDK for an emulator.
+pub(crate) fn sdk_config(endpoint: &str) -> SdkConfig {
     let keys = aws_credential_types::Credentials::new("test", "test", None, None, "emulator");
     let keys = aws_credential_types::provider::SharedCredentialsProvider::new(keys);
     SdkConfig::builder()

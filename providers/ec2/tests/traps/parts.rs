@@ -2,6 +2,7 @@
 
 use std::{num::NonZeroU32, time::Duration};
 
+use aws_sdk_ec2::types::AttributeBooleanValue;
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_ec2::fleetwright::{
     CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceId, InstanceProvisioner, Market,
@@ -12,7 +13,10 @@ use fleetwright_ec2::fleetwright::{
 use fleetwright_emulators::ec2::{Capacity, Knobs, RequiredTag};
 use futures_util::future::join_all;
 
-use crate::{alive, emulated::Ec2Harness};
+use crate::{
+    alive,
+    emulated::{Ec2Harness, sdk_config},
+};
 
 /// A handle whose harness allows IAM-conditioned changes of instances tagged `fleet=blue` only.
 fn conditioned() -> Ec2Harness {
@@ -178,6 +182,93 @@ async fn trap_14_refused_batch_costs_few_calls() {
     assert_eq!(kinds(&results), expected);
     assert!(sent[0] <= 8 && sent[1] <= 3, "{sent:?}");
     wait_for(&*ec2, &running, CloudInstanceState::Stopped).await;
+}
+
+#[tokio::test]
+async fn trap_14_protected_instances_do_not_stop_other_terminations() {
+    let harness = Ec2Harness::with_knobs(|_| {});
+    let ec2 = harness.open().await;
+    let ids = launch(&*ec2, &harness.config(), 30).await;
+    let protected = [&ids[2], &ids[9], &ids[28]];
+    let sdk = aws_sdk_ec2::Client::new(&sdk_config(&harness.emulator().endpoint()));
+    for id in protected {
+        let yes = AttributeBooleanValue::builder().value(true).build();
+        let call = sdk.modify_instance_attribute().instance_id(id.as_str());
+        call.disable_api_termination(yes).send().await.unwrap();
+    }
+    let calls = ["TerminateInstances", "DescribeInstances"];
+    let (results, sent) = count_calls(&harness, calls, ec2.terminate_instances(&ids)).await;
+    for (id, kind) in ids.iter().zip(kinds(&results)) {
+        let expected = protected.contains(&id).then_some(ErrorKind::Forbidden);
+        assert_eq!(kind, expected, "{id}");
+    }
+    // One more than there are protected instances, because EC2 names one of them at a time.
+    assert_eq!(sent, [4, 1]);
+}
+
+/// A fleet with instances of every kind that a change can meet, in an order that depends on the seed.
+async fn mixed_fleet(seed: u64) -> (Ec2Harness, Vec<InstanceId>) {
+    let harness = Ec2Harness::with_knobs(|knobs| {
+        knobs.seed = seed;
+        let tag = RequiredTag::new("fleet", "blue");
+        knobs.required_tag = (seed % 2 == 1).then_some(tag);
+    });
+    let ec2 = harness.open().await;
+    let (blue, green) = (tagged(&harness, "blue"), tagged(&harness, "green"));
+    let mut spot = blue.clone();
+    spot.placement.market = Some(Market::Spot);
+    let mut ids = vec![harness.unknown_id()];
+    for config in [&blue, &green, &spot] {
+        ids.extend(launch(&*ec2, config, 3).await);
+    }
+    let ended = launch(&*ec2, &blue, 2).await;
+    let stopped = launch(&*ec2, &blue, 3).await;
+    wait_for(&*ec2, &ids[1..], CloudInstanceState::Running).await;
+    wait_for(&*ec2, &stopped, CloudInstanceState::Running).await;
+    ec2.terminate_instances(&ended).await;
+    ec2.stop_instances(&stopped).await;
+    wait_for(&*ec2, &ended, CloudInstanceState::Terminated).await;
+    wait_for(&*ec2, &stopped, CloudInstanceState::Stopped).await;
+    ids.extend(ended.into_iter().chain(stopped));
+    adjust(&harness, |knobs| {
+        knobs.timing.boot = Duration::from_secs(3600);
+    });
+    ids.extend(launch(&*ec2, &blue, 3).await);
+    // A permutation, because no step has a common divisor with the number of ids.
+    let (count, step) = (ids.len(), [5, 7, 11][usize::try_from(seed).unwrap() % 3]);
+    assert_eq!(count, 18);
+    let order = (0..count).map(|index| ids[(index * step + 3) % count].clone());
+    let order: Vec<_> = order.collect();
+    (harness, order)
+}
+
+/// Each item of a batch has the result that it has alone.
+#[tokio::test]
+async fn trap_14_batch_has_the_results_of_single_calls() {
+    for seed in 0..6 {
+        for change in ["terminate", "stop", "start"] {
+            let ((batch, ids), (single, same)) = (mixed_fleet(seed).await, mixed_fleet(seed).await);
+            assert_eq!(ids, same, "the emulator is deterministic");
+            let (batch, single) = (batch.open().await, single.open().await);
+            let (mut alone, together) = (
+                Vec::new(),
+                match change {
+                    "terminate" => kinds(&batch.terminate_instances(&ids).await),
+                    "stop" => kinds(&batch.stop_instances(&ids).await),
+                    _ => kinds(&batch.start_instances(&ids).await),
+                },
+            );
+            for id in &ids {
+                let result = match change {
+                    "terminate" => single.terminate_instance(id).await,
+                    "stop" => single.stop_instance(id).await,
+                    _ => single.start_instance(id).await.map(drop),
+                };
+                alone.push(result.err().map(|error| error.kind()));
+            }
+            assert_eq!(together, alone, "{change}, seed {seed}: {ids:?}");
+        }
+    }
 }
 
 /// Launches 4 `t3.micro` and 4 `t3.small` in each of two zones, and stops them.
