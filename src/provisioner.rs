@@ -133,7 +133,8 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     ///   [time](Capabilities::terminated_visible) (DESCRIBE-04).
     /// - An unknown id is [not found](crate::ErrorKind::NotFound). For an instance that the same handle
     ///   launched within the consistency window, the handle waits instead of returning that error
-    ///   (DESCRIBE-01, DESCRIBE-02, DESCRIBE-05).
+    ///   (DESCRIBE-01, DESCRIBE-02, DESCRIBE-05). For any other id the error advises no retry
+    ///   (ERRORS-13).
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus>;
 
     /// Lists all instances that `filter` selects, with all details.

@@ -49,7 +49,7 @@ macro_rules! for_each_clause {
             async describe describe_02_unknown_id_is_not_found "DESCRIBE-02" "return not found for an id that no instance has" "nothing";
             async describe describe_03_external_changes_are_reported "DESCRIBE-03" "report a change that somebody else made once the consistency window has passed" "external actor";
             async describe describe_04_terminated_instance_can_be_described "DESCRIBE-04" "describe a terminated instance as terminated for as long as declared" "nothing";
-            async describe describe_05_other_handle_gets_a_retry_delay "DESCRIBE-05" "return not found for a recent launch through another handle only with a delay to retry after, and not at all once the consistency window has passed" "nothing";
+            async describe describe_05_other_handle_finds_launch_in_time "DESCRIBE-05" "describe a launch through another handle, or return not found for it, and nothing else, until the consistency window has passed" "nothing";
             async describe describe_06_reads_lag_no_longer_than_declared "DESCRIBE-06" "report every change once the declared consistency window has passed since it was made" "fault: stale read";
             async list list_01_finds_instance_by_its_tags "LIST-01" "list an instance by the tags it was launched with" "nothing";
             async list list_02_unknown_tags_match_nothing "LIST-02" "list nothing for tags that no instance has" "nothing";
@@ -105,6 +105,7 @@ macro_rules! for_each_clause {
             async errors errors_10_user_data_is_never_shown "ERRORS-10" "show user data in no error and no debug output" "nothing";
             async errors errors_11_failed_read_has_no_effect "ERRORS-11" "report a failed read as without effect" "fault: server error";
             async errors errors_12_throttled_call_is_not_retried_early "ERRORS-12" "respect the delay that the cloud demands when it retries a throttled call by itself" "oracle, fault: throttled";
+            async errors errors_13_not_found_advises_no_retry "ERRORS-13" "advise no retry with not found for an id that no instance has, or of an instance that is long gone, from describe, stop, start and terminate, for one instance and in a batch" "nothing";
             async batch batch_01_launches_requested_number "BATCH-01" "launch exactly the requested number of instances, all different, all with their tags" "nothing";
             async batch batch_02_token_covers_the_whole_batch "BATCH-02" "return the same instances for a replay of a batch, and launch nothing more" "nothing";
             async batch batch_03_other_count_is_a_conflict "BATCH-03" "refuse the token of a batch with another count as a token conflict" "nothing";

@@ -66,14 +66,18 @@ impl Call {
             .with_scope(Scope::Instance(id.clone()))
     }
 
-    /// [`NotFound`](ErrorKind::NotFound) that may be a stale read: a launch is not visible for up to
-    /// `window`, the consistency window. Advises to retry after it, unless it is zero.
-    pub fn not_found_yet(&self, id: &InstanceId, window: Duration) -> ProvisionError {
+    /// [`NotFound`](ErrorKind::NotFound) for an instance that this handle launched and that may stay
+    /// invisible for another `hidden_for`: the rest of the consistency window since its launch.
+    /// Advises to retry after it, unless it is zero.
+    ///
+    /// Never use it for an instance that this handle did not launch: a retry layer would wait for
+    /// every wrong id.
+    pub fn not_found_yet(&self, id: &InstanceId, hidden_for: Duration) -> ProvisionError {
         let error = self.not_found(id);
-        if window.is_zero() {
+        if hidden_for.is_zero() {
             error
         } else {
-            error.retry_after(window)
+            error.retry_after(hidden_for)
         }
     }
 

@@ -33,8 +33,10 @@ pub enum ErrorKind {
     Invalid,
     /// The cloud has no such instance or object.
     ///
-    /// With a delay in the retry advice it may be a stale read: an instance that was just launched is
-    /// not visible yet. Without one, check the id and the account.
+    /// Check the id and the account. A retry is advised only for an instance that the same handle has
+    /// just launched and that is not visible yet. A handle cannot know what other handles and
+    /// processes launch: if one of them launched the instance, the error proves that it is gone only
+    /// once the [consistency window](crate::Capabilities::consistency_window) has passed since then.
     NotFound,
     /// Another change is in progress, or the name is taken.
     ///

@@ -5,6 +5,8 @@
 //! made on are unchanged. After a fault that leaves the outcome unknown, a launch may also succeed,
 //! if the instance that it returns is the one that its token finds.
 
+mod advice;
+
 use std::slice;
 
 use fleetwright::{
@@ -14,6 +16,7 @@ use fleetwright::{
 use futures_util::StreamExt as _;
 use tokio::time::{Instant, timeout};
 
+pub(crate) use self::advice::errors_13_not_found_advises_no_retry;
 use super::calls::{CALLS, Subjects};
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 

@@ -171,6 +171,7 @@ fn configs(cx: &Context, token: usize) -> Result<[InstanceConfig; 2], Failure> {
 
 /// Makes a call and records it. Without a known id, only a launch is made.
 async fn call(handle: &dyn InstanceProvisioner, history: &History, planned: &PlannedCall) {
+    let window = handle.capabilities().consistency_window;
     let known = history.known.borrow().get(&planned.token).cloned();
     let start = history.next_time();
     if let Verb::Launch(config) = planned.verb {
@@ -183,7 +184,7 @@ async fn call(handle: &dyn InstanceProvisioner, history: &History, planned: &Pla
                 .borrow_mut()
                 .insert(planned.token, info.id.clone());
         }
-        let result = call_result(result.map(|info| CallResult::Instance(info.id)));
+        let result = call_result(result.map(|info| CallResult::Instance(info.id)), window);
         history.add(planned.token, Request::Launch(config), result, start);
         return;
     }
@@ -202,7 +203,7 @@ async fn call(handle: &dyn InstanceProvisioner, history: &History, planned: &Pla
     history.add(
         planned.token,
         requested,
-        call_result(result.map(|()| CallResult::Done)),
+        call_result(result.map(|()| CallResult::Done), window),
         start,
     );
 }
@@ -226,8 +227,9 @@ async fn record_list(cx: &Context, history: &History, token: usize) -> Result<()
 }
 
 /// Translates a result into the terms of the check. Errors that say nothing about the token become
-/// [`CallResult::Refused`] or, if there may be an effect, [`CallResult::Unknown`].
-fn call_result(result: Result<CallResult, ProvisionError>) -> CallResult {
+/// [`CallResult::Refused`] or, if there may be an effect, [`CallResult::Unknown`]. `window` is the
+/// consistency window.
+fn call_result(result: Result<CallResult, ProvisionError>, window: Duration) -> CallResult {
     let kinds = [
         (ErrorKind::TokenConflict, CallResult::TokenConflict),
         (ErrorKind::TokenSpent, CallResult::TokenSpent),
@@ -235,8 +237,8 @@ fn call_result(result: Result<CallResult, ProvisionError>) -> CallResult {
         (ErrorKind::NotFound, CallResult::NotFound),
     ];
     result.unwrap_or_else(|error| {
-        // Not found with a retry delay says nothing about a recent instance.
-        let hidden = error.kind() == ErrorKind::NotFound && error.retry().delay().is_some();
+        // Within the window, not found says nothing about an instance that another handle launched.
+        let hidden = error.kind() == ErrorKind::NotFound && !window.is_zero();
         let reported = kinds.into_iter().find(|(kind, _)| *kind == error.kind());
         let reported = reported.filter(|_| !hidden);
         match (reported, error.effect()) {

@@ -152,7 +152,9 @@ impl AzureProvisioner {
     pub(crate) fn about<'a>(&self, id: &'a InstanceId) -> ErrorContext<'a> {
         ErrorContext {
             instance: Some(id),
-            consistency_window: self.capabilities.consistency_window,
+            hidden_for: self
+                .recent_launches
+                .hidden_for(id, self.capabilities.consistency_window),
             ..ErrorContext::default()
         }
     }

@@ -309,7 +309,7 @@ mod tests {
         ] {
             let context = ErrorContext {
                 instance: Some(&id),
-                consistency_window: window,
+                hidden_for: window,
                 ..ErrorContext::default()
             };
             let error = response(400, "InvalidInstanceID.NotFound", "").into_error(&stop, context);

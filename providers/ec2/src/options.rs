@@ -30,8 +30,8 @@ const MAX_USER_DATA_BYTES: usize = 16_384;
 pub struct Ec2Options {
     /// How long after a change EC2's reads may still be stale. Default: 20 seconds.
     ///
-    /// For this time a launch of this handle that EC2 does not find is waited for, and `NotFound` of
-    /// another instance advises a retry. Zero means that reads are consistent.
+    /// For this time a launch of this handle that EC2 does not find is waited for. `NotFound` of any
+    /// other instance is returned at once. Zero means that reads are consistent.
     pub consistency_window: Duration,
     /// The shortest useful delay between two polls of one instance, for waiters and for reads that
     /// are repeated within the consistency window. Default: 2 seconds.

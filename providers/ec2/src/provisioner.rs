@@ -136,12 +136,14 @@ impl Ec2Provisioner {
         })
     }
 
-    /// Returns the context of errors about one instance. Within the consistency window, "not found"
-    /// is then an error that may pass.
+    /// Returns the context of errors about one instance. For a recent launch of this handle, "not
+    /// found" is then an error that may pass.
     pub(crate) fn error_context<'a>(&self, id: &'a InstanceId) -> ErrorContext<'a> {
         ErrorContext {
             instance: Some(id),
-            consistency_window: self.capabilities.consistency_window,
+            hidden_for: self
+                .recent_launches
+                .hidden_for(id, self.capabilities.consistency_window),
             ..ErrorContext::default()
         }
     }

@@ -20,7 +20,7 @@ impl ReadInstances for Ec2Provisioner {
     }
 
     /// Reads each 1,000 ids with one native call. A failed call is the result of each of its ids; an id
-    /// that EC2 does not know is `NotFound`, which may pass within the consistency window.
+    /// that EC2 does not know is `NotFound`, which may pass for a recent launch of this handle.
     async fn describe_once(
         &self,
         operation: Operation,

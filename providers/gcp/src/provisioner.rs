@@ -122,7 +122,9 @@ impl GcpProvisioner {
                 .zones
                 .iter()
                 .find(|zone| zone.as_str() == at.zone),
-            consistency_window: self.capabilities.consistency_window,
+            hidden_for: self
+                .recent_launches
+                .hidden_for(id, self.capabilities.consistency_window),
             ..ErrorContext::default()
         }
     }

@@ -80,14 +80,13 @@ impl NativeError {
         }
     }
 
-    /// Converts to the error of the core. Within `window`, the consistency window, "not found" may be
-    /// a stale read, so the error then advises a retry after it.
-    pub(crate) fn into_error(self, call: &Call, window: Duration) -> ProvisionError {
+    /// Converts to the error of the core. "Not found" advises no retry: a handle waits for its own
+    /// launches to show before it returns that error.
+    pub(crate) fn into_error(self, call: &Call) -> ProvisionError {
         let code = self.code();
         let error = match self {
             Self::Invalid(value) => call.invalid(value),
-            Self::NoSuchInstance(id) if window.is_zero() => call.not_found(&id),
-            Self::NoSuchInstance(id) => call.not_found(&id).retry_after(window),
+            Self::NoSuchInstance(id) => call.not_found(&id),
             Self::WrongState { id, state, needed } => {
                 call.wrong_state(&id, normalize(state.as_str()), needed)
             }
@@ -216,7 +215,7 @@ mod tests {
         let call = Call::new("memory", Operation::LaunchInstance);
         for (error, kind) in cases {
             let code = error.code();
-            let error = error.into_error(&call, Duration::ZERO);
+            let error = error.into_error(&call);
             assert_eq!(
                 (error.kind(), error.effect()),
                 (kind, Effect::None),
@@ -224,21 +223,5 @@ mod tests {
             );
             assert_eq!(error.native_code(), Some(code));
         }
-    }
-
-    #[test]
-    fn not_found_advises_a_retry_after_the_window() {
-        let id = InstanceId::new("i-1").unwrap();
-        let call = Call::new("memory", Operation::DescribeInstance);
-        let retry = |window| {
-            NativeError::NoSuchInstance(id.clone())
-                .into_error(&call, window)
-                .retry()
-        };
-        assert_eq!(retry(Duration::ZERO), RetryAdvice::Never);
-        assert_eq!(
-            retry(Duration::from_secs(3)),
-            RetryAdvice::After(Duration::from_secs(3))
-        );
     }
 }

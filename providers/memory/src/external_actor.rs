@@ -153,6 +153,6 @@ impl ExternalActor {
     ) -> Result<T> {
         let call = Call::new("memory external actor", operation);
         let result = self.shared.with_world(|world| world.out_of_band(work));
-        result.map_err(|error| error.into_error(&call, std::time::Duration::ZERO))
+        result.map_err(|error| error.into_error(&call))
     }
 }

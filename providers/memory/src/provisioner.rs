@@ -141,8 +141,7 @@ impl MemoryProvisioner {
         error: NativeError,
         context: &RequestContext,
     ) -> ProvisionError {
-        let window = self.capabilities().consistency_window;
-        let error = error.into_error(&self.call(operation), window);
+        let error = error.into_error(&self.call(operation));
         error.with_request_id(context.request.as_str())
     }
 

@@ -171,8 +171,7 @@ impl Wire {
                 .map_err(with_request_id)?;
         }
         self.transmit().await;
-        let window = shared.capabilities.consistency_window;
-        result.map_err(|error| with_request_id(error.into_error(&call, window)))
+        result.map_err(|error| with_request_id(error.into_error(&call)))
     }
 
     /// Waits for half of the latency. In a crashed process, this never returns.
@@ -190,10 +189,7 @@ impl Wire {
     async fn inject(&self, fault: &Fault, now: Phase, call: &Call) -> Result<()> {
         match fault {
             // Injected at the first opportunity, which is before the cloud handles the call.
-            Fault::Refused(refused) => {
-                let window = self.shared.capabilities.consistency_window;
-                Err(NativeError::from(*refused).into_error(call, window))
-            }
+            Fault::Refused(refused) => Err(NativeError::from(*refused).into_error(call)),
             Fault::Lost(phase) if now == *phase => Err(call.timeout(Effect::Unknown)),
             Fault::ServerError(phase) if now == *phase => {
                 let error =

@@ -130,8 +130,9 @@ pub struct ErrorContext<'a> {
     pub network: Option<&'a NetworkId>,
     /// The token of a launch.
     pub token: Option<&'a LaunchToken>,
-    /// For how long after a launch "not found" proves nothing.
-    pub consistency_window: Duration,
+    /// For how long the instance may still not show, because this handle has just launched it: see
+    /// [`RecentLaunches::hidden_for`](crate::RecentLaunches::hidden_for). Zero for any other instance.
+    pub hidden_for: Duration,
 }
 
 /// What an error response means, in the terms of [`Call`]'s constructors.
@@ -294,7 +295,7 @@ impl<S: Service> Failure<S> {
         let message = self.safe_message();
         let retry_delay = self.retry_after.unwrap_or(S::RETRY_DELAY);
         match (S::classify(self, context), context.instance, context.token) {
-            (Class::NotFound, Some(id), _) => call.not_found_yet(id, context.consistency_window),
+            (Class::NotFound, Some(id), _) => call.not_found_yet(id, context.hidden_for),
             (Class::TokenConflict, _, Some(token)) => call.token_conflict(token),
             (Class::TokenSpent, _, Some(token)) => call.token_spent(token),
             (Class::Capacity(scope), ..) => call.capacity(scope, message),
@@ -480,7 +481,7 @@ mod tests {
         ] {
             let context = ErrorContext {
                 instance: Some(&id),
-                consistency_window: window,
+                hidden_for: window,
                 ..ErrorContext::default()
             };
             let error = error_of(refused, "missing", context);

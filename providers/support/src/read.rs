@@ -33,10 +33,11 @@ pub trait ReadInstances: InstanceProvisioner {
         Call::new(self.capabilities().provider.as_str(), operation)
     }
 
-    /// Returns the error for an instance that reads do not show. Within the consistency window that proves
-    /// nothing, so the error advises a retry.
+    /// Returns the error for an instance that reads do not show. It advises a retry only for a recent launch
+    /// of this handle: any other instance does not exist, as far as this handle can know.
     fn not_found_yet(&self, call: &Call, id: &InstanceId) -> ProvisionError {
-        call.not_found_yet(id, self.capabilities().consistency_window)
+        let window = self.capabilities().consistency_window;
+        call.not_found_yet(id, self.recent_launches().hidden_for(id, window))
     }
 
     /// Reads instances, and waits for recent launches of this handle to show.

@@ -43,6 +43,15 @@ impl<K: Clone + Eq + Hash, V: Clone> RecentMap<K, V> {
         (at.elapsed() < window).then(|| value.clone())
     }
 
+    /// Returns for how long an entry is still younger than `window`. Zero if there is none.
+    pub(crate) fn remaining(&self, key: &K, window: Duration) -> Duration {
+        let recorded = self.entries();
+        let entry = recorded.by_key.get(key);
+        entry.map_or(Duration::ZERO, |(at, _)| {
+            window.saturating_sub(at.elapsed())
+        })
+    }
+
     fn entries(&self) -> MutexGuard<'_, Entries<K, V>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -64,6 +64,12 @@ impl RecentLaunches {
         self.launches.record(ids, window);
     }
 
+    /// Returns for how long reads may still not show an instance: the rest of the consistency `window` since
+    /// this handle launched it. Zero for every other instance, because "not found" is then final.
+    pub fn hidden_for(&self, id: &InstanceId, window: Duration) -> Duration {
+        self.launches.remaining(id, window)
+    }
+
     /// Sends a call about `ids`, and sends it again for recent launches that are not found, until they are
     /// found or their consistency window is over. Pauses by the poll interval in between.
     ///
@@ -125,11 +131,16 @@ mod tests {
         launches.record(std::slice::from_ref(&one), WINDOW);
         assert!(launches.contains(&one.id, WINDOW));
         assert!(!launches.contains(&two.id, WINDOW));
+        assert_eq!(launches.hidden_for(&one.id, WINDOW), WINDOW);
+        assert_eq!(launches.hidden_for(&two.id, WINDOW), Duration::ZERO);
         tokio::time::sleep(WINDOW - Duration::from_millis(1)).await;
         launches.record(std::slice::from_ref(&two), WINDOW);
         assert!(launches.contains(&one.id, WINDOW));
+        let rest = Duration::from_millis(1);
+        assert_eq!(launches.hidden_for(&one.id, WINDOW), rest);
         assert_eq!(launches.launches.sizes().0, 2);
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        tokio::time::sleep(rest).await;
+        assert_eq!(launches.hidden_for(&one.id, WINDOW), Duration::ZERO);
         assert!(!launches.contains(&one.id, WINDOW));
         launches.record(&[], WINDOW);
         assert_eq!(launches.launches.sizes(), (1, 1));

@@ -14,6 +14,7 @@ mod limit;
 mod limit_throttle;
 #[cfg(all(feature = "limit", feature = "metrics"))]
 mod metrics;
+mod not_found;
 #[cfg(all(feature = "limit", feature = "metrics"))]
 mod recorder;
 mod retry;

@@ -59,6 +59,10 @@ pub const SHARED: &[(&str, &str)] = &[
         "ERRORS-09 also provokes the error of an unknown id",
     ),
     (
+        "DESCRIBE-05",
+        "DESCRIBE-06 also reads through another handle, and detects a lag that is longer than declared",
+    ),
+    (
         "DESCRIBE-03",
         "a cache that hides external changes also hides an external power-off in STOP-05",
     ),

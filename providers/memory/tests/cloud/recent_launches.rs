@@ -29,7 +29,7 @@ async fn describe_retries_not_found_for_recent_launches_of_the_handle() {
         let error = other.describe_instance(&launched[0].id).await.unwrap_err();
         assert_eq!(
             (error.kind(), error.retry()),
-            (ErrorKind::NotFound, RetryAdvice::After(WINDOW))
+            (ErrorKind::NotFound, RetryAdvice::Never)
         );
         let unknown = fleetwright::InstanceId::new("i-unknown").unwrap();
         let mut requested = ids(&launched);

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Mutex, time::Duration};
 
 use async_trait::async_trait;
 use fleetwright::{
-    Call, Capabilities,
+    Capabilities,
     CloudInstanceState::{Pending, Running, Stopped, Stopping},
     Effect, ErrorKind, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus,
     Operation, Result,
@@ -12,25 +12,6 @@ use fleetwright::{
 use tokio::time::Instant;
 
 use super::{CallContext, Override, lock};
-
-#[derive(Default)]
-pub(super) struct NotFoundForGood;
-
-#[async_trait]
-impl Override for NotFoundForGood {
-    async fn describe_instance(
-        &self,
-        at: CallContext<'_>,
-        id: &InstanceId,
-    ) -> Result<InstanceStatus> {
-        match at.inner.describe_instance(id).await {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                Err(Call::new("memory", Operation::DescribeInstance).not_found(id))
-            }
-            result => result,
-        }
-    }
-}
 
 #[derive(Default)]
 pub(super) struct NotFoundIsAnOutage;
@@ -48,9 +29,9 @@ impl Override for NotFoundIsAnOutage {
                 return error;
             }
             let call = at.call(Operation::DescribeInstance);
-            let time = error.retry().delay().unwrap_or_default();
+            let window = at.inner.capabilities().consistency_window;
             let outage = call.unavailable(Effect::None, "not there yet");
-            outage.retry_after(time)
+            outage.retry_after(window)
         })
     }
 }
@@ -82,8 +63,7 @@ impl<const SECONDS: u64> Override for HidesFreshLaunches<SECONDS> {
         let lag = Duration::from_secs(SECONDS);
         let hidden = launched.filter(|(by, at_)| *by != at.handle && at_.elapsed() < lag);
         if hidden.is_some() {
-            let error = Call::new("memory", Operation::DescribeInstance).not_found(id);
-            return Err(error.retry_after(lag));
+            return Err(at.call(Operation::DescribeInstance).not_found(id));
         }
         at.inner.describe_instance(id).await
     }

@@ -13,7 +13,7 @@ use fleetwright::{
 use fleetwright_memory::WireCall;
 
 use self::lag::{
-    DeclaresHalfTheLag, DescribesStopsLate, HidesFreshLaunches, ListsStartsLate, NotFoundForGood,
+    DeclaresHalfTheLag, DescribesStopsLate, HidesFreshLaunches, ListsStartsLate,
     NotFoundIsAnOutage, ReadsUntilFresh,
 };
 use super::{Mutant, Override, token::lock};
@@ -59,11 +59,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
             let short = || MemoryHarness::with(|c| c.terminated_visible(Duration::from_secs(2500)));
             OverrideHarness::factory_on::<DeclaresAnHour>(short)
         },
-    },
-    Mutant {
-        name: "another handle gets not found without a retry delay",
-        violates: "DESCRIBE-05",
-        make: || OverrideHarness::factory_on::<NotFoundForGood>(lagging),
     },
     Mutant {
         name: "another handle's reads lag although no window is declared",

@@ -1,5 +1,6 @@
 //! Backends that break the family errors.
 
+mod advice;
 mod effects;
 
 use std::{
@@ -13,6 +14,7 @@ use fleetwright::{
     InvalidValue, LaunchRecord, LaunchToken, Operation, Problem, ProvisionError, Result, Scope,
 };
 
+use self::advice::{AdvisesRetry, AdvisesRetryForGone};
 use self::effects::{
     FailedDescriptionsHaveEffect, FailedListClaimsSurvivors, FailedStreamHasEffect,
     LostResponseHasNoEffect, ReturnsOtherForFailed, ReturnsOtherForLost, ServerErrorHasNoEffect,
@@ -122,6 +124,51 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a failed stream has an unknown effect",
         violates: "ERRORS-11",
         make: OverrideHarness::factory::<FailedStreamHasEffect>,
+    },
+    Mutant {
+        name: "not found of a description advises a retry",
+        violates: "ERRORS-13",
+        make: OverrideHarness::factory::<AdvisesRetry<0>>,
+    },
+    Mutant {
+        name: "not found of a start advises a retry",
+        violates: "ERRORS-13",
+        make: OverrideHarness::factory::<AdvisesRetry<1>>,
+    },
+    Mutant {
+        name: "not found of a stop advises a retry",
+        violates: "ERRORS-13",
+        make: OverrideHarness::factory::<AdvisesRetry<2>>,
+    },
+    Mutant {
+        name: "not found of a terminate advises a retry",
+        violates: "ERRORS-13",
+        make: OverrideHarness::factory::<AdvisesRetry<3>>,
+    },
+    Mutant {
+        name: "not found of a batch of descriptions advises a retry",
+        violates: "ERRORS-13",
+        make: OverrideHarness::factory::<AdvisesRetry<4>>,
+    },
+    Mutant {
+        name: "not found of a batch of starts advises a retry",
+        violates: "ERRORS-13",
+        make: OverrideHarness::factory::<AdvisesRetry<5>>,
+    },
+    Mutant {
+        name: "not found of a batch of stops advises a retry",
+        violates: "ERRORS-13",
+        make: OverrideHarness::factory::<AdvisesRetry<6>>,
+    },
+    Mutant {
+        name: "not found of a batch of terminates advises a retry",
+        violates: "ERRORS-13",
+        make: OverrideHarness::factory::<AdvisesRetry<7>>,
+    },
+    Mutant {
+        name: "not found of an instance that is long gone advises a retry",
+        violates: "ERRORS-13",
+        make: OverrideHarness::factory::<AdvisesRetryForGone>,
     },
 ];
 
