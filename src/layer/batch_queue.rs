@@ -7,7 +7,7 @@
 //!
 //! 1. The first caller creates it; later callers [join](BatchQueue::submit) it while it is open.
 //! 2. It is closed when it is full, or when its delay is over; see [`gathering_delay`].
-//! 3. It is sent, and every caller takes its own result from the shared results.
+//! 3. It is sent, and every caller takes its own results from the shared results.
 //!
 //! A batch is one [`Shared`] future: whichever of its callers is polled drives it. It is dropped
 //! when its last caller is dropped.
@@ -15,17 +15,19 @@
 use std::{
     collections::BTreeMap,
     fmt,
+    future::poll_fn,
     num::NonZeroUsize,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 
 use futures_util::{
     FutureExt as _,
-    future::{BoxFuture, Shared},
+    future::{BoxFuture, Shared, join_all},
 };
 use tokio::{
     sync::Notify,
@@ -33,6 +35,18 @@ use tokio::{
 };
 
 use crate::InstanceId;
+
+/// How long a batch waits for more callers after the second one has joined it, if no batch is in
+/// flight. It is less than the time of a call, and a lone caller does not wait at all.
+const LINGER: Duration = Duration::from_millis(1);
+
+/// How much longer for each instance of the batch before, up to half the window: where many callers
+/// arrive one after the other, each batch gathers more of them than the one before.
+const LINGER_PER_INSTANCE: Duration = Duration::from_micros(500);
+
+/// How often a lone caller lets other tasks run before it is sent, so that calls that are made at the
+/// same time are sent together.
+const YIELDS: usize = 3;
 
 /// The results of a batch, by instance.
 type Results<T> = BTreeMap<InstanceId, T>;
@@ -52,6 +66,8 @@ struct QueueState<T> {
     in_flight: usize,
     /// The batch that callers can still join.
     open: Option<OpenBatch<T>>,
+    /// When the last batch was sent, and how many instances it had.
+    last_sent: Option<(Instant, usize)>,
 }
 
 /// A batch that was not sent yet.
@@ -83,12 +99,13 @@ impl<T> fmt::Debug for BatchQueue<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> BatchQueue<T> {
-    /// Creates an empty queue whose batches wait for at least `window` and have at most `max_size`
-    /// instances.
+    /// Creates an empty queue whose batches have at most `max_size` instances, and wait for `window`
+    /// while another one is in flight. If the window is zero, no batch waits.
     pub(super) fn new(window: Duration, max_size: NonZeroUsize) -> Self {
         let state = QueueState {
             in_flight: 0,
             open: None,
+            last_sent: None,
         };
         Self {
             window,
@@ -97,38 +114,50 @@ impl<T: Clone + Send + Sync + 'static> BatchQueue<T> {
         }
     }
 
-    /// Joins the open batch, or creates one that `send` sends, and returns the result for `id`.
-    /// Returns `None` if the batch returned nothing for it.
-    pub(super) async fn submit(
-        &self,
-        id: &InstanceId,
-        send: impl FnOnce(Vec<InstanceId>) -> BoxFuture<'static, Results<T>> + Send + 'static,
-    ) -> Option<T> {
-        let (waiter, shared) = self.join(id, send);
-        let results = shared.await;
-        drop(waiter);
-        results.get(id).cloned()
+    /// Returns the most instances of a batch.
+    pub(super) const fn max_size(&self) -> NonZeroUsize {
+        self.max_size
     }
 
+    /// Adds `ids` to the open batch, and to as many others as they need, which `send` sends. Returns
+    /// the result for each id, in order: `None` if its batch returned nothing for it.
+    pub(super) async fn submit(
+        &self,
+        ids: &[InstanceId],
+        send: impl Fn(Vec<InstanceId>) -> BoxFuture<'static, Results<T>> + Clone + Send + 'static,
+    ) -> Vec<Option<T>> {
+        let joined = self.join(ids, &send).into_iter();
+        let results = joined.map(|(guard, shared)| async move {
+            let results = shared.await;
+            let each = guard.ids.iter().map(|id| results.get(id).cloned());
+            each.collect::<Vec<_>>()
+        });
+        join_all(results).await.concat()
+    }
+
+    /// Adds callers of `ids` to the open batch until it is full, then to new ones.
     fn join(
         &self,
-        id: &InstanceId,
-        send: impl FnOnce(Vec<InstanceId>) -> BoxFuture<'static, Results<T>> + Send + 'static,
-    ) -> (WaiterGuard, SharedBatch<T>) {
+        mut ids: &[InstanceId],
+        send: &(impl Fn(Vec<InstanceId>) -> BoxFuture<'static, Results<T>> + Clone + Send + 'static),
+    ) -> Vec<(WaiterGuard, SharedBatch<T>)> {
         let mut state = lock(&self.state);
-        let batch = match state.open.take() {
-            Some(open) => open,
-            None => self.open_batch(send),
-        };
-        let waiter = WaiterGuard::register(&batch.waiters, id);
-        let shared = batch.shared.clone();
-        if lock(&batch.waiters.by_id).len() < self.max_size.get() {
-            state.open = Some(batch);
-        } else {
-            batch.waiters.full.store(true, Ordering::Relaxed);
-            batch.waiters.changed.notify_one();
+        let mut joined = Vec::with_capacity(1);
+        while !ids.is_empty() {
+            // All callers of an open batch may have been dropped. It was not sent, so it is replaced.
+            let open = state.open.take().filter(|open| open.waiters.len() > 0);
+            let batch = open.unwrap_or_else(|| self.open_batch(send.clone()));
+            let guard = WaiterGuard::register(&batch.waiters, ids, self.max_size);
+            ids = &ids[guard.ids.len()..];
+            joined.push((guard, batch.shared.clone()));
+            if batch.waiters.len() < self.max_size.get() {
+                state.open = Some(batch);
+            } else {
+                batch.waiters.full.store(true, Ordering::Relaxed);
+                batch.waiters.changed.notify_one();
+            }
         }
-        (waiter, shared)
+        joined
     }
 
     /// Creates a batch that waits for its [`gathering_delay`] and is then sent.
@@ -162,8 +191,17 @@ async fn wait_until_due<T>(
     waiters: &Waiters,
 ) {
     let created = Instant::now();
+    if window.is_zero() {
+        return;
+    }
+    for _ in 0..YIELDS {
+        if !gathering_delay(window, state, waiters, created).is_zero() {
+            break;
+        }
+        yield_to_other_tasks().await;
+    }
     loop {
-        let delay = gathering_delay(window, state, waiters);
+        let delay = gathering_delay(window, state, waiters, created);
         let remaining = delay.saturating_sub(created.elapsed());
         if remaining.is_zero() {
             return;
@@ -172,37 +210,87 @@ async fn wait_until_due<T>(
     }
 }
 
-/// How long a batch waits for more callers after it was created: not at all when no batch is in
-/// flight or when it is full, else the window, doubled for each batch in flight after the first.
+/// How long a batch waits for more callers after it was created.
 ///
-/// The doubling matters because calls may queue in a layer below: if batches were sent at a constant
-/// rate, they would pile up there and never get larger.
+/// - Not at all if it is full, or if it has one caller and so had the batch before.
+/// - Else for [`LINGER`] and, if another batch was sent within the last window, for
+///   [`LINGER_PER_INSTANCE`] of it.
+/// - While batches are in flight: the window, doubled for each of them after the first. The doubling
+///   matters because calls may queue in a layer below: if batches were sent at a constant rate, they
+///   would pile up there and never get larger.
 fn gathering_delay<T>(
     window: Duration,
     state: &Weak<Mutex<QueueState<T>>>,
     waiters: &Waiters,
+    created: Instant,
 ) -> Duration {
-    let in_flight = state.upgrade().map_or(0, |state| lock(&state).in_flight);
-    if in_flight == 0 || waiters.full.load(Ordering::Relaxed) {
+    let Some(state) = state.upgrade() else {
+        return Duration::ZERO;
+    };
+    let state = lock(&state);
+    if waiters.full.load(Ordering::Relaxed) {
         return Duration::ZERO;
     }
-    let doublings = u32::try_from(in_flight - 1).unwrap_or(u32::MAX);
-    window.saturating_mul(2_u32.saturating_pow(doublings))
+    if let Some(others) = state.in_flight.checked_sub(1) {
+        let doublings = u32::try_from(others).unwrap_or(u32::MAX);
+        return window.saturating_mul(2_u32.saturating_pow(doublings));
+    }
+    let recent = |(at, _): &(Instant, usize)| created.saturating_duration_since(*at) < window;
+    let before = state.last_sent.filter(recent).map_or(0, |(_, size)| size);
+    if before <= 1 && waiters.len() <= 1 {
+        return Duration::ZERO;
+    }
+    let before = u32::try_from(before).unwrap_or(u32::MAX);
+    let linger = LINGER.max(LINGER_PER_INSTANCE.saturating_mul(before));
+    linger.min(window / 2)
 }
 
-/// One caller that waits for a batch. If it is dropped before the batch is sent, its instance is
-/// not sent, unless another caller waits for the same instance.
+/// Lets the tasks run that are ready now. No timer is involved.
+async fn yield_to_other_tasks() {
+    let mut has_yielded = false;
+    poll_fn(|context| {
+        if has_yielded {
+            return Poll::Ready(());
+        }
+        has_yielded = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+impl Waiters {
+    /// Returns how many instances are waited for.
+    fn len(&self) -> usize {
+        lock(&self.by_id).len()
+    }
+}
+
+/// One caller that waits for instances of a batch. If it is dropped before the batch is sent, its
+/// instances are not sent, except those for which another caller waits.
 struct WaiterGuard {
     waiters: Arc<Waiters>,
-    id: InstanceId,
+    ids: Vec<InstanceId>,
 }
 
 impl WaiterGuard {
-    fn register(waiters: &Arc<Waiters>, id: &InstanceId) -> Self {
-        *lock(&waiters.by_id).entry(id.clone()).or_default() += 1;
+    /// Registers a caller for as many of `ids`, from the first, as fit into a batch of `max_size`.
+    fn register(waiters: &Arc<Waiters>, ids: &[InstanceId], max_size: NonZeroUsize) -> Self {
+        let mut by_id = lock(&waiters.by_id);
+        let mut registered = Vec::with_capacity(ids.len());
+        for id in ids {
+            if let Some(callers) = by_id.get_mut(id) {
+                *callers += 1;
+            } else if by_id.len() < max_size.get() {
+                by_id.insert(id.clone(), 1);
+            } else {
+                break;
+            }
+            registered.push(id.clone());
+        }
         Self {
             waiters: Arc::clone(waiters),
-            id: id.clone(),
+            ids: registered,
         }
     }
 }
@@ -210,10 +298,12 @@ impl WaiterGuard {
 impl Drop for WaiterGuard {
     fn drop(&mut self) {
         let mut by_id = lock(&self.waiters.by_id);
-        if let Some(callers) = by_id.get_mut(&self.id) {
-            *callers -= 1;
-            if *callers == 0 {
-                by_id.remove(&self.id);
+        for id in &self.ids {
+            if let Some(callers) = by_id.get_mut(id) {
+                *callers -= 1;
+                if *callers == 0 {
+                    by_id.remove(id);
+                }
             }
         }
     }
@@ -231,6 +321,7 @@ impl<T> InFlightGuard<T> {
         let state = state.upgrade()?;
         let mut locked = lock(&state);
         locked.in_flight += 1;
+        locked.last_sent = Some((Instant::now(), waiters.len()));
         let is_this_batch = |open: &mut OpenBatch<T>| Arc::ptr_eq(&open.waiters, waiters);
         // The open batch holds the future that runs this code: drop it after the lock.
         let closed = locked.open.take_if(is_this_batch);

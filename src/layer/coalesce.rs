@@ -1,8 +1,8 @@
-//! Combines single calls into batch calls.
+//! Combines single calls and small batches into larger batches.
 //!
-//! Owns which describes, stops, starts and terminates of single instances share a batch call. A
-//! caller never waits when no other call is in flight, never gets data that was read before its call
-//! was made, and is never affected when another caller is dropped or fails.
+//! Owns which describes, stops, starts and terminates share a batch call. A lone caller never waits,
+//! and no caller gets data that was read before its call was made, or is affected when another
+//! caller is dropped or fails.
 
 use std::{
     collections::BTreeMap,
@@ -17,16 +17,18 @@ use futures_util::future::BoxFuture;
 use super::{
     Layered, Request, Retry, RetryPolicy,
     batch_queue::BatchQueue,
-    retry_state::{FailureHistory, RetryState},
+    retry_batch::{BatchItem, Round},
+    retry_state::RetryState,
     telemetry,
 };
 use crate::{
     BoxStream, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId, InstanceConfig,
     InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
-    LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest, TagChange,
+    LaunchRecord, LaunchToken, ListItem, Operation, ProvisionError, Reboot, Result,
+    SnapshotRequest, TagChange,
 };
 
-/// How single calls are combined.
+/// How calls are combined.
 ///
 /// ```
 /// use std::{num::NonZeroUsize, time::Duration};
@@ -42,7 +44,8 @@ use crate::{
 pub struct CoalescePolicy {
     /// How long a batch waits for more callers while one other call of the same operation is in
     /// flight. Each further call in flight doubles it, so that calls do not pile up in front of a
-    /// rate limit. Default: 100 ms.
+    /// rate limit. Default: 100 ms. If it is zero, no call waits and calls share a batch only by
+    /// chance.
     pub window: Duration,
     /// The most instances in one batch. A batch never has more than the backend's
     /// [batch size](Capabilities::batch_size). Default: no limit but that.
@@ -75,15 +78,20 @@ impl CoalescePolicy {
     }
 }
 
-/// Combines many single calls into few batch calls.
+/// Combines many calls into few batch calls.
 ///
-/// The first call of an operation is sent at once. Calls that arrive while it is in flight wait, and
-/// are sent together as soon as no call is in flight, the batch is full, or the window of its first
-/// caller is over. Callers of the same instance share one result. A caller that is dropped while it
-/// waits is not sent; one that is dropped later does not affect the others.
+/// A lone call is sent at once. Calls that are made at the same time are sent together: when a call
+/// arrives and no other is in flight, all tasks that are ready run first, and if a second caller has
+/// joined, the batch waits for a millisecond, or longer if the batch just before it was large. Calls
+/// that arrive while another one is in flight wait, and are sent together as soon as no call is in
+/// flight, the batch is full, or the window of its first caller is over. Callers of the same instance
+/// share one result. A caller that is dropped while it waits is not sent; one that is dropped later
+/// does not affect the others.
 ///
-/// Only [`describe_instance`], [`stop_instance`], [`start_instance`] and [`terminate_instance`] are
-/// combined. All other calls are passed on unchanged.
+/// [`describe_instance`], [`stop_instance`], [`start_instance`], [`terminate_instance`] and their
+/// batches are combined. A batch joins the others if it is smaller than the largest batch; thus ten
+/// thousand [waits](crate::wait) for one instance each poll with few calls. All other calls are
+/// passed on unchanged.
 ///
 /// No task is spawned: whichever caller of a batch is polled drives it, and the batch is dropped
 /// only when its last caller is.
@@ -138,7 +146,10 @@ type SendFn<Target, Output> =
 
 /// How one operation is sent, alone and as a batch.
 struct Senders<T> {
-    operation: Operation,
+    /// The operation of a call for one instance.
+    single: Operation,
+    /// The operation of a call for many.
+    batch: Operation,
     one: SendFn<InstanceId, Result<T>>,
     many: SendFn<Vec<InstanceId>, Vec<Result<T>>>,
 }
@@ -150,6 +161,34 @@ impl<T> Clone for Senders<T> {
 }
 
 impl<T> Copy for Senders<T> {}
+
+const DESCRIBE: Senders<InstanceStatus> = Senders {
+    single: Operation::DescribeInstance,
+    batch: Operation::DescribeInstances,
+    one: |inner, id| Box::pin(async move { inner.describe_instance(&id).await }),
+    many: |inner, ids| Box::pin(async move { inner.describe_instances(&ids).await }),
+};
+
+const STOP: Senders<()> = Senders {
+    single: Operation::StopInstance,
+    batch: Operation::StopInstances,
+    one: |inner, id| Box::pin(async move { inner.stop_instance(&id).await }),
+    many: |inner, ids| Box::pin(async move { inner.stop_instances(&ids).await }),
+};
+
+const START: Senders<InstanceInfo> = Senders {
+    single: Operation::StartInstance,
+    batch: Operation::StartInstances,
+    one: |inner, id| Box::pin(async move { inner.start_instance(&id).await }),
+    many: |inner, ids| Box::pin(async move { inner.start_instances(&ids).await }),
+};
+
+const TERMINATE: Senders<()> = Senders {
+    single: Operation::TerminateInstance,
+    batch: Operation::TerminateInstances,
+    one: |inner, id| Box::pin(async move { inner.terminate_instance(&id).await }),
+    many: |inner, ids| Box::pin(async move { inner.terminate_instances(&ids).await }),
+};
 
 /// Who must retry a failed result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,47 +254,83 @@ impl<P: InstanceProvisioner + 'static> Coalesce<P> {
         &self.inner
     }
 
-    /// Sends one call through the queue, and retries it while it is its caller's turn to do so.
+    /// Sends a call for one instance through the queue.
     async fn call<T: Clone + Send + Sync + 'static>(
         &self,
         queue: &Queue<T>,
         senders: Senders<T>,
         id: &InstanceId,
     ) -> Result<T> {
-        let request = Request::new(&*self.inner, senders.operation).about(std::slice::from_ref(id));
-        let mut state = self.retry.as_ref().map(RetryState::new);
-        let mut history = FailureHistory::default();
-        loop {
-            let attempt = state.as_ref().map_or(1, |state| state.attempt);
-            let (result, owner) = self.submit(queue, senders, &request, id, attempt).await;
-            let error = match result {
-                Ok(value) => return Ok(value),
-                Err(error) => history.merge(error),
-            };
-            let delay = match (owner, &mut state) {
-                (RetryOwner::Caller, Some(state)) => {
-                    let delay = state.next_delay(&request, error.retry().delay());
-                    delay.map(|delay| (delay, state.attempt))
-                }
-                (RetryOwner::Caller | RetryOwner::Below, _) => None,
-            };
-            let Some((delay, next_attempt)) = delay else {
-                return Err(error);
-            };
-            telemetry::retrying(&request, &error, next_attempt, delay.duration);
-            delay.sleep().await;
-        }
+        let ids = std::slice::from_ref(id);
+        let request = Request::new(&*self.inner, senders.single).about(ids);
+        let mut results = self.send_all(queue, senders, &request).await;
+        results
+            .pop()
+            .unwrap_or_else(|| Err(missing_result(&request)))
     }
 
-    /// Submits attempt `attempt` of a call to the queue, and returns its result and who must retry it.
+    /// Sends a batch: through the queue if it leaves room for other callers, else on its own.
+    async fn call_batch<T: Clone + Send + Sync + 'static>(
+        &self,
+        queue: &Queue<T>,
+        senders: Senders<T>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<T>> {
+        if ids.is_empty() || ids.len() >= queue.max_size().get() {
+            return (senders.many)(Arc::clone(&self.single), ids.to_vec()).await;
+        }
+        let request = Request::new(&*self.inner, senders.batch).about(ids);
+        self.send_all(queue, senders, &request).await
+    }
+
+    /// Sends the instances of a request through the queue, and retries those that it is the caller's
+    /// turn to retry. Returns one result for each, in order.
+    async fn send_all<T: Clone + Send + Sync + 'static>(
+        &self,
+        queue: &Queue<T>,
+        senders: Senders<T>,
+        request: &Request<'_>,
+    ) -> Vec<Result<T>> {
+        let mut state = self.retry.as_ref().map(RetryState::new);
+        let mut items: Vec<BatchItem<T>> =
+            request.ids.iter().map(|_| BatchItem::default()).collect();
+        // The indexes of the items that the next attempt sends.
+        let mut open: Vec<usize> = (0..items.len()).collect();
+        while !open.is_empty() {
+            let ids: Vec<_> = open.iter().map(|at| request.ids[*at].clone()).collect();
+            let attempt = state.as_ref().map_or(1, |state| state.attempt);
+            let results = self.submit(queue, senders, request, &ids, attempt).await;
+            let mut round = Round::default();
+            for (at, (result, owner)) in open.into_iter().zip(results) {
+                let error = items[at].set(result);
+                if let (RetryOwner::Caller, Some(state)) = (owner, &state) {
+                    round.add(at, error, request, state);
+                }
+            }
+            let delay = state.as_mut().and_then(|state| {
+                Some((state.next_delay(request, round.min_delay)?, state.attempt))
+            });
+            let (Some((delay, next_attempt)), Some(error)) = (delay, round.last_error) else {
+                break;
+            };
+            telemetry::retrying(request, &error, next_attempt, delay.duration);
+            delay.sleep().await;
+            open = round.retry;
+        }
+        // The first attempt sent every item, so every item has a result.
+        items.into_iter().filter_map(|item| item.result).collect()
+    }
+
+    /// Submits attempt `attempt` of a call to the queue. Returns the result of each id and who must
+    /// retry it.
     async fn submit<T: Clone + Send + Sync + 'static>(
         &self,
         queue: &Queue<T>,
         senders: Senders<T>,
         request: &Request<'_>,
-        id: &InstanceId,
+        ids: &[InstanceId],
         attempt: u32,
-    ) -> (Result<T>, RetryOwner) {
+    ) -> Vec<(Result<T>, RetryOwner)> {
         let batched = Arc::clone(&self.batched);
         // From the second attempt on, the caller retries: the layer below must not do so as well.
         let (single, owner): (Arc<dyn InstanceProvisioner>, _) = if attempt > 1 {
@@ -264,9 +339,10 @@ impl<P: InstanceProvisioner + 'static> Coalesce<P> {
             (Arc::clone(&self.single), RetryOwner::Below)
         };
         let send = move |ids: Vec<InstanceId>| -> BoxFuture<'static, _> {
+            let (single, batched) = (Arc::clone(&single), Arc::clone(&batched));
             Box::pin(async move {
                 let provisioner = Arc::clone(&single);
-                let request = Request::new(&*provisioner, senders.operation).about(&ids);
+                let request = Request::new(&*provisioner, senders.single).about(&ids);
                 telemetry::batch_sent(&request, ids.len());
                 let (results, owner) = match &*ids {
                     [id] => {
@@ -280,20 +356,28 @@ impl<P: InstanceProvisioner + 'static> Coalesce<P> {
                     }
                     _ => send_batch(&request, senders, batched).await,
                 };
-                // The error of a batch names the batch call; each caller made a single call.
-                let results = results.into_iter().map(|result| {
-                    let result = result.map_err(|error| error.with_operation(senders.operation));
-                    (result, owner)
-                });
+                let results = results.into_iter().map(|result| (result, owner));
                 ids.iter().cloned().zip(results).collect::<BTreeMap<_, _>>()
             })
         };
-        queue.submit(id, send).await.unwrap_or_else(|| {
-            let message = "the backend returned no result for this instance of a batch";
-            let error = request.call.unexpected(Effect::Unknown, message);
-            (Err(error), RetryOwner::Below)
-        })
+        let results = queue.submit(ids, send).await.into_iter();
+        let own_error = |result: Option<(Result<T>, RetryOwner)>| match result {
+            // An error names the call that was sent; its caller may have made the other one.
+            Some((result, owner)) => {
+                let operation = request.operation();
+                let result = result.map_err(|error| error.with_operation(operation));
+                (result, owner)
+            }
+            None => (Err(missing_result(request)), RetryOwner::Below),
+        };
+        results.map(own_error).collect()
     }
+}
+
+/// Returns the error for an instance for which a batch has no result.
+fn missing_result(request: &Request<'_>) -> ProvisionError {
+    let message = "the backend returned no result for this instance of a batch";
+    request.call.unexpected(Effect::Unknown, message)
 }
 
 /// Sends a batch of at least two instances, and returns its results and who must retry those that
@@ -321,40 +405,21 @@ impl<P: InstanceProvisioner + 'static> InstanceProvisioner for Coalesce<P> {
     }
 
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
-        let senders = Senders {
-            operation: Operation::DescribeInstance,
-            one: |inner, id| Box::pin(async move { inner.describe_instance(&id).await }),
-            many: |inner, ids| Box::pin(async move { inner.describe_instances(&ids).await }),
-        };
-        self.call(&self.describes, senders, id).await
+        self.call(&self.describes, DESCRIBE, id).await
     }
 
     async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
-        let senders = Senders {
-            operation: Operation::StopInstance,
-            one: |inner, id| Box::pin(async move { inner.stop_instance(&id).await }),
-            many: |inner, ids| Box::pin(async move { inner.stop_instances(&ids).await }),
-        };
-        self.call(&self.stops, senders, id).await
+        self.call(&self.stops, STOP, id).await
     }
 
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
-        let senders = Senders {
-            operation: Operation::StartInstance,
-            one: |inner, id| Box::pin(async move { inner.start_instance(&id).await }),
-            many: |inner, ids| Box::pin(async move { inner.start_instances(&ids).await }),
-        };
-        self.call(&self.starts, senders, id).await
+        self.call(&self.starts, START, id).await
     }
 
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
-        let senders = Senders {
-            operation: Operation::TerminateInstance,
-            one: |inner, id| Box::pin(async move { inner.terminate_instance(&id).await }),
-            many: |inner, ids| Box::pin(async move { inner.terminate_instances(&ids).await }),
-        };
-        self.call(&self.terminates, senders, id).await
+        self.call(&self.terminates, TERMINATE, id).await
     }
+
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
         self.single.launch_instance(config).await
     }
@@ -376,19 +441,19 @@ impl<P: InstanceProvisioner + 'static> InstanceProvisioner for Coalesce<P> {
     }
 
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-        self.single.terminate_instances(ids).await
+        self.call_batch(&self.terminates, TERMINATE, ids).await
     }
 
     async fn stop_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-        self.single.stop_instances(ids).await
+        self.call_batch(&self.stops, STOP, ids).await
     }
 
     async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
-        self.single.start_instances(ids).await
+        self.call_batch(&self.starts, START, ids).await
     }
 
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
-        self.single.describe_instances(ids).await
+        self.call_batch(&self.describes, DESCRIBE, ids).await
     }
 
     fn stream_instances<'a>(

@@ -23,7 +23,7 @@
 //! | [`Trace`], [`Metrics`] | They measure what the caller experiences, including all waiting. |
 //! | [`Timeout`] in total | It bounds everything below: alternatives, retries, waiting for a rate limit. |
 //! | [`Fallback`] | It gives up an offering only after the layers below have retried and settled the launch. |
-//! | [`Coalesce`] | It is above the retries: a throttled batch of 500 is retried as one call, and each caller retries only its own failed item. |
+//! | [`Coalesce`] | It is above the retries: a throttled batch of 500 is retried as one call, and each caller retries only its own failed item. Small batches, such as the polls of waits, are combined like single calls. |
 //! | [`Retry`] | It is above the limits: every retry waits for a permit like a first attempt. |
 //! | [`Limit`] | It is outside the timeout of one attempt: a queued call has not been sent, so its outcome is known. |
 //! | [`Timeout`] of one attempt | It measures only the time of the cloud. |
@@ -119,6 +119,7 @@ mod limit;
 mod metrics;
 mod request;
 mod retry;
+mod retry_batch;
 mod retry_state;
 mod stack;
 mod telemetry;

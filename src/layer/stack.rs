@@ -44,7 +44,7 @@ pub struct Stack {
     pub total_timeout: Option<TimeoutPolicy>,
     /// What to launch when an offering has no capacity. Default: `None`.
     pub fallback: Option<FallbackPolicy>,
-    /// How single calls are combined into batches. Default: [`CoalescePolicy::default`].
+    /// How calls are combined into batches. Default: [`CoalescePolicy::default`].
     pub coalesce: Option<CoalescePolicy>,
     /// How calls are retried. Default: [`RetryPolicy::default`].
     pub retry: Option<RetryPolicy>,
@@ -102,7 +102,7 @@ impl Stack {
         self
     }
 
-    /// Sets how single calls are combined into batches.
+    /// Sets how calls are combined into batches.
     #[must_use]
     pub const fn coalesce(mut self, policy: CoalescePolicy) -> Self {
         self.coalesce = Some(policy);

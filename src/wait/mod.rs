@@ -48,7 +48,9 @@ const MIN_DELAY: Duration = Duration::from_millis(1);
 /// Polls until all of `ids` are in the state `goal`. Returns their statuses in the order of `ids`.
 ///
 /// - A poll is one [`describe_instances`](InstanceProvisioner::describe_instances) of the instances
-///   that are not in the goal state yet.
+///   that are not in the goal state yet. Over a [stack of layers](crate::layer::Stack) concurrent waits
+///   share their calls: ten thousand waits for one instance each poll with about ten calls, if the
+///   cloud describes a thousand instances at once.
 /// - An error that may be retried does not end the wait. Its delay is respected; if the delay ends
 ///   after the deadline, there is no further poll.
 /// - "Not found" counts only when the consistency window has passed since the start of the wait. Then

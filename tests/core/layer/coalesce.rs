@@ -87,8 +87,8 @@ async fn full_batch_is_sent_at_once() {
                 .with_batch_size(takes),
             policy,
         );
-        join_all(numbered(9).iter().map(|id| coalesce.terminate_instance(id))).await;
-        let expected = ["0: i-0", "0: i-1 i-2 i-3", "0: i-4 i-5 i-6", "400: i-7 i-8"];
+        join_all(numbered(8).iter().map(|id| coalesce.terminate_instance(id))).await;
+        let expected = ["0: i-0 i-1 i-2", "0: i-3 i-4 i-5", "200: i-6 i-7"];
         assert_eq!(sent(&coalesce), expected);
     }
     let coalesce = wrap(
@@ -102,14 +102,13 @@ async fn full_batch_is_sent_at_once() {
 #[tokio::test(start_paused = true)]
 async fn callers_of_one_instance_share_its_result() {
     let not_found = call(Operation::DescribeInstance).not_found(&id("i-1"));
-    let backend =
-        Scripted::new([Response::Success, items([("i-1", not_found)])]).with_latency(secs(1));
-    let coalesce = wrap(backend, CoalescePolicy::default().max_size(size(3)));
+    let backend = Scripted::new([items([("i-1", not_found)])]).with_latency(secs(1));
+    let coalesce = wrap(backend, CoalescePolicy::default());
     let names = ["i-0", "i-1", "i-2", "i-1", "i-1", "i-2"].map(id);
     let results = join_all(names.iter().map(|id| coalesce.describe_instance(id))).await;
     let good: Vec<_> = results.iter().map(Result::is_ok).collect();
     assert_eq!(good, [true, false, true, false, false, true]);
-    assert_eq!(sent(&coalesce), ["0: i-0", "100: i-1 i-2"]);
+    assert_eq!(sent(&coalesce), ["1: i-0 i-1 i-2"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -124,8 +123,7 @@ async fn failed_item_error_names_the_single_call() {
         let not_found = call(operation)
             .not_found(&id("i-2"))
             .with_request_id("req-1");
-        let backend =
-            Scripted::new([Response::Success, items([("i-2", not_found)])]).with_latency(secs(1));
+        let backend = Scripted::new([items([("i-2", not_found)])]).with_latency(secs(1));
         let coalesce = wrap(backend, CoalescePolicy::default());
         let ask = |id| {
             let coalesce = &coalesce;
@@ -148,17 +146,16 @@ async fn failed_item_error_names_the_single_call() {
             (ErrorKind::NotFound, operation)
         );
         assert_eq!(error.request_id(), Some("req-1"));
-        assert_eq!(coalesce.inner().calls().len(), 2);
+        assert_eq!(coalesce.inner().calls().len(), 1);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn wrong_result_count_fails_the_whole_batch() {
-    let backend = Scripted::new([Response::Success, Response::MissingItem]).with_latency(millis(1));
+    let backend = Scripted::new([Response::MissingItem]).with_latency(millis(1));
     let coalesce = wrap(backend, CoalescePolicy::default());
     let results = join_all(numbered(4).iter().map(|id| coalesce.stop_instance(id))).await;
-    assert!(results[0].is_ok());
-    for result in &results[1..] {
+    for result in &results {
         let error = result.as_ref().unwrap_err();
         assert_eq!(
             (error.kind(), error.effect()),
@@ -171,7 +168,7 @@ async fn wrong_result_count_fails_the_whole_batch() {
 #[tokio::test(start_paused = true)]
 async fn throttled_batch_is_retried_as_one_call() {
     let throttled = call(Operation::DescribeInstances).throttled(secs(5));
-    let backend = Scripted::new([Response::Success, throttled.into()]).with_latency(millis(10));
+    let backend = Scripted::new([throttled.into()]).with_latency(millis(10));
     let retry = Layered::new(backend, Retry::new(RetryPolicy::default()));
     let coalesce = Coalesce::new(retry, CoalescePolicy::default());
     let results = join_all(
@@ -188,15 +185,26 @@ async fn throttled_batch_is_retried_as_one_call() {
         .iter()
         .map(Vec::len)
         .collect();
-    assert_eq!(sizes, [1, 499, 499]);
+    assert_eq!(sizes, [500, 500]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_window_is_too_long_or_too_short() {
-    for (window, at) in [(Duration::MAX, 1000), (Duration::ZERO, 0)] {
+    for (window, at) in [(Duration::MAX, 1000), (Duration::ZERO, 10)] {
         let policy = CoalescePolicy::default().window(window);
         let coalesce = wrap(Scripted::new([]).with_latency(secs(1)), policy);
-        join_all(numbered(2).iter().map(|id| coalesce.stop_instance(id))).await;
+        let ids = numbered(2);
+        let later = async {
+            sleep(millis(10)).await;
+            coalesce.stop_instance(&ids[1]).await
+        };
+        let (first, second) = tokio::join!(coalesce.stop_instance(&ids[0]), later);
+        assert!(first.is_ok() && second.is_ok());
         assert_eq!(sent(&coalesce), ["0: i-0".to_owned(), format!("{at}: i-1")]);
     }
+    // Without a window, calls that are made at the same time are sent on their own, too.
+    let policy = CoalescePolicy::default().window(Duration::ZERO);
+    let coalesce = wrap(Scripted::new([]).with_latency(secs(1)), policy);
+    join_all(numbered(2).iter().map(|id| coalesce.stop_instance(id))).await;
+    assert_eq!(sent(&coalesce), ["0: i-0", "0: i-1"]);
 }

@@ -115,22 +115,27 @@ async fn caller_dropped_before_sending_is_not_sent() {
     );
     let names = numbered(4);
     let terminate = |n: usize| coalesce.terminate_instance(&names[n]);
+    // While the first call is in flight.
+    let later = async |n: usize| {
+        sleep(millis(1)).await;
+        terminate(n).await
+    };
     let twice = async {
         // Of two callers for one instance, one remains.
-        let _ = timeout(millis(20), terminate(3)).await;
+        let _ = timeout(millis(20), later(3)).await;
     };
     let (first, given_up, _, stays, ()) = tokio::join!(
         terminate(0),
-        timeout(millis(20), terminate(1)),
-        timeout(millis(30), terminate(2)),
-        terminate(3),
+        timeout(millis(20), later(1)),
+        timeout(millis(30), later(2)),
+        later(3),
         twice
     );
     assert!(first.is_ok() && given_up.is_err() && stays.is_ok());
     assert_eq!(sent(&coalesce), ["0: i-0", "50: i-3"]);
     // If all callers are dropped, nothing is sent, and the next call is alone.
     let busy = terminate(0);
-    let leave = async { timeout(millis(20), terminate(1)).await.unwrap_err() };
+    let leave = async { timeout(millis(20), later(1)).await.unwrap_err() };
     let (_, _) = tokio::join!(busy, leave);
     sleep(secs(1)).await;
     let began = coalesce.inner().elapsed();

@@ -85,7 +85,7 @@ async fn missing_instance_does_not_delay_other_callers() {
         (ErrorKind::NotFound, Operation::DescribeInstance)
     );
     assert!(*waited <= millis(100), "{waited:?}");
-    assert_eq!(cloud.oracle().call_count(WireCall::Describe), 2);
+    assert_eq!(cloud.oracle().call_count(WireCall::Describe), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -119,13 +119,7 @@ async fn stopping_instance_does_not_delay_other_callers() {
 async fn failed_item_is_retried_alone_within_its_attempts() {
     let budget = RetryBudget::new(10, many(99));
     let failing = || items([("i-2", busy(5))]);
-    let results = [
-        Response::Success,
-        failing(),
-        busy(5).into(),
-        busy(5).into(),
-        busy(5).into(),
-    ];
+    let results = [failing(), busy(5).into(), busy(5).into(), busy(5).into()];
     let coalesce = wrap(
         results,
         retry().max_attempts(many(4)).budget(budget.clone()),
@@ -135,7 +129,7 @@ async fn failed_item_is_retried_alone_within_its_attempts() {
         assert_eq!(result.is_ok(), n != 2);
         assert!((n == 2) == (*waited > millis(20)), "{n} after {waited:?}");
     }
-    assert_eq!(sent(&coalesce), ["i-0", "i-1 i-2 i-3", "i-2", "i-2", "i-2"]);
+    assert_eq!(sent(&coalesce), ["i-0 i-1 i-2 i-3", "i-2", "i-2", "i-2"]);
     assert_eq!(budget.remaining(), 7);
     let error = results[2].0.as_ref().unwrap_err();
     assert_eq!(error.operation(), Operation::StopInstance);
@@ -149,54 +143,41 @@ async fn requested_delay_deadline_and_effect_are_respected() {
         .timeout(Effect::Unknown)
         .retry_after(secs(7));
     let first = || items([("i-1", lost.clone())]);
-    let coalesce = wrap(
-        [Response::Success, first(), busy(9).into()],
-        retry().timeout(secs(20)),
-    );
+    let coalesce = wrap([first(), busy(9).into()], retry().timeout(secs(20)));
     let results = stop(&coalesce, 3).await;
     assert!(results[1].0.is_ok());
-    assert_eq!(coalesce.inner().times(), [0, 10, 7_020, 16_030].map(millis));
+    assert_eq!(coalesce.inner().times(), [1, 7_011, 16_021].map(millis));
     // Past the deadline it fails at once, with the combined effect of both attempts.
-    let coalesce = wrap(
-        [Response::Success, first(), busy(9).into()],
-        retry().timeout(secs(10)),
-    );
+    let coalesce = wrap([first(), busy(9).into()], retry().timeout(secs(10)));
     let results = stop(&coalesce, 3).await;
     let error = results[1].0.as_ref().unwrap_err();
     assert_eq!(
         (error.kind(), error.effect()),
         (ErrorKind::Conflict, Effect::Unknown)
     );
-    assert_eq!(results[1].1, millis(7_030));
-    let coalesce = wrap(
-        [Response::Success, items([("i-1", busy(21))])],
-        retry().timeout(secs(20)),
-    );
-    assert_eq!(stop(&coalesce, 3).await[1].1, millis(20));
+    assert_eq!(results[1].1, millis(7_021));
+    let coalesce = wrap([items([("i-1", busy(21))])], retry().timeout(secs(20)));
+    assert_eq!(stop(&coalesce, 3).await[1].1, millis(11));
 }
 
 #[tokio::test(start_paused = true)]
 async fn callers_that_failed_together_share_the_next_batch() {
     let all = (10..60).map(|n| (format!("i-{n}"), busy(5)));
-    let coalesce = wrap(
-        [Response::Success, Response::ItemFailures(all.collect())],
-        retry(),
-    );
+    let coalesce = wrap([Response::ItemFailures(all.collect())], retry());
     let results = stop(&coalesce, 100).await;
     assert!(results.iter().all(|(result, _)| result.is_ok()));
     let sizes: Vec<_> = coalesce.inner().targets().iter().map(Vec::len).collect();
-    assert_eq!(sizes, [1, 99, 1, 49]);
+    assert_eq!(sizes, [100, 50]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn batch_without_success_is_retried_as_one_call() {
     let not_found = || call(Operation::StopInstances).not_found(&id("i-3"));
     let mut all: std::collections::BTreeMap<_, _> =
-        (1..500).map(|n| (format!("i-{n}"), busy(5))).collect();
+        (0..500).map(|n| (format!("i-{n}"), busy(5))).collect();
     all.insert("i-3".to_owned(), not_found());
     let budget = RetryBudget::new(10, many(99));
     let results = [
-        Response::Success,
         Response::ItemFailures(all.clone()),
         Response::ItemFailures(all),
     ];
@@ -207,19 +188,16 @@ async fn batch_without_success_is_retried_as_one_call() {
         1
     );
     let sizes: Vec<_> = coalesce.inner().targets().iter().map(Vec::len).collect();
-    assert_eq!((sizes, budget.remaining()), (vec![1, 499, 498, 498], 8));
+    assert_eq!((sizes, budget.remaining()), (vec![500, 499, 499], 8));
     // If it fails, it fails for all of them.
     let down = call(Operation::StopInstances).unavailable(Effect::None, "down");
-    let coalesce = wrap(
-        [Response::Success].into_iter().chain(vec![down.into(); 9]),
-        retry(),
-    );
+    let coalesce = wrap(vec![down.into(); 9], retry());
     let results = stop(&coalesce, 500).await;
     assert_eq!(
         results.iter().filter(|(result, _)| result.is_err()).count(),
-        499
+        500
     );
-    assert_eq!(coalesce.inner().calls().len(), 6);
+    assert_eq!(coalesce.inner().calls().len(), 5);
 }
 
 #[tokio::test(start_paused = true)]
@@ -233,7 +211,7 @@ async fn other_calls_are_retried_without_batching() {
         assert!(calls.iter().all(|call| call.operation == operation));
     }
     let part = items([("i-1", busy(5))]);
-    let coalesce = wrap([part.clone(), part], retry());
+    let coalesce = wrap([part, busy(5).into()], retry());
     let results = coalesce.stop_instances(&numbered(3)).await;
     assert!(results.iter().all(Result::is_ok));
     assert_eq!(sent(&coalesce), ["i-0 i-1 i-2", "i-1", "i-1"]);

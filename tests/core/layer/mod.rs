@@ -1,6 +1,7 @@
 //! The layers, against a scripted backend and the memory cloud, in virtual time.
 
 mod coalesce;
+mod coalesce_batches;
 mod coalesce_cancel;
 mod coalesce_failures;
 mod coalesce_load;
