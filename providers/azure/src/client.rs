@@ -14,6 +14,7 @@ pub(crate) mod identity;
 mod machines;
 mod networks;
 mod orders;
+mod placeholder;
 mod states;
 mod transport;
 
@@ -38,8 +39,9 @@ use futures_util::StreamExt as _;
 use serde::{Deserialize, de::DeserializeOwned};
 
 use self::{
-    identity::{PlaceholderCredential, TokenCache},
+    identity::TokenCache,
     networks::{InterfaceDocument, ListDocument, PublicDocument},
+    placeholder::PlaceholderCredential,
     states::SubscriptionRights,
     transport::{ErrorDetails, FullResponse, Transport, failure, header, retry_after, shorten},
 };
@@ -116,8 +118,11 @@ impl AzureClient {
             Failure::new(Cause::NotSent, message)
         };
         let endpoint = endpoint.ok_or_else(invalid)?;
-        let tokens = Arc::new(TokenCache::new(credentials.source, options.scope.clone()));
-        let transport = Transport::new(endpoint.clone(), tokens, options.call_timeout)?;
+        // Shorter than the timeout of a call, so that it is certain that nothing was sent.
+        let token_timeout = options.call_timeout / 2;
+        let scope = options.scope.clone();
+        let tokens = TokenCache::new(credentials.source, scope, token_timeout);
+        let transport = Transport::new(endpoint.clone(), Arc::new(tokens))?;
         let client = Client::builder(Arc::new(PlaceholderCredential))
             .endpoint(endpoint)
             .scopes(&[&options.scope])

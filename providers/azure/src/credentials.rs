@@ -1,29 +1,38 @@
-//! Credentials: where access tokens come from.
+//! Credentials: who the provisioner is, and where its tokens come from.
 //!
-//! Owns the public types for credentials. The token itself is kept and renewed by the client.
+//! Owns the public types for credentials. They hold what was configured; the client requests, keeps
+//! and renews the token.
 
-use std::{fmt, sync::Arc};
+mod environment;
+mod token;
 
-use chrono::{DateTime, Duration, Utc};
-use fleetwright::async_trait;
+use std::{fmt, path::PathBuf, sync::Arc};
 
-use crate::client::identity;
+use crate::{AzureCloud, client::identity};
+
+pub(crate) use self::environment::cloud_of_env;
+use self::token::Fixed;
+pub use self::token::{Token, TokenFailure, TokenSource};
 
 /// A source of access tokens. Cheap to clone.
 ///
-/// Each provisioner keeps one token for all its calls. It requests another one five minutes before
-/// the token expires, or after Azure has refused it.
+/// Each provisioner keeps one token for all its calls. It renews the token in the background, five
+/// minutes before it expires, and requests another one after Azure has refused it. While the token
+/// is valid, no call waits for its renewal or fails because of it.
 ///
 /// ```
-/// use fleetwright_azure::{AzureCredentials, Token, TokenFailure, TokenSource};
-/// use fleetwright_azure::fleetwright::async_trait;
-///
-/// // The environment: service principal, managed identity, or the `az` command.
-/// let credentials = AzureCredentials::from_env();
+/// use fleetwright_azure::{
+///     AzureCredentials, ManagedIdentity, ServicePrincipal, Token, TokenFailure, TokenSource,
+///     fleetwright::async_trait,
+/// };
 ///
 /// // A service principal with a secret.
-/// let credentials = AzureCredentials::client_secret("tenant", "client", "secret");
-/// assert!(!format!("{credentials:?}").contains("secret\""));
+/// let principal = ServicePrincipal::new("tenant", "client");
+/// let credentials = AzureCredentials::client_secret(principal, "hush");
+/// assert!(!format!("{credentials:?}").contains("hush"));
+///
+/// // A user-assigned identity of the machine that this program runs on.
+/// let credentials = AzureCredentials::managed_identity(ManagedIdentity::client_id("client"));
 ///
 /// // Your own source of tokens.
 /// #[derive(Debug)]
@@ -32,7 +41,7 @@ use crate::client::identity;
 /// #[async_trait]
 /// impl TokenSource for Vault {
 ///     async fn token(&self, _scope: &str) -> Result<Token, TokenFailure> {
-///         Err(TokenFailure::Unavailable) // the vault cannot be reached now
+///         Err(TokenFailure::unavailable("the vault cannot be reached; retry later"))
 ///     }
 /// }
 /// let credentials = AzureCredentials::of(Vault);
@@ -43,47 +52,65 @@ pub struct AzureCredentials {
 }
 
 impl AzureCredentials {
-    /// Takes the credentials of the environment, in this order: the variables of a service
-    /// principal (`AZURE_TENANT_ID`, `AZURE_CLIENT_ID` and `AZURE_CLIENT_SECRET`, or a federated
-    /// token file), the managed identity of the machine or app service, the login of the `az`
-    /// command. `AZURE_AUTHORITY_HOST` selects another authority. No token is requested before the
-    /// first call.
-    pub fn from_env() -> Self {
-        Self::of(identity::Environment::default())
+    /// Takes the credentials that the environment configures. The variables select one source; no
+    /// other is tried if it fails. Sends nothing.
+    ///
+    /// `AZURE_TOKEN_CREDENTIALS` names the source. Without it, the first row whose variable is set
+    /// counts:
+    ///
+    /// | set | value of `AZURE_TOKEN_CREDENTIALS` | source |
+    /// | --- | --- | --- |
+    /// | `AZURE_CLIENT_SECRET` | `EnvironmentCredential` | [`client_secret`](Self::client_secret) |
+    /// | `AZURE_CLIENT_CERTIFICATE_PATH` | `EnvironmentCredential` | [`client_certificate`](Self::client_certificate) |
+    /// | `AZURE_FEDERATED_TOKEN_FILE` | `WorkloadIdentityCredential` | [`workload_identity`](Self::workload_identity) |
+    /// | `IDENTITY_ENDPOINT` or `AZURE_POD_IDENTITY_AUTHORITY_HOST` | `ManagedIdentityCredential` | [`managed_identity`](Self::managed_identity) |
+    /// | | `AzureCliCredential` | [`azure_cli`](Self::azure_cli) |
+    ///
+    /// The first three need `AZURE_TENANT_ID` and `AZURE_CLIENT_ID`. With a managed identity,
+    /// `AZURE_CLIENT_ID` selects a user-assigned one. `AZURE_AUTHORITY_HOST` selects the authority;
+    /// the default is that of the public cloud. An empty variable counts as unset.
+    ///
+    /// # Errors
+    ///
+    /// [`TokenFailure::Refused`], which names the variables to set.
+    pub fn from_env() -> Result<Self, TokenFailure> {
+        environment::select(&|name| std::env::var(name).ok())
     }
 
-    /// Takes a service principal with a secret, at the authority that `AZURE_AUTHORITY_HOST` names,
-    /// or at that of Azure's public cloud.
+    /// Takes a service principal with a secret.
     ///
     /// The secret is kept in memory and never logged; `Debug` does not show it.
-    pub fn client_secret(
-        tenant: impl Into<String>,
-        client: impl Into<String>,
-        secret: impl Into<String>,
-    ) -> Self {
-        let (tenant, client) = (tenant.into(), client.into());
-        let secret = secret.into();
-        Self::of(identity::ServicePrincipal::new(
-            None, tenant, client, secret,
-        ))
+    pub fn client_secret(principal: ServicePrincipal, secret: impl Into<String>) -> Self {
+        let proof = identity::Proof::Secret(secret.into());
+        Self::of(identity::EntraSource::new(principal, proof))
     }
 
-    /// Takes a service principal with a secret at another authority, such as that of a sovereign
-    /// cloud.
-    pub fn client_secret_at(
-        authority: impl Into<String>,
-        tenant: impl Into<String>,
-        client: impl Into<String>,
-        secret: impl Into<String>,
-    ) -> Self {
-        let (authority, tenant, client) = (authority.into(), tenant.into(), client.into());
-        let secret = secret.into();
-        Self::of(identity::ServicePrincipal::new(
-            Some(authority),
-            tenant,
-            client,
-            secret,
-        ))
+    /// Takes a service principal with a certificate: the path of a PEM file that contains the
+    /// certificate and its RSA key, without a password. The file is read at every request for a
+    /// token.
+    pub fn client_certificate(principal: ServicePrincipal, pem_file: impl Into<PathBuf>) -> Self {
+        let proof = identity::Proof::Certificate(pem_file.into());
+        Self::of(identity::EntraSource::new(principal, proof))
+    }
+
+    /// Takes the identity of a workload: the path of a file that contains a token of another
+    /// issuer, such as Kubernetes, which the application trusts. The file is read at every request
+    /// for a token, because its issuer replaces it.
+    pub fn workload_identity(principal: ServicePrincipal, token_file: impl Into<PathBuf>) -> Self {
+        let proof = identity::Proof::TokenFile(token_file.into());
+        Self::of(identity::EntraSource::new(principal, proof))
+    }
+
+    /// Takes an identity of the Azure resource that this program runs on: a virtual machine, or an
+    /// app service with `IDENTITY_ENDPOINT` and `IDENTITY_HEADER`.
+    pub fn managed_identity(which: ManagedIdentity) -> Self {
+        Self::of(identity::ManagedSource::new(which))
+    }
+
+    /// Takes the login of the `az` command, version 2.54 or later, for a developer's machine. The
+    /// command runs at every request for a token.
+    pub fn azure_cli() -> Self {
+        Self::of(identity::CliSource)
     }
 
     /// Takes one token that is never renewed, for an emulator or a short script.
@@ -99,75 +126,96 @@ impl AzureCredentials {
     }
 }
 
-/// Where tokens come from.
-///
-/// An implementation need not cache: the client requests a token only when its own is about to
-/// expire or was refused, and sends one request at a time. A request has half of
-/// [`AzureOptions::call_timeout`](crate::AzureOptions::call_timeout).
-#[async_trait]
-pub trait TokenSource: fmt::Debug + Send + Sync {
-    /// Requests a token for a scope, such as `https://management.azure.com/.default`.
-    ///
-    /// # Errors
-    ///
-    /// [`TokenFailure::Refused`] becomes an unauthenticated error, [`TokenFailure::Unavailable`]
-    /// one that can be retried.
-    async fn token(&self, scope: &str) -> Result<Token, TokenFailure>;
-}
-
-/// A bearer token.
-///
-/// Created by a [`TokenSource`].
-#[derive(Clone, PartialEq, Eq)]
+/// An application of a tenant, and the authority that knows it. Contains no secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Token {
-    /// The token itself. `Debug` does not show it.
-    pub secret: String,
-    /// When it expires.
-    pub expires: DateTime<Utc>,
+pub struct ServicePrincipal {
+    /// The tenant: its id or its domain.
+    pub tenant: String,
+    /// The id of the application, which Azure also calls the client id.
+    pub client: String,
+    /// The URL of the authority: `https`, or `http` on this machine.
+    pub authority: String,
 }
 
-impl Token {
-    /// Creates a token.
-    pub fn new(secret: impl Into<String>, expires: DateTime<Utc>) -> Self {
+impl ServicePrincipal {
+    /// Creates a service principal of the public cloud.
+    pub fn new(tenant: impl Into<String>, client: impl Into<String>) -> Self {
         Self {
-            secret: secret.into(),
-            expires,
+            tenant: tenant.into(),
+            client: client.into(),
+            authority: AzureCloud::Public.authority().to_owned(),
         }
     }
-}
 
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Token")
-            .field("expires", &self.expires)
-            .finish_non_exhaustive()
+    /// Sets the authority: that of another [`AzureCloud`], or one of your own.
+    #[must_use]
+    pub fn at(mut self, authority: impl Into<String>) -> Self {
+        self.authority = authority.into();
+        self
     }
 }
 
-/// Why there is no token.
-///
-/// A source must return no text, because messages of token services can contain secrets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TokenFailure {
-    /// There are no credentials, or they were refused.
-    Refused,
-    /// The token service cannot be reached at the moment. A retry can succeed.
-    Unavailable,
+/// Which managed identity to use, and where its tokens are requested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManagedIdentity {
+    pub(crate) id: IdentityId,
+    /// The URL of the metadata service; `None` for `http://169.254.169.254`.
+    pub(crate) metadata_host: Option<String>,
 }
 
-/// One token that never changes.
-struct Fixed(String);
+/// How an identity is selected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum IdentityId {
+    System,
+    Client(String),
+    Object(String),
+    Resource(String),
+}
 
-impl fmt::Debug for Fixed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Fixed")
+impl ManagedIdentity {
+    const fn new(id: IdentityId) -> Self {
+        Self {
+            id,
+            metadata_host: None,
+        }
+    }
+
+    /// The identity that the resource itself has.
+    pub const fn system() -> Self {
+        Self::new(IdentityId::System)
+    }
+
+    /// A user-assigned identity, by its client id.
+    pub fn client_id(id: impl Into<String>) -> Self {
+        Self::new(IdentityId::Client(id.into()))
+    }
+
+    /// A user-assigned identity, by its object id.
+    pub fn object_id(id: impl Into<String>) -> Self {
+        Self::new(IdentityId::Object(id.into()))
+    }
+
+    /// A user-assigned identity, by its resource id. Not for app services.
+    pub fn resource_id(id: impl Into<String>) -> Self {
+        Self::new(IdentityId::Resource(id.into()))
+    }
+
+    /// Sets the URL of the metadata service, in place of `http://169.254.169.254`.
+    #[must_use]
+    pub fn at(mut self, metadata_host: impl Into<String>) -> Self {
+        self.metadata_host = Some(metadata_host.into());
+        self
     }
 }
 
-#[async_trait]
-impl TokenSource for Fixed {
-    async fn token(&self, _: &str) -> Result<Token, TokenFailure> {
-        Ok(Token::new(&self.0, Utc::now() + Duration::days(1)))
+impl fmt::Display for ManagedIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.id {
+            IdentityId::System => f.write_str("the system-assigned identity"),
+            IdentityId::Client(id) => write!(f, "the identity with client id {id}"),
+            IdentityId::Object(id) => write!(f, "the identity with object id {id}"),
+            IdentityId::Resource(id) => write!(f, "the identity {id}"),
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::{num::NonZeroU32, num::NonZeroUsize, time::Duration};
 
 use fleetwright::{BatchLaunch, Capabilities, InvalidValue, OptionalVerb, PlacementField, Problem};
 
-use crate::tags;
+use crate::{AzureCloud, tags};
 
 /// The largest custom data of a machine in bytes, before it is encoded.
 const MAX_USER_DATA_BYTES: usize = 65_535;
@@ -25,15 +25,12 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 ///
 /// ```
 /// use std::time::Duration;
-/// use fleetwright_azure::AzureOptions;
-///
-/// let mut options = AzureOptions::default();
-/// options.launch_wait = Duration::ZERO; // launches return as soon as Azure accepts them
-/// options.background_cleanup = false;   // this process starts no background task
+/// use fleetwright_azure::{AzureCloud, AzureOptions};
 ///
 /// // A sovereign cloud has its own endpoint and scope.
-/// options.endpoint = "https://management.chinacloudapi.cn".to_owned();
-/// options.scope = "https://management.chinacloudapi.cn/.default".to_owned();
+/// let mut options = AzureOptions::for_cloud(AzureCloud::UsGovernment);
+/// options.launch_wait = Duration::ZERO; // launches return as soon as Azure accepts them
+/// options.background_cleanup = false;   // this process starts no background task
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -71,9 +68,16 @@ pub struct AzureOptions {
 
 impl Default for AzureOptions {
     fn default() -> Self {
+        Self::for_cloud(AzureCloud::Public)
+    }
+}
+
+impl AzureOptions {
+    /// Returns the default options for one of Microsoft's clouds.
+    pub fn for_cloud(cloud: AzureCloud) -> Self {
         Self {
-            endpoint: "https://management.azure.com".to_owned(),
-            scope: "https://management.azure.com/.default".to_owned(),
+            endpoint: cloud.endpoint().to_owned(),
+            scope: cloud.scope().to_owned(),
             consistency_window: Duration::from_secs(20),
             poll_interval: Duration::from_secs(5),
             launch_wait: Duration::from_secs(5),
@@ -83,16 +87,7 @@ impl Default for AzureOptions {
             background_cleanup: true,
         }
     }
-}
 
-const fn size(number: usize) -> NonZeroUsize {
-    match NonZeroUsize::new(number) {
-        Some(size) => size,
-        None => NonZeroUsize::MIN,
-    }
-}
-
-impl AzureOptions {
     /// Checks the durations.
     ///
     /// # Errors
@@ -137,6 +132,13 @@ impl AzureOptions {
         ]
         .into();
         declared
+    }
+}
+
+const fn size(number: usize) -> NonZeroUsize {
+    match NonZeroUsize::new(number) {
+        Some(size) => size,
+        None => NonZeroUsize::MIN,
     }
 }
 

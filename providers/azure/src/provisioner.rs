@@ -15,9 +15,10 @@ use fleetwright_provider_support::{
 };
 
 use crate::{
-    AzureCredentials, AzureLaunchConfig, AzureOptions,
+    AzureCredentials, AzureLaunchConfig, AzureOptions, TokenFailure,
     cleanup::{AzureCleanup, CleanupOwner},
     client::AzureClient,
+    credentials::cloud_of_env,
     error::ErrorContext,
     interfaces::InterfaceCache,
     recent_deletions::RecentDeletions,
@@ -31,13 +32,13 @@ use crate::{
 ///
 /// ```no_run
 /// use fleetwright_azure::{
-///     AzureCredentials, AzureLaunchConfig, AzureOptions, AzureProvisioner,
+///     AzureCredentials, AzureLaunchConfig, AzureOptions, AzureProvisioner, ServicePrincipal,
 ///     fleetwright::{InstanceConfig, InstanceProvisioner, NetworkId},
 /// };
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let azure = AzureProvisioner::new(
-///     AzureCredentials::client_secret("tenant", "client", "secret"),
+///     AzureCredentials::client_secret(ServicePrincipal::new("tenant", "client"), "secret"),
 ///     AzureLaunchConfig::new(
 ///         "11111111-2222-3333-4444-555555555555",
 ///         "fleet",
@@ -75,18 +76,19 @@ pub struct AzureProvisioner {
 }
 
 impl AzureProvisioner {
-    /// Connects to Azure's public cloud with the credentials of the environment and the default
-    /// options; see [`AzureCredentials::from_env`].
+    /// Creates a provisioner with the credentials of the environment, see
+    /// [`AzureCredentials::from_env`], and the default options of the cloud that
+    /// `AZURE_AUTHORITY_HOST` selects: the public one if it is not set. Sends nothing.
     ///
     /// # Errors
     ///
-    /// Those of [`new`](Self::new).
+    /// An unauthenticated error that names the variables to set, and those of [`new`](Self::new).
     pub fn from_env(launch: AzureLaunchConfig) -> Result<Self> {
-        Self::new(
-            AzureCredentials::from_env(),
-            launch,
-            AzureOptions::default(),
-        )
+        let call = Call::new("azure", Operation::DescribeInstance);
+        let unset = |failure: TokenFailure| call.unauthenticated(failure.message());
+        let options = AzureOptions::for_cloud(cloud_of_env().map_err(unset)?);
+        let credentials = AzureCredentials::from_env().map_err(unset)?;
+        Self::new(credentials, launch, options)
     }
 
     /// Creates a provisioner. Sends nothing.
@@ -163,6 +165,7 @@ impl AzureProvisioner {
 impl fmt::Debug for AzureProvisioner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AzureProvisioner")
+            .field("endpoint", &self.options.endpoint)
             .field("subscription", &self.launch.subscription)
             .field("resource_group", &self.launch.resource_group)
             .field("location", &self.launch.location)

@@ -9,7 +9,7 @@
 use std::{env, process::ExitCode, sync::Arc, time::Duration};
 
 use fleetwright_azure::{
-    AzureLaunchConfig, AzureProvisioner,
+    AzureCredentials, AzureLaunchConfig, AzureProvisioner,
     fleetwright::{
         ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, NetworkId,
         async_trait,
@@ -42,6 +42,7 @@ fn group() -> Result<Group, String> {
         key,
     );
     launch.check().map_err(|error| error.to_string())?;
+    AzureCredentials::from_env().map_err(|failure| failure.to_string())?;
     let image = env::var("FLEETWRIGHT_AZURE_IMAGE").unwrap_or_else(|_| IMAGE.to_owned());
     let image = ImageId::new(image).map_err(|error| error.to_string())?;
     let name = env::var("FLEETWRIGHT_AZURE_TYPE").unwrap_or_else(|_| "Standard_B1s".to_owned());

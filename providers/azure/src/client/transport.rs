@@ -48,9 +48,6 @@ pub(super) struct Transport {
     http: reqwest::Client,
     endpoint: Url,
     tokens: Arc<TokenCache>,
-    /// The timeout of a token request. Shorter than that of a call, so that it is certain that
-    /// nothing was sent.
-    token_timeout: Duration,
     /// By how many milliseconds Azure's clock is ahead of ours, by the latest response.
     clock_offset_millis: Arc<AtomicI64>,
 }
@@ -64,11 +61,7 @@ pub(super) struct FullResponse {
 
 impl Transport {
     /// Creates a transport. Redirects are never followed, because the target could get the token.
-    pub(super) fn new(
-        endpoint: Url,
-        tokens: Arc<TokenCache>,
-        timeout: Duration,
-    ) -> Result<Self, Failure> {
+    pub(super) fn new(endpoint: Url, tokens: Arc<TokenCache>) -> Result<Self, Failure> {
         let http = reqwest::Client::builder()
             // The target of a redirect could get the token.
             .redirect(reqwest::redirect::Policy::none())
@@ -80,7 +73,6 @@ impl Transport {
                 .map_err(|_| Failure::new(Cause::NotSent, "the HTTP client cannot be built"))?,
             endpoint,
             tokens,
-            token_timeout: timeout / 2,
             clock_offset_millis: Arc::default(),
         })
     }
@@ -166,14 +158,7 @@ impl Transport {
     /// Adds the token and sends a request. An error response becomes a failure.
     async fn execute(&self, request: &Request) -> Result<Response, Failure> {
         self.check_host(request.url())?;
-        let token = tokio::time::timeout(self.token_timeout, self.tokens.current());
-        let late = |_| {
-            Failure::new(
-                Cause::CredentialsUnavailable,
-                "no token for Azure was obtained in time",
-            )
-        };
-        let token = token.await.map_err(late)??;
+        let token = self.tokens.current().await?;
         let mut request = request.clone();
         request.insert_header(AUTHORIZATION, format!("Bearer {}", token.secret));
         let response = self.http.execute_request(&request).await;
@@ -187,7 +172,7 @@ impl Transport {
             return Ok(response);
         }
         if status == 401 {
-            self.tokens.forget(&token).await;
+            self.tokens.forget(&token);
         }
         let (_, headers, body) = response.deconstruct();
         // If the body is incomplete, the status is enough.
@@ -359,9 +344,9 @@ mod tests {
     #[test]
     fn only_the_endpoint_host_is_accepted() {
         let source = AzureCredentials::token("hush").source;
-        let tokens = Arc::new(TokenCache::new(source, String::new()));
+        let tokens = TokenCache::new(source, String::new(), Duration::from_secs(30));
         let endpoint = Url::parse("https://management.azure.com").unwrap();
-        let transport = Transport::new(endpoint, tokens, Duration::from_secs(60)).unwrap();
+        let transport = Transport::new(endpoint, Arc::new(tokens)).unwrap();
         let own = "https://management.azure.com/x?y=z";
         assert_eq!(transport.own_url(own).unwrap().as_str(), own);
         for odd in [

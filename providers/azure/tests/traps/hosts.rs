@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use fleetwright_azure::{
-    AzureCredentials, AzureProvisioner, Token, TokenFailure, TokenSource,
+    AzureCredentials, AzureProvisioner, ServicePrincipal, Token, TokenFailure, TokenSource,
     fleetwright::{
         CloudInstanceState, Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _,
         async_trait,
@@ -12,11 +12,7 @@ use fleetwright_azure::{
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_provider_testkit::canned_responses::{self, Reply, Request};
 
-use crate::{
-    config_with_token,
-    emulated::{AzureHarness, TOKEN},
-    wait_for_state,
-};
+use crate::{config_with_token, emulated::AzureHarness, wait_for_state};
 
 type Requests = Arc<Mutex<Vec<Request>>>;
 
@@ -129,8 +125,8 @@ async fn token_is_requested_once_and_again_after_a_refusal() {
         }
         Reply::ok(r#"{"value":[]}"#)
     });
-    let credentials =
-        AzureCredentials::client_secret_at(authority.unwrap(), "tenant", "client", "hush-secret");
+    let principal = ServicePrincipal::new("tenant", "client").at(authority.unwrap());
+    let credentials = AzureCredentials::client_secret(principal, "hush-secret");
     assert!(
         !format!("{credentials:?}").contains("hush"),
         "{credentials:?}"
@@ -150,31 +146,6 @@ async fn token_is_requested_once_and_again_after_a_refusal() {
     assert_eq!(*requests.lock().unwrap(), 2);
 }
 
-#[tokio::test]
-async fn missing_credentials_are_an_error_without_effect() {
-    let authority = canned_responses::serve(|_| {
-        Reply::new(
-            "400 Bad Request",
-            r#"{"error":"invalid_client","error_description":"hush"}"#,
-        )
-    });
-    let (arm, seen) = stranger();
-    let credentials =
-        AzureCredentials::client_secret_at(authority.unwrap(), "tenant", "client", "hush");
-    let harness = AzureHarness::with_knobs(|_| {});
-    let mut options = harness.options();
-    options.endpoint = arm;
-    let azure = AzureProvisioner::new(credentials, AzureHarness::launch_config(), options).unwrap();
-    let error = azure
-        .list_instances(&InstanceFilter::new())
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unauthenticated, "{error}");
-    assert!(!format!("{error:?}").contains("hush"), "{error:?}");
-    assert!(seen.lock().unwrap().is_empty());
-    assert!(!format!("{azure:?}").contains(TOKEN));
-}
-
 /// A token source that never returns.
 #[derive(Debug)]
 struct Silent;
@@ -187,21 +158,17 @@ impl TokenSource for Silent {
 }
 
 #[tokio::test]
-async fn unreachable_token_service_is_not_a_refusal() {
-    let busy = canned_responses::serve(|_| Reply::new("503 Service Unavailable", "busy")).unwrap();
-    let unreachable = "http://127.0.0.1:1".to_owned();
-    let of = |authority| AzureCredentials::client_secret_at(authority, "tenant", "client", "hush");
-    for credentials in [of(busy), of(unreachable), AzureCredentials::of(Silent)] {
-        let (arm, seen) = stranger();
-        let harness = AzureHarness::with_knobs(|_| {});
-        let mut options = harness.options();
-        options.endpoint = arm;
-        options.call_timeout = std::time::Duration::from_secs(4);
-        let launch = AzureHarness::launch_config();
-        let azure = AzureProvisioner::new(credentials, launch, options).unwrap();
-        let error = azure.launch_instance(&harness.config()).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
-        assert_eq!(error.effect(), Effect::None, "nothing was sent: {error}");
-        assert!(seen.lock().unwrap().is_empty());
-    }
+async fn silent_token_source_is_not_a_refusal() {
+    let (arm, seen) = stranger();
+    let harness = AzureHarness::with_knobs(|_| {});
+    let mut options = harness.options();
+    options.endpoint = arm;
+    options.call_timeout = std::time::Duration::from_secs(4);
+    let launch = AzureHarness::launch_config();
+    let credentials = AzureCredentials::of(Silent);
+    let azure = AzureProvisioner::new(credentials, launch, options).unwrap();
+    let error = azure.launch_instance(&harness.config()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert_eq!(error.effect(), Effect::None, "nothing was sent: {error}");
+    assert!(seen.lock().unwrap().is_empty());
 }
