@@ -90,6 +90,15 @@ MACHINE_PATHS = re.compile(r"(?<![\w.~*)}>-])/(?:work|root|tmp/bash\w*)" + "/")
 # The known problems of systems like the façade: defects and caveats. Each has a page in docs/facade.
 FACADE_ITEMS = [f"B{number}" for number in range(1, 27)] + [f"C{number}" for number in range(1, 26)]
 
+# Crates that can be replaced because few files name them: what names them, the sources that this is about, and the files and folders
+# that may. docs/decisions/0012-azure.md has the reason.
+SEAMS = [
+    (re.compile(r"\bazure_(?:mgmt_compute|core)\b"), "providers/azure/src/",
+     ("client.rs", "client/"), ("client/identity.rs", "client/identity/")),
+    (re.compile(r"\b(?:azure_identity|azure_core_v1)\b"), "providers/azure/src/",
+     ("client/identity.rs", "client/identity/"), ()),
+]
+
 MAX_CODE_LINES = 500
 # Path -> why this file is not split.
 LONG_FILES = {}
@@ -180,6 +189,20 @@ def rust_file_is_small(path, text, exceptions=None):
     return []
 
 
+def seam_is_respected(path, text, seams=None):
+    """Code outside a seam must not name the crates behind it. Comments may."""
+    problems = []
+    for pattern, sources, allowed, excepted in SEAMS if seams is None else seams:
+        inside = path.removeprefix(sources)
+        if inside == path or inside.startswith(allowed) and not inside.startswith(excepted or ("/",)):
+            continue
+        code = "\n".join(line if is_code(line) else "" for line in text.splitlines())
+        folders = " or ".join(sources + name for name in allowed)
+        problems += [f"{path}:{line}: names a crate that matches `{pattern.pattern}`; move the code into {folders}"
+                     for line in lines_with(pattern, code)]
+    return problems
+
+
 def every_item_has_its_page(index, pages, items=None):
     """`index`: the text of docs/facade/README.md, with one table row per item that links to the item's page.
     `pages`: the text of each page by its item."""
@@ -249,6 +272,7 @@ RULES = [
     text_names_no_registry,
     text_names_no_machine_path,
     rust_file_is_small,
+    seam_is_respected,
     every_item_has_its_page,
     cited_tests_exist,
 ]

@@ -64,6 +64,15 @@ CASES = [
     (rules.rust_file_is_small, ("src/a.rs", LONG, {"src/a.rs": "a table"}), None),
     (rules.rust_file_is_small, ("src/a.rs", SHORT), None),
 
+    (rules.seam_is_respected, ("providers/azure/src/error.rs", "//! azure_core\nuse azure_core::Url;"), "error.rs:2: names a crate"),
+    (rules.seam_is_respected, ("providers/azure/src/launch.rs", "let x: azure_mgmt_compute::Y;"), "azure/src/client.rs or"),
+    (rules.seam_is_respected, ("providers/azure/src/client/identity/cache.rs", "use azure_core::Url;"), "cache.rs:1"),
+    (rules.seam_is_respected, ("providers/azure/src/client/transport.rs", "use azure_core_v1::Url;"), "transport.rs:1"),
+    (rules.seam_is_respected, ("providers/azure/src/credentials.rs", "use azure_identity::X;"), "credentials.rs:1"),
+    (rules.seam_is_respected, ("providers/azure/src/client/identity.rs", "use azure_core_v1::{Url, azure_identity};"), None),
+    (rules.seam_is_respected, ("providers/azure/src/client/transport.rs", "use azure_core::Url;"), None),
+    (rules.seam_is_respected, ("providers/azure/tests/secrets.rs", "azure_core"), None),
+
     (rules.every_item_has_its_page, (INDEX, {"B1": PAGE}, ["B1"]), None),
     (rules.every_item_has_its_page, (INDEX, {}, ["B1"]), "docs/facade/B1.md: missing"),
     (rules.every_item_has_its_page, (INDEX, {"B1": PAGE, "B9": PAGE}, ["B1"]), "docs/facade/B9.md: not an item"),
