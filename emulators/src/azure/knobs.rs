@@ -19,7 +19,7 @@ use super::catalog::{
 };
 use crate::cloud::impl_common_knobs;
 pub use crate::cloud::{
-    knobs::{Capacity, Counts, LateFailure, LimitCheck, Market, Throttle},
+    knobs::{Capacity, Counts, LateFailure, LimitCheck, Market, Refill, Throttle},
     lag::Lag,
 };
 

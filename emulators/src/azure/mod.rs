@@ -37,7 +37,7 @@ pub use cloud::{Azure, AzureEmulator, FaultRule};
 pub use engine::external_action::ExternalAction;
 pub use error::Refusal;
 pub use knobs::{
-    Capacity, Counts, Knobs, Lag, LateFailure, LimitCheck, Market, Omissions, RetryAfter,
+    Capacity, Counts, Knobs, Lag, LateFailure, LimitCheck, Market, Omissions, Refill, RetryAfter,
     SubscriptionLists, Throttle, Timing,
 };
 pub use oracle::{Oracle, OracleDisk, OracleImage, OracleNic, OraclePublicIp, OracleVm};

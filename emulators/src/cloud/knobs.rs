@@ -116,7 +116,8 @@ pub(super) fn is_or_any(expected: Option<&str>, value: &str) -> bool {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Throttle {
-    /// The time after which one token is added, in milliseconds.
+    /// The time after which one token is added, in milliseconds; without meaning if the bucket is
+    /// refilled each minute.
     #[serde(with = "super::millis")]
     pub period: Duration,
     /// The maximum number of tokens, and the number at the start.
@@ -127,6 +128,9 @@ pub struct Throttle {
     /// Whether a refusal has a `Retry-After` header. By default it has none.
     #[serde(default)]
     pub retry_after: bool,
+    /// When tokens are added. By default one by one.
+    #[serde(default)]
+    pub refill: Refill,
 }
 
 impl Throttle {
@@ -137,8 +141,30 @@ impl Throttle {
             burst,
             counts: Counts::Requests,
             retry_after: false,
+            refill: Refill::Steady,
         }
     }
+
+    /// Allows `burst` calls between two full minutes of the calendar.
+    pub const fn each_minute(burst: NonZeroU32) -> Self {
+        Self {
+            refill: Refill::EachMinute,
+            ..Self::new(Duration::from_secs(60), burst)
+        }
+    }
+}
+
+/// When tokens are added to a [`Throttle`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refill {
+    /// One after each period.
+    #[default]
+    Steady,
+    /// All of them at each full minute. Compute Engine refills its quotas in this way: one that is
+    /// used up at 10:00:15 is full again at 10:01:00 (Compute Engine documentation, "Compute Engine
+    /// rate quotas and system limits").
+    EachMinute,
 }
 
 /// What costs a token of a [`Throttle`].

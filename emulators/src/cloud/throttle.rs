@@ -1,17 +1,82 @@
 //! Token buckets by operation, on the emulator's clock.
 
-use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    num::NonZeroU32,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use fleetwright_chaos::{Clock, TokenBucket};
 
-use super::knobs::{Counts, Throttle};
+use super::knobs::{Counts, Refill, Throttle};
 
 /// The name of the bucket that all operations without their own bucket share.
 const SHARED: &str = "*";
 
 /// The current token buckets.
 #[derive(Debug)]
-pub(super) struct Buckets(BTreeMap<String, (TokenBucket, Throttle)>);
+pub(super) struct Buckets(BTreeMap<String, (Bucket, Throttle)>);
+
+/// A bucket with its kind of refill.
+#[derive(Debug)]
+enum Bucket {
+    /// One token after each period.
+    Steady(TokenBucket),
+    /// All tokens at each full minute.
+    EachMinute(MinuteBucket),
+}
+
+impl Bucket {
+    fn new(throttle: &Throttle, clock: &Arc<dyn Clock>) -> Self {
+        let clock = Arc::clone(clock);
+        match throttle.refill {
+            Refill::Steady => {
+                Self::Steady(TokenBucket::new(throttle.period, throttle.burst, clock))
+            }
+            Refill::EachMinute => Self::EachMinute(MinuteBucket {
+                size: throttle.burst,
+                used: Mutex::default(),
+                clock,
+            }),
+        }
+    }
+
+    /// Takes tokens, or returns the time until there are enough.
+    fn take(&self, cost: NonZeroU32) -> Result<(), Duration> {
+        match self {
+            Self::Steady(bucket) => bucket.take(cost),
+            Self::EachMinute(bucket) => bucket.take(cost),
+        }
+    }
+}
+
+/// A bucket that is full at each full minute of the calendar.
+#[derive(Debug)]
+struct MinuteBucket {
+    size: NonZeroU32,
+    /// The minute, counted from 1970, and the tokens that were taken in it.
+    used: Mutex<(i64, u32)>,
+    clock: Arc<dyn Clock>,
+}
+
+impl MinuteBucket {
+    fn take(&self, cost: NonZeroU32) -> Result<(), Duration> {
+        let millis = self.clock.date_at(self.clock.elapsed()).timestamp_millis();
+        let minute = millis.div_euclid(60_000);
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if used.0 != minute {
+            *used = (minute, 0);
+        }
+        let needed = used.1.saturating_add(cost.get());
+        if needed > self.size.get() {
+            let left = u64::try_from(60_000 - millis.rem_euclid(60_000)).unwrap_or_default();
+            return Err(Duration::from_millis(left));
+        }
+        used.1 = needed;
+        Ok(())
+    }
+}
 
 /// A call was refused because its bucket is empty.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,8 +88,7 @@ impl Buckets {
     /// Creates full buckets.
     pub(super) fn new(knobs: &BTreeMap<String, Throttle>, clock: &Arc<dyn Clock>) -> Self {
         let bucket = |(name, throttle): (&String, &Throttle)| {
-            let bucket = TokenBucket::new(throttle.period, throttle.burst, Arc::clone(clock));
-            (name.clone(), (bucket, *throttle))
+            (name.clone(), (Bucket::new(throttle, clock), *throttle))
         };
         Self(knobs.iter().map(bucket).collect())
     }
@@ -93,5 +157,22 @@ mod tests {
         assert!(own.take("Run", count(3)).is_err());
         assert_eq!(own.take("End", count(2)), Ok(()));
         assert!(own.take("Describe", ONE).is_err());
+    }
+
+    #[test]
+    fn minute_bucket_is_full_at_the_next_full_minute() {
+        let clock = Arc::new(ManualClock::new());
+        clock.advance(Duration::from_secs(15));
+        let mut throttle = Throttle::each_minute(NonZeroU32::new(2).unwrap());
+        throttle.retry_after = true;
+        let shared: Arc<dyn Clock> = clock.clone();
+        let buckets = Buckets::new(&[("*".to_owned(), throttle)].into(), &shared);
+        assert_eq!(buckets.take("Run", ONE), Ok(()));
+        clock.advance(Duration::from_secs(30));
+        assert_eq!(buckets.take("Run", ONE), Ok(()));
+        let throttled = buckets.take("Run", ONE).unwrap_err();
+        assert_eq!(throttled.retry_after_secs, Some(15));
+        clock.advance(Duration::from_secs(15));
+        assert_eq!(buckets.take("Run", ONE), Ok(()));
     }
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::catalog::{Image, KeyPair, SecurityGroup, Subnet, TypeSpec, default_subnets};
 use crate::cloud::impl_common_knobs;
 pub use crate::cloud::{
-    knobs::{Capacity, Counts, LateFailure, Market, Throttle},
+    knobs::{Capacity, Counts, LateFailure, Market, Refill, Throttle},
     lag::Lag,
 };
 

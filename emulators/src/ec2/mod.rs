@@ -35,7 +35,9 @@ pub use catalog::{Image, KeyPair, SecurityGroup, Subnet, TypeSpec};
 pub use cloud::{Ec2, Ec2Emulator, FaultRule};
 pub use engine::external_action::ExternalAction;
 pub use error::Refusal;
-pub use knobs::{Capacity, Counts, Knobs, Lag, LateFailure, Market, RequiredTag, Throttle, Timing};
+pub use knobs::{
+    Capacity, Counts, Knobs, Lag, LateFailure, Market, Refill, RequiredTag, Throttle, Timing,
+};
 pub use oracle::{Oracle, OracleImage, OracleInstance, OracleNetworkInterface, OracleVolume};
 pub use wire::action::Action;
 

@@ -37,7 +37,9 @@ pub use catalog::{Image, MachineType, Subnetwork};
 pub use cloud::{FaultRule, Gcp, GcpEmulator};
 pub use engine::external_action::ExternalAction;
 pub use error::Refusal;
-pub use knobs::{Capacity, Counts, Knobs, Lag, LateFailure, LimitCheck, Market, Throttle, Timing};
+pub use knobs::{
+    Capacity, Counts, Knobs, Lag, LateFailure, LimitCheck, Market, Refill, Throttle, Timing,
+};
 pub use oracle::{Oracle, OracleDisk, OracleImage, OracleInstance, OracleOperation};
 pub use wire::method::Method;
 
