@@ -1,10 +1,10 @@
 //! External actions on a project. They bypass the API: no throttling, no deletion protection, and a
 //! new instance is found without lag.
 //!
-//! They are not among the recorded calls and do not count as reads. Launching, stopping, suspending and
-//! deleting an instance creates an operation, as the same action of another client would. A
-//! preemption and a shutdown by the guest create a finished operation of the user `system`. The other
-//! actions create none.
+//! They are not among the recorded calls and do not count as reads. Each creates an operation: one of
+//! the user `system` for what the guest or Compute Engine does (`compute.instances.guestTerminate`,
+//! `compute.instances.preempted`, `compute.instances.hostError`), and that of the API's own call for
+//! everything else. Changes of labels, metadata, disks and images are finished at once.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -115,7 +115,7 @@ pub enum ExternalAction {
         instance: String,
     },
     /// The machine of a running instance fails: the instance is `REPAIRING` for `timing.repair`,
-    /// and then boots.
+    /// and then boots, with an operation `compute.instances.hostError`.
     Repair {
         /// Its path, for example `projects/p/zones/z/instances/n`, or its link.
         instance: String,
@@ -239,7 +239,7 @@ impl Engine {
             }
             ExternalAction::GuestShutdown { instance } => {
                 self.with_instance(&instance, RUNNING, |engine, seq| {
-                    engine.record_system_event(seq, "compute.instances.guestTerminate");
+                    engine.record_done(seq, "compute.instances.guestTerminate");
                     engine.begin_stop(seq, None);
                 })
             }
@@ -247,13 +247,17 @@ impl Engine {
                 self.with_instance(&instance, ALIVE, Self::preempt)
             }
             ExternalAction::Repair { instance } => {
-                self.with_instance(&instance, RUNNING, Self::begin_repair)
+                self.with_instance(&instance, RUNNING, |engine, seq| {
+                    engine.record_done(seq, "compute.instances.hostError");
+                    engine.begin_repair(seq);
+                })
             }
             ExternalAction::SetLabels { instance, labels } => {
                 rules::check_labels("labels", &labels)?;
                 let labels = Arc::new(labels);
                 self.with_instance(&instance, ANY, |engine, seq| {
                     engine.revise(seq, |version| version.labels = labels);
+                    engine.record_done(seq, "setLabels");
                 })
             }
             ExternalAction::SetMetadata { instance, metadata } => {
@@ -262,15 +266,17 @@ impl Engine {
                 let metadata = Arc::new(metadata);
                 self.with_instance(&instance, ANY, |engine, seq| {
                     engine.revise(seq, |version| version.metadata = metadata);
+                    engine.record_done(seq, "setMetadata");
                 })
             }
             ExternalAction::DeleteImage { project, name } => {
+                let path = format!("projects/{project}/global/images/{name}");
                 let found = self.image(&project, &name);
                 let Some((seq, id)) = found.map(|(seq, image)| (seq, image.id)) else {
-                    let path = format!("projects/{project}/global/images/{name}");
                     return Err(Refusal::not_found(&path));
                 };
                 self.images.remove(&seq);
+                self.record_done_on(&project, Scope::Global, "delete", (path, id));
                 // Otherwise the next change of the knobs would add it again.
                 let is_other = |image: &Image| image.project != project || image.name != name;
                 self.core.knobs.images.retain(is_other);
@@ -318,7 +324,7 @@ impl Engine {
             let error = Failure::new("UNSUPPORTED_OPERATION", message);
             self.finish(operation, vec![error]);
         }
-        self.record_system_event(seq, "compute.instances.preempted");
+        self.record_done(seq, "compute.instances.preempted");
         if deletes {
             self.begin_delete(seq, None);
         } else {
@@ -326,8 +332,8 @@ impl Engine {
         }
     }
 
-    /// Creates a finished operation for something that no client did to an instance.
-    fn record_system_event(&mut self, seq: Seq, kind: &'static str) {
+    /// Creates a finished operation for something that was done to an instance.
+    fn record_done(&mut self, seq: Seq, kind: &'static str) {
         if let Some(instance) = self.instances.get(&seq) {
             let new_operation = NewOperation::on_instance(&instance.fixed.clone(), kind);
             let operation = self.create_operation(new_operation);
@@ -335,11 +341,37 @@ impl Engine {
         }
     }
 
+    /// Creates a finished operation on a resource with this path and id.
+    fn record_done_on(
+        &mut self,
+        project: &str,
+        scope: Scope,
+        kind: &'static str,
+        (target, id): (String, u64),
+    ) {
+        let operation = self.create_operation(NewOperation {
+            project: project.to_owned(),
+            scope,
+            kind,
+            target,
+            target_id: Some(id),
+        });
+        self.finish(operation, Vec::new());
+    }
+
+    /// Refuses a zone that does not exist, like the API.
+    fn check_zone(&self, zone: &str) -> Result<(), Refusal> {
+        let known = self.core.knobs.zones.iter().any(|known| known == zone);
+        known
+            .then_some(())
+            .ok_or_else(|| Refusal::invalid("zone", zone, "Unknown zone."))
+    }
+
     /// Creates a blank disk and returns its id.
     ///
     /// # Errors
     ///
-    /// 400 for an invalid name, 409 `alreadyExists` if another disk of the zone has it.
+    /// 400 for an unknown zone or an invalid name, 409 `alreadyExists` if another disk of the zone has it.
     fn add_external_disk(
         &mut self,
         (project, zone, name): super::Address,
@@ -349,6 +381,7 @@ impl Engine {
         if !is_name(&name) {
             return Err(Refusal::mismatch("name", &name));
         }
+        self.check_zone(&zone)?;
         self.check_disk_name(&project, &zone, &name)?;
         let disk = Disk {
             id: self.next_id(),
@@ -366,9 +399,11 @@ impl Engine {
             detached: None,
             user: None,
         };
-        let id = disk.id.to_string();
+        let (id, path, project) = (disk.id, disk.path(), disk.project.clone());
+        let scope = Scope::Zone(disk.zone.clone());
         self.add_disk(disk);
-        Ok(vec![id])
+        self.record_done_on(&project, scope, "insert", (path, id));
+        Ok(vec![id.to_string()])
     }
 
     /// Creates `count` instances and returns their ids.
@@ -401,6 +436,10 @@ impl Engine {
 
     /// Returns the spec of an external instance: one boot disk of the first image, the default
     /// network with an external address, on demand.
+    ///
+    /// # Errors
+    ///
+    /// 400 for an unknown zone, a machine type that the zone does not offer, or invalid labels.
     fn external_spec(
         &self,
         project: String,
@@ -411,8 +450,16 @@ impl Engine {
     ) -> Result<InstanceSpec, Refusal> {
         let zone = zone.or_else(|| self.core.knobs.zones.first().cloned());
         let zone = zone.ok_or_else(|| Refusal::required("zone"))?;
+        self.check_zone(&zone)?;
         let default_type = || Some(self.core.knobs.machine_types.first()?.name.clone());
-        let machine_type = machine_type.or_else(default_type);
+        let machine_type = machine_type
+            .or_else(default_type)
+            .ok_or_else(|| Refusal::required("machineType"))?;
+        let offered = self.machine_type(&machine_type);
+        if offered.is_none_or(|offered| !offered.is_in(&zone)) {
+            let why = format!("Machine type does not exist in zone '{zone}'.");
+            return Err(Refusal::invalid("machineType", &machine_type, &why));
+        }
         rules::check_labels("labels", &labels)?;
         let image = self.images.values().next().cloned();
         let gib = image.as_ref().map_or(10, |image| image.gib);
@@ -433,7 +480,7 @@ impl Engine {
             project,
             zone,
             name: String::new(),
-            machine_type: machine_type.unwrap_or_default(),
+            machine_type,
             disks: vec![boot],
             network: "default".to_owned(),
             subnetwork: "default".to_owned(),

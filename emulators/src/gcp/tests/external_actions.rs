@@ -51,7 +51,17 @@ fn external_actor_creates_instances_and_disks() {
     let disk = json!({ "action": "add_disk", "project": "p", "zone": "us-central1-a", "name": "left", "gib": 7 });
     act(&mut fixture, &disk).unwrap();
     assert_eq!(fixture.get(&format!("{ZONE}/disks/left"))["sizeGb"], "7");
+    assert_eq!(last_kind(&fixture), "insert");
     assert!(act(&mut fixture, &disk).is_err());
+    // An external actor cannot do more than the API.
+    for (field, value) in [("zone", "us-central1-z"), ("machine_type", "e2-gigantic")] {
+        let mut odd = launch.clone();
+        odd[field] = value.into();
+        assert_eq!(act(&mut fixture, &odd).unwrap_err().status, 400, "{field}");
+    }
+    let mut nowhere = disk.clone();
+    nowhere["zone"] = "us-central1-z".into();
+    assert_eq!(act(&mut fixture, &nowhere).unwrap_err().status, 400);
 }
 
 #[test]
@@ -65,6 +75,7 @@ fn external_actor_stops_suspends_repairs_and_deletes() {
     fixture.post(&format!("{ZONE}/instances/vm/start"));
     fixture.advance(200);
     act(&mut fixture, &on("repair")).unwrap();
+    assert_eq!(last_kind(&fixture), "compute.instances.hostError");
     assert_eq!(fixture.status("vm"), "REPAIRING");
     fixture.advance(200);
     assert_eq!(
@@ -128,9 +139,11 @@ fn external_actor_changes_labels_metadata_and_images() {
     let mut labels = on("set_labels");
     labels["labels"] = json!({ "x": "y" });
     act(&mut fixture, &labels).unwrap();
+    assert_eq!(last_kind(&fixture), "setLabels");
     let mut metadata = on("set_metadata");
     metadata["metadata"] = json!({ "k": "v" });
     act(&mut fixture, &metadata).unwrap();
+    assert_eq!(last_kind(&fixture), "setMetadata");
     let oracle_instance = fixture.oracle_instance("vm").unwrap();
     assert_eq!(
         (
@@ -145,6 +158,7 @@ fn external_actor_changes_labels_metadata_and_images() {
         "action": "delete_image", "project": "debian-cloud", "name": "debian-12-bookworm-v20260201",
     });
     act(&mut fixture, &image).unwrap();
+    assert_eq!(last_kind(&fixture), "delete");
     let newest = fixture.get("/projects/debian-cloud/global/images/family/debian-12");
     assert_eq!(newest["name"], "debian-12-bookworm-v20260101");
     assert!(act(&mut fixture, &image).is_err());
