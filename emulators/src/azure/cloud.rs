@@ -5,7 +5,6 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
 use super::{
@@ -23,6 +22,7 @@ use super::{
 use crate::{
     cloud::{
         Cloud, RefusalInfo,
+        clock::http_date,
         emulator::Emulator,
         fault::{self, InjectedError},
         inject::CallContext,
@@ -146,11 +146,6 @@ impl Cloud for Azure {
             "operations": Operation::all().map(Operation::name).collect::<Vec<_>>(),
         })
     }
-}
-
-/// Returns a date in the format of HTTP headers.
-fn http_date(date: DateTime<Utc>) -> String {
-    date.format("%a, %d %b %Y %H:%M:%S GMT").to_string()
 }
 
 /// Returns the document of a refusal. 401 also has `WWW-Authenticate`, and 429 the header of the

@@ -35,6 +35,12 @@ impl Clock for RealClock {
     }
 }
 
+/// Returns a date in the format of HTTP headers.
+#[cfg(any(feature = "gcp", feature = "azure"))]
+pub(crate) fn http_date(date: DateTime<Utc>) -> String {
+    date.format("%a, %d %b %Y %H:%M:%S GMT").to_string()
+}
+
 /// A clock that can be advanced.
 #[derive(Debug)]
 pub(crate) struct SkippingClock {

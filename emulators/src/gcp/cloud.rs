@@ -20,6 +20,7 @@ use super::{
 use crate::{
     cloud::{
         Cloud, Operation, RefusalInfo,
+        clock::http_date,
         emulator::Emulator,
         fault::{self, InjectedError},
         inject::CallContext,
@@ -94,6 +95,11 @@ impl Cloud for Gcp {
         };
         HttpResponse::new(status, "application/json; charset=UTF-8", body)
             .with_header("vary", "Origin, X-Origin, Referer")
+    }
+
+    /// Returns the cloud's own date, by which clients correct their clock.
+    fn date(engine: &Engine) -> Option<String> {
+        Some(http_date(engine.calendar(engine.now())))
     }
 
     /// Returns the error that Compute Engine would send for an injected fault.

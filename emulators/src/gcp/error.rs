@@ -11,6 +11,9 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
+/// The constraint on instances with an external address.
+pub(crate) const EXTERNAL_ACCESS: &str = "constraints/compute.vmExternalIpAccess";
+
 /// An error response of the cloud.
 ///
 /// ```
@@ -120,6 +123,19 @@ impl Refusal {
         Self::new(412, "conditionNotMet", message)
     }
 
+    /// A violated organization policy: 412 `conditionNotMet`.
+    pub(crate) fn policy(constraint: &str, project: &str, instance_path: &str) -> Self {
+        let message = if constraint == EXTERNAL_ACCESS {
+            format!(
+                "Constraint {constraint} violated for project {project}. Add instance \
+                 {instance_path} to the constraint to use external IP with it."
+            )
+        } else {
+            format!("Constraint {constraint} violated for project {project}.")
+        };
+        Self::new(412, "conditionNotMet", message)
+    }
+
     /// An exhausted quota: 403 `quotaExceeded`.
     pub(crate) fn quota(metric: &str, limit: u64, region: &str) -> Self {
         let message = format!("Quota '{metric}' exceeded.  Limit: {limit}.0 in region {region}.");
@@ -141,6 +157,16 @@ impl Refusal {
         if status == 429 {
             return Self::front(429, "rateLimitExceeded", "RESOURCE_EXHAUSTED", message);
         }
+        Self::new(403, "rateLimitExceeded", message)
+    }
+
+    /// The quota of lists with a filter is used up: 403 `rateLimitExceeded`.
+    pub(crate) fn filtered_list_quota(project: &str) -> Self {
+        let message = format!(
+            "Quota exceeded for quota metric 'Filtered list cost overhead' and limit 'Filtered list \
+             cost overhead per minute' of service 'compute.googleapis.com' for consumer \
+             'project:{project}'."
+        );
         Self::new(403, "rateLimitExceeded", message)
     }
 

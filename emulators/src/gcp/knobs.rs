@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::catalog::{Image, MachineType, Subnetwork, default_subnetworks};
 use crate::cloud::impl_common_knobs;
 pub use crate::cloud::{
-    knobs::{Capacity, Counts, LateFailure, LimitCheck, Market, Throttle},
+    knobs::{Capacity, Counts, LateFailure, LimitCheck, Market, Refill, Throttle},
     lag::Lag,
 };
 
@@ -70,8 +70,17 @@ pub struct Knobs {
     /// When missing capacity is reported. Default: in the operation; immediately it is a 503.
     pub stockout_check: LimitCheck,
     /// The error code of an operation without capacity. Default `ZONE_RESOURCE_POOL_EXHAUSTED`;
-    /// Google also uses `ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS`.
+    /// Google also uses `ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS` (cirrus-ci-docs#131,
+    /// scylla-cluster-tests#12477).
     pub stockout_code: String,
+    /// The constraints of organization policies that inserts violate, such as
+    /// `constraints/compute.vmExternalIpAccess`, which only an instance with an external address
+    /// violates. Default: none. Google refuses with 412 `conditionNotMet`, the reason of a stale
+    /// fingerprint (compute-image-tools#1476, gardener-extension-provider-gcp#415).
+    pub organization_policies: BTreeSet<String>,
+    /// When a violated organization policy is reported. Default: immediately; in the operation it is
+    /// `CONDITION_NOT_MET` (GoogleCloudPlatform/pubsub#258).
+    pub policy_check: LimitCheck,
     /// Inserts and starts that are accepted and whose operation fails. Default: none.
     pub late_failures: Vec<LateFailure>,
     /// Token buckets by method. All methods without their own bucket share the bucket `*`. Default:
@@ -79,6 +88,14 @@ pub struct Knobs {
     pub throttle: BTreeMap<String, Throttle>,
     /// The HTTP status of `rateLimitExceeded`: 403, the default, or 429. Google documents both.
     pub throttle_status: u16,
+    /// How many records the lists with a filter may compare in one minute, in a project. A list with a
+    /// filter is charged for every instance or operation of its scope, whatever it returns. Default
+    /// 750,000; the quota is full again at the next full minute (Compute Engine documentation,
+    /// "Compute Engine rate quotas": filtered list cost overhead; openshift/installer#9169).
+    pub filtered_list_quota: u64,
+    /// How much the cloud's clock is behind the real one, in milliseconds. Default 0.
+    #[serde(with = "crate::cloud::millis")]
+    pub clock_behind: Duration,
     /// Whether the operation of a stop is done while the instance is still `STOPPING`. Default
     /// false.
     pub stop_done_early: bool,
@@ -128,9 +145,13 @@ impl Default for Knobs {
             capacity: Vec::new(),
             stockout_check: LimitCheck::InOperation,
             stockout_code: "ZONE_RESOURCE_POOL_EXHAUSTED".to_owned(),
+            organization_policies: BTreeSet::new(),
+            policy_check: LimitCheck::Immediate,
             late_failures: Vec::new(),
             throttle: BTreeMap::new(),
             throttle_status: 403,
+            filtered_list_quota: 750_000,
+            clock_behind: Duration::ZERO,
             stop_done_early: false,
             repeated_deletes: 1,
             zones: zones.map(str::to_owned).into(),
@@ -178,10 +199,13 @@ pub struct Timing {
     /// From the insert of an image until it is `READY`. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub image: Duration,
-    /// The maximum duration of a call of `wait`. Default two minutes, as documented.
+    /// The maximum duration of a call of `wait`. Default two minutes (Compute Engine API reference,
+    /// `zoneOperations.wait`).
     #[serde(with = "crate::cloud::millis")]
     pub wait: Duration,
-    /// How long an operation is kept after it is done. Default two weeks, as documented.
+    /// How long an operation is kept after it is done. Default one hour, the least that Google
+    /// promises; the most is two weeks (Compute Engine documentation, "View Compute Engine
+    /// operations", retention period).
     #[serde(with = "crate::cloud::millis")]
     pub operation_retention: Duration,
     /// How long a request id is remembered, at most as long as its operation. Default one day.
@@ -208,11 +232,11 @@ impl Timing {
 }
 
 impl Default for Timing {
-    /// A tenth of a second for transitions; two minutes for `wait` and two weeks for operations, as
+    /// A tenth of a second for transitions; two minutes for `wait` and one hour for operations, as
     /// documented; a day for request ids, which is not documented.
     fn default() -> Self {
         let half = Duration::from_millis(50);
-        let day = Duration::from_secs(24 * 3600);
+        let hour = Duration::from_secs(3600);
         Self {
             pending: Duration::from_millis(10),
             provision: half,
@@ -224,8 +248,8 @@ impl Default for Timing {
             repair: half * 2,
             image: half * 2,
             wait: Duration::from_secs(120),
-            operation_retention: day * 14,
-            request_retention: day,
+            operation_retention: hour,
+            request_retention: hour * 24,
         }
     }
 }

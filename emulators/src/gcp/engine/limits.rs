@@ -1,9 +1,9 @@
 //! Capacity, quota and addresses: how much there is, and how much a project may use.
 //!
-//! The checks run in this order: late failures of the knobs, the quotas `INSTANCES` and `CPUS` or
+//! The checks run in this order: organization policies, late failures of the knobs, the quotas `INSTANCES` and `CPUS` or
 //! `PREEMPTIBLE_CPUS`, capacity, internal addresses. Quotas are per region, capacity is per
-//! machine type, zone and market. The knobs `quota_check` and `stockout_check` decide whether a
-//! limit is reported by the call or by its operation.
+//! machine type, zone and market. The knobs `policy_check`, `quota_check` and `stockout_check` decide
+//! whether a limit is reported by the call or by its operation.
 
 use std::net::Ipv4Addr;
 
@@ -12,7 +12,7 @@ use crate::{
     cloud::{address_pool::AddressPool, fault::Failure, index::Seq, knobs::Market},
     gcp::{
         catalog::{MachineType, region_of},
-        error::Refusal,
+        error::{EXTERNAL_ACCESS, Refusal},
         knobs::LimitCheck,
     },
 };
@@ -61,6 +61,9 @@ impl Engine {
             spec.scheduling.market(),
         );
         let region = region_of(&spec.zone).to_owned();
+        if let Some(violated) = self.violated_policy(spec) {
+            return limit_result(violated);
+        }
         if let Some(failure) = self.late_failure(&kind.0, &spec.zone) {
             return Ok(vec![failure]);
         }
@@ -99,6 +102,19 @@ impl Engine {
             .cpu_quota_reached(&kind.0, region, kind.2, 0)
             .or_else(|| self.stockout(&kind, &instance.fixed.project, 0));
         exhausted.map_or(Ok(Vec::new()), limit_result)
+    }
+
+    /// Returns the first organization policy that a new instance violates.
+    fn violated_policy(&self, spec: &InstanceSpec) -> Option<ExhaustedLimit> {
+        let knobs = &self.core.knobs;
+        let violates =
+            |constraint: &&String| *constraint != EXTERNAL_ACCESS || spec.access.is_some();
+        let constraint = knobs.organization_policies.iter().find(violates)?;
+        Some(ExhaustedLimit {
+            refused: knobs.policy_check,
+            code: "CONDITION_NOT_MET".to_owned(),
+            refusal: Refusal::policy(constraint, &spec.project, &spec.path()),
+        })
     }
 
     /// Returns the first late failure of the knobs that matches machine type and zone.

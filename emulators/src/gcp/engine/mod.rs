@@ -14,6 +14,7 @@
 //! | `disk`, `image` | disks and images |
 //! | `read` | reads |
 //! | `limits` | capacity, quota, addresses |
+//! | `filtered_lists` | the quota of lists with a filter |
 //! | `rules` | the rules of labels and metadata, and their fingerprints |
 //! | `external_action` | external actions on a project, which bypass the wire |
 
@@ -21,6 +22,7 @@ pub(crate) mod bulk;
 mod change;
 pub(crate) mod disk;
 pub(crate) mod external_action;
+mod filtered_lists;
 pub(crate) mod image;
 mod insert;
 mod limits;
@@ -39,7 +41,7 @@ use std::{
     time::Duration,
 };
 
-use chrono::{FixedOffset, SecondsFormat};
+use chrono::{DateTime, FixedOffset, SecondsFormat, TimeDelta, Utc};
 use fleetwright_chaos::Clock;
 
 use super::knobs::Knobs;
@@ -52,6 +54,7 @@ use crate::cloud::{
     records::Records,
 };
 use disk::Disk;
+use filtered_lists::FilteredLists;
 use image::ImageRecord;
 use operation::{Operation, OperationKey};
 use record::{Instance, Version};
@@ -87,6 +90,8 @@ pub struct Engine {
     requests: HashMap<RequestKey, Remembered>,
     /// The internal addresses, by region and subnetwork.
     pools: BTreeMap<(String, String), AddressPool>,
+    /// What the filtered lists of each project have read in the current minute.
+    filtered_lists: FilteredLists,
 }
 
 /// An event in the schedule. The next call handles those that are due.
@@ -126,6 +131,7 @@ impl cloud::CloudEngine for Engine {
             operation_index: Index::default(),
             requests: HashMap::new(),
             pools: BTreeMap::new(),
+            filtered_lists: FilteredLists::default(),
             core: EngineCore::new(knobs, clock),
         };
         engine.load_catalog_images();
@@ -186,10 +192,18 @@ impl Engine {
         self.core.now()
     }
 
+    /// Returns a time on the cloud's own calendar, which the knob `clock_behind` shifts.
+    pub(crate) fn calendar(&self, moment: Duration) -> DateTime<Utc> {
+        let date = self.core.date(moment);
+        let behind = TimeDelta::from_std(self.core.knobs.clock_behind).unwrap_or(TimeDelta::MAX);
+        date.checked_sub_signed(behind)
+            .unwrap_or(DateTime::<Utc>::MIN_UTC)
+    }
+
     /// Returns a time as Compute Engine writes it: RFC 3339 with milliseconds, at the fixed offset
     /// of -08:00.
     pub(crate) fn stamp(&self, moment: Duration) -> String {
-        let date = self.core.date(moment);
+        let date = self.calendar(moment);
         match FixedOffset::west_opt(8 * 3600) {
             Some(home) => date
                 .with_timezone(&home)
@@ -200,7 +214,7 @@ impl Engine {
 
     /// Returns a time in milliseconds since 1970.
     fn unix_millis(&self, moment: Duration) -> i64 {
-        self.core.date(moment).timestamp_millis()
+        self.calendar(moment).timestamp_millis()
     }
 
     /// Adds a version to an instance. The old one stays readable for the knob `lag.reads`.

@@ -55,14 +55,17 @@ pub struct Call {
 ///
 /// # Errors
 ///
-/// 404 or 400 for an unknown project, zone or region, 503 for an unreachable zone, and the errors
-/// of the method.
+/// 404 or 400 for an unknown project, zone or region, 503 for an unreachable zone, 403
+/// `rateLimitExceeded` for a list with a filter beyond its quota, and the errors of the method.
 pub(crate) fn execute(
     call: &Call,
     engine: &mut Engine,
     context: &CallContext,
 ) -> Result<String, Refusal> {
     check_scope(call, engine)?;
+    if call.query.text("filter").is_some() {
+        engine.charge_filtered_list(call.method, &call.target)?;
+    }
     let document = match call.method {
         Method::InstancesInsert => instances::insert(call, engine, context),
         Method::InstancesBulkInsert => bulk::insert(call, engine, context),

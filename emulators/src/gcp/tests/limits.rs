@@ -111,6 +111,43 @@ fn quota_is_reported_immediately_or_in_the_operation() {
 }
 
 #[test]
+fn violated_policy_is_reported_immediately_or_in_the_operation() {
+    let external = "constraints/compute.vmExternalIpAccess";
+    let mut fixture = Fixture::with(|knobs| {
+        knobs.organization_policies = [external.to_owned()].into();
+    });
+    let mut inside = body("inside");
+    inside["networkInterfaces"] = json!([{ "network": "global/networks/default" }]);
+    fixture.insert(&inside);
+    let mut outside = body("outside");
+    outside["networkInterfaces"] = json!([{ "accessConfigs": [{ "type": "ONE_TO_ONE_NAT" }] }]);
+    assert_eq!(
+        fixture.refusal(INSERT, &outside),
+        reason(412, "conditionNotMet")
+    );
+    fixture.engine.core.knobs.policy_check = LimitCheck::InOperation;
+    let late = fixture.insert(&outside);
+    fixture.advance(100);
+    let finished = fixture.operation(&late);
+    assert_eq!(codes(&finished), ["CONDITION_NOT_MET"]);
+    assert_eq!(finished["httpErrorStatusCode"], 412);
+    let message = finished["error"]["errors"][0]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with(&format!("Constraint {external} violated")),
+        "{message}"
+    );
+    // Another policy concerns every instance.
+    fixture.engine.core.knobs.organization_policies =
+        ["constraints/compute.requireShieldedVm".to_owned()].into();
+    fixture.engine.core.knobs.policy_check = LimitCheck::Immediate;
+    inside["name"] = "other".into();
+    assert_eq!(
+        fixture.refusal(INSERT, &inside),
+        reason(412, "conditionNotMet")
+    );
+}
+
+#[test]
 fn stopped_instances_count_as_instances_and_not_as_cpus() {
     let mut fixture = Fixture::with(|knobs| {
         knobs.cpu_quota = Some(2);

@@ -275,3 +275,36 @@ fn unknown_state_is_returned_and_not_filtered_by() {
         .unwrap();
     assert_eq!(one["status"], "PONDERING");
 }
+
+#[test]
+fn list_with_a_filter_is_charged_for_what_it_compares() {
+    let mut fixture = Fixture::with(|knobs| knobs.filtered_list_quota = 4);
+    for name in ["a", "b", "c"] {
+        fixture.insert_running(name);
+    }
+    let filtered = format!("GET {ZONE}/operations?filter=targetId%3D7");
+    let none = serde_json::Value::Null;
+    // It returns nothing, and costs three operations each time.
+    fixture.ok(&filtered, &none);
+    fixture.ok(&filtered, &none);
+    assert_eq!(
+        fixture.refusal(&filtered, &none),
+        reason(403, "rateLimitExceeded")
+    );
+    // All lists with a filter share the quota; others do not use it.
+    let instances = format!("GET {ZONE}/instances?filter=name%3Da");
+    assert_eq!(
+        fixture.refusal(&instances, &none),
+        reason(403, "rateLimitExceeded")
+    );
+    fixture.get(&format!("{ZONE}/operations"));
+    fixture.get(&format!("{ZONE}/instances"));
+    fixture.ok(
+        "GET /projects/q/aggregated/operations?filter=targetId%3D7",
+        &none,
+    );
+    // It is full again at the next full minute, not a minute later.
+    let second = fixture.engine.calendar(fixture.engine.now()).timestamp() % 60;
+    fixture.advance(u64::try_from(60 - second).unwrap() * 1000);
+    fixture.ok(&filtered, &none);
+}
