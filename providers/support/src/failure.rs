@@ -59,6 +59,13 @@ pub trait Service: Clone + fmt::Debug + Send + Sync + 'static {
     /// [`Cause::OperationFailed`] never has an effect.
     const UNDOES_FAILED_OPERATIONS: bool = false;
 
+    /// Returns how long to wait after throttling or a conflict whose response does not say. Default:
+    /// [`RETRY_DELAY`](Self::RETRY_DELAY).
+    fn retry_delay(failure: &Failure<Self>) -> Duration {
+        let _ = failure;
+        Self::RETRY_DELAY
+    }
+
     /// Returns what an error response or a failed operation means. Called only for those two causes.
     fn classify(failure: &Failure<Self>, context: &ErrorContext<'_>) -> Class;
 
@@ -246,6 +253,12 @@ impl<S: Service> Failure<S> {
         }
     }
 
+    /// Returns how long to wait before the same call is sent again: what the response says, or what is
+    /// usual for the service.
+    pub fn retry_delay(&self) -> Duration {
+        self.retry_after.unwrap_or_else(|| S::retry_delay(self))
+    }
+
     /// Returns the part of the message that may be shown.
     pub fn safe_message(&self) -> &str {
         S::safe_message(&self.message)
@@ -293,7 +306,7 @@ impl<S: Service> Failure<S> {
         status: Option<u16>,
     ) -> ProvisionError {
         let message = self.safe_message();
-        let retry_delay = self.retry_after.unwrap_or(S::RETRY_DELAY);
+        let retry_delay = self.retry_delay();
         match (S::classify(self, context), context.instance, context.token) {
             (Class::NotFound, Some(id), _) => call.not_found_yet(id, context.hidden_for),
             (Class::TokenConflict, _, Some(token)) => call.token_conflict(token),

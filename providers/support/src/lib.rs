@@ -6,7 +6,8 @@
 //!
 //! - [`Failure`], [`Service`] and [`Class`]: a failed native call and the
 //!   [`ProvisionError`](fleetwright::ProvisionError) that it becomes.
-//! - [`RecentLaunches`], [`RecentTerminations`], [`RecentTokens`], [`read_until`] and [`read_until_state`]: correct results while the
+//! - [`RecentLaunches`], [`RecentTerminations`], [`RecentTokens`], [`RecentMap`], [`read_until`] and
+//!   [`read_until_state`]: correct results while the
 //!   cloud's reads are stale.
 //! - [`ReadInstances`] and [`ChangeInstances`]: reading, terminating, stopping and starting one instance or
 //!   many, on top of one native call for a batch.
@@ -36,6 +37,7 @@ pub use consistency::{read_until, read_until_state};
 pub use failure::{Cause, Class, ErrorContext, Failure, Service};
 pub use list::collect_complete;
 pub use read::{ReadInstances, is_after_start};
+pub use recent::RecentMap;
 pub use recent_launches::RecentLaunches;
 pub use recent_terminations::RecentTerminations;
 pub use recent_tokens::RecentTokens;

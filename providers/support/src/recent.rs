@@ -1,7 +1,8 @@
 //! A map whose entries expire.
 //!
-//! Owns expiry for [`RecentLaunches`](crate::RecentLaunches), [`RecentTokens`](crate::RecentTokens) and
-//! [`RecentTerminations`](crate::RecentTerminations). Its time is tokio's, and it belongs to one process: a handle that is opened again starts empty.
+//! Owns expiry for [`RecentLaunches`](crate::RecentLaunches), [`RecentTokens`](crate::RecentTokens),
+//! [`RecentTerminations`](crate::RecentTerminations) and what a backend remembers for itself. Its time is tokio's, and it belongs to one process: a handle that is
+//! opened again starts empty.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,8 +14,23 @@ use std::{
 use tokio::time::Instant;
 
 /// Entries with the time at which each was recorded.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_provider_support::RecentMap;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let hour = Duration::from_secs(3600);
+/// let deletes = RecentMap::default();
+/// deletes.record([(7, "operation-1")], hour);
+/// assert_eq!(deletes.get(&7, hour), Some("operation-1"));
+/// deletes.remove(&7);
+/// assert_eq!(deletes.get(&7, hour), None);
+/// # }
+/// ```
 #[derive(Debug)]
-pub(crate) struct RecentMap<K, V> {
+pub struct RecentMap<K, V> {
     entries: Mutex<Entries<K, V>>,
 }
 
@@ -27,7 +43,7 @@ struct Entries<K, V> {
 
 impl<K: Clone + Eq + Hash, V: Clone> RecentMap<K, V> {
     /// Records `entries` with the current time, and removes entries that are as old as `window`.
-    pub(crate) fn record(&self, entries: impl IntoIterator<Item = (K, V)>, window: Duration) {
+    pub fn record(&self, entries: impl IntoIterator<Item = (K, V)>, window: Duration) {
         let (mut recorded, now) = (self.entries(), Instant::now());
         recorded.remove_expired(window);
         for (key, value) in entries {
@@ -37,7 +53,7 @@ impl<K: Clone + Eq + Hash, V: Clone> RecentMap<K, V> {
     }
 
     /// Returns the value of an entry that is younger than `window`.
-    pub(crate) fn get(&self, key: &K, window: Duration) -> Option<V> {
+    pub fn get(&self, key: &K, window: Duration) -> Option<V> {
         let recorded = self.entries();
         let (at, value) = recorded.by_key.get(key)?;
         (at.elapsed() < window).then(|| value.clone())
@@ -50,6 +66,11 @@ impl<K: Clone + Eq + Hash, V: Clone> RecentMap<K, V> {
         entry.map_or(Duration::ZERO, |(at, _)| {
             window.saturating_sub(at.elapsed())
         })
+    }
+
+    /// Removes an entry.
+    pub fn remove(&self, key: &K) {
+        self.entries().by_key.remove(key);
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries<K, V>> {
