@@ -5,7 +5,7 @@
 //!
 //! - id: `gce://my-project/us-central1-a/fw-0123456789abcdef01234567/4711`
 //! - name of a launch: `fw-` and 24 hexadecimal digits, derived from the token or random
-//! - name in a batch: the same, with `-0`, `-1` and so on
+//! - names in a batch: the same, then with `-1`, `-2` and so on
 
 use fleetwright::{InstanceId, LaunchToken, Zone};
 use uuid::Uuid;
@@ -58,13 +58,14 @@ impl Address {
     }
 }
 
-/// Returns the name of a token's instance. `item` is the index in a batch; `None` means a single
-/// launch. The same token always gives the same names.
-pub(crate) fn name_of(token: &LaunchToken, item: Option<u32>) -> String {
+/// Returns the name of a token's instance. `item` is the index in a batch, 0 for a single launch. The
+/// same token always gives the same names, and a single launch has the first name of a batch: one
+/// token cannot be used for both.
+pub(crate) fn name_of(token: &LaunchToken, item: u32) -> String {
     let stem = short(token.derive("gcp-name"));
     match item {
-        Some(item) => format!("{PREFIX}{stem}-{item}"),
-        None => format!("{PREFIX}{stem}"),
+        0 => format!("{PREFIX}{stem}"),
+        item => format!("{PREFIX}{stem}-{item}"),
     }
 }
 
@@ -84,7 +85,7 @@ fn short(digest: Uuid) -> String {
 /// Returns the regular expression that matches all names of a token, of single launches and of
 /// batches. It cannot match the names of another token, because the digest has a fixed length.
 pub(crate) fn pattern_of(token: &LaunchToken) -> String {
-    format!("{}(-[0-9]+)?", name_of(token, None))
+    format!("{}(-[0-9]+)?", name_of(token, 0))
 }
 
 /// Returns the last part of a URL or path. Compute Engine returns zones, types and networks as
@@ -158,12 +159,12 @@ mod tests {
             LaunchToken::new("golden").unwrap(),
             LaunchToken::new("Golden").unwrap(),
         );
-        let (alone, item) = (name_of(&token, None), name_of(&token, Some(4_294_967_295)));
+        let (alone, item) = (name_of(&token, 0), name_of(&token, 4_294_967_295));
         for name in [&alone, &item, &random_name()] {
             assert!(is_name(name), "{name}");
         }
         assert!(item.starts_with(&format!("{alone}-")));
-        assert_ne!(alone, name_of(&other, None));
+        assert_ne!(alone, name_of(&other, 0));
         assert_eq!(pattern_of(&token), format!("{alone}(-[0-9]+)?"));
         assert_ne!(random_name(), random_name());
     }

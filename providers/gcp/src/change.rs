@@ -1,42 +1,36 @@
 //! Stopping, starting and terminating.
 //!
-//! Owns the meaning of a refused change. Compute Engine changes one instance per call. Before that,
-//! one list of operations for many instances shows which of them may be changed: operations never
-//! lag, and a repeated delete is refused as if the caller were too fast. An instance must never be
-//! changed through its name, only through its number.
+//! Owns the meaning of a refused change. Compute Engine changes one instance per call, and the call is
+//! sent without a read before it: a stale read could report a stopping instance as running. An instance
+//! must never be changed through its name, only through its number.
 //!
-//! 1. List the operations of all instances, 100 per call.
-//! 2. An instance that is being deleted, was deleted, or was never created is not changed: a terminate
-//!    succeeds, a stop or start fails with a wrong state.
-//! 3. Send the change. A start waits `launch_wait` for its operation to fail.
-//! 4. A refusal is explained by a read: not found may mean that the instance has just ended, and a
-//!    conflict may mean that it is already in the requested state.
-
-use std::collections::BTreeMap;
+//! 1. An instance that this handle has deleted is not changed: a terminate succeeds, a stop or start fails
+//!    with a wrong state.
+//! 2. Send the change. A start waits `launch_wait` for its operation to fail.
+//! 3. A refusal is explained by a read: not found may mean that the instance has just ended, a conflict that
+//!    it is already in the requested state, and a refused deletion that one is running.
 
 use fleetwright::{
     Call, CloudInstanceState, Effect, InstanceId, InstanceInfo, InvalidValue, Operation, Problem,
-    Result, RetryAdvice, Scope, async_trait,
+    ProvisionError, Result, RetryAdvice, Scope, async_trait,
 };
-use fleetwright_provider_support::{
-    Change, ChangeInstances, ReadInstances as _,
-    batch::{repeat_error, results_in_order},
-};
+use fleetwright_provider_support::{Change, ChangeInstances, ReadInstances as _};
 use futures_util::{StreamExt as _, stream};
 use google_cloud_compute_v1::model::Operation as NativeOperation;
 
 use crate::{
     GcpProvisioner,
     address::Address,
-    error::{ErrorContext, Failure, GcpFailure as _},
-    history::{self, History},
-    read::summary_of,
+    error::{Failure, GcpFailure as _},
+    history,
+    operations::Outcome,
+    resolve::Unclear,
     state::SUSPENDED,
 };
 
 #[async_trait]
 impl ChangeInstances for GcpProvisioner {
-    /// Changes many instances, after one list of their operations.
+    /// Changes many instances, each with its own call.
     async fn change_once(
         &self,
         operation: Operation,
@@ -44,30 +38,9 @@ impl ChangeInstances for GcpProvisioner {
         ids: &[InstanceId],
     ) -> Vec<Result<()>> {
         let call = self.call(operation);
-        let at: Vec<_> = ids.iter().map(|id| self.address(id)).collect();
-        let known = || at.iter().flatten();
-        let zones = known().map(|at| at.zone.as_str());
-        let mut numbers: Vec<_> = known().map(|at| at.number).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let histories = match self.histories(zones, &numbers).await {
-            Ok(histories) => histories,
-            Err(failure) if failure.is_unavailable() && self.group_by_zone(ids).len() > 1 => {
-                return self.change_by_zone(operation, change, ids).await;
-            }
-            Err(failure) => {
-                let error = failure.into_error(&call, ErrorContext::default());
-                let error = error.with_effect(Effect::None);
-                return repeat_error(ids, &error);
-            }
-        };
         let each: Vec<_> = ids
             .iter()
-            .zip(&at)
-            .map(|(id, at)| {
-                let history = at.as_ref().map(|at| summary_of(&histories, at.number));
-                self.send_change(&call, change, id, at.as_ref(), history)
-            })
+            .map(|id| self.send_change(&call, change, id))
             .collect();
         let width = self.options.concurrency.get() as usize;
         stream::iter(each).buffered(width).collect().await
@@ -75,39 +48,16 @@ impl ChangeInstances for GcpProvisioner {
 }
 
 impl GcpProvisioner {
-    /// Changes many instances zone by zone, so that a zone that does not respond affects no other.
-    async fn change_by_zone(
-        &self,
-        operation: Operation,
-        change: Change,
-        ids: &[InstanceId],
-    ) -> Vec<Result<()>> {
-        let mut results = BTreeMap::new();
-        for some in self.group_by_zone(ids).into_values() {
-            let changed = Box::pin(self.change_once(operation, change, &some)).await;
-            results.extend(some.into_iter().zip(changed));
-        }
-        let call = self.call(operation);
-        results_in_order(ids, &results, |id| self.not_found_yet(&call, id))
-    }
-
-    /// Changes one instance, unless its operations show that it has ended.
-    async fn send_change(
-        &self,
-        call: &Call,
-        change: Change,
-        id: &InstanceId,
-        at: Option<&Address>,
-        history: Option<History>,
-    ) -> Result<()> {
-        let (Some(at), Some(history)) = (at, history) else {
+    /// Changes one instance, unless this handle knows that it has ended.
+    async fn send_change(&self, call: &Call, change: Change, id: &InstanceId) -> Result<()> {
+        let Some(at) = &self.address(id) else {
             return Err(self.not_found_yet(call, id));
         };
-        let ended = match history {
-            History::Deleting => Some(CloudInstanceState::Terminating),
-            History::Deleted(_) | History::CreateFailed(_) => Some(CloudInstanceState::Terminated),
-            History::Empty | History::Creating | History::Created(_) => None,
-        };
+        let ended = self.remembered_end(at).await;
+        let ended = ended.map_err(|failure| {
+            let error = failure.into_error(call, self.about(id, at));
+            error.with_effect(Effect::None)
+        })?;
         match (change, ended) {
             (Change::Terminate, Some(_)) => return Ok(()),
             (Change::Stop | Change::Start, Some(state)) => {
@@ -118,13 +68,39 @@ impl GcpProvisioner {
         let sent = match change {
             Change::Terminate => self.client.delete(at).await,
             Change::Stop => self.client.stop(at, self.options.discard_local_ssds).await,
-            Change::Start => self.client.start(at).await,
+            Change::Start => {
+                self.memory.forget_stop(at.number);
+                self.client.start(at).await
+            }
         };
         match sent {
             Ok(operation) => self.await_accepted(call, change, id, at, operation).await,
             Err(failure) if failure.is_not_found() => self.handle_not_found(call, change, id).await,
             Err(failure) => self.explain_refusal(call, change, id, at, failure).await,
         }
+    }
+
+    /// Returns the state of an instance that this handle has deleted or seen terminated. A deletion
+    /// that failed is forgotten, so that the next one is sent.
+    async fn remembered_end(
+        &self,
+        at: &Address,
+    ) -> std::result::Result<Option<CloudInstanceState>, Failure> {
+        if self.memory.end(at.number).is_some() {
+            return Ok(Some(CloudInstanceState::Terminated));
+        }
+        let window = self.capabilities.consistency_window;
+        let Some((operation, _)) = self.memory.delete(at.number, window) else {
+            return Ok(None);
+        };
+        Ok(match self.read_outcome(&at.zone, &operation).await? {
+            Outcome::Running => Some(CloudInstanceState::Terminating),
+            Outcome::Succeeded => Some(CloudInstanceState::Terminated),
+            Outcome::Failed(_) | Outcome::Expired => {
+                self.memory.forget_delete(at.number);
+                None
+            }
+        })
     }
 
     /// Waits for the operation of a start, because Compute Engine reports missing capacity only
@@ -144,10 +120,15 @@ impl GcpProvisioner {
             }
             Change::Terminate | Change::Stop => operation,
         };
-        match history::failure(&operation) {
-            Some(failure) => self.explain_refusal(call, change, id, at, failure).await,
-            None => Ok(()),
+        if let Some(failure) = history::failure(&operation) {
+            return self.explain_refusal(call, change, id, at, failure).await;
         }
+        match change {
+            Change::Terminate => self.memory.record_delete(&operation),
+            Change::Stop => self.memory.record_stop(at.number),
+            Change::Start => {}
+        }
+        Ok(())
     }
 
     /// Returns the result of a change that Compute Engine refused as not found: the instance may
@@ -187,7 +168,12 @@ impl GcpProvisioner {
             return Err(call.invalid(InvalidValue::new("stop", problem)));
         }
         let by_state = failure.may_be_about_state();
+        // A quota that demands a delay is not about this instance.
+        let throttled = failure.is_throttled() && failure.retry_after.is_none();
         let error = failure.into_error(call, self.about(id, at));
+        if change == Change::Terminate && throttled {
+            return self.explain_refused_delete(call, id, error).await;
+        }
         if change == Change::Terminate || !by_state {
             return Err(error);
         }
@@ -209,7 +195,17 @@ impl GcpProvisioner {
                 self.resume(call, id, at).await
             }
             (Change::Start, CloudInstanceState::Pending | CloudInstanceState::Running)
-            | (Change::Stop, CloudInstanceState::Stopped | CloudInstanceState::Stopping) => Ok(()),
+            | (Change::Stop, CloudInstanceState::Stopped) => Ok(()),
+            (Change::Stop, CloudInstanceState::Stopping) => {
+                // It may be stopping because somebody deletes it.
+                let info = self.resolve_shown(vec![info], Unclear::Fail).await;
+                let to_error = |failure: Failure| failure.into_error(call, self.about(id, at));
+                let info = info.map_err(|failure| to_error(failure).with_effect(Effect::None))?;
+                let ending = info.into_iter().find(|info| info.state.is_ending());
+                ending.map_or(Ok(()), |info| {
+                    Err(call.wrong_state(id, info.state, change.needed_state()))
+                })
+            }
             (Change::Start, CloudInstanceState::Stopping)
             | (Change::Stop, CloudInstanceState::Pending) => {
                 let message =
@@ -222,6 +218,21 @@ impl GcpProvisioner {
             (Change::Start, CloudInstanceState::Stopped)
             | (Change::Stop, CloudInstanceState::Running)
             | (Change::Terminate, _) => Err(error),
+        }
+    }
+
+    /// Returns the result of a deletion that was refused as too frequent. Compute Engine refuses a
+    /// repeated deletion in this way, so one that is running is a success.
+    async fn explain_refused_delete(
+        &self,
+        call: &Call,
+        id: &InstanceId,
+        refusal: ProvisionError,
+    ) -> Result<()> {
+        let ended = |info: &InstanceInfo| info.state.is_ending();
+        match self.describe_one(call.operation(), id).await {
+            Ok(info) if ended(&info) => Ok(()),
+            Ok(_) | Err(_) => Err(refusal),
         }
     }
 

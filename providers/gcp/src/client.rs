@@ -261,6 +261,12 @@ impl GcpClient {
         send!(self, call.set_zone(zone).set_operation(operation))
     }
 
+    /// Reads an operation by its name.
+    pub(crate) async fn operation(&self, zone: &str, name: &str) -> CallResult<Operation> {
+        let call = self.operations.get().set_project(&self.project);
+        send!(self, call.set_zone(zone).set_operation(name))
+    }
+
     /// Sends the deletion of an instance.
     pub(crate) async fn delete(&self, at: &Address) -> CallResult<Operation> {
         let call = self.instances.delete().set_project(&self.project);
@@ -407,10 +413,12 @@ pub(crate) fn build_error_message(error: &BuildError) -> &'static str {
     reason = "`map_err` passes the error by value"
 )]
 fn failure(error: Error) -> Failure {
-    let retry_after = error
-        .http_headers()
-        .and_then(|headers| headers.get("retry-after"))
-        .and_then(|value| parse_retry_after(value.to_str().ok()?.trim()));
+    let header = |name| {
+        let headers = error.http_headers()?;
+        headers.get(name)?.to_str().ok().map(str::trim)
+    };
+    let server_time = header("date").and_then(parse_date);
+    let retry_after = header("retry-after").and_then(|text| parse_retry_after(text, server_time));
     let status = error.status();
     let details = status.map(|status| status.details.as_slice());
     let reason = details.unwrap_or_default().iter().find_map(|detail| {
@@ -426,16 +434,22 @@ fn failure(error: Error) -> Failure {
     Failure::new(cause, message.unwrap_or(fallback))
         .with_code(reason.unwrap_or_default())
         .with_retry_after(retry_after)
+        .with_server_time(server_time)
 }
 
-/// Parses a retry delay, which is given in seconds or as a date.
-fn parse_retry_after(text: &str) -> Option<Duration> {
+/// Parses a retry delay, which is given in seconds or as a date on the server's clock.
+fn parse_retry_after(text: &str, server_time: Option<DateTime<Utc>>) -> Option<Duration> {
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
     }
-    let until = DateTime::parse_from_rfc2822(text).ok()?;
-    let left = until.with_timezone(&Utc) - Utc::now();
+    let left = parse_date(text)? - server_time.unwrap_or_else(Utc::now);
     Some(left.to_std().unwrap_or_default())
+}
+
+/// Parses an HTTP date.
+fn parse_date(text: &str) -> Option<DateTime<Utc>> {
+    let date = DateTime::parse_from_rfc2822(text).ok()?;
+    Some(date.with_timezone(&Utc))
 }
 
 /// Returns how a call failed, and a message for failures without one.
@@ -475,4 +489,18 @@ fn cause(error: &Error) -> (Cause, &'static str) {
         Cause::Disconnected,
         "the connection to Compute Engine failed",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_date_is_compared_with_the_servers_clock() {
+        let now = parse_date("Mon, 16 Nov 2026 10:00:15 GMT");
+        let date = "Mon, 16 Nov 2026 10:00:45 GMT";
+        assert_eq!(parse_retry_after(date, now), Some(Duration::from_secs(30)));
+        assert_eq!(parse_retry_after("7", now), Some(Duration::from_secs(7)));
+        assert_eq!(parse_retry_after("soon", now), None);
+    }
 }

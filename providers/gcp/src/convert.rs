@@ -7,9 +7,6 @@
 //! - Filters use Compute Engine's two filter languages: `name eq "(...)"` matches a whole name by regular
 //!   expression, `labels.key = "value"` compares.
 
-use std::time::Duration;
-
-use chrono::Utc;
 use fleetwright::{
     CloudInstanceState, Fingerprint, ImageId, InstanceFilter, InstanceInfo, InstanceType, Market,
     NetworkId, Placement, SecurityGroupId, Zone,
@@ -78,50 +75,30 @@ pub(crate) fn mark_terminating(mut info: InstanceInfo) -> InstanceInfo {
 }
 
 /// Returns what operations say about an instance that does not exist. Returns `None` if that proves
-/// nothing: without operations, or within `window` after the last one.
+/// nothing: without operations, or if it was created and nothing deleted it.
 ///
 /// | history | state |
 /// | --- | --- |
 /// | creating | pending |
 /// | deleting | terminating |
 /// | deleted, create failed | terminated, with the reason |
-/// | created, and the last operation is older than `window` | terminated |
-pub(crate) fn absent_info(
-    at: &Address,
-    history: &History,
-    window: Duration,
-) -> Option<InstanceInfo> {
-    let (state, reason) = match history {
-        History::Empty => return None,
-        History::Creating => (CloudInstanceState::Pending, None),
-        History::Deleting => (CloudInstanceState::Terminating, None),
-        History::Deleted(reason) => (CloudInstanceState::Terminated, Some(reason.clone())),
-        History::CreateFailed(failure) => (
-            CloudInstanceState::Terminated,
-            Some(history::reason(failure)),
-        ),
-        History::Created(activity) => {
-            let since = activity
-                .last_change
-                .map(|since| (Utc::now() - since).to_std().unwrap_or_default());
-            if since.is_some_and(|since| since < window) {
-                return None;
-            }
-            let no_record = || "gone: no record of its end".to_owned();
-            let reason = activity.preemption.clone().unwrap_or_else(no_record);
-            (CloudInstanceState::Terminated, Some(reason))
-        }
+pub(crate) fn absent_info(at: &Address, history: &History) -> Option<InstanceInfo> {
+    let state = match history {
+        History::Empty | History::Created(_) => return None,
+        History::Creating => CloudInstanceState::Pending,
+        History::Deleting => CloudInstanceState::Terminating,
+        History::Deleted(reason) => return gone_info(at, reason),
+        History::CreateFailed(failure) => return gone_info(at, &history::reason(failure)),
     };
     let mut info = InstanceInfo::new(at.id()?, state);
-    info.state_reason = reason;
     info.placement.zone = Zone::new(&at.zone).ok();
     Some(info)
 }
 
-/// Returns an instance as terminated because another one has its name.
-pub(crate) fn replaced_info(at: &Address) -> Option<InstanceInfo> {
+/// Returns an instance as terminated, with a reason.
+pub(crate) fn gone_info(at: &Address, reason: &str) -> Option<InstanceInfo> {
     let mut info = InstanceInfo::new(at.id()?, CloudInstanceState::Terminated);
-    info.state_reason = Some("gone: another instance has its name".to_owned());
+    info.state_reason = Some(reason.to_owned());
     info.placement.zone = Zone::new(&at.zone).ok();
     Some(info)
 }
@@ -298,28 +275,20 @@ mod tests {
     fn absent_instance_follows_its_operations() {
         let at =
             Address::parse(&InstanceId::new("gce://p/us-central1-a/fw-1/42").unwrap()).unwrap();
-        let window = Duration::from_secs(20);
-        let state = |history: &History| absent_info(&at, history, window).map(|info| info.state);
+        let state = |history: &History| absent_info(&at, history).map(|info| info.state);
         assert_eq!(state(&History::Empty), None);
         assert_eq!(state(&History::Creating), Some(CloudInstanceState::Pending));
         assert_eq!(
             state(&History::Deleting),
             Some(CloudInstanceState::Terminating)
         );
-        let terminated = absent_info(&at, &History::Deleted("deleted".to_owned()), window).unwrap();
+        let terminated = absent_info(&at, &History::Deleted("deleted".to_owned())).unwrap();
         assert_eq!(terminated.state, CloudInstanceState::Terminated);
         assert_eq!(terminated.state_reason.as_deref(), Some("deleted"));
-        let created = |since| {
-            state(&History::Created(LastActivity {
-                last_change: Some(since),
-                preemption: None,
-            }))
-        };
-        assert_eq!(created(Utc::now()), None, "a read may not show it yet");
-        let long_ago = Utc::now() - 2 * window;
-        assert_eq!(created(long_ago), Some(CloudInstanceState::Terminated));
+        let created = History::Created(LastActivity::default());
+        assert_eq!(state(&created), None, "a read may not show it yet");
         assert_eq!(
-            replaced_info(&at).unwrap().state,
+            gone_info(&at, "x").unwrap().state,
             CloudInstanceState::Terminated
         );
     }

@@ -6,11 +6,12 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 pub(crate) use fleetwright_provider_support::{Cause, ErrorContext};
 use fleetwright_provider_support::{Class, Service};
 
 use crate::{
-    reason::{Kind, field_of, kind_of, missing},
+    reason::{Kind, field_of, kind_of, missing, names_policy},
     scope,
 };
 
@@ -26,9 +27,17 @@ pub(crate) enum ComputeEngine {}
 
 impl Service for ComputeEngine {
     const NAME: &'static str = "Compute Engine";
-    /// Rates are limited per minute.
+    /// For limits of concurrent operations and for conflicts. A rate quota has its own delay.
     const RETRY_DELAY: Duration = Duration::from_secs(5);
     const UNDOES_FAILED_OPERATIONS: bool = true;
+
+    /// A rate quota is full again at the next full minute of the cloud's clock.
+    fn retry_delay(failure: &Failure) -> Duration {
+        if failure.is_rate_limited() {
+            return until_refill(failure.server_time);
+        }
+        Self::RETRY_DELAY
+    }
 
     fn classify(failure: &Failure, context: &ErrorContext<'_>) -> Class {
         let (status, message) = (failure.status().unwrap_or_default(), failure.safe_message());
@@ -82,6 +91,13 @@ pub(crate) trait GcpFailure {
     /// Whether the service failed, or a zone of it did not respond.
     fn is_unavailable(&self) -> bool;
 
+    /// Whether the call was refused because of too many calls or operations.
+    fn is_throttled(&self) -> bool;
+
+    /// Whether the call was refused because a rate quota is used up, which is full again at the next
+    /// full minute. Other limits, such as that of concurrent operations, have no such time.
+    fn is_rate_limited(&self) -> bool;
+
     /// Whether a repetition of the same call can succeed soon.
     fn may_pass(&self) -> bool;
 }
@@ -99,7 +115,7 @@ impl GcpFailure for Failure {
     }
 
     fn is_stale(&self) -> bool {
-        self.status() == Some(412)
+        self.status() == Some(412) && !names_policy(&self.message)
     }
 
     fn is_about_local_ssds(&self) -> bool {
@@ -129,11 +145,30 @@ impl GcpFailure for Failure {
         matches!(self.cause, Cause::Responded(500..=599))
     }
 
-    fn may_pass(&self) -> bool {
-        self.is_transient(|status| {
-            status >= 500 || kind_of(self.code(), status, &self.message) == Kind::Throttled
-        })
+    fn is_throttled(&self) -> bool {
+        let status = self.status();
+        status.is_some_and(|status| kind_of(self.code(), status, &self.message) == Kind::Throttled)
     }
+
+    fn is_rate_limited(&self) -> bool {
+        let by_code = matches!(
+            self.code(),
+            "rateLimitExceeded" | "userRateLimitExceeded" | "RATE_LIMIT_EXCEEDED"
+        );
+        matches!(self.cause, Cause::Responded(403 | 429)) && by_code
+            || self.cause == Cause::Responded(429) && self.code().is_empty()
+    }
+
+    fn may_pass(&self) -> bool {
+        self.is_transient(|status| status >= 500 || self.is_throttled())
+    }
+}
+
+/// Returns how long it takes until Compute Engine refills its rate quotas: until the next full minute
+/// on its clock, or a minute if that is unknown.
+fn until_refill(server_time: Option<DateTime<Utc>>) -> Duration {
+    let second = server_time.map_or(0, |now| now.timestamp().rem_euclid(60));
+    Duration::from_secs(u64::try_from(60 - second).unwrap_or(60))
 }
 
 #[cfg(test)]
@@ -276,12 +311,42 @@ mod tests {
                 .into_error(&launch(), ErrorContext::default());
             error.retry()
         };
-        assert_eq!(
-            retry(&failure),
-            RetryAdvice::After(ComputeEngine::RETRY_DELAY)
-        );
+        for (now, seconds) in [
+            (Some("2026-11-16T10:00:15Z"), 45),
+            (Some("2026-11-16T10:00:59Z"), 1),
+            (Some("2026-11-16T10:01:00Z"), 60),
+            (None, 60),
+        ] {
+            failure.server_time = now.and_then(|now: &str| now.parse().ok());
+            let delay = Duration::from_secs(seconds);
+            assert_eq!(retry(&failure), RetryAdvice::After(delay), "{now:?}");
+        }
         failure.retry_after = Some(Duration::from_secs(7));
         assert_eq!(retry(&failure), RetryAdvice::After(Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn only_a_rate_quota_is_refilled_each_minute() {
+        for (cause, code, limited) in [
+            (Cause::Responded(403), "rateLimitExceeded", true),
+            (Cause::Responded(429), "RATE_LIMIT_EXCEEDED", true),
+            (Cause::Responded(429), "", true),
+            (
+                Cause::Responded(403),
+                "CONCURRENT_OPERATIONS_QUOTA_EXCEEDED",
+                false,
+            ),
+            (Cause::Responded(403), "quotaExceeded", false),
+            (Cause::Responded(403), "", false),
+            (
+                Cause::OperationFailed(Some(403)),
+                "rateLimitExceeded",
+                false,
+            ),
+        ] {
+            let failure = failed(cause, code, "");
+            assert_eq!(failure.is_rate_limited(), limited, "{cause:?} {code}");
+        }
     }
 
     #[test]

@@ -21,6 +21,9 @@ use google_cloud_compute_v1::model::{Operation, operation::Status};
 
 use crate::error::{Cause, Failure};
 
+/// The state reason of an instance that was deleted.
+pub(crate) const DELETED: &str = "deleted";
+
 /// What the operations of an instance say about it.
 #[derive(Clone, Debug)]
 pub(crate) enum History {
@@ -68,7 +71,7 @@ pub(crate) fn summarize<'a>(operations: impl IntoIterator<Item = &'a Operation>)
     // A delete makes a concurrent insert fail; the instance then was deleted on purpose. Of two
     // inserts of one name the second fails, which says nothing about the instance of the first.
     match failed {
-        _ if deleted => History::Deleted("deleted".to_owned()),
+        _ if deleted => History::Deleted(DELETED.to_owned()),
         _ if deleting => History::Deleting,
         Some(failure) if !created && !creating => History::CreateFailed(failure),
         _ if creating => History::Creating,
@@ -97,6 +100,11 @@ fn kind(operation: &Operation) -> Kind {
         "compute.instances.preempted" => Kind::Preempted,
         _ => Kind::Other,
     }
+}
+
+/// Whether an operation deletes its instance, or has deleted it.
+pub(crate) fn is_delete(operation: &Operation) -> bool {
+    matches!(kind(operation), Kind::Delete) && failure(operation).is_none()
 }
 
 /// Returns the reason of a preemption.

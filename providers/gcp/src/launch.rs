@@ -1,18 +1,18 @@
 //! Launching on Compute Engine: the calls behind [`fleetwright_provider_support::launch`].
 //!
-//! Owns the insert of an instance: its request id, how long its operation is awaited, and the
-//! result. It must never send an insert under a request id whose attempt has failed.
+//! Owns the insert of an instance, how long its operation is awaited, and the result.
 //!
-//! What makes a launch repeatable, from weak to strong: the request id, which Google remembers for
-//! an undocumented time; the list of instances and operations by name, which a replay reads first;
-//! and the name itself, of which Compute Engine allows one per zone.
+//! What makes a launch repeatable is the name, of which Compute Engine allows one per zone; a replay
+//! lists the instances by name first. A request id is new for every attempt.
 //!
 //! 1. With a token, read what it has launched: live instances are adopted, or the token is in conflict or
 //!    spent.
-//! 2. Send one insert per missing name. A name that is taken is read and adopted if its marks match.
-//! 3. Wait `launch_wait` for the operations. One that failed because the name is taken is adopted like a
+//! 2. Send one insert per missing name, the first one alone. A name that is taken is read and adopted if its
+//!    marks match.
+//! 3. With several zones, look for an instance of the token in another zone ([`crate::twins`]).
+//! 4. Wait `launch_wait` for the operations. One that failed because the name is taken is adopted like a
 //!    refused insert; any other failure is the error of the launch.
-//! 4. Everything else is returned as pending, with the values of the config.
+//! 5. Everything else is returned as pending, with the values of the config.
 
 use std::num::NonZeroU32;
 
@@ -35,19 +35,20 @@ use crate::{
     error::{ErrorContext, Failure, GcpFailure as _},
     history,
     plan::Plan,
+    resolve::Unclear,
     token::TokenLaunches,
 };
 
 /// One call of `launch_instance` or `launch_instances`, with all that its steps need.
-struct GcpLaunch<'a> {
+pub(crate) struct GcpLaunch<'a> {
     /// The provisioner.
-    gcp: &'a GcpProvisioner,
+    pub(crate) gcp: &'a GcpProvisioner,
     /// The config of the caller.
     config: &'a InstanceConfig,
     /// The request that follows from it.
-    plan: &'a Plan,
+    pub(crate) plan: &'a Plan,
     /// What the shared sequence needs.
-    context: LaunchContext<'a>,
+    pub(crate) context: LaunchContext<'a>,
 }
 
 impl GcpProvisioner {
@@ -61,9 +62,8 @@ impl GcpProvisioner {
         let refuse = |value| call.invalid(value);
         config.check(&self.capabilities).map_err(refuse)?;
         let plan = Plan::new(&self.launch, config, count).map_err(refuse)?;
-        let index = |index| (count > NonZeroU32::MIN).then_some(index);
         let name = |item| match &config.launch_token {
-            Some(token) => address::name_of(token, index(item)),
+            Some(token) => address::name_of(token, item),
             None => address::random_name(),
         };
         let names: Vec<_> = (0..count.get()).map(name).collect();
@@ -74,7 +74,8 @@ impl GcpProvisioner {
             owner: plan.owner.as_deref(),
             fingerprint: plan.fingerprint,
             concurrency: self.options.concurrency.get() as usize,
-            first_alone: false,
+            // Every launch with the token begins with the same name, so that the first one decides.
+            first_alone: config.launch_token.is_some(),
             recent_launches: &self.recent_launches,
             recent_tokens: &self.recent_tokens,
         };
@@ -121,12 +122,17 @@ impl LaunchCalls for GcpLaunch<'_> {
     async fn create(
         &self,
         name: &str,
-        known: &TokenLaunches,
+        _: &TokenLaunches,
     ) -> std::result::Result<NativeOperation, CreateError> {
-        let request_id = self.request_id(name, known);
         let instance = self.plan.named(name);
         let zone = self.plan.zone.as_str();
+        // The name makes a launch repeatable. A request id of an earlier attempt would return the
+        // operation of that attempt, also if it failed or its instance was deleted since.
+        let request_id = Uuid::new_v4().to_string();
         let sent = self.gcp.client.insert(zone, instance, &request_id).await;
+        if let Ok(operation) = &sent {
+            self.gcp.memory.record_insert(operation);
+        }
         sent.map_err(|failure| {
             if failure.is_taken() && self.context.token.is_some() {
                 CreateError::NameTaken(self.name_taken(name))
@@ -156,22 +162,29 @@ impl LaunchCalls for GcpLaunch<'_> {
         }
     }
 
-    /// Refuses an instance that is being deleted, which only its operations show.
+    /// Refuses an instance that is being deleted.
     async fn adopt(&self, token: &LaunchToken, native: Instance) -> Result<InstanceInfo> {
         let call = self.context.call;
         let info = convert::info(self.gcp.client.project(), &native);
         let info = info.map_err(|problem| call.unexpected(Effect::Unknown, &problem))?;
-        let info = self.gcp.resolve_stopping(call, info).await?;
-        if info.state.is_ending() {
-            return Err(call.token_spent(token));
-        }
-        Ok(info)
+        let resolved = self.gcp.resolve_shown(vec![info], Unclear::Fail).await;
+        let resolved = resolved.map_err(|failure| {
+            let error = failure.into_error(call, ErrorContext::default());
+            error.with_effect(Effect::None)
+        })?;
+        let alive = resolved.into_iter().find(|info| !info.state.is_ending());
+        alive.ok_or_else(|| call.token_spent(token))
     }
 
     async fn settle(
         &self,
         mut attempts: Vec<Attempt<InstanceInfo, NativeOperation>>,
     ) -> LaunchOutcome {
+        if let Some(error) = self.yield_to_twin(&attempts).await {
+            let mut outcome = LaunchOutcome::default();
+            outcome.add_error(error);
+            return outcome;
+        }
         let sent = attempts.iter_mut().filter_map(|attempt| match attempt {
             Attempt::Accepted { creation, .. } => Some(creation),
             Attempt::Existing { .. } => None,
@@ -236,26 +249,6 @@ impl GcpLaunch<'_> {
         let native = read_until(&self.gcp.capabilities, read, Option::is_some).await;
         let native = native.map_err(|error| error.with_effect(Effect::Done))?;
         Ok(native.and_then(|native| native.id))
-    }
-
-    /// Returns the request id of an insert. A repeated launch has the same one, so that Compute
-    /// Engine treats it as one. Each failed attempt changes it, because Compute Engine would return
-    /// that failure again. Operations have no order, so all failed ones count and not only the
-    /// latest.
-    fn request_id(&self, name: &str, known: &TokenLaunches) -> String {
-        let plan = self.plan;
-        if plan.owner.is_none() || self.gcp.options.operations_kept.is_zero() {
-            return Uuid::new_v4().to_string();
-        }
-        let failed = known.failed_attempts.get(name).into_iter().flatten();
-        let failed: Vec<_> = failed.map(String::as_str).collect();
-        let text = format!(
-            "{name}\n{}\n{}\n{}",
-            plan.zone,
-            plan.fingerprint.as_uuid(),
-            failed.join("\n")
-        );
-        Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()).to_string()
     }
 
     /// Returns the error of a name that is taken by an instance that no read shows.

@@ -4,9 +4,9 @@
 //! | module | owns |
 //! | --- | --- |
 //! | `provisioner`, `options`, `config` | the public types |
-//! | `launch`, `token`, `plan` | launches: the sequence of calls, what a token has launched, the request |
+//! | `launch`, `token`, `twins`, `plan` | launches: the sequence of calls, what a token has launched, also in another zone, the request |
 //! | `change`, `verbs`, `operations` | changes: power state, optional verbs, waiting for operations |
-//! | `read`, `list`, `history` | reads: by id, by filter, and the history of instances that do not exist |
+//! | `read`, `list`, `resolve`, `memory`, `history` | reads: by id, by filter, what they mean, what this handle remembers, and the history of instances that do not exist |
 //! | `convert`, `state`, `labels`, `metadata`, `address` | pure conversions |
 //! | `error`, `reason` | failures and the meaning of native codes |
 //! | `client` | the calls of the SDK |
@@ -21,6 +21,7 @@ mod history;
 mod labels;
 mod launch;
 mod list;
+mod memory;
 mod metadata;
 mod operations;
 mod options;
@@ -28,9 +29,11 @@ mod plan;
 mod provisioner;
 mod read;
 mod reason;
+mod resolve;
 mod scope;
 mod state;
 mod token;
+mod twins;
 mod verbs;
 
 pub use config::{

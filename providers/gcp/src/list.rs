@@ -10,8 +10,8 @@
 use std::{collections::BTreeSet, slice};
 
 use fleetwright::{
-    BoxStream, Call, CloudInstanceState, Effect, InstanceFilter, ListItem, Operation,
-    ProvisionError, Result, Scope, Zone,
+    BoxStream, Call, Effect, InstanceFilter, ListItem, Operation, ProvisionError, Result, Scope,
+    Zone,
 };
 use futures_util::{StreamExt as _, stream};
 
@@ -21,6 +21,7 @@ use crate::{
     client::{ListScope, Page},
     convert,
     error::{ErrorContext, Failure, GcpFailure as _},
+    resolve::Unclear,
 };
 
 impl GcpProvisioner {
@@ -122,16 +123,8 @@ impl GcpProvisioner {
             zone.is_none_or(|zone| zones.any(|ours| ours.as_str() == zone))
         });
         let ours = self.infos(call, &page.instances)?;
-        let stopping = ours
-            .iter()
-            .filter(|info| info.state == CloudInstanceState::Stopping);
-        let addresses: Vec<_> = stopping.filter_map(|info| self.address(&info.id)).collect();
-        let numbers: Vec<_> = addresses.iter().map(|at| at.number).collect();
-        let zones = addresses.iter().map(|at| at.zone.as_str());
-        let histories = self.histories(zones, &numbers).await.map_err(to_error)?;
-        let infos = ours
-            .into_iter()
-            .map(|info| self.mark_deleting(info, &histories));
+        let infos = self.resolve_shown(ours, Unclear::Report).await;
+        let infos = infos.map_err(to_error)?.into_iter();
         let infos = infos
             .filter(|info| filter.matches(info))
             .map(|info| Ok(ListItem::from(info)));

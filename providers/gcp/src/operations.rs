@@ -3,21 +3,41 @@
 //! Owns how often an operation is polled and for how long. It decides nothing: the caller reads
 //! from the returned operation whether it succeeded, failed or is still running.
 //!
-//! `zoneOperations.wait` returns when the operation is done or after about two minutes, whichever
-//! comes first, so it is repeated until the timeout.
+//! `zoneOperations.wait` returns when the operation is done or after two minutes, whichever comes
+//! first, and sooner if the server is overloaded (Compute Engine API reference, `zoneOperations.wait`),
+//! so it is repeated until the timeout.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
-use fleetwright_provider_support::poll::{deadline_after, poll_delays};
+use fleetwright_provider_support::poll::{deadline_after, poll_delays, sleep_before};
 use google_cloud_compute_v1::model::Operation as NativeOperation;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::{GcpProvisioner, error::GcpFailure as _, history};
+use crate::{
+    GcpProvisioner,
+    client::ListScope,
+    convert,
+    error::{Failure, GcpFailure as _},
+    history,
+};
+
+/// How an operation ended.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    /// It has not ended.
+    Running,
+    /// It did what it should.
+    Succeeded,
+    /// It failed.
+    Failed(Failure),
+    /// It ended so long ago that it cannot be read any more.
+    Expired,
+}
 
 impl GcpProvisioner {
-    /// Waits until all inserts of one launch are done, for `launch_wait` in all. A single operation
-    /// is awaited by its own call, several by lists of operations, which cost less. Updates them in
-    /// place.
+    /// Waits until it is known that no insert of one launch fails for lack of capacity, for `launch_wait`
+    /// in all. A single operation is awaited by its own call. Several are followed by lists of their
+    /// instances, and only those of instances that disappear are read. Updates them in place.
     pub(crate) async fn await_inserts(&self, zone: &str, mut pending: Vec<&mut NativeOperation>) {
         let timeout = self.options.launch_wait;
         if let [one] = &mut pending[..] {
@@ -32,21 +52,58 @@ impl GcpProvisioner {
                 return;
             }
             sleep(delay.min(left)).await;
-            let numbers = pending.iter().filter_map(|operation| operation.target_id);
-            let numbers: Vec<_> = numbers.collect();
-            let read = self.histories([zone], &numbers);
-            let read = timeout_at(deadline + self.options.poll_interval, read).await;
-            let Ok(Ok(histories)) = read else {
-                continue;
-            };
-            for operation in &mut pending {
-                let number = operation.target_id.unwrap_or_default();
-                let mut listed = histories.get(&number).into_iter().flatten();
-                if let Some(current) = listed.find(|one| one.name == operation.name) {
-                    **operation = current.clone();
-                }
+            let last = deadline + self.options.poll_interval;
+            let _ = timeout_at(last, self.follow_inserts(zone, &mut pending)).await;
+        }
+    }
+
+    /// Reads the instances of running inserts once. Drops the inserts whose instance has a machine, and
+    /// reads those whose instance does not show.
+    async fn follow_inserts(
+        &self,
+        zone: &str,
+        pending: &mut Vec<&mut NativeOperation>,
+    ) -> Result<(), Failure> {
+        let project = self.client.project();
+        let name =
+            |operation: &NativeOperation| Some(convert::operation_target(project, operation)?.name);
+        let names: Vec<_> = pending.iter().filter_map(|one| name(one)).collect();
+        let mut states = HashMap::new();
+        for some in names.chunks(self.capabilities.batch_size.get()) {
+            let filter = convert::name_filter(some.iter().map(String::as_str));
+            for native in self.list_all(ListScope::Zone(zone), &filter).await? {
+                let state = native.status.as_ref().and_then(|status| status.name());
+                states.extend(native.id.zip(state.map(ToOwned::to_owned)));
             }
         }
+        let state = |operation: &NativeOperation| {
+            let number = operation.target_id?;
+            states.get(&number).map(String::as_str)
+        };
+        // From its second state on, an instance has a machine.
+        pending.retain(|one| matches!(state(one), None | Some("PROVISIONING" | "STOPPING")));
+        for operation in pending {
+            if state(operation) == Some("PROVISIONING") {
+                continue;
+            }
+            if let Some(name) = operation.name.clone() {
+                **operation = self.client.operation(zone, &name).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads how an operation ended, by its name.
+    pub(crate) async fn read_outcome(&self, zone: &str, name: &str) -> Result<Outcome, Failure> {
+        let operation = match self.client.operation(zone, name).await {
+            Err(failure) if failure.is_not_found() => return Ok(Outcome::Expired),
+            read => read?,
+        };
+        Ok(match history::failure(&operation) {
+            Some(failure) => Outcome::Failed(failure),
+            None if history::is_over(&operation) => Outcome::Succeeded,
+            None => Outcome::Running,
+        })
     }
 
     /// Waits until an operation is done, for `timeout` at most, and retries waits that fail. If the
@@ -66,14 +123,15 @@ impl GcpProvisioner {
             if history::is_over(&operation) || Instant::now() >= deadline {
                 return operation;
             }
+            let mut retry_after = Duration::ZERO;
             match timeout_at(deadline, self.client.wait(zone, &name)).await {
                 Ok(Ok(current)) => operation = current,
+                Ok(Err(failure)) if failure.is_throttled() => retry_after = failure.retry_delay(),
                 Ok(Err(failure)) if failure.may_pass() => {}
                 Ok(Err(_)) | Err(_) => return operation,
             }
-            if !history::is_over(&operation) {
-                let left = deadline.saturating_duration_since(Instant::now());
-                sleep(delay.min(left)).await;
+            if !history::is_over(&operation) && !sleep_before(deadline, delay, retry_after).await {
+                return operation;
             }
         }
         operation

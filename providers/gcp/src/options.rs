@@ -25,9 +25,9 @@ const NAMES_PER_FILTER: usize = 170;
 /// use fleetwright_gcp::GcpOptions;
 ///
 /// let mut options = GcpOptions::default();
-/// options.launch_wait = Duration::ZERO;     // launches return as soon as they are accepted
-/// options.operations_kept = Duration::ZERO; // one call less per launch, shorter token memory
-/// options.discard_local_ssds = true;        // instances with local SSDs can be stopped
+/// options.launch_wait = Duration::ZERO;  // launches return as soon as they are accepted
+/// options.remember_spent_tokens = true;  // one list of operations more per launch with a token
+/// options.discard_local_ssds = true;     // instances with local SSDs can be stopped
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -36,12 +36,15 @@ pub struct GcpOptions {
     pub consistency_window: Duration,
     /// The shortest useful time between two polls. Default: 2 seconds.
     pub poll_interval: Duration,
-    /// How long Compute Engine keeps finished operations at least. Only they know deleted instances
-    /// and what a token has launched. Zero means that launches do not list operations, which saves
-    /// one call each; a token is then forgotten as soon as its instance is deleted. Default: 24
-    /// hours. Declared as `terminated_visible` and `token_after_terminate`. Google keeps them for
-    /// about two weeks.
+    /// How long Compute Engine keeps finished operations at least. Only they know deleted instances.
+    /// Default: one hour, which Google promises; it keeps them for up to two weeks. Declared as
+    /// `terminated_visible`.
     pub operations_kept: Duration,
+    /// Whether a launch token stays spent for `operations_kept` after its instance was deleted. Each
+    /// launch with a token and each `find_launch` then lists operations, which Compute Engine charges
+    /// against a quota that cannot be raised, for every operation of the project. Otherwise a token is
+    /// free as soon as its instance is gone. Default: `false`. Declared as `token_after_terminate`.
+    pub remember_spent_tokens: bool,
     /// How long a launch or a start waits for its operation to fail, because Compute Engine reports
     /// missing capacity only there. Zero returns at once, and a later read shows the failure.
     /// Default: 5 seconds.
@@ -62,7 +65,8 @@ impl Default for GcpOptions {
         Self {
             consistency_window: Duration::from_secs(20),
             poll_interval: Duration::from_secs(2),
-            operations_kept: Duration::from_secs(24 * 60 * 60),
+            operations_kept: Duration::from_secs(60 * 60),
+            remember_spent_tokens: false,
             launch_wait: Duration::from_secs(5),
             call_timeout: Duration::from_secs(60),
             page_size: size(500),
@@ -86,7 +90,9 @@ impl GcpOptions {
         let tags = TagLimits::new(MAX_LABELS.saturating_sub(labels), 128, 256);
         let mut declared = Capabilities::new("gcp", tags, MAX_USER_DATA_BYTES);
         declared.consistency_window = self.consistency_window;
-        declared.token_after_terminate = self.operations_kept;
+        if self.remember_spent_tokens {
+            declared.token_after_terminate = self.operations_kept;
+        }
         declared.terminated_visible = self.operations_kept;
         declared.page_size = self.page_size;
         declared.batch_size = size(NAMES_PER_FILTER);

@@ -23,6 +23,7 @@ use crate::{
     client::{GcpClient, build_error_message},
     error::{ErrorContext, Failure},
     history,
+    memory::Memory,
     token::TokenLaunches,
 };
 
@@ -60,6 +61,8 @@ pub struct GcpProvisioner {
     pub(crate) capabilities: Capabilities,
     pub(crate) recent_launches: RecentLaunches,
     pub(crate) recent_tokens: RecentTokens,
+    /// What this handle knows of instances without a list of operations.
+    pub(crate) memory: Memory,
 }
 
 impl GcpProvisioner {
@@ -80,13 +83,14 @@ impl GcpProvisioner {
         Self::new(credentials, None, launch, GcpOptions::default()).await
     }
 
-    /// Creates a provisioner with these credentials, at `endpoint` instead of Google's own if one
-    /// is given. Sends nothing.
+    /// Creates a provisioner with these credentials, at `endpoint` instead of the one of their universe
+    /// if one is given. Sends nothing, except that credentials of the metadata service read its universe.
     ///
     /// # Errors
     ///
     /// An invalid-value error for the first invalid field of `launch`, and an unexpected error if
-    /// the SDK cannot build its client for the endpoint.
+    /// the SDK cannot build its client for the endpoint, or if `GOOGLE_CLOUD_UNIVERSE_DOMAIN` names
+    /// another universe than that of the credentials.
     pub async fn new(
         credentials: Credentials,
         endpoint: Option<&str>,
@@ -101,6 +105,7 @@ impl GcpProvisioner {
             client: client
                 .map_err(|error| call.unexpected(Effect::None, build_error_message(&error)))?,
             capabilities: options.capabilities(launch.labels.len()),
+            memory: Memory::new(options.operations_kept.max(options.consistency_window * 2)),
             launch,
             options,
             recent_launches: RecentLaunches::new(),
@@ -151,8 +156,8 @@ impl InstanceProvisioner for GcpProvisioner {
         &self.capabilities
     }
 
-    /// With a token one list of instances and one of operations by name; then `instances.insert`,
-    /// and `zoneOperations.wait` for up to `launch_wait`.
+    /// With a token one list of instances by name; then `instances.insert`; with a token and several
+    /// zones the same list again; and `zoneOperations.wait` for up to `launch_wait`.
     ///
     /// Errors: `Capacity` and `Quota` at once or from the operation; `Conflict` if the name belongs
     /// to another owner; `TokenConflict`, `TokenSpent`; `Unavailable` without effect if a zone does
@@ -163,7 +168,8 @@ impl InstanceProvisioner for GcpProvisioner {
         single_result(&call, launched.into_iter().map(Ok).collect())
     }
 
-    /// The same lists once for the batch, then one insert each, `concurrency` at a time. A batch
+    /// The same lists once for the batch, one insert each, `concurrency` at a time, and lists of the
+    /// instances for up to `launch_wait`. A batch
     /// can be launched partly; the error then carries the survivors.
     ///
     /// Errors: those of a single launch. The worst one is returned.
@@ -176,7 +182,7 @@ impl InstanceProvisioner for GcpProvisioner {
             .await
     }
 
-    /// One list of operations, then `instances.delete`. Disks are deleted with the instance.
+    /// `instances.delete`. Disks are deleted with the instance.
     ///
     /// Succeeds if it is being deleted or was deleted. Errors: `NotFound` for an id that may not
     /// show yet.
@@ -185,7 +191,7 @@ impl InstanceProvisioner for GcpProvisioner {
         self.change_one(operation, Change::Terminate, id).await
     }
 
-    /// One list of operations, then `instances.stop`. Disks are kept and billed.
+    /// `instances.stop`. Disks are kept and billed.
     ///
     /// Succeeds if it is stopping or stopped. Errors: `WrongState` if it has ended, `Conflict`
     /// while it is being created, an invalid value if local SSDs would be discarded.
@@ -194,8 +200,8 @@ impl InstanceProvisioner for GcpProvisioner {
         self.change_one(operation, Change::Stop, id).await
     }
 
-    /// One list of operations, then `instances.start`, or `instances.resume` for a suspended
-    /// instance. Waits `launch_wait` for missing capacity.
+    /// `instances.start`, or `instances.resume` for a suspended instance. Waits `launch_wait` for
+    /// missing capacity.
     ///
     /// Succeeds if it runs or starts. Errors: `WrongState` if it has ended, `Conflict` while it
     /// stops, `Capacity`.
@@ -203,10 +209,10 @@ impl InstanceProvisioner for GcpProvisioner {
         self.start_one(Operation::StartInstance, id).await
     }
 
-    /// `instances.get`, and a list of operations if the instance is stopping or not found.
+    /// `instances.get`. If the instance is stopping or not found and this handle does not know why,
+    /// one list of operations.
     ///
-    /// Errors: `NotFound` if neither reads nor operations know the instance; `Unavailable` if its
-    /// zone does not respond.
+    /// Errors: `NotFound` if nothing knows the instance; `Unavailable` if its zone does not respond.
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
         let info = self.describe_one(Operation::DescribeInstance, id).await?;
         Ok(info.into())
@@ -219,39 +225,39 @@ impl InstanceProvisioner for GcpProvisioner {
         collect_complete(&self.call(operation), self.pages(operation, filter)).await
     }
 
-    /// One list of instances and one of operations by name.
+    /// One list of instances by name, and one of operations if spent tokens are remembered.
     ///
-    /// Includes ended instances for as long as operations are kept.
+    /// Includes ended instances for as long as spent tokens are remembered.
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         let call = self.call(Operation::FindLaunch);
         // An instance that operations know and no read shows yet is waited for.
         let read = || -> BoxFuture<'_, _> { Box::pin(self.find_token_launches(&call, token)) };
-        let is_enough = |known: &TokenLaunches| !known.has_hidden || !known.by_name.is_empty();
+        let is_enough = |known: &TokenLaunches| !known.has_hidden;
         let known = read_until(&self.capabilities, read, is_enough).await?;
         Ok(LaunchRecord::from_instances(
             known.by_name.into_values().chain(known.twins).collect(),
         ))
     }
 
-    /// One list of operations for 100 instances, then one `instances.delete` each.
+    /// One `instances.delete` each.
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
         self.change_all(Operation::TerminateInstances, Change::Terminate, ids)
             .await
     }
 
-    /// One list of operations for 100 instances, then one `instances.stop` each.
+    /// One `instances.stop` each.
     async fn stop_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
         self.change_all(Operation::StopInstances, Change::Stop, ids)
             .await
     }
 
-    /// One list of operations for 100 instances, then one start and one read each.
+    /// One start and one read each.
     async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
         self.start_all(Operation::StartInstances, ids).await
     }
 
-    /// One list by name for up to 170 instances, and one of operations for those that are stopping
-    /// or not found.
+    /// One list by name for up to 170 instances, and one of operations for those that are stopping or
+    /// not found for a reason that this handle does not know.
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
         let infos = self.describe_all(Operation::DescribeInstances, ids).await;
         let status = |info: Result<InstanceInfo>| info.map(InstanceStatus::from);

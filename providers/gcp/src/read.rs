@@ -1,4 +1,4 @@
-//! Reading: instances by id and by name, and the histories of those that do not exist.
+//! Reading: instances by id and by name, and lists of operations.
 //!
 //! Owns which native calls a read needs. A zone that does not respond must never affect instances
 //! of another zone, and an incomplete list proves nothing about an instance that is not in it.
@@ -7,16 +7,17 @@
 //! | --- | --- |
 //! | one instance | `instances.get` by number; if it is not found, another one by name |
 //! | many | one list by name for up to 170 of them |
-//! | stopping or not found | in addition one list of operations for up to 100 of them |
+//! | stopping or not found | what [`crate::resolve`] needs |
 //!
-//! An instance that does not exist is terminated if its operations or another instance with its
-//! name prove it. Otherwise it is not found, which may only mean that it does not show yet.
+//! An instance that does not exist is terminated if something proves it. Otherwise it is not found,
+//! which may only mean that it does not show yet.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use chrono::{DateTime, Utc};
 use fleetwright::{
-    Call, CloudInstanceState, Effect, ErrorKind, InstanceId, InstanceInfo, Operation,
-    ProvisionError, Result, Zone, async_trait,
+    Call, Effect, ErrorKind, InstanceId, InstanceInfo, Operation, ProvisionError, Result, Zone,
+    async_trait,
 };
 use fleetwright_provider_support::{ReadInstances, RecentLaunches};
 use google_cloud_compute_v1::model::{Instance, Operation as NativeOperation};
@@ -28,6 +29,7 @@ use crate::{
     convert,
     error::{ErrorContext, Failure, GcpFailure as _},
     history::{self, History},
+    resolve::Unclear,
 };
 
 /// How many instances one list of operations is about. This keeps the URL below 4,000 bytes.
@@ -115,85 +117,62 @@ impl GcpProvisioner {
         groups
     }
 
-    /// Returns those of `ids` that exist, or that operations know.
-    ///
-    /// Reads the operations of those that are stopping, which may be being deleted, and of those
-    /// that are not found, which may have ended.
+    /// Returns those of `ids` that exist, and those that are known not to exist any more.
     async fn find_by_id(&self, call: &Call, ids: &[InstanceId]) -> Result<Found> {
         let to_error = |failure: Failure| failure.into_error(call, ErrorContext::default());
         let wanted: BTreeMap<_, _> = ids
             .iter()
             .filter_map(|id| Some((self.address(id)?.number, self.address(id)?)))
             .collect();
-        let natives = self.read_natives(&wanted).await.map_err(to_error)?;
+        let (natives, now) = self.read_natives(&wanted).await.map_err(to_error)?;
         let mut infos = self.infos(call, &natives)?;
         infos.retain(|info| ids.contains(&info.id));
+        let infos = self.resolve_shown(infos, Unclear::Report).await;
+        let infos = infos.map_err(to_error)?;
         let shown: BTreeSet<_> = natives.iter().filter_map(|native| native.id).collect();
-        let is_stopping = |info: &InstanceInfo| info.state == CloudInstanceState::Stopping;
-        let mut unclear_numbers: Vec<_> = wanted
-            .keys()
-            .copied()
-            .filter(|number| !shown.contains(number))
-            .collect();
-        let stopping = infos.iter().filter(|info| is_stopping(info));
-        unclear_numbers.extend(stopping.filter_map(|info| Some(self.address(&info.id)?.number)));
-        let zones = wanted.values().map(|at| at.zone.as_str());
-        let histories = self
-            .histories(zones, &unclear_numbers)
-            .await
-            .map_err(to_error)?;
-        let mut found: BTreeMap<_, _> = infos
-            .into_iter()
-            .map(|info| (info.id.clone(), self.mark_deleting(info, &histories)))
-            .collect();
         // A name is unique only within its zone.
         let there = natives.iter().filter_map(|native| {
             let at = convert::address(self.client.project(), native).ok()?;
             Some((at.zone, at.name))
         });
         let names: BTreeSet<_> = there.collect();
-        for at in wanted.values().filter(|at| !shown.contains(&at.number)) {
-            let history = summary_of(&histories, at.number);
-            let window = self.capabilities.consistency_window;
-            let absent = convert::absent_info(at, &history, window);
-            let taken = || {
-                names
-                    .contains(&(at.zone.clone(), at.name.clone()))
-                    .then(|| convert::replaced_info(at))
-                    .flatten()
-            };
-            found.extend(absent.or_else(taken).map(|info| (info.id.clone(), info)));
-        }
-        Ok(found)
+        let is_replaced = |at: &Address| names.contains(&(at.zone.clone(), at.name.clone()));
+        let absent = wanted
+            .into_values()
+            .filter(|at| !shown.contains(&at.number));
+        let absent = self.resolve_absent(absent.collect(), now, is_replaced);
+        let absent = absent.await.map_err(to_error)?;
+        let infos = infos.into_iter().chain(absent);
+        Ok(infos.map(|info| (info.id.clone(), info)).collect())
     }
 
     /// Reads the instances at these addresses, or those that have their names now: a single one by
-    /// number and then by name, many with one list by name.
+    /// number and then by name, many with one list by name. Also returns the time of the read on the
+    /// cloud's clock, which only the response "not found" has.
     async fn read_natives(
         &self,
         wanted: &BTreeMap<u64, Address>,
-    ) -> Result<Vec<Instance>, Failure> {
+    ) -> Result<(Vec<Instance>, Option<DateTime<Utc>>), Failure> {
         let mut each = wanted.values();
         let (Some(first), None) = (each.next(), each.next()) else {
             let names = wanted.values().map(|at| at.name.as_str());
             let zones = wanted.values().map(|at| at.zone.as_str());
             if wanted.is_empty() {
-                return Ok(Vec::new());
+                return Ok((Vec::new(), None));
             }
-            return self
-                .list_all(scope_of(zones), &convert::name_filter(names))
-                .await;
+            let filter = convert::name_filter(names);
+            return Ok((self.list_all(scope_of(zones), &filter).await?, None));
         };
         match self
             .client
             .get(&first.zone, &first.number.to_string())
             .await
         {
-            Ok(native) => Ok(vec![native]),
-            Err(failure) if failure.is_not_found() => {
+            Ok(native) => Ok((vec![native], None)),
+            Err(absent) if absent.is_not_found() => {
                 match self.client.get(&first.zone, &first.name).await {
-                    Ok(native) => Ok(vec![native]),
-                    Err(failure) if failure.is_not_found() => Ok(Vec::new()),
+                    Ok(native) => Ok((vec![native], absent.server_time)),
+                    Err(failure) if failure.is_not_found() => Ok((Vec::new(), absent.server_time)),
                     Err(failure) => Err(failure),
                 }
             }
@@ -282,44 +261,6 @@ impl GcpProvisioner {
             }
         }
         Ok(histories)
-    }
-
-    /// Marks a stopping instance as terminating if its operations delete it.
-    ///
-    /// A failed creation counts as deleted here: Compute Engine shows such an instance as stopping
-    /// while it removes it.
-    pub(crate) fn mark_deleting(&self, info: InstanceInfo, histories: &Histories) -> InstanceInfo {
-        let number = self
-            .address(&info.id)
-            .map(|at| at.number)
-            .unwrap_or_default();
-        let stopping = info.state == CloudInstanceState::Stopping;
-        match summary_of(histories, number) {
-            History::Deleting | History::Deleted(_) | History::CreateFailed(_) if stopping => {
-                convert::mark_terminating(info)
-            }
-            History::Empty
-            | History::Creating
-            | History::Deleting
-            | History::Deleted(_)
-            | History::CreateFailed(_)
-            | History::Created(_) => info,
-        }
-    }
-
-    /// Reads the operations of a stopping instance, and marks it as terminating if they delete it.
-    pub(crate) async fn resolve_stopping(
-        &self,
-        call: &Call,
-        info: InstanceInfo,
-    ) -> Result<InstanceInfo> {
-        let at = self.address(&info.id);
-        let Some(at) = at.filter(|_| info.state == CloudInstanceState::Stopping) else {
-            return Ok(info);
-        };
-        let histories = self.histories([at.zone.as_str()], &[at.number]).await;
-        let to_error = |failure: Failure| failure.into_error(call, ErrorContext::default());
-        Ok(self.mark_deleting(info, &histories.map_err(to_error)?))
     }
 
     /// Converts many instances. Fails if one is malformed.

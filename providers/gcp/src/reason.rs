@@ -13,6 +13,7 @@
 //! | `quotaExceeded`, `QUOTA_EXCEEDED` | quota |
 //! | `rateLimitExceeded`, `OPERATION_RATE_EXCEEDED` | throttled |
 //! | `resourceNotReady`, `conditionNotMet` | conflict |
+//! | `conditionNotMet` with a constraint in the message | forbidden: an organization policy |
 
 /// What a failure is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,9 @@ pub(crate) enum Kind {
 /// Returns the meaning of a code. The status decides for a code that is not listed.
 pub(crate) fn kind_of(code: &str, status: u16, message: &str) -> Kind {
     match code {
+        // Google reports a violated organization policy like a stale fingerprint.
+        _ if status == 412 && names_policy(message) => Kind::Forbidden,
+        "conditionNotMet" | "CONDITION_NOT_MET" if names_policy(message) => Kind::Forbidden,
         "ZONE_RESOURCE_POOL_EXHAUSTED"
         | "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"
         | "REGION_RESOURCE_POOL_EXHAUSTED"
@@ -97,6 +101,13 @@ pub(crate) fn kind_of(code: &str, status: u16, message: &str) -> Kind {
     }
 }
 
+/// Whether a message names the constraint of an organization policy, such as
+/// `constraints/compute.vmExternalIpAccess`. Constraints of the customer begin with
+/// `customConstraints/`.
+pub(crate) fn names_policy(message: &str) -> bool {
+    message.contains("constraints/") || message.contains("customConstraints/")
+}
+
 /// Returns the meaning of a status without a known code.
 fn of_status(status: u16) -> Kind {
     match status {
@@ -149,6 +160,27 @@ pub(crate) fn field_of(message: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn violated_policy_is_forbidden_and_a_stale_fingerprint_a_conflict() {
+        let policy = "Constraint constraints/compute.vmExternalIpAccess violated for project 1.";
+        let custom = "Operation denied by org policy: [\"customConstraints/custom.a\": \"b\"].";
+        for (code, status, message, kind) in [
+            ("conditionNotMet", 412, policy, Kind::Forbidden),
+            ("CONDITION_NOT_MET", 400, policy, Kind::Forbidden),
+            ("CONDITION_NOT_MET", 412, custom, Kind::Forbidden),
+            ("", 412, policy, Kind::Forbidden),
+            (
+                "conditionNotMet",
+                412,
+                "the fingerprint is old",
+                Kind::Conflict,
+            ),
+            ("CONDITION_NOT_MET", 412, "", Kind::Conflict),
+        ] {
+            assert_eq!(kind_of(code, status, message), kind, "{code} {message}");
+        }
+    }
 
     #[test]
     fn messages_name_the_missing_or_invalid_field() {

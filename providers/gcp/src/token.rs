@@ -1,13 +1,11 @@
-//! Everything that a launch token has launched, from lists of instances and of operations.
+//! Everything that a launch token has launched, from lists of instances and, if wanted, of operations.
 //!
-//! Owns how the two lists are joined. A list of instances can lag and forgets deleted instances;
-//! the operations know inserts and deletions that it does not show. Reads only.
+//! Owns how the two lists are joined. Reads only.
 //!
 //! 1. List the instances whose name matches the token, in all configured zones.
-//! 2. List the operations on such names, and sum them up for each instance.
-//! 3. Failed inserts: their names are free, and their operations change the next request id.
-//! 4. Instances with the owner mark: one per name, terminating if operations delete them.
-//! 5. Instances that only operations know: ended ones spend the token, others are hidden and awaited.
+//! 2. Instances with the owner mark: one per name, terminating if they are being deleted.
+//! 3. If spent tokens are remembered, list the operations on such names: an instance that was deleted spends
+//!    the token, and one that was created and does not show is hidden and awaited.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +19,7 @@ use crate::{
     error::{ErrorContext, Failure},
     history::{self, History},
     plan::owner,
+    resolve::Unclear,
 };
 
 /// Everything that a token has launched, alive or not.
@@ -33,8 +32,6 @@ pub(crate) struct TokenLaunches {
     pub(crate) by_name: BTreeMap<String, InstanceInfo>,
     /// Further instances of a name in other zones, from two handles that launched at the same time.
     pub(crate) twins: Vec<InstanceInfo>,
-    /// By name, the operations of inserts that failed. Such a name is free again.
-    pub(crate) failed_attempts: BTreeMap<String, BTreeSet<String>>,
     /// Whether operations know of an instance that no read shows yet.
     pub(crate) has_hidden: bool,
 }
@@ -56,16 +53,32 @@ impl GcpProvisioner {
     ) -> Result<TokenLaunches> {
         let pattern = address::pattern_of(token);
         let natives = self.list_token_instances(call, &pattern).await?;
-        let infos = self.infos(call, &natives)?;
         let targets = self.list_token_targets(call, &pattern).await?;
-        let failed_attempts = failed_attempts(&targets);
-        let (mut by_name, twins) = owned_instances(&owner(token), &natives, infos, &targets);
+        let owner = owner(token);
+        let owned = natives
+            .iter()
+            .filter(|native| convert::owner(native) == Some(owner.as_str()));
+        let owned: Vec<_> = owned.cloned().collect();
+        let infos = self.infos(call, &owned)?;
+        let infos = self.resolve_shown(infos, Unclear::Fail).await;
+        let infos = infos.map_err(|failure| unread(call, failure))?;
+        let (mut by_name, twins) = by_name(&owned, infos);
         let mut has_hidden = false;
-        for target in absent_targets(&natives, targets) {
-            let window = self.capabilities.consistency_window;
-            let absent = convert::absent_info(&target.address, &target.history, window);
-            has_hidden |= absent.as_ref().is_none_or(|info| !info.state.is_ending());
-            let name = target.address.name;
+        for Target { address, history } in absent_targets(&natives, targets) {
+            let absent = match &history {
+                History::Created(activity) => {
+                    // It does not show yet, or something other than an operation ended it.
+                    has_hidden |= activity.preemption.is_none();
+                    let reason = activity.preemption.as_deref();
+                    convert::gone_info(&address, reason.unwrap_or("gone: no record of its end"))
+                }
+                History::Creating => {
+                    has_hidden = true;
+                    None
+                }
+                history => convert::absent_info(&address, history),
+            };
+            let name = address.name;
             if let Some(info) = absent.filter(|info| is_preferred(info, by_name.get(&name))) {
                 by_name.insert(name, info);
             }
@@ -74,14 +87,17 @@ impl GcpProvisioner {
             natives,
             by_name,
             twins,
-            failed_attempts,
             has_hidden,
         })
     }
 
     /// Lists the instances with a name of the token. Sorted by zone, last one first, so that a
     /// replay returns the same one of two twins each time.
-    async fn list_token_instances(&self, call: &Call, pattern: &str) -> Result<Vec<Instance>> {
+    pub(crate) async fn list_token_instances(
+        &self,
+        call: &Call,
+        pattern: &str,
+    ) -> Result<Vec<Instance>> {
         let natives = self
             .list_own_zones(&convert::name_pattern_filter(pattern))
             .await;
@@ -91,10 +107,9 @@ impl GcpProvisioner {
     }
 
     /// Lists the operations on instances with a name of the token, and sums them up for each
-    /// instance. Empty if operations are not used; an instance that is being deleted then looks
-    /// like a stopping one.
+    /// instance. Empty if spent tokens are not remembered.
     async fn list_token_targets(&self, call: &Call, pattern: &str) -> Result<Vec<Target>> {
-        if self.options.operations_kept.is_zero() {
+        if !self.options.remember_spent_tokens {
             return Ok(Vec::new());
         }
         let operations = self
@@ -104,6 +119,9 @@ impl GcpProvisioner {
         let mut by_number = BTreeMap::<u64, (Address, Vec<NativeOperation>)>::new();
         for operation in operations {
             if let Some(address) = convert::operation_target(self.client.project(), &operation) {
+                if history::is_delete(&operation) {
+                    self.memory.record_delete(&operation);
+                }
                 let entry = by_number.entry(address.number);
                 let (_, operations) = entry.or_insert_with(|| (address, Vec::new()));
                 operations.push(operation);
@@ -122,49 +140,23 @@ fn unread(call: &Call, failure: Failure) -> fleetwright::ProvisionError {
     failure.into_error(call, ErrorContext::default())
 }
 
-/// The operations of failed inserts by name.
-fn failed_attempts(targets: &[Target]) -> BTreeMap<String, BTreeSet<String>> {
-    let mut attempts = BTreeMap::<String, BTreeSet<String>>::new();
-    for target in targets {
-        let History::CreateFailed(failure) = &target.history else {
-            continue;
-        };
-        if let Some(operation) = &failure.request_id {
-            let of_name = attempts.entry(target.address.name.clone()).or_default();
-            of_name.insert(operation.clone());
-        }
-    }
-    attempts
-}
-
-/// The instances that carry the owner mark: the last one of each name, and the other ones of that
-/// name. One that is being deleted is terminating, though Compute Engine lists it as stopping.
+/// Sorts the instances of a token by name: one of each name, and the other ones of that name.
 ///
-/// Two instances of one name are in different zones. The one in the zone that sorts first is kept,
-/// so that each replay returns the same one.
-fn owned_instances(
-    owner: &str,
+/// Two instances of one name are in different zones. One that is not ending is kept, and of two such
+/// ones that in the zone that sorts first, so that each replay returns the same one.
+fn by_name(
     natives: &[Instance],
     infos: Vec<InstanceInfo>,
-    targets: &[Target],
 ) -> (BTreeMap<String, InstanceInfo>, Vec<InstanceInfo>) {
-    let deleted: BTreeSet<_> = targets
-        .iter()
-        .filter(|target| matches!(target.history, History::Deleting | History::Deleted(_)))
-        .map(|target| target.address.number)
-        .collect();
-    let (mut by_name, mut twins) = (BTreeMap::new(), Vec::new());
+    let (mut by_name, mut twins) = (BTreeMap::<String, InstanceInfo>::new(), Vec::new());
     for (native, info) in natives.iter().zip(infos) {
-        if convert::owner(native) != Some(owner) {
+        let Some(name) = native.name.clone() else {
             continue;
-        }
-        let is_deleted = native.id.is_some_and(|number| deleted.contains(&number));
-        let info = if is_deleted {
-            convert::mark_terminating(info)
-        } else {
-            info
         };
-        if let Some(name) = native.name.clone() {
+        let current = by_name.get(&name);
+        if info.state.is_ending() && current.is_some_and(|current| !current.state.is_ending()) {
+            twins.push(info);
+        } else {
             twins.extend(by_name.insert(name, info));
         }
     }

@@ -20,7 +20,7 @@ async fn broken_responses_are_typed_errors() {
         launch: Method::InstancesInsert,
         stop: Method::InstancesStop,
         terminate: Method::InstancesDelete,
-        stop_reads_first: true,
+        stop_reads_first: false,
         has_body: true,
     };
     check_broken_responses(|| GcpHarness::with_knobs(|_| {}), operations).await;

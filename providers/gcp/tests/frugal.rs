@@ -37,7 +37,7 @@ async fn five_hundred_instances_need_a_few_lists() {
         .launch_instances(&config, NonZeroU32::new(FLEET).unwrap())
         .await;
     let ids: Vec<_> = launched.unwrap().into_iter().map(|info| info.id).collect();
-    // Two lists, and one insert each.
+    // A list before and after, and one insert each.
     assert_eq!(calls(&harness), u64::from(FLEET) + 2);
 
     let gcp = Stack::default().wrap(std::sync::Arc::new(gcp));

@@ -5,12 +5,15 @@
 #[path = "../emulated/mod.rs"]
 mod emulated;
 mod errors;
+mod history;
 mod identity;
 mod names;
 mod operations;
+mod quota;
 mod states;
 mod tags;
 mod tokens;
+mod twins;
 mod zones;
 
 use std::time::Duration;
@@ -35,5 +38,5 @@ fn alive(harness: &GcpHarness) -> usize {
 
 #[test]
 fn readme_lists_every_trap() {
-    check_traps(env!("CARGO_MANIFEST_DIR"), 42);
+    check_traps(env!("CARGO_MANIFEST_DIR"), 47);
 }

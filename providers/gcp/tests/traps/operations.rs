@@ -152,7 +152,7 @@ async fn trap_23_wait_is_repeated_until_the_operation_is_done() {
 }
 
 #[tokio::test]
-async fn trap_24_expired_operation_is_not_a_failure() {
+async fn expired_operation_is_not_a_failure() {
     let harness = GcpHarness::with_knobs(|_| {}).wait_for_launch();
     let expired = FaultRule::always(Method::ZoneOperationsWait, Fault::OperationExpired);
     harness.emulator().add_fault(expired);
@@ -183,7 +183,8 @@ async fn start_without_capacity_fails() {
 
 #[tokio::test]
 async fn start_that_races_with_a_delete_reports_a_terminated_instance() {
-    let harness = GcpHarness::with_knobs(|_| {}).wait_for_launch();
+    let harness = GcpHarness::with_knobs(|knobs| knobs.timing.operation_retention = HOUR * 24)
+        .wait_for_launch();
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&*gcp, &id, CloudInstanceState::Running).await;

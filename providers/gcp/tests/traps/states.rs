@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::gcp::{ExternalAction, Fault, FaultRule, Method, Phase};
+use fleetwright_emulators::gcp::{ExternalAction, Fault, FaultRule, Method};
 use fleetwright_gcp::{
     SpotEnd,
     fleetwright::{
@@ -213,33 +213,23 @@ async fn terminated_instance_is_reported_despite_a_stale_read() {
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&gcp, &id, CloudInstanceState::Running).await;
     harness.emulator().advance(HOUR);
-    // Another handle, which did not launch it.
-    let other = open().await;
-    // The response with the operations is so slow that the instance is gone when it arrives.
-    let slow = Fault::Delay {
-        phase: Phase::After,
-        by: Duration::from_secs(3),
-    };
     harness
         .emulator()
-        .add_fault(FaultRule::nth(Method::ZoneOperationsList, 1, slow));
+        .perform_external(ExternalAction::Delete {
+            instance: path_of(&id),
+        })
+        .unwrap();
+    let is_deleted = || {
+        let operations = harness.emulator().oracle().operations;
+        let delete = operations.iter().find(|one| one.operation_type == "delete");
+        delete.is_some_and(|one| one.status == "DONE")
+    };
+    while !is_deleted() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // Another handle, which did not launch it, and whose first read is from before the deletion.
     let stale = FaultRule::nth(Method::InstancesGet, 1, Fault::StaleRead);
     harness.emulator().add_fault(stale);
-    let before = harness.call_count("zoneOperations.list");
-    let deleted = async {
-        while harness.call_count("zoneOperations.list") == before {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        // The list has been read, and only its response is delayed.
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        harness
-            .emulator()
-            .perform_external(ExternalAction::Delete {
-                instance: path_of(&id),
-            })
-            .unwrap();
-    };
-    let (result, ()) = tokio::join!(other.start_instance(&id), deleted);
-    let error = result.unwrap_err();
+    let error = open().await.start_instance(&id).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::WrongState, "{error}");
 }

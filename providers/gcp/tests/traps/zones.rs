@@ -167,7 +167,9 @@ async fn incomplete_operations_do_not_free_a_token() {
         }
         partial(path)
     };
-    let gcp = GcpHarness::open_at(&serve(respond), harness.options()).await;
+    let mut options = harness.options();
+    options.remember_spent_tokens = true;
+    let gcp = GcpHarness::open_at(&serve(respond), options).await;
     let token = "t-1".parse().unwrap();
     let error = gcp.find_launch(&token).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
