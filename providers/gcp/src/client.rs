@@ -77,11 +77,15 @@ pub(crate) struct GcpClient {
     timeout: Duration,
 }
 
-/// Builds one of the SDK's clients without its retries.
+/// Builds one of the SDK's clients without its retries, in the universe of the credentials.
 macro_rules! client {
-    ($client:ident, $endpoint:expr, $credentials:expr) => {{
+    ($client:ident, $endpoint:expr, $credentials:expr, $universe:expr) => {{
         let builder = $client::builder().with_retry_policy(NeverRetry);
         let builder = builder.with_credentials($credentials.clone());
+        let builder = match $universe {
+            Some(universe) => builder.with_universe_domain(universe),
+            None => builder,
+        };
         match $endpoint {
             Some(endpoint) => builder.with_endpoint(endpoint).build().await?,
             None => builder.build().await?,
@@ -107,12 +111,14 @@ impl GcpClient {
         endpoint: Option<&str>,
         timeout: Duration,
     ) -> BuildResult<Self> {
+        let universe = credentials.universe_domain().await;
+        let universe = universe.as_deref();
         Ok(Self {
             project: project.to_owned(),
-            instances: client!(Instances, endpoint, credentials),
-            operations: client!(ZoneOperations, endpoint, credentials),
-            global_operations: client!(GlobalOperations, endpoint, credentials),
-            images: client!(Images, endpoint, credentials),
+            instances: client!(Instances, endpoint, credentials, universe),
+            operations: client!(ZoneOperations, endpoint, credentials, universe),
+            global_operations: client!(GlobalOperations, endpoint, credentials, universe),
+            images: client!(Images, endpoint, credentials, universe),
             timeout,
         })
     }
@@ -402,6 +408,9 @@ fn next_page_token(after: Option<&str>, next: Option<String>) -> CallResult<Opti
 pub(crate) fn build_error_message(error: &BuildError) -> &'static str {
     if error.is_default_credentials() {
         "no credentials were found for Compute Engine; set up application default credentials"
+    } else if error.is_universe_domain_mismatch() {
+        "the credentials belong to another universe than GOOGLE_CLOUD_UNIVERSE_DOMAIN says; use \
+         credentials of that universe, or remove the variable"
     } else {
         "a client of Compute Engine could not be created; check the endpoint"
     }
