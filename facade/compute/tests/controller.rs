@@ -294,6 +294,42 @@ async fn refused_spec_is_reported_and_retried() {
         .await;
 }
 
+/// Whatever keeps a change of the spec from being applied, a running instance can be stopped and started.
+#[tokio::test(start_paused = true)]
+async fn refused_change_delays_no_power_request() {
+    let obstacles: [(ConditionKind, fn(&mut Instance)); 2] = [
+        (ConditionKind::ConsentNeeded, |its| {
+            its.spec.image = image("rocky");
+        }),
+        (ConditionKind::Refused, |its| {
+            its.spec.flavor = flavor("huge");
+        }),
+    ];
+    for (kind, change) in obstacles {
+        let cloud = MemoryCloud::new();
+        let facade = TestFacade::on(&cloud).await;
+        facade
+            .during(async {
+                let network = facade.network("net").await;
+                let id = facade.create(network, "web").await.instance.id;
+                facade.until(id, is_running).await;
+                facade.edit(id, change).await;
+                facade.until_condition(id, kind).await;
+                for (power, phase) in [
+                    (Power::Stopped, Phase::Stopped),
+                    (Power::Running, Phase::Running),
+                ] {
+                    facade.edit(id, |its| its.intent.power = power).await;
+                    let reached = |its: &Instance| its.status.phase == phase;
+                    let found = facade.until(id, reached).await;
+                    assert!(has_condition(&found, kind), "{found:#?}");
+                }
+            })
+            .await;
+        assert_eq!(cloud.oracle().call_count(WireCall::Launch), 1);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn missing_capacity_is_reported_and_does_not_delay_deletion() {
     let cloud = MemoryCloud::builder().capacity(Capacity::of(0)).build();

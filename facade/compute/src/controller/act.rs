@@ -4,7 +4,9 @@
 //! server is created for an instance that is gone, and the server of a later instance with the same id is never deleted on behalf of
 //! an earlier one.
 
-use fleetwright_region::server::{NewServer, OWNER_INDEX, Server, ServerError, ServerView};
+use fleetwright_region::server::{
+    Consent, NewServer, OWNER_INDEX, Server, ServerError, ServerView,
+};
 use fleetwright_runtime::Action;
 use fleetwright_store::{
     Check, Claim, IndexName, IndexValue, Scalar, StoreError, Transaction, Versioned,
@@ -70,7 +72,32 @@ impl Controller {
                 .apply_if(&self.service, instance.server, &desired, consent, &guards);
         match applied.await {
             Ok((ServerView { server, .. }, _)) => self.show(read, Some(&server), None).await,
-            Err(error) => self.report_failure(read, server, error).await,
+            Err(error) => match (classify(error), server) {
+                (Failure::Reported(refusal), Some(server)) => {
+                    self.apply_power(read, server, refusal).await
+                }
+                (failure, server) => self.report(read, server, failure).await,
+            },
+        }
+    }
+
+    /// Applies the requested power state and reboots although the requested spec is refused, and reports the refusal. The server keeps its
+    /// spec and its machine.
+    async fn apply_power(&self, read: Read, server: &Server, refusal: Obstacle) -> Outcome {
+        let mut desired = read.value.desired_state();
+        desired.spec = server.spec.clone();
+        desired.intent.replaces = server.intent.replaces;
+        if desired.holds_for(server) {
+            return self.show(read, Some(server), Some(&refusal)).await;
+        }
+        let (id, guards) = (read.value.server, self.guards(&read));
+        let keep = Consent::KeepEverything;
+        let applied = self
+            .servers
+            .apply_if(&self.service, id, &desired, keep, &guards);
+        match applied.await {
+            Ok((view, _)) => self.show(read, Some(&view.server), Some(&refusal)).await,
+            Err(error) => self.report_failure(read, Some(server), error).await,
         }
     }
 
@@ -136,7 +163,11 @@ impl Controller {
         server: Option<&Server>,
         error: ServerError,
     ) -> Outcome {
-        match classify(error) {
+        self.report(read, server, classify(error)).await
+    }
+
+    async fn report(&self, read: Read, server: Option<&Server>, failure: Failure) -> Outcome {
+        match failure {
             Failure::Reported(obstacle) => self.show(read, server, Some(&obstacle)).await,
             Failure::Stale => Ok(Action::Requeue),
             Failure::Retry(error) => Err(error.into()),

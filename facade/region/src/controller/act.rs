@@ -16,7 +16,7 @@ use metrics::counter;
 use super::{Controller, FailureReason, Step, record, tags};
 use crate::{
     secret::ServerKeys,
-    server::{Machine, MachineAction, Server, TerminationReason},
+    server::{Machine, MachineAction, Server, TerminationReason, TerminationResponse},
 };
 
 /// How often storing the result of a call is tried again after a conflict. If the last try fails too, the next reconcile repeats the call.
@@ -38,6 +38,8 @@ impl Controller {
             Step::Resend => self.resend(read).await,
             Step::Settle => self.settle(read).await,
             Step::Terminate(reason) => self.terminate(read, reason).await,
+            Step::KeepMachine => self.keep_machine(read).await,
+            Step::Refuse(refusal) => self.refuse(read, &refusal).await,
             Step::DeleteRecord => self.delete_record(read).await,
             Step::Fail(reason) => self.fail(read, reason).await,
             Step::Wait(_, until) => Ok(until.map_or(Action::AwaitChange, Action::RequeueAt)),
@@ -76,11 +78,34 @@ impl Controller {
                 self.finish(read, failed).await
             }
             Ok(()) | Err(_) => {
-                let accepted =
-                    |server: &mut Server| record::record_termination_accepted(server, now);
+                let response = match result {
+                    Ok(()) => TerminationResponse::Accepted,
+                    Err(_) => TerminationResponse::NotFound,
+                };
+                let accepted = |server: &mut Server| {
+                    record::record_termination_accepted(server, response, now);
+                };
                 self.finish(read, accepted).await
             }
         }
+    }
+
+    /// Withdraws the termination of a machine that is listed again.
+    async fn keep_machine(&self, mut read: Read) -> ReconcileResult {
+        record::withdraw_termination(&mut read.value, self.clock.now());
+        self.commit(read, Action::Requeue).await
+    }
+
+    /// Reports a change that cannot be applied, if that is not reported already. The change is checked again after the refusal delay.
+    async fn refuse(&self, mut read: Read, refusal: &str) -> ReconcileResult {
+        let now = self.clock.now();
+        let next = Action::RequeueAt(self.refusal_ends(now));
+        let before = read.value.clone();
+        record::record_refused_change(&mut read.value, refusal, now);
+        if read.value == before {
+            return Ok(next);
+        }
+        self.commit(read, next).await
     }
 
     /// Changes the machine in place: stores the unconfirmed change, makes the call, stores its result.
@@ -93,17 +118,14 @@ impl Controller {
             return Ok(Action::Requeue);
         };
         let token = read.value.token(machine.incarnation);
-        let config = match self.config_of(&read.value, machine.incarnation, token, None) {
-            Ok(config) => Some(config),
-            Err(refusal) if matches!(act, MachineAction::Resize | MachineAction::Reimage) => {
-                let now = self.clock.now();
-                let message = format!("the machine cannot be changed: {refusal}");
-                record::record_refusal(&mut read.value, self.refusal_ends(now), now, message);
-                return self.commit(read, Action::AwaitChange).await;
-            }
-            // A machine whose flavor or image is no longer mapped can still be started and stopped.
-            Err(_) => None,
-        };
+        // A machine whose flavor or image is no longer mapped can still be started and stopped.
+        let config = self
+            .config_of(&read.value, machine.incarnation, token, None)
+            .ok();
+        if matches!(act, MachineAction::Resize | MachineAction::Reimage) && config.is_none() {
+            // The mapping changed since the decision.
+            return Ok(Action::Requeue);
+        }
         let before = record::add_unconfirmed(&mut read.value, act);
         if read.value.machine.as_ref() != Some(&machine) {
             read = self.written(read).await?;
@@ -118,6 +140,10 @@ impl Controller {
                     record::restore_unconfirmed(server, before.clone());
                 }
                 self.failed(server, error, now);
+                if self.is_refused(server, error) {
+                    let retry_at = self.refusal_ends(now);
+                    record::record_refused_value(server, act, &wanted, error, retry_at);
+                }
             }
         };
         self.finish(read, store_outcome).await
@@ -153,6 +179,17 @@ impl Controller {
             // Not reached: without a config, `change` has refused both already.
             (MachineAction::Resize | MachineAction::Reimage, None) => Ok(()),
         }
+    }
+
+    /// Returns whether a change that failed is given up, so that it delays the machine's start no longer: the cloud refuses it or has no
+    /// capacity for it, or it failed as often as a launch may.
+    fn is_refused(&self, server: &Server, error: &ProvisionError) -> bool {
+        let lasting = matches!(
+            error.kind(),
+            ErrorKind::Invalid | ErrorKind::Unsupported | ErrorKind::Capacity | ErrorKind::Quota
+        );
+        let failures = server.retry.as_ref().map_or(0, |retry| retry.failures);
+        lasting || failures >= self.policy.max_attempts
     }
 
     /// Deletes the record together with the server's key.

@@ -1,4 +1,6 @@
 //! The decision of the controller: the next step for a server, by its record, the last scan and the date. Pure.
+//!
+//! Owns the rules about a machine's beginning and end. What keeps the machine is decided in [`in_place`](super::in_place).
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -6,12 +8,12 @@ use chrono::{DateTime, Utc};
 use fleetwright::{CloudInstanceState, OptionalVerb};
 use fleetwright_runtime::clock::later;
 
-use super::{ControllerPolicy, FailureReason, LaunchReason, Step, Wait};
+use super::{ControllerPolicy, FailureReason, LaunchReason, Step, Wait, in_place::decide_in_place};
 use crate::{
     monitor::RegionScan,
     server::{
-        ChangeMethod, Drift, Launch, Machine, Observed, Plan, Power, Presence, Server,
-        TerminationReason,
+        ChangeMethod, Launch, Machine, Observed, Power, Presence, Server, Termination,
+        TerminationReason, TerminationResponse,
     },
 };
 
@@ -26,6 +28,8 @@ pub struct Facts<'a> {
     pub scan: Option<&'a RegionScan>,
     /// The policy of the controller.
     pub policy: &'a ControllerPolicy,
+    /// Why no machine with the desired spec can be launched now: no mapping, or a limit of the provider. `None` if one can be.
+    pub refusal: Option<&'a str>,
 }
 
 impl Facts<'_> {
@@ -95,8 +99,11 @@ fn attempt_again(server: &Server, launch: &Launch, facts: &Facts<'_>) -> Step {
 
 /// Decides for a record with a machine.
 ///
-/// In this order: the machine is known to be terminated; its termination was requested before and is completed; the server is deleted or
-/// replaced; the boot took too long; the last action is not visible in an observation yet; then changes in place.
+/// In this order: the machine is known to be terminated, or it is missing; its termination was requested before and is completed; the
+/// server is deleted or replaced; the boot took too long; the last action is not visible in an observation yet; then changes in place.
+///
+/// A machine is terminated for a replacement only while the replacement can be launched: otherwise it is kept, and the replacement is
+/// refused.
 fn with_machine(
     server: &Server,
     launch: &Launch,
@@ -105,16 +112,21 @@ fn with_machine(
     now: DateTime<Utc>,
 ) -> Step {
     let plan = machine.plan_to(&server.spec, facts.verbs);
-    let replace = server.intent.replaces > launch.replaces || plan.has(ChangeMethod::Replace);
+    let replace_requested =
+        server.intent.replaces > launch.replaces || plan.has(ChangeMethod::Replace);
+    let replace = replace_requested && facts.refusal.is_none();
     let deleted = server.intent.power == Power::Deleted;
     let seen = server.current_observation();
     match end_of(machine, seen) {
         End::Sure if deleted => return Step::DeleteRecord,
-        End::Sure => return after_the_end(server, launch, machine, replace, facts),
-        End::Unsure => return Step::Terminate(TerminationReason::Missing),
+        End::Sure => return after_the_end(server, launch, machine, replace_requested, facts),
+        End::Unsure => return missing(server, machine, replace),
         End::NotYet => {}
     }
     if let Some(termination) = machine.termination {
+        if !deleted && is_withdrawn(server, &termination, seen) {
+            return Step::KeepMachine;
+        }
         let patience = |at| later(at, facts.policy.termination_timeout);
         return match termination.accepted_at.map(patience) {
             Some(again) if again > now => Step::Wait(Wait::Termination, Some(again)),
@@ -154,7 +166,7 @@ fn with_machine(
             return Step::Wait(Wait::Observation, Some(next_look));
         }
     }
-    in_place(server, machine, seen, &plan, facts)
+    decide_in_place(server, machine, seen, &plan, replace_requested, facts, now)
 }
 
 /// Whether a machine is known to be terminated.
@@ -169,8 +181,7 @@ enum End {
 
 /// Derives from the last observation whether the machine is terminated.
 ///
-/// A missing machine counts as terminated only if the cloud accepted its termination before. Otherwise the controller sends a termination,
-/// so that a machine that reappears cannot exist beside its successor.
+/// A missing machine counts as terminated only if its termination was sent before: otherwise it could reappear beside its successor.
 fn end_of(machine: &Machine, seen: Option<&Observed>) -> End {
     let Some(seen) = seen else {
         return End::NotYet;
@@ -190,7 +201,41 @@ fn end_of(machine: &Machine, seen: Option<&Observed>) -> End {
     }
 }
 
-/// Returns whether the cloud accepted the termination of the machine.
+/// Decides for a machine that the cloud does not know any more.
+///
+/// It is terminated only if that was requested, or if it never ran: then another one is launched in its place, beside which it must not
+/// appear. A machine that ran is reported as lost and never terminated because it is missing: the list may come from another account, and
+/// a machine that appears again is used again.
+fn missing(server: &Server, machine: &Machine, replace: bool) -> Step {
+    let deleted = server.intent.power == Power::Deleted;
+    if let Some(termination) = machine.termination {
+        return match termination.reason {
+            TerminationReason::Missing if server.has_booted() && !deleted => Step::KeepMachine,
+            reason => Step::Terminate(reason),
+        };
+    }
+    if deleted {
+        Step::Terminate(TerminationReason::Delete)
+    } else if replace {
+        Step::Terminate(TerminationReason::Replace)
+    } else if server.has_booted() {
+        Step::Fail(FailureReason::Lost)
+    } else {
+        Step::Terminate(TerminationReason::Missing)
+    }
+}
+
+/// Returns whether a termination is withdrawn: it was sent because the machine was missing, the cloud did not accept it, and the machine
+/// ran before or is listed again.
+fn is_withdrawn(server: &Server, termination: &Termination, seen: Option<&Observed>) -> bool {
+    let accepted = termination.response == Some(TerminationResponse::Accepted);
+    let listed = |seen: &Observed| seen.presence == Presence::Shown && !seen.state.is_ending();
+    termination.reason == TerminationReason::Missing
+        && !accepted
+        && (server.has_booted() || seen.is_some_and(listed))
+}
+
+/// Returns whether the termination of the machine was accepted, or the cloud did not find the machine.
 fn accepted(machine: &Machine) -> bool {
     machine
         .termination
@@ -215,42 +260,4 @@ fn after_the_end(
         return Step::Fail(FailureReason::Lost);
     }
     attempt_again(server, launch, facts)
-}
-
-/// Decides on a change that keeps the machine.
-fn in_place(
-    server: &Server,
-    machine: &Machine,
-    seen: &Observed,
-    plan: &Plan,
-    facts: &Facts<'_>,
-) -> Step {
-    use CloudInstanceState::{Pending, Running, Stopped, Stopping, Terminated, Terminating};
-    if seen.presence != Presence::Shown {
-        return Step::Wait(Wait::Observation, None);
-    }
-    match seen.state {
-        Pending | Stopping => return Step::Wait(Wait::Cloud, None),
-        Terminating | Terminated => return Step::Wait(Wait::Termination, None),
-        Running | Stopped => {}
-    }
-    let runs = seen.state == Running;
-    let retaggable = facts.verbs.contains(&OptionalVerb::UpdateTags);
-    if plan.has(ChangeMethod::Retag) || (retaggable && server.drift.contains(&Drift::Tags)) {
-        return Step::Retag;
-    }
-    if plan.has(ChangeMethod::Reimage) {
-        return Step::Reimage;
-    }
-    if plan.has(ChangeMethod::Resize) {
-        return if runs { Step::Stop } else { Step::Resize };
-    }
-    match (server.intent.power, runs) {
-        (Power::Running, false) => Step::Start,
-        (Power::Running, true) if server.intent.reboots > machine.reboots => {
-            Step::Reboot(server.intent.reboot_how)
-        }
-        (Power::Stopped, true) => Step::Stop,
-        (Power::Running, true) | (Power::Stopped, false) | (Power::Deleted, _) => Step::Done,
-    }
 }

@@ -20,7 +20,7 @@ use crate::{
     ids::SshAuthorityId,
     mapping::LaunchSpec,
     network::SshAuthority,
-    server::{EventKind, Launch, Server},
+    server::{ChangeMethod, EventKind, Launch, Server},
 };
 
 impl Controller {
@@ -123,6 +123,33 @@ impl Controller {
         self.finish(read, record::record_no_effect).await
     }
 
+    /// Returns why no machine with the desired spec can be launched now, if a change is pending that stops or terminates the machine.
+    ///
+    /// It plans the next launch completely, with mapping, user data and the provider's limits, so that nothing is stopped or terminated
+    /// for a change that cannot be applied.
+    pub(super) async fn refusal_of_change(
+        &self,
+        server: &Server,
+    ) -> Result<Option<String>, StoreError> {
+        let (Some(launch), Some(machine)) = (&server.launch, &server.machine) else {
+            return Ok(None);
+        };
+        let plan = machine.plan_to(&server.spec, &self.cloud.capabilities().verbs);
+        let disruptive = |method: &ChangeMethod| match method {
+            ChangeMethod::Resize | ChangeMethod::Reimage | ChangeMethod::Replace => true,
+            ChangeMethod::Retag | ChangeMethod::NextLaunch => false,
+        };
+        let requested = server.intent.replaces > launch.replaces;
+        if !requested && !plan.methods.values().any(disruptive) {
+            return Ok(None);
+        }
+        let user_data = self.user_data(server).await?;
+        let now = self.clock.now();
+        let planned =
+            user_data.and_then(|data| self.plan_launch(server, LaunchReason::Replace, now, data));
+        Ok(planned.err())
+    }
+
     /// Returns the config of a machine of a server, or why there is none.
     pub(super) fn config_of(
         &self,
@@ -152,6 +179,8 @@ impl Controller {
             let set = config.tags.insert(key, value);
             set.map_err(|invalid| invalid.to_string())?;
         }
+        let fits = config.check(self.cloud.capabilities());
+        fits.map_err(|invalid| format!("the provider of this region refuses it: {invalid}"))?;
         Ok(config)
     }
 

@@ -28,14 +28,18 @@
 //! running     --reboot-->          running
 //! running     --reimage-->         running
 //! running     --retag-->           running
+//! running     --refuse-->          running
 //! stopping    --terminate-->       terminating
 //! stopped     --terminate-->       terminating
 //! stopped     --start-->           stopped
 //! stopped     --resize-->          stopped
 //! stopped     --reimage-->         stopped
 //! stopped     --retag-->           stopped
+//! stopped     --refuse-->          stopped
 //! absent      --terminate-->       terminating
 //! terminating --terminate-->       terminating
+//! terminating --keep-machine-->    unobserved booting starting running stopping stopped absent terminating
+//! terminated  --keep-machine-->    terminated
 //! terminated  --terminate-->       terminated
 //! terminated  --launch-retry-->    unsettled
 //! terminated  --launch-replace-->  unsettled
@@ -63,6 +67,7 @@
 
 mod act;
 mod decide;
+mod in_place;
 mod launch;
 mod policy;
 mod record;
@@ -160,11 +165,13 @@ impl Controller {
         }
         let scan = self.scans.get(&RegionScan::key(&self.region)?).await?;
         let capabilities = self.cloud.capabilities();
+        let refusal = self.refusal_of_change(&read.value).await?;
         let facts = Facts {
             verbs: &capabilities.verbs,
             window: capabilities.consistency_window,
             scan: scan.as_ref().map(|scan| &scan.value),
             policy: &self.policy,
+            refusal: refusal.as_deref(),
         };
         let step = decide(&read.value, &facts, self.clock.now());
         let labels = [("region", self.label()), ("step", step.name().to_owned())];

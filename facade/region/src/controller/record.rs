@@ -11,7 +11,8 @@ use fleetwright::{ErrorKind, InstanceInfo, OptionalVerb, ProvisionError};
 use super::FailureReason;
 use crate::server::{
     ChangeMethod, ConditionKind, EventKind, Field, LastAction, Launch, Machine, MachineAction,
-    Power, Retry, Server, ServerSpec, Termination, TerminationReason, UnconfirmedChange, Writer,
+    Power, RefusedChanges, RefusedValue, Retry, Server, ServerSpec, Termination, TerminationReason,
+    TerminationResponse, UnconfirmedChange, Writer,
 };
 
 /// Stores a launch before it is sent. The record has no machine until the launch returns one.
@@ -57,6 +58,7 @@ pub(super) fn record_machine(
         unconfirmed: UnconfirmedChange::default(),
         reboots: launch.reboots,
         last_action: None,
+        refused: RefusedChanges::default(),
         termination: None,
     });
     clear_failure(server);
@@ -70,7 +72,7 @@ pub(super) fn record_no_effect(server: &mut Server) {
     }
 }
 
-/// Marks the machine for termination. The mark is never removed, whatever is requested later.
+/// Marks the machine for termination. The mark stays, whatever is requested later.
 pub(super) fn mark_for_termination(
     server: &mut Server,
     reason: TerminationReason,
@@ -85,6 +87,7 @@ pub(super) fn mark_for_termination(
     machine.termination = Some(Termination {
         reason,
         accepted_at: None,
+        response: None,
     });
     let message = format!(
         "machine {} is being terminated: {}",
@@ -94,13 +97,29 @@ pub(super) fn mark_for_termination(
     add_event(server, now, EventKind::Terminating, message);
 }
 
-/// Records that the cloud accepted the termination.
-pub(super) fn record_termination_accepted(server: &mut Server, now: DateTime<Utc>) {
+/// Records that the cloud accepted the termination, or did not find the machine.
+pub(super) fn record_termination_accepted(
+    server: &mut Server,
+    response: TerminationResponse,
+    now: DateTime<Utc>,
+) {
     let machine = server.machine.as_mut();
     if let Some(termination) = machine.and_then(|machine| machine.termination.as_mut()) {
         termination.accepted_at = Some(now);
+        termination.response = Some(response);
     }
     clear_failure(server);
+}
+
+/// Removes the mark of a termination that nobody requested.
+pub(super) fn withdraw_termination(server: &mut Server, now: DateTime<Utc>) {
+    let Some(machine) = &mut server.machine else {
+        return;
+    };
+    machine.termination = None;
+    let message = format!("machine {} is not terminated: it is kept", machine.id);
+    clear_failure(server);
+    add_event(server, now, EventKind::Changed, message);
 }
 
 /// Returns the reason of a termination as part of an event.
@@ -180,10 +199,12 @@ pub(super) fn record_change(
         }
         MachineAction::Resize => {
             machine.applied.flavor = wanted.flavor.clone();
+            machine.refused.flavor = None;
             "was resized"
         }
         MachineAction::Reimage => {
             machine.applied.image = wanted.image.clone();
+            machine.refused.image = None;
             "was reimaged; the content of its root disk is lost"
         }
         MachineAction::Retag => {
@@ -193,7 +214,12 @@ pub(super) fn record_change(
         }
     };
     let message = format!("machine {} {message}", machine.id);
+    // A start, a stop or a reboot does not apply a change that is refused.
+    let refused = server.condition(ConditionKind::Refused).cloned();
     clear_failure(server);
+    if field_of(act).is_none() {
+        server.conditions.extend(refused);
+    }
     add_event(server, now, EventKind::Changed, message);
 }
 
@@ -225,6 +251,59 @@ pub(super) fn record_refusal(
         generation: server.generation,
     });
     add_event(server, now, EventKind::Failed, message);
+}
+
+/// Records that a change cannot be applied. The machine stays as it is, and its power state can still be changed.
+pub(super) fn record_refused_change(server: &mut Server, refusal: &str, now: DateTime<Utc>) {
+    let message = format!("the change cannot be applied, and the machine is unchanged: {refusal}");
+    let known = server
+        .condition(ConditionKind::Refused)
+        .is_some_and(|found| found.message == message);
+    server.retry = None;
+    server.keep_conditions(&[
+        ConditionKind::Refused,
+        ConditionKind::NextLaunch,
+        ConditionKind::Unsupported,
+    ]);
+    if !known {
+        server.set_condition(now, ConditionKind::Refused, message.clone());
+        add_event(server, now, EventKind::Failed, message);
+    }
+}
+
+/// Records that the cloud refused a value, so that it is not sent again while the machine runs. Nothing delays the next step.
+pub(super) fn record_refused_value(
+    server: &mut Server,
+    act: MachineAction,
+    wanted: &ServerSpec,
+    error: &ProvisionError,
+    retry_at: DateTime<Utc>,
+) {
+    let Some(machine) = &mut server.machine else {
+        return;
+    };
+    let message =
+        |what: &str, remedy: &str| format!("{what} was refused: {}; {remedy}", error.message());
+    match field_of(act) {
+        Some(Field::Flavor) => {
+            let remedy = "request another flavor, or stop the instance to try this one again";
+            machine.refused.flavor = Some(RefusedValue {
+                value: wanted.flavor.clone(),
+                message: message(&format!("flavor {}", wanted.flavor), remedy),
+                retry_at,
+            });
+        }
+        Some(Field::Image) => {
+            let remedy = "request another image, or stop the instance to try this one again";
+            machine.refused.image = Some(RefusedValue {
+                value: wanted.image.clone(),
+                message: message(&format!("image {}", wanted.image), remedy),
+                retry_at,
+            });
+        }
+        Some(_) | None => return,
+    }
+    server.retry = None;
 }
 
 /// Returns whether an error of this kind lasts until the desired state changes.

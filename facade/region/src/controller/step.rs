@@ -28,6 +28,10 @@ pub enum Step {
     Retag,
     /// Terminate the machine.
     Terminate(TerminationReason),
+    /// Withdraw the termination of a machine that is listed again.
+    KeepMachine,
+    /// Report that a change cannot be applied, with the reason. The machine stays as it is.
+    Refuse(String),
     /// Delete the record: the server has no machine any more.
     DeleteRecord,
     /// Record that the controller does nothing more until the desired state changes.
@@ -90,6 +94,8 @@ impl Step {
             Self::Reimage => "reimage",
             Self::Retag => "retag",
             Self::Terminate(_) => "terminate",
+            Self::KeepMachine => "keep-machine",
+            Self::Refuse(_) => "refuse",
             Self::DeleteRecord => "delete-record",
             Self::Fail(_) => "fail",
             Self::Wait(..) => "wait",

@@ -10,6 +10,7 @@ use fleetwright::{
 use serde::{Deserialize, Serialize};
 
 use super::{Field, Plan, ServerSpec};
+use crate::ids::{FlavorId, ImageId};
 
 /// A launch. It is stored before it is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,9 +60,34 @@ pub struct Machine {
     /// The last change that the cloud accepted. An earlier observation does not show it.
     #[serde(default)]
     pub last_action: Option<LastAction>,
+    /// Changes that the cloud refused.
+    #[serde(default)]
+    pub refused: RefusedChanges,
     /// Set once the machine is to be terminated.
     #[serde(default)]
     pub termination: Option<Termination>,
+}
+
+/// Values that the cloud refused for a machine. They are not sent again while the machine runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedChanges {
+    /// The refused flavor.
+    #[serde(default)]
+    pub flavor: Option<RefusedValue<FlavorId>>,
+    /// The refused image.
+    #[serde(default)]
+    pub image: Option<RefusedValue<ImageId>>,
+}
+
+/// A value that the cloud refused for a machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedValue<T> {
+    /// The value.
+    pub value: T,
+    /// Why it was refused, and what to do.
+    pub message: String,
+    /// From when on it may be sent again, to a machine that is stopped on request.
+    pub retry_at: DateTime<Utc>,
 }
 
 /// Changes that were sent and whose results are unknown.
@@ -106,13 +132,26 @@ pub enum MachineAction {
     Retag,
 }
 
-/// The mark that a machine is to be terminated: stored before the call, and never removed.
+/// The mark that a machine is to be terminated: stored before the call. It is removed only if the machine was missing and is listed again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Termination {
     /// Why it is terminated.
     pub reason: TerminationReason,
-    /// When the cloud last accepted the call.
+    /// When the cloud last accepted the call, or did not find the machine.
     pub accepted_at: Option<DateTime<Utc>>,
+    /// What the cloud returned.
+    #[serde(default)]
+    pub response: Option<TerminationResponse>,
+}
+
+/// What the cloud returned to a termination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TerminationResponse {
+    /// It accepted the termination.
+    Accepted,
+    /// It did not find the machine.
+    NotFound,
 }
 
 /// Why a machine is terminated.
@@ -125,7 +164,7 @@ pub enum TerminationReason {
     Replace,
     /// It did not boot in time.
     Failed,
-    /// The cloud no longer lists it. It is terminated so that it cannot reappear beside its successor.
+    /// It never ran, and the cloud no longer lists it. It is terminated so that it cannot appear beside its successor.
     Missing,
 }
 

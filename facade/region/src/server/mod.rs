@@ -31,8 +31,8 @@ pub use events::{Condition, ConditionKind, Event, EventKind, Writer};
 pub use id::{Owner, ServerId};
 pub use list::{ListServers, ServerPage};
 pub use machine::{
-    Booted, Drift, LastAction, Launch, Machine, MachineAction, Observed, Presence, Termination,
-    TerminationReason, UnconfirmedChange,
+    Booted, Drift, LastAction, Launch, Machine, MachineAction, Observed, Presence, RefusedChanges,
+    RefusedValue, Termination, TerminationReason, TerminationResponse, UnconfirmedChange,
 };
 pub use record::{EVENTS_KEPT, Intent, Power, Retry, Server};
 pub use request::{Consent, DesiredState, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer};

@@ -71,8 +71,9 @@ impl Server {
         if self.condition(ConditionKind::Lost).is_some() {
             return Phase::Lost;
         }
+        let refused = self.condition(ConditionKind::Refused).is_some();
         if self.condition(ConditionKind::AttemptsExhausted).is_some()
-            || self.condition(ConditionKind::Refused).is_some()
+            || (refused && self.machine.is_none())
         {
             return Phase::Failed;
         }

@@ -16,8 +16,8 @@ use crate::{
     monitor::RegionScan,
     server::{
         Booted, ChangeMethod, Field, Intent, LastAction, Launch, Machine, MachineAction, Observed,
-        Owner, Power, Presence, Retry, Server, ServerId, ServerSpec, Termination,
-        TerminationReason, UnconfirmedChange,
+        Owner, Power, Presence, RefusedChanges, Retry, Server, ServerId, ServerSpec, Termination,
+        TerminationReason, TerminationResponse, UnconfirmedChange,
     },
 };
 
@@ -48,6 +48,7 @@ pub(super) fn facts<'a>(
         window: Duration::from_secs(5),
         scan: Some(scan),
         policy,
+        refusal: None,
     }
 }
 
@@ -108,6 +109,7 @@ fn machine(applied: ServerSpec) -> Machine {
         unconfirmed: UnconfirmedChange::default(),
         reboots: 0,
         last_action: None,
+        refused: RefusedChanges::default(),
         termination: None,
     }
 }
@@ -199,6 +201,7 @@ fn doings() -> Vec<Doing> {
         Some(Termination {
             reason,
             accepted_at,
+            response: accepted_at.map(|_| TerminationResponse::NotFound),
         })
     };
     vec![
@@ -217,6 +220,12 @@ fn doings() -> Vec<Doing> {
             None,
             None,
         ),
+        (
+            termination(TerminationReason::Missing, Some(ago(1))),
+            None,
+            None,
+        ),
+        (termination(TerminationReason::Missing, None), None, None),
     ]
 }
 

@@ -12,7 +12,9 @@ use super::{
     super::{ControllerPolicy, LaunchReason, Stage, Step, decide, record},
     arbitrary::{every_shape, facts, launch, new, now, scan},
 };
-use crate::server::{EventKind, MachineAction, Power, Presence, Server};
+use crate::server::{
+    EventKind, MachineAction, Power, Presence, Server, TerminationReason, TerminationResponse,
+};
 
 static SHAPES: LazyLock<Vec<Server>> = LazyLock::new(every_shape);
 
@@ -65,8 +67,12 @@ fn leads_to(server: &Server, step: &Step) -> BTreeSet<String> {
         }
         Step::Terminate(reason) => after(&[&|server| {
             record::mark_for_termination(server, *reason, now);
-            record::record_termination_accepted(server, now);
+            record::record_termination_accepted(server, TerminationResponse::Accepted, now);
         }]),
+        Step::KeepMachine => after(&[&|server| record::withdraw_termination(server, now)]),
+        Step::Refuse(refusal) => {
+            after(&[&|server| record::record_refused_change(server, refusal, now)])
+        }
         Step::Fail(reason) => {
             after(&[&|server| record::record_final_failure(server, *reason, 3, now)])
         }
@@ -86,8 +92,10 @@ fn leads_to(server: &Server, step: &Step) -> BTreeSet<String> {
 fn diagram_matches_the_code() {
     let (policy, scan) = (ControllerPolicy::default(), scan());
     let mut done = Diagram::new();
-    for verbs in [BTreeSet::new(), OptionalVerb::ALL.into()] {
-        let facts = facts(&verbs, &scan, &policy);
+    let (plain, all) = (BTreeSet::new(), OptionalVerb::ALL.into());
+    for (verbs, refusal) in [(&plain, None), (&all, None), (&all, Some("no mapping"))] {
+        let mut facts = facts(verbs, &scan, &policy);
+        facts.refusal = refusal;
         for server in every_shape() {
             let step = decide(&server, &facts, now());
             if matches!(step, Step::Wait(..)) {
@@ -190,6 +198,108 @@ fn deleted_server_is_never_launched_started_or_changed() {
         );
         assert!(allowed, "{step:?}: {server:#?}");
     }
+}
+
+/// Whether the tenant requested the end of the machine: by a deletion, a replacement, or a change that needs one.
+fn end_requested(server: &Server, verbs: &BTreeSet<OptionalVerb>) -> bool {
+    let (Some(launch), Some(machine)) = (&server.launch, &server.machine) else {
+        return false;
+    };
+    let plan = machine.plan_to(&server.spec, verbs);
+    let marked = machine.termination.map(|termination| termination.reason);
+    server.intent.power == Power::Deleted
+        || server.intent.replaces > launch.replaces
+        || plan.has(crate::server::ChangeMethod::Replace)
+        || matches!(
+            marked,
+            Some(TerminationReason::Delete | TerminationReason::Replace)
+        )
+}
+
+#[test]
+fn machine_that_ran_is_terminated_only_on_request() {
+    let (policy, scan) = (ControllerPolicy::default(), scan());
+    for verbs in [BTreeSet::new(), OptionalVerb::ALL.into()] {
+        let facts = facts(&verbs, &scan, &policy);
+        for server in every_shape().into_iter().filter(Server::has_booted) {
+            // A machine that did not boot in time may be marked from before it was observed running.
+            let failed = |its: &crate::server::Machine| {
+                its.termination
+                    .is_some_and(|termination| termination.reason == TerminationReason::Failed)
+            };
+            if server.machine.as_ref().is_some_and(failed) {
+                continue;
+            }
+            let step = decide(&server, &facts, now());
+            let terminates = matches!(step, Step::Terminate(_));
+            assert!(
+                !terminates || end_requested(&server, &verbs),
+                "{step:?}: {server:#?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_is_stopped_or_terminated_for_a_change_that_cannot_be_applied() {
+    let (policy, scan, verbs) = (
+        ControllerPolicy::default(),
+        scan(),
+        OptionalVerb::ALL.into(),
+    );
+    let mut facts = facts(&verbs, &scan, &policy);
+    facts.refusal = Some("no mapping");
+    for server in every_shape() {
+        let step = decide(&server, &facts, now());
+        let marked = server
+            .machine
+            .as_ref()
+            .is_some_and(|its| its.termination.is_some());
+        match step {
+            Step::Stop => assert_eq!(server.intent.power, Power::Stopped, "{server:#?}"),
+            Step::Terminate(TerminationReason::Replace) => assert!(marked, "{server:#?}"),
+            Step::Resize | Step::Reimage => panic!("{step:?}: {server:#?}"),
+            _ => {}
+        }
+    }
+}
+
+/// Whatever is pending and refused, a machine that runs or is stopped is brought to the desired power state by the next step.
+#[test]
+fn refused_change_delays_no_power_request() {
+    let (policy, scan, verbs) = (
+        ControllerPolicy::default(),
+        scan(),
+        OptionalVerb::ALL.into(),
+    );
+    let mut facts = facts(&verbs, &scan, &policy);
+    facts.refusal = Some("no mapping");
+    let mut checked = 0;
+    for server in every_shape() {
+        let Some(machine) = &server.machine else {
+            continue;
+        };
+        let acted = machine
+            .last_action
+            .is_some_and(|last| last.at > scan.at - chrono::TimeDelta::seconds(10));
+        let Some(seen) = server.current_observation() else {
+            continue;
+        };
+        if machine.termination.is_some() || acted || seen.presence != Presence::Shown {
+            continue;
+        }
+        let reboot = server.intent.reboots > machine.reboots;
+        let expected = match (server.intent.power, seen.state, reboot) {
+            (Power::Stopped, CloudInstanceState::Running, _) => "stop",
+            (Power::Running, CloudInstanceState::Stopped, _) => "start",
+            (Power::Running, CloudInstanceState::Running, true) => "reboot",
+            _ => continue,
+        };
+        checked += 1;
+        let step = decide(&server, &facts, now());
+        assert_eq!(step.name(), expected, "{server:#?}");
+    }
+    assert!(checked > 20, "only {checked} shapes were checked");
 }
 
 proptest! {

@@ -71,6 +71,7 @@ fn with_observation(power: Power, state: CloudInstanceState) -> Server {
         unconfirmed: UnconfirmedChange::default(),
         reboots: 0,
         last_action: None,
+        refused: RefusedChanges::default(),
         termination: None,
     });
     server.observed = Some(Observed::of(InstanceStatus::new(id, state), at(100), None));
@@ -167,6 +168,7 @@ fn phases_follow_from_the_record() {
         machine.termination = Some(Termination {
             reason: TerminationReason::Replace,
             accepted_at: None,
+            response: None,
         });
     }
     assert_eq!(replaced.phase(), Phase::Replacing);

@@ -1,0 +1,275 @@
+//! What people do wrong does not destroy a machine: another account for a while, a change without a mapping, a size that the cloud
+//! refuses. And whatever is refused, the machine can be stopped, started and rebooted.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use fleetwright::{
+    BoxFuture, BoxStream, InstanceId, InstanceProvisioner as _, ListItem, OptionalVerb, Reboot,
+    Result as CloudResult, UserData,
+    layer::{Layer, Layered, Request},
+};
+use fleetwright_facade_testkit::{TestRegion, bare_server, server_admin, server_id};
+use fleetwright_memory::{Fault, MemoryCloud, RefusalReason, Rule, WireCall};
+use fleetwright_region::{
+    ids::FlavorId,
+    server::{
+        ConditionKind, Consent, MAX_USER_DATA_BYTES, Phase, Power, ServerId, ServerSpec, ServerView,
+    },
+};
+use futures_util::{StreamExt as _, stream};
+
+fn running(view: &ServerView) -> bool {
+    view.phase == Phase::Running && view.server.observed_generation == view.server.generation
+}
+
+fn refused(view: &ServerView) -> bool {
+    view.server.condition(ConditionKind::Refused).is_some()
+}
+
+fn machine_of(view: &ServerView) -> InstanceId {
+    view.server.machine.as_ref().unwrap().id.clone()
+}
+
+/// A region with a server that runs. The loops must run to keep it so.
+async fn running_region(cloud: &MemoryCloud) -> (TestRegion, ServerId) {
+    let region = TestRegion::new(Arc::new(cloud.provisioner()));
+    let new = bare_server(1);
+    region.servers.ensure(&server_admin(), &new).await.unwrap();
+    region.during(region.until(new.id, running)).await;
+    (region, new.id)
+}
+
+async fn set_spec(region: &TestRegion, spec: &ServerSpec) {
+    let admin = server_admin();
+    let changed = region
+        .servers
+        .set_spec(&admin, server_id(1), spec, Consent::Destroy);
+    changed.await.unwrap();
+}
+
+async fn set_power(region: &TestRegion, power: Power) {
+    let admin = server_admin();
+    let changed = region.servers.set_power(&admin, server_id(1), power);
+    changed.await.unwrap();
+}
+
+/// Shows an empty account while it is switched on: lists are complete and empty, and no instance is found.
+#[derive(Clone, Debug, Default)]
+struct OtherAccount(Arc<AtomicBool>);
+
+impl OtherAccount {
+    fn is_on(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    fn switch(&self, on: bool) {
+        self.0.store(on, Ordering::SeqCst);
+    }
+}
+
+impl Layer for OtherAccount {
+    fn call<'a, T: Send + 'a>(
+        &'a self,
+        request: Request<'a>,
+        send: impl Fn() -> BoxFuture<'a, CloudResult<T>> + Send + Sync + 'a,
+    ) -> BoxFuture<'a, CloudResult<T>> {
+        match request.ids.first() {
+            Some(id) if self.is_on() => {
+                let error = request.call.not_found(id);
+                Box::pin(async move { Err(error) })
+            }
+            Some(_) | None => send(),
+        }
+    }
+
+    fn batch<'a, T: Send + 'a>(
+        &'a self,
+        request: Request<'a>,
+        send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<CloudResult<T>>> + Send + Sync + 'a,
+    ) -> BoxFuture<'a, Vec<CloudResult<T>>> {
+        if !self.is_on() {
+            return send(request.ids.to_vec());
+        }
+        let missing = |id| Err(request.call.not_found(id));
+        let results = request.ids.iter().map(missing).collect();
+        Box::pin(async move { results })
+    }
+
+    fn stream<'a>(
+        &'a self,
+        _: Request<'a>,
+        open: impl Fn() -> BoxStream<'a, CloudResult<ListItem>> + Send + Sync + 'a,
+    ) -> BoxStream<'a, CloudResult<ListItem>> {
+        if self.is_on() {
+            stream::empty().boxed()
+        } else {
+            open()
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn machines_survive_a_while_on_another_account() {
+    for servers in [1, 3, 12] {
+        let cloud = MemoryCloud::new();
+        let account = OtherAccount::default();
+        let layered = Layered::new(cloud.provisioner(), account.clone());
+        let region = TestRegion::new(Arc::new(layered));
+        for number in 1..=servers {
+            let new = bare_server(number);
+            region.servers.ensure(&server_admin(), &new).await.unwrap();
+        }
+        region
+            .during(async {
+                let mut machines = Vec::new();
+                for number in 1..=servers {
+                    let view = region.until(server_id(number), running).await;
+                    machines.push(machine_of(&view));
+                }
+                account.switch(true);
+                tokio::time::sleep(Duration::from_secs(600)).await;
+                account.switch(false);
+                tokio::time::sleep(Duration::from_secs(600)).await;
+                for (number, machine) in (1..).zip(machines) {
+                    let view = region.until(server_id(number), running).await;
+                    assert_eq!(machine_of(&view), machine, "of {servers} servers");
+                    assert!(view.server.conditions.is_empty(), "{view:#?}");
+                }
+            })
+            .await;
+        let oracle = cloud.oracle();
+        assert_eq!(oracle.call_count(WireCall::Terminate), 0);
+        assert_eq!(u128::from(oracle.call_count(WireCall::Launch)), servers);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn replacement_that_cannot_be_launched_keeps_the_machine() {
+    let cloud = MemoryCloud::builder()
+        .without_verb(OptionalVerb::ResizeInstance)
+        .build();
+    let (region, id) = running_region(&cloud).await;
+    let before = region.read(id).await;
+    let limit = cloud.provisioner().capabilities().max_user_data_bytes;
+    let mut unmapped = before.server.spec.clone();
+    unmapped.flavor = FlavorId::new("huge").unwrap();
+    let mut too_large = before.server.spec.clone();
+    too_large.flavor = FlavorId::new("large").unwrap();
+    let size = (limit + 1).min(MAX_USER_DATA_BYTES);
+    let script = format!("{:#<size$}", "#!/bin/sh\n");
+    too_large.user_data = Some(UserData::new(script).unwrap());
+    let mut cases = vec![(unmapped, "flavor huge is not in the catalog")];
+    if size > limit {
+        cases.push((too_large, "user data"));
+    }
+    region
+        .during(async {
+            for (spec, expected) in &cases {
+                set_spec(&region, spec).await;
+                let view = region.until(id, refused).await;
+                let condition = view.server.condition(ConditionKind::Refused).unwrap();
+                assert!(condition.message.contains(expected), "{condition:?}");
+                tokio::time::sleep(Duration::from_secs(1200)).await;
+                let view = region.read(id).await;
+                assert_eq!(view.phase, Phase::Running, "{view:#?}");
+                assert_eq!(machine_of(&view), machine_of(&before));
+                set_spec(&region, &before.server.spec).await;
+                let view = region.until(id, running).await;
+                assert!(view.server.conditions.is_empty(), "{view:#?}");
+            }
+        })
+        .await;
+    assert_eq!(cloud.oracle().call_count(WireCall::Terminate), 0);
+    assert_eq!(cloud.oracle().call_count(WireCall::Stop), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn resize_that_cannot_be_planned_does_not_stop_the_machine() {
+    let cloud = MemoryCloud::new();
+    let (region, id) = running_region(&cloud).await;
+    let mut spec = region.read(id).await.server.spec;
+    spec.flavor = FlavorId::new("huge").unwrap();
+    region
+        .during(async {
+            set_spec(&region, &spec).await;
+            region.until(id, refused).await;
+            tokio::time::sleep(Duration::from_secs(1200)).await;
+            assert_eq!(region.read(id).await.phase, Phase::Running);
+        })
+        .await;
+    assert_eq!(cloud.oracle().call_count(WireCall::Stop), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn size_that_the_cloud_refuses_late_starts_the_old_size_again() {
+    let cloud = MemoryCloud::new();
+    let (region, id) = running_region(&cloud).await;
+    let no_capacity = Fault::Refused(RefusalReason::Capacity);
+    cloud
+        .faults()
+        .add(Rule::always(WireCall::Resize, no_capacity));
+    let mut spec = region.read(id).await.server.spec;
+    spec.flavor = FlavorId::new("large").unwrap();
+    region
+        .during(async {
+            set_spec(&region, &spec).await;
+            let back = |view: &ServerView| view.phase == Phase::Running && refused(view);
+            let view = region.until(id, back).await;
+            let condition = view.server.condition(ConditionKind::Refused).unwrap();
+            assert!(condition.message.contains("flavor large"), "{condition:?}");
+            tokio::time::sleep(Duration::from_secs(1200)).await;
+            let oracle = cloud.oracle();
+            assert_eq!(oracle.call_count(WireCall::Stop), 1, "it is stopped once");
+            assert_eq!(region.read(id).await.phase, Phase::Running);
+            // While it is stopped on request, the change costs nothing and is tried again.
+            cloud.faults().clear();
+            set_power(&region, Power::Stopped).await;
+            let resized = |view: &ServerView| {
+                let applied = view.server.machine.as_ref().map(|its| &its.applied.flavor);
+                applied.is_some_and(|flavor| flavor.as_str() == "large")
+            };
+            region.until(id, resized).await;
+            set_power(&region, Power::Running).await;
+            let view = region.until(id, running).await;
+            assert!(view.server.conditions.is_empty(), "{view:#?}");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_change_delays_no_stop_start_or_reboot() {
+    let cloud = MemoryCloud::new();
+    let (region, id) = running_region(&cloud).await;
+    let before = region.read(id).await;
+    let machine = machine_of(&before);
+    let mut spec = before.server.spec;
+    spec.flavor = FlavorId::new("huge").unwrap();
+    region
+        .during(async {
+            set_spec(&region, &spec).await;
+            region.until(id, refused).await;
+            set_power(&region, Power::Stopped).await;
+            region.until(id, |view| view.phase == Phase::Stopped).await;
+            set_power(&region, Power::Running).await;
+            region.until(id, |view| view.phase == Phase::Running).await;
+            let boots = cloud.oracle().instance(&machine).unwrap().boots;
+            let admin = server_admin();
+            let requested = region.servers.request_reboot(&admin, id, Reboot::Hard);
+            requested.await.unwrap();
+            let rebooted = |view: &ServerView| {
+                let machine = view.server.machine.as_ref().unwrap();
+                machine.reboots == view.server.intent.reboots
+            };
+            region.until(id, rebooted).await;
+            assert_eq!(cloud.oracle().instance(&machine).unwrap().boots, boots + 1);
+            assert!(refused(&region.read(id).await), "the change is still shown");
+        })
+        .await;
+}
