@@ -42,7 +42,8 @@ pub struct AzureOptions {
     /// emulator. Default: `https://management.azure.com/.default`.
     pub scope: String,
     /// How long after a change Azure's reads may return older data. A day at most. Default: 20
-    /// seconds.
+    /// seconds. Reads that do not find a machine are repeated for so long before it counts as
+    /// terminated, unless this handle has deleted it.
     pub consistency_window: Duration,
     /// The shortest useful time between two polls, from a millisecond to a day. Default: 5 seconds,
     /// because Azure allows 12 reads per machine and minute, and 36 at once (Microsoft, "Compute

@@ -22,6 +22,9 @@ use crate::{
     tags,
 };
 
+/// The largest system disk in GiB. "Introduction to Azure managed disks", Microsoft.
+const MAX_SYSTEM_DISK_GIB: i32 = 4095;
+
 /// The request that all machines of one launch share.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -133,16 +136,18 @@ fn source(text: &str) -> Result<Source, InvalidValue> {
     }
 }
 
-/// Returns the size of the disk, which Azure limits.
+/// Returns the size of the system disk, which Azure limits.
 fn disk_gib(wanted: Option<NonZeroU32>) -> Result<Option<i32>, InvalidValue> {
     let Some(wanted) = wanted else {
         return Ok(None);
     };
-    let size = i32::try_from(wanted.get()).map_err(|_| {
-        let instead = "a disk of Azure has at most 4095 GiB".to_owned();
+    let size = i32::try_from(wanted.get()).ok();
+    let size = size.filter(|size| *size <= MAX_SYSTEM_DISK_GIB);
+    let too_large = || {
+        let instead = format!("a system disk of Azure has at most {MAX_SYSTEM_DISK_GIB} GiB");
         InvalidValue::new("disk_size_gb", Problem::NotOffered { instead })
-    });
-    size.map(Some)
+    };
+    size.ok_or_else(too_large).map(Some)
 }
 
 /// Returns the network security group. An interface has at most one.
@@ -266,7 +271,11 @@ mod tests {
         config.placement.network = Some(NetworkId::new("only-a-network").unwrap());
         assert_eq!(field(&config), "placement.network");
         config.placement.network = None;
-        config.disk_size_gb = NonZeroU32::new(u32::MAX);
-        assert_eq!(field(&config), "disk_size_gb");
+        for gib in [4096, u32::MAX] {
+            config.disk_size_gb = NonZeroU32::new(gib);
+            assert_eq!(field(&config), "disk_size_gb");
+        }
+        config.disk_size_gb = NonZeroU32::new(4095);
+        assert!(planned(&launch(), &config).is_ok());
     }
 }

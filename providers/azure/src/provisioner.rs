@@ -208,8 +208,8 @@ impl InstanceProvisioner for AzureProvisioner {
 
     /// A read, then `delete`. Disk, interface and address are deleted with the machine.
     ///
-    /// Succeeds if the machine is being deleted or gone. Errors: `NotFound` for an id that may not
-    /// show yet.
+    /// Succeeds if the machine is being deleted or gone. If only reads say that it is gone, `delete` is
+    /// sent all the same. Errors: `NotFound` for an id that may not show yet.
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
         let operation = Operation::TerminateInstance;
         self.change_one(operation, Change::Terminate, id).await
@@ -235,14 +235,15 @@ impl InstanceProvisioner for AzureProvisioner {
 
     /// GET of the machine with its instance view, and of its interface.
     ///
-    /// A machine that is older than the consistency window and not found is terminated.
+    /// A machine that is older than the consistency window, and that three GETs in a row over such a
+    /// window do not find, is terminated. From then on one GET is enough.
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
         let info = self.describe_one(Operation::DescribeInstance, id).await?;
         Ok(info.into())
     }
 
-    /// Lists of states, interfaces and addresses, and the pages of machines. Azure filters nothing,
-    /// this crate does.
+    /// Lists of states, interfaces and addresses, and the pages of machines, and a GET of each machine
+    /// that one of them omits. Azure filters nothing, this crate does.
     ///
     /// A group that does not exist is an empty list.
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
@@ -250,7 +251,8 @@ impl InstanceProvisioner for AzureProvisioner {
         collect_complete(&self.call(operation), self.pages(operation, filter)).await
     }
 
-    /// One GET by name; lists if the launch was a batch.
+    /// One GET by name; lists if the launch was a batch. If nothing is found, it looks again until a
+    /// consistency window has passed.
     ///
     /// Includes failed machines, as terminating, until they are deleted.
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {

@@ -269,3 +269,36 @@ async fn rights_on_the_resource_group_are_enough() {
         until_nothing(&harness).await;
     }
 }
+
+#[tokio::test]
+async fn random_omissions_neither_double_nor_leak_a_machine() {
+    for seed in 0..8 {
+        let harness = AzureHarness::with_knobs(|knobs| {
+            knobs.seed = seed;
+            (knobs.omissions.lists, knobs.omissions.reads) = (40, 30);
+        });
+        let count = 1 + u32::try_from(seed % 2).unwrap() * 4;
+        let (config, wanted) = (
+            config_with_token(&harness, "t-1"),
+            NonZeroU32::new(count).unwrap(),
+        );
+        let mut ids = Vec::new();
+        for _ in 0..4 {
+            // Each time as another process that knows nothing.
+            let azure = harness.open().await;
+            let launched = azure.launch_instances(&config, wanted).await.unwrap();
+            let mut launched: Vec<_> = launched.into_iter().map(|info| info.id).collect();
+            launched.sort();
+            if ids.is_empty() {
+                ids.clone_from(&launched);
+            }
+            assert_eq!(launched, ids, "seed {seed}");
+            assert_eq!(there(&harness)[0], ids.len(), "seed {seed}");
+            harness.emulator().advance(HOUR);
+        }
+        for result in harness.open().await.terminate_instances(&ids).await {
+            result.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        }
+        until_nothing(&harness).await;
+    }
+}
