@@ -9,7 +9,9 @@ use std::net::IpAddr;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::{CloudInstanceState, ImageId, InstanceId, InstanceType, MacAddress, Placement, Tags};
+use crate::{
+    CloudInstanceState, Fingerprint, ImageId, InstanceId, InstanceType, MacAddress, Placement, Tags,
+};
 
 /// Everything that a cloud reports about one instance at one moment.
 ///
@@ -62,6 +64,12 @@ pub struct InstanceInfo {
     /// The placement, as far as the cloud reports it.
     #[serde(default)]
     pub placement: Placement,
+    /// The [fingerprint](crate::InstanceConfig::fingerprint) of the config that the instance was
+    /// launched with, as the backend stored it with the instance. It proves which config a launch had,
+    /// whatever the cloud adds to tags or changes in names. `None` if the instance was launched
+    /// without a token or by another program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<Fingerprint>,
 }
 
 impl InstanceInfo {
@@ -80,6 +88,7 @@ impl InstanceInfo {
             image: None,
             instance_type: None,
             placement: Placement::default(),
+            config: None,
         }
     }
 }

@@ -128,8 +128,8 @@ impl RetryPolicy {
 /// - A read or an idempotent change is retried whenever its error allows it.
 /// - A launch is retried with its token, or after an error without effect. If its last error could be
 ///   retried and its outcome is unknown, the layer looks its token up and returns the instances that
-///   it finds, provided that nothing observed contradicts the config. A cloud does not report user
-///   data and disk sizes, so a token that was wrongly used with other ones is not detected here.
+///   it finds, provided that their [fingerprint](InstanceInfo::config) is that of the config. If the
+///   backend reports none, nothing observed may contradict the config.
 /// - A reboot is retried only after an error without effect.
 /// - Of a batch, the items whose errors allow it are retried, in one call.
 /// - A stream is opened again as long as no item was read from it.
@@ -211,7 +211,7 @@ impl Retry {
     }
 
     /// Looks up a launch whose last attempt failed with an unknown outcome. Returns its instances if
-    /// it launched all of them and nothing contradicts `config`, else `None`.
+    /// it launched all of them with `config`, else `None`.
     async fn settle<'a, T: LaunchOutput>(
         &self,
         request: &Request<'a>,
@@ -223,7 +223,7 @@ impl Retry {
             // The token may belong to another config, because no attempt has checked it.
             Ok(LaunchRecord::Found(found)) => found
                 .iter()
-                .all(|info| is_consistent_with(info, config))
+                .all(|info| is_result_of(info, config, request.count))
                 .then(|| T::complete(found, request.count))
                 .flatten(),
             // "Not found" proves nothing inside the consistency window, and terminated instances are
@@ -361,21 +361,29 @@ impl Layer for Retry {
     }
 }
 
-/// Returns whether nothing in `info` contradicts `config`.
-fn is_consistent_with(info: &InstanceInfo, config: &InstanceConfig) -> bool {
+/// Returns whether `info`, which the token of a launch has found, is a result of a launch of `count`
+/// instances with `config`.
+///
+/// The fingerprint decides, if the backend reports it. Otherwise only values that clouds report as they
+/// were requested are compared: tags may be added by a policy, and networks have several names.
+fn is_result_of(info: &InstanceInfo, config: &InstanceConfig, count: NonZeroU32) -> bool {
+    if let Some(launched) = info.config {
+        // The default body of a batch launches every instance on its own.
+        let mut item = config.clone();
+        item.batch = Some(count);
+        let possible = [config.fingerprint(count), item.fingerprint(NonZeroU32::MIN)];
+        return possible.contains(&launched);
+    }
     let (observed, requested) = (&info.placement, &config.placement);
-    let groups = &requested.security_groups;
-    info.tags == config.tags
+    info.tags.contains_all(&config.tags)
         && matches_if_known(Some(&config.image), info.image.as_ref())
         && matches_if_known(Some(&config.instance_type), info.instance_type.as_ref())
         && (requested.zone.is_none() || observed.zone == requested.zone)
-        && matches_if_known(requested.network.as_ref(), observed.network.as_ref())
         && matches_if_known(
             requested.public_address.as_ref(),
             observed.public_address.as_ref(),
         )
         && matches_if_known(requested.market.as_ref(), observed.market.as_ref())
-        && (groups.is_empty() || observed.security_groups == *groups)
 }
 
 /// Returns whether two values are equal, or one of them is unknown.

@@ -15,7 +15,7 @@ use fleetwright::{
 use crate::{
     address::{Address, lowercase},
     machine::{Interface, Machine, Public},
-    state,
+    state, tags,
 };
 
 /// Returns the address of a machine.
@@ -69,6 +69,7 @@ pub(crate) fn info(
     let size = machine.size.as_deref();
     info.instance_type = size.and_then(|text| InstanceType::new(text).ok());
     info.placement = placement(machine, interface);
+    info.config = tags::config_of(&machine.tags).map(|(config, _)| config);
     Ok(info)
 }
 

@@ -65,6 +65,7 @@ pub(crate) fn info(native: &Instance) -> Result<InstanceInfo, String> {
     let instance_type = native.instance_type().map(|kind| kind.as_str());
     info.instance_type = instance_type.and_then(|text| InstanceType::new(text).ok());
     info.placement = placement(native);
+    info.config = fingerprint(native);
     Ok(info)
 }
 

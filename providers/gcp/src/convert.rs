@@ -64,6 +64,7 @@ pub(crate) fn info(project: &str, native: &Instance) -> Result<InstanceInfo, Str
     let of_type = native.machine_type.as_deref().map(last_part);
     info.instance_type = of_type.and_then(|text| InstanceType::new(text).ok());
     info.placement = placement(&at.zone, native);
+    info.config = fingerprint(native);
     Ok(info)
 }
 

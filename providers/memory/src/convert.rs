@@ -25,6 +25,7 @@ pub(crate) fn info(view: View, native: Option<&str>) -> InstanceInfo {
     placement.public_address = Some(view.public_address);
     placement.market = Some(view.market);
     info.placement = placement;
+    info.config = view.config;
     info
 }
 

@@ -226,3 +226,57 @@ async fn final_refusal_is_returned_without_a_look_up() {
     assert_eq!(error.retry(), RetryAdvice::Never);
     assert_eq!(retry.inner().calls().len(), 2);
 }
+
+/// Returns what a cloud with policies reports of `config`: one more tag, and its own name of the
+/// network.
+fn reported(config: &InstanceConfig) -> InstanceInfo {
+    let mut created = info(&id("i-1"));
+    created.tags = config.tags.clone();
+    created
+        .tags
+        .insert("cost-centre", "added by a policy")
+        .unwrap();
+    created.placement.network = Some(NetworkId::new("projects/p/networks/net-1").unwrap());
+    created.placement.security_groups = [SecurityGroupId::new("group-9").unwrap()].into();
+    created
+}
+
+/// Launches on a backend that loses the response and then finds `found`.
+async fn launch_lost(config: &InstanceConfig, found: InstanceInfo) -> Option<InstanceInfo> {
+    let lost = call(Operation::LaunchInstance).timeout(Effect::Unknown);
+    let found = Response::Found(LaunchRecord::Found(vec![found]));
+    let policy = RetryPolicy::default().max_attempts(many(1));
+    let retry = Layered::new(Scripted::new([lost.into(), found]), Retry::new(policy));
+    retry.launch_instance(config).await.ok()
+}
+
+#[tokio::test(start_paused = true)]
+async fn launch_is_recognized_by_its_fingerprint_whatever_the_cloud_adds() {
+    let mut config = with_token("t-1");
+    config.placement.network = Some(NetworkId::new("net-1").unwrap());
+    for fingerprint in [Some(config.fingerprint(many(1))), None] {
+        let mut created = reported(&config);
+        created.config = fingerprint;
+        let found = launch_lost(&config, created).await.unwrap();
+        assert_eq!(found.id, id("i-1"));
+    }
+    // An item of a batch that was launched one by one.
+    let mut item = config.clone();
+    item.batch = Some(many(1));
+    let mut created = reported(&config);
+    created.config = Some(item.fingerprint(many(1)));
+    assert!(launch_lost(&config, created).await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_fingerprint_is_never_returned() {
+    let config = with_token("t-1");
+    let mut other = config.clone();
+    other.user_data = Some(fleetwright::UserData::new("other").unwrap());
+    for wrong in [other.fingerprint(many(1)), config.fingerprint(many(2))] {
+        let mut created = info(&id("i-1"));
+        created.tags = config.tags.clone();
+        created.config = Some(wrong);
+        assert!(launch_lost(&config, created).await.is_none());
+    }
+}

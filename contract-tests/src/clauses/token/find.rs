@@ -3,8 +3,11 @@
 //! A lookup must be exact in both directions: it finds the one instance of its token once the
 //! consistency window has passed, and never reports an instance that is terminating as found.
 
+use std::num::NonZeroU32;
+
 use fleetwright::{
-    CloudInstanceState, InstanceId, InstanceInfo, InstanceProvisioner, LaunchRecord, LaunchToken,
+    CloudInstanceState, InstanceId, InstanceInfo, InstanceProvisioner, InstanceProvisionerExt as _,
+    LaunchRecord, LaunchToken,
 };
 
 use crate::{Context, Failure, Outcome, Pass, require};
@@ -135,6 +138,55 @@ async fn require_terminated_record(
             "the launch of {id} is found {when}"
         ))),
     }
+}
+
+/// TOKEN-17: a backend must report with an instance that a token launched the fingerprint of its
+/// config, or none, and never another one.
+///
+/// A launch whose outcome is unknown is recognized by it, whatever the cloud adds to tags or changes
+/// in names.
+///
+/// Launches one instance and a batch of two, and looks both tokens up through another handle. A
+/// backend that reports no fingerprint passes in the weaker form.
+pub(crate) async fn token_17_fingerprint_is_that_of_the_config(cx: &Context) -> Outcome {
+    let other = cx.open_handle().await;
+    let mut pass = Pass::Held;
+    for count in [NonZeroU32::MIN, NonZeroU32::MIN.saturating_add(1)] {
+        let mut config = cx.config();
+        let token = cx.new_token();
+        config.launch_token = Some(token.clone());
+        let launched = if count == NonZeroU32::MIN {
+            cx.provisioner().launch_instance(&config).await.map(drop)
+        } else {
+            let batch = cx.provisioner().launch_instances(&config, count).await;
+            batch.map(drop)
+        };
+        launched.map_err(|error| Failure::call_failed("a launch", &error))?;
+        cx.wait_for_consistent_reads().await;
+        let found = other.find_launches(&token, count).await;
+        let found = found.map_err(|error| Failure::call_failed("find_launches", &error))?;
+        let LaunchRecord::Found(infos) = found else {
+            return Err(Failure::violated(format!(
+                "a launch of {count} is reported as {found:?}"
+            )));
+        };
+        // A batch that is launched one by one has the fingerprints of its items.
+        let mut item = config.clone();
+        item.batch = Some(count);
+        let expected = [config.fingerprint(count), item.fingerprint(NonZeroU32::MIN)];
+        for info in infos {
+            match info.config {
+                None => pass = Pass::Weaker,
+                Some(reported) => require(expected.contains(&reported), || {
+                    format!(
+                        "{} was launched as one of {count} with {expected:?}, but is reported with {reported:?}",
+                        info.id
+                    )
+                })?,
+            }
+        }
+    }
+    Ok(pass)
 }
 
 /// Requires that the launch of `token` is found with exactly the instance `id`.

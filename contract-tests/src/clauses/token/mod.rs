@@ -21,7 +21,7 @@ use futures_util::future::join_all;
 use find::require_found;
 pub(crate) use find::{
     token_09_find_launch_finds_the_instance, token_10_find_launch_launches_nothing,
-    token_11_find_launch_reports_terminated,
+    token_11_find_launch_reports_terminated, token_17_fingerprint_is_that_of_the_config,
 };
 pub(crate) use retention::{
     token_04_replay_returns_current_state, token_05_refused_launch_frees_its_token,

@@ -73,8 +73,10 @@ impl World {
             }
         }
         let mut created = Vec::new();
+        let token = request.config.launch_token.as_ref();
+        let fingerprint = token.map(|_| request.config.fingerprint(request.count));
         for _ in 0..granted {
-            created.extend(self.create(request, &zone, market));
+            created.extend(self.create(request, fingerprint, &zone, market));
         }
         self.record_token(request, &earlier, &created);
         let views = earlier
@@ -135,7 +137,13 @@ impl World {
     }
 
     /// Creates one pending instance with its disk, network card and addresses.
-    fn create(&mut self, request: &LaunchRequest<'_>, zone: &Zone, market: Market) -> Option<Seq> {
+    fn create(
+        &mut self,
+        request: &LaunchRequest<'_>,
+        fingerprint: Option<Fingerprint>,
+        zone: &Zone,
+        market: Market,
+    ) -> Option<Seq> {
         let config = request.config;
         let placement = &config.placement;
         let public_address = placement
@@ -153,6 +161,7 @@ impl World {
             seq,
             id: self.ids.instance(),
             token: config.launch_token.clone(),
+            config: fingerprint,
             zone: zone.clone(),
             network: placement.network.clone().unwrap_or_else(default_network),
             security_groups: groups_or_default(groups),

@@ -3,8 +3,8 @@
 use std::{collections::VecDeque, net::Ipv4Addr, num::NonZeroU32, sync::Arc, time::Duration};
 
 use fleetwright::{
-    ImageId, InstanceId, InstanceType, LaunchToken, MacAddress, Market, NetworkId, PublicAddress,
-    SecurityGroupId, Tags, UserData, Zone,
+    Fingerprint, ImageId, InstanceId, InstanceType, LaunchToken, MacAddress, Market, NetworkId,
+    PublicAddress, SecurityGroupId, Tags, UserData, Zone,
 };
 
 use super::{
@@ -19,6 +19,8 @@ pub(crate) struct Record {
     pub(crate) seq: Seq,
     pub(crate) id: InstanceId,
     pub(crate) token: Option<LaunchToken>,
+    /// The fingerprint of the config of a launch with a token.
+    pub(crate) config: Option<Fingerprint>,
     pub(crate) zone: Zone,
     pub(crate) network: NetworkId,
     pub(crate) security_groups: Vec<SecurityGroupId>,
@@ -78,6 +80,7 @@ pub(crate) struct View {
     pub(crate) public_address: PublicAddress,
     pub(crate) market: Market,
     pub(crate) launched: chrono::DateTime<chrono::Utc>,
+    pub(crate) config: Option<Fingerprint>,
 }
 
 impl Record {
@@ -138,6 +141,7 @@ impl Record {
             public_address: self.public_address,
             market: self.market,
             launched,
+            config: self.config,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    num::NonZeroU32,
     sync::Mutex,
     time::Duration,
 };
@@ -170,6 +171,28 @@ impl Override for ReportsWrongTerminated {
             for info in kept {
                 info.id = at.harness.unknown_id();
             }
+        }
+        Ok(record)
+    }
+}
+
+/// Reports another fingerprint with a launch of `COUNT` instances.
+#[derive(Default)]
+pub(super) struct ReportsOtherFingerprint<const COUNT: usize>;
+
+#[async_trait]
+impl<const COUNT: usize> Override for ReportsOtherFingerprint<COUNT> {
+    async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
+        let mut record = at.inner.find_launch(token).await?;
+        let other = InstanceConfig::builder("other-image", "other-type").build();
+        let other = other.ok().map(|config| config.fingerprint(NonZeroU32::MIN));
+        match &mut record {
+            LaunchRecord::Found(list) if list.len() == COUNT => {
+                for info in list {
+                    info.config = other;
+                }
+            }
+            LaunchRecord::Found(_) | LaunchRecord::Terminated(_) | LaunchRecord::NotFound => {}
         }
         Ok(record)
     }

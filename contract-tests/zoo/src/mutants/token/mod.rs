@@ -258,6 +258,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "a replay of a batch with other options launches again",
         OverrideHarness::factory::<options::ComparesOptionsOfBatches>,
     ),
+    mutant(
+        "TOKEN-17",
+        "the fingerprint depends on the account",
+        OverrideHarness::factory::<find::ReportsOtherFingerprint<1>>,
+    ),
+    mutant(
+        "TOKEN-17",
+        "the fingerprint of a batch is not that of its config",
+        OverrideHarness::factory::<find::ReportsOtherFingerprint<2>>,
+    ),
 ];
 
 /// Returns a cloud that remembers tokens for less than an hour.
