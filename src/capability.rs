@@ -3,11 +3,15 @@
 //! Owns the declaration that callers use for planning and that the contract kit tests. It never
 //! changes during the life of a handle. Read it from the handle; never keep a table of providers.
 
-use std::{collections::BTreeSet, num::NonZeroUsize, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::{NonZeroU32, NonZeroUsize},
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{PlacementField, TagLimits};
+use crate::{NativeCost, Operation, PlacementField, TagLimits};
 
 /// The capabilities and limits of a backend. The contract kit tests every field.
 ///
@@ -59,6 +63,11 @@ pub struct Capabilities {
     /// The most ids in one native batch call. The backend splits larger batches, except launches, which
     /// stay one unit. Default: 1.
     pub batch_size: NonZeroUsize,
+    /// How many native calls an operation needs, where it is not one for each
+    /// [batch](Self::batch_size) of instances. The layer `Limit` counts them. Default:
+    /// empty.
+    #[serde(default)]
+    pub native_costs: BTreeMap<Operation, NativeCost>,
     /// What happens when the cloud can launch only a part of a batch. Default:
     /// [`Partial`](BatchLaunch::Partial).
     pub batch_launch: BatchLaunch,
@@ -90,11 +99,20 @@ impl Capabilities {
             max_user_data_bytes,
             page_size: NonZeroUsize::MIN,
             batch_size: NonZeroUsize::MIN,
+            native_costs: BTreeMap::new(),
             batch_launch: BatchLaunch::Partial,
             poll_interval: Duration::from_secs(1),
             placement: BTreeSet::new(),
             verbs: BTreeSet::new(),
         }
+    }
+
+    /// Returns how many native calls a call of `operation` for so many instances needs, at least one:
+    /// the [declared](Self::native_costs) number, or one for each [batch](Self::batch_size).
+    pub fn native_calls(&self, operation: Operation, instances: usize) -> NonZeroU32 {
+        let declared = self.native_costs.get(&operation).copied();
+        let cost = declared.unwrap_or(NativeCost::per_chunk(1, self.batch_size));
+        cost.native_calls(instances)
     }
 
     /// Returns whether the optional call `verb` is supported.
@@ -162,6 +180,11 @@ mod tests {
         declared.verbs.insert(OptionalVerb::UpdateTags);
         assert!(declared.supports(OptionalVerb::UpdateTags));
         assert!(!declared.supports(OptionalVerb::ConsoleOutput));
+        let describe = Operation::DescribeInstances;
+        assert_eq!(declared.native_calls(describe, 7).get(), 7);
+        let cost = NativeCost::constant(2);
+        declared.native_costs.insert(describe, cost);
+        assert_eq!(declared.native_calls(describe, 7).get(), 2);
         let json = serde_json::to_string(&declared).unwrap();
         assert_eq!(
             serde_json::from_str::<Capabilities>(&json).unwrap(),

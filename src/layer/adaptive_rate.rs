@@ -129,6 +129,14 @@ impl AdaptiveRate {
         Some(calls_per_second(rate, state.share))
     }
 
+    /// Returns when `calls` more permits are given out after `time`, if the rate does not change.
+    pub(super) fn after(&self, time: Instant, calls: u64) -> Instant {
+        let Some(rate) = self.rate else { return time };
+        let share = self.lock().share;
+        let calls = u32::try_from(calls).unwrap_or(u32::MAX);
+        add(time, interval(rate, share).saturating_mul(calls))
+    }
+
     /// Raises the share by one for each recovery interval that has passed.
     fn recover(&self, state: &mut RateState, now: Instant) {
         let elapsed = now.saturating_duration_since(state.share_since);

@@ -1,7 +1,8 @@
 //! Keeps calls below a cloud's rate limits.
 //!
-//! Owns the order in which calls are sent. Callers wait in the order of their arrival, and a caller
-//! that is dropped while it waits has used no permit. A [`Rate`] sets how fast an operation may be
+//! Owns the order in which calls are sent. Callers wait in the order of their arrival, a caller that
+//! is dropped before its turn has used no permit, and one that is not polled keeps no other from
+//! being sent. A [`Rate`] sets how fast an operation may be
 //! called. The layer lowers it when the cloud throttles anyway, because other programs use the same
 //! account, and raises it again with time.
 
@@ -15,10 +16,10 @@ use std::{
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::{Instant, sleep_until},
+    time::Instant,
 };
 
-use super::{Layer, Request, adaptive_rate::AdaptiveRate, telemetry};
+use super::{Layer, Request, adaptive_rate::AdaptiveRate, permit_queue::PermitQueue, telemetry};
 use crate::{BoxStream, ErrorKind, InstanceId, ListItem, Operation, ProvisionError, Result};
 
 /// How many calls may be sent, and how many may be in flight.
@@ -152,9 +153,13 @@ impl Default for LimitPolicy {
 
 /// Delays calls so that they stay below the rates of a policy.
 ///
-/// - A batch needs one permit per native call. If it needs more than the burst, it is sent when the
-///   burst is full, and later calls wait until the rest is earned.
-/// - A list needs one permit, whatever its number of pages, because that is not known in advance.
+/// - A call needs one permit for each native call, as many as the backend
+///   [declares](crate::Capabilities::native_costs). If it needs more than the burst, it is sent when
+///   the burst is full, and later calls wait until the rest is earned.
+/// - A list needs permits for its first page only, because the number of pages is not known in
+///   advance.
+/// - Waiting holds no lock: a call that exists and is not polled keeps no other from being sent,
+///   unless it holds one of the [`max_concurrent`](Rate::max_concurrent) calls in flight.
 /// - A stream is in flight until it is read to its end or dropped. With one call in flight at most,
 ///   do not list while a stream is open: the list would wait for ever.
 /// - A throttled call halves the rate, down to one eighth. It recovers with the
@@ -277,18 +282,16 @@ fn lower_if_throttled(
     let throttled = error.filter(|error| error.kind() == ErrorKind::Throttled);
     if let (Some(permit), Some(error)) = (permit, throttled) {
         let delay = error.retry().delay().unwrap_or_default();
-        if let Some(calls_per_second) = permit.gate.rate.lower(permit.epoch, delay) {
+        if let Some(calls_per_second) = permit.gate.queue.rate.lower(permit.epoch, delay) {
             telemetry::rate_changed(request, calls_per_second);
         }
     }
 }
 
-/// The queue of the calls of one or more operations.
+/// The limits of one or more operations.
 #[derive(Debug)]
 struct Gate {
-    /// Its holder gets the next permit. The mutex is fair, and only its holder needs a timer.
-    next: tokio::sync::Mutex<()>,
-    rate: AdaptiveRate,
+    queue: PermitQueue,
     slots: Option<Arc<Semaphore>>,
 }
 
@@ -307,8 +310,7 @@ impl Gate {
         let slots =
             |most: NonZeroUsize| Arc::new(Semaphore::new(most.get().min(Semaphore::MAX_PERMITS)));
         Self {
-            next: tokio::sync::Mutex::default(),
-            rate: AdaptiveRate::new(rate, recovery),
+            queue: PermitQueue::new(AdaptiveRate::new(rate, recovery)),
             slots: max_concurrent.map(slots),
         }
     }
@@ -321,14 +323,7 @@ impl Gate {
             Some(slots) => Arc::clone(slots).acquire_owned().await.ok(),
             None => None,
         };
-        let next = self.next.lock().await;
-        let permit = loop {
-            match self.rate.acquire(request.native_calls()) {
-                Ok(permit) => break permit,
-                Err(until) => sleep_until(until).await,
-            }
-        };
-        drop(next);
+        let permit = self.queue.acquire(request.native_calls()).await;
         if let Some(calls_per_second) = permit.raised {
             telemetry::rate_changed(request, calls_per_second);
         }

@@ -25,7 +25,7 @@
 //! | [`Fallback`] | It gives up an offering only after the layers below have retried and settled the launch. |
 //! | [`Coalesce`] | It is above the retries: a throttled batch of 500 is retried as one call, and each caller retries only its own failed item. Small batches, such as the polls of waits, are combined like single calls. |
 //! | [`Retry`] | It is above the limits: every retry waits for a permit like a first attempt. |
-//! | [`Limit`] | It is outside the timeout of one attempt: a queued call has not been sent, so its outcome is known. |
+//! | [`Limit`] | It is outside the timeout of one attempt: a queued call has not been sent, so its outcome is known. It counts native calls, as the backend declares them. |
 //! | [`Timeout`] of one attempt | It measures only the time of the cloud. |
 //!
 //! # Which part retries
@@ -117,6 +117,8 @@ mod layered;
 mod limit;
 #[cfg(feature = "metrics")]
 mod metrics;
+#[cfg(feature = "limit")]
+mod permit_queue;
 mod request;
 mod retry;
 mod retry_batch;

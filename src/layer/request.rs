@@ -71,15 +71,32 @@ impl<'a> Request<'a> {
         self.inner.capabilities()
     }
 
-    /// Returns the least number of native calls that this call needs: one for each
-    /// [batch](Capabilities::batch_size) of ids, and at least one.
+    /// Returns the number of native calls that this call needs in the ordinary case, as the backend
+    /// [declares](Capabilities::native_calls) it, and at least one.
     pub fn native_calls(&self) -> NonZeroU32 {
-        let batches = self
-            .ids
-            .len()
-            .div_ceil(self.capabilities().batch_size.get());
-        let batches = u32::try_from(batches).unwrap_or(u32::MAX);
-        NonZeroU32::new(batches).unwrap_or(NonZeroU32::MIN)
+        let instances = match self.operation() {
+            Operation::LaunchInstance | Operation::LaunchInstances => {
+                usize::try_from(self.count.get()).unwrap_or(usize::MAX)
+            }
+            Operation::FindLaunch | Operation::ListInstances | Operation::StreamInstances => 1,
+            Operation::TerminateInstance
+            | Operation::TerminateInstances
+            | Operation::StopInstance
+            | Operation::StopInstances
+            | Operation::StartInstance
+            | Operation::StartInstances
+            | Operation::DescribeInstance
+            | Operation::DescribeInstances
+            | Operation::UpdateTags
+            | Operation::RebootInstance
+            | Operation::ResizeInstance
+            | Operation::ReimageInstance
+            | Operation::ConsoleOutput
+            | Operation::ConsoleSession
+            | Operation::SnapshotImage => self.ids.len(),
+        };
+        let capabilities = self.capabilities();
+        capabilities.native_calls(self.operation(), instances)
     }
 
     /// Returns `results` if there are `expected` of them. A backend that returned another number

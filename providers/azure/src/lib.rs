@@ -28,6 +28,7 @@ mod list;
 mod lookup;
 mod lro;
 mod machine;
+mod native_costs;
 mod options;
 mod plan;
 mod provisioner;

@@ -6,7 +6,7 @@ use std::{num::NonZeroU32, num::NonZeroUsize, time::Duration};
 
 use fleetwright::{BatchLaunch, Capabilities, InvalidValue, OptionalVerb, PlacementField, Problem};
 
-use crate::{AzureCloud, tags};
+use crate::{AzureCloud, native_costs::native_costs, tags};
 
 /// The largest custom data of a machine in bytes, before it is encoded.
 const MAX_USER_DATA_BYTES: usize = 65_535;
@@ -121,6 +121,7 @@ impl AzureOptions {
         declared.terminated_visible = YEAR;
         declared.page_size = self.page_size;
         declared.batch_size = size(DESCRIBE_BATCH);
+        declared.native_costs = native_costs();
         declared.batch_launch = BatchLaunch::Partial;
         declared.poll_interval = self.poll_interval;
         declared.placement = PlacementField::ALL.into_iter().collect();

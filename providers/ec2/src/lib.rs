@@ -9,6 +9,7 @@ mod convert;
 mod error;
 mod image;
 mod launch;
+mod native_costs;
 mod options;
 mod plan;
 mod provisioner;

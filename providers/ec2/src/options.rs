@@ -6,6 +6,8 @@ use std::{num::NonZeroUsize, time::Duration};
 
 use fleetwright::{BatchLaunch, Capabilities, OptionalVerb, PlacementField, TagLimits};
 
+use crate::native_costs::native_costs;
+
 /// EC2's limit for user data, in bytes before base64.
 const MAX_USER_DATA_BYTES: usize = 16_384;
 
@@ -81,6 +83,7 @@ impl Ec2Options {
         capabilities.terminated_listed = true;
         capabilities.page_size = self.page_size;
         capabilities.batch_size = thousand();
+        capabilities.native_costs = native_costs(thousand());
         capabilities.batch_launch = BatchLaunch::AllOrNothing;
         capabilities.poll_interval = self.poll_interval;
         capabilities.placement = PlacementField::ALL.into_iter().collect();

@@ -23,6 +23,7 @@ mod launch;
 mod list;
 mod memory;
 mod metadata;
+mod native_costs;
 mod operations;
 mod options;
 mod plan;

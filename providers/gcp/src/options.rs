@@ -9,7 +9,7 @@ use std::{
 
 use fleetwright::{BatchLaunch, Capabilities, OptionalVerb, PlacementField, TagLimits};
 
-use crate::metadata::MAX_USER_DATA_BYTES;
+use crate::{metadata::MAX_USER_DATA_BYTES, native_costs::native_costs};
 
 /// The largest number of labels of an instance.
 pub(crate) const MAX_LABELS: usize = 64;
@@ -76,7 +76,7 @@ impl Default for GcpOptions {
     }
 }
 
-const fn size(number: usize) -> NonZeroUsize {
+pub(crate) const fn size(number: usize) -> NonZeroUsize {
     match NonZeroUsize::new(number) {
         Some(size) => size,
         None => NonZeroUsize::MIN,
@@ -96,6 +96,7 @@ impl GcpOptions {
         declared.terminated_visible = self.operations_kept;
         declared.page_size = self.page_size;
         declared.batch_size = size(NAMES_PER_FILTER);
+        declared.native_costs = native_costs();
         declared.batch_launch = BatchLaunch::Partial;
         declared.poll_interval = self.poll_interval;
         declared.placement = PlacementField::ALL.into_iter().collect();

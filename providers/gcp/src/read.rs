@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// How many instances one list of operations is about. This keeps the URL below 4,000 bytes.
-const NUMBERS_PER_FILTER: usize = 100;
+pub(crate) const NUMBERS_PER_FILTER: usize = 100;
 
 /// The largest part of a filter that names take, in bytes. Names of other owners can be long.
 const MAX_NAME_FILTER_BYTES: usize = 5900;

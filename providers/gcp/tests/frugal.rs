@@ -11,7 +11,7 @@ use fleetwright_gcp::{
     GcpOptions,
     fleetwright::{
         CloudInstanceState, InstanceFilter, InstanceProvisioner as _,
-        layer::Stack,
+        layer::{LimitPolicy, Stack},
         wait::{self, WaitPolicy},
     },
 };
@@ -40,7 +40,9 @@ async fn five_hundred_instances_need_a_few_lists() {
     // A list before and after, and one insert each.
     assert_eq!(calls(&harness), u64::from(FLEET) + 2);
 
-    let gcp = Stack::default().wrap(std::sync::Arc::new(gcp));
+    // The default rate would spread the terminates over a minute.
+    let stack = Stack::default().limit(LimitPolicy::unlimited());
+    let gcp = stack.wrap(std::sync::Arc::new(gcp));
     let policy = WaitPolicy::within(Duration::from_secs(60))
         .delays(Duration::from_millis(200), Duration::from_secs(2));
     let running = wait::for_state(&*gcp, &ids, CloudInstanceState::Running, &policy);

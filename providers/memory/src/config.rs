@@ -12,8 +12,8 @@ use std::{
 };
 
 use fleetwright::{
-    BatchLaunch, Capabilities, ImageId, InstanceType, Market, OptionalVerb, PlacementField,
-    PublicAddress, TagLimits, Zone,
+    BatchLaunch, Capabilities, ImageId, InstanceType, Market, NativeCost, Operation, OptionalVerb,
+    PlacementField, PublicAddress, TagLimits, Zone,
 };
 use fleetwright_chaos::{Clock, TokioClock};
 
@@ -195,6 +195,8 @@ impl MemoryCloudBuilder {
         capabilities.terminated_listed = true;
         capabilities.page_size = NonZeroUsize::MIN.saturating_add(99);
         capabilities.batch_size = NonZeroUsize::MIN.saturating_add(999);
+        let one_call = NativeCost::constant(1);
+        capabilities.native_costs = [(Operation::LaunchInstances, one_call)].into();
         capabilities.batch_launch = BatchLaunch::AllOrNothing;
         capabilities.poll_interval = Duration::from_millis(100);
         capabilities.placement = PlacementField::ALL.into();

@@ -8,6 +8,7 @@
 //! - [`broken_responses`] checks that responses which cannot be understood become typed errors.
 //! - [`errors`] checks how error responses become shared errors.
 //! - [`kill_sweep`] kills a process at every request that it sends.
+//! - [`native_costs`] compares the calls that an emulator counts with those that a provider declares.
 //! - [`canned_responses`] serves responses that no emulator sends.
 
 pub mod broken_responses;
@@ -16,5 +17,6 @@ pub mod emulated;
 pub mod errors;
 mod fault_injection;
 pub mod kill_sweep;
+pub mod native_costs;
 
 pub use fault_injection::{EmulatorFaults, emulator_fault};

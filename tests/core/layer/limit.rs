@@ -3,7 +3,7 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use fleetwright::{
-    InstanceFilter, InstanceId, InstanceProvisioner, Operation,
+    InstanceFilter, InstanceId, InstanceProvisioner, NativeCost, Operation,
     layer::{Layered, Limit, LimitPolicy, Rate},
 };
 use futures_util::{StreamExt as _, future::join_all};
@@ -102,6 +102,24 @@ async fn every_operation_has_a_limit_of_its_own_by_default() {
         }
         assert_eq!(limit.inner().elapsed(), secs(1), "{operation}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn declared_native_calls_are_charged() {
+    let rate = Rate::every(secs(1)).burst(many(10));
+    let backend = Scripted::new([])
+        .with_native_cost(Operation::TerminateInstance, NativeCost::each(2))
+        .with_native_cost(Operation::TerminateInstances, NativeCost::each(1).plus(2))
+        .with_native_cost(Operation::LaunchInstances, NativeCost::each(1));
+    let operations = [Operation::TerminateInstance, Operation::LaunchInstance];
+    let limit = wrap(backend, &operations, rate);
+    let ids = numbered(6);
+    // Two, eight, two and four of ten permits, and then one a second.
+    limit.terminate_instance(&ids[0]).await.unwrap();
+    drop(limit.terminate_instances(&ids).await);
+    limit.terminate_instance(&ids[0]).await.unwrap();
+    limit.launch_instances(&plain(), many(4)).await.unwrap();
+    assert_eq!(limit.inner().times(), [0, 0, 2, 6].map(secs));
 }
 
 #[tokio::test(start_paused = true)]
@@ -247,4 +265,81 @@ proptest! {
             Ok(())
         })?;
     }
+}
+
+/// Polls a call once, so that it waits for its permit, and keeps it.
+async fn poll_once(call: &mut (impl Future + Unpin)) {
+    std::future::poll_fn(|context| {
+        assert!(std::pin::Pin::new(&mut *call).poll(context).is_pending());
+        std::task::Poll::Ready(())
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_that_is_kept_and_not_polled_blocks_no_other() {
+    let limit = stops(Rate::every(secs(1)));
+    let ids = numbered(30);
+    limit.stop_instance(&ids[0]).await.unwrap();
+    let mut kept: Vec<_> = ids[1..11]
+        .iter()
+        .map(|id| limit.stop_instance(id))
+        .collect();
+    for call in &mut kept {
+        poll_once(call).await;
+    }
+    // Ten calls are kept, and nothing polls them. The others are sent after them, in order.
+    let began = Instant::now();
+    let others = join_all(ids[11..].iter().map(|id| limit.stop_instance(id)));
+    timeout(secs(45), others).await.unwrap();
+    assert!(began.elapsed() >= secs(29), "{:?}", began.elapsed());
+    let sent: Vec<_> = limit.inner().targets().concat();
+    let expected: Vec<_> = ids[..1]
+        .iter()
+        .chain(&ids[11..])
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(sent, expected);
+    // Their own turn has come meanwhile.
+    let began = Instant::now();
+    join_all(kept).await;
+    assert_eq!(began.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unpolled_arm_of_a_select_does_not_stall_the_gate() {
+    let limit = stops(Rate::every(secs(10)));
+    let ids = numbered(3);
+    limit.stop_instance(&ids[0]).await.unwrap();
+    let mut kept = limit.stop_instance(&ids[1]);
+    tokio::select! {
+        _ = &mut kept => panic!("it must wait for ten seconds"),
+        () = sleep(secs(1)) => {}
+    }
+    // The arm still exists, and is polled again only after the next call.
+    timeout(secs(60), limit.stop_instance(&ids[2]))
+        .await
+        .unwrap()
+        .unwrap();
+    kept.await.unwrap();
+    assert!(limit.inner().elapsed() <= secs(40));
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropped_calls_give_their_permits_back_to_those_behind() {
+    let limit = stops(Rate::every(secs(1)));
+    let ids = numbered(12);
+    limit.stop_instance(&ids[0]).await.unwrap();
+    let mut dropped: Vec<_> = ids[1..11]
+        .iter()
+        .map(|id| limit.stop_instance(id))
+        .collect();
+    for call in &mut dropped {
+        poll_once(call).await;
+    }
+    let mut last = limit.stop_instance(&ids[11]);
+    poll_once(&mut last).await;
+    drop(dropped);
+    last.await.unwrap();
+    assert_eq!(limit.inner().times(), [0, 1].map(secs));
 }

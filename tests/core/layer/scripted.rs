@@ -15,8 +15,8 @@ use std::{
 use fleetwright::{
     BoxStream, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, ImageId,
     InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
-    InstanceType, LaunchRecord, LaunchToken, ListItem, Market, Operation, ProvisionError, Reboot,
-    Result, SnapshotRequest, TagChange, TagLimits, Zone, async_trait,
+    InstanceType, LaunchRecord, LaunchToken, ListItem, Market, NativeCost, Operation,
+    ProvisionError, Reboot, Result, SnapshotRequest, TagChange, TagLimits, Zone, async_trait,
 };
 use futures_util::{StreamExt as _, stream};
 use tokio::time::{Instant, sleep};
@@ -119,6 +119,11 @@ impl Scripted {
     }
 
     /// Sets the number of ids in one native call.
+    pub(crate) fn with_native_cost(mut self, operation: Operation, cost: NativeCost) -> Self {
+        self.capabilities.native_costs.insert(operation, cost);
+        self
+    }
+
     pub(crate) fn with_batch_size(mut self, size: usize) -> Self {
         self.capabilities.batch_size = NonZeroUsize::new(size).unwrap();
         self

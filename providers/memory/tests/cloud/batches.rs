@@ -123,3 +123,32 @@ async fn failed_call_fails_only_its_part_of_the_batch() {
     pass(seconds(1)).await;
     assert_eq!(existing_ids(&cloud), all[2..4]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn batches_need_as_many_calls_as_declared() {
+    for count in [1_u32, 1_000, 2_500] {
+        let (cloud, provisioner) = open(brisk());
+        let declared = |operation| {
+            let capabilities = provisioner.capabilities();
+            u64::from(capabilities.native_calls(operation, count as usize).get())
+        };
+        let launched = provisioner.launch_instances(&plain(), many(count)).await;
+        let launched = ids(&launched.unwrap());
+        let mut expected = declared(Operation::LaunchInstances);
+        assert_eq!(cloud.oracle().total_calls(), expected);
+        pass(seconds(60)).await;
+        drop(provisioner.describe_instances(&launched).await);
+        expected += declared(Operation::DescribeInstances);
+        assert_eq!(cloud.oracle().total_calls(), expected);
+        drop(provisioner.stop_instances(&launched).await);
+        expected += declared(Operation::StopInstances);
+        assert_eq!(cloud.oracle().total_calls(), expected);
+        pass(seconds(60)).await;
+        drop(provisioner.start_instances(&launched).await);
+        expected += declared(Operation::StartInstances);
+        assert_eq!(cloud.oracle().total_calls(), expected);
+        drop(provisioner.terminate_instances(&launched).await);
+        expected += declared(Operation::TerminateInstances);
+        assert_eq!(cloud.oracle().total_calls(), expected);
+    }
+}
