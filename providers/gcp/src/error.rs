@@ -348,29 +348,4 @@ mod tests {
             assert_eq!(failure.is_rate_limited(), limited, "{cause:?} {code}");
         }
     }
-
-    #[test]
-    fn unsent_calls_and_lost_responses_have_different_effects() {
-        let cases = [
-            (Cause::TimedOut, ErrorKind::Timeout, Effect::Unknown),
-            (Cause::Disconnected, ErrorKind::Unavailable, Effect::Unknown),
-            (Cause::Unreadable, ErrorKind::Unexpected, Effect::Unknown),
-            (
-                Cause::NoCredentials,
-                ErrorKind::Unauthenticated,
-                Effect::None,
-            ),
-            (
-                Cause::CredentialsUnavailable,
-                ErrorKind::Unavailable,
-                Effect::None,
-            ),
-            (Cause::NotConnected, ErrorKind::Unavailable, Effect::None),
-            (Cause::NotSent, ErrorKind::Unexpected, Effect::None),
-        ];
-        for (cause, kind, effect) in cases {
-            let error = failed(cause, "", "x").into_error(&launch(), ErrorContext::default());
-            assert_eq!((error.kind(), error.effect()), (kind, effect), "{cause:?}");
-        }
-    }
 }
