@@ -1,4 +1,4 @@
-//! What a streaming list shows: instances, and the gaps where it could not look.
+//! The items of a streaming list: instances, and gaps for the parts that could not be read.
 
 use crate::{InstanceInfo, ProvisionError, Scope};
 
@@ -7,11 +7,11 @@ use crate::{InstanceInfo, ProvisionError, Scope};
 pub enum ListItem {
     /// An instance.
     Instance(Box<InstanceInfo>),
-    /// A part that could not be seen. What is missing from it may still exist.
+    /// A part that could not be read. It may contain instances that the stream does not show.
     Gap {
         /// The part.
         scope: Scope,
-        /// Why it could not be seen.
+        /// Why it could not be read.
         error: ProvisionError,
     },
 }

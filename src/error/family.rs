@@ -24,12 +24,12 @@ use crate::InstanceType;
 pub struct NamePattern(String);
 
 impl NamePattern {
-    /// Creates a pattern. Every text is one.
+    /// Creates a pattern. Every text is a valid pattern.
     pub fn new(pattern: impl Into<String>) -> Self {
         Self(pattern.into())
     }
 
-    /// Returns whether the pattern matches the whole `name`. Takes time in the product of both lengths.
+    /// Returns whether the pattern matches the whole `name`. The time grows with the product of both lengths.
     pub fn matches(&self, name: &str) -> bool {
         matches(&self.0, name)
     }

@@ -155,7 +155,7 @@ pub enum Effect {
     None,
     /// The call, or a part of it, was done although it failed.
     Done,
-    /// It is not known. Settle a launch with
+    /// It is not known whether the call changed anything. Settle a launch with
     /// [`settle_launch`](crate::InstanceProvisionerExt::settle_launch), or replay its token, before
     /// anything else is launched.
     Unknown,

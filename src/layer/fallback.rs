@@ -29,10 +29,11 @@ use crate::{
 ///   an alternative sets are the same launch here.
 /// - If the outcome of an attempt is unknown, its token is looked up before the next attempt. If that
 ///   does not settle it, the error is returned.
-/// - What an error is about is skipped for a time, and nothing else: every alternative that a scope of
-///   the error [covers](Scope::covers). If the scope names a zone or network that the backend chose, all
-///   alternatives that leave the same choice to the backend are skipped. If every alternative is skipped, the launch is refused without being sent, with
-///   the time after which the first one may be tried; a token is looked up before that.
+/// - After such an error, every alternative that a scope of the error [covers](Scope::covers) is skipped
+///   for a time, and no other. If the scope names a zone or network that the backend chose, all
+///   alternatives that leave the same choice to the backend are skipped. If every alternative is skipped,
+///   the launch is refused without being sent, with the time after which the first one may be tried; a
+///   token is looked up before that.
 /// - A batch of which some instances were launched stays with its alternative: its error carries the
 ///   survivors.
 /// - The type and placement of an instance show which alternative it got, and so does a tag if the
@@ -78,7 +79,7 @@ impl Fallback {
         let (mut refused, mut skipped_until) = (None, None);
         for (index, (name, config)) in configs.iter().enumerate() {
             if let Some(until) = self.memory.unavailable_until(config) {
-                telemetry::fallback(request, name, FallbackReason::NoCapacityRecently);
+                telemetry::fallback(request, name, FallbackReason::RecentShortage);
                 let first = skipped_until.map_or(until, |first: Instant| first.min(until));
                 skipped_until = Some(first);
                 continue;
@@ -160,12 +161,13 @@ impl Layer for Fallback {
 /// fail too.
 fn reason_to_continue(error: &ProvisionError) -> Option<FallbackReason> {
     let whole = |scope: &Scope| matches!(scope, Scope::Region | Scope::Account);
-    match error.kind() {
-        ErrorKind::Capacity => Some(FallbackReason::NoCapacity),
-        ErrorKind::Quota if !error.scopes().is_empty() && !error.scopes().iter().any(whole) => {
-            Some(FallbackReason::NoQuota)
-        }
-        _ => None,
+    let avoidable = !error.scopes().is_empty() && !error.scopes().iter().any(whole);
+    if error.kind() == ErrorKind::Capacity {
+        Some(FallbackReason::Capacity)
+    } else if error.kind() == ErrorKind::Quota && avoidable {
+        Some(FallbackReason::Quota)
+    } else {
+        None
     }
 }
 

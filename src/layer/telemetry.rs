@@ -9,7 +9,7 @@
 //! | `retrying call` | debug | a call failed and is sent again |
 //! | `call not retried: the retry budget is empty` | warn | a retry was allowed by all other limits |
 //! | `rate limit changed` | debug | the cloud throttled, or the rate recovered |
-//! | `alternative skipped: no capacity` | info | a launch continues with the next alternative, for the field `reason` |
+//! | `alternative skipped` | info | a launch continues with the next alternative, for the field `reason` |
 //!
 //! All events have the target `fleetwright` and the field `operation`.
 
@@ -156,24 +156,24 @@ pub(super) fn batch_sent(request: &Request<'_>, size: usize) {
     super::metrics::record_histogram("fleetwright_coalesced_batch_size", request, size as f64);
 }
 
-/// Why a fallback went on to the next alternative.
+/// Why a launch continues with the next alternative.
 #[derive(Clone, Copy)]
 pub(super) enum FallbackReason {
     /// The cloud refused the launch for lack of capacity.
-    NoCapacity,
+    Capacity,
     /// The cloud refused the launch because of a quota that another alternative may not need.
-    NoQuota,
+    Quota,
     /// A recent launch found no capacity or quota there, so none was sent.
-    NoCapacityRecently,
+    RecentShortage,
 }
 
 impl FallbackReason {
     #[cfg(any(feature = "metrics", feature = "trace"))]
     const fn as_str(self) -> &'static str {
         match self {
-            Self::NoCapacity => "no_capacity",
-            Self::NoQuota => "no_quota",
-            Self::NoCapacityRecently => "no_capacity_recently",
+            Self::Capacity => "no_capacity",
+            Self::Quota => "no_quota",
+            Self::RecentShortage => "no_capacity_recently",
         }
     }
 }
@@ -192,6 +192,6 @@ pub(super) fn fallback(request: &Request<'_>, alternative: &str, reason: Fallbac
         operation = request.operation().as_str(),
         alternative,
         reason = reason.as_str(),
-        "alternative skipped: no capacity",
+        "alternative skipped",
     );
 }
