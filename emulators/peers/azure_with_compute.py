@@ -21,7 +21,7 @@ class Bearer(SansIOHTTPPolicy):
 
 class NoCredential:
     def get_token(self, *_, **__):
-        raise AssertionError("nobody asks for it")
+        raise AssertionError("the client requested a token")
 
 
 def options(url):

@@ -1,4 +1,4 @@
-//! A small client: sends requests, and reads documents and headers of replies.
+//! A small client: sends requests, and reads documents and headers of responses.
 
 use std::io;
 
@@ -94,7 +94,7 @@ pub(crate) fn send(
     )
 }
 
-/// Gets a URL from a reply.
+/// Gets a URL from a response.
 pub(crate) fn follow(emulator: &AzureEmulator, url: &str) -> io::Result<Response> {
     let path = url.strip_prefix(&emulator.endpoint()).unwrap();
     get(emulator, path)

@@ -1,4 +1,4 @@
-//! Every fault over real sockets: the reply to the client, and the effect of the call.
+//! Every fault over real sockets: the response to the client, and the effect of the call.
 
 use std::time::Duration;
 
@@ -11,33 +11,33 @@ use serde_json::Value;
 
 const PUT: Operation = Operation::VirtualMachinesCreateOrUpdate;
 
-/// Creates a virtual machine with a fault injected. Returns the reply, and how many machines exist.
+/// Creates a virtual machine with a fault injected. Returns the response, and how many machines exist.
 fn put_with_fault(fault: Fault) -> (std::io::Result<Response>, usize) {
     let emulator = start_with_fault::<Azure>(fault, PUT);
-    let reply = put(&emulator, "vm");
+    let response = put(&emulator, "vm");
     assert!(emulator.unused_faults().is_empty());
     assert_eq!(emulator.oracle().calls[PUT.name()], 1);
     let created = emulator.oracle().vms.len();
     // The fault does not apply to the next call.
     assert_eq!(put(&emulator, "other").unwrap().status, 201);
-    (reply, created)
+    (response, created)
 }
 
 #[test]
 fn lost_call_gets_no_byte_and_phase_decides_the_effect() {
     for (phase, created) in PHASES {
-        let (reply, found) = put_with_fault(Fault::Lost { phase });
-        assert_eq!((reply.is_err(), found), (true, created));
+        let (response, found) = put_with_fault(Fault::Lost { phase });
+        assert_eq!((response.is_err(), found), (true, created));
     }
-    let (reply, created) = put_with_fault(Fault::Reset);
-    assert_eq!((reply.is_err(), created), (true, 1));
+    let (response, created) = put_with_fault(Fault::Reset);
+    assert_eq!((response.is_err(), created), (true, 1));
 }
 
 #[test]
 fn truncated_and_malformed_documents_are_sent() {
     for (fault, first_char) in [(Fault::Truncated, '{'), (Fault::Malformed, '<')] {
-        let (reply, created) = put_with_fault(fault);
-        let body = reply.unwrap().body;
+        let (response, created) = put_with_fault(fault);
+        let body = response.unwrap().body;
         assert!(body.starts_with(first_char) && serde_json::from_str::<Value>(&body).is_err());
         assert_eq!(created, 1);
     }
@@ -63,20 +63,20 @@ fn refusals_have_their_codes_and_no_effect() {
         (other, 429, "RetryableErrorDueToAnotherOperation"),
     ] {
         let after = (fault == throttled(Some(7))).then_some("7");
-        let (reply, created) = put_with_fault(fault);
-        let reply = reply.unwrap();
+        let (response, created) = put_with_fault(fault);
+        let response = response.unwrap();
         assert_eq!(
-            (reply.status, reply.code().as_str(), created),
+            (response.status, response.code().as_str(), created),
             (status, code, 0)
         );
-        assert_eq!(reply.header("retry-after"), after);
-        let budget = reply.header("x-ms-ratelimit-remaining-resource");
+        assert_eq!(response.header("retry-after"), after);
+        let budget = response.header("x-ms-ratelimit-remaining-resource");
         assert_eq!(budget.is_some(), status == 429);
-        assert_eq!(reply.header("www-authenticate").is_some(), status == 401);
+        assert_eq!(response.header("www-authenticate").is_some(), status == 401);
     }
     let phase = Phase::After;
-    let (reply, created) = put_with_fault(Fault::ServerError { phase });
-    assert_eq!((reply.unwrap().status, created), (500, 1));
+    let (response, created) = put_with_fault(Fault::ServerError { phase });
+    assert_eq!((response.unwrap().status, created), (500, 1));
 }
 
 #[test]
@@ -104,8 +104,8 @@ fn retry_after_can_be_a_date() {
 fn delay_and_hang_faults_apply() {
     for (phase, created) in PHASES {
         let by = Duration::from_millis(30);
-        let (reply, found) = put_with_fault(Fault::Delay { phase, by });
-        assert_eq!((reply.unwrap().status, found), (201, 1));
+        let (response, found) = put_with_fault(Fault::Delay { phase, by });
+        assert_eq!((response.unwrap().status, found), (201, 1));
         let emulator =
             start_with_fault::<Azure>(Fault::Hang { phase }, Operation::VirtualMachinesList);
         let head = format!("GET {VMS}?{VERSION} HTTP/1.1\r\nHost: x\r\n{AUTHORIZATION}\r\n");
@@ -124,8 +124,8 @@ fn operation_faults_apply() {
     let errors = vec![Failure::new("AllocationFailed", "no machine")];
     for fault in [throttled, Fault::OperationError { errors }] {
         let emulator = start_with_fault::<Azure>(fault, PUT);
-        let reply = put(&emulator, "vm").unwrap();
-        let url = reply.header("azure-asyncoperation").unwrap();
+        let response = put(&emulator, "vm").unwrap();
+        let url = response.header("azure-asyncoperation").unwrap();
         emulator.advance(Duration::from_secs(1));
         let status = follow(&emulator, url).unwrap().json();
         assert_eq!(status["error"]["code"], "AllocationFailed");
@@ -161,8 +161,8 @@ fn page_and_read_faults_apply() {
     for (nth, fault) in (1..).zip(faults) {
         emulator.add_fault(FaultRule::nth(list, nth, fault));
     }
-    let page = |reply: Response| {
-        let page = reply.json();
+    let page = |response: Response| {
+        let page = response.json();
         let link = page["nextLink"].as_str().map(str::to_owned);
         (page["value"].as_array().unwrap().clone(), link)
     };

@@ -97,15 +97,15 @@ static POINTERS: LazyLock<Vec<String>> = LazyLock::new(|| {
     found
 });
 
-/// Checks that a reply is a success, or a client error with a code; never a server error.
-fn check_reply(reply: &Response) -> Result<(), TestCaseError> {
-    if reply.status < 300 {
-        let empty = matches!(reply.status, 200 | 202 | 204) && reply.body.is_empty();
-        prop_assert!(empty || serde_json::from_str::<Value>(&reply.body).is_ok());
+/// Checks that a response is a success, or a client error with a code; never a server error.
+fn check_response(response: &Response) -> Result<(), TestCaseError> {
+    if response.status < 300 {
+        let empty = matches!(response.status, 200 | 202 | 204) && response.body.is_empty();
+        prop_assert!(empty || serde_json::from_str::<Value>(&response.body).is_ok());
         return Ok(());
     }
-    prop_assert!((400..500).contains(&reply.status), "{}", reply.body);
-    prop_assert!(!reply.code().is_empty());
+    prop_assert!((400..500).contains(&response.status), "{}", response.body);
+    prop_assert!(!response.code().is_empty());
     Ok(())
 }
 
@@ -118,9 +118,9 @@ proptest! {
         let index = &POINTERS[index % POINTERS.len()];
         *document.pointer_mut(index).unwrap() = value;
         let path = format!("{VMS}/fuzz");
-        check_reply(&send(&EMULATOR, method, &path, &document).unwrap())?;
-        check_reply(&get(&EMULATOR, &path).unwrap())?;
-        check_reply(&send(&EMULATOR, "DELETE", &path, &Value::Null).unwrap())?;
+        check_response(&send(&EMULATOR, method, &path, &document).unwrap())?;
+        check_response(&get(&EMULATOR, &path).unwrap())?;
+        check_response(&send(&EMULATOR, "DELETE", &path, &Value::Null).unwrap())?;
     }
 
     #[test]
@@ -130,9 +130,9 @@ proptest! {
     ]), properties in any_value(), name in "[a-z/%]{0,6}") {
         let path = format!("{GROUP}/{kind}/{name}");
         let document = json!({ "location": "eastus", "properties": properties });
-        check_reply(&send(&EMULATOR, "PUT", &path, &document).unwrap())?;
-        check_reply(&get(&EMULATOR, &path).unwrap())?;
-        check_reply(&send(&EMULATOR, "DELETE", &path, &Value::Null).unwrap())?;
+        check_response(&send(&EMULATOR, "PUT", &path, &document).unwrap())?;
+        check_response(&get(&EMULATOR, &path).unwrap())?;
+        check_response(&send(&EMULATOR, "DELETE", &path, &Value::Null).unwrap())?;
     }
 
     #[test]
@@ -144,9 +144,9 @@ proptest! {
             "/subscriptions/s/providers/Microsoft.Compute".to_owned(), String::new()]),
     ) {
         let path = format!("{base}/{}?{VERSION}&{query}", segments.join("/"));
-        // The reply to HEAD has the length of a body that is not sent.
-        if let Ok(reply) = exchange(EMULATOR.address(), method, &path, AUTHORIZATION, b"") {
-            check_reply(&reply)?;
+        // The response to HEAD has the length of a body that is not sent.
+        if let Ok(response) = exchange(EMULATOR.address(), method, &path, AUTHORIZATION, b"") {
+            check_response(&response)?;
         }
     }
 
@@ -155,7 +155,7 @@ proptest! {
         send_raw(EMULATOR.address(), &bytes).unwrap();
         for method in ["PUT", "PATCH", "POST"] {
             let path = format!("{VMS}/vm/start?{VERSION}").replace("/start", if method == "POST" { "/start" } else { "" });
-            check_reply(&exchange(EMULATOR.address(), method, &path, AUTHORIZATION, &bytes).unwrap())?;
+            check_response(&exchange(EMULATOR.address(), method, &path, AUTHORIZATION, &bytes).unwrap())?;
         }
         prop_assert_eq!(get(&EMULATOR, VMS).unwrap().status, 200);
     }
@@ -163,9 +163,9 @@ proptest! {
     #[test]
     fn any_link_and_any_operation(token in "[ -~]{0,40}") {
         let token: String = token.bytes().map(|byte| format!("%{byte:02X}")).collect();
-        check_reply(&get(&EMULATOR, &format!("{VMS}?{VERSION}&$skiptoken={token}")).unwrap())?;
+        check_response(&get(&EMULATOR, &format!("{VMS}?{VERSION}&$skiptoken={token}")).unwrap())?;
         let path = format!("/subscriptions/s/providers/Microsoft.Compute/locations/eastus/operations/{token}");
-        check_reply(&get(&EMULATOR, &path).unwrap())?;
+        check_response(&get(&EMULATOR, &path).unwrap())?;
     }
 
     #[test]
@@ -173,8 +173,8 @@ proptest! {
         Operation::all().map(Operation::name).collect::<Vec<_>>())) {
         let rule = json!({ "operation": name, "nth": nth, "fault": { "kind": kind } });
         let path = "/_emulator/faults?";
-        let reply = send(&EMULATOR, "POST", path, &rule).unwrap();
-        prop_assert!(reply.status == 400 || reply.status == 200);
+        let response = send(&EMULATOR, "POST", path, &rule).unwrap();
+        prop_assert!(response.status == 400 || response.status == 200);
         EMULATOR.clear_faults();
     }
 }

@@ -1,4 +1,4 @@
-//! Long-running operations over real sockets: the URLs of a reply, and the results of polling.
+//! Long-running operations over real sockets: the URLs of a response, and the results of polling.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ fn slow() -> AzureEmulator {
 #[test]
 fn creation_is_polled_by_absolute_urls() {
     let emulator = slow();
-    let reply = put(&emulator, "vm").unwrap();
+    let response = put(&emulator, "vm").unwrap();
     assert_eq!(
-        (reply.status, reply.header("retry-after")),
+        (response.status, response.header("retry-after")),
         (201, Some("0"))
     );
-    let url = reply.header("azure-asyncoperation").unwrap();
+    let url = response.header("azure-asyncoperation").unwrap();
     assert!(url.starts_with(&emulator.endpoint()), "{url}");
     let status = follow(&emulator, url).unwrap();
     assert_eq!(
@@ -40,9 +40,9 @@ fn deletion_is_polled_by_its_location_until_not_found() {
     let emulator = slow();
     put(&emulator, "vm").unwrap();
     emulator.advance(Duration::from_secs(3600));
-    let reply = send(&emulator, "DELETE", &format!("{VMS}/vm"), &Value::Null).unwrap();
-    assert_eq!((reply.status, reply.body.as_str()), (202, ""));
-    let url = reply.header("location").unwrap().to_owned();
+    let response = send(&emulator, "DELETE", &format!("{VMS}/vm"), &Value::Null).unwrap();
+    assert_eq!((response.status, response.body.as_str()), (202, ""));
+    let url = response.header("location").unwrap().to_owned();
     assert_eq!(follow(&emulator, &url).unwrap().status, 202);
     emulator.advance(Duration::from_secs(3600));
     assert_eq!(follow(&emulator, &url).unwrap().status, 204);
@@ -65,6 +65,6 @@ fn deletion_is_polled_by_its_location_until_not_found() {
 #[test]
 fn deleting_a_missing_resource_has_no_body() {
     let emulator = slow();
-    let reply = send(&emulator, "DELETE", &format!("{VMS}/none"), &Value::Null).unwrap();
-    assert_eq!((reply.status, reply.body.as_str()), (204, ""));
+    let response = send(&emulator, "DELETE", &format!("{VMS}/none"), &Value::Null).unwrap();
+    assert_eq!((response.status, response.body.as_str()), (204, ""));
 }

@@ -17,8 +17,8 @@ fn program_prints_its_address_and_serves() {
     {
         let path = format!("/subscriptions/{subscription}/resourceGroups/rg?{VERSION}");
         let headers = format!("Authorization: Bearer {token}\r\n");
-        let reply = exchange(address, "GET", &path, &headers, b"").unwrap();
-        assert_eq!(reply.status, status, "{token} {subscription}");
+        let response = exchange(address, "GET", &path, &headers, b"").unwrap();
+        assert_eq!(response.status, status, "{token} {subscription}");
     }
     let knobs = exchange(address, "GET", "/_emulator/knobs", "", b"").unwrap();
     assert!(knobs.body.contains(r#""seed":7"#));

@@ -103,13 +103,13 @@ fn invalid_request_gets_azures_error() {
             "RequestContentTooLarge",
         ),
     ] {
-        let reply = exchange(emulator.address(), method, path, headers, body).unwrap();
+        let response = exchange(emulator.address(), method, path, headers, body).unwrap();
         assert_eq!(
-            (reply.status, reply.code().as_str()),
+            (response.status, response.code().as_str()),
             (status, code),
             "{method} {path}"
         );
-        assert!(reply.header("x-ms-request-id").is_some());
+        assert!(response.header("x-ms-request-id").is_some());
     }
     assert!(emulator.oracle().vms.is_empty());
 }
@@ -153,10 +153,10 @@ fn concurrent_creations_of_a_name_create_one() {
         let racers: Vec<_> = (0..16)
             .map(|_| scope.spawn(|| put(&emulator, "vm")))
             .collect();
-        let replies = racers
+        let responses = racers
             .into_iter()
             .map(|racer| racer.join().unwrap().unwrap());
-        replies.map(|reply| reply.status).collect()
+        responses.map(|response| response.status).collect()
     });
     assert_eq!(statuses.iter().filter(|status| **status == 201).count(), 1);
     assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 15);
@@ -169,7 +169,7 @@ fn concurrent_creations_of_a_name_create_one() {
 
 #[test]
 fn the_same_seed_gives_the_same_replies_to_the_byte() {
-    let replies = |seed: u64| {
+    let responses = |seed: u64| {
         let mut knobs = Knobs::default();
         knobs.seed = seed;
         let clock = Arc::new(ManualClock::new());
@@ -186,8 +186,8 @@ fn the_same_seed_gives_the_same_replies_to_the_byte() {
         );
         [created, view, nics.unwrap().body]
     };
-    assert_eq!(replies(7), replies(7));
-    assert_ne!(replies(7), replies(8));
+    assert_eq!(responses(7), responses(7));
+    assert_ne!(responses(7), responses(8));
 }
 
 #[test]
@@ -235,8 +235,8 @@ fn control_endpoint_changes_knobs_performs_actions_and_resets() {
     let control = |method: &str, path: &str, body: &Value| {
         let body = text(body);
         let path = format!("/_emulator{path}");
-        let reply = exchange(emulator.address(), method, &path, "", body.as_bytes()).unwrap();
-        (reply.status, reply.json())
+        let response = exchange(emulator.address(), method, &path, "", body.as_bytes()).unwrap();
+        (response.status, response.json())
     };
     let (_, description) = control("GET", "", &Value::Null);
     assert_eq!(description["cloud"], "azure");

@@ -9,20 +9,20 @@ use fleetwright_emulators::ec2::{Action, Ec2, Ec2Emulator, Fault, FaultRule, Kno
 /// Launches an instance with a fault injected. Returns the response, and how many instances exist.
 fn launch_with_fault(fault: Fault) -> (std::io::Result<Response>, usize) {
     let emulator = start_with_fault::<Ec2>(fault, Action::RunInstances);
-    let reply = post(&emulator, LAUNCH);
+    let response = post(&emulator, LAUNCH);
     assert!(emulator.unused_faults().is_empty());
     assert_eq!(emulator.oracle().calls["RunInstances"], 1);
     let created = emulator.oracle().instances.len();
     // The fault does not apply to the next call.
     assert_eq!(post(&emulator, LAUNCH).unwrap().status, 200);
-    (reply, created)
+    (response, created)
 }
 
 #[test]
 fn lost_call_gets_no_byte_and_phase_decides_the_effect() {
     for (phase, created) in PHASES {
-        let (reply, found) = launch_with_fault(Fault::Lost { phase });
-        assert!(reply.is_err());
+        let (response, found) = launch_with_fault(Fault::Lost { phase });
+        assert!(response.is_err());
         assert_eq!(found, created);
     }
 }
@@ -48,16 +48,16 @@ fn lost_call_is_recorded_with_its_parameters() {
 
 #[test]
 fn response_is_reset_in_the_middle() {
-    let (reply, created) = launch_with_fault(Fault::Reset);
-    assert!(reply.is_err());
+    let (response, created) = launch_with_fault(Fault::Reset);
+    assert!(response.is_err());
     assert_eq!(created, 1);
-    let (reply, created) = launch_with_fault(Fault::Truncated);
-    let body = reply.unwrap().body;
+    let (response, created) = launch_with_fault(Fault::Truncated);
+    let body = response.unwrap().body;
     assert!(body.contains("<RunInstancesResponse") && !body.contains("</RunInstancesResponse>"));
     assert_eq!(created, 1);
-    let (reply, created) = launch_with_fault(Fault::Malformed);
-    let reply = reply.unwrap();
-    assert!(reply.status == 200 && reply.body.starts_with("<html>"));
+    let (response, created) = launch_with_fault(Fault::Malformed);
+    let response = response.unwrap();
+    assert!(response.status == 200 && response.body.starts_with("<html>"));
     assert_eq!(created, 1);
 }
 
@@ -89,10 +89,10 @@ fn refusals_have_their_codes_and_no_effect() {
         (Fault::Quota, 400, "VcpuLimitExceeded"),
         (other, 400, "PendingVerification"),
     ] {
-        let (reply, created) = launch_with_fault(fault);
-        let reply = reply.unwrap();
+        let (response, created) = launch_with_fault(fault);
+        let response = response.unwrap();
         assert_eq!(
-            (reply.status, reply.code().as_str(), created),
+            (response.status, response.code().as_str(), created),
             (status, code, 0)
         );
     }
@@ -100,11 +100,11 @@ fn refusals_have_their_codes_and_no_effect() {
 
 #[test]
 fn internal_error_can_come_after_the_effect() {
-    let (reply, created) = launch_with_fault(Fault::ServerError {
+    let (response, created) = launch_with_fault(Fault::ServerError {
         phase: Phase::After,
     });
     assert_eq!(
-        (reply.unwrap().code().as_str(), created),
+        (response.unwrap().code().as_str(), created),
         ("InternalError", 1)
     );
 }
@@ -113,8 +113,8 @@ fn internal_error_can_come_after_the_effect() {
 fn delayed_call_is_executed_and_delivered() {
     for (phase, _) in PHASES {
         let by = Duration::from_millis(20);
-        let (reply, created) = launch_with_fault(Fault::Delay { phase, by });
-        assert_eq!((reply.unwrap().status, created), (200, 1));
+        let (response, created) = launch_with_fault(Fault::Delay { phase, by });
+        assert_eq!((response.unwrap().status, created), (200, 1));
     }
 }
 
@@ -182,11 +182,11 @@ fn stale_read_returns_the_past() {
     emulator.set_knobs(knobs);
     emulator.advance(Duration::from_secs(7200));
     post(&emulator, LAUNCH).unwrap();
-    let reply = post(&emulator, "Action=DescribeInstances").unwrap();
-    assert!(reply.all("instanceId").is_empty());
+    let response = post(&emulator, "Action=DescribeInstances").unwrap();
+    assert!(response.all("instanceId").is_empty());
     emulator.advance(Duration::from_secs(3600));
-    let reply = post(&emulator, "Action=DescribeInstances").unwrap();
-    assert_eq!(reply.all("instanceId").len(), 1);
+    let response = post(&emulator, "Action=DescribeInstances").unwrap();
+    assert_eq!(response.all("instanceId").len(), 1);
 }
 
 #[test]
@@ -196,12 +196,12 @@ fn page_faults_apply() {
     post(&emulator, &form).unwrap();
     let page = |token: &str| {
         let form = format!("Action=DescribeInstances&MaxResults=5{token}");
-        let reply = post(&emulator, &form).unwrap();
-        let token = reply
+        let response = post(&emulator, &form).unwrap();
+        let token = response
             .all("nextToken")
             .first()
             .map(|token| format!("&NextToken={token}"));
-        (reply.all("amiLaunchIndex").len(), token)
+        (response.all("amiLaunchIndex").len(), token)
     };
     let (count, token) = page("");
     assert_eq!(count, 0);
@@ -229,11 +229,11 @@ fn rule_without_number_applies_to_every_call() {
 #[test]
 fn throttling_can_send_retry_after() {
     for (retry_after_secs, header) in [(None, false), (Some(7), true)] {
-        let (reply, created) = launch_with_fault(Fault::Throttled { retry_after_secs });
-        let reply = reply.unwrap();
-        assert_eq!((reply.status, created), (503, 0));
-        let has_header = reply.head.contains("\r\nretry-after: 7");
-        assert_eq!(has_header, header, "{}", reply.head);
+        let (response, created) = launch_with_fault(Fault::Throttled { retry_after_secs });
+        let response = response.unwrap();
+        assert_eq!((response.status, created), (503, 0));
+        let has_header = response.head.contains("\r\nretry-after: 7");
+        assert_eq!(has_header, header, "{}", response.head);
     }
 }
 
@@ -245,6 +245,6 @@ fn operation_faults_are_not_supported() {
     emulator.clear_faults();
     assert!(emulator.unused_faults().is_empty());
     let rule = br#"{"fault":{"kind":"operation_error","errors":[]}}"#;
-    let reply = request(&emulator, "POST", "/_emulator/faults", "", rule).unwrap();
-    assert_eq!(reply.status, 400);
+    let response = request(&emulator, "POST", "/_emulator/faults", "", rule).unwrap();
+    assert_eq!(response.status, 400);
 }

@@ -102,27 +102,31 @@ fn parameter() -> impl Strategy<Value = (String, String)> {
 }
 
 /// Checks that a response is a document or an error, well-formed in either case.
-fn check_response(reply: &Response) -> Result<(), TestCaseError> {
-    let mut reader = Reader::from_str(&reply.body);
+fn check_response(response: &Response) -> Result<(), TestCaseError> {
+    let mut reader = Reader::from_str(&response.body);
     loop {
         match reader.read_event() {
             Ok(Event::Eof) => break,
             Ok(_) => {}
-            Err(error) => return Err(TestCaseError::fail(format!("{error}: {}", reply.body))),
+            Err(error) => return Err(TestCaseError::fail(format!("{error}: {}", response.body))),
         }
     }
-    if reply.status == 200 {
-        prop_assert!(reply.body.contains("Response xmlns="), "{}", reply.body);
+    if response.status == 200 {
+        prop_assert!(
+            response.body.contains("Response xmlns="),
+            "{}",
+            response.body
+        );
         return Ok(());
     }
-    prop_assert!((400..600).contains(&reply.status));
+    prop_assert!((400..600).contains(&response.status));
     prop_assert!(
-        reply.body.contains("<Response><Errors><Error><Code>"),
+        response.body.contains("<Response><Errors><Error><Code>"),
         "{}",
-        reply.body
+        response.body
     );
-    prop_assert_ne!(reply.code(), "InternalError");
-    prop_assert_eq!(reply.all("RequestID").len(), 1);
+    prop_assert_ne!(response.code(), "InternalError");
+    prop_assert_eq!(response.all("RequestID").len(), 1);
     Ok(())
 }
 
@@ -139,8 +143,8 @@ proptest! {
         for (name, value) in parameters {
             form += &format!("&{}={}", encode(&name), encode(&value));
         }
-        let reply = request(&EMULATOR, "POST", "/", AUTHORIZATION, form.as_bytes()).unwrap();
-        check_response(&reply)?;
+        let response = request(&EMULATOR, "POST", "/", AUTHORIZATION, form.as_bytes()).unwrap();
+        check_response(&response)?;
     }
 
     #[test]
@@ -161,8 +165,8 @@ proptest! {
     fn any_control(path in "/[a-z]{0,10}", body in proptest::collection::vec(any::<u8>(), 0..60)) {
         let path = format!("/_emulator{path}");
         for method in ["POST", "PATCH", "DELETE", "GET"] {
-            let reply = request(&EMULATOR, method, &path, "", &body).unwrap();
-            prop_assert!(serde_json::from_str::<serde_json::Value>(&reply.body).is_ok());
+            let response = request(&EMULATOR, method, &path, "", &body).unwrap();
+            prop_assert!(serde_json::from_str::<serde_json::Value>(&response.body).is_ok());
         }
     }
 

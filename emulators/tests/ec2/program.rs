@@ -11,8 +11,8 @@ fn program_prints_its_address_and_serves() {
     let form = b"Version=2016-11-15&Action=DescribeInstances";
     for key in ["test", "mine"] {
         let authorization = AUTHORIZATION.replace("=test/", &format!("={key}/"));
-        let reply = send(address, "POST", "/", &authorization, form).unwrap();
-        assert_eq!(reply.status, 200);
+        let response = send(address, "POST", "/", &authorization, form).unwrap();
+        assert_eq!(response.status, 200);
     }
     let knobs = send(address, "GET", "/_emulator/knobs", "", b"").unwrap();
     assert!(knobs.body.contains(r#""seed":7"#));

@@ -96,9 +96,9 @@ fn invalid_request_gets_ec2s_error() {
             "RequestEntityTooLarge",
         ),
     ] {
-        let reply = request(&emulator, method, path, authorization, body).unwrap();
-        assert_eq!((reply.status, reply.code().as_str()), (status, code));
-        assert!(!reply.all("RequestID").is_empty());
+        let response = request(&emulator, method, path, authorization, body).unwrap();
+        assert_eq!((response.status, response.code().as_str()), (status, code));
+        assert!(!response.all("RequestID").is_empty());
     }
     assert!(emulator.oracle().calls.is_empty());
 }
@@ -196,8 +196,11 @@ fn control(emulator: &Ec2Emulator, method: &str, path: &str, body: &Value) -> (u
         body.to_string()
     };
     let path = format!("/_emulator{path}");
-    let reply = request(emulator, method, &path, "", body.as_bytes()).unwrap();
-    (reply.status, serde_json::from_str(&reply.body).unwrap())
+    let response = request(emulator, method, &path, "", body.as_bytes()).unwrap();
+    (
+        response.status,
+        serde_json::from_str(&response.body).unwrap(),
+    )
 }
 
 #[test]

@@ -12,34 +12,34 @@ use serde_json::Value;
 /// Inserts an instance with a fault injected. Returns the response, and how many instances exist.
 fn insert_with_fault(fault: Fault) -> (std::io::Result<Response>, usize) {
     let emulator = start_with_fault::<Gcp>(fault, Method::InstancesInsert);
-    let reply = insert(&emulator, "vm");
+    let response = insert(&emulator, "vm");
     assert!(emulator.unused_faults().is_empty());
     assert_eq!(emulator.oracle().calls["instances.insert"], 1);
     let created = emulator.oracle().instances.len();
     // The fault does not apply to the next call.
     assert_eq!(insert(&emulator, "other").unwrap().status, 200);
-    (reply, created)
+    (response, created)
 }
 
 #[test]
 fn lost_call_gets_no_byte_and_phase_decides_the_effect() {
     for (phase, created) in PHASES {
-        let (reply, found) = insert_with_fault(Fault::Lost { phase });
-        assert!(reply.is_err());
+        let (response, found) = insert_with_fault(Fault::Lost { phase });
+        assert!(response.is_err());
         assert_eq!(found, created);
     }
 }
 
 #[test]
 fn broken_responses_are_sent() {
-    let (reply, created) = insert_with_fault(Fault::Reset);
-    assert!(reply.is_err() && created == 1);
-    let (reply, created) = insert_with_fault(Fault::Truncated);
-    let body = reply.unwrap().body;
+    let (response, created) = insert_with_fault(Fault::Reset);
+    assert!(response.is_err() && created == 1);
+    let (response, created) = insert_with_fault(Fault::Truncated);
+    let body = response.unwrap().body;
     assert!(body.starts_with('{') && serde_json::from_str::<Value>(&body).is_err() && created == 1);
-    let (reply, created) = insert_with_fault(Fault::Malformed);
-    let reply = reply.unwrap();
-    assert!(reply.status == 200 && reply.body.starts_with("<html>") && created == 1);
+    let (response, created) = insert_with_fault(Fault::Malformed);
+    let response = response.unwrap();
+    assert!(response.status == 200 && response.body.starts_with("<html>") && created == 1);
 }
 
 #[test]
@@ -65,26 +65,26 @@ fn refusals_have_their_reasons_and_no_effect() {
         (other, 409, "operationInProgress"),
     ] {
         let after = matches!(fault, Fault::Throttled { .. });
-        let (reply, created) = insert_with_fault(fault);
-        let reply = reply.unwrap();
+        let (response, created) = insert_with_fault(fault);
+        let response = response.unwrap();
         assert_eq!(
-            (reply.status, reply.reason().as_str(), created),
+            (response.status, response.reason().as_str(), created),
             (status, reason, 0)
         );
-        assert_eq!(reply.head.contains("retry-after: 7"), after);
+        assert_eq!(response.head.contains("retry-after: 7"), after);
     }
-    let (reply, created) = insert_with_fault(Fault::ServerError {
+    let (response, created) = insert_with_fault(Fault::ServerError {
         phase: Phase::After,
     });
-    assert_eq!((reply.unwrap().status, created), (500, 1));
+    assert_eq!((response.unwrap().status, created), (500, 1));
 }
 
 #[test]
 fn delay_and_hang_faults_apply() {
     for (phase, created) in PHASES {
         let by = Duration::from_millis(30);
-        let (reply, found) = insert_with_fault(Fault::Delay { phase, by });
-        assert_eq!((reply.unwrap().status, found), (200, 1));
+        let (response, found) = insert_with_fault(Fault::Delay { phase, by });
+        assert_eq!((response.unwrap().status, found), (200, 1));
         let emulator = start_with_fault::<Gcp>(Fault::Hang { phase }, Method::ZonesList);
         let head = "GET /compute/v1/projects/p/zones HTTP/1.1\r\nHost: x\r\n\r\n";
         let stream = send_hanging(&emulator, head);

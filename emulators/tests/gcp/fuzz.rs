@@ -118,11 +118,11 @@ const NAMES: [&str; 24] = [
 ];
 
 /// Checks that a response is a document or an error, well-formed in either case.
-fn check_response(reply: &Response) -> Result<(), TestCaseError> {
-    let document: Result<Value, _> = serde_json::from_str(&reply.body);
-    prop_assert!(document.is_ok(), "{}", reply.body);
+fn check_response(response: &Response) -> Result<(), TestCaseError> {
+    let document: Result<Value, _> = serde_json::from_str(&response.body);
+    prop_assert!(document.is_ok(), "{}", response.body);
     let document = document.unwrap();
-    if reply.status == 200 {
+    if response.status == 200 {
         prop_assert!(
             document["kind"]
                 .as_str()
@@ -131,12 +131,12 @@ fn check_response(reply: &Response) -> Result<(), TestCaseError> {
         return Ok(());
     }
     prop_assert!(
-        (400..500).contains(&reply.status),
+        (400..500).contains(&response.status),
         "{} {}",
-        reply.status,
-        reply.body
+        response.status,
+        response.body
     );
-    prop_assert_eq!(&document["error"]["code"], &json!(reply.status));
+    prop_assert_eq!(&document["error"]["code"], &json!(response.status));
     prop_assert!(document["error"]["errors"][0]["reason"].is_string());
     Ok(())
 }
@@ -195,8 +195,8 @@ proptest! {
     fn any_control(path in "/[a-z]{0,10}", body in prop::collection::vec(any::<u8>(), 0..60)) {
         let path = format!("/_emulator{path}");
         for method in ["POST", "PATCH", "DELETE", "GET"] {
-            let reply = send(&EMULATOR, method, &path, &body).unwrap();
-            prop_assert!(serde_json::from_str::<Value>(&reply.body).is_ok());
+            let response = send(&EMULATOR, method, &path, &body).unwrap();
+            prop_assert!(serde_json::from_str::<Value>(&response.body).is_ok());
         }
     }
 

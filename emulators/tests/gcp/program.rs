@@ -12,8 +12,8 @@ fn program_prints_its_address_and_serves() {
     for (token, project, status) in [("mine", "p", 200), ("mine", "q", 404), ("other", "p", 401)] {
         let path = format!("/compute/v1/projects/{project}/zones");
         let headers = format!("Authorization: Bearer {token}\r\n");
-        let reply = exchange(address, "GET", &path, &headers, b"").unwrap();
-        assert_eq!(reply.status, status, "{token} {project}");
+        let response = exchange(address, "GET", &path, &headers, b"").unwrap();
+        assert_eq!(response.status, status, "{token} {project}");
     }
     let knobs = exchange(address, "GET", "/_emulator/knobs", "", b"").unwrap();
     assert!(knobs.body.contains(r#""seed":7"#));

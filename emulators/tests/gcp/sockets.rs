@@ -50,12 +50,12 @@ fn client_query_additions_are_accepted() {
         "prettyPrint=true&alt=json",
         "filter=&pageToken=",
     ] {
-        let reply = get(&emulator, &format!("{INSTANCES}?{query}")).unwrap();
-        assert_eq!(reply.status, 200, "{query}");
+        let response = get(&emulator, &format!("{INSTANCES}?{query}")).unwrap();
+        assert_eq!(response.status, 200, "{query}");
     }
     for query in ["fields=items(name)", "alt=media", "nonsense=1", "filter=x"] {
-        let reply = get(&emulator, &format!("{INSTANCES}?{query}")).unwrap();
-        assert_eq!(reply.status, 400, "{query}");
+        let response = get(&emulator, &format!("{INSTANCES}?{query}")).unwrap();
+        assert_eq!(response.status, 400, "{query}");
     }
 }
 
@@ -77,9 +77,9 @@ fn invalid_request_gets_an_error() {
         ("POST", INSTANCES, b"[]", 400),
         ("POST", INSTANCES, &large, 413),
     ] {
-        let reply = send(&emulator, method, path, body).unwrap();
-        assert_eq!(reply.status, status, "{method} {path}");
-        assert_eq!(reply.json()["error"]["code"], status);
+        let response = send(&emulator, method, path, body).unwrap();
+        assert_eq!(response.status, status, "{method} {path}");
+        assert_eq!(response.json()["error"]["code"], status);
     }
     assert!(emulator.oracle().instances.is_empty());
 }
@@ -95,8 +95,8 @@ fn tokens_are_checked_if_configured() {
         ("Authorization: Basic secret\r\n", 401),
         ("Authorization: Bearer secret\r\n", 200),
     ] {
-        let reply = exchange(emulator.address(), "GET", INSTANCES, headers, b"").unwrap();
-        assert_eq!(reply.status, status, "{headers}");
+        let response = exchange(emulator.address(), "GET", INSTANCES, headers, b"").unwrap();
+        assert_eq!(response.status, status, "{headers}");
     }
 }
 

@@ -1,5 +1,5 @@
 //! A part of the contract under the whole stack of layers: what the layers do to tokens, lost
-//! replies, batches and callers side by side. The memory cloud passes all of it under the layers, in
+//! responses, batches and callers side by side. The memory cloud passes all of it under the layers, in
 //! virtual time.
 
 mod emulated;

@@ -2,16 +2,16 @@
 
 use super::*;
 
-fn replies(seed: u64) -> Vec<String> {
+fn responses(seed: u64) -> Vec<String> {
     let mut fixture = Fixture::with(|knobs| {
         knobs.seed = seed;
         knobs.lag.reads = Duration::from_millis(80);
         knobs.lag.writes = Duration::from_millis(300);
     });
-    let mut replies = Vec::new();
+    let mut responses = Vec::new();
     let mut record = |fixture: &mut Fixture, text: &str, body: Value| {
         let response = fixture.call(text, body);
-        replies.push(match response {
+        responses.push(match response {
             Ok(response) => format!("{response:?}"),
             Err(refusal) => format!("{refusal:?}"),
         });
@@ -36,11 +36,11 @@ fn replies(seed: u64) -> Vec<String> {
             Value::Null,
         );
     }
-    replies
+    responses
 }
 
 #[test]
 fn randomness_comes_only_from_the_seed() {
-    assert_eq!(replies(7), replies(7));
-    assert_ne!(replies(7), replies(8));
+    assert_eq!(responses(7), responses(7));
+    assert_ne!(responses(7), responses(8));
 }

@@ -18,7 +18,7 @@ use crate::ec2::{
 /// The response.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Reply {
+struct Response {
     /// Always empty.
     addresses_set: Set<()>,
 }
@@ -47,7 +47,7 @@ pub(super) fn describe(call: &Call<'_>) -> Result<String, Refusal> {
         let message = format!("The allocation ID '{id}' does not exist");
         return Err(Refusal::client("InvalidAllocationID.NotFound", message));
     }
-    call.reply(&Reply {
+    call.respond(&Response {
         addresses_set: Set::default(),
     })
 }

@@ -102,7 +102,7 @@ impl<T> Value<T> {
 /// The response of DescribeInstanceAttribute: the id and the one requested attribute.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Reply {
+struct Response {
     /// The instance.
     instance_id: String,
     /// The user data, in base64.
@@ -152,31 +152,31 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
     let Some(record) = engine.instances.get(&seq) else {
         return Err(Refusal::internal());
     };
-    let mut reply = Reply {
+    let mut response = Response {
         instance_id: id,
-        ..Reply::default()
+        ..Response::default()
     };
     match attribute.as_str() {
         "userData" => {
-            reply.user_data = Value::some(version.user_data.map(|data| STANDARD.encode(data)));
+            response.user_data = Value::some(version.user_data.map(|data| STANDARD.encode(data)));
         }
-        "instanceType" => reply.instance_type = Value::some(Some(version.instance_type)),
+        "instanceType" => response.instance_type = Value::some(Some(version.instance_type)),
         "disableApiTermination" => {
-            reply.disable_api_termination = Value::some(Some(version.protected));
+            response.disable_api_termination = Value::some(Some(version.protected));
         }
         "instanceInitiatedShutdownBehavior" => {
             let word = match version.shutdown {
                 ShutdownBehavior::Stop => "stop",
                 ShutdownBehavior::Terminate => "terminate",
             };
-            reply.instance_initiated_shutdown_behavior = Value::some(Some(word));
+            response.instance_initiated_shutdown_behavior = Value::some(Some(word));
         }
-        "ebsOptimized" => reply.ebs_optimized = Value::some(Some(version.ebs_optimized)),
-        "sourceDestCheck" => reply.source_dest_check = Value::some(Some(true)),
+        "ebsOptimized" => response.ebs_optimized = Value::some(Some(version.ebs_optimized)),
+        "sourceDestCheck" => response.source_dest_check = Value::some(Some(true)),
         "rootDeviceName" => {
-            reply.root_device_name = Value::some(Some(record.fixed.root_device.clone()));
+            response.root_device_name = Value::some(Some(record.fixed.root_device.clone()));
         }
-        "groupSet" => reply.group_set = Some(view::groups(engine, &record.fixed.groups)),
+        "groupSet" => response.group_set = Some(view::groups(engine, &record.fixed.groups)),
         "blockDeviceMapping" => {
             let device = |volume: &crate::ec2::engine::storage::Volume| DeviceMapping {
                 device_name: volume.device.name.clone(),
@@ -188,7 +188,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
                 },
             };
             let volumes = engine.volumes_of(&record.fixed.id);
-            reply.block_device_mapping =
+            response.block_device_mapping =
                 Some(volumes.iter().map(|(_, volume)| device(volume)).collect());
         }
         other => {
@@ -197,5 +197,5 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
             return Err(Refusal::invalid(message));
         }
     }
-    call.reply(&reply)
+    call.respond(&response)
 }

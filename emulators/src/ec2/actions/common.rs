@@ -117,13 +117,13 @@ impl Call<'_> {
     }
 
     /// Returns the response document of the action.
-    pub(super) fn reply<T: Serialize>(&self, body: &T) -> Result<String, Refusal> {
-        xml::reply(self.action, &self.context.request_id, body)
+    pub(super) fn respond<T: Serialize>(&self, body: &T) -> Result<String, Refusal> {
+        xml::response(self.action, &self.context.request_id, body)
     }
 
     /// Returns the response of an action without a result.
     pub(super) fn success(&self) -> Result<String, Refusal> {
-        self.reply(&Success { success: true })
+        self.respond(&Success { success: true })
     }
 
     /// Returns the tags of `TagSpecification`, by resource type.

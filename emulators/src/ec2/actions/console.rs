@@ -11,7 +11,7 @@ use crate::ec2::{engine::Engine, error::Refusal};
 /// The response.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Reply {
+struct Response {
     /// The instance.
     instance_id: String,
     /// The time of the call.
@@ -40,7 +40,7 @@ pub(super) fn output(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
     let text = lines
         .filter(|text| !text.is_empty())
         .map(|text| format!("{text}\n"));
-    call.reply(&Reply {
+    call.respond(&Response {
         instance_id: id,
         timestamp: engine.stamp(engine.now()),
         output: text.map(|text| STANDARD.encode(text)),

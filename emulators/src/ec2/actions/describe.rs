@@ -11,7 +11,7 @@ use crate::ec2::{engine::Engine, error::Refusal, shapes::instance::Reservation, 
 /// The response.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Reply {
+struct Response {
     /// The instances, grouped by the RunInstances call that launched them.
     reservation_set: Set<Reservation>,
     /// The token of the next page, if there is one.
@@ -42,7 +42,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
             None,
         )
     };
-    call.reply(&Reply {
+    call.respond(&Response {
         reservation_set: view::reservations(engine, &read, call.context.state.as_deref()).into(),
         next_token: call.next_token(next),
     })

@@ -47,13 +47,13 @@ pub(super) fn create(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
     let mode = call.mode()?;
     call.finish()?;
     let image_id = engine.create_image(&request, mode)?;
-    call.reply(&Created { image_id })
+    call.respond(&Created { image_id })
 }
 
 /// The response of DescribeImages.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Reply {
+struct Response {
     /// The images.
     images_set: Set<Image>,
     /// The token of the next page, if there is one.
@@ -107,7 +107,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
         });
     }
     let page = engine.images_page(&filters, &paging)?;
-    call.reply(&Reply {
+    call.respond(&Response {
         images_set: page
             .items
             .into_iter()

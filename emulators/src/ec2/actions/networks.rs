@@ -58,7 +58,7 @@ pub(super) fn subnets(call: &Call<'_>, engine: &mut Engine) -> Result<String, Re
         (ids.is_empty() || ids.contains(&subnet.id)) && filter::passes(subnet, &filters)
     };
     let page = page_of(all, &paging, requested);
-    call.reply(&Subnets {
+    call.respond(&Subnets {
         subnet_set: page
             .items
             .into_iter()
@@ -159,7 +159,7 @@ pub(super) fn groups(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
         ip_permissions_egress: [shape::Permission::everything()].into_iter().collect(),
         tag_set: tag_set(&group.tags),
     });
-    call.reply(&Groups {
+    call.respond(&Groups {
         security_group_info: shapes.collect(),
         next_token: call.next_token(page.next),
     })

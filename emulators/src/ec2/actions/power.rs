@@ -16,7 +16,7 @@ use crate::ec2::{
 /// The response: the states of each instance before and after the call.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Reply {
+struct Response {
     /// One entry for each instance, in the order of the request.
     instances_set: Set<StateChange>,
 }
@@ -59,7 +59,7 @@ pub(super) fn change(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
         current_state: view::state(change.after, state_name),
         previous_state: view::state(change.before, None),
     });
-    call.reply(&Reply {
+    call.respond(&Response {
         instances_set: shapes.collect(),
     })
 }

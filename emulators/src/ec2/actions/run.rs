@@ -19,10 +19,10 @@ pub(super) fn run(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusa
     let request = launch_request::parse(call, engine)?;
     let mode = call.mode()?;
     call.finish()?;
-    let planned_failures = call.context.planned_failures.first();
-    let planned_failures =
-        planned_failures.map(|failure| Reason::new(&failure.code, &failure.message));
-    let launched = engine.launch(&request, planned_failures.as_ref(), mode)?;
+    let planned_failure = call.context.planned_failures.first();
+    let planned_failure =
+        planned_failure.map(|failure| Reason::new(&failure.code, &failure.message));
+    let launched = engine.launch(&request, planned_failure.as_ref(), mode)?;
     let read: Vec<_> = launched
         .iter()
         .filter_map(|seq| Some((*seq, engine.instances.get(seq)?.current().clone())))
@@ -33,5 +33,5 @@ pub(super) fn run(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusa
         .into_iter()
         .next()
         .ok_or_else(Refusal::internal)?;
-    call.reply(&reservation)
+    call.respond(&reservation)
 }

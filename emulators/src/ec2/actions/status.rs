@@ -22,7 +22,7 @@ use crate::ec2::{
 /// The response.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Reply {
+struct Response {
     /// The statuses.
     instance_status_set: Set<InstanceStatus>,
     /// The token of the next page, if there is one.
@@ -94,7 +94,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
                 .any(|value| value == status.instance_status.status)
         })
     };
-    call.reply(&Reply {
+    call.respond(&Response {
         instance_status_set: statuses.filter(passes).collect(),
         next_token: call.next_token(next),
     })

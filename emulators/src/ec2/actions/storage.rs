@@ -50,7 +50,7 @@ pub(super) fn volumes(call: &Call<'_>, engine: &mut Engine) -> Result<String, Re
     }
     by_ids(&mut filters, "volume-id", ids, &mut paging, paged)?;
     let page = engine.volumes_page(&filters, &paging)?;
-    call.reply(&Volumes {
+    call.respond(&Volumes {
         volume_set: page
             .items
             .into_iter()
@@ -174,7 +174,7 @@ pub(super) fn nics(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refus
         let public = instance.and_then(|instance| instance.current().public_ip);
         network_interface(engine, nic, public, NicContext::Standalone)
     });
-    call.reply(&Nics {
+    call.respond(&Nics {
         network_interface_set: volume_shape.collect(),
         next_token: call.next_token(page.next),
     })

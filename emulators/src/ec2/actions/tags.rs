@@ -51,7 +51,7 @@ pub(super) fn delete(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
 /// The response of DescribeTags.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Reply {
+struct Response {
     /// The tags, one row each.
     tag_set: Set<Row>,
     /// The token of the next page, if there is one.
@@ -89,7 +89,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
         key: tag.key,
         value: tag.value,
     };
-    call.reply(&Reply {
+    call.respond(&Response {
         tag_set: page.items.into_iter().map(row).collect(),
         next_token: call.next_token(page.next),
     })

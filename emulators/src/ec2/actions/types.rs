@@ -21,7 +21,7 @@ use crate::ec2::{
 /// The response.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Reply {
+struct Response {
     /// The instance types.
     instance_type_set: Set<InstanceType>,
     /// The token of the next page, if there is one.
@@ -62,7 +62,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
     let page = page_of(types.clone(), &paging, |spec| {
         requested(spec) && filter::passes(spec, &filters)
     });
-    call.reply(&Reply {
+    call.respond(&Response {
         instance_type_set: page.items.into_iter().map(type_shape).collect(),
         next_token: call.next_token(page.next),
     })

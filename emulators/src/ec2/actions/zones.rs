@@ -89,7 +89,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
         opt_in_status: "opt-in-not-required",
         message_set: Set::default(),
     });
-    call.reply(&Zones {
+    call.respond(&Zones {
         availability_zone_info: shapes.collect(),
     })
 }

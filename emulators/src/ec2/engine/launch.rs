@@ -150,7 +150,7 @@ pub(crate) enum SpotKind {
 impl Engine {
     /// Launches instances, or returns those that the client token launched before.
     ///
-    /// With `planned_failures` they are accepted and fail before they run. A dry run makes all
+    /// With `planned_failure` they are accepted and fail before they run. A dry run makes all
     /// checks except capacity and changes nothing.
     ///
     /// # Errors
@@ -160,7 +160,7 @@ impl Engine {
     pub(crate) fn launch(
         &mut self,
         request: &LaunchRequest,
-        planned_failures: Option<&Reason>,
+        planned_failure: Option<&Reason>,
         mode: Mode,
     ) -> Result<Vec<Seq>, Refusal> {
         let token = request
@@ -194,10 +194,10 @@ impl Engine {
             let seq = self.create_instance(request, &plan, &subnet, batch, address);
             if let Some(instance) = self.instances.get_mut(&seq) {
                 instance.token_key = key;
-                instance.planned_failures = instance
-                    .planned_failures
+                instance.planned_failure = instance
+                    .planned_failure
                     .take()
-                    .or_else(|| planned_failures.cloned());
+                    .or_else(|| planned_failure.cloned());
             }
             launched.push(seq);
         }
@@ -292,14 +292,14 @@ impl Engine {
             volumes,
             nics: vec![nic],
             holds_machine: false,
-            planned_failures: over_quota.then(volume_limit_reason),
+            planned_failure: over_quota.then(volume_limit_reason),
             console: Vec::new(),
             boots: 0,
             transition: 0,
             versions: History::new(self.now(), version),
         };
-        if instance.planned_failures.is_none() {
-            instance.planned_failures = self.late_failure(&instance);
+        if instance.planned_failure.is_none() {
+            instance.planned_failure = self.late_failure(&instance);
         }
         self.by_id.insert(id, seq);
         self.instances.add(seq, instance);

@@ -148,7 +148,7 @@ pub(crate) struct Instance {
     /// Whether it uses a machine of the knob `capacity`.
     pub(crate) holds_machine: bool,
     /// The state reason with which its launch will fail; `None` if it succeeds.
-    pub(crate) planned_failures: Option<Reason>,
+    pub(crate) planned_failure: Option<Reason>,
     /// The lines of its console output.
     pub(crate) console: Vec<String>,
     /// How often it has booted, including reboots.

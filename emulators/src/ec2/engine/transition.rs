@@ -98,7 +98,7 @@ impl Engine {
             return;
         }
         match instance.current().state {
-            State::Pending => match instance.planned_failures.take() {
+            State::Pending => match instance.planned_failure.take() {
                 Some(reason) => self.finish_termination(seq, Some(reason)),
                 None => self.begin_running(seq),
             },

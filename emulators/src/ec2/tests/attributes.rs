@@ -29,8 +29,8 @@ fn the_type_is_changed_while_stopped() {
     );
     assert_eq!(all(&fixture.ok(&to("c5.large")), "return"), ["true"]);
     fixture.ok(&format!("StartInstances&InstanceId.1={id}"));
-    let reply = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
-    assert_eq!(all(&reply, "instanceType"), ["c5.large"]);
+    let response = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    assert_eq!(all(&response, "instanceType"), ["c5.large"]);
     fixture.advance(100);
     assert_eq!(
         fixture.refusal_code(&to("m5.large")),
@@ -76,10 +76,10 @@ fn attributes_are_changed_and_described_one_at_a_time() {
         ),
     ] {
         fixture.ok(&format!("ModifyInstanceAttribute&InstanceId={id}&{change}"));
-        let reply = fixture.ok(&format!(
+        let response = fixture.ok(&format!(
             "DescribeInstanceAttribute&InstanceId={id}&Attribute={attribute}"
         ));
-        assert!(reply.contains(element), "{attribute}: {reply}");
+        assert!(response.contains(element), "{attribute}: {response}");
     }
     for attribute in [
         "rootDeviceName",
@@ -87,10 +87,10 @@ fn attributes_are_changed_and_described_one_at_a_time() {
         "blockDeviceMapping",
         "sourceDestCheck",
     ] {
-        let reply = fixture.ok(&format!(
+        let response = fixture.ok(&format!(
             "DescribeInstanceAttribute&InstanceId={id}&Attribute={attribute}"
         ));
-        assert!(reply.contains(&format!("<{attribute}>")), "{reply}");
+        assert!(response.contains(&format!("<{attribute}>")), "{response}");
     }
 }
 

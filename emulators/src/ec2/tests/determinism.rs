@@ -10,7 +10,7 @@ fn run_scenario(seed: u64) -> Vec<String> {
         knobs.lag.writes = Duration::from_millis(300);
     });
     fixture.advance(1_000);
-    let mut replies = Vec::new();
+    let mut responses = Vec::new();
     for step in 0..40 {
         let launch = format!("{LAUNCH}&MinCount=1&MaxCount=3&ClientToken=t{}", step % 7);
         for call in [
@@ -20,7 +20,7 @@ fn run_scenario(seed: u64) -> Vec<String> {
             "DescribeNetworkInterfaces",
             "DescribeTags",
         ] {
-            replies.push(format!("{:?}", fixture.call(call)));
+            responses.push(format!("{:?}", fixture.call(call)));
         }
         let id = fixture
             .engine
@@ -29,23 +29,23 @@ fn run_scenario(seed: u64) -> Vec<String> {
             .nth(step % 5)
             .map(|instance| instance.fixed.id.clone());
         if let Some(id) = id {
-            replies.push(format!(
+            responses.push(format!(
                 "{:?}",
                 fixture.call(&format!("TerminateInstances&InstanceId.1={id}"))
             ));
         }
         fixture.advance(70);
     }
-    replies
+    responses
 }
 
 #[test]
 fn same_seed_repeats_the_run() {
-    let replies = run_scenario(7);
-    assert_eq!(replies, run_scenario(7));
-    assert_ne!(replies, run_scenario(8));
+    let responses = run_scenario(7);
+    assert_eq!(responses, run_scenario(7));
+    assert_ne!(responses, run_scenario(8));
     assert!(
-        replies
+        responses
             .iter()
             .any(|line| line.contains("InvalidInstanceID.NotFound"))
     );

@@ -23,10 +23,11 @@ fn external_resources_exist_without_reads() {
         r#"{"action":"create_external_volume","zone":"us-east-1a","gib":3}"#,
     );
     assert_eq!(fixture.engine.core.records_read, 0);
-    let reply = fixture.ok("DescribeInstances&Filter.1.Name=tag:owner&Filter.1.Value.1=somebody");
-    assert_eq!(all(&reply, "instanceId"), ids);
-    let reply = fixture.ok("DescribeVolumes&Filter.1.Name=status&Filter.1.Value.1=available");
-    assert_eq!(all(&reply, "volumeId"), volume);
+    let response =
+        fixture.ok("DescribeInstances&Filter.1.Name=tag:owner&Filter.1.Value.1=somebody");
+    assert_eq!(all(&response, "instanceId"), ids);
+    let response = fixture.ok("DescribeVolumes&Filter.1.Name=status&Filter.1.Value.1=available");
+    assert_eq!(all(&response, "volumeId"), volume);
     assert!(
         fixture
             .engine
@@ -52,8 +53,8 @@ fn guest_shutdown_follows_the_attribute() {
         (fixture.state(&stops), fixture.state(&ends)),
         ("stopped", "terminated")
     );
-    let reply = fixture.ok("DescribeInstances&Filter.1.Name=state-reason-code&Filter.1.Value.1=Client.InstanceInitiatedShutdown");
-    assert_eq!(all(&reply, "instanceId").len(), 2);
+    let response = fixture.ok("DescribeInstances&Filter.1.Name=state-reason-code&Filter.1.Value.1=Client.InstanceInitiatedShutdown");
+    assert_eq!(all(&response, "instanceId").len(), 2);
     let again: ExternalAction =
         serde_json::from_str(&format!(r#"{{"action":"guest_shutdown","id":"{stops}"}}"#)).unwrap();
     assert_eq!(
@@ -87,6 +88,6 @@ fn external_actor_stops_tags_interrupts_and_terminates() {
         (fixture.state(&id), fixture.state(&spot)),
         ("terminated", "terminated")
     );
-    let reply = fixture.ok(&format!("DescribeInstances&InstanceId.1={spot}"));
-    assert!(reply.contains("<code>Server.SpotInstanceTermination</code>"));
+    let response = fixture.ok(&format!("DescribeInstances&InstanceId.1={spot}"));
+    assert!(response.contains("<code>Server.SpotInstanceTermination</code>"));
 }

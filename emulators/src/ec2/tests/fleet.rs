@@ -32,9 +32,9 @@ fn fleet() -> Fixture {
 /// Returns the response of a call, and how many records it read.
 fn cost(fixture: &mut Fixture, call: &str) -> (String, usize) {
     let before = fixture.engine.core.records_read;
-    let reply = fixture.ok(call);
+    let response = fixture.ok(call);
     let records_read = fixture.engine.core.records_read - before;
-    (reply, usize::try_from(records_read).unwrap())
+    (response, usize::try_from(records_read).unwrap())
 }
 
 #[test]
@@ -51,13 +51,13 @@ fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
     assert_eq!(cost(&mut fixture, &next).1, 5);
     // Filters of a tag, a token or ids read only what they name.
     let tag = "DescribeInstances&Filter.1.Name=tag:batch&Filter.1.Value.1=17&Filter.2.Name=instance-state-name&Filter.2.Value.1=running";
-    let (reply, records_read) = cost(&mut fixture, tag);
-    let ids = all(&reply, "instanceId");
+    let (response, records_read) = cost(&mut fixture, tag);
+    let ids = all(&response, "instanceId");
     assert_eq!((ids.len(), records_read), (PAGE, PAGE));
     let launched = fixture.launch(2, "&ClientToken=t");
     let token = "DescribeInstances&Filter.1.Name=client-token&Filter.1.Value.1=t";
-    let (reply, records_read) = cost(&mut fixture, token);
-    assert_eq!((all(&reply, "instanceId"), records_read), (launched, 2));
+    let (response, records_read) = cost(&mut fixture, token);
+    assert_eq!((all(&response, "instanceId"), records_read), (launched, 2));
     let some = &ids[..5];
     assert_eq!(
         cost(

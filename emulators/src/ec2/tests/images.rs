@@ -24,10 +24,10 @@ fn an_image_is_pending_then_can_be_launched() {
         format!("RunInstances&ImageId={image}&InstanceType=t3.micro&MinCount=1&MaxCount=1");
     assert_eq!(fixture.refusal_code(&launch), "InvalidAMIID.Unavailable");
     fixture.advance(100);
-    let reply = fixture.ok(&one);
-    assert_eq!(all(&reply, "imageState"), ["available"]);
-    assert_eq!(all(&reply, "volumeSize"), ["12"]);
-    assert_eq!(all(&reply, "key"), ["a"]);
+    let response = fixture.ok(&one);
+    assert_eq!(all(&response, "imageState"), ["available"]);
+    assert_eq!(all(&response, "volumeSize"), ["12"]);
+    assert_eq!(all(&response, "key"), ["a"]);
     assert_eq!(
         all(&fixture.ok("DescribeImages&Owner.1=self"), "imageId"),
         [image.as_str()]

@@ -62,11 +62,11 @@ fn stale_read_may_return_older_state_and_tags() {
         "CreateTags&ResourceId.1={id}&Tag.1.Key=a&Tag.1.Value=1"
     ));
     fixture.ok(&format!("TerminateInstances&InstanceId.1={id}"));
-    let reply = fixture
+    let response = fixture
         .call_with_context(&format!("DescribeInstances&InstanceId.1={id}"), &STALE)
         .unwrap();
     assert_eq!(
-        (all(&reply, "name"), all(&reply, "key")),
+        (all(&response, "name"), all(&response, "key")),
         (vec!["running".into()], vec![])
     );
     let running = "DescribeInstances&Filter.1.Name=instance-state-name&Filter.1.Value.1=running";
@@ -86,11 +86,11 @@ fn stale_read_may_return_older_state_and_tags() {
         [""; 0]
     );
     fixture.advance(1_000);
-    let reply = fixture
+    let response = fixture
         .call_with_context(&format!("DescribeInstances&InstanceId.1={id}"), &STALE)
         .unwrap();
     assert_eq!(
-        (all(&reply, "name"), all(&reply, "key")),
+        (all(&response, "name"), all(&response, "key")),
         (vec!["shutting-down".into()], vec!["a".into()])
     );
     assert_eq!(
@@ -176,8 +176,8 @@ fn new_instance_may_not_be_found_by_id_but_always_by_token() {
 fn no_lag_means_no_random_draw() {
     let mut fixture = Fixture::new();
     let id = fixture.launch_running("");
-    let reply = fixture
+    let response = fixture
         .call_with_context(&format!("DescribeInstances&InstanceId.1={id}"), &STALE)
         .unwrap();
-    assert_eq!(all(&reply, "name"), ["running"]);
+    assert_eq!(all(&response, "name"), ["running"]);
 }

@@ -5,20 +5,20 @@ use super::{Fixture, LAUNCH, all};
 #[test]
 fn launch_is_pending_then_running_with_a_public_address() {
     let mut fixture = Fixture::new();
-    let reply = fixture.ok(&format!("{LAUNCH}&MinCount=1&MaxCount=1&KeyName=default"));
-    let id = all(&reply, "instanceId").remove(0);
-    assert_eq!(all(&reply, "name"), ["pending"]);
-    assert_eq!(all(&reply, "code"), ["0", "pending"]);
-    assert_eq!(all(&reply, "keyName"), ["default"]);
-    assert_eq!(all(&reply, "ipAddress"), [""; 0]);
-    assert_eq!(all(&reply, "privateIpAddress")[0], "172.31.0.4");
+    let response = fixture.ok(&format!("{LAUNCH}&MinCount=1&MaxCount=1&KeyName=default"));
+    let id = all(&response, "instanceId").remove(0);
+    assert_eq!(all(&response, "name"), ["pending"]);
+    assert_eq!(all(&response, "code"), ["0", "pending"]);
+    assert_eq!(all(&response, "keyName"), ["default"]);
+    assert_eq!(all(&response, "ipAddress"), [""; 0]);
+    assert_eq!(all(&response, "privateIpAddress")[0], "172.31.0.4");
     fixture.advance(99);
     assert_eq!(fixture.state(&id), "pending");
     fixture.advance(1);
-    let reply = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
-    assert_eq!(all(&reply, "name"), ["running"]);
-    assert_eq!(all(&reply, "ipAddress"), ["198.18.0.4"]);
-    assert_eq!(all(&reply, "launchTime"), ["2026-01-01T00:00:00.000Z"]);
+    let response = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    assert_eq!(all(&response, "name"), ["running"]);
+    assert_eq!(all(&response, "ipAddress"), ["198.18.0.4"]);
+    assert_eq!(all(&response, "launchTime"), ["2026-01-01T00:00:00.000Z"]);
 }
 
 #[test]
@@ -158,9 +158,9 @@ fn tags_are_part_of_the_launch_and_checked_first() {
     let id = fixture.launch_running(&format!(
         "{spec}Owner&TagSpecification.1.Tag.1.Value=%20a%26b%20"
     ));
-    let reply = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    let response = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
     assert_eq!(
-        (all(&reply, "key"), all(&reply, "value")),
+        (all(&response, "key"), all(&response, "value")),
         (vec!["Owner".into()], vec![" a&amp;b ".into()])
     );
     let many: String = (1..=51)
@@ -212,10 +212,10 @@ fn user_data_is_kept_to_the_byte_up_to_its_limit() {
             .replace('=', "%3D")
     };
     let id = fixture.launch_running(&format!("&UserData={}", encoded(&bytes)));
-    let reply = fixture.ok(&format!(
+    let response = fixture.ok(&format!(
         "DescribeInstanceAttribute&Attribute=userData&InstanceId={id}"
     ));
-    assert_eq!(STANDARD.decode(&all(&reply, "value")[0]).unwrap(), bytes);
+    assert_eq!(STANDARD.decode(&all(&response, "value")[0]).unwrap(), bytes);
     let longer = [bytes, vec![0]].concat();
     let call = format!(
         "{LAUNCH}&MinCount=1&MaxCount=1&UserData={}",
@@ -232,7 +232,7 @@ fn requested_properties_are_returned() {
          &MetadataOptions.HttpPutResponseHopLimit=2&Monitoring.Enabled=true&EbsOptimized=true\
          &InstanceMarketOptions.MarketType=spot",
     );
-    let reply = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    let response = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
     for (name, value) in [
         ("availabilityZone", "us-east-1b"),
         ("arn", "arn:aws:iam::123456789012:instance-profile/web"),
@@ -241,9 +241,9 @@ fn requested_properties_are_returned() {
         ("ebsOptimized", "true"),
         ("instanceLifecycle", "spot"),
     ] {
-        assert_eq!(all(&reply, name)[0], value, "{name}");
+        assert_eq!(all(&response, name)[0], value, "{name}");
     }
-    assert!(reply.contains("<monitoring><state>enabled</state></monitoring>"));
+    assert!(response.contains("<monitoring><state>enabled</state></monitoring>"));
 }
 
 #[test]
@@ -254,10 +254,10 @@ fn interface_options_are_honoured() {
          &NetworkInterface.1.AssociatePublicIpAddress=false&NetworkInterface.1.Description=first\
          &NetworkInterface.1.SecurityGroupId.1=sg-00000000000000001",
     );
-    let reply = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
-    assert_eq!(all(&reply, "ipAddress"), [""; 0]);
-    assert_eq!(all(&reply, "description"), ["first"]);
-    assert_eq!(all(&reply, "availabilityZone")[0], "us-east-1c");
+    let response = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    assert_eq!(all(&response, "ipAddress"), [""; 0]);
+    assert_eq!(all(&response, "description"), ["first"]);
+    assert_eq!(all(&response, "availabilityZone")[0], "us-east-1c");
 }
 
 #[test]
@@ -266,8 +266,8 @@ fn an_instance_profile_is_known_by_name_or_arn() {
     fixture.launch_running("&IamInstanceProfile.Name=web");
     let arn = "arn:aws:iam::123456789012:instance-profile/web";
     let id = fixture.launch_running(&format!("&IamInstanceProfile.Arn={arn}"));
-    let reply = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
-    assert_eq!(all(&reply, "arn"), [arn]);
+    let response = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    assert_eq!(all(&response, "arn"), [arn]);
     let call = format!("{LAUNCH}&MinCount=1&MaxCount=1&IamInstanceProfile.Name=fresh");
     assert_eq!(fixture.refusal_code(&call), "InvalidParameterValue");
 }

@@ -33,8 +33,8 @@ fn capacity_is_by_type_and_zone_and_returns_500() {
     );
     // Another type in that zone, and another zone, have machines.
     fixture.ok("RunInstances&ImageId=ami-00000000000000001&InstanceType=t3.micro&MinCount=1&MaxCount=1&Placement.AvailabilityZone=us-east-1a");
-    let reply = fixture.ok(&launch(1, 1, ""));
-    assert_eq!(all(&reply, "availabilityZone"), ["us-east-1c"]);
+    let response = fixture.ok(&launch(1, 1, ""));
+    assert_eq!(all(&response, "availabilityZone"), ["us-east-1c"]);
 }
 
 #[test]
@@ -44,9 +44,9 @@ fn partial_launch_respects_min_count() {
         fixture.refusal_code(&launch(4, 9, "")),
         "InsufficientInstanceCapacity"
     );
-    let reply = fixture.ok(&launch(2, 9, ""));
-    assert_eq!(all(&reply, "instanceId").len(), 3);
-    assert_eq!(all(&reply, "amiLaunchIndex"), ["0", "1", "2"]);
+    let response = fixture.ok(&launch(2, 9, ""));
+    assert_eq!(all(&response, "instanceId").len(), 3);
+    assert_eq!(all(&response, "amiLaunchIndex"), ["0", "1", "2"]);
 }
 
 #[test]
@@ -192,15 +192,15 @@ fn a_type_may_be_offered_in_some_zones_only() {
 fn a_subnet_runs_out_of_addresses() {
     let mut fixture = Fixture::with(|knobs| knobs.subnets[0].cidr = "10.0.0.0/29".parse().unwrap());
     let subnet = "&SubnetId=subnet-00000000000000001";
-    let reply = fixture.ok("DescribeSubnets&SubnetId.1=subnet-00000000000000001");
-    assert_eq!(all(&reply, "availableIpAddressCount"), ["3"]);
+    let response = fixture.ok("DescribeSubnets&SubnetId.1=subnet-00000000000000001");
+    assert_eq!(all(&response, "availableIpAddressCount"), ["3"]);
     let ids = fixture.launch(3, subnet);
     assert_eq!(
         fixture.refusal_code(&launch(1, 1, subnet)),
         "InsufficientFreeAddressesInSubnet"
     );
-    let reply = fixture.ok("DescribeSubnets&SubnetId.1=subnet-00000000000000001");
-    assert_eq!(all(&reply, "availableIpAddressCount"), ["0"]);
+    let response = fixture.ok("DescribeSubnets&SubnetId.1=subnet-00000000000000001");
+    assert_eq!(all(&response, "availableIpAddressCount"), ["0"]);
     fixture.ok(&format!("TerminateInstances&InstanceId.1={}", ids[0]));
     fixture.advance(100);
     fixture.ok(&launch(1, 1, subnet));
@@ -219,10 +219,10 @@ fn some_launches_fail_late_and_leave_nothing() {
     let id = fixture.launch(1, "&ClientToken=t").remove(0);
     assert_eq!(fixture.state(&id), "pending");
     fixture.advance(100);
-    let reply = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
-    assert_eq!(all(&reply, "name"), ["terminated"]);
+    let response = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
+    assert_eq!(all(&response, "name"), ["terminated"]);
     assert_eq!(
-        all(&reply, "message"),
+        all(&response, "message"),
         ["Server.InternalError: Internal error on launch"]
     );
     assert!(fixture.engine.volumes.is_empty() && fixture.engine.nics.is_empty());
@@ -261,6 +261,6 @@ fn volume_quota_fails_late() {
         (fixture.state(&ids[0]), fixture.state(&ids[1])),
         ("running", "terminated")
     );
-    let reply = fixture.ok("DescribeInstances&Filter.1.Name=state-reason-code&Filter.1.Value.1=Client.VolumeLimitExceeded");
-    assert_eq!(all(&reply, "instanceId"), [ids[1].as_str()]);
+    let response = fixture.ok("DescribeInstances&Filter.1.Name=state-reason-code&Filter.1.Value.1=Client.VolumeLimitExceeded");
+    assert_eq!(all(&response, "instanceId"), [ids[1].as_str()]);
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// One step of a scenario: the call, the instance, and a number for the call.
 type Step = (u8, usize, u64);
 
-fn play(fixture: &mut Fixture, (what, which, much): Step) {
+fn perform(fixture: &mut Fixture, (what, which, much): Step) {
     let id = |fixture: &Fixture, which: usize| {
         let count = fixture.engine.instances.len().max(1);
         let instance = fixture.engine.instances.values().nth(which % count);
@@ -62,12 +62,12 @@ proptest! {
             knobs.capacity = vec![Capacity { instance_type: None, zone: None, market: None, machines }];
         });
         for step in steps {
-            play(&mut fixture, step);
+            perform(&mut fixture, step);
             fixture.engine.check_invariants();
         }
         // In the end every instance is terminated and removed.
-        let going: Vec<String> = fixture.engine.instances.values().map(|i| i.fixed.id.clone()).collect();
-        for id in going {
+        let left_over: Vec<String> = fixture.engine.instances.values().map(|i| i.fixed.id.clone()).collect();
+        for id in left_over {
             let _ = fixture.call(&format!("ModifyInstanceAttribute&InstanceId={id}&DisableApiTermination.Value=false"));
             let _ = fixture.call(&format!("TerminateInstances&InstanceId.1={id}"));
         }

@@ -72,15 +72,15 @@ impl Fixture {
     /// Returns the code of the refusal of a call. Panics if the call succeeds.
     fn refusal_code(&mut self, text: &str) -> String {
         match self.call(text) {
-            Ok(reply) => panic!("{text}: {reply}"),
+            Ok(response) => panic!("{text}: {response}"),
             Err(refusal) => refusal.code.into_owned(),
         }
     }
 
     /// Launches `count` instances and returns their ids.
     fn launch(&mut self, count: u32, more: &str) -> Vec<String> {
-        let reply = self.ok(&format!("{LAUNCH}&MinCount={count}&MaxCount={count}{more}"));
-        all(&reply, "instanceId")
+        let response = self.ok(&format!("{LAUNCH}&MinCount={count}&MaxCount={count}{more}"));
+        all(&response, "instanceId")
     }
 
     /// Launches one instance and waits until it runs.

@@ -8,9 +8,9 @@ use std::num::NonZeroU32;
 fn pages(fixture: &mut Fixture, call: &str, name: &str) -> Vec<Vec<String>> {
     let (mut pages, mut token) = (Vec::new(), String::new());
     loop {
-        let reply = fixture.ok(&format!("{call}{token}"));
-        pages.push(all(&reply, name));
-        match all(&reply, "nextToken").first() {
+        let response = fixture.ok(&format!("{call}{token}"));
+        pages.push(all(&response, name));
+        match all(&response, "nextToken").first() {
             None => return pages,
             Some(next) => token = format!("&NextToken={next}"),
         }
@@ -114,9 +114,9 @@ fn page_size_knob_can_be_smaller_than_the_api_minimum() {
 fn reservation_can_be_split_between_pages_of_a_growing_list() {
     let mut fixture = Fixture::new();
     let first = fixture.launch(7, "");
-    let reply = fixture.ok("DescribeInstances&MaxResults=5");
+    let response = fixture.ok("DescribeInstances&MaxResults=5");
     let later = fixture.launch(1, "");
-    let token = all(&reply, "nextToken").remove(0);
+    let token = all(&response, "nextToken").remove(0);
     let rest = fixture.ok(&format!("DescribeInstances&MaxResults=5&NextToken={token}"));
     assert_eq!(all(&rest, "instanceId"), [&first[5..], &later[..]].concat());
     assert_eq!(all(&rest, "reservationId").len(), 2);
@@ -175,21 +175,21 @@ fn page_faults_apply() {
         page_fault,
         ..CallContext::default()
     };
-    let reply = fixture
+    let response = fixture
         .call_with_context("DescribeInstances&MaxResults=5", &tricked(PageFault::Empty))
         .unwrap();
-    assert_eq!(all(&reply, "instanceId"), [""; 0]);
-    let token = all(&reply, "nextToken").remove(0);
+    assert_eq!(all(&response, "instanceId"), [""; 0]);
+    let token = all(&response, "nextToken").remove(0);
     let next = format!("DescribeInstances&MaxResults=5&NextToken={token}");
-    let reply = fixture.ok(&next);
-    assert_eq!(all(&reply, "instanceId"), ids[..5]);
-    let second = all(&reply, "nextToken").remove(0);
+    let response = fixture.ok(&next);
+    assert_eq!(all(&response, "instanceId"), ids[..5]);
+    let second = all(&response, "nextToken").remove(0);
     let next = format!("DescribeInstances&MaxResults=5&NextToken={second}");
-    let reply = fixture
+    let response = fixture
         .call_with_context(&next, &tricked(PageFault::Repeated))
         .unwrap();
-    assert_eq!(all(&reply, "instanceId"), ids[5..]);
-    assert_eq!(all(&reply, "nextToken"), [second]);
+    assert_eq!(all(&response, "instanceId"), ids[5..]);
+    assert_eq!(all(&response, "nextToken"), [second]);
 }
 
 #[test]
@@ -201,8 +201,8 @@ fn a_page_after_the_end_is_empty() {
         for after in [1 << 40, 1 << 62] {
             let token = PagePosition { after, page: 1 }.token(action);
             // Actions without pages refuse the parameter.
-            if let Ok(reply) = fixture.call(&format!("{action}&NextToken={token}")) {
-                assert!(!reply.contains("<item>"), "{reply}");
+            if let Ok(response) = fixture.call(&format!("{action}&NextToken={token}")) {
+                assert!(!response.contains("<item>"), "{response}");
             }
         }
     }

@@ -8,8 +8,8 @@ fn on(action: &str, id: &str) -> String {
 }
 
 /// Returns the states before and after, as the response has them.
-fn states(reply: &str) -> (String, String) {
-    let names = all(reply, "name");
+fn states(response: &str) -> (String, String) {
+    let names = all(response, "name");
     (names[1].clone(), names[0].clone())
 }
 
@@ -161,10 +161,10 @@ fn one_invalid_id_fails_the_batch() {
 fn duplicate_id_is_one_instance() {
     let mut fixture = Fixture::new();
     let id = fixture.launch_running("");
-    let reply = fixture.ok(&format!(
+    let response = fixture.ok(&format!(
         "TerminateInstances&InstanceId.1={id}&InstanceId.2={id}"
     ));
-    assert_eq!(all(&reply, "instanceId"), [id]);
+    assert_eq!(all(&response, "instanceId"), [id]);
 }
 
 #[test]
@@ -277,8 +277,8 @@ fn one_id_without_the_required_tag_refuses_the_whole_call() {
     });
     let ours = fixture.launch_running(&format!("{tag}blue"));
     let theirs = fixture.launch_running(&format!("{tag}green"));
-    let gone = "i-0fffffffffffffff0".to_owned();
-    for other in [&theirs, &gone] {
+    let unknown = "i-0fffffffffffffff0".to_owned();
+    for other in [&theirs, &unknown] {
         for action in [
             "StopInstances",
             "StartInstances",

@@ -155,10 +155,10 @@ fn status_lists_running_instances_by_default() {
     let mut fixture = Fixture::new();
     let (up, down) = (fixture.launch_running(""), fixture.launch_running(""));
     fixture.ok(&format!("StopInstances&InstanceId.1={down}"));
-    let reply = fixture.ok("DescribeInstanceStatus");
-    assert_eq!(all(&reply, "instanceId"), [up.as_str()]);
-    let reply = fixture.ok("DescribeInstanceStatus&IncludeAllInstances=true");
-    assert_eq!(all(&reply, "instanceId"), [up.as_str(), &down]);
+    let response = fixture.ok("DescribeInstanceStatus");
+    assert_eq!(all(&response, "instanceId"), [up.as_str()]);
+    let response = fixture.ok("DescribeInstanceStatus&IncludeAllInstances=true");
+    assert_eq!(all(&response, "instanceId"), [up.as_str(), &down]);
     let statuses = [
         "ok",
         "passed",
@@ -167,7 +167,7 @@ fn status_lists_running_instances_by_default() {
         "not-applicable",
         "not-applicable",
     ];
-    assert_eq!(all(&reply, "status"), statuses);
+    assert_eq!(all(&response, "status"), statuses);
     let fresh = fixture.launch(1, "").remove(0);
     fixture.advance(100);
     let one = format!("DescribeInstanceStatus&InstanceId.1={fresh}");

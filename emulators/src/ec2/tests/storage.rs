@@ -15,20 +15,23 @@ fn volume_is_deleted_with_its_instance_or_remains() {
     let id = fixture.launch_running(DEVICES);
     let of_instance =
         format!("DescribeVolumes&Filter.1.Name=attachment.instance-id&Filter.1.Value.1={id}");
-    let reply = fixture.ok(&of_instance);
-    assert_eq!(all(&reply, "size"), ["20", "5", "6"]);
-    assert_eq!(all(&reply, "device"), ["/dev/xvda", "/dev/sdf", "/dev/sdg"]);
+    let response = fixture.ok(&of_instance);
+    assert_eq!(all(&response, "size"), ["20", "5", "6"]);
     assert_eq!(
-        all(&reply, "deleteOnTermination"),
+        all(&response, "device"),
+        ["/dev/xvda", "/dev/sdf", "/dev/sdg"]
+    );
+    assert_eq!(
+        all(&response, "deleteOnTermination"),
         ["true", "false", "true"]
     );
-    assert_eq!(all(&reply, "volumeType"), ["gp2", "gp3", "gp3"]);
+    assert_eq!(all(&response, "volumeType"), ["gp2", "gp3", "gp3"]);
     fixture.ok(&format!("TerminateInstances&InstanceId.1={id}"));
     assert_eq!(all(&fixture.ok(&of_instance), "size").len(), 3);
     fixture.advance(100);
-    let reply = fixture.ok("DescribeVolumes");
+    let response = fixture.ok("DescribeVolumes");
     assert_eq!(
-        (all(&reply, "size"), all(&reply, "status")),
+        (all(&response, "size"), all(&response, "status")),
         (vec!["5".into()], vec!["available".into()])
     );
     let returned = fixture.ok(&format!("DescribeInstances&InstanceId.1={id}"));
@@ -57,12 +60,12 @@ fn interface_is_deleted_with_its_instance_unless_kept() {
     let staying = fixture.launch_running(
         "&NetworkInterface.1.DeviceIndex=0&NetworkInterface.1.DeleteOnTermination=false",
     );
-    let reply = fixture.ok(&format!(
+    let response = fixture.ok(&format!(
         "DescribeNetworkInterfaces&Filter.1.Name=attachment.instance-id&Filter.1.Value.1={id}"
     ));
-    let nic = all(&reply, "networkInterfaceId").remove(0);
-    assert_eq!(all(&reply, "publicIp"), ["198.18.0.4", "198.18.0.4"]);
-    assert_eq!(all(&reply, "status"), ["in-use", "attached"]);
+    let nic = all(&response, "networkInterfaceId").remove(0);
+    assert_eq!(all(&response, "publicIp"), ["198.18.0.4", "198.18.0.4"]);
+    assert_eq!(all(&response, "status"), ["in-use", "attached"]);
     fixture.ok(&format!(
         "TerminateInstances&InstanceId.1={id}&InstanceId.2={staying}"
     ));
@@ -126,9 +129,9 @@ fn volume_has_the_requested_properties() {
          &BlockDeviceMapping.2.Ebs.VolumeSize=4&BlockDeviceMapping.2.Ebs.VolumeType=io2\
          &BlockDeviceMapping.2.Ebs.Iops=500",
     );
-    let reply = fixture.ok("DescribeVolumes");
-    assert_eq!(all(&reply, "size"), ["8", "4"]);
-    assert_eq!(all(&reply, "encrypted"), ["true", "false"]);
-    assert_eq!(all(&reply, "volumeType"), ["gp3", "io2"]);
-    assert_eq!(all(&reply, "iops"), ["3000", "500"]);
+    let response = fixture.ok("DescribeVolumes");
+    assert_eq!(all(&response, "size"), ["8", "4"]);
+    assert_eq!(all(&response, "encrypted"), ["true", "false"]);
+    assert_eq!(all(&response, "volumeType"), ["gp3", "io2"]);
+    assert_eq!(all(&response, "iops"), ["3000", "500"]);
 }

@@ -20,12 +20,12 @@ fn tags_are_added_replaced_and_deleted() {
         ["true"]
     );
     fixture.ok(&on("CreateTags&Tag.1.Key=a&Tag.1.Value=2"));
-    let reply = fixture.ok("DescribeTags");
+    let response = fixture.ok("DescribeTags");
     assert_eq!(
-        (all(&reply, "key"), all(&reply, "value")),
+        (all(&response, "key"), all(&response, "value")),
         (vec!["a".into(), "b".into()], vec!["2".into()])
     );
-    assert_eq!(all(&reply, "resourceType"), ["instance", "instance"]);
+    assert_eq!(all(&response, "resourceType"), ["instance", "instance"]);
     // With a value, a tag is deleted only if it has this value; without one, always.
     fixture.ok(&on("DeleteTags&Tag.1.Key=a&Tag.1.Value=1"));
     assert_eq!(keys(&mut fixture, &id), ["a", "b"]);
@@ -67,13 +67,13 @@ fn every_resource_can_be_tagged_and_one_invalid_id_changes_none() {
     }
     assert_eq!(all(&fixture.ok("DescribeTags"), "key"), [""; 0]);
     fixture.ok(&format!("CreateTags{ids}&Tag.1.Key=a"));
-    let reply = fixture.ok("DescribeTags&Filter.1.Name=key&Filter.1.Value.1=a");
+    let response = fixture.ok("DescribeTags&Filter.1.Name=key&Filter.1.Value.1=a");
     assert_eq!(
-        all(&reply, "resourceId"),
+        all(&response, "resourceId"),
         [id.as_str(), &volume, &nic, image]
     );
     assert_eq!(
-        all(&reply, "resourceType"),
+        all(&response, "resourceType"),
         ["instance", "volume", "network-interface", "image"]
     );
     let images = fixture.ok("DescribeTags&Filter.1.Name=resource-type&Filter.1.Value.1=image");

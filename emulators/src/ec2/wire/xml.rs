@@ -57,7 +57,7 @@ struct Document<'a, T> {
 /// # Errors
 ///
 /// `InternalError` if a shape cannot be written as XML.
-pub(crate) fn reply<T: Serialize>(
+pub(crate) fn response<T: Serialize>(
     action: Action,
     request_id: &str,
     body: &T,
@@ -145,7 +145,7 @@ mod tests {
             tags: ["a<b".to_owned(), " c\r".to_owned()].into_iter().collect(),
             next: None,
         };
-        let text = reply(Action::DescribeTags, "r", &body).unwrap();
+        let text = response(Action::DescribeTags, "r", &body).unwrap();
         let expected = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<DescribeTagsResponse \
                         xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><requestId>r</requestId><tagSet><item>a&lt;b</item>\
                         <item> c&#13;</item></tagSet></DescribeTagsResponse>";

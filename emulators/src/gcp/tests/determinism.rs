@@ -11,7 +11,7 @@ fn run_scenario(seed: u64) -> Vec<String> {
         knobs.lag.writes = Duration::from_millis(300);
     });
     fixture.advance(1_000);
-    let mut replies = Vec::new();
+    let mut responses = Vec::new();
     for step in 0..40 {
         let name = format!("vm-{}", step % 7);
         for (request, body) in [
@@ -25,17 +25,17 @@ fn run_scenario(seed: u64) -> Vec<String> {
                 Value::Null,
             ),
         ] {
-            replies.push(format!("{:?}", fixture.call(&request, &body)));
+            responses.push(format!("{:?}", fixture.call(&request, &body)));
         }
         fixture.advance(70);
     }
-    replies
+    responses
 }
 
 #[test]
 fn same_seed_repeats_the_run() {
-    let replies = run_scenario(7);
-    assert_eq!(replies, run_scenario(7));
-    assert_ne!(replies, run_scenario(8));
-    assert!(replies.iter().any(|line| line.contains("notFound")));
+    let responses = run_scenario(7);
+    assert_eq!(responses, run_scenario(7));
+    assert_ne!(responses, run_scenario(8));
+    assert!(responses.iter().any(|line| line.contains("notFound")));
 }

@@ -33,8 +33,8 @@ fn fleet() -> Fixture {
 /// Returns the response of a call, and how many records it read.
 fn cost(fixture: &mut Fixture, request: &str) -> (Value, u64) {
     let before = fixture.engine.core.records_read;
-    let reply = fixture.ok(request, &Value::Null);
-    (reply, fixture.engine.core.records_read - before)
+    let response = fixture.ok(request, &Value::Null);
+    (response, fixture.engine.core.records_read - before)
 }
 
 #[test]

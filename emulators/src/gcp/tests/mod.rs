@@ -100,8 +100,8 @@ impl Fixture {
             body,
         };
         self.engine.catch_up();
-        let reply = methods::execute(&call, &mut self.engine, context)?;
-        Ok(serde_json::from_str(&reply).unwrap())
+        let response = methods::execute(&call, &mut self.engine, context)?;
+        Ok(serde_json::from_str(&response).unwrap())
     }
 
     fn get(&mut self, path: &str) -> Value {
@@ -120,7 +120,7 @@ impl Fixture {
     /// Returns status and reason of the refusal of a call. Panics if the call succeeds.
     fn refusal(&mut self, request: &str, body: &Value) -> (u16, String) {
         match self.call(request, body) {
-            Ok(reply) => panic!("{request}: {reply}"),
+            Ok(response) => panic!("{request}: {response}"),
             Err(refusal) => (refusal.status, refusal.reason.into_owned()),
         }
     }
