@@ -1,7 +1,7 @@
 //! Concurrency: concurrent calls neither block nor affect each other.
 //!
 //! The clauses of this file make calls concurrently on one task, in orders that they choose, so
-//! that a failure can be reproduced. CONCURRENCY-04 generates its calls; the module `history` plays
+//! that a failure can be reproduced. CONCURRENCY-04 generates its calls; the module `history` runs
 //! and checks them.
 
 use std::{collections::BTreeSet, pin::pin};

@@ -1,7 +1,7 @@
 //! Stop: the machine is released, everything else is kept.
 //!
-//! The clauses compare every field of an instance before and after a stop, ask the oracle whether
-//! the machine and the disk are there, and stop instances that are stopped, terminated or unknown.
+//! The clauses compare every field of an instance before and after a stop, check with the oracle that
+//! the machine is released and the disk is kept, and stop instances that are stopped, terminated or unknown.
 
 use fleetwright::{CloudInstanceState, ErrorKind, InstanceId, PlacementField, PublicAddress};
 use tokio::time::Instant;

@@ -75,7 +75,7 @@ pub(crate) fn run(factory: &Factory) -> Outcome {
     let callers = prop::collection::vec(prop::collection::vec(planned_call(), 1..6), 2..5);
     seed::for_all("CONCURRENCY-04", cases, &callers, |callers| {
         run_case(factory, "CONCURRENCY-04", async |cx| {
-            play_case(cx, &callers).await
+            execute_case(cx, &callers).await
         })
         .map(drop)
     })
@@ -124,8 +124,8 @@ impl History {
     }
 }
 
-/// Plays one case: all callers concurrently, then a list of each token, then the check.
-async fn play_case(cx: &Context, callers: &[Vec<PlannedCall>]) -> Outcome {
+/// Carries out one case: all callers concurrently, then a list of each token, then the check.
+async fn execute_case(cx: &Context, callers: &[Vec<PlannedCall>]) -> Outcome {
     let configs = (0..TOKENS).map(|token| configs(cx, token));
     let history = History {
         configs: configs.collect::<Result<_, Failure>>()?,

@@ -5,7 +5,7 @@
 //! [`Slot`] decides.
 //!
 //! A fault or an external actor that the harness does not offer is left out of a step; the call is
-//! then made without it. A crash that the harness cannot inject is played by dropping the call
+//! then made without it. A crash that the harness cannot inject is simulated by dropping the call
 //! after two polls. Either way the process continues with a new handle.
 
 use std::sync::Arc;
@@ -28,7 +28,7 @@ const SLOT_TAG: &str = "kit-slot";
 
 /// A sequence in progress: the current handle, the tokens with their possible states, and the steps so
 /// far with their results.
-pub(super) struct Play<'a> {
+pub(super) struct Execution<'a> {
     cx: &'a Context,
     handle: Arc<dyn InstanceProvisioner>,
     slots: Vec<Slot>,
@@ -38,7 +38,7 @@ pub(super) struct Play<'a> {
 /// What a call returned: an instance, or nothing but success.
 type Returned = Result<Option<InstanceId>, ProvisionError>;
 
-impl<'a> Play<'a> {
+impl<'a> Execution<'a> {
     pub(super) async fn new(cx: &'a Context) -> Result<Self, Failure> {
         let slots = (0..SLOTS).map(|slot| Ok(Slot::new(configs(cx, slot)?, cx.capabilities())));
         Ok(Self {

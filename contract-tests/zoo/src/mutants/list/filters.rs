@@ -203,10 +203,10 @@ fn like_pattern(pattern: &str, text: &str) -> bool {
             ends.any(|end| like_pattern(rest.as_str(), end))
         }
         Some(wanted) => {
-            let mut its = text.chars();
-            let first = its.next();
+            let mut characters = text.chars();
+            let first = characters.next();
             first.is_some_and(|first| wanted == '?' || wanted == first)
-                && like_pattern(rest.as_str(), its.as_str())
+                && like_pattern(rest.as_str(), characters.as_str())
         }
     }
 }
