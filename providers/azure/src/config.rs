@@ -80,7 +80,7 @@ pub struct AzureLaunchConfig {
     /// zone.
     #[serde(default)]
     pub zone: Option<Zone>,
-    /// Whether a launch that does not say gets a public address. Default: it does. The address is
+    /// Whether a launch that leaves it open gets a public address. Default: `Assigned`. The address is
     /// static, of the Standard SKU, and is kept while the machine is stopped.
     #[serde(default = "assigned")]
     pub public_address: PublicAddress,

@@ -63,7 +63,7 @@ pub(crate) trait AzureFailure {
     /// Whether the resource group does not exist.
     fn is_group_missing(&self) -> bool;
 
-    /// Whether Azure refused the call for want of rights.
+    /// Whether Azure refused the call because a permission is missing.
     fn is_forbidden(&self) -> bool;
 
     /// Whether the call was refused because the name is taken or another operation runs.
@@ -77,7 +77,7 @@ pub(crate) trait AzureFailure {
     /// For example, a stop cancels a start.
     fn is_overtaken(&self) -> bool;
 
-    /// Whether a creation failed for want of capacity, an address or quota, so that the machine
+    /// Whether a creation failed for lack of capacity, addresses or quota, so that the machine
     /// never had power.
     fn is_before_creation(&self) -> bool;
 

@@ -12,8 +12,8 @@ const MAX_DATA_DISKS: usize = 64;
 
 /// How the boot of a machine is protected.
 ///
-/// "Trusted Launch for Azure virtual machines", Microsoft: it needs an image of generation 2 and a size that
-/// supports it. An image that was published for Trusted Launch cannot be launched without it.
+/// Trusted Launch needs an image of generation 2 and a size that supports it. An image that was published for
+/// Trusted Launch cannot be launched without it. Source: "Trusted Launch for Azure virtual machines", Microsoft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BootSecurity {
@@ -40,10 +40,10 @@ pub enum AcceleratedNetworking {
 
 /// Where the system disk of a machine is.
 ///
-/// "Ephemeral OS disks for Azure VMs", Microsoft: an ephemeral disk is on the host of the machine. It is fast
-/// and free, and its data is lost when Azure moves the machine. The machine cannot be deallocated, so
-/// `stop_instance` fails with `Unsupported`, and no image can be created of it. The disk must fit into the
-/// host's space for the size.
+/// An ephemeral disk is on the host of the machine. It is fast and free, and its data is lost when Azure moves the
+/// machine. The machine cannot be deallocated, so `stop_instance` fails with `Unsupported`, and no image can be
+/// created of it. The disk must fit into the space that the host has for the size. Source: "Ephemeral OS disks for
+/// Azure VMs", Microsoft.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SystemDisk {

@@ -60,7 +60,7 @@ async fn repeated_page_token_is_an_error() {
 /// Three pages of machines.
 async fn twelve_running() -> AzureHarness {
     let harness = AzureHarness::with_knobs(|knobs| knobs.page_size = NonZeroU32::new(5).unwrap());
-    // Who watches what it launches looks so rarely that no fault strikes it instead.
+    // The polls of the launches are so rare that the injected faults hit only the calls under test.
     let mut options = harness.options();
     options.poll_interval = Duration::from_secs(3600);
     let azure = harness

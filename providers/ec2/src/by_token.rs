@@ -1,8 +1,8 @@
 //! What a launch token has launched. Pure.
 //!
-//! Owns how the instances of one launch token are told apart by launch, and which launch is the token's own
-//! if there are several. There is one, unless handles with different options used the token in different
-//! zones at the same moment.
+//! Owns how the instances of one launch token are grouped by launch, and which launch is the token's own
+//! if there are several. There are several only if handles with different options used the token in
+//! different zones at the same moment.
 
 use std::collections::{BTreeMap, BTreeSet};
 

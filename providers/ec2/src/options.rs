@@ -41,8 +41,8 @@ pub struct Ec2Options {
     /// How long EC2 shows a terminated instance at least, and thereby remembers its launch token. Default: 20
     /// minutes.
     pub terminated_visible: Duration,
-    /// How long one native call may take. The connection must be there after 5 seconds or this time, whichever
-    /// is shorter. Default: 60 seconds.
+    /// How long one native call may take. The connection must be established within 5 seconds or this
+    /// time, whichever is shorter. Default: 60 seconds.
     pub call_timeout: Duration,
     /// How many instances a page of a list holds. EC2 allows 5 to 1,000. Default: 1,000, which costs
     /// the fewest calls.

@@ -69,7 +69,7 @@ pub struct GcpLaunchConfig {
     /// them. Default: none.
     #[serde(default)]
     pub network_tags: BTreeSet<SecurityGroupId>,
-    /// Whether a launch that does not say gets an external address. Default: it does.
+    /// Whether a launch that leaves it open gets an external address. Default: `Assigned`.
     #[serde(default = "assigned")]
     pub public_address: PublicAddress,
     /// The account that software in the instance acts as towards Google's APIs. Default: none.

@@ -116,7 +116,7 @@ pub struct Marks<'n> {
 pub struct LaunchContext<'a> {
     /// The call, for errors.
     pub call: &'a Call,
-    /// Of the backend: consistency window and poll tick are used.
+    /// The capabilities of the backend: its consistency window and poll interval are used.
     pub capabilities: &'a Capabilities,
     /// The launch token, if there is one.
     pub token: Option<&'a LaunchToken>,

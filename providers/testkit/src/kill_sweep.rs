@@ -2,7 +2,7 @@
 //!
 //! A test program starts itself again as a child with a [task](ChildTask). The emulator, in the parent, lets one
 //! request of the child hang, and there the child is killed. A dropped future leaves a runtime with running tasks
-//! behind; a killed process leaves nothing, so this is the honest test of a crash.
+//! behind. A killed process leaves nothing behind, so only this test shows what a crash does.
 
 use std::{
     env, io,

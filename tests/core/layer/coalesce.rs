@@ -125,7 +125,7 @@ async fn failed_item_error_names_the_single_call() {
             .with_request_id("req-1");
         let backend = Scripted::new([items([("i-2", not_found)])]).with_latency(secs(1));
         let coalesce = wrap(backend, CoalescePolicy::default());
-        let ask = |id| {
+        let send = |id| {
             let coalesce = &coalesce;
             async move {
                 match number {
@@ -136,7 +136,7 @@ async fn failed_item_error_names_the_single_call() {
                 }
             }
         };
-        let results = join_all(numbered(4).iter().map(ask)).await;
+        let results = join_all(numbered(4).iter().map(send)).await;
         for (n, result) in results.iter().enumerate() {
             assert_eq!(result.is_err(), n == 2, "{result:?}");
         }

@@ -159,7 +159,7 @@ fn callers() -> impl Strategy<Value = Vec<Caller>> {
 }
 
 /// Sends the call of `caller` and checks the result.
-async fn ask(coalesce: &Coalesce<Versioned>, ids: &[InstanceId], caller: &Caller) {
+async fn describe_as(coalesce: &Coalesce<Versioned>, ids: &[InstanceId], caller: &Caller) {
     sleep(millis(caller.comes)).await;
     let (backend, id) = (coalesce.inner(), &ids[caller.id]);
     let requested = backend.requested.fetch_add(1, SeqCst) + 1;
@@ -206,7 +206,7 @@ proptest! {
             } else {
                 Coalesce::new(backend, policy)
             };
-            join_all(callers.iter().map(|caller| ask(&coalesce, &ids, caller))).await;
+            join_all(callers.iter().map(|caller| describe_as(&coalesce, &ids, caller))).await;
         });
     }
 }
@@ -231,7 +231,7 @@ fn every_caller_gets_its_result_on_many_threads() {
                 comes: n % 20,
                 leaves,
             };
-            tokio::spawn(async move { ask(&coalesce, &ids, &caller).await })
+            tokio::spawn(async move { describe_as(&coalesce, &ids, &caller).await })
         });
         for task in join_all(tasks).await {
             task.unwrap();

@@ -368,8 +368,8 @@ proptest! {
         for (at, (config, scope)) in sent.iter().enumerate() {
             let Some(scope) = scope else { continue };
             for (later, _) in &sent[at + 1..] {
-                let asked = |one: &InstanceConfig| (one.placement.zone.clone(), one.placement.network.clone());
-                let same_choice = asked(later) == asked(config) && scope.covers(&placed(later));
+                let placement = |one: &InstanceConfig| (one.placement.zone.clone(), one.placement.network.clone());
+                let same_choice = placement(later) == placement(config) && scope.covers(&placed(later));
                 prop_assert!(!scope.covers(later) && !same_choice, "{scope}: {later:?}");
             }
         }

@@ -103,8 +103,8 @@ async fn batch_with_ended_machines_shows_the_addresses_of_the_others() {
         let azure = harness.open().await;
         let ids = fleet(&harness, &*azure, 5).await;
         let (there, gone) = ids.split_at(living);
-        for answer in azure.terminate_instances(gone).await {
-            answer.unwrap();
+        for result in azure.terminate_instances(gone).await {
+            result.unwrap();
         }
         for id in gone {
             wait_for_state(&*azure, id, CloudInstanceState::Terminated).await;
