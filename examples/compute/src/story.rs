@@ -222,7 +222,7 @@ impl<'a> Story<'a> {
         match (alive.as_slice(), machines.len()) {
             ([machine], 2) if is_moved(&machine.instance_type) => {
                 println!(
-                    "restarted: {name}: process {} goes on; the cloud has {}",
+                    "restarted: {name}: process {} completed the change; the cloud has {}",
                     self.fleet.id(),
                     self.describe_machines(&view.instance),
                 );

@@ -39,9 +39,9 @@ async fn new_instance_reaches_running_with_status_and_events() {
                 facade.record(id).await.unwrap().value.provisioning(),
                 Provisioning::Pending
             );
-            let up = facade.until(id, is_running).await;
-            let status = &up.status;
-            assert_eq!(up.provisioning(), Provisioning::Provisioned);
+            let running = facade.until(id, is_running).await;
+            let status = &running.status;
+            assert_eq!(running.provisioning(), Provisioning::Provisioned);
             assert_eq!(
                 (status.health, status.applied_generation),
                 (Health::Healthy, 1)
@@ -50,7 +50,7 @@ async fn new_instance_reaches_running_with_status_and_events() {
             assert!(status.observed_at.is_some() && status.pending.is_none());
             assert!(status.conditions.is_empty(), "{status:#?}");
             assert_eq!(status.server.unwrap().replaces, 0);
-            let events = kinds(&up);
+            let events = kinds(&running);
             assert_eq!(events[..2], [EventKind::Created, EventKind::Accepted]);
             assert_eq!(events.last(), Some(&EventKind::Completed), "{events:?}");
             assert!(events.contains(&EventKind::Phase), "{events:?}");
@@ -81,16 +81,20 @@ async fn stopped_instance_is_healthy_and_stays_stopped_after_replacement() {
             let first = machine(&facade, id).await;
 
             facade
-                .edit(id, |its| its.intent.power = Power::Stopped)
+                .edit(id, |instance| instance.intent.power = Power::Stopped)
                 .await;
-            let down = |its: &Instance| its.status.phase == Phase::Stopped && is_settled(its);
-            let stopped = facade.until(id, down).await;
+            let is_stopped = |instance: &Instance| {
+                instance.status.phase == Phase::Stopped && is_settled(instance)
+            };
+            let stopped = facade.until(id, is_stopped).await;
             assert_eq!(stopped.status.health, Health::Healthy, "stopped on purpose");
             assert_eq!(stopped.provisioning(), Provisioning::Provisioned);
             assert!(kinds(&stopped).contains(&EventKind::Applied));
 
-            facade.edit(id, |its| its.intent.replaces += 1).await;
-            let replaced = facade.until(id, down).await;
+            facade
+                .edit(id, |instance| instance.intent.replaces += 1)
+                .await;
+            let replaced = facade.until(id, is_stopped).await;
             assert_ne!(machine(&facade, id).await, first);
             assert_eq!(replaced.status.server.unwrap().replaces, 1);
             let view = facade.server(id).await.unwrap();
@@ -118,11 +122,14 @@ async fn change_that_becomes_destructive_waits_for_consent() {
     region.await;
     assert_eq!(facade.server(id).await.unwrap().phase, Phase::Running);
     // As far as the instance's record says, no machine runs yet.
-    facade.edit(id, |its| its.spec.image = image("rocky")).await;
+    facade
+        .edit(id, |instance| instance.spec.image = image("rocky"))
+        .await;
     facade
         .during(async {
             let first = machine(&facade, id).await;
-            let needs_consent = |its: &Instance| has_condition(its, ConditionKind::ConsentNeeded);
+            let needs_consent =
+                |instance: &Instance| has_condition(instance, ConditionKind::ConsentNeeded);
             let found = facade.until(id, needs_consent).await;
             let condition = found
                 .status
@@ -147,7 +154,9 @@ async fn change_that_becomes_destructive_waits_for_consent() {
             assert_eq!(machine(&facade, id).await, first);
             assert_eq!(cloud.oracle().call_count(WireCall::Reimage), 0);
 
-            facade.edit(id, |its| its.consent = Consent::Destroy).await;
+            facade
+                .edit(id, |instance| instance.consent = Consent::Destroy)
+                .await;
             let done = facade.until(id, is_running).await;
             assert!(!needs_consent(&done), "{done:#?}");
             let applied = facade.server(id).await.unwrap().server.machine.unwrap();
@@ -168,12 +177,12 @@ async fn pending_change_is_shown_until_it_is_applied() {
             let (_, id) = facade.create_running().await;
             let first = machine(&facade, id).await;
             facade
-                .edit(id, |its| {
-                    its.spec.image = image("rocky");
-                    its.consent = Consent::Destroy;
+                .edit(id, |instance| {
+                    instance.spec.image = image("rocky");
+                    instance.consent = Consent::Destroy;
                 })
                 .await;
-            let pending = |its: &Instance| its.status.pending.is_some();
+            let pending = |instance: &Instance| instance.status.pending.is_some();
             let found = facade.until(id, pending).await;
             let action = found.status.pending.clone().unwrap();
             assert_eq!(action.plan.methods[&Field::Image], ChangeMethod::Replace);
@@ -187,10 +196,14 @@ async fn pending_change_is_shown_until_it_is_applied() {
             assert_eq!(done.status.pending, None);
             assert_ne!(machine(&facade, id).await, first);
             // Addresses of the terminated machine are not shown.
-            let replacing = |its: &Instance| its.status.phase == Phase::Replacing;
-            facade.edit(id, |its| its.intent.replaces += 1).await;
+            let replacing = |instance: &Instance| instance.status.phase == Phase::Replacing;
+            facade
+                .edit(id, |instance| instance.intent.replaces += 1)
+                .await;
             let between = facade
-                .until(id, |its| replacing(its) && its.status.private_ip.is_none())
+                .until(id, |instance| {
+                    replacing(instance) && instance.status.private_ip.is_none()
+                })
                 .await;
             let action = between.status.pending.clone().unwrap();
             assert_eq!(action.reason, "a replacement was requested");
@@ -198,7 +211,7 @@ async fn pending_change_is_shown_until_it_is_applied() {
             facade.until(id, is_running).await;
 
             facade
-                .edit(id, |its| its.spec.flavor = flavor("large"))
+                .edit(id, |instance| instance.spec.flavor = flavor("large"))
                 .await;
             let resizing = facade.until(id, pending).await.status.pending.unwrap();
             assert_eq!(resizing.lost, None, "a resize loses nothing");
@@ -216,7 +229,7 @@ async fn lost_machine_is_reported_until_a_replacement_is_requested() {
             let (_, id) = facade.create_running().await;
             let machine = cloud.oracle().instances().remove(0).info.id;
             cloud.external_actor().terminate(&machine).unwrap();
-            let lost = |its: &Instance| has_condition(its, ConditionKind::Lost);
+            let lost = |instance: &Instance| has_condition(instance, ConditionKind::Lost);
             let found = facade.until(id, lost).await;
             assert_eq!(found.status.phase, Phase::Lost);
             assert_eq!(found.status.health, Health::Error);
@@ -229,10 +242,12 @@ async fn lost_machine_is_reported_until_a_replacement_is_requested() {
             tokio::time::sleep(Duration::from_secs(3600)).await;
             assert!(lost(&facade.record(id).await.unwrap().value));
 
-            facade.edit(id, |its| its.intent.replaces += 1).await;
-            let up = facade.until(id, is_running).await;
-            assert!(up.status.conditions.is_empty(), "{up:#?}");
-            assert_eq!(up.provisioning(), Provisioning::Provisioned);
+            facade
+                .edit(id, |instance| instance.intent.replaces += 1)
+                .await;
+            let running = facade.until(id, is_running).await;
+            assert!(running.status.conditions.is_empty(), "{running:#?}");
+            assert_eq!(running.provisioning(), Provisioning::Provisioned);
         })
         .await;
 }
@@ -245,8 +260,8 @@ async fn refused_termination_is_reported_and_retried() {
     facade
         .during(async {
             let (_, id) = facade.create_running().await;
-            let down = Fault::Refused(RefusalReason::BadCredentials);
-            let always = Rule::always(WireCall::Terminate, down);
+            let is_stopped = Fault::Refused(RefusalReason::BadCredentials);
+            let always = Rule::always(WireCall::Terminate, is_stopped);
             cloud.faults().add(always);
             facade.delete(id).await;
             let found = facade.until_condition(id, ConditionKind::CloudError).await;
@@ -286,10 +301,10 @@ async fn refused_spec_is_reported_and_retried() {
             tokio::time::sleep(Duration::from_secs(7200)).await;
             assert_eq!(revision(&facade, id).await, before);
             facade
-                .edit(id, |its| its.spec.flavor = flavor("small"))
+                .edit(id, |instance| instance.spec.flavor = flavor("small"))
                 .await;
-            let up = facade.until(id, is_running).await;
-            assert!(up.status.conditions.is_empty());
+            let running = facade.until(id, is_running).await;
+            assert!(running.status.conditions.is_empty());
         })
         .await;
 }
@@ -380,9 +395,13 @@ async fn deletion_in_every_phase_leaves_nothing() {
     type DesiredState = fn(&mut Instance);
     let cases: [(Phase, DesiredState); 4] = [
         (Phase::Running, |_| {}),
-        (Phase::Stopping, |its| its.intent.power = Power::Stopped),
-        (Phase::Stopped, |its| its.intent.power = Power::Stopped),
-        (Phase::Replacing, |its| its.intent.replaces += 1),
+        (Phase::Stopping, |instance| {
+            instance.intent.power = Power::Stopped
+        }),
+        (Phase::Stopped, |instance| {
+            instance.intent.power = Power::Stopped
+        }),
+        (Phase::Replacing, |instance| instance.intent.replaces += 1),
     ];
     for (phase, change) in cases {
         let cloud = MemoryCloud::new();
@@ -391,7 +410,9 @@ async fn deletion_in_every_phase_leaves_nothing() {
             .during(async {
                 let (_, id) = facade.create_running().await;
                 facade.edit(id, change).await;
-                facade.until(id, |its| its.status.phase == phase).await;
+                facade
+                    .until(id, |instance| instance.status.phase == phase)
+                    .await;
                 facade.delete_completely(id).await;
             })
             .await;

@@ -72,7 +72,7 @@ async fn cost_of_a_stop(fleet: usize) -> [u64; 3] {
         assert_eq!(before[2], 0, "a start writes nothing");
         // The tenant's request is not counted. No region runs: the server receives the change and does not apply it.
         facade
-            .edit(id, |its| its.intent.power = Power::Stopped)
+            .edit(id, |instance| instance.intent.power = Power::Stopped)
             .await;
         tokio::time::sleep(Duration::from_secs(5)).await;
         let server = facade.server(id).await.unwrap().server;

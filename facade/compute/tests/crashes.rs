@@ -36,9 +36,9 @@ async fn check_invariants(facade: &TestFacade) {
 
 /// Runs a controller that crashes at a call of the store. Returns whether it reached that call within the time.
 async fn run_until_crash(facade: &TestFacade, call: u64, done: Applied, long: Duration) -> bool {
-    let meddler = Arc::new(RacingStore::new(Arc::clone(&facade.store)).dying_at(call, done));
+    let racing_store = Arc::new(RacingStore::new(Arc::clone(&facade.store)).dying_at(call, done));
     let controller = facade
-        .reopen(Arc::clone(&meddler) as Arc<dyn Store>)
+        .reopen(Arc::clone(&racing_store) as Arc<dyn Store>)
         .await
         .instance_controller
         .clone();
@@ -48,7 +48,7 @@ async fn run_until_crash(facade: &TestFacade, call: u64, done: Applied, long: Du
         () = tokio::time::sleep(long) => {}
     }
     check_invariants(facade).await;
-    meddler.is_dead()
+    racing_store.is_dead()
 }
 
 #[tokio::test(start_paused = true)]
@@ -63,14 +63,21 @@ async fn crash_while_creating_leaves_one_server() {
             let died = run_until_crash(&facade, call, done, Duration::from_secs(60)).await;
             facade.during(facade.until(id, is_running)).await;
             check_invariants(&facade).await;
-            let up = facade.record(id).await.unwrap().value;
+            let instance = facade.record(id).await.unwrap().value;
             let created =
                 |event: &&fleetwright_compute::instance::Event| event.kind == EventKind::Accepted;
-            assert_eq!(up.events.iter().filter(created).count(), 1, "{up:#?}");
+            assert_eq!(
+                instance.events.iter().filter(created).count(),
+                1,
+                "{instance:#?}"
+            );
             let machines = cloud.oracle().instances();
             assert_eq!(machines.len(), 1, "{machines:#?}");
             if !died {
-                assert!(call > 10, "{call}: it has hardly begun");
+                assert!(
+                    call > 10,
+                    "{call}: the controller made fewer than ten calls"
+                );
                 return;
             }
         }
@@ -89,7 +96,7 @@ async fn crash_while_changing_or_deleting_leaves_nothing() {
             let id = facade.create(network, "web").await.instance.id;
             facade.during(facade.until(id, is_running)).await;
             facade
-                .edit(id, |its| its.intent.power = Power::Stopped)
+                .edit(id, |instance| instance.intent.power = Power::Stopped)
                 .await;
             let long = Duration::from_secs(1);
             let mut died = run_until_crash(&facade, call, done, long).await;
@@ -98,7 +105,10 @@ async fn crash_while_changing_or_deleting_leaves_nothing() {
             facade.during(facade.until_gone(id)).await;
             facade.assert_empty().await;
             if !died {
-                assert!(call > 10, "{call}: it has hardly begun");
+                assert!(
+                    call > 10,
+                    "{call}: the controller made fewer than ten calls"
+                );
                 return;
             }
         }

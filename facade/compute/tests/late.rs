@@ -62,7 +62,7 @@ async fn late_controller_leaves_no_server_without_its_instance() {
                 let wait = Duration::from_millis(150) * ((seed * 7 + round * 5) % 23);
                 tokio::time::sleep(wait).await;
                 facade
-                    .edit(id, |its| its.intent.power = Power::Stopped)
+                    .edit(id, |instance| instance.intent.power = Power::Stopped)
                     .await;
                 tokio::time::sleep(wait / 3).await;
                 facade.delete(id).await;

@@ -35,12 +35,14 @@ async fn missing_server_is_recreated_only_on_request_of_the_tenant() {
             let (_, id) = facade.create_running().await;
             // An operator deletes the server, not the instance.
             facade.delete_server(id).await;
-            let going = |its: &Instance| has_condition(its, ConditionKind::MachineDeleting);
-            let found = facade.until(id, going).await;
+            let being_deleted =
+                |instance: &Instance| has_condition(instance, ConditionKind::MachineDeleting);
+            let found = facade.until(id, being_deleted).await;
             assert_eq!(found.provisioning(), Provisioning::Provisioning);
-            let missing = |its: &Instance| has_condition(its, ConditionKind::MachineRemoved);
+            let missing =
+                |instance: &Instance| has_condition(instance, ConditionKind::MachineRemoved);
             let found = facade.until(id, missing).await;
-            assert!(!going(&found));
+            assert!(!being_deleted(&found));
             assert_eq!(
                 (found.status.phase, found.provisioning()),
                 (Phase::Lost, Provisioning::Error)
@@ -48,7 +50,7 @@ async fn missing_server_is_recreated_only_on_request_of_the_tenant() {
             assert_eq!(found.status.private_ip, None);
             assert!(
                 found.status.server.is_some(),
-                "that there was one stays known"
+                "the status still says that there was a server"
             );
             let is_problem =
                 |event: &&fleetwright_compute::instance::Event| event.kind == EventKind::Problem;
@@ -61,18 +63,18 @@ async fn missing_server_is_recreated_only_on_request_of_the_tenant() {
             facade.assert_balanced(1).await;
             // A request other than a replacement does not create another server.
             facade
-                .edit(id, |its| its.intent.power = Power::Stopped)
+                .edit(id, |instance| instance.intent.power = Power::Stopped)
                 .await;
             tokio::time::sleep(Duration::from_secs(600)).await;
             assert!(facade.server(id).await.is_none());
             facade
-                .edit(id, |its| {
-                    its.intent.power = Power::Running;
-                    its.intent.replaces += 1;
+                .edit(id, |instance| {
+                    instance.intent.power = Power::Running;
+                    instance.intent.replaces += 1;
                 })
                 .await;
-            let up = facade.until(id, is_running).await;
-            assert!(!missing(&up) && up.status.server.unwrap().replaces == 1);
+            let running = facade.until(id, is_running).await;
+            assert!(!missing(&running) && running.status.server.unwrap().replaces == 1);
             facade.delete_completely(id).await;
         })
         .await;
@@ -103,8 +105,7 @@ async fn server_of_another_owner_is_never_changed() {
             let network = facade.network("net").await;
             let id = InstanceId::derive(network, &Name::new("web").unwrap());
             foreign(&facade, id, network).await;
-            let up = |phase| phase == Phase::Running;
-            while !up(facade.server(id).await.unwrap().phase) {
+            while facade.server(id).await.unwrap().phase != Phase::Running {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
             let before = facade.server(id).await.unwrap().server;
@@ -117,7 +118,7 @@ async fn server_of_another_owner_is_never_changed() {
             assert_eq!(found.status.server, None);
             assert_eq!(found.status.private_ip, None, "it is not the instance's");
             facade
-                .edit(id, |its| its.intent.power = Power::Stopped)
+                .edit(id, |instance| instance.intent.power = Power::Stopped)
                 .await;
             tokio::time::sleep(Duration::from_secs(3600)).await;
             facade.delete(id).await;
@@ -194,13 +195,13 @@ async fn unreadable_instance_does_not_block_others() {
 
 /// A controller whose commits come after the commits that others made meanwhile.
 async fn late(facade: &TestFacade) -> (Controller, Arc<RacingStore>) {
-    let meddler = Arc::new(RacingStore::new(Arc::clone(&facade.store)));
+    let racing_store = Arc::new(RacingStore::new(Arc::clone(&facade.store)));
     let controller = facade
-        .reopen(Arc::clone(&meddler) as Arc<dyn Store>)
+        .reopen(Arc::clone(&racing_store) as Arc<dyn Store>)
         .await
         .instance_controller
         .clone();
-    (controller, meddler)
+    (controller, racing_store)
 }
 
 /// A reconcile that has read an instance creates no server for it after it was deleted or marked.
@@ -210,12 +211,12 @@ async fn late_reconcile_creates_no_server_for_a_deleted_instance() {
     let facade = TestFacade::on(&cloud).await;
     let network = facade.network("net").await;
     let id = facade.create(network, "web").await.instance.id;
-    let (late, meddler) = late(&facade).await;
+    let (late, racing_store) = late(&facade).await;
     let read = facade.record(id).await.unwrap();
-    let gone = facade.table.remove(Transaction::new(), &read);
+    let removal = facade.table.remove(Transaction::new(), &read);
     let paid = facade.table.id(&read.key);
-    let gone = facade.ledger.release(gone, &paid).await.unwrap();
-    meddler.before_next_commit(gone);
+    let removal = facade.ledger.release(removal, &paid).await.unwrap();
+    racing_store.before_next_commit(removal);
     let error = late.reconcile(id).await.unwrap_err();
     assert!(error.to_string().contains("store failed"), "{error}");
     assert_eq!(facade.count("server").await, 0);
@@ -233,12 +234,12 @@ async fn late_reconcile_keeps_the_server_of_a_recreated_instance() {
     let id = facade.create(network, "web").await.instance.id;
     facade.instance_controller.reconcile(id).await.unwrap();
     facade.delete(id).await;
-    let (late, meddler) = late(&facade).await;
+    let (late, racing_store) = late(&facade).await;
     let read = facade.record(id).await.unwrap();
     // Between read and write the instance is deleted and created again, and adopts the existing server.
     let again = instance_record(network, "web", facade.clock.now());
     let replaced = facade.table.replace(Transaction::new(), &read, &again);
-    meddler.before_next_commit(replaced.unwrap());
+    racing_store.before_next_commit(replaced.unwrap());
     late.reconcile(id).await.unwrap_err();
     let server = facade.server(id).await.unwrap().server;
     assert_eq!(server.intent.power, Power::Running);
@@ -252,14 +253,16 @@ async fn late_reconcile_does_not_apply_a_withdrawn_change() {
     let network = facade.network("net").await;
     let id = facade.create(network, "web").await.instance.id;
     facade.instance_controller.reconcile(id).await.unwrap();
-    facade.edit(id, |its| its.spec.image = image("rocky")).await;
-    let (late, meddler) = late(&facade).await;
+    facade
+        .edit(id, |instance| instance.spec.image = image("rocky"))
+        .await;
+    let (late, racing_store) = late(&facade).await;
     let read = facade.record(id).await.unwrap();
-    let mut back = read.value.clone();
-    back.spec.image = image("debian");
-    back.generation += 1;
-    let replaced = facade.table.replace(Transaction::new(), &read, &back);
-    meddler.before_next_commit(replaced.unwrap());
+    let mut restored = read.value.clone();
+    restored.spec.image = image("debian");
+    restored.generation += 1;
+    let replaced = facade.table.replace(Transaction::new(), &read, &restored);
+    racing_store.before_next_commit(replaced.unwrap());
     late.reconcile(id).await.unwrap_err();
     let server = facade.server(id).await.unwrap().server;
     assert_eq!(server.spec.image, image("debian"));

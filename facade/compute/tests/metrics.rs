@@ -59,10 +59,12 @@ async fn controllers_count_steps_waits_and_failures() {
                 .until_condition(lost, ConditionKind::MachineRemoved)
                 .await;
             assert!((metric("servers_missing_total") - 1.0).abs() < 0.1);
-            assert!((metric("instances_waiting wait-server-missing") - 1.0).abs() < 0.1);
+            assert!((metric("instances_waiting server-missing") - 1.0).abs() < 0.1);
             let taken = facade.create(network, "taken").await.instance.id;
             facade
-                .until(taken, |its| has_condition(its, ConditionKind::IdConflict))
+                .until(taken, |instance| {
+                    has_condition(instance, ConditionKind::IdConflict)
+                })
                 .await;
             assert!((metric("server_conflicts_total") - 1.0).abs() < 0.1);
 
@@ -80,7 +82,7 @@ async fn controllers_count_steps_waits_and_failures() {
             assert!(metric("network_reconcile_failures_total") >= 1.0);
             assert!((metric("instances_deleted_total") - 3.0).abs() < 0.1);
             assert!((metric("deletion_seconds") - 3.0).abs() < 0.1);
-            assert!(metric("instances_waiting wait-server-missing").abs() < 0.1);
+            assert!(metric("instances_waiting server-missing").abs() < 0.1);
             let mended = Transaction::new().delete(broken);
             facade.store.commit(&mended).await.unwrap();
             for server in [orphan.id, foreign.id] {

@@ -71,7 +71,8 @@ async fn network_deletion_deletes_its_instances_and_no_others() {
             // Its tenant has deleted one already.
             facade.delete(ids[3]).await;
             request_deletion(&facade, going).await;
-            let marked = |its: &Instance| has_condition(its, ConditionKind::NetworkDeleting);
+            let marked =
+                |instance: &Instance| has_condition(instance, ConditionKind::NetworkDeleting);
             let found = facade.until(ids[12], marked).await;
             let mark = found.deletion.clone().unwrap();
             assert_eq!(mark.cause, DeletionCause::Network);
@@ -240,9 +241,9 @@ async fn instance_without_server_protects_its_dependencies() {
         .delete(&principal, authority)
         .await
         .unwrap();
-    let gone = facade
+    let deleted = facade
         .networks
         .delete(&principal, network, IfUsed::Refuse)
         .await;
-    assert_eq!(gone.unwrap(), Deletion::Deleted);
+    assert_eq!(deleted.unwrap(), Deletion::Deleted);
 }

@@ -280,7 +280,7 @@ async fn create_reveals_nothing_about_other_tenants() {
     let group = facade.group(theirs, "ssh").await;
     let authority = facade.authority(away).await;
     let no = Uuid::from_u128(0xdead);
-    let ask = async |change: &dyn Fn(&mut NewInstance)| {
+    let create_with = async |change: &dyn Fn(&mut NewInstance)| {
         let mut requested = new_instance(blue, "web");
         change(&mut requested);
         let error = facade
@@ -302,9 +302,9 @@ async fn create_reveals_nothing_about_other_tenants() {
             id(format!("{error:?} {}", error_chain(&error))),
         )
     };
-    let absent = ask(&|new| new.network = NetworkId::from_uuid(no)).await;
+    let absent = create_with(&|new| new.network = NetworkId::from_uuid(no)).await;
     for hidden in [theirs, beside] {
-        assert_eq!(ask(&|new| new.network = hidden).await, absent);
+        assert_eq!(create_with(&|new| new.network = hidden).await, absent);
     }
     // Also a network in which the name is taken, and one that is being deleted.
     let mut taken = new_instance(theirs, "web");
@@ -314,21 +314,21 @@ async fn create_reveals_nothing_about_other_tenants() {
         .create(&project_user(away), &taken)
         .await
         .unwrap();
-    assert_eq!(ask(&|new| new.network = theirs).await, absent);
+    assert_eq!(create_with(&|new| new.network = theirs).await, absent);
     assert_eq!(
-        ask(&|new| new.spec.image = image("golden")).await,
-        ask(&|new| new.spec.image = image("nothing")).await
+        create_with(&|new| new.spec.image = image("golden")).await,
+        create_with(&|new| new.spec.image = image("nothing")).await
     );
     let with_group =
         |id| move |new: &mut NewInstance| new.spec.networking.security_groups = [id].into();
     assert_eq!(
-        ask(&with_group(group)).await,
-        ask(&with_group(SecurityGroupId::from_uuid(no))).await
+        create_with(&with_group(group)).await,
+        create_with(&with_group(SecurityGroupId::from_uuid(no))).await
     );
     let with_authority = |id| move |new: &mut NewInstance| new.spec.ssh_authority = Some(id);
     assert_eq!(
-        ask(&with_authority(authority)).await,
-        ask(&with_authority(SshAuthorityId::from_uuid(no))).await
+        create_with(&with_authority(authority)).await,
+        create_with(&with_authority(SshAuthorityId::from_uuid(no))).await
     );
     // A principal that cannot see flavors gets the same error whether or not the flavor exists.
     let only = [

@@ -38,9 +38,9 @@ async fn instance_goes_through_its_whole_lifecycle() {
             let id = created.instance.id;
             assert_eq!(created.provisioning, Provisioning::Pending);
             facade.until(id, is_running).await;
-            let up = instances.read(&principal, id).await.unwrap();
+            let running = instances.read(&principal, id).await.unwrap();
             assert_eq!(
-                (up.provisioning, up.health),
+                (running.provisioning, running.health),
                 (Provisioning::Provisioned, Health::Healthy)
             );
             facade.assert_balanced(1).await;

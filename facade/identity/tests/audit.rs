@@ -47,8 +47,8 @@ async fn audit_finds_tampering_and_repair_corrects_it() {
     );
 
     // Somebody deletes an allocation and an instance without the ledger.
-    let gone = RecordId::new("allocation", "instance/0").unwrap();
-    let tampering = Transaction::new().delete(gone).delete(instance(1));
+    let allocation = RecordId::new("allocation", "instance/0").unwrap();
+    let tampering = Transaction::new().delete(allocation).delete(instance(1));
     store.commit(&tampering).await.unwrap();
     let found = ledger.audit(organization(1)).await.unwrap();
     assert_eq!(found.unused, [instance(1)]);

@@ -18,7 +18,7 @@ use proptest::prelude::*;
 
 const KEEP: Consent = Consent::KeepEverything;
 
-fn wish(view: &ServerView) -> DesiredState {
+fn desired_state(view: &ServerView) -> DesiredState {
     DesiredState {
         spec: view.server.spec.clone(),
         intent: view.server.intent.clone(),
@@ -38,10 +38,12 @@ async fn created() -> (TestRegion, ServerView) {
 /// A region with one server whose machine is running.
 async fn running() -> (TestRegion, ServerView) {
     let (region, created) = created().await;
-    let up = |view: &ServerView| {
+    let is_running = |view: &ServerView| {
         view.phase == Phase::Running && view.server.observed_generation == view.server.generation
     };
-    let view = region.during(region.until(created.server.id, up)).await;
+    let view = region
+        .during(region.until(created.server.id, is_running))
+        .await;
     (region, view)
 }
 
@@ -49,7 +51,7 @@ async fn running() -> (TestRegion, ServerView) {
 async fn same_desired_state_again_changes_nothing() {
     let (region, created) = created().await;
     let (principal, id) = (server_admin(), server_id(1));
-    let mut requested = wish(&created);
+    let mut requested = desired_state(&created);
     requested.intent.power = Power::Stopped;
     requested.intent.reboots = 2;
     requested.intent.reboot_how = Reboot::Hard;
@@ -64,7 +66,7 @@ async fn same_desired_state_again_changes_nothing() {
         created.server.generation + 1,
         "one write"
     );
-    assert_eq!(wish(&first), requested);
+    assert_eq!(desired_state(&first), requested);
     assert!(requested.holds_for(&first.server) && !requested.holds_for(&created.server));
     let (again, plan) = region
         .servers
@@ -83,7 +85,7 @@ async fn same_desired_state_again_changes_nothing() {
 async fn destructive_change_needs_consent_and_is_written_completely_or_not_at_all() {
     let (region, up) = running().await;
     let (principal, id) = (server_admin(), server_id(1));
-    let mut requested = wish(&up);
+    let mut requested = desired_state(&up);
     requested.spec.image = ImageId::new("rocky").unwrap();
     requested.intent.power = Power::Stopped;
     let refused = region.servers.apply(&principal, id, &requested, KEEP).await;
@@ -101,7 +103,7 @@ async fn destructive_change_needs_consent_and_is_written_completely_or_not_at_al
         .apply(&principal, id, &requested, Consent::Destroy);
     let (view, plan) = applied.await.unwrap();
     assert_eq!(view.server.generation, up.server.generation + 1);
-    assert_eq!(wish(&view), requested);
+    assert_eq!(desired_state(&view), requested);
     assert!(plan.has(ChangeMethod::Reimage));
     // Repeating an accepted change without consent needs no new consent.
     region
@@ -115,7 +117,7 @@ async fn destructive_change_needs_consent_and_is_written_completely_or_not_at_al
 async fn deleted_server_accepts_no_change_and_deletes_again() {
     let (region, created) = created().await;
     let (principal, id) = (server_admin(), server_id(1));
-    let mut requested = wish(&created);
+    let mut requested = desired_state(&created);
     requested.intent.power = Power::Deleted;
     let refused = region
         .servers
@@ -127,7 +129,7 @@ async fn deleted_server_accepts_no_change_and_deletes_again() {
     );
     assert_eq!(region.read(id).await.revision, created.revision);
     region.servers.delete(&principal, id).await.unwrap();
-    let requested = wish(&created);
+    let requested = desired_state(&created);
     let refused = region.servers.apply(&principal, id, &requested, KEEP).await;
     assert!(
         matches!(refused, Err(ServerError::Deleting(_))),
@@ -138,7 +140,7 @@ async fn deleted_server_accepts_no_change_and_deletes_again() {
 #[tokio::test(start_paused = true)]
 async fn invisible_server_looks_absent_and_visible_one_is_refused() {
     let (region, created) = created().await;
-    let (id, requested) = (server_id(1), wish(&created));
+    let (id, requested) = (server_id(1), desired_state(&created));
     let with = |verbs: &[Verb]| {
         let all = verbs.iter();
         let all = all.map(|verb| Permission::new(*verb, Resource::Servers).unwrap());
@@ -175,7 +177,7 @@ async fn failed_guard_writes_nothing() {
         };
         error.conflict().unwrap().check.clone()
     };
-    let mut requested = wish(&created);
+    let mut requested = desired_state(&created);
     requested.intent.power = Power::Stopped;
     let late = region
         .servers

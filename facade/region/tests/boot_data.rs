@@ -63,7 +63,7 @@ async fn trusted_authority_is_configured_on_each_machine() {
             .request_replace(&principal, server_id(1))
             .await;
         let generation = replaced.unwrap().server.generation;
-        advance_until("it", async || {
+        advance_until("the replacement", async || {
             let read = facade.servers.read(&principal, server_id(1)).await.unwrap();
             (read.phase == Phase::Running && read.server.observed_generation == generation)
                 .then_some(())
@@ -140,7 +140,7 @@ async fn missing_authority_refuses_the_launch_with_a_message() {
             assert_ne!(view.phase, Phase::Running);
             assert_eq!(cloud.oracle().instances().len(), 0);
             servers.delete(&operator(), server_id(1)).await.unwrap();
-            advance_until("it", async || {
+            advance_until("the deletion", async || {
                 (servers.read(&operator(), server_id(1)).await.is_err()).then_some(())
             })
             .await;

@@ -49,7 +49,9 @@ fn running(view: &ServerView) -> bool {
 
 fn live(cloud: &MemoryCloud) -> usize {
     let all = cloud.oracle().instances();
-    all.iter().filter(|its| !its.info.state.is_ending()).count()
+    all.iter()
+        .filter(|machine| !machine.info.state.is_ending())
+        .count()
 }
 
 #[tokio::test(start_paused = true)]
@@ -263,7 +265,11 @@ async fn least_destructive_supported_method_is_used() {
                     set_spec(&region, &spec, Consent::Destroy).await.unwrap();
                 }
                 let large = |view: &ServerView| {
-                    let applied = view.server.machine.as_ref().map(|its| &its.applied.flavor);
+                    let applied = view
+                        .server
+                        .machine
+                        .as_ref()
+                        .map(|machine| &machine.applied.flavor);
                     running(view) && applied.is_some_and(|flavor| flavor.as_str() == "large")
                 };
                 let after = region.until(id, large).await;
@@ -284,7 +290,11 @@ async fn change_during_a_launch_destroys_no_machine_without_consent() {
     region
         .during(async {
             let under_way = |view: &ServerView| {
-                let sent = view.server.launch.as_ref().and_then(|its| its.sent_at);
+                let sent = view
+                    .server
+                    .launch
+                    .as_ref()
+                    .and_then(|launch| launch.sent_at);
                 view.server.machine.is_none() && sent.is_some()
             };
             let before = region.until(id, under_way).await;

@@ -31,11 +31,14 @@ async fn server_requires_a_ready_network_of_its_tenant_and_region() {
     let absent = NetworkId::from_uuid(Uuid::from_u128(77));
     let others = facade.network_in(tenant(1, 2), north(), "blue").await;
     let far = facade.network_in(here, south(), "blue").await;
-    let going = facade.network("going").await;
-    facade.ensure(&alice, 9, &server_spec(going)).await.unwrap();
+    let deleting = facade.network("deleting").await;
+    facade
+        .ensure(&alice, 9, &server_spec(deleting))
+        .await
+        .unwrap();
     let waiting = facade
         .networks
-        .delete(&alice, going, IfUsed::DeleteFirst)
+        .delete(&alice, deleting, IfUsed::DeleteFirst)
         .await;
     assert_eq!(waiting.unwrap(), Deletion::Waiting);
     let table = [
@@ -68,7 +71,10 @@ async fn server_requires_a_ready_network_of_its_tenant_and_region() {
         assert_eq!(facade.count("server-key").await, 1);
     }
     // An existing server is returned, whatever its dependencies.
-    facade.ensure(&alice, 9, &server_spec(going)).await.unwrap();
+    facade
+        .ensure(&alice, 9, &server_spec(deleting))
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -225,11 +231,11 @@ async fn unchanged_fields_never_block_an_edit() {
     facade.ensure(&alice, 1, &first).await.unwrap();
     let file = without_entry(&without_entry(CATALOG, "small"), "debian");
     facade.catalog.load(&file).await.unwrap();
-    let going = facade
+    let deletion = facade
         .networks
         .delete(&alice, blue, IfUsed::DeleteFirst)
         .await;
-    assert_eq!(going.unwrap(), Deletion::Waiting);
+    assert_eq!(deletion.unwrap(), Deletion::Waiting);
 
     let message_of =
         async |spec: &ServerSpec| error_chain(&facade.set_spec(&alice, spec).await.unwrap_err());
@@ -313,8 +319,8 @@ async fn changed_dependencies_move_their_references() {
         .delete(&alice, on_blue)
         .await
         .unwrap();
-    let gone = facade.networks.delete(&alice, blue, IfUsed::Refuse).await;
-    assert_eq!(gone.unwrap(), Deletion::Deleted);
+    let deletion = facade.networks.delete(&alice, blue, IfUsed::Refuse).await;
+    assert_eq!(deletion.unwrap(), Deletion::Deleted);
     assert!(
         facade
             .security_groups

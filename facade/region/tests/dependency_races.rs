@@ -73,12 +73,12 @@ async fn race(facade: &TestFacade, goes: Goes, after: Duration) -> usize {
     ground.security_groups.insert(group);
     ground.ssh_authority = Some(facade.authority(tenant(1, 1)).await);
 
-    let asks = (0..50).map(|number| facade.ensure(&alice, number, &ground));
+    let requests = (0..50).map(|number| facade.ensure(&alice, number, &ground));
     let deletion = async {
         tokio::time::sleep(after).await;
         delete(facade, &ground, goes).await
     };
-    let (deleted, requested) = tokio::join!(deletion, join_all(asks));
+    let (deleted, requested) = tokio::join!(deletion, join_all(requests));
 
     let created = requested
         .iter()
@@ -164,12 +164,12 @@ async fn change_of_network_races_with_its_deletion() {
         let blue = server_spec(facade.network("blue").await);
         let green = server_spec(facade.network("green").await);
         facade.ensure(&alice, 1, &blue).await.unwrap();
-        let going = facade
+        let deletion = facade
             .networks
             .delete(&alice, green.network, IfUsed::Refuse);
-        let (gone, set) = tokio::join!(going, facade.set_spec(&alice, &green));
+        let (deleted, set) = tokio::join!(deletion, facade.set_spec(&alice, &green));
         let server = facade.servers.read(&alice, server_id(1)).await.unwrap();
-        match (gone, set) {
+        match (deleted, set) {
             (Ok(Deletion::Deleted), Err(ServerError::Dependency(_))) => {
                 assert_eq!(server.server.spec, blue);
                 stayed += 1;

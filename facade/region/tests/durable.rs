@@ -133,8 +133,8 @@ async fn network_deletion_and_keys_survive_a_restart() {
         &fleetwright_region::references::References::default(),
     )
     .unwrap();
-    let going = networks.deleting(&user()).await.unwrap();
-    assert_eq!(going.items[0].value.state, NetworkState::Deleting);
+    let being_deleted = networks.deleting(&user()).await.unwrap();
+    assert_eq!(being_deleted.items[0].value.state, NetworkState::Deleting);
     let keys = ServerKeys::new(Arc::clone(&store), keyring(), Arc::new(OsEntropy)).unwrap();
     assert_eq!(
         keys.public_key(&user(), Uuid::from_u128(7)).await.unwrap(),

@@ -54,8 +54,8 @@ async fn catalog_and_mapping_files_to_a_running_server_and_back() {
 
     let work = async {
         facade.ensure(&alice, 1, &wanted).await.unwrap();
-        let up = facade.until_server(Phase::Running).await;
-        assert_eq!(up.health, Health::Healthy, "{up:#?}");
+        let running = facade.until_server(Phase::Running).await;
+        assert_eq!(running.health, Health::Healthy, "{running:#?}");
         let truth = cloud.oracle().instances().remove(0);
         assert_eq!(truth.info.instance_type.unwrap().as_str(), "m1");
         let in_use = facade
@@ -87,12 +87,12 @@ async fn catalog_and_mapping_files_to_a_running_server_and_back() {
         facade.until_server(Phase::Stopped).await;
 
         // The network is deleted with its users: it waits for the server, which its owner deletes.
-        let going = facade.networks.delete(&alice, network, IfUsed::DeleteFirst);
-        assert_eq!(going.await.unwrap(), Deletion::Waiting);
+        let deletion = facade.networks.delete(&alice, network, IfUsed::DeleteFirst);
+        assert_eq!(deletion.await.unwrap(), Deletion::Waiting);
         facade.servers.delete(&alice, server_id(1)).await.unwrap();
         facade.until_server_gone().await;
-        let gone = facade.networks.finish(&alice, network).await.unwrap();
-        assert_eq!(gone, Deletion::Deleted);
+        let finished = facade.networks.finish(&alice, network).await.unwrap();
+        assert_eq!(finished, Deletion::Deleted);
     };
     facade.during_region(work).await;
     assert!(cloud.oracle().leftovers().is_empty());

@@ -32,8 +32,8 @@ async fn largest_user_data_can_be_launched() {
     new.spec.user_data = Some(data.clone());
     let principal = server_admin();
     region.servers.ensure(&principal, &new).await.unwrap();
-    let up = |view: &ServerView| view.phase == Phase::Running;
-    region.during(region.until(new.id, up)).await;
+    let is_running = |view: &ServerView| view.phase == Phase::Running;
+    region.during(region.until(new.id, is_running)).await;
     let truth = cloud.oracle().instances().remove(0);
     assert_eq!(truth.user_data, Some(data));
     // A record at the limit fits, whatever its cloud accepts.

@@ -186,7 +186,7 @@ async fn results(facade: &TestFacade) -> [String; 4] {
             }
             Err(MachineError::NoMachine { found, .. }) => found.to_owned(),
             Err(MachineError::Deleting(_)) => "deleting".to_owned(),
-            Err(other) => panic!("{verb:?} is answered as {other:?}"),
+            Err(other) => panic!("{verb:?} returned {other:?}"),
         };
     }
     results

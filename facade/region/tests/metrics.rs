@@ -42,8 +42,8 @@ async fn controllers_count_steps_waits_and_failures() {
             .ensure(&principal, &bare_server(1))
             .await
             .unwrap();
-        let up = |view: &ServerView| view.phase == Phase::Running;
-        let view = region.until(server_id(1), up).await;
+        let is_running = |view: &ServerView| view.phase == Phase::Running;
+        let view = region.until(server_id(1), is_running).await;
         tokio::time::sleep(Duration::from_secs(20)).await;
         assert_eq!((metric("machines"), metric("servers")), (1.0, 1.0));
         let machine = view.server.machine.unwrap().id;

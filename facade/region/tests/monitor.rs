@@ -228,7 +228,7 @@ async fn drift_is_reported_once_and_tags_are_restored() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn orphans_are_reported_or_deleted_and_foreign_machines_are_kept() {
+async fn monitor_reports_or_deletes_orphans_and_keeps_foreign_machines() {
     for orphans in [OrphanPolicy::Report, OrphanPolicy::Terminate] {
         let cloud = MemoryCloud::new();
         let region = region(&cloud).policy(|policy| {
@@ -257,7 +257,11 @@ async fn orphans_are_reported_or_deleted_and_foreign_machines_are_kept() {
         assert!(findings.orphans.is_empty(), "it is young");
         tokio::time::sleep(Duration::from_secs(61)).await;
         let findings = region.monitor.scan().await.unwrap();
-        let found: Vec<_> = findings.orphans.iter().map(|its| &its.machine).collect();
+        let found: Vec<_> = findings
+            .orphans
+            .iter()
+            .map(|orphan| &orphan.machine)
+            .collect();
         assert_eq!(found, [&orphan]);
         assert_eq!(pulse(&region).await.orphans, findings.orphans);
         let ends = |id| cloud.oracle().instance(id).unwrap().info.state.is_ending();

@@ -17,10 +17,10 @@ use fleetwright_region::{
 use fleetwright_runtime::entropy::{Entropy, EntropyError};
 use fleetwright_store::{Interest, Revision};
 
-async fn goes(facade: &TestFacade) {
+async fn delete_server(facade: &TestFacade) {
     let (principal, id) = (operator(), server_id(1));
     facade.servers.delete(&principal, id).await.unwrap();
-    advance_until("it", async || {
+    advance_until("the deletion", async || {
         (facade.servers.read(&principal, id).await.is_err()).then_some(())
     })
     .await;
@@ -68,7 +68,7 @@ async fn key_is_created_and_deleted_with_its_server_and_public_on_the_machine() 
             .request_replace(&principal, server_id(1))
             .await;
         let generation = replaced.unwrap().server.generation;
-        advance_until("it", async || {
+        advance_until("the replacement", async || {
             let read = facade.servers.read(&principal, server_id(1)).await.unwrap();
             (read.phase == Phase::Running && read.server.observed_generation == generation)
                 .then_some(())
@@ -76,11 +76,11 @@ async fn key_is_created_and_deleted_with_its_server_and_public_on_the_machine() 
         .await;
         assert!(cloud.oracle().instances().len() > 1);
         assert_eq!(facade.user_data(), first);
-        goes(&facade).await;
+        delete_server(&facade).await;
     };
     facade.during_region(work).await;
-    let gone = facade.keys.private_key(&alice, id).await.unwrap_err();
-    assert!(matches!(gone, KeyError::NotFound(_)), "{gone:?}");
+    let error = facade.keys.private_key(&alice, id).await.unwrap_err();
+    assert!(matches!(error, KeyError::NotFound(_)), "{error:?}");
     assert_eq!(facade.count("server-key").await, 0);
     // A server created again with the same id has another key.
     let recreated = facade.ensure(&alice, 1, &wanted).await.unwrap().server;
@@ -158,7 +158,7 @@ async fn servers_without_a_keyring_have_no_keys_and_unchanged_user_data() {
     let work = async {
         facade.until_server(Phase::Running).await;
         assert_eq!(facade.user_data(), "#!/bin/sh\n");
-        goes(&facade).await;
+        delete_server(&facade).await;
     };
     facade.during_region(work).await;
 }

@@ -229,9 +229,9 @@ async fn server_being_deleted_accepts_no_other_change() {
         .await
         .unwrap_err();
     assert!(matches!(error, ServerError::NotReady { .. }), "{error}");
-    let gone = servers.delete(&principal, id).await.unwrap();
+    let deleted = servers.delete(&principal, id).await.unwrap();
     let again = servers.delete(&principal, id).await.unwrap();
-    assert_eq!(again.revision, gone.revision);
+    assert_eq!(again.revision, deleted.revision);
     assert_eq!(again.phase, Phase::Deleting);
     for result in [
         servers

@@ -27,11 +27,11 @@ enum Client {
 }
 
 /// Requests an image, and restarts the process after every crash until the image is ready or failed.
-async fn history(strikes: Vec<(u64, Kind)>, client: Client) -> u64 {
+async fn history(faults: Vec<(u64, Kind)>, client: Client) -> u64 {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
-    let plan = Plan::new(strikes.clone());
+    let plan = Plan::new(faults.clone());
     let handle: Arc<dyn InstanceProvisioner> = Arc::new(cloud.provisioner());
     let mut sends = true;
     loop {
@@ -61,7 +61,7 @@ async fn history(strikes: Vec<(u64, Kind)>, client: Client) -> u64 {
             () = snapshots.run() => panic!("it works until it is dropped"),
         }
     }
-    let what = format!("{strikes:?}, and the client {client:?}: {:?}", plan.log());
+    let what = format!("{faults:?}, and the client {client:?}: {:?}", plan.log());
     facade.catalog.refresh().await.unwrap();
     let found = facade.catalog.image(&operator(), &image(SNAPSHOT_IMAGE));
     let created = cloud.oracle().images();
@@ -84,12 +84,18 @@ async fn history(strikes: Vec<(u64, Kind)>, client: Client) -> u64 {
 #[tokio::test(start_paused = true)]
 async fn fault_at_every_step_leaves_at_most_one_image() {
     let steps = history(Vec::new(), Client::Retries).await;
-    assert_eq!(steps, 4, "the wish, the call, the cloud's name, ready");
+    assert_eq!(
+        steps, 4,
+        "the request, the call, the id at the cloud, the state ready"
+    );
     for client in [Client::Retries, Client::IsGone] {
         for kind in Kind::ALL {
             for step in 1..=steps {
-                let struck = history(vec![(step, kind)], client).await;
-                assert!(struck >= step, "{kind:?} at {step} never came");
+                let steps_taken = history(vec![(step, kind)], client).await;
+                assert!(
+                    steps_taken >= step,
+                    "{kind:?} at step {step} was not injected"
+                );
             }
         }
     }
@@ -101,8 +107,8 @@ async fn faults_at_any_two_steps_leave_one_image() {
         for second in first + 1..=first + 4 {
             for one in Kind::ALL {
                 for other in Kind::ALL {
-                    let strikes = vec![(first, one), (second, other)];
-                    history(strikes, Client::Retries).await;
+                    let faults = vec![(first, one), (second, other)];
+                    history(faults, Client::Retries).await;
                 }
             }
         }
@@ -114,18 +120,18 @@ async fn cost_of_an_image_does_not_grow_with_the_catalog() {
     let cloud = MemoryCloud::new();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
-    let [plan, its] = [(); 2].map(|()| Plan::new(Vec::new()));
+    let [plan, follower_plan] = [(); 2].map(|()| Plan::new(Vec::new()));
     let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&plan, &facade.store);
     let (machines, snapshots) = facade
         .machines_over(store, facade.region().provisioner.clone())
         .await;
-    let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&its, &facade.store);
+    let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&follower_plan, &facade.store);
     let (follower, _) = CatalogService::open(store).await.unwrap();
     let work = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let mut costs = BTreeSet::new();
         for number in 0..60 {
-            let (before, its_before) = (plan.listed(), its.listed());
+            let (before, follower_before) = (plan.listed(), follower_plan.listed());
             let mut new = new_snapshot();
             new.image = ImageId::new(format!("copy-{number}")).unwrap();
             let requested = machines.snapshot(&operator(), server_id(1), &new).await;
@@ -134,17 +140,21 @@ async fn cost_of_an_image_does_not_grow_with_the_catalog() {
             costs.insert(plan.listed() - before);
             let before = plan.listed();
             snapshots.pass().await.unwrap();
-            assert_eq!(plan.listed(), before, "what is at its end costs nothing");
+            assert_eq!(
+                plan.listed(),
+                before,
+                "a finished image is not listed again"
+            );
             tokio::time::sleep(Duration::from_secs(1)).await;
             let seen = follower.image(&operator(), &new.image).unwrap();
             assert_eq!(seen.state, ImageState::Ready);
             assert_eq!(
-                its.listed(),
-                its_before,
-                "another process hears of it alone"
+                follower_plan.listed(),
+                follower_before,
+                "another process reads the new image alone"
             );
         }
-        assert_eq!(costs, BTreeSet::from([1]), "itself");
+        assert_eq!(costs, BTreeSet::from([1]), "the new image alone");
     };
     tokio::select! {
         biased;
@@ -172,13 +182,13 @@ async fn next_process_creates_a_pending_image_from_the_file() {
         .build()
         .await;
     facade.ensure_server().await;
-    let up = async {
-        let is_up = |view: &ServerView| view.phase == Phase::Running;
-        while !is_up(&facade.read_server().await) {
+    let until_running = async {
+        let is_running = |view: &ServerView| view.phase == Phase::Running;
+        while !is_running(&facade.read_server().await) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    facade.during_region(up).await;
+    facade.during_region(until_running).await;
     let plan = Plan::new(vec![(2, Kind::CrashAfter)]);
     let store: Arc<dyn Store> = Flaky::<dyn Store>::new(&plan, &facade.store);
     let flaky = Flaky::<dyn InstanceProvisioner>::new(&plan, &handle);

@@ -1,4 +1,4 @@
-//! A controller on a store: brings every counter to the value that its record asks for, one step per reconcile.
+//! A controller on a store: brings every counter to the target value in its record, one step per reconcile.
 //!
 //! Run it with `cargo run -p fleetwright-runtime --example counters`.
 

@@ -43,7 +43,7 @@ struct Waiting {
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) request: WriteRequest,
-    reply: oneshot::Sender<Result<Revision>>,
+    result_sender: oneshot::Sender<Result<Revision>>,
 }
 
 /// A queued write.
@@ -58,7 +58,7 @@ pub(crate) enum WriteRequest {
 impl Job {
     /// Sends the result, if the caller still waits.
     fn send_result(self, result: Result<Revision>) {
-        let _ = self.reply.send(result);
+        let _ = self.result_sender.send(result);
     }
 }
 
@@ -79,10 +79,13 @@ impl Queue {
     pub(crate) async fn push(self: &Arc<Self>, request: WriteRequest) -> Result<Revision> {
         let runtime = Handle::try_current()
             .map_err(|error| unavailable(format!("no tokio runtime to write on: {error}")))?;
-        let (reply, result) = oneshot::channel();
+        let (result_sender, result) = oneshot::channel();
         let needs_worker = {
             let mut waiting = self.waiting();
-            waiting.jobs.push_back(Job { request, reply });
+            waiting.jobs.push_back(Job {
+                request,
+                result_sender,
+            });
             !std::mem::replace(&mut waiting.has_worker, true)
         };
         if needs_worker {

@@ -21,17 +21,18 @@ pub async fn run_server_lifecycle(region: &TestRegion) {
         .during(async {
             servers.ensure(&principal, &bare_server(1)).await.unwrap();
             servers.ensure(&principal, &bare_server(1)).await.unwrap();
-            let up = region
+            let running = region
                 .until(id, |view| view.phase == Phase::Running && settled(view))
                 .await;
-            assert_eq!(up.health, Health::Healthy, "{up:#?}");
+            assert_eq!(running.health, Health::Healthy, "{running:#?}");
             assert!(
-                up.server
+                running
+                    .server
                     .current_observation()
                     .unwrap()
                     .private_ip
                     .is_some(),
-                "{up:#?}"
+                "{running:#?}"
             );
 
             servers

@@ -53,7 +53,7 @@ pub fn decide(instance: &Instance, server: Option<&Server>) -> Step {
     }
 }
 
-/// Whether a server is the one that realises an instance.
+/// Whether a server belongs to an instance.
 pub(super) fn is_owned(instance: &Instance, server: &Server) -> bool {
     let tenant = (instance.organization, instance.project);
     server.owner == instance.id.owner()
@@ -99,11 +99,11 @@ impl Step {
             Self::Apply => "apply",
             Self::DeleteServer => "delete-server",
             Self::RemoveInstance => "remove-instance",
-            Self::Wait(Wait::Server) => "wait-server",
-            Self::Wait(Wait::ServerDeletion) => "wait-server-deletion",
-            Self::Wait(Wait::OperatorDeletion) => "wait-operator-deletion",
-            Self::Wait(Wait::ServerMissing) => "wait-server-missing",
-            Self::Wait(Wait::ServerConflict) => "wait-server-conflict",
+            Self::Wait(Wait::Server) => "wait-for-server",
+            Self::Wait(Wait::ServerDeletion) => "wait-for-server-deletion",
+            Self::Wait(Wait::OperatorDeletion) => "wait-for-operator-deletion",
+            Self::Wait(Wait::ServerMissing) => "server-missing",
+            Self::Wait(Wait::ServerConflict) => "server-conflict",
             Self::Idle => "idle",
         }
     }

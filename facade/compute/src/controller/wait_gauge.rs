@@ -1,4 +1,4 @@
-//! The gauge of what instances wait for, as far as this process knows. Nothing else uses it.
+//! The gauge of instances that are not idle, by their last step in this process.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use metrics::gauge;
 
 use crate::instance::InstanceId;
 
-/// The instances that wait, with what they wait for. Idle instances are not in it.
+/// The last step of each instance that is not idle.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WaitGauge {
     inner: Arc<Mutex<Inner>>,
@@ -22,31 +22,31 @@ struct Inner {
 }
 
 impl WaitGauge {
-    /// Sets what an instance waits for since its last reconcile, or `None`. Returns whether that changed.
-    pub(super) fn set(&self, id: InstanceId, waits_for: Option<&'static str>) -> bool {
+    /// Sets the last step of an instance, or `None` if it is idle. Returns whether that changed.
+    pub(super) fn set(&self, id: InstanceId, step: Option<&'static str>) -> bool {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = match waits_for {
-            Some(what) => inner.waiting.insert(id, what),
+        let before = match step {
+            Some(step) => inner.waiting.insert(id, step),
             None => inner.waiting.remove(&id),
         };
-        if before == waits_for {
+        if before == step {
             return false;
         }
-        if let Some(what) = before {
-            inner.change(what, |count| count.saturating_sub(1));
+        if let Some(step) = before {
+            inner.change(step, |count| count.saturating_sub(1));
         }
-        if let Some(what) = waits_for {
-            inner.change(what, |count| count.saturating_add(1));
+        if let Some(step) = step {
+            inner.change(step, |count| count.saturating_add(1));
         }
         true
     }
 }
 
 impl Inner {
-    fn change(&mut self, what: &'static str, change: impl Fn(usize) -> usize) {
-        let count = self.counts.entry(what).or_default();
+    fn change(&mut self, step: &'static str, change: impl Fn(usize) -> usize) {
+        let count = self.counts.entry(step).or_default();
         *count = change(*count);
-        gauge!("fleetwright_compute_instances_waiting", "for" => what).set(float(*count));
+        gauge!("fleetwright_compute_instances_waiting", "step" => step).set(float(*count));
     }
 }
 

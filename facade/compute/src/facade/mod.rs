@@ -124,7 +124,7 @@ pub struct Facade {
     pub server_keys: SshKeys,
     /// Checks that what an instance refers to exists and that its tenant may use it.
     pub dependencies: Arc<dyn DependencyChecker>,
-    /// Has each instance realised by one server.
+    /// Keeps one server for each instance, and records its status.
     pub instance_controller: Controller,
     /// Deletes the instances of networks that are being deleted, and then the networks.
     pub network_controller: NetworkDeletionController,
@@ -141,7 +141,7 @@ pub struct FacadeRegion {
     pub provisioner: Arc<dyn InstanceProvisioner>,
     /// Turns flavors, images and networks into the cloud's own names.
     pub planner: Arc<dyn LaunchPlanner>,
-    /// Has each server realised by one machine.
+    /// Brings each server of the region to its desired state.
     pub controller: servers::Controller,
     /// Scans the cloud and records what it observes.
     pub monitor: Monitor,

@@ -59,7 +59,7 @@ impl InstanceId {
         Key::new(self.to_string())
     }
 
-    /// The id of the server that realises it. The instance's record has it too.
+    /// Returns the id of its server. The instance's record has it too.
     pub fn server(&self) -> ServerId {
         ServerId::from_uuid(self.0)
     }

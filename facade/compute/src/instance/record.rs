@@ -34,7 +34,7 @@ pub const EVENTS_KEPT: usize = 64;
 pub struct Instance {
     /// Its id.
     pub id: InstanceId,
-    /// The id of the server that realises it. It is known before the server exists.
+    /// The id of its server. It is known before the server exists.
     pub server: ServerId,
     /// Its name, unique in its network.
     pub name: Name,
@@ -74,7 +74,7 @@ pub struct Instance {
     /// What was last observed of it.
     #[serde(default)]
     pub status: Status,
-    /// The last things that events_between, oldest first.
+    /// The last events, oldest first; at most [`EVENTS_KEPT`].
     #[serde(default)]
     pub events: Vec<Event>,
 }
@@ -92,7 +92,7 @@ pub struct Modification {
     pub by: Actor,
 }
 
-/// Deletion mark. It is never taken back.
+/// The request to delete an instance. It is never removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeletionMark {
     /// When the deletion was requested.

@@ -122,8 +122,7 @@ fn check_tags(tags: &Tags) -> Result<(), ComputeError> {
     Ok(())
 }
 
-/// Refuses additional source addresses, which no region supports. The error names the address family, since readers ask for that
-/// first.
+/// Refuses additional source addresses, which no region supports. The error names the address family.
 pub(super) fn check_sources(spec: &InstanceSpec) -> Result<(), ComputeError> {
     let Some(first) = spec.networking.allowed_sources.first() else {
         return Ok(());

@@ -15,7 +15,7 @@ use crate::{
 const READ_EVERY: Duration = Duration::from_millis(250);
 
 impl Instances {
-    /// Waits until an instance is what it was last requested to be, and returns it.
+    /// Waits until the desired state of an instance is applied, and returns the instance.
     ///
     /// ```no_run
     /// use fleetwright_compute::prelude::*;
@@ -32,7 +32,7 @@ impl Instances {
     ///
     /// # Errors
     ///
-    /// [`NotReady`](ComputeError::NotReady) as soon as the instance cannot become so without a decision of its tenant, when it is
+    /// [`NotReady`](ComputeError::NotReady) as soon as that needs a decision of its tenant, when it is
     /// being deleted, and after `timeout`; the error says what the instance was waiting for. Otherwise as [`read`](Self::read).
     pub async fn wait_until_provisioned(
         &self,

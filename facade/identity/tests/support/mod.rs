@@ -84,8 +84,8 @@ pub(crate) async fn delete(
     allocation: &Allocation,
 ) -> Result<Revision, LedgerError> {
     let build = || async {
-        let gone = Transaction::new().delete(allocation.pays_for.clone());
-        ledger.release(gone, &allocation.pays_for).await
+        let deletion = Transaction::new().delete(allocation.pays_for.clone());
+        ledger.release(deletion, &allocation.pays_for).await
     };
     ledger.commit(allocation.organization, build).await
 }

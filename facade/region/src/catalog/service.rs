@@ -99,7 +99,7 @@ pub struct CatalogService {
 }
 
 impl CatalogService {
-    /// Reads the stored catalog. Returns the entries that cannot be read beside it; the others are usable.
+    /// Reads the stored catalog. Also returns the entries that cannot be read; the others are usable.
     ///
     /// # Errors
     ///

@@ -22,7 +22,7 @@ impl MachineAccess {
         let verb = Verb::ConsoleOutput;
         let server = self.permitted(principal, verb, id).await?;
         let result = self.read_console(&server, lines).await;
-        Self::ended(verb, id, Some(&server.region), result)
+        Self::record_outcome(verb, id, Some(&server.region), result)
     }
 
     /// Opens a console session on a running server. Anyone with its URL has access: treat it as a secret.
@@ -34,7 +34,7 @@ impl MachineAccess {
         let verb = Verb::ConsoleSession;
         let server = self.permitted(principal, verb, id).await?;
         let result = self.open_console(&server).await;
-        Self::ended(verb, id, Some(&server.region), result)
+        Self::record_outcome(verb, id, Some(&server.region), result)
     }
 
     async fn read_console(

@@ -19,7 +19,7 @@ impl MachineAccess {
         let verb = Verb::SshKey;
         let server = self.permitted(principal, verb, id).await?;
         let result = self.open_key(&server).await;
-        Self::ended(verb, id, Some(&server.region), result)
+        Self::record_outcome(verb, id, Some(&server.region), result)
     }
 
     async fn open_key(&self, server: &Server) -> Result<Secret, MachineError> {

@@ -80,7 +80,7 @@ impl MachineAccess {
     ) -> Result<Server, MachineError> {
         match self.find(principal, verb, id).await {
             Ok(server) => Ok(server),
-            Err(error) => Self::ended(verb, id, None, Err(error)),
+            Err(error) => Self::record_outcome(verb, id, None, Err(error)),
         }
     }
 
@@ -121,7 +121,7 @@ impl MachineAccess {
     }
 
     /// Records the outcome of a call in metrics and the log, without any content.
-    pub(crate) fn ended<T>(
+    pub(crate) fn record_outcome<T>(
         verb: Verb,
         id: ServerId,
         region: Option<&RegionId>,

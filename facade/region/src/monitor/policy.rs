@@ -8,7 +8,7 @@ use fleetwright::Capabilities;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
-    /// The time between two scans, and at least the provider's poll tick. Default: 15 seconds.
+    /// The time between two scans. The provider's poll interval is used if that is longer. Default: 15 seconds.
     pub tick: Duration,
     /// How long a machine may be in a transitional state before it counts as stuck. Default: 15 minutes.
     pub stuck_after: Duration,

@@ -30,7 +30,7 @@ pub struct RegionScan {
     pub servers: u64,
     /// The parts of the account that could not be listed.
     pub gaps: Vec<String>,
-    /// Why the scan is not trusted, and no orphan is terminated: gaps, too many absent machines, or too many orphans. `None` if it is.
+    /// Why the scan is not trusted, and no orphan is terminated: gaps, too many absent machines, or too many orphans. `None` if the scan is trusted.
     pub frozen: Option<String>,
     /// The first [`MAX_LISTED_ORPHANS`] orphans.
     pub orphans: Vec<Orphan>,

@@ -36,7 +36,7 @@ pub struct ScanReport {
     pub drift: BTreeMap<Drift, u64>,
     /// The parts of the account that could not be listed.
     pub gaps: Vec<String>,
-    /// Why the scan is not trusted, and no orphan was terminated: gaps, too many absent machines, or too many orphans. `None` if it is.
+    /// Why the scan is not trusted, and no orphan was terminated: gaps, too many absent machines, or too many orphans. `None` if the scan is trusted.
     pub frozen: Option<String>,
     /// The orphans, with what was done about each.
     pub orphans: Vec<Orphan>,

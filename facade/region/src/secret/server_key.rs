@@ -222,7 +222,7 @@ impl ServerKeys {
         Ok(self.open(&found)?)
     }
 
-    /// Seals all private keys again that are not sealed with the current key. Records that others change meanwhile are left
+    /// Seals again all private keys that are not sealed with the current key. Records that others change meanwhile are left
     /// for the next call. When a call reseals nothing and reports nothing, the old keys can be removed from the keyring.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What servers and their owners are called, and what is derived from that.
+//! The ids of servers and of their owners.
 
 use std::{fmt, str::FromStr};
 
@@ -6,23 +6,23 @@ use fleetwright_store::{Invalid, Key};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// A server. Whoever owns it gives it the id: an instance and its server have the same.
+/// The id of a server. The owner chooses it: an instance and its server have the same UUID.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ServerId(Uuid);
 
 impl ServerId {
-    /// From a UUID.
+    /// Creates an id from a UUID.
     pub const fn from_uuid(uuid: Uuid) -> Self {
         Self(uuid)
     }
 
-    /// As a UUID.
+    /// Returns it as a UUID.
     pub const fn as_uuid(&self) -> Uuid {
         self.0
     }
 
-    /// The key of its record.
+    /// Returns the key of its record.
     pub fn key(&self) -> Result<Key, Invalid> {
         Key::new(self.to_string())
     }
@@ -47,17 +47,17 @@ impl FromStr for ServerId {
     }
 }
 
-/// Whose a server is: one thing of one kind, which has no other server.
+/// The owner of a server: a record, named by its kind and its id. It has no other server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Owner {
-    /// What sort of thing: `instance`.
+    /// The kind of the record: `instance`.
     pub kind: String,
-    /// Which one.
+    /// The id of the record.
     pub id: String,
 }
 
 impl Owner {
-    /// The thing of this kind with this id.
+    /// Creates an owner from the kind and the id of its record.
     pub fn new(kind: impl Into<String>, id: impl Into<String>) -> Self {
         Self {
             kind: kind.into(),

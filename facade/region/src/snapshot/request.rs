@@ -62,7 +62,7 @@ impl MachineAccess {
         let verb = Verb::Snapshot;
         let server = self.permitted(principal, verb, id).await?;
         let result = self.record_request(&server, new).await;
-        Self::ended(verb, id, Some(&server.region), result)
+        Self::record_outcome(verb, id, Some(&server.region), result)
     }
 
     async fn record_request(

@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     /// The call is refused.
     Error,
     /// The call has its effect, and its response is lost.
-    LostReply,
+    LostResponse,
 }
 
 impl Kind {
@@ -35,14 +35,14 @@ impl Kind {
         Self::CrashBefore,
         Self::CrashAfter,
         Self::Error,
-        Self::LostReply,
+        Self::LostResponse,
     ];
 }
 
 /// Which faults happen at which steps. Steps are counted over all processes.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
-    strikes: Vec<(u64, Kind)>,
+    faults: Vec<(u64, Kind)>,
     steps: AtomicU64,
     listed: AtomicU64,
     dead: AtomicBool,
@@ -51,9 +51,9 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(strikes: Vec<(u64, Kind)>) -> Arc<Self> {
+    pub(crate) fn new(faults: Vec<(u64, Kind)>) -> Arc<Self> {
         Arc::new(Self {
-            strikes,
+            faults,
             ..Self::default()
         })
     }
@@ -79,9 +79,9 @@ impl Plan {
         self.dead.store(false, Ordering::Relaxed);
     }
 
-    fn strike(&self, what: &str) -> Option<Kind> {
+    fn next_fault(&self, what: &str) -> Option<Kind> {
         let step = self.steps.fetch_add(1, Ordering::Relaxed) + 1;
-        let found = self.strikes.iter().find(|(nth, _)| *nth == step);
+        let found = self.faults.iter().find(|(nth, _)| *nth == step);
         let found = found.map(|(_, kind)| *kind);
         let line = format!("{step} {what} {found:?}");
         self.log.lock().unwrap().push(line);
@@ -124,7 +124,7 @@ impl<T: ?Sized> Flaky<T> {
         lost: impl FnOnce() -> E,
     ) -> Result<A, E> {
         self.plan.live().await;
-        match self.plan.strike(what) {
+        match self.plan.next_fault(what) {
             None => call.await,
             Some(Kind::CrashBefore) => {
                 self.plan.die().await;
@@ -136,7 +136,7 @@ impl<T: ?Sized> Flaky<T> {
                 result
             }
             Some(Kind::Error) => Err(refused()),
-            Some(Kind::LostReply) => {
+            Some(Kind::LostResponse) => {
                 let _ = call.await;
                 Err(lost())
             }

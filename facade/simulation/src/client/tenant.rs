@@ -245,8 +245,8 @@ impl Client {
         match result {
             Ok(_) | Err(RecordError::NotFound { .. }) => {
                 self.expected.deleted_networks.insert(id);
-                let gone = |slot: &usize| SLOTS[*slot].network == network;
-                for slot in (0..SLOT_COUNT).filter(gone) {
+                let on_network = |slot: &usize| SLOTS[*slot].network == network;
+                for slot in (0..SLOT_COUNT).filter(on_network) {
                     self.expected.live.remove(&self.fixtures.id(slot));
                 }
                 OpResult::Done

@@ -57,7 +57,7 @@ mistakes! {
     TerminateOnIncompleteList = "terminate-on-incomplete-list",
     /// Store and configuration: the monitor does not read launches, and takes a machine for an
     /// orphan at any age.
-    TerminateUnsettled = "terminate-unsettled",
+    TerminatePendingLaunches = "terminate-pending-launches",
     /// Cloud: every listed machine carries the region's tag.
     TerminateForeign = "terminate-foreign",
     /// Cloud: a list that fails is returned as a complete list of what was read before.
@@ -105,7 +105,7 @@ impl Mistake {
             Self::MissingOnIncompleteList
             | Self::TerminateOnIncompleteList
             | Self::TerminateForeign => Some(FaultPoint::TerminateOrphan),
-            Self::TerminateUnsettled => Some(FaultPoint::Launch),
+            Self::TerminatePendingLaunches => Some(FaultPoint::Launch),
             Self::ScanWithoutList => Some(FaultPoint::List),
             Self::ConsentKept | Self::ConsentAssumed => Some(FaultPoint::ApplyToServer),
             Self::RechargeForgotten => Some(FaultPoint::Recharge),

@@ -68,7 +68,7 @@ impl MistakenStore {
             set(value, "/intent/power", "running".into());
         }
         let launching = kind == SERVER_KIND && is_null(value, "/machine");
-        if launching && self.is(Actor::Monitor, Mistake::TerminateUnsettled) {
+        if launching && self.is(Actor::Monitor, Mistake::TerminatePendingLaunches) {
             set(value, "/launch", Value::Null);
         }
     }

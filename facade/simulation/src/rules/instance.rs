@@ -162,8 +162,8 @@ impl Rules {
         }
     }
 
-    /// Checks a new server: its instance exists, is not being deleted, and has not lost a server
-    /// that it did not ask to replace.
+    /// Checks a new server: its instance exists, is not being deleted, and if it
+    /// had a server before, its tenant has requested a replacement.
     pub(super) async fn check_server_created(&self, server: &Server) {
         let id: ServerId = server.id;
         let Some(instance) = self.instance(id).await else {

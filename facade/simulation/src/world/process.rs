@@ -249,7 +249,7 @@ impl World<'_> {
         policy.tick = Duration::from_secs(2);
         policy.stuck_after = Duration::from_secs(60);
         policy.orphan_age = Duration::from_secs(30);
-        if self.mistake == Some(Mistake::TerminateUnsettled) {
+        if self.mistake == Some(Mistake::TerminatePendingLaunches) {
             policy.orphan_age = Duration::ZERO;
         }
         policy.orphans = OrphanPolicy::Terminate;

@@ -106,7 +106,8 @@ impl TestFacade {
 
     /// Waits until an instance has a condition, and returns it. The loops must run meanwhile.
     pub async fn until_condition(&self, id: InstanceId, kind: ConditionKind) -> Instance {
-        self.until(id, |its| has_condition(its, kind)).await
+        self.until(id, |instance| has_condition(instance, kind))
+            .await
     }
 
     /// Waits until an instance's record is gone. The loops must run meanwhile.

@@ -28,11 +28,11 @@ fn every_step_is_decided_for_some_shape() {
         "apply",
         "delete-server",
         "remove-instance",
-        "wait-server",
-        "wait-server-deletion",
-        "wait-operator-deletion",
-        "wait-server-missing",
-        "wait-server-conflict",
+        "wait-for-server",
+        "wait-for-server-deletion",
+        "wait-for-operator-deletion",
+        "server-missing",
+        "server-conflict",
         "idle",
     ];
     assert_eq!(steps.collect::<BTreeSet<_>>(), all.into());

@@ -3,10 +3,10 @@
 use super::*;
 use crate::testing::ContendedStore;
 
-async fn meddled(store: Arc<dyn Store>) -> (Arc<ContendedStore>, CatalogService) {
-    let meddler = Arc::new(ContendedStore::new(store));
-    let (service, _) = CatalogService::open(meddler.clone()).await.unwrap();
-    (meddler, service)
+async fn contended_catalog(store: Arc<dyn Store>) -> (Arc<ContendedStore>, CatalogService) {
+    let contended_store = Arc::new(ContendedStore::new(store));
+    let (service, _) = CatalogService::open(contended_store.clone()).await.unwrap();
+    (contended_store, service)
 }
 
 /// The write of another process: the flavor arm-2 with this number of processors.
@@ -21,8 +21,8 @@ fn arm(cpus: u32) -> Transaction {
 #[tokio::test]
 async fn load_with_a_concurrent_change_reads_again() {
     let store = store();
-    let (meddler, service) = meddled(Arc::clone(&store)).await;
-    meddler.before_next_commit(arm(7));
+    let (contended_store, service) = contended_catalog(Arc::clone(&store)).await;
+    contended_store.before_next_commit(arm(7));
     let changes = service.load(EXAMPLE).await.unwrap();
     // The entry was created with other values between the read and the write of the load.
     let messages = messages(&changes);
@@ -44,9 +44,9 @@ async fn load_with_a_concurrent_change_reads_again() {
 
 #[tokio::test]
 async fn load_that_always_conflicts_fails_without_changing_the_current_catalog() {
-    let (meddler, service) = meddled(store()).await;
+    let (contended_store, service) = contended_catalog(store()).await;
     for cpus in 10..20 {
-        meddler.before_next_commit(arm(cpus));
+        contended_store.before_next_commit(arm(cpus));
     }
     let error = service.load(EXAMPLE).await.unwrap_err();
     assert!(matches!(error, LoadError::Contended), "{error}");
@@ -75,8 +75,8 @@ async fn load_of_another_process_is_followed() {
 
 #[tokio::test]
 async fn read_from_before_a_load_does_not_replace_it() {
-    let (meddler, service) = meddled(store()).await;
-    let release = meddler.hold_next_list();
+    let (contended_store, service) = contended_catalog(store()).await;
+    let release = contended_store.hold_next_list();
     let slow = service.refresh();
     let fast = async {
         // The slow process has read by now and waits.

@@ -179,8 +179,8 @@ async fn image_is_visible_to_its_organization_and_changed_by_permission() {
 
 #[tokio::test]
 async fn concurrent_change_of_an_image_is_read_again() {
-    let meddler = Arc::new(ContendedStore::new(store()));
-    let (service, _) = CatalogService::open(meddler.clone()).await.unwrap();
+    let contended_store = Arc::new(ContendedStore::new(store()));
+    let (service, _) = CatalogService::open(contended_store.clone()).await.unwrap();
     service.load(EXAMPLE).await.unwrap();
     let created = service.add_image(&boss(), &new_image()).await.unwrap();
     let touch = |state| {
@@ -189,7 +189,7 @@ async fn concurrent_change_of_an_image_is_read_again() {
         let id = RecordId::new("image", "snap-1").unwrap();
         Transaction::new().put(id, serde_json::to_value(image).unwrap())
     };
-    meddler.before_next_commit(touch(ImageState::Failed));
+    contended_store.before_next_commit(touch(ImageState::Failed));
     let begun = SnapshotProgress::Started(native());
     let late = service
         .set_progress(&boss(), &created.id, &begun)
@@ -200,7 +200,7 @@ async fn concurrent_change_of_an_image_is_read_again() {
         "image snap-1 is failed: it cannot become creating"
     );
     for _ in 0..9 {
-        meddler.before_next_commit(touch(ImageState::Pending));
+        contended_store.before_next_commit(touch(ImageState::Pending));
     }
     let busy = service
         .retire_image(&boss(), &created.id)

@@ -177,7 +177,12 @@ fn booted_server_is_launched_again_only_on_request() {
         let step = decide(&server, &facts, now());
         assert_ne!(step, Step::Launch(LaunchReason::Retry), "{server:#?}");
     }
-    let used_up = |server: &Server| server.launch.as_ref().is_some_and(|its| its.attempt >= 3);
+    let used_up = |server: &Server| {
+        server
+            .launch
+            .as_ref()
+            .is_some_and(|launch| launch.attempt >= 3)
+    };
     for server in every_shape().into_iter().filter(used_up) {
         let step = decide(&server, &facts, now());
         assert_ne!(step, Step::Launch(LaunchReason::Retry), "{server:#?}");

@@ -34,9 +34,13 @@ async fn network_in_use_is_kept_or_deleted_once_unused() {
         "requested twice"
     );
     let refuse = world.delete(blue, IfUsed::Refuse).await.unwrap();
-    assert_eq!(refuse, Deletion::Waiting, "it is going already");
-    let going = world.networks.deleting(&user()).await.unwrap();
-    assert_eq!(going.items[0].value.id, blue);
+    assert_eq!(
+        refuse,
+        Deletion::Waiting,
+        "its deletion was requested before"
+    );
+    let being_deleted = world.networks.deleting(&user()).await.unwrap();
+    assert_eq!(being_deleted.items[0].value.id, blue);
     let found = world.networks.get(&user(), blue).await.unwrap();
     assert_eq!(
         world.networks.check_open(&found).unwrap_err().to_string(),

@@ -8,12 +8,12 @@ fn put(kind: &str, key: &str, value: serde_json::Value) -> Transaction {
 
 #[tokio::test]
 async fn server_created_during_deletion_of_its_network_is_refused_or_keeps_it() {
-    let meddler = Arc::new(ContendedStore::new(store()));
-    let world = over(meddler.clone());
+    let contended_store = Arc::new(ContendedStore::new(store()));
+    let world = over(contended_store.clone());
     let blue = world.network("blue").await;
 
     // The server commits first: the network is in use, although it was not when it was read.
-    meddler.before_next_commit(put("server", "s-1", json!({"spec": {"network": blue}})));
+    contended_store.before_next_commit(put("server", "s-1", json!({"spec": {"network": blue}})));
     let refused = world.delete(blue, IfUsed::Refuse).await.unwrap_err();
     // Its record has no owner: the message names no server nevertheless.
     assert_eq!(
@@ -42,8 +42,8 @@ async fn server_created_during_deletion_of_its_network_is_refused_or_keeps_it() 
 
 #[tokio::test]
 async fn server_created_before_the_last_step_keeps_its_network() {
-    let meddler = Arc::new(ContendedStore::new(store()));
-    let world = over(meddler.clone());
+    let contended_store = Arc::new(ContendedStore::new(store()));
+    let world = over(contended_store.clone());
     let blue = world.network("blue").await;
     world.server("s-1", json!({ "network": blue })).await;
     assert_eq!(
@@ -51,7 +51,7 @@ async fn server_created_before_the_last_step_keeps_its_network() {
         Deletion::Waiting
     );
     world.no_server("s-1").await;
-    meddler.before_next_commit(put("server", "s-2", json!({"spec": {"network": blue}})));
+    contended_store.before_next_commit(put("server", "s-2", json!({"spec": {"network": blue}})));
     assert_eq!(
         world.networks.finish(&user(), blue).await.unwrap(),
         Deletion::Waiting
@@ -65,15 +65,15 @@ async fn server_created_before_the_last_step_keeps_its_network() {
 
 #[tokio::test]
 async fn concurrent_change_is_read_again() {
-    let meddler = Arc::new(ContendedStore::new(store()));
-    let world = over(meddler.clone());
+    let contended_store = Arc::new(ContendedStore::new(store()));
+    let world = over(contended_store.clone());
     let blue = world.network("blue").await;
     let group = world.group(blue, "ssh").await;
     let id = RecordId::new("security-group", group.to_string()).unwrap();
     let same = world.store.get(&id).await.unwrap().unwrap().value;
     let touch = || put("security-group", &group.to_string(), same.clone());
 
-    meddler.before_next_commit(touch());
+    contended_store.before_next_commit(touch());
     let set = world
         .groups
         .set_rules(&user(), group, &Rules::default())
@@ -81,7 +81,7 @@ async fn concurrent_change_is_read_again() {
         .unwrap();
     assert_eq!(set.value.rules, Rules::default());
     for _ in 0..9 {
-        meddler.before_next_commit(touch());
+        contended_store.before_next_commit(touch());
     }
     let busy = world.groups.delete(&user(), group).await.unwrap_err();
     assert_eq!(
@@ -92,13 +92,13 @@ async fn concurrent_change_is_read_again() {
 
 #[tokio::test]
 async fn group_is_not_created_on_a_network_deleted_meanwhile() {
-    let meddler = Arc::new(ContendedStore::new(store()));
-    let world = over(meddler.clone());
+    let contended_store = Arc::new(ContendedStore::new(store()));
+    let world = over(contended_store.clone());
     let blue = world.network("blue").await;
     let id = RecordId::new("network", blue.to_string()).unwrap();
-    let mut going = world.store.get(&id).await.unwrap().unwrap().value;
-    going["state"] = json!("deleting");
-    meddler.before_next_commit(put("network", &blue.to_string(), going));
+    let mut deleting = world.store.get(&id).await.unwrap().unwrap().value;
+    deleting["state"] = json!("deleting");
+    contended_store.before_next_commit(put("network", &blue.to_string(), deleting));
     let new = new_group(blue, "late");
     let late = world.groups.create(&user(), &new).await.unwrap_err();
     assert!(matches!(late, RecordError::Deleting { .. }), "{late}");

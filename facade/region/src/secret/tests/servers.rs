@@ -28,10 +28,10 @@ async fn every_server_has_its_own_key_pair() {
     let refused = store.commit(&again.unwrap().0).await.unwrap_err();
     assert!(
         refused.conflict().is_some(),
-        "a server keeps the key it has"
+        "the key of a server is not replaced"
     );
-    let gone = ServerKeys::delete(Transaction::new(), Uuid::from_u128(1)).unwrap();
-    store.commit(&gone).await.unwrap();
+    let deletion = ServerKeys::delete(Transaction::new(), Uuid::from_u128(1)).unwrap();
+    store.commit(&deletion).await.unwrap();
     let error = keys
         .private_key(&user(), Uuid::from_u128(1))
         .await
