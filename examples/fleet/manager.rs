@@ -66,11 +66,11 @@ impl FleetManager {
     /// Returns the current members by slot, without those that are terminating.
     pub(crate) async fn members(&self) -> Result<BTreeMap<u32, InstanceInfo>> {
         let list = self.provisioner.list_instances(&self.filter).await?;
-        let stays = |info: &InstanceInfo| info.state != CloudInstanceState::Terminating;
+        let is_kept = |info: &InstanceInfo| info.state != CloudInstanceState::Terminating;
         let slot = |info: &InstanceInfo| info.tags.get(SLOT_TAG)?.parse().ok();
         Ok(list
             .into_iter()
-            .filter(stays)
+            .filter(is_kept)
             .filter_map(|info| Some((slot(&info)?, info)))
             .collect())
     }

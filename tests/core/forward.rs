@@ -128,7 +128,7 @@ impl InstanceProvisioner for Whole {
 }
 
 /// Sends every call once through `pointer`, in the order of `Operation::ALL`, and checks its result.
-async fn every_call<P: InstanceProvisioner + ?Sized>(pointer: &P) {
+async fn make_every_call<P: InstanceProvisioner + ?Sized>(pointer: &P) {
     let config = InstanceConfig::builder("image-7", "small").build().unwrap();
     let (one, filter, batch) = (&id("i-1"), &InstanceFilter::new(), NonZeroU32::MIN);
     let token = LaunchToken::new("t-1").unwrap();
@@ -168,7 +168,7 @@ async fn every_call<P: InstanceProvisioner + ?Sized>(pointer: &P) {
 }
 
 /// Checks that every call was made once, and clears the record.
-fn all_were_called(whole: &Whole) {
+fn check_all_called(whole: &Whole) {
     let called = std::mem::take(&mut *whole.called.lock().unwrap());
     let mut expected = vec!["capabilities"];
     expected.extend(Operation::ALL.map(Operation::as_str));
@@ -178,24 +178,24 @@ fn all_were_called(whole: &Whole) {
 #[tokio::test]
 async fn every_call_is_forwarded_by_every_pointer() {
     let whole = Whole::new();
-    every_call::<&Whole>(&&whole).await;
-    all_were_called(&whole);
-    every_call::<&dyn InstanceProvisioner>(&(&whole as &dyn InstanceProvisioner)).await;
-    all_were_called(&whole);
-    every_call::<dyn InstanceProvisioner>(&whole).await;
-    all_were_called(&whole);
+    make_every_call::<&Whole>(&&whole).await;
+    check_all_called(&whole);
+    make_every_call::<&dyn InstanceProvisioner>(&(&whole as &dyn InstanceProvisioner)).await;
+    check_all_called(&whole);
+    make_every_call::<dyn InstanceProvisioner>(&whole).await;
+    check_all_called(&whole);
 
     let boxed = Box::new(whole);
-    every_call::<Box<Whole>>(&boxed).await;
-    all_were_called(&boxed);
+    make_every_call::<Box<Whole>>(&boxed).await;
+    check_all_called(&boxed);
 
     let shared = Arc::new(*boxed);
-    every_call::<Arc<Whole>>(&shared).await;
-    all_were_called(&shared);
+    make_every_call::<Arc<Whole>>(&shared).await;
+    check_all_called(&shared);
     let any: Arc<dyn InstanceProvisioner> = shared.clone();
-    every_call::<Arc<dyn InstanceProvisioner>>(&any).await;
-    all_were_called(&shared);
+    make_every_call::<Arc<dyn InstanceProvisioner>>(&any).await;
+    check_all_called(&shared);
     let deep: Box<dyn InstanceProvisioner> = Box::new(any);
-    every_call::<Box<dyn InstanceProvisioner>>(&deep).await;
-    all_were_called(&shared);
+    make_every_call::<Box<dyn InstanceProvisioner>>(&deep).await;
+    check_all_called(&shared);
 }

@@ -292,9 +292,9 @@ pub(crate) async fn verbs_06_console_session(cx: &Context) -> Outcome {
             format!("the debug output of {id}'s console session contains its address")
         })?;
         let times = session.expires_at.zip(info.launch_time);
-        let over = times.filter(|(end, launch)| end <= launch);
-        require(over.is_none(), || {
-            format!("the console session of {id} ended before it was launched: {over:?}")
+        let too_early = times.filter(|(end, launch)| end <= launch);
+        require(too_early.is_none(), || {
+            format!("the console session of {id} ended before it was launched: {too_early:?}")
         })?;
         opened.push((id, session.url));
     }

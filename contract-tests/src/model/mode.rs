@@ -201,7 +201,7 @@ fn power_outcomes(
 
 /// A terminate. It succeeds for a terminated instance, too, unless the record may be forgotten.
 fn terminate_outcomes(instance: Instance, forgotten: Forgotten) -> Vec<(CallResult, Mode)> {
-    let over = !instance.known || instance.phase == Phase::Ending;
+    let ended = !instance.known || instance.phase == Phase::Ending;
     let phase = if instance.known {
         Phase::Ending
     } else {
@@ -212,7 +212,7 @@ fn terminate_outcomes(instance: Instance, forgotten: Forgotten) -> Vec<(CallResu
         Mode::Bound(Instance { phase, ..instance }),
     )];
     possible.extend(
-        (over && forgotten.record).then_some((CallResult::NotFound, Mode::Bound(instance))),
+        (ended && forgotten.record).then_some((CallResult::NotFound, Mode::Bound(instance))),
     );
     possible
 }

@@ -52,8 +52,12 @@ fn clauses_with_missing_needs_are_not_run() {
             "two zones",
             "an unknown image",
         ];
-        let lacks = missing.iter().any(|need| clause.needs.contains(need));
-        let expected = if lacks { Status::NotRun } else { Status::Pass };
+        let needs_more = missing.iter().any(|need| clause.needs.contains(need));
+        let expected = if needs_more {
+            Status::NotRun
+        } else {
+            Status::Pass
+        };
         if verdict.status != expected {
             wrong += &format!("{expected:?} was expected:\n{}", CONTRACT.message(&verdict));
         }

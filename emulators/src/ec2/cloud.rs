@@ -108,8 +108,8 @@ impl Cloud for Ec2 {
         engine: &mut Engine,
         error: InjectedError<'_>,
     ) {
-        let lacks = matches!(error, InjectedError::Capacity | InjectedError::Quota);
-        if lacks && *action == Action::RunInstances {
+        let is_shortage = matches!(error, InjectedError::Capacity | InjectedError::Quota);
+        if is_shortage && *action == Action::RunInstances {
             actions::record_refused_launch(params, engine);
         }
     }

@@ -106,21 +106,21 @@ async fn interrupted_create_leaves_instance_and_allocation_or_neither() {
         Ok(())
     };
     let after = async |facade: &TestFacade, id, result: Result<(), ComputeError>, fate| {
-        let there = check_allocation(facade, id).await.is_some();
+        let exists = check_allocation(facade, id).await.is_some();
         match &result {
-            Ok(()) => assert!(there, "{fate:?}"),
+            Ok(()) => assert!(exists, "{fate:?}"),
             Err(error) => {
                 assert_eq!(error.meaning(), Meaning::Unavailable, "{error:?}");
                 assert!(error.retry_after().is_some());
-                assert!(fate != FaultKind::Fails || !there);
+                assert!(fate != FaultKind::Fails || !exists);
             }
         }
         // A caller without a response repeats the call and gets the id of the existing instance.
         let again = facade.instances.create(&alice, &requested()).await;
         match again {
-            Ok(_) => assert!(!there),
+            Ok(_) => assert!(!exists),
             Err(ComputeError::NameTaken { id: found, .. }) => {
-                assert_eq!((found, there), (id, true));
+                assert_eq!((found, exists), (id, true));
             }
             Err(other) => panic!("{other:?}"),
         }

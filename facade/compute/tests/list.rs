@@ -233,7 +233,7 @@ proptest! {
 async fn cost_of_a_page_does_not_depend_on_other_tenants() {
     let counting = InterceptedStore::new(memory_store(), CallCounts::default());
     let map = Map::new(counting.clone()).await;
-    let of = |place: usize, count: u128| {
+    let instances_in = |place: usize, count: u128| {
         let each = (0..count).map(move |number| Given {
             id: ((place as u128) << 100) + (number << 64) * 7919,
             place,
@@ -243,14 +243,14 @@ async fn cost_of_a_page_does_not_depend_on_other_tenants() {
         });
         each.collect::<Vec<_>>()
     };
-    map.put(&of(0, 30)).await;
+    map.put(&instances_in(0, 30)).await;
     let alice = project_user(tenant(1, 1));
     let mut foreign = ListInstances::default();
     foreign.networks = [map.networks[5].2].into();
     let mut costs = Vec::new();
     for others in [5, 400] {
-        map.put(&of(5, others)).await;
-        map.put(&of(2, others)).await;
+        map.put(&instances_in(5, others)).await;
+        map.put(&instances_in(2, others)).await;
         let mut cost = Vec::new();
         for wanted in [&ListInstances::default(), &foreign] {
             counting.interceptor.take();

@@ -205,7 +205,7 @@ async fn differences(facade: &TestFacade, principals: Principals) -> Vec<String>
             .unwrap();
         let instance = created.instance;
         facade.make_machine(&instance).await;
-        let knows = may.contains("read");
+        let may_read = may.contains("read");
         for verb in CALLS {
             let actual = call(instances, &principal, verb, instance.id, &instance).await;
             let absent = InstanceId::from_uuid(Uuid::from_u128(0xa000 + number as u128));
@@ -214,7 +214,7 @@ async fn differences(facade: &TestFacade, principals: Principals) -> Vec<String>
                 panic!("{called} gets a result for an instance that does not exist: {missing:?}");
             };
             let missing = missing.replace(&absent.to_string(), &instance.id.to_string());
-            let wanted = match (may.contains(verb), knows) {
+            let wanted = match (may.contains(verb), may_read) {
                 (true, _) => Outcome::Permitted,
                 (false, true) => Outcome::Refused,
                 (false, false) => Outcome::Absent(missing),
@@ -279,7 +279,7 @@ async fn create_reveals_nothing_about_other_tenants() {
     let beside = facade.network_in(tenant(1, 2), north(), "blue").await;
     let group = facade.group(theirs, "ssh").await;
     let authority = facade.authority(away).await;
-    let no = Uuid::from_u128(0xdead);
+    let missing = Uuid::from_u128(0xdead);
     let create_with = async |change: &dyn Fn(&mut NewInstance)| {
         let mut requested = new_instance(blue, "web");
         change(&mut requested);
@@ -292,7 +292,7 @@ async fn create_reveals_nothing_about_other_tenants() {
             let ids = [theirs.to_string(), beside.to_string(), group.to_string()];
             let ids = ids
                 .into_iter()
-                .chain([authority.to_string(), no.to_string()]);
+                .chain([authority.to_string(), missing.to_string()]);
             ids.fold(text, |text, id| text.replace(&id, "ID"))
                 .replace("golden", "ID")
                 .replace("nothing", "ID")
@@ -302,7 +302,7 @@ async fn create_reveals_nothing_about_other_tenants() {
             id(format!("{error:?} {}", error_chain(&error))),
         )
     };
-    let absent = create_with(&|new| new.network = NetworkId::from_uuid(no)).await;
+    let absent = create_with(&|new| new.network = NetworkId::from_uuid(missing)).await;
     for hidden in [theirs, beside] {
         assert_eq!(create_with(&|new| new.network = hidden).await, absent);
     }
@@ -323,12 +323,12 @@ async fn create_reveals_nothing_about_other_tenants() {
         |id| move |new: &mut NewInstance| new.spec.networking.security_groups = [id].into();
     assert_eq!(
         create_with(&with_group(group)).await,
-        create_with(&with_group(SecurityGroupId::from_uuid(no))).await
+        create_with(&with_group(SecurityGroupId::from_uuid(missing))).await
     );
     let with_authority = |id| move |new: &mut NewInstance| new.spec.ssh_authority = Some(id);
     assert_eq!(
         create_with(&with_authority(authority)).await,
-        create_with(&with_authority(SshAuthorityId::from_uuid(no))).await
+        create_with(&with_authority(SshAuthorityId::from_uuid(missing))).await
     );
     // A principal that cannot see flavors gets the same error whether or not the flavor exists.
     let only = [

@@ -1,4 +1,4 @@
-//! The ids of a region's resources, one type for each, so that the compiler tells them apart.
+//! The ids of a region's resources, one type for each, so that the compiler distinguishes them.
 //!
 //! Operators write the ids of flavors, images and regions into files, so these are short texts. Networks, security
 //! groups and SSH certificate authorities are created by calls and have UUIDs. A network's UUID is also the namespace

@@ -83,9 +83,9 @@ async fn same_desired_state_again_changes_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn destructive_change_needs_consent_and_is_written_completely_or_not_at_all() {
-    let (region, up) = running().await;
+    let (region, before) = running().await;
     let (principal, id) = (server_admin(), server_id(1));
-    let mut requested = desired_state(&up);
+    let mut requested = desired_state(&before);
     requested.spec.image = ImageId::new("rocky").unwrap();
     requested.intent.power = Power::Stopped;
     let refused = region.servers.apply(&principal, id, &requested, KEEP).await;
@@ -95,14 +95,14 @@ async fn destructive_change_needs_consent_and_is_written_completely_or_not_at_al
     assert_eq!(plan.methods[&Field::Image], ChangeMethod::Reimage);
     let still = region.read(id).await;
     assert_eq!(
-        still.revision, up.revision,
+        still.revision, before.revision,
         "not even the power was written"
     );
     let applied = region
         .servers
         .apply(&principal, id, &requested, Consent::Destroy);
     let (view, plan) = applied.await.unwrap();
-    assert_eq!(view.server.generation, up.server.generation + 1);
+    assert_eq!(view.server.generation, before.server.generation + 1);
     assert_eq!(desired_state(&view), requested);
     assert!(plan.has(ChangeMethod::Reimage));
     // Repeating an accepted change without consent needs no new consent.

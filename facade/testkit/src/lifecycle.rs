@@ -39,11 +39,11 @@ pub async fn run_server_lifecycle(region: &TestRegion) {
                 .set_power(&principal, id, Power::Stopped)
                 .await
                 .unwrap();
-            let down = region
+            let stopped = region
                 .until(id, |view| view.phase == Phase::Stopped && settled(view))
                 .await;
-            assert_eq!(down.health, Health::Healthy, "stopped on purpose");
-            assert_eq!(machine(&down), machine(&up));
+            assert_eq!(stopped.health, Health::Healthy, "stopped on purpose");
+            assert_eq!(machine(&stopped), machine(&running));
 
             servers
                 .set_power(&principal, id, Power::Running)
@@ -67,7 +67,7 @@ pub async fn run_server_lifecycle(region: &TestRegion) {
                     .await;
             }
 
-            let mut large = up.server.spec.clone();
+            let mut large = running.server.spec.clone();
             large.flavor = flavor("large");
             let (_, plan) = servers
                 .set_spec(&principal, id, &large, Consent::Destroy)
@@ -76,7 +76,7 @@ pub async fn run_server_lifecycle(region: &TestRegion) {
             let resized = region
                 .until(id, |view| view.phase == Phase::Running && settled(view))
                 .await;
-            let same = machine(&resized) == machine(&up);
+            let same = machine(&resized) == machine(&running);
             assert_eq!(same, !plan.has(ChangeMethod::Replace), "{plan:?}");
 
             servers

@@ -107,7 +107,7 @@ async fn finished_stream_is_not_in_flight() {
     ];
     let layer = wrap(Scripted::new(backend.map(Response::Stream)));
     let filter = InstanceFilter::new();
-    let of = |outcome: &str| {
+    let count = |outcome: &str| {
         recorder.values(&format!("fleetwright_calls_total{{operation=stream_instances,outcome={outcome},provider=scripted}}"))
     };
     let in_flight = || {
@@ -117,10 +117,10 @@ async fn finished_stream_is_not_in_flight() {
         let mut read = layer.stream_instances(&filter);
         assert_eq!(in_flight(), [1.0]);
         while read.next().await.is_some_and(|item| item.is_ok()) {}
-        assert_eq!((in_flight(), of(outcome)), (vec![0.0], vec![1.0]));
+        assert_eq!((in_flight(), count(outcome)), (vec![0.0], vec![1.0]));
     }
     assert!(layer.stream_instances(&filter).next().await.is_some());
-    assert_eq!((of("dropped"), in_flight()), (vec![1.0], vec![0.0]));
+    assert_eq!((count("dropped"), in_flight()), (vec![1.0], vec![0.0]));
 }
 
 #[tokio::test(start_paused = true)]
@@ -185,20 +185,20 @@ async fn batch_sizes_are_measured_and_fallbacks_counted_by_reason() {
     let sizes = recorder
         .values("fleetwright_coalesced_batch_size{operation=describe_instance,provider=scripted}");
     assert_eq!(sizes, [5.0]);
-    let lacks = call(Operation::LaunchInstance).capacity(Scope::Region, "none");
+    let no_capacity = call(Operation::LaunchInstance).capacity(Scope::Region, "none");
     let policy = FallbackPolicy::new([
         Alternative::new("one"),
         Alternative::new("two").zone("b").unwrap(),
     ]);
-    let fallback = Layered::new(Scripted::always(lacks), Fallback::new(policy));
+    let fallback = Layered::new(Scripted::always(no_capacity), Fallback::new(policy));
     fallback.launch_instance(&plain()).await.unwrap_err();
-    let of = |reason: &str| {
+    let count = |reason: &str| {
         recorder.values(&format!(
             "fleetwright_fallbacks_total{{operation=launch_instance,provider=scripted,reason={reason}}}"
         ))
     };
     assert_eq!(
-        (of("no_capacity"), of("no_capacity_recently")),
+        (count("no_capacity"), count("no_capacity_recently")),
         (vec![1.0], vec![1.0])
     );
 }

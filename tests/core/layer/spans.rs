@@ -81,16 +81,16 @@ impl Subscriber for Spans {
     }
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let mut kept = self.0.lock().unwrap();
-        let of = span.metadata();
+        let metadata = span.metadata();
         let mut captured = CapturedSpan {
-            name: of.name(),
-            target: of.target(),
-            level: of.level().to_string(),
+            name: metadata.name(),
+            target: metadata.target(),
+            level: metadata.level().to_string(),
             within: kept.entered.last().copied(),
             ..CapturedSpan::default()
         };
         span.record(&mut captured);
-        kept.spans.push((captured, of));
+        kept.spans.push((captured, metadata));
         Id::from_u64(kept.spans.len() as u64)
     }
     fn record(&self, id: &Id, values: &Record<'_>) {

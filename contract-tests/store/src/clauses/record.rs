@@ -18,7 +18,7 @@ use crate::{
 /// RECORD-01: a store must return nothing for a record that does not exist, whatever other records
 /// exist.
 ///
-/// If a neighbour is taken for the record, it is changed in its place.
+/// If another record is returned in its place, the caller changes the wrong record.
 ///
 /// Puts one record, and gets keys that are shorter, longer or of another case, and the same key of
 /// another kind.

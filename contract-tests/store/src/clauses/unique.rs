@@ -1,7 +1,7 @@
 //! UNIQUE: a value under a unique index belongs to one record.
 //!
-//! The clauses cover taking a value, freeing it, moving it within one transaction, and telling
-//! values apart.
+//! The clauses cover taking a value, freeing it, moving it within one transaction, and
+//! distinguishing values.
 
 use fleetwright_store::{Found, Transaction};
 use serde_json::{Value, json};

@@ -205,7 +205,7 @@ impl Override for FollowerFailsWithLeader {
         let Some(token) = &config.launch_token else {
             return at.inner.launch_instance(config).await;
         };
-        let (lead, shared) = watch::channel(None);
+        let (sender, shared) = watch::channel(None);
         let leader = {
             let mut under_way = locked(&self.0);
             let live = |(_, call): &(_, Shared)| call.has_changed().is_ok();
@@ -217,11 +217,11 @@ impl Override for FollowerFailsWithLeader {
         };
         let Some((_, mut leader)) = leader else {
             let result = at.inner.launch_instance(config).await;
-            lead.send_replace(Some(result.clone()));
+            sender.send_replace(Some(result.clone()));
             return result;
         };
-        let led = leader.wait_for(Option::is_some).await;
-        let result = led.ok().and_then(|result| result.clone());
+        let received = leader.wait_for(Option::is_some).await;
+        let result = received.ok().and_then(|result| result.clone());
         let call = Call::new("memory", Operation::LaunchInstance);
         result.unwrap_or_else(|| Err(call.unexpected(Effect::Unknown, "cancelled")))
     }

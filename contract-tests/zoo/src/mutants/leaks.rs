@@ -77,28 +77,28 @@ impl Leftovers {
         at.inner.list_instances(filter).await
     }
 
-    fn seen_by(&self, sound: Arc<dyn Oracle>, extra: fn(&Truth) -> bool) -> Arc<dyn Oracle> {
+    fn reported_by(&self, sound: Arc<dyn Oracle>, extra: fn(&Truth) -> bool) -> Arc<dyn Oracle> {
         let left = self.clone();
-        Arc::new(Sees { sound, left, extra })
+        Arc::new(OracleWithLeftovers { sound, left, extra })
     }
 }
 
 /// An oracle that also reports the leftovers, and a disk of every instance that `extra` selects.
-struct Sees {
+struct OracleWithLeftovers {
     sound: Arc<dyn Oracle>,
     left: Leftovers,
     extra: fn(&Truth) -> bool,
 }
 
 #[async_trait]
-impl Oracle for Sees {
+impl Oracle for OracleWithLeftovers {
     async fn instances(&self, tags: &Tags) -> Vec<Truth> {
         self.sound.instances(tags).await
     }
     async fn leftovers(&self, tags: &Tags) -> Vec<String> {
         let all = self.sound.instances(tags).await;
-        let picked = all.iter().filter(|truth| (self.extra)(truth));
-        let disks = picked.map(|truth| format!("disk of {}", truth.info.id));
+        let selected = all.iter().filter(|truth| (self.extra)(truth));
+        let disks = selected.map(|truth| format!("disk of {}", truth.info.id));
         let mut left: Vec<_> = disks.chain(self.left.lock().iter().cloned()).collect();
         left.extend(self.sound.leftovers(tags).await);
         left
@@ -117,7 +117,7 @@ struct LeavesDisk(Leftovers);
 
 impl Override for LeavesDisk {
     fn oracle(&self, sound: Arc<dyn Oracle>) -> Arc<dyn Oracle> {
-        self.0.seen_by(sound, is_terminated)
+        self.0.reported_by(sound, is_terminated)
     }
 }
 
@@ -139,7 +139,7 @@ impl Override for LeavesInterface {
         self.0.list(at, filter).await
     }
     fn oracle(&self, sound: Arc<dyn Oracle>) -> Arc<dyn Oracle> {
-        self.0.seen_by(sound, |_| false)
+        self.0.reported_by(sound, |_| false)
     }
 }
 
@@ -170,7 +170,7 @@ impl Override for LeavesInterfaceOfRefused {
         self.0.list(at, filter).await
     }
     fn oracle(&self, sound: Arc<dyn Oracle>) -> Arc<dyn Oracle> {
-        self.0.seen_by(sound, |_| false)
+        self.0.reported_by(sound, |_| false)
     }
 }
 
@@ -187,8 +187,8 @@ impl Override for ReportsSurvivor {
         let result = at.inner.launch_instance(config).await;
         result.map_err(|error| {
             let id = at.harness.unknown_id();
-            let made_up = InstanceInfo::new(id, CloudInstanceState::Pending);
-            error.with_survivors(vec![made_up])
+            let invented = InstanceInfo::new(id, CloudInstanceState::Pending);
+            error.with_survivors(vec![invented])
         })
     }
 }
@@ -205,8 +205,8 @@ impl Override for LeavesDiskOfFailed {
         id: &InstanceId,
     ) -> Result<InstanceStatus> {
         let status = at.inner.describe_instance(id).await?;
-        let over = status.state == CloudInstanceState::Terminated;
-        if over && status.state_reason.as_deref() != Some("terminated") {
+        let terminated = status.state == CloudInstanceState::Terminated;
+        if terminated && status.state_reason.as_deref() != Some("terminated") {
             self.0.add("disk", id.as_str());
         }
         Ok(status)
@@ -219,7 +219,7 @@ impl Override for LeavesDiskOfFailed {
         self.0.list(at, filter).await
     }
     fn oracle(&self, sound: Arc<dyn Oracle>) -> Arc<dyn Oracle> {
-        self.0.seen_by(sound, |_| false)
+        self.0.reported_by(sound, |_| false)
     }
 }
 
@@ -248,6 +248,6 @@ impl Override for LeavesAddressOfStopped {
         self.0.list(at, filter).await
     }
     fn oracle(&self, sound: Arc<dyn Oracle>) -> Arc<dyn Oracle> {
-        self.0.seen_by(sound, |_| false)
+        self.0.reported_by(sound, |_| false)
     }
 }

@@ -136,10 +136,10 @@ struct SecondTerminateErrors;
 #[async_trait]
 impl Override for SecondTerminateErrors {
     async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
-        let over = CloudInstanceState::Terminated;
-        if at.state(id) == Some(over) {
+        let terminated = CloudInstanceState::Terminated;
+        if at.state(id) == Some(terminated) {
             let call = at.call(Operation::TerminateInstance);
-            return Err(call.wrong_state(id, over, "pending, running or stopped"));
+            return Err(call.wrong_state(id, terminated, "pending, running or stopped"));
         }
         at.inner.terminate_instance(id).await
     }

@@ -241,16 +241,16 @@ fn list(
     let moment = context.engine.moment(context.context.read_lag);
     let (page, records_read) = context.engine.vms.page(&scope, &paging, moment);
     context.engine.core.records_read += records_read;
-    let mut here = page.items;
+    let mut listed = page.items;
     // An injected state is shown, so that the fault has an effect.
     if context.context.state.is_none() {
-        let (all, percent) = (here.len(), context.engine.core.knobs.omissions.lists);
-        here.retain(|_| !context.engine.omits(percent));
-        context.engine.omitted += (all - here.len()) as u64;
+        let (all, percent) = (listed.len(), context.engine.core.knobs.omissions.lists);
+        listed.retain(|_| !context.engine.omits(percent));
+        context.engine.omitted += (all - listed.len()) as u64;
     }
-    let here = here
+    let listed = listed
         .iter()
         .filter(|vm| location.is_none_or(|location| vm.location == location));
-    let items: Vec<_> = here.map(|vm| context.render(vm, detail)).collect();
+    let items: Vec<_> = listed.map(|vm| context.render(vm, detail)).collect();
     Ok(context.page(&items, page.next))
 }

@@ -214,8 +214,8 @@ impl<T: Clone> ResourceTable<T> {
 
     /// Returns the current version of every resource, in the order of creation.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Seq, &T)> {
-        let there = |(seq, entry): (&Seq, _)| Some((*seq, Entry::current(entry)?));
-        self.entries.iter().filter_map(there)
+        let current = |(seq, entry): (&Seq, _)| Some((*seq, Entry::current(entry)?));
+        self.entries.iter().filter_map(current)
     }
 }
 

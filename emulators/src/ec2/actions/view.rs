@@ -75,7 +75,7 @@ fn instance(
 ) -> shape::Instance {
     let fixed = &record.fixed;
     let terminated = version.state == State::Terminated;
-    let here = |value: &str| (!terminated).then(|| value.to_owned());
+    let unless_terminated = |value: &str| (!terminated).then(|| value.to_owned());
     let public = version.public_ip;
     let spec = engine
         .core
@@ -122,9 +122,9 @@ fn instance(
                 "disabled"
             },
         },
-        subnet_id: here(&fixed.subnet),
-        vpc_id: here(VPC),
-        private_ip_address: here(&fixed.private_ip.to_string()),
+        subnet_id: unless_terminated(&fixed.subnet),
+        vpc_id: unless_terminated(VPC),
+        private_ip_address: unless_terminated(&fixed.private_ip.to_string()),
         ip_address: public.map(|ip| ip.to_string()),
         source_dest_check: true,
         group_set: if terminated {

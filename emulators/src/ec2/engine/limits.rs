@@ -114,14 +114,16 @@ impl Engine {
     /// Returns the vCPUs in use on a market. A type that the knobs no longer have counts as one
     /// vCPU.
     fn vcpus(&self, market: Market) -> u64 {
-        let of = |name: &str| self.core.knobs.types.iter().find(|spec| spec.name == name);
+        let find_type = |name: &str| self.core.knobs.types.iter().find(|spec| spec.name == name);
         let used = self
             .core
             .usage
             .in_use()
             .filter(|((_, _, used_market), _)| *used_market == market);
-        used.map(|((name, _, _), count)| count * of(name).map_or(1, |spec| u64::from(spec.vcpus)))
-            .sum()
+        used.map(|((name, _, _), count)| {
+            count * find_type(name).map_or(1, |spec| u64::from(spec.vcpus))
+        })
+        .sum()
     }
 
     /// Returns how many machines of a kind the knob `capacity` has left.

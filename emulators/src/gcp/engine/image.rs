@@ -99,19 +99,20 @@ impl Engine {
 
     /// Returns an image by its name.
     pub(crate) fn image(&self, project: &str, name: &str) -> Option<(Seq, &ImageRecord)> {
-        let of = |(_, image): &(&Seq, &ImageRecord)| image.project == project && image.name == name;
+        let matches =
+            |(_, image): &(&Seq, &ImageRecord)| image.project == project && image.name == name;
         self.images
             .iter()
-            .find(of)
+            .find(matches)
             .map(|(seq, image)| (*seq, image))
     }
 
     /// Returns the newest image of a family.
     pub(crate) fn image_of_family(&self, project: &str, family: &str) -> Option<&ImageRecord> {
-        let of = |image: &&ImageRecord| {
+        let matches = |image: &&ImageRecord| {
             image.project == project && image.family.as_deref() == Some(family)
         };
-        self.images.values().rev().find(of)
+        self.images.values().rev().find(matches)
     }
 
     /// Begins to create an image of a disk and returns the operation, which takes `timing.image`.

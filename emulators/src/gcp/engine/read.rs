@@ -58,7 +58,7 @@ impl Engine {
             return Vec::new();
         };
         if let Ok(id) = target.name.parse::<u64>() {
-            let here = |seq: &Seq| {
+            let in_zone = |seq: &Seq| {
                 let instance = self.instances.get(seq);
                 instance.is_some_and(|instance| {
                     instance.fixed.project == target.project && instance.fixed.zone == *zone
@@ -67,7 +67,7 @@ impl Engine {
             return self
                 .instances
                 .find(&[Key::Id(id)], 0)
-                .filter(here)
+                .filter(in_zone)
                 .collect();
         }
         let address = (target.project.clone(), zone.clone(), target.name.clone());

@@ -296,8 +296,8 @@ pub(super) fn all_subnetworks(
 
 /// Returns the subnetworks of a region, or of all regions that exist.
 fn subnetworks_in(call: &Call, engine: &Engine, region: Option<&str>) -> Vec<Item> {
-    let here = |known: &&Subnetwork| region.is_none_or(|region| region == known.region);
-    let known = engine.core.knobs.subnetworks.iter().filter(here);
+    let in_region = |known: &&Subnetwork| region.is_none_or(|region| region == known.region);
+    let known = engine.core.knobs.subnetworks.iter().filter(in_region);
     let known = known.filter(|known| engine.has_region(&known.region));
     let items = known.map(|known| {
         let item = views::subnetwork(&call.target.project, known);

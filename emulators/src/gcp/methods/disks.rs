@@ -98,9 +98,10 @@ fn page(call: &Call, engine: &mut Engine, listing: &Listing) -> Page<Item> {
     let target = &call.target;
     let to_item = |(seq, disk): (&Seq, &Disk)| {
         let scope = Scope::Zone(disk.zone.clone());
-        let here = target.scope == Scope::Global || target.scope == scope;
-        let here = disk.project == target.project && here && !list::is_unreachable(engine, &scope);
-        here.then(|| (*seq, (scope, views::disk(engine, disk))))
+        let listed = target.scope == Scope::Global || target.scope == scope;
+        let listed =
+            disk.project == target.project && listed && !list::is_unreachable(engine, &scope);
+        listed.then(|| (*seq, (scope, views::disk(engine, disk))))
     };
     let (page, records_read) = if listing.order == Order::Creation {
         let after = listing.paging.position.after.saturating_add(1);

@@ -69,14 +69,14 @@ pub(super) fn insert(
         return Err(malformed());
     };
     let project = &call.target.project;
-    let of = parsed.project.as_ref().unwrap_or(project);
+    let disk_project = parsed.project.as_ref().unwrap_or(project);
     let spec = ImageSpec {
         project: project.clone(),
         name: name.to_owned(),
         family: body.text("family").map(str::to_owned),
         description: body.text("description").map(str::to_owned),
         labels,
-        disk: (of.clone(), zone.to_owned(), disk.to_owned()),
+        disk: (disk_project.clone(), zone.to_owned(), disk.to_owned()),
         force: call.query.flag("forceCreate")?,
     };
     call.begin_once_or_fail(engine, &context.planned_failures, |engine| {
@@ -119,8 +119,8 @@ pub(super) fn get_from_family(call: &Call, engine: &Engine) -> Result<Value, Ref
 pub(super) fn list(call: &Call, engine: &Engine, context: &CallContext) -> Result<Value, Refusal> {
     let listing = Listing::read(call, engine, context, &IMAGES)?;
     let images = engine.images.values();
-    let here = images.filter(|image| image.project == call.target.project);
-    let items = here.map(|image| (Scope::Global, views::image(engine, image)));
+    let of_project = images.filter(|image| image.project == call.target.project);
+    let items = of_project.map(|image| (Scope::Global, views::image(engine, image)));
     let page = listing.page(items.collect());
     Ok(listing.document(call, &IMAGES, page))
 }

@@ -137,8 +137,8 @@ fn page(call: &Call, engine: &mut Engine, context: &CallContext, listing: &Listi
     let show = |engine: &Engine, read: ReadInstance<'_>| {
         let fixed = &read.instance.fixed;
         let scope = Scope::Zone(fixed.zone.clone());
-        let here = target.scope == Scope::Global || target.scope == scope;
-        if fixed.project != target.project || !here || list::is_unreachable(engine, &scope) {
+        let in_scope = target.scope == Scope::Global || target.scope == scope;
+        if fixed.project != target.project || !in_scope || list::is_unreachable(engine, &scope) {
             return None;
         }
         let document = views::instance(engine, &read, None);

@@ -206,8 +206,8 @@ impl Listing {
             by_scope.insert(scope.to_string(), warning);
         }
         for (scope, item) in page.items {
-            let here = &mut by_scope[&scope.to_string()];
-            if let Some(fields) = here.as_object_mut() {
+            let entry = &mut by_scope[&scope.to_string()];
+            if let Some(fields) = entry.as_object_mut() {
                 fields.remove("warning");
                 let list = fields
                     .entry(list_kind.collection)

@@ -116,13 +116,13 @@ pub(crate) fn disk_type(project: &str, zone: &str, name: &str) -> Value {
 /// Returns the document of a network, with its subnetworks.
 pub(crate) fn network(engine: &Engine, project: &str, network: &str) -> Value {
     let path = format!("projects/{project}/global/networks/{network}");
-    let of = engine
+    let members = engine
         .core
         .knobs
         .subnetworks
         .iter()
         .filter(|known| known.network == network);
-    let subnetworks: Vec<_> = of
+    let subnetworks: Vec<_> = members
         .map(|known| link(&subnetwork_path(project, known)))
         .collect();
     json!({

@@ -31,14 +31,17 @@ fn parts(assembled: &[u8]) -> Vec<(String, Vec<u8>)> {
 fn part_of(part: &[u8]) -> (String, Vec<u8>) {
     let end = find(part, b"\n\n").unwrap();
     let head = std::str::from_utf8(&part[..end]).unwrap();
-    let of = head.lines().next().unwrap();
-    let of = of.strip_prefix("Content-Type: ").unwrap_or("?").to_owned();
+    let content_type = head.lines().next().unwrap();
+    let content_type = content_type
+        .strip_prefix("Content-Type: ")
+        .unwrap_or("?")
+        .to_owned();
     let body = &part[end + 2..];
     if head.lines().count() == 2 && head.ends_with("base64") {
         let body: Vec<u8> = body.iter().copied().filter(|byte| *byte != b'\n').collect();
-        return (of, STANDARD.decode(body).unwrap());
+        return (content_type, STANDARD.decode(body).unwrap());
     }
-    (of, body.to_vec())
+    (content_type, body.to_vec())
 }
 
 fn find(within: &[u8], what: &[u8]) -> Option<usize> {

@@ -96,8 +96,8 @@ pub(crate) async fn resize(
     allocation: &Allocation,
 ) -> Result<Revision, LedgerError> {
     let build = || async {
-        let there = Transaction::new().check(Check::Exists(allocation.pays_for.clone()));
-        let recharge = ledger.recharge(there, &allocation.pays_for, &allocation.amounts);
+        let transaction = Transaction::new().check(Check::Exists(allocation.pays_for.clone()));
+        let recharge = ledger.recharge(transaction, &allocation.pays_for, &allocation.amounts);
         Ok(recharge.await?.transaction)
     };
     ledger.commit(allocation.organization, build).await

@@ -251,8 +251,8 @@ impl CatalogService {
         let scope = found.value.visibility.scope();
         if let Err(refused) = principal.authorize(verb, Resource::Images, &scope) {
             // Members of a project see the images of its organization.
-            let sees = principal.authorize_within(Verb::Read, Resource::Images, &scope);
-            return Err(sees.map_or_else(|_| hidden(), |()| refused.into()));
+            let visible = principal.authorize_within(Verb::Read, Resource::Images, &scope);
+            return Err(visible.map_or_else(|_| hidden(), |()| refused.into()));
         }
         if found.value.origin.is_file() {
             return Err(ImageError::FromFile(id.clone()));

@@ -49,8 +49,8 @@ impl Servers {
         let now = self.clock.now();
         for item in page.items {
             let region = item.value.region.clone();
-            let there = wanted.region.as_ref().is_none_or(|only| *only == region);
-            if !there || !reach.covers(&item.value.scope()) {
+            let in_region = wanted.region.as_ref().is_none_or(|only| *only == region);
+            if !in_region || !reach.covers(&item.value.scope()) {
                 continue;
             }
             if !scans.contains_key(&region) {

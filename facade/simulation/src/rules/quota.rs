@@ -87,9 +87,9 @@ impl Rules {
                 ("gpus", constants::GPU_QUOTA),
                 ("public-ips", constants::PUBLIC_IP_QUOTA),
             ];
-            let over =
+            let exceeds =
                 |(kind, limit): &(&str, u64)| recorded.get(*kind).is_some_and(|used| used > limit);
-            if limits.iter().any(over) {
+            if limits.iter().any(exceeds) {
                 self.report(format!("account {key} exceeds its quota: {recorded:?}"));
             }
         }

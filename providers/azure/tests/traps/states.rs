@@ -45,7 +45,10 @@ async fn trap_02_stop_deallocates_a_powered_off_machine() {
     harness.emulator().perform_external(shutdown).unwrap();
     let off = wait_for_state(&*azure, &id, CloudInstanceState::Stopped).await;
     assert!(off.state_reason.unwrap().contains("still allocated"));
-    assert!(harness.only_instance().allocated, "it is off, and costs");
+    assert!(
+        harness.only_instance().allocated,
+        "it is off and still billed"
+    );
     azure.stop_instance(&id).await.unwrap();
     while harness.only_instance().power_state.as_deref() != Some("deallocated") {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;

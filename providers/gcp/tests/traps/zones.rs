@@ -72,9 +72,9 @@ async fn unreachable_zone_does_not_affect_other_zones() {
     assert_eq!(seen[0].as_ref().unwrap().state, CloudInstanceState::Running);
     let error = seen[1].as_ref().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
-    let stopped = gcp.terminate_instances(&ids).await;
-    assert!(stopped[0].is_ok(), "{stopped:?}");
-    let error = stopped[1].as_ref().unwrap_err();
+    let terminated = gcp.terminate_instances(&ids).await;
+    assert!(terminated[0].is_ok(), "{terminated:?}");
+    let error = terminated[1].as_ref().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     // Whether the zone has an instance of a token is unknown.
     let config = config_with_token(&harness, ZONES[1]);

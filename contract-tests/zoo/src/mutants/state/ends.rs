@@ -115,8 +115,8 @@ impl Override for PendingAfterReplay {
         if let (Err(error), Some(token)) = (&result, &config.launch_token) {
             if error.kind() == ErrorKind::TokenSpent {
                 if let LaunchRecord::Terminated(kept) = at.inner.find_launch(token).await? {
-                    let over = kept.into_iter().filter(|info| info.state == Terminated);
-                    lock(&self.0).extend(over.map(|info| info.id));
+                    let ended = kept.into_iter().filter(|info| info.state == Terminated);
+                    lock(&self.0).extend(ended.map(|info| info.id));
                 }
             }
         }

@@ -42,7 +42,7 @@ fn every_step_is_decided_for_some_shape() {
 fn decision_keeps_its_promises_for_every_shape() {
     for (instance, server) in &*SHAPES {
         let own = server.as_ref().filter(|server| is_owned(instance, server));
-        let going = own.is_some_and(|server| server.intent.power == Power::Deleted);
+        let being_deleted = own.is_some_and(|server| server.intent.power == Power::Deleted);
         let had = instance.status.server;
         let allowed = match step_of(instance, server.as_ref()) {
             Step::CreateServer => {
@@ -51,12 +51,12 @@ fn decision_keeps_its_promises_for_every_shape() {
             }
             Step::Apply => {
                 let applied = own.is_none_or(|server| instance.desired_state().holds_for(server));
-                !applied && !going && instance.deletion.is_none()
+                !applied && !being_deleted && instance.deletion.is_none()
             }
-            Step::DeleteServer => own.is_some() && !going && instance.deletion.is_some(),
+            Step::DeleteServer => own.is_some() && !being_deleted && instance.deletion.is_some(),
             Step::RemoveInstance => own.is_none() && instance.deletion.is_some(),
-            Step::Wait(Wait::ServerDeletion) => going && instance.deletion.is_some(),
-            Step::Wait(Wait::OperatorDeletion) => going && instance.deletion.is_none(),
+            Step::Wait(Wait::ServerDeletion) => being_deleted && instance.deletion.is_some(),
+            Step::Wait(Wait::OperatorDeletion) => being_deleted && instance.deletion.is_none(),
             Step::Wait(Wait::ServerMissing) => {
                 server.is_none() && had.is_some() && instance.deletion.is_none()
             }
@@ -134,7 +134,7 @@ fn status_matches_server_and_machine() {
         if status.observed_generation == instance.generation {
             assert!(own.is_some_and(done), "{instance:#?} {server:#?}");
         }
-        let standing = own
+        let exists = own
             .and_then(Server::current_observation)
             .is_some_and(|observation| {
                 let missing = matches!(
@@ -143,9 +143,9 @@ fn status_matches_server_and_machine() {
                 );
                 !missing && !observation.state.is_ending()
             });
-        assert_eq!(status.private_ip.is_some(), standing, "{server:#?}");
-        assert_eq!(status.public_ip.is_some(), standing);
-        assert_eq!(status.mac_address.is_some(), standing);
+        assert_eq!(status.private_ip.is_some(), exists, "{server:#?}");
+        assert_eq!(status.public_ip.is_some(), exists);
+        assert_eq!(status.mac_address.is_some(), exists);
         let kinds: BTreeSet<_> = status.conditions.iter().map(|held| held.kind).collect();
         assert_eq!(kinds.len(), status.conditions.len(), "each at most once");
     }
@@ -166,8 +166,8 @@ fn condition_keeps_its_date_and_has_one_event() {
     };
     let first = at(&instance, "no flavor", 0);
     let events = events_between(&instance.status, &first);
-    let trouble = (EventKind::Problem, "no flavor".to_owned());
-    assert!(events.contains(&trouble), "{events:?}");
+    let problem = (EventKind::Problem, "no flavor".to_owned());
+    assert!(events.contains(&problem), "{events:?}");
     instance.status = first.clone();
     let later = at(&instance, "no image", 5);
     assert_eq!(later.conditions[0].since, now());

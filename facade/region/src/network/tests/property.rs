@@ -53,12 +53,12 @@ impl World {
     async fn take(&self, step: Step) {
         match step {
             Step::MakeNetwork(n) => {
-                let there = self.named(n).await.is_some();
+                let exists = self.named(n).await.is_some();
                 let created = self
                     .networks
                     .create(&user(), &new_network(&format!("n{n}")))
                     .await;
-                assert_eq!(created.is_err(), there);
+                assert_eq!(created.is_err(), exists);
             }
             Step::DeleteNetwork(n, in_use) => {
                 let Some(found) = self.named(n).await else {
@@ -101,8 +101,8 @@ impl World {
                     return;
                 };
                 let name = Name::new(format!("g{g}")).unwrap();
-                let there = self.groups_on(found.value.id).await;
-                let taken = there.iter().any(|group| group.name == name);
+                let groups = self.groups_on(found.value.id).await;
+                let taken = groups.iter().any(|group| group.name == name);
                 let new = NewSecurityGroup {
                     network: found.value.id,
                     name,

@@ -235,9 +235,9 @@ x = \"sg\"
 #[tokio::test]
 async fn unmapped_entries_are_listed() {
     let planner = planner().await;
-    let lacks = planner.unmapped();
-    let lacks: Vec<_> = lacks.iter().map(ToString::to_string).collect();
-    assert_eq!(lacks, ["flavor metal-64", "image acme-golden-7"]);
+    let unmapped = planner.unmapped();
+    let unmapped: Vec<_> = unmapped.iter().map(ToString::to_string).collect();
+    assert_eq!(unmapped, ["flavor metal-64", "image acme-golden-7"]);
     let boss = user_with_role("platform-administrator", Scope::Global);
     assert_eq!(planner.catalog.flavors(&boss).unwrap().len(), 4);
     assert_eq!(planner.flavors(&boss).unwrap().len(), 3);
