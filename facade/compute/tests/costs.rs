@@ -94,5 +94,5 @@ async fn cost_of_a_change_does_not_grow_with_the_fleet() {
     let [read, lists, written] = small;
     assert_eq!(lists, 0, "nothing is listed");
     assert!((3..=20).contains(&read), "{read} records were read");
-    assert_eq!(written, 2, "the server hears, and the status says so");
+    assert_eq!(written, 2, "the server and the status of the instance");
 }

@@ -43,8 +43,8 @@ async fn run_until_crash(facade: &TestFacade, call: u64, done: Applied, long: Du
         .instance_controller
         .clone();
     tokio::select! {
-        () = controller.run() => unreachable!("a controller works until it is dropped"),
-        () = region(facade) => unreachable!("a region works until it is dropped"),
+        () = controller.run() => unreachable!("a controller runs until it is dropped"),
+        () = region(facade) => unreachable!("a region runs until it is dropped"),
         () = tokio::time::sleep(long) => {}
     }
     check_invariants(facade).await;

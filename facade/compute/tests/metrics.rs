@@ -45,7 +45,10 @@ async fn controllers_count_steps_waits_and_failures() {
             assert!(metric("steps_total create-server") >= 2.0);
             assert!(metric("steps_total idle") >= 2.0);
             assert!(metric("apply_seconds") >= 2.0);
-            assert!(metric("reconcile_failures_total") >= 1.0, "the broken one");
+            assert!(
+                metric("reconcile_failures_total") >= 1.0,
+                "those of the broken instance"
+            );
             assert!((metric("orphan_servers_total") - 1.0).abs() < 0.1);
             assert!((metric("instances_waiting orphan") - 1.0).abs() < 0.1);
             assert!(metric("instances_queued") >= 0.0);

@@ -174,16 +174,19 @@ async fn network_deletion_survives_a_crash_at_any_store_call() {
             request_deletion(&facade, network).await;
             let dying = Arc::new(RacingStore::new(Arc::clone(&facade.store)).dying_at(call, done));
             let store: Arc<dyn Store> = Arc::clone(&dying) as _;
-            let keeper = facade.reopen(store).await.network_controller.clone();
+            let controller = facade.reopen(store).await.network_controller.clone();
             tokio::select! {
-                () = keeper.run() => unreachable!("a keeper works until it is dropped"),
+                () = controller.run() => unreachable!("a controller runs until it is dropped"),
                 () = tokio::time::sleep(Duration::from_secs(1)) => {}
             }
             let died = dying.is_dead();
             facade.during(until_gone(&facade, network)).await;
             facade.assert_empty().await;
             if !died {
-                assert!(call > 8, "{call}: it has hardly begun");
+                assert!(
+                    call > 8,
+                    "{call}: the controller made fewer than eight calls"
+                );
                 return;
             }
         }

@@ -62,7 +62,11 @@ async fn requests_are_recorded_once_and_only_if_they_change_something() {
             )
         )
     );
-    assert_eq!(error.retry_after(), None, "only a start helps");
+    assert_eq!(
+        error.retry_after(),
+        None,
+        "a retry cannot succeed before a start"
+    );
     instances.replace(&alice, id).await.unwrap();
     // A replacement keeps the desired power state.
     assert_eq!(facade.read(id).await.instance.intent.power, Power::Stopped);

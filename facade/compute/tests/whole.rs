@@ -22,7 +22,7 @@ fn stopped(instance: &Instance) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn instance_goes_through_its_whole_lifecycle() {
+async fn whole_lifecycle_of_an_instance_works() {
     let cloud = MemoryCloud::builder()
         .latency(Duration::from_millis(20))
         .read_lag(Duration::from_secs(3))

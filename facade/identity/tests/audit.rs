@@ -205,7 +205,7 @@ async fn unavailable_store_is_reported_at_once() {
         store.commit(&tampering).await.unwrap();
         let flaky = ledger(&Flaky::over(&store, 0, fault));
         let message = flaky.repair(organization(1)).await.unwrap_err().to_string();
-        assert!(message.contains("the disk is away"), "{message}");
+        assert!(message.contains("the disk cannot be read"), "{message}");
         // Whether or not it was committed, the next repair completes it.
         ledger(&store).repair(organization(1)).await.unwrap();
         let audit = ledger(&store).audit(organization(1)).await.unwrap();

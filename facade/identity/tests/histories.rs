@@ -111,7 +111,7 @@ async fn sums(store: &Arc<dyn Store>) -> BTreeMap<Account, Amounts> {
         let paid: Allocation = serde_json::from_value(record.value).unwrap();
         assert!(
             store.get(&paid.pays_for).await.unwrap().is_some(),
-            "paid for nothing"
+            "the record that is paid for does not exist"
         );
         let payers = [
             Account::Organization(paid.organization),

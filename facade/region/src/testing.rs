@@ -89,6 +89,6 @@ pub(crate) struct FailingEntropy;
 
 impl Entropy for FailingEntropy {
     fn fill(&self, _: &mut [u8]) -> Result<(), EntropyError> {
-        Err(EntropyError::new("it has run dry"))
+        Err(EntropyError::new("the source is empty"))
     }
 }

@@ -77,7 +77,7 @@ async fn same_desired_state_again_changes_nothing() {
     assert_eq!(again.revision, first.revision);
     assert!(
         plan.methods.is_empty(),
-        "what has no machine has nothing to lose"
+        "without a machine there is nothing to change"
     );
 }
 

@@ -223,7 +223,11 @@ async fn external_stop_or_start_is_reverted() {
             cloud.external_actor().stop(&machine).unwrap();
             let stopped = |view: &ServerView| view.phase == Phase::Stopped;
             let view = region.until(id, stopped).await;
-            assert_eq!(view.health, Health::Degraded, "nobody here stopped it");
+            assert_eq!(
+                view.health,
+                Health::Degraded,
+                "it was stopped outside this system"
+            );
             region.until(id, running).await;
             region
                 .servers

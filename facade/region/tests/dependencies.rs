@@ -257,7 +257,7 @@ async fn unchanged_fields_never_block_an_edit() {
     assert_eq!(
         error_chain(&requested.unwrap_err()),
         message,
-        "by the plan too"
+        "the plan is refused with the same message"
     );
     edited.image = image("rocky");
     facade.set_spec(&alice, &edited).await.unwrap();

@@ -16,30 +16,30 @@ use futures_util::future::join_all;
 
 /// The dependency that is deleted.
 #[derive(Clone, Copy, Debug)]
-enum Goes {
+enum DeletedRecord {
     Network,
     NetworkLater,
     Group,
     Authority,
 }
 
-const ALL: [Goes; 4] = [
-    Goes::Network,
-    Goes::NetworkLater,
-    Goes::Group,
-    Goes::Authority,
+const ALL: [DeletedRecord; 4] = [
+    DeletedRecord::Network,
+    DeletedRecord::NetworkLater,
+    DeletedRecord::Group,
+    DeletedRecord::Authority,
 ];
 
 async fn delete(
     facade: &TestFacade,
     spec: &ServerSpec,
-    goes: Goes,
+    deleted_record: DeletedRecord,
 ) -> Result<Deletion, RecordError> {
     let alice = server_user(tenant(1, 1));
     let group = *spec.security_groups.first().unwrap();
-    match goes {
+    match deleted_record {
         // The group is deleted first, as a user who deletes both would.
-        Goes::Network => match facade.security_groups.delete(&alice, group).await {
+        DeletedRecord::Network => match facade.security_groups.delete(&alice, group).await {
             Ok(()) => {
                 let network = spec.network;
                 facade
@@ -49,15 +49,15 @@ async fn delete(
             }
             Err(error) => Err(error),
         },
-        Goes::NetworkLater => {
+        DeletedRecord::NetworkLater => {
             let (network, first) = (spec.network, IfUsed::DeleteFirst);
             facade.networks.delete(&alice, network, first).await
         }
-        Goes::Group => {
+        DeletedRecord::Group => {
             let deleted = facade.security_groups.delete(&alice, group).await;
             deleted.map(|()| Deletion::Deleted)
         }
-        Goes::Authority => {
+        DeletedRecord::Authority => {
             let authority = spec.ssh_authority.unwrap();
             let deleted = facade.ssh_authorities.delete(&alice, authority).await;
             deleted.map(|()| Deletion::Deleted)
@@ -66,17 +66,17 @@ async fn delete(
 }
 
 /// Fifty callers create a server each, and one deletes the dependency meanwhile. Returns the number of created servers.
-async fn race(facade: &TestFacade, goes: Goes, after: Duration) -> usize {
+async fn race(facade: &TestFacade, deleted_record: DeletedRecord, after: Duration) -> usize {
     let alice = server_user(tenant(1, 1));
-    let mut ground = server_spec(facade.network("blue").await);
-    let group = facade.group(ground.network, "ssh").await;
-    ground.security_groups.insert(group);
-    ground.ssh_authority = Some(facade.authority(tenant(1, 1)).await);
+    let mut spec = server_spec(facade.network("blue").await);
+    let group = facade.group(spec.network, "ssh").await;
+    spec.security_groups.insert(group);
+    spec.ssh_authority = Some(facade.authority(tenant(1, 1)).await);
 
-    let requests = (0..50).map(|number| facade.ensure(&alice, number, &ground));
+    let requests = (0..50).map(|number| facade.ensure(&alice, number, &spec));
     let deletion = async {
         tokio::time::sleep(after).await;
-        delete(facade, &ground, goes).await
+        delete(facade, &spec, deleted_record).await
     };
     let (deleted, requested) = tokio::join!(deletion, join_all(requests));
 
@@ -94,7 +94,7 @@ async fn race(facade: &TestFacade, goes: Goes, after: Duration) -> usize {
                 RecordError::NotFound { .. } | RecordError::Deleting { .. }
             ))
         );
-        assert!(expected, "{goes:?}: {refused:?}");
+        assert!(expected, "{deleted_record:?}: {refused:?}");
     }
     assert_eq!(facade.count("server").await, created);
     assert_eq!(
@@ -103,54 +103,66 @@ async fn race(facade: &TestFacade, goes: Goes, after: Duration) -> usize {
         "no key without server"
     );
     match deleted {
-        Ok(Deletion::Deleted) => assert_eq!(created, 0, "{goes:?}: servers stand on nothing"),
+        Ok(Deletion::Deleted) => assert_eq!(
+            created, 0,
+            "{deleted_record:?}: servers without their dependency"
+        ),
         Ok(Deletion::Waiting) => {
-            let found = facade.networks.get(&alice, ground.network).await.unwrap();
+            let found = facade.networks.get(&alice, spec.network).await.unwrap();
             assert_eq!(found.value.state, NetworkState::Deleting);
-            assert!(created > 0, "{goes:?}: it waits for nobody");
-            let late = facade.ensure(&alice, 99, &ground).await;
-            assert!(late.is_err(), "nothing new comes");
+            assert!(
+                created > 0,
+                "{deleted_record:?}: it waits although no server uses it"
+            );
+            let late = facade.ensure(&alice, 99, &spec).await;
+            assert!(
+                late.is_err(),
+                "no server is created in a network that is being deleted"
+            );
         }
         Err(RecordError::InUse { .. }) => {
-            assert!(created > 0, "{goes:?}: nobody uses it");
-            stands(facade, &ground).await;
+            assert!(
+                created > 0,
+                "{deleted_record:?}: it is refused although no server uses it"
+            );
+            check_dependencies_exist(facade, &spec).await;
         }
-        Err(other) => unreachable!("{goes:?}: {other:?}"),
+        Err(other) => unreachable!("{deleted_record:?}: {other:?}"),
     }
     created
 }
 
 /// Checks that every dependency still exists, except a group that was deleted before.
-async fn stands(facade: &TestFacade, ground: &ServerSpec) {
+async fn check_dependencies_exist(facade: &TestFacade, spec: &ServerSpec) {
     let alice = server_user(tenant(1, 1));
-    facade.networks.get(&alice, ground.network).await.unwrap();
-    let group = *ground.security_groups.first().unwrap();
+    facade.networks.get(&alice, spec.network).await.unwrap();
+    let group = *spec.security_groups.first().unwrap();
     facade.security_groups.get(&alice, group).await.unwrap();
-    let authority = ground.ssh_authority.unwrap();
+    let authority = spec.ssh_authority.unwrap();
     facade.ssh_authorities.get(&alice, authority).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn fifty_creations_racing_a_deletion_leave_no_dangling_reference() {
-    for goes in ALL {
+    for deleted_record in ALL {
         let mut outcomes = BTreeSet::new();
         for seed in 0..4 {
             let slow = InterceptedStore::new(memory_store(), RandomDelays::new(seed));
             let facade = TestFacade::builder().store(slow).build().await;
             let after = Duration::from_millis(seed * 45);
-            outcomes.insert(race(&facade, goes, after).await > 0);
+            outcomes.insert(race(&facade, deleted_record, after).await > 0);
         }
-        assert_eq!(outcomes, [false, true].into(), "{goes:?}");
+        assert_eq!(outcomes, [false, true].into(), "{deleted_record:?}");
     }
 }
 
 #[tokio::test]
 async fn fifty_creations_racing_a_deletion_leave_no_dangling_reference_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
-    for (number, goes) in ALL.into_iter().cycle().take(8).enumerate() {
+    for (number, deleted_record) in ALL.into_iter().cycle().take(8).enumerate() {
         let store = sqlite_store(folder.path().join(format!("{number}.db"))).await;
         let facade = TestFacade::builder().store(store).build().await;
-        race(&facade, goes, Duration::ZERO).await;
+        race(&facade, deleted_record, Duration::ZERO).await;
     }
 }
 

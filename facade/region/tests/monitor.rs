@@ -67,7 +67,7 @@ async fn scan_is_one_list_and_writes_only_changes() {
     );
     assert_eq!((findings.servers, findings.written), (40, 0));
     let written = region.store.head().await.unwrap().0 - head.0;
-    assert_eq!(written, 1, "the pulse alone");
+    assert_eq!(written, 1, "only the scan record");
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,7 +125,7 @@ async fn unreachable_zone_freezes_the_monitor_and_health_is_unknown() {
     assert_eq!(
         view.health,
         Health::Unknown,
-        "the pulse does not speak for it"
+        "the scan record does not cover it"
     );
     cloud.external_actor().reconnect(zone);
     let findings = region.monitor.scan().await.unwrap();
@@ -200,7 +200,7 @@ async fn machine_is_not_missing_within_the_consistency_window() {
         let view = region.read(new.id).await;
         assert!(
             view.server.current_observation().is_none(),
-            "nothing is known of it yet"
+            "it was not observed yet"
         );
         tokio::time::sleep(TICK).await;
     }

@@ -195,11 +195,11 @@ async fn largest_user_data_and_a_key_fit_into_a_record() {
 
 /// A system without entropy.
 #[derive(Debug)]
-struct Dry;
+struct EmptyEntropy;
 
-impl Entropy for Dry {
+impl Entropy for EmptyEntropy {
     fn fill(&self, _: &mut [u8]) -> Result<(), EntropyError> {
-        Err(EntropyError::new("it has run dry"))
+        Err(EntropyError::new("the source is empty"))
     }
 }
 
@@ -207,7 +207,7 @@ impl Entropy for Dry {
 async fn server_is_not_created_without_its_key() {
     let facade = TestFacade::new().await;
     let wanted = server_spec(facade.network("blue").await);
-    let servers = facade.servers_with_key_entropy(Arc::new(Dry));
+    let servers = facade.servers_with_key_entropy(Arc::new(EmptyEntropy));
     let requested = servers.ensure(&operator(), &new_server(1, wanted)).await;
     let error = requested.unwrap_err();
     assert!(matches!(error, ServerError::Key { .. }), "{error:?}");

@@ -104,7 +104,7 @@ async fn snapshot_can_be_launched_by_another_server() {
     tokio::select! {
         biased;
         () = facade.during_region(work) => {}
-        () = facade.region().snapshots.run() => panic!("it works until it is dropped"),
+        () = facade.region().snapshots.run() => panic!("it runs until it is dropped"),
     }
     assert_eq!(cloud.oracle().call_count(WireCall::Snapshot), 1);
 }
@@ -169,7 +169,7 @@ async fn repeated_snapshot_returns_the_image_and_a_different_one_is_refused() {
     assert_eq!(
         same.unwrap().state,
         ImageState::Ready,
-        "what is left out says nothing"
+        "a field that is left out is not compared"
     );
 }
 
@@ -221,7 +221,7 @@ async fn invalid_snapshot_is_refused_before_anything_is_written() {
     assert_eq!(
         facade.count("image").await,
         6,
-        "those of the file and this one"
+        "those of the file, and the new one"
     );
 }
 
@@ -252,8 +252,8 @@ async fn fifty_requests_and_two_controllers_create_one_image() {
         tokio::select! {
             biased;
             () = work => {}
-            () = one.run() => panic!("it works until it is dropped"),
-            () = other.run() => panic!("it works until it is dropped"),
+            () = one.run() => panic!("it runs until it is dropped"),
+            () = other.run() => panic!("it runs until it is dropped"),
         }
         assert_eq!(cloud.oracle().images().len(), 1);
         assert_eq!(facade.count("image").await, 6);

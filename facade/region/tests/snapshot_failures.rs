@@ -50,7 +50,7 @@ async fn machine_gone_before_its_snapshot_fails_with_a_message() {
     assert_eq!(
         cloud.oracle().images().len(),
         0,
-        "never of the machine in its place"
+        "no image of the machine that replaced it"
     );
     let again = facade
         .machines
@@ -95,7 +95,7 @@ async fn failing_snapshot_is_retried_until_success_or_timeout() {
     tokio::select! {
         biased;
         () = work => {}
-        () = facade.region().snapshots.run() => panic!("it works until it is dropped"),
+        () = facade.region().snapshots.run() => panic!("it runs until it is dropped"),
     }
     assert!(begun.elapsed() > Duration::from_secs(700));
     assert_eq!(
@@ -121,7 +121,7 @@ async fn failing_snapshot_is_retried_until_success_or_timeout() {
     let failed = tokio::select! {
         biased;
         failed = work => failed,
-        () = facade.region().snapshots.run() => panic!("it works until it is dropped"),
+        () = facade.region().snapshots.run() => panic!("it runs until it is dropped"),
     };
     assert_eq!(failed.state, ImageState::Failed);
     assert!(last_error(&failed).starts_with("gave up: "), "{failed:#?}");

@@ -58,7 +58,7 @@ async fn history(faults: Vec<(u64, Kind)>, client: Client) -> u64 {
             biased;
             () = plan.died() => sends &= client == Client::Retries,
             () = work => break,
-            () = snapshots.run() => panic!("it works until it is dropped"),
+            () = snapshots.run() => panic!("it runs until it is dropped"),
         }
     }
     let what = format!("{faults:?}, and the client {client:?}: {:?}", plan.log());
@@ -200,7 +200,7 @@ async fn next_process_creates_a_pending_image_from_the_file() {
     tokio::select! {
         biased;
         () = plan.died() => {}
-        () = snapshots.run() => panic!("it works until it is dropped"),
+        () = snapshots.run() => panic!("it runs until it is dropped"),
     }
     assert_eq!(
         cloud.oracle().images().len(),

@@ -47,5 +47,5 @@ pub async fn advance_until<T>(what: &str, condition: impl AsyncFn() -> Option<T>
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-    panic!("waited an hour in vain for {what}");
+    panic!("waited an hour for {what}");
 }

@@ -276,7 +276,7 @@ impl Ec2Provisioner {
     ) -> Result<Result<Vec<Instance>, Failure>> {
         let root_device = self.root_device(config).await.map_err(|failure| {
             let error = failure.into_error(call, self.launch_context(config));
-            // The launch was not sent, whatever became of this read.
+            // The launch was not sent, whatever the effect of this read is.
             error.with_effect(Effect::None)
         })?;
         let mut plan = Plan::new(&self.launch, config, count, root_device.as_deref());

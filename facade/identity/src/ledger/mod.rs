@@ -1,7 +1,7 @@
 //! The ledger: what each organization and project uses, and for which records.
 //!
 //! It adds checks and writes to the caller's transaction, so that a record and its allocation are
-//! written together or not at all. It never commits a record of its own accord.
+//! written together or not at all. It never commits a transaction itself.
 
 mod audit;
 mod charge;

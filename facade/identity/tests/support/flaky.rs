@@ -68,7 +68,7 @@ impl Store for Flaky {
         self.store.list(query).await
     }
     async fn commit(&self, transaction: &Transaction) -> Result<Revision> {
-        let (reason, source) = ("the disk is away".to_owned(), None);
+        let (reason, source) = ("the disk cannot be read".to_owned(), None);
         if self.commits.fetch_add(1, Ordering::Relaxed) != self.at {
             return self.store.commit(transaction).await;
         }

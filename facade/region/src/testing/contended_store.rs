@@ -35,7 +35,7 @@ impl ContendedStore {
         release
     }
 
-    /// Queues a transaction: each one goes before one later commit, in this order.
+    /// Queues a transaction: each one is committed before one later commit, in this order.
     pub(crate) fn before_next_commit(&self, transaction: Transaction) {
         self.first.lock().unwrap().push_back(transaction);
     }

@@ -57,7 +57,7 @@ async fn entry_missing_from_the_file_is_retired_and_can_return() {
     assert_eq!(
         service.load(EXAMPLE).await.unwrap(),
         [],
-        "the same again is no change"
+        "loading the same file again changes nothing"
     );
 
     let changes = service.load(&without("arm-2")).await.unwrap();

@@ -11,7 +11,7 @@ fn native() -> fleetwright::ImageId {
     fleetwright::ImageId::new("ami-7").unwrap()
 }
 
-fn boss() -> Principal {
+fn administrator() -> Principal {
     user_with_role(
         "organization-administrator",
         Scope::Organization(organization(1)),
@@ -37,7 +37,10 @@ async fn loaded() -> CatalogService {
 #[tokio::test]
 async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other() {
     let service = loaded().await;
-    let created = service.add_image(&boss(), &new_image()).await.unwrap();
+    let created = service
+        .add_image(&administrator(), &new_image())
+        .await
+        .unwrap();
     assert_eq!(
         (created.state, created.architecture),
         (ImageState::Pending, Architecture::Aarch64)
@@ -47,14 +50,17 @@ async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other()
         Visibility::Organization(organization(1))
     );
     assert_eq!(
-        service.add_image(&boss(), &new_image()).await.unwrap(),
+        service
+            .add_image(&administrator(), &new_image())
+            .await
+            .unwrap(),
         created
     );
     assert!(created.check_offered().is_err());
 
     let id = image_id("snap-1");
     let early = service
-        .set_progress(&boss(), &id, &SnapshotProgress::Ready)
+        .set_progress(&administrator(), &id, &SnapshotProgress::Ready)
         .await
         .unwrap_err();
     assert_eq!(
@@ -63,50 +69,73 @@ async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other()
     );
     let begun = SnapshotProgress::Started(native());
     for _ in 0..2 {
-        let created = service.set_progress(&boss(), &id, &begun).await.unwrap();
+        let created = service
+            .set_progress(&administrator(), &id, &begun)
+            .await
+            .unwrap();
         assert_eq!(created.state, ImageState::Creating);
     }
     let other = SnapshotProgress::Started(fleetwright::ImageId::new("ami-8").unwrap());
     assert!(
-        service.set_progress(&boss(), &id, &other).await.is_err(),
+        service
+            .set_progress(&administrator(), &id, &other)
+            .await
+            .is_err(),
         "it is not created twice"
     );
     for _ in 0..2 {
         let created = service
-            .set_progress(&boss(), &id, &SnapshotProgress::Ready)
+            .set_progress(&administrator(), &id, &SnapshotProgress::Ready)
             .await
             .unwrap();
         assert_eq!(created.check_offered(), Ok(()));
     }
-    assert!(service.set_progress(&boss(), &id, &begun).await.is_err());
     assert!(
         service
-            .set_progress(&boss(), &id, &SnapshotProgress::Failed)
+            .set_progress(&administrator(), &id, &begun)
             .await
             .is_err()
     );
-    let again = service.add_image(&boss(), &new_image()).await.unwrap();
-    assert_eq!(again.state, ImageState::Ready, "the one there is");
+    assert!(
+        service
+            .set_progress(&administrator(), &id, &SnapshotProgress::Failed)
+            .await
+            .is_err()
+    );
+    let again = service
+        .add_image(&administrator(), &new_image())
+        .await
+        .unwrap();
+    assert_eq!(again.state, ImageState::Ready, "the existing image");
 
     let mut other = new_image();
     other.name = Name::new("silver").unwrap();
-    let taken = service.add_image(&boss(), &other).await.unwrap_err();
+    let taken = service
+        .add_image(&administrator(), &other)
+        .await
+        .unwrap_err();
     assert_eq!(
         taken.to_string(),
         "another image has the id snap-1: choose another id"
     );
     other.source = image_id("never-was");
-    let none = service.add_image(&boss(), &other).await.unwrap_err();
+    let none = service
+        .add_image(&administrator(), &other)
+        .await
+        .unwrap_err();
     assert_eq!(none.to_string(), "there is no image never-was");
 }
 
 #[tokio::test]
 async fn no_file_changes_an_image_of_a_tenant() {
     let service = loaded().await;
-    let created = service.add_image(&boss(), &new_image()).await.unwrap();
+    let created = service
+        .add_image(&administrator(), &new_image())
+        .await
+        .unwrap();
     assert_eq!(service.load(EXAMPLE).await.unwrap(), []);
     service.load(&without("ubuntu-24.04-arm")).await.unwrap();
-    assert_eq!(service.image(&boss(), &created.id), Some(created));
+    assert_eq!(service.image(&administrator(), &created.id), Some(created));
     let stolen = EXAMPLE.replace("\"acme-golden-7\"", "\"snap-1\"");
     let error = service.load(&stolen).await.unwrap_err();
     assert!(
@@ -118,22 +147,35 @@ async fn no_file_changes_an_image_of_a_tenant() {
     // A retired source is allowed too, because its server still exists.
     let mut next = new_image();
     next.id = image_id("snap-2");
-    assert!(service.add_image(&boss(), &next).await.is_ok());
+    assert!(service.add_image(&administrator(), &next).await.is_ok());
 }
 
 #[tokio::test]
 async fn tenant_can_retire_its_image_but_not_one_of_the_file() {
     let service = loaded().await;
-    service.add_image(&boss(), &new_image()).await.unwrap();
+    service
+        .add_image(&administrator(), &new_image())
+        .await
+        .unwrap();
     let id = image_id("snap-1");
-    assert!(service.retire_image(&boss(), &id).await.unwrap().retired);
     assert!(
-        service.retire_image(&boss(), &id).await.unwrap().retired,
+        service
+            .retire_image(&administrator(), &id)
+            .await
+            .unwrap()
+            .retired
+    );
+    assert!(
+        service
+            .retire_image(&administrator(), &id)
+            .await
+            .unwrap()
+            .retired,
         "requested twice"
     );
-    let listed = service.images(&boss()).unwrap();
+    let listed = service.images(&administrator()).unwrap();
     assert!(listed.iter().all(|image| image.id != id));
-    assert!(service.image(&boss(), &id).unwrap().retired);
+    assert!(service.image(&administrator(), &id).unwrap().retired);
     let platform = user_with_role("platform-administrator", Scope::Global);
     let of_file = service
         .retire_image(&platform, &image_id("ubuntu-24.04"))
@@ -148,7 +190,10 @@ async fn tenant_can_retire_its_image_but_not_one_of_the_file() {
 #[tokio::test]
 async fn image_is_visible_to_its_organization_and_changed_by_permission() {
     let service = loaded().await;
-    service.add_image(&boss(), &new_image()).await.unwrap();
+    service
+        .add_image(&administrator(), &new_image())
+        .await
+        .unwrap();
     let id = image_id("snap-1");
     let stranger = user_with_role(
         "organization-administrator",
@@ -182,7 +227,10 @@ async fn concurrent_change_of_an_image_is_read_again() {
     let contended_store = Arc::new(ContendedStore::new(store()));
     let (service, _) = CatalogService::open(contended_store.clone()).await.unwrap();
     service.load(EXAMPLE).await.unwrap();
-    let created = service.add_image(&boss(), &new_image()).await.unwrap();
+    let created = service
+        .add_image(&administrator(), &new_image())
+        .await
+        .unwrap();
     let touch = |state| {
         let mut image = created.clone();
         image.state = state;
@@ -192,7 +240,7 @@ async fn concurrent_change_of_an_image_is_read_again() {
     contended_store.before_next_commit(touch(ImageState::Failed));
     let begun = SnapshotProgress::Started(native());
     let late = service
-        .set_progress(&boss(), &created.id, &begun)
+        .set_progress(&administrator(), &created.id, &begun)
         .await
         .unwrap_err();
     assert_eq!(
@@ -203,7 +251,7 @@ async fn concurrent_change_of_an_image_is_read_again() {
         contended_store.before_next_commit(touch(ImageState::Pending));
     }
     let busy = service
-        .retire_image(&boss(), &created.id)
+        .retire_image(&administrator(), &created.id)
         .await
         .unwrap_err();
     assert_eq!(

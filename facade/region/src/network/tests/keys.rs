@@ -21,11 +21,7 @@ fn keys_of_ssh_keygen_are_accepted_and_normalized() {
         let read = AuthorityKey::new(key).unwrap();
         assert_eq!(read.as_str(), key);
         let odd = format!(" \t{}\r\n", key.replacen(' ', "  \t", 1));
-        assert_eq!(
-            AuthorityKey::new(&odd).unwrap(),
-            read,
-            "spaces are no part of it"
-        );
+        assert_eq!(AuthorityKey::new(&odd).unwrap(), read, "spaces are removed");
         let json = serde_json::to_string(&read).unwrap();
         assert_eq!(serde_json::from_str::<AuthorityKey>(&json).unwrap(), read);
     }

@@ -274,7 +274,7 @@ async fn invalid_network_is_refused_with_the_reason() {
     let error = dry.create(&user(), &new_network("blue")).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "no random bytes are available: it has run dry"
+        "no random bytes are available: the source is empty"
     );
 }
 
@@ -377,7 +377,7 @@ async fn groups_of_a_server_are_of_its_network_and_the_authority_of_its_project(
             .await
             .is_ok()
     );
-    let boss = user_with_role(
+    let administrator = user_with_role(
         "organization-administrator",
         Scope::Organization(organization(1)),
     );
@@ -385,7 +385,7 @@ async fn groups_of_a_server_are_of_its_network_and_the_authority_of_its_project(
     assert!(matches!(
         world
             .authorities
-            .for_server(&boss, elsewhere, authority)
+            .for_server(&administrator, elsewhere, authority)
             .await,
         Err(RecordError::NotIn { .. })
     ));

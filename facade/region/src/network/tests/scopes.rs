@@ -37,7 +37,7 @@ fn everybody() -> Vec<(&'static str, Principal, [Outcome; 3])> {
             [Done, Refused, Refused],
         ),
         (
-            "boss",
+            "administrator",
             at("organization-administrator", Scope::Organization(one)),
             [Done, Done, Done],
         ),
@@ -157,18 +157,18 @@ async fn hidden_and_missing_records_give_the_same_error() {
     }
     assert!(
         world.networks.get(&user(), blue).await.is_ok(),
-        "and it is still there"
+        "the network still exists"
     );
 }
 
 #[tokio::test]
 async fn lists_contain_only_what_the_caller_may_list() {
     let world = world();
-    let boss = user_with_role("platform-administrator", Scope::Global);
+    let administrator = user_with_role("platform-administrator", Scope::Global);
     for (org, proj) in [(1, 1), (1, 2), (2, 1), (2, 3)] {
         let mut new = new_network("blue");
         (new.organization, new.project) = (organization(org), project(proj));
-        world.networks.create(&boss, &new).await.unwrap();
+        world.networks.create(&administrator, &new).await.unwrap();
     }
     let in_org = |org| Scope::Organization(organization(org));
     let in_project = |org, proj| Scope::Project(organization(org), project(proj));
@@ -176,8 +176,8 @@ async fn lists_contain_only_what_the_caller_may_list() {
     let reader = |scope| user_with_role("project-reader", scope);
     // Each row: principal, scope, and the number of visible records.
     let table = [
-        (boss.clone(), Scope::Global, 4),
-        (boss, in_org(2), 2),
+        (administrator.clone(), Scope::Global, 4),
+        (administrator, in_org(2), 2),
         (auditor(in_org(1)), Scope::Global, 2),
         (auditor(in_org(1)), in_org(1), 2),
         (auditor(in_org(1)), in_project(1, 2), 1),

@@ -100,12 +100,12 @@ fn secret_opens_only_with_its_key_for_its_record_and_place() {
         Err(OpenError::NotAuthentic { .. })
     ));
     let again = may.seal(&record("a"), "x", &secret, &entropy).unwrap();
-    assert_ne!(sealed, again, "the same twice does not look the same");
+    assert_ne!(sealed, again, "each sealing has its own nonce");
     assert_eq!(
         may.seal(&record("a"), "x", &secret, &FailingEntropy)
             .unwrap_err()
             .to_string(),
-        "no random bytes are available: it has run dry"
+        "no random bytes are available: the source is empty"
     );
 }
 
@@ -223,7 +223,7 @@ fn key_pair_needs_entropy_and_a_one_line_comment() {
         SshKeyPair::generate("c", &FailingEntropy)
             .unwrap_err()
             .to_string(),
-        "no random bytes are available: it has run dry"
+        "no random bytes are available: the source is empty"
     );
     assert_eq!(
         SshKeyPair::generate("a\nssh-rsa", &FailingEntropy).unwrap_err(),

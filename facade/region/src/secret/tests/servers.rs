@@ -168,7 +168,11 @@ async fn keyring_is_rotated_without_losing_a_secret() {
         (3, 1, 1)
     );
     assert_eq!(done.damaged[0].id, record(&Uuid::from_u128(5).to_string()));
-    assert_eq!(both.reseal().await.unwrap().count, 0, "once is enough");
+    assert_eq!(
+        both.reseal().await.unwrap().count,
+        0,
+        "all keys are sealed with the current key"
+    );
 
     let new = keys(&store, JUNE);
     for server in 1..=3 {

@@ -70,7 +70,11 @@ async fn spec_is_planned_with_native_names() {
         })
     );
     assert_eq!(config.user_data, spec().user_data);
-    assert_eq!(planner.plan(&spec()), Ok(config), "planning has no memory");
+    assert_eq!(
+        planner.plan(&spec()),
+        Ok(config),
+        "the same spec gives the same config"
+    );
 
     let mut elsewhere = spec();
     elsewhere.network = NetworkId::new("a1b2c3d4-e5f6-4789-8abc-def012345678").unwrap();
@@ -238,11 +242,11 @@ async fn unmapped_entries_are_listed() {
     let unmapped = planner.unmapped();
     let unmapped: Vec<_> = unmapped.iter().map(ToString::to_string).collect();
     assert_eq!(unmapped, ["flavor metal-64", "image acme-golden-7"]);
-    let boss = user_with_role("platform-administrator", Scope::Global);
-    assert_eq!(planner.catalog.flavors(&boss).unwrap().len(), 4);
-    assert_eq!(planner.flavors(&boss).unwrap().len(), 3);
-    assert_eq!(planner.catalog.images(&boss).unwrap().len(), 3);
-    assert_eq!(planner.images(&boss).unwrap().len(), 2);
+    let administrator = user_with_role("platform-administrator", Scope::Global);
+    assert_eq!(planner.catalog.flavors(&administrator).unwrap().len(), 4);
+    assert_eq!(planner.flavors(&administrator).unwrap().len(), 3);
+    assert_eq!(planner.catalog.images(&administrator).unwrap().len(), 3);
+    assert_eq!(planner.images(&administrator).unwrap().len(), 2);
     let nobody = Principal::service(ActorName::new("nobody").unwrap(), []);
     assert!(planner.flavors(&nobody).is_err() && planner.images(&nobody).is_err());
 }
@@ -250,7 +254,7 @@ async fn unmapped_entries_are_listed() {
 #[tokio::test]
 async fn tenant_image_is_launched_only_in_its_region() {
     let planner = planner().await;
-    let boss = user_with_role("platform-administrator", Scope::Global);
+    let administrator = user_with_role("platform-administrator", Scope::Global);
     let new = NewImage {
         id: ImageId::new("snap-1").unwrap(),
         name: Name::new("golden").unwrap(),
@@ -258,7 +262,11 @@ async fn tenant_image_is_launched_only_in_its_region() {
         region: RegionId::new("eu-north").unwrap(),
         source: ImageId::new("ubuntu-24.04").unwrap(),
     };
-    planner.catalog.add_image(&boss, &new).await.unwrap();
+    planner
+        .catalog
+        .add_image(&administrator, &new)
+        .await
+        .unwrap();
     let mut spec = spec();
     spec.image = new.id.clone();
     assert_eq!(
@@ -269,14 +277,14 @@ async fn tenant_image_is_launched_only_in_its_region() {
     for making in [SnapshotProgress::Started(native), SnapshotProgress::Ready] {
         planner
             .catalog
-            .set_progress(&boss, &new.id, &making)
+            .set_progress(&administrator, &new.id, &making)
             .await
             .unwrap();
     }
     assert_eq!(planner.plan(&spec).unwrap().image.as_str(), "ami-7");
     assert!(
         planner
-            .images(&boss)
+            .images(&administrator)
             .unwrap()
             .iter()
             .any(|image| image.id == new.id)
@@ -290,7 +298,7 @@ async fn tenant_image_is_launched_only_in_its_region() {
     );
     assert!(
         elsewhere
-            .images(&boss)
+            .images(&administrator)
             .unwrap()
             .iter()
             .all(|image| image.id != new.id)
