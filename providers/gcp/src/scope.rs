@@ -159,7 +159,7 @@ mod tests {
                 "Quota 'IN_USE_ADDRESSES' exceeded.  Limit: 4.0 in region us-central1.",
                 on("e2-micro"),
                 &[on("n2-standard-2"), spot("e2-micro")],
-                &[elsewhere.clone()],
+                std::slice::from_ref(&elsewhere),
             ),
             (
                 "Quota 'CPUS_ALL_REGIONS' exceeded.  Limit: 12.0 globally.",
