@@ -396,10 +396,10 @@ async fn deletion_in_every_phase_leaves_nothing() {
     let cases: [(Phase, DesiredState); 4] = [
         (Phase::Running, |_| {}),
         (Phase::Stopping, |instance| {
-            instance.intent.power = Power::Stopped
+            instance.intent.power = Power::Stopped;
         }),
         (Phase::Stopped, |instance| {
-            instance.intent.power = Power::Stopped
+            instance.intent.power = Power::Stopped;
         }),
         (Phase::Replacing, |instance| instance.intent.replaces += 1),
     ];

@@ -56,8 +56,8 @@ async fn server_requires_a_ready_network_of_its_tenant_and_region() {
         ),
         (
             &alice,
-            going,
-            format!("network {going} is being deleted: choose another network"),
+            deleting,
+            format!("network {deleting} is being deleted: choose another network"),
         ),
     ];
     for (principal, network, expected) in table {

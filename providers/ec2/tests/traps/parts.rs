@@ -149,7 +149,7 @@ async fn trap_14_refused_batch_costs_few_calls() {
         wait_for(&*ec2, ids, CloudInstanceState::Running).await;
     }
     adjust(&harness, |knobs| {
-        knobs.timing.boot = Duration::from_secs(3600)
+        knobs.timing.boot = Duration::from_secs(3600);
     });
     let pending = launch(&*ec2, &harness.config(), 100).await;
     let calls = ["StopInstances", "DescribeInstances"];
