@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | nobody, after creation | `id`, `owner`, `region`, `organization`, `project`, `created_at` |
 //! | [`Servers`](super::Servers), the service | `spec`, `intent`, `generation` |
-//! | [`Controller`](crate::controller::Controller) | `launch`, `instance`, `retry`, `conditions`, `observed_generation` |
+//! | [`Controller`](crate::controller::Controller) | `launch`, `machine`, `retry`, `conditions`, `observed_generation` |
 //! | [`Monitor`](crate::monitor::Monitor) | `observed`, `booted`, `drift` |
 //! | all three, each at the end | `events` |
 //!
