@@ -171,7 +171,7 @@ mod tests {
                 "used up",
                 on("e2-micro"),
                 &[spot("n2-standard-2")],
-                &[elsewhere],
+                std::slice::from_ref(&elsewhere),
             ),
         ];
         for (message, launched, covered, others) in cases {
