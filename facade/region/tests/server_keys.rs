@@ -216,7 +216,13 @@ async fn server_is_not_created_without_its_key() {
         error.to_string(),
         format!("the key pair of server {id} could not be created; nothing was written: retry")
     );
-    assert!(error.source().unwrap().to_string().contains("the source is empty"));
+    assert!(
+        error
+            .source()
+            .unwrap()
+            .to_string()
+            .contains("the source is empty")
+    );
     assert_eq!(
         facade.count("server").await + facade.count("server-key").await,
         0
