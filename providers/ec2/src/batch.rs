@@ -124,7 +124,8 @@ impl Batch<'_> {
     async fn split(&mut self, ids: Vec<InstanceId>, failure: Failure) {
         match concern(&failure) {
             Concern::Call => self.refuse(ids, &failure),
-            Concern::UnknownId | Concern::Permission => self.split_by_existence(ids, &failure),
+            Concern::UnknownId => self.split_unknown(ids, &failure),
+            Concern::Permission => self.split_by_permission(ids, &failure),
             Concern::State => self.split_by_state(ids, &failure),
             Concern::Kind => self.split_by_kind(ids, &failure),
             Concern::Capacity | Concern::Quota => {
@@ -139,25 +140,43 @@ impl Batch<'_> {
         }
     }
 
-    /// Finishes the ids that do not exist. Under an IAM condition on tags EC2 refuses these, and ended
-    /// instances that have lost their tags, as unauthorized.
-    fn split_by_existence(&mut self, ids: Vec<InstanceId>, failure: &Failure) {
+    /// Finishes the ids that EC2 does not know. It names them, all at once; if not, the read decides.
+    fn split_unknown(&mut self, ids: Vec<InstanceId>, failure: &Failure) {
+        let is_named = names_a_part(failure, &ids);
+        let is_unknown = |id: &InstanceId| {
+            if is_named {
+                names(failure, id)
+            } else {
+                !self.seen.contains_key(id)
+            }
+        };
+        let (unknown, rest): (Vec<_>, Vec<_>) = ids.into_iter().partition(is_unknown);
+        if unknown.is_empty() {
+            return self.split_by_name(rest, failure);
+        }
+        self.finish(unknown, &ItemResult::NotFound);
+        self.pending.extend((!rest.is_empty()).then_some(rest));
+    }
+
+    /// Separates the ids that the read does not show. Under an IAM condition on tags, EC2 refuses an id that
+    /// does not exist as unauthorized, and so it does an ended instance that has lost its tags. The read
+    /// may have been stale, so the ids that it does not show are sent once more without the others.
+    fn split_by_permission(&mut self, ids: Vec<InstanceId>, failure: &Failure) {
         let all = ids.len();
-        let (mut rest, missing): (Vec<_>, Vec<_>) =
+        let (mut shown, hidden): (Vec<_>, Vec<_>) =
             ids.into_iter().partition(|id| self.seen.contains_key(id));
-        self.finish(missing, &ItemResult::NotFound);
-        if self.change == Change::Terminate && concern(failure) == Concern::Permission {
-            let ended: Vec<_> = rest.extract_if(.., |id| self.is_ending(id)).collect();
+        if hidden.len() == all {
+            return self.finish(hidden, &ItemResult::NotFound);
+        }
+        if self.change == Change::Terminate {
+            let ended: Vec<_> = shown.extract_if(.., |id| self.is_ending(id)).collect();
             self.finish(ended, &ItemResult::Changed);
         }
-        if rest.is_empty() {
-            return;
+        if shown.len() == all {
+            return self.split_by_name(shown, failure);
         }
-        if rest.len() < all {
-            self.pending.push(rest);
-        } else {
-            self.split_by_name(rest, failure);
-        }
+        let parts = [hidden, shown].into_iter().filter(|part| !part.is_empty());
+        self.pending.extend(parts);
     }
 
     /// Separates spot instances from others, and instances by the kind of their root disk. Spot instances are
