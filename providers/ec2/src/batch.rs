@@ -17,7 +17,8 @@ use fleetwright_provider_support::{Change, batch::deduplicate};
 
 use crate::{
     client::Ec2Client,
-    error::{Concern, Failure, concern, is_unknown_id},
+    error::{Failure, is_unknown_id},
+    refusal::{Concern, concern, is_protected, names, names_a_part},
     state,
 };
 
@@ -367,44 +368,4 @@ fn offering(instance: &Instance) -> (String, String, bool) {
     let zone = instance.placement().and_then(|at| at.availability_zone());
     let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
     (text(kind), text(zone), is_spot(instance))
-}
-
-/// Returns whether an instance is protected against termination.
-fn is_protected(failure: &Failure) -> bool {
-    failure.code() == "OperationNotPermitted"
-}
-
-/// Returns whether EC2's message names some of the ids and not all of them.
-fn names_a_part(failure: &Failure, ids: &[InstanceId]) -> bool {
-    let named = ids.iter().filter(|id| names(failure, id)).count();
-    named > 0 && named < ids.len()
-}
-
-/// Returns whether EC2's message names the id, and not only a longer one that begins with it.
-fn names(failure: &Failure, id: &InstanceId) -> bool {
-    let mut found = failure.message.match_indices(id.as_str());
-    found.any(|(start, id)| {
-        let next = failure.message[start + id.len()..].chars().next();
-        next.is_none_or(|next| !next.is_ascii_alphanumeric())
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::error::Cause;
-
-    #[test]
-    fn message_names_whole_ids_only() {
-        let failure = Failure::new(Cause::Responded(400), "The instance 'i-12' and i-345.");
-        let id = |text: &str| InstanceId::new(text).unwrap();
-        let named: Vec<_> = ["i-1", "i-12", "i-34", "i-345", "i-3456"]
-            .map(id)
-            .into_iter()
-            .filter(|id| names(&failure, id))
-            .collect();
-        assert_eq!(named, [id("i-12"), id("i-345")]);
-        assert!(!names_a_part(&failure, &named));
-        assert!(names_a_part(&failure, &[id("i-1"), id("i-12")]));
-    }
 }

@@ -15,7 +15,8 @@ use crate::{
     Ec2Provisioner,
     batch::{self, ItemResult},
     convert,
-    error::{Concern, ErrorContext, Failure, concern},
+    error::{ErrorContext, Failure},
+    refusal::{Concern, concern},
 };
 
 #[async_trait]

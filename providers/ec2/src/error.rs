@@ -37,54 +37,6 @@ pub(crate) fn is_unknown_id(failure: &Failure) -> bool {
     failure.code().starts_with("InvalidInstanceID")
 }
 
-/// What a refusal of a call about many instances is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Concern {
-    /// The call as a whole: its caller, its rate, the service.
-    Call,
-    /// An id that EC2 does not know.
-    UnknownId,
-    /// The permission for one of the ids, or for the call. Under an IAM condition on tags also an id that
-    /// EC2 does not know.
-    Permission,
-    /// The state of an instance.
-    State,
-    /// The kind of an instance, such as a one-time spot instance, which cannot be stopped.
-    Kind,
-    /// The capacity for an instance's offering.
-    Capacity,
-    /// The quota for an instance's offering.
-    Quota,
-    /// Something else about an instance, if the message names it: its protection, its disks.
-    Instance,
-}
-
-/// Returns what a refusal of a call about many instances is about, as far as the code says.
-pub(crate) fn concern(failure: &Failure) -> Concern {
-    let Cause::Responded(status) = failure.cause else {
-        return Concern::Call;
-    };
-    match Ec2::classify(failure, &ErrorContext::default()) {
-        Class::NotFound => Concern::UnknownId,
-        Class::Capacity(_) => Concern::Capacity,
-        Class::Quota(_) => Concern::Quota,
-        Class::Unsupported => Concern::Kind,
-        Class::Forbidden if failure.code() == "OperationNotPermitted" => Concern::Instance,
-        Class::Forbidden => Concern::Permission,
-        Class::Invalid(_) => Concern::Instance,
-        Class::Conflict | Class::Other if failure.code().starts_with("IncorrectInstanceState") => {
-            Concern::State
-        }
-        Class::Conflict | Class::Other if (400..500).contains(&status) => Concern::Instance,
-        Class::Conflict
-        | Class::Other
-        | Class::Throttled
-        | Class::Unauthenticated
-        | Class::TokenConflict
-        | Class::TokenSpent => Concern::Call,
-    }
-}
-
 /// Classifies a code. The message decides only for `Unsupported`, which EC2 uses both for a type that
 /// the zone does not offer and for settings that do not fit together.
 fn classify(code: &str, message: &str, context: &ErrorContext<'_>) -> Class {

@@ -14,6 +14,7 @@ mod options;
 mod plan;
 mod provisioner;
 mod read;
+mod refusal;
 mod scope;
 mod state;
 mod token;
