@@ -211,7 +211,10 @@ fn missing(server: &Server, machine: &Machine, replace: bool) -> Step {
     if let Some(termination) = machine.termination {
         return match termination.reason {
             TerminationReason::Missing if server.has_booted() && !deleted => Step::KeepMachine,
-            reason => Step::Terminate(reason),
+            reason @ (TerminationReason::Delete
+            | TerminationReason::Replace
+            | TerminationReason::Failed
+            | TerminationReason::Missing) => Step::Terminate(reason),
         };
     }
     if deleted {

@@ -38,10 +38,10 @@ pub(super) fn decide_in_place(
         return Step::Stop;
     }
     let pending = PendingChange::of(server, machine, plan, runs, facts, now);
-    if !pending.resize && !(pending.reimage && !runs) {
-        if let Some(step) = power_step(server, machine, runs) {
-            return step;
-        }
+    let restarts_it = pending.resize || (pending.reimage && !runs);
+    let power = power_step(server, machine, runs).filter(|_| !restarts_it);
+    if let Some(step) = power {
+        return step;
     }
     let retaggable = facts.verbs.contains(&OptionalVerb::UpdateTags);
     if plan.has(ChangeMethod::Retag) || (retaggable && server.drift.contains(&Drift::Tags)) {
