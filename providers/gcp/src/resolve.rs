@@ -39,7 +39,7 @@ pub(crate) enum Unclear {
 /// What is known of an instance that no read shows.
 enum Absent {
     /// It is known.
-    Known(Option<InstanceInfo>),
+    Known(Option<Box<InstanceInfo>>),
     /// It existed, and is gone for a reason that only operations may know.
     Gone,
     /// Only operations may know it.
@@ -140,7 +140,7 @@ impl GcpProvisioner {
         let mut found = Vec::new();
         for (at, known) in absent.iter().zip(remembered) {
             let info = match known {
-                Absent::Known(info) => info,
+                Absent::Known(info) => info.map(|info| *info),
                 Absent::Gone | Absent::Unclear => {
                     let history = summary_of(&histories, at.number);
                     self.remember_delete(&histories, at.number);
@@ -167,10 +167,11 @@ impl GcpProvisioner {
     /// Returns what this handle remembers of an instance that no read shows.
     async fn absent_from_memory(&self, at: &Address) -> Result<Absent, Failure> {
         if let Some(ended) = self.memory.end(at.number) {
-            return Ok(Absent::Known(Some(ended)));
+            return Ok(Absent::Known(Some(Box::new(ended))));
         }
         let window = self.capabilities.consistency_window;
-        let info = |history: &History| Absent::Known(convert::absent_info(at, history));
+        let info =
+            |history: &History| Absent::Known(convert::absent_info(at, history).map(Box::new));
         if let Some((operation, recent)) = self.memory.delete(at.number, window) {
             // It existed when the deletion was accepted. Past the window, a read that does not show it
             // is not from before that.

@@ -76,7 +76,10 @@ impl GcpProvisioner {
                     has_hidden = true;
                     None
                 }
-                history => convert::absent_info(&address, history),
+                History::Empty
+                | History::Deleting
+                | History::Deleted(_)
+                | History::CreateFailed(_) => convert::absent_info(&address, &history),
             };
             let name = address.name;
             if let Some(info) = absent.filter(|info| is_preferred(info, by_name.get(&name))) {

@@ -15,10 +15,10 @@ impl Servers {
         &self,
         principal: &Principal,
         id: ServerId,
-        wish: &DesiredState,
+        desired: &DesiredState,
         consent: Consent,
     ) -> Result<(ServerView, Plan), ServerError> {
-        self.apply_if(principal, id, wish, consent, &[]).await
+        self.apply_if(principal, id, desired, consent, &[]).await
     }
 
     /// Like [`apply`](Self::apply), with further checks in the transaction, such as that the owner's record is unchanged. A check that
@@ -27,12 +27,12 @@ impl Servers {
         &self,
         principal: &Principal,
         id: ServerId,
-        wish: &DesiredState,
+        desired: &DesiredState,
         consent: Consent,
         guards: &[Check],
     ) -> Result<(ServerView, Plan), ServerError> {
-        check_size(id, &wish.spec)?;
-        if wish.intent.power == Power::Deleted {
+        check_size(id, &desired.spec)?;
+        if desired.intent.power == Power::Deleted {
             return Err(ServerError::NotReady {
                 id,
                 found: "requested with the power state deleted",
@@ -42,17 +42,17 @@ impl Servers {
         let mut plan = Plan::default();
         let view = self
             .change_if(principal, Verb::Update, id, guards, |server| {
-                plan = self.plan(server, &wish.spec)?;
-                if wish.holds_for(server) {
+                plan = self.plan(server, &desired.spec)?;
+                if desired.holds_for(server) {
                     return Ok(None);
                 }
-                let intent = raised(&server.intent, &wish.intent);
-                let destroys = server.spec != wish.spec && plan.destructive().next().is_some();
+                let intent = raised(&server.intent, &desired.intent);
+                let destroys = server.spec != desired.spec && plan.destructive().next().is_some();
                 if destroys && consent == Consent::KeepEverything {
                     let plan = plan.clone();
                     return Err(ServerError::NeedsConsent { id, plan });
                 }
-                server.spec = wish.spec.clone();
+                server.spec = desired.spec.clone();
                 let message = message(server, &intent);
                 server.intent = intent;
                 Ok(Some(message))
