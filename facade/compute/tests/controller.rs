@@ -312,15 +312,9 @@ async fn refused_spec_is_reported_and_retried() {
 /// Whatever keeps a change of the spec from being applied, a running instance can be stopped and started.
 #[tokio::test(start_paused = true)]
 async fn refused_change_delays_no_power_request() {
-    let obstacles: [(ConditionKind, fn(&mut Instance)); 2] = [
-        (ConditionKind::ConsentNeeded, |its| {
-            its.spec.image = image("rocky");
-        }),
-        (ConditionKind::Refused, |its| {
-            its.spec.flavor = flavor("huge");
-        }),
-    ];
-    for (kind, change) in obstacles {
+    let other_image = ConditionKind::ConsentNeeded;
+    let unknown_flavor = ConditionKind::Refused;
+    for kind in [other_image, unknown_flavor] {
         let cloud = MemoryCloud::new();
         let facade = TestFacade::on(&cloud).await;
         facade
@@ -328,6 +322,13 @@ async fn refused_change_delays_no_power_request() {
                 let network = facade.network("net").await;
                 let id = facade.create(network, "web").await.instance.id;
                 facade.until(id, is_running).await;
+                let change = |instance: &mut Instance| {
+                    if kind == other_image {
+                        instance.spec.image = image("rocky");
+                    } else {
+                        instance.spec.flavor = flavor("huge");
+                    }
+                };
                 facade.edit(id, change).await;
                 facade.until_condition(id, kind).await;
                 for (power, phase) in [

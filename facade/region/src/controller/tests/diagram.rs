@@ -260,12 +260,15 @@ fn nothing_is_stopped_or_terminated_for_a_change_that_cannot_be_applied() {
             .machine
             .as_ref()
             .is_some_and(|its| its.termination.is_some());
-        match step {
-            Step::Stop => assert_eq!(server.intent.power, Power::Stopped, "{server:#?}"),
-            Step::Terminate(TerminationReason::Replace) => assert!(marked, "{server:#?}"),
-            Step::Resize | Step::Reimage => panic!("{step:?}: {server:#?}"),
-            _ => {}
-        }
+        let stops = step == Step::Stop;
+        assert!(
+            !stops || server.intent.power == Power::Stopped,
+            "{server:#?}"
+        );
+        let replaces = step == Step::Terminate(TerminationReason::Replace);
+        assert!(!replaces || marked, "{server:#?}");
+        let changes = matches!(step, Step::Resize | Step::Reimage);
+        assert!(!changes, "{step:?}: {server:#?}");
     }
 }
 
