@@ -156,7 +156,8 @@ impl AzureFailure for Failure {
             | Cause::CredentialsUnavailable
             | Cause::NotConnected
             | Cause::WrongHost
-            | Cause::NotSent => return false,
+            | Cause::NotSent
+            | Cause::InvalidSetting { .. } => return false,
         };
         let code = self.code();
         match kind_of(code, status, &self.message) {

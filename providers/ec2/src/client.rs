@@ -1,7 +1,7 @@
 //! EC2's calls, one method each. The only file that uses the SDK's client.
 //!
-//! Owns how a call is sent and how its failure is read. It retries nothing: the SDK's own retries are off,
-//! because the layers above decide what may be retried, and when.
+//! Owns the parameters of every call. It retries nothing: the SDK's own retries are off, because the layers
+//! above decide what may be retried, and when.
 //!
 //! Every method sends one native call, except the reads of all pages. Every method fails with a
 //! [`Failure`], which never contains a header, a body or the SDK's own text: those may hold secrets.
@@ -10,13 +10,7 @@ use std::time::Duration;
 
 use aws_sdk_ec2::{
     Client,
-    config::{
-        Builder, ConfigBag, Intercept, RuntimeComponents, http::HttpResponse,
-        interceptors::AfterDeserializationInterceptorContextRef, retry::RetryConfig,
-        timeout::TimeoutConfig,
-    },
-    error::{BoxError, ProvideErrorMetadata, SdkError},
-    operation::RequestId as _,
+    config::{Builder, retry::RetryConfig, timeout::TimeoutConfig},
     types::{AttributeValue, Filter, Instance, Reservation, ResourceType, Tag, TagSpecification},
 };
 use fleetwright::{InstanceId, Tags};
@@ -25,6 +19,7 @@ use crate::{
     convert,
     error::{Cause, Failure},
     plan::Plan,
+    send::{CompleteResponses, NoteSent, send},
 };
 
 /// A page of instances, and the token of the next page; `None` after the last one.
@@ -48,6 +43,7 @@ impl Ec2Client {
             .operation_timeout(timeout)
             .build();
         let config = config
+            .interceptor(NoteSent)
             .interceptor(CompleteResponses)
             .retry_config(RetryConfig::disabled())
             .timeout_config(timeouts)
@@ -59,7 +55,7 @@ impl Ec2Client {
 
     /// Launches instances: exactly `plan.count`, or none, because minimum and maximum are the same.
     pub(crate) async fn run(&self, plan: Plan) -> Response<Vec<Instance>> {
-        let output = self
+        let call = self
             .sdk
             .run_instances()
             .image_id(plan.image)
@@ -82,12 +78,9 @@ impl Ec2Client {
             .set_security_group_ids(
                 (!plan.security_groups.is_empty()).then_some(plan.security_groups),
             )
-            .set_network_interfaces(plan.network_card.map(|card| vec![card]))
-            .send()
-            .await;
-        output
-            .map(|output| output.instances.unwrap_or_default())
-            .map_err(failure)
+            .set_network_interfaces(plan.network_card.map(|card| vec![card]));
+        let output = send(call.send()).await;
+        output.map(|output| output.instances.unwrap_or_default())
     }
 
     /// Reads instances by id. Fails if EC2 does not know one of them.
@@ -99,11 +92,7 @@ impl Ec2Client {
                 .sdk
                 .describe_instances()
                 .set_instance_ids(Some(names(ids)));
-            let output = call
-                .set_next_token(after.clone())
-                .send()
-                .await
-                .map_err(failure)?;
+            let output = send(call.set_next_token(after.clone()).send()).await?;
             all.extend(instances(output.reservations));
             match next_token(after.as_deref(), output.next_token)? {
                 Some(next) => after = Some(next),
@@ -138,7 +127,7 @@ impl Ec2Client {
             .set_filters((!filters.is_empty()).then_some(filters))
             .max_results(i32::try_from(size).unwrap_or(1000))
             .set_next_token(after.clone());
-        let output = call.send().await.map_err(failure)?;
+        let output = send(call.send()).await?;
         let next = next_token(after.as_deref(), output.next_token)?;
         Ok((instances(output.reservations), next))
     }
@@ -149,13 +138,13 @@ impl Ec2Client {
             .sdk
             .terminate_instances()
             .set_instance_ids(Some(names(ids)));
-        call.send().await.map(drop).map_err(failure)
+        send(call.send()).await.map(drop)
     }
 
     /// Stops all of `ids`, or none.
     pub(crate) async fn stop(&self, ids: &[InstanceId]) -> Response<()> {
         let call = self.sdk.stop_instances().set_instance_ids(Some(names(ids)));
-        call.send().await.map(drop).map_err(failure)
+        send(call.send()).await.map(drop)
     }
 
     /// Starts all of `ids`, or none.
@@ -164,13 +153,13 @@ impl Ec2Client {
             .sdk
             .start_instances()
             .set_instance_ids(Some(names(ids)));
-        call.send().await.map(drop).map_err(failure)
+        send(call.send()).await.map(drop)
     }
 
     /// Reboots an instance. EC2 only queues it.
     pub(crate) async fn reboot(&self, id: &InstanceId) -> Response<()> {
         let call = self.sdk.reboot_instances().instance_ids(id.as_str());
-        call.send().await.map(drop).map_err(failure)
+        send(call.send()).await.map(drop)
     }
 
     /// Changes the type of a stopped instance.
@@ -180,14 +169,14 @@ impl Ec2Client {
             .modify_instance_attribute()
             .instance_id(id.as_str());
         let call = call.instance_type(AttributeValue::builder().value(to).build());
-        call.send().await.map(drop).map_err(failure)
+        send(call.send()).await.map(drop)
     }
 
     /// Adds tags, and replaces the values of existing ones.
     pub(crate) async fn set_tags(&self, id: &InstanceId, tags: &Tags) -> Response<()> {
         let call = self.sdk.create_tags().resources(id.as_str());
         let call = call.set_tags(Some(convert::native_tags(tags)));
-        call.send().await.map(drop).map_err(failure)
+        send(call.send()).await.map(drop)
     }
 
     /// Removes tags. A key that the instance does not have is ignored.
@@ -205,7 +194,7 @@ impl Ec2Client {
             .delete_tags()
             .resources(id.as_str())
             .set_tags(Some(tags));
-        call.send().await.map(drop).map_err(failure)
+        send(call.send()).await.map(drop)
     }
 
     /// Reads the console output in base64, and the time of its capture. Both are missing until EC2
@@ -215,19 +204,14 @@ impl Ec2Client {
         id: &InstanceId,
     ) -> Response<(Option<String>, Option<aws_sdk_ec2::primitives::DateTime>)> {
         let call = self.sdk.get_console_output().instance_id(id.as_str());
-        let output = call.send().await.map_err(failure)?;
+        let output = send(call.send()).await?;
         Ok((output.output, output.timestamp))
     }
 
     /// Returns the device name of an image's root disk, if the image exists.
     pub(crate) async fn root_device(&self, image: &str) -> Response<Option<String>> {
-        let output = self
-            .sdk
-            .describe_images()
-            .image_ids(image)
-            .send()
-            .await
-            .map_err(failure)?;
+        let call = self.sdk.describe_images().image_ids(image);
+        let output = send(call.send()).await?;
         let image = output.images.unwrap_or_default().into_iter().next();
         Ok(image.and_then(|image| image.root_device_name))
     }
@@ -241,7 +225,7 @@ impl Ec2Client {
     ) -> Response<Option<(String, Option<String>)>> {
         let call = self.sdk.describe_images().owners("self");
         let call = call.filters(convert::value_filter("name", &convert::literal(name)));
-        let output = call.send().await.map_err(failure)?;
+        let output = send(call.send()).await?;
         let image = output.images.unwrap_or_default().into_iter().next();
         Ok(image.and_then(|image| {
             let source = image.tags().iter().find(|one| one.key() == Some(tag));
@@ -272,35 +256,7 @@ impl Ec2Client {
             .no_reboot(true)
             .tag_specifications(tagged(ResourceType::Image))
             .tag_specifications(tagged(ResourceType::Snapshot));
-        call.send()
-            .await
-            .map(|output| output.image_id)
-            .map_err(failure)
-    }
-}
-
-/// Refuses truncated responses. The SDK reads truncated XML up to its end, and would return half of a list as the
-/// whole list.
-#[derive(Debug)]
-struct CompleteResponses;
-
-impl Intercept for CompleteResponses {
-    fn name(&self) -> &'static str {
-        "CompleteResponses"
-    }
-
-    fn read_after_deserialization(
-        &self,
-        context: &AfterDeserializationInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let response = context.response();
-        let body = response.body().bytes().unwrap_or_default();
-        if response.status().is_success() && !body.trim_ascii_end().ends_with(b"Response>") {
-            return Err("the response is truncated".into());
-        }
-        Ok(())
+        send(call.send()).await.map(|output| output.image_id)
     }
 }
 
@@ -326,71 +282,4 @@ fn next_token(after: Option<&str>, next: Option<String>) -> Response<Option<Stri
 /// Returns ids as the SDK wants them.
 fn names(ids: &[InstanceId]) -> Vec<String> {
     ids.iter().map(ToString::to_string).collect()
-}
-
-/// Converts an SDK error. Headers and bodies, which may contain secrets, are left out.
-///
-/// The cause decides the effect later: a request that the SDK did not send had none, a lost or
-/// unreadable response has an unknown one.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "`map_err` passes the error by value"
-)]
-fn failure<E: ProvideErrorMetadata + std::error::Error + 'static>(
-    error: SdkError<E, HttpResponse>,
-) -> Failure {
-    let request_id = error.request_id().map(ToOwned::to_owned);
-    let header = error
-        .raw_response()
-        .and_then(|raw| raw.headers().get("retry-after"));
-    let retry_after = header
-        .and_then(|text| text.trim().parse().ok())
-        .map(Duration::from_secs);
-    let (cause, message) = match &error {
-        SdkError::ServiceError(service) => {
-            let status = service.raw().status().as_u16();
-            let message = error.message().unwrap_or("EC2 gave no message").to_owned();
-            (Cause::Responded(status), message)
-        }
-        SdkError::TimeoutError(_) => (Cause::TimedOut, String::new()),
-        SdkError::DispatchFailure(failed) if failed.is_timeout() => {
-            (Cause::TimedOut, String::new())
-        }
-        SdkError::DispatchFailure(failed) if failed.is_user() => not_sent(&error),
-        SdkError::DispatchFailure(_) => (
-            Cause::Disconnected,
-            "the connection to EC2 failed".to_owned(),
-        ),
-        SdkError::ResponseError(_) => (
-            Cause::Unreadable,
-            "the response of EC2 cannot be read".to_owned(),
-        ),
-        SdkError::ConstructionFailure(_) => not_sent(&error),
-        _ => (
-            Cause::Unreadable,
-            "the SDK reported an unknown kind of failure".to_owned(),
-        ),
-    };
-    Failure::new(cause, message)
-        .with_code(error.code().unwrap_or_default())
-        .with_request_id(request_id)
-        .with_retry_after(retry_after)
-}
-
-/// Returns why nothing was sent: there are no credentials, or the request could not be built. The SDK's own
-/// text is left out because it may contain secrets.
-fn not_sent<E, R>(error: &SdkError<E, R>) -> (Cause, String)
-where
-    SdkError<E, R>: std::error::Error,
-{
-    let mut source = std::error::Error::source(error);
-    while let Some(inner) = source {
-        let text = inner.to_string();
-        if text.contains("credential") || text.contains("identity") {
-            let message = "no credentials were found for EC2; set up one of the sources that aws-config tries";
-            return (Cause::NoCredentials, message.to_owned());
-        }
-        source = inner.source();
-    }
-    (Cause::NotSent, "the request could not be built".to_owned())
 }

@@ -16,8 +16,10 @@ mod provisioner;
 mod read;
 mod refusal;
 mod scope;
+mod send;
 mod state;
 mod token;
+mod unsent;
 
 pub use aws_config;
 pub use config::{

@@ -122,6 +122,13 @@ pub enum Cause {
     WrongHost,
     /// Nothing was sent: the request cannot be built.
     NotSent,
+    /// Nothing was sent: a setting of the handle or of its environment is missing or invalid.
+    InvalidSetting {
+        /// The setting.
+        field: &'static str,
+        /// What it is not, and what to set, for the error text "is not ...".
+        expected: &'static str,
+    },
 }
 
 /// What a call was about, for errors that name it.
@@ -232,7 +239,8 @@ impl<S> Failure<S> {
             | Cause::CredentialsUnavailable
             | Cause::NotConnected
             | Cause::WrongHost
-            | Cause::NotSent => None,
+            | Cause::NotSent
+            | Cause::InvalidSetting { .. } => None,
         }
     }
 }
@@ -249,7 +257,8 @@ impl<S: Service> Failure<S> {
             Cause::OperationFailed(_)
             | Cause::NoCredentials
             | Cause::WrongHost
-            | Cause::NotSent => false,
+            | Cause::NotSent
+            | Cause::InvalidSetting { .. } => false,
         }
     }
 
@@ -287,6 +296,9 @@ impl<S: Service> Failure<S> {
                 call.unavailable(Effect::None, message)
             }
             Cause::WrongHost | Cause::NotSent => call.unexpected(Effect::None, message),
+            Cause::InvalidSetting { field, expected } => {
+                call.invalid(InvalidValue::new(field, Problem::Malformed { expected }))
+            }
             Cause::Responded(status) => self.classified_error(call, context, Some(status)),
             Cause::OperationFailed(status) => {
                 let error = self.classified_error(call, context, status);
