@@ -149,6 +149,11 @@ impl Call {
         self.without_effect(ErrorKind::Unsupported, message, RetryAdvice::Never)
     }
 
+    /// [`Unsupported`](ErrorKind::Unsupported): the cloud does not allow the call for this instance, and says why.
+    pub fn unsupported_because(&self, message: &str) -> ProvisionError {
+        self.without_effect(ErrorKind::Unsupported, message, RetryAdvice::Never)
+    }
+
     /// [`Incomplete`](ErrorKind::Incomplete): a list could not read `scopes`.
     pub fn incomplete(&self, scopes: impl IntoIterator<Item = Scope>) -> ProvisionError {
         let message = "the list is incomplete; instances in the missing parts may still exist";

@@ -8,7 +8,9 @@ use fleetwright::{
     Call, CloudInstanceState, Effect, InstanceConfig, InstanceId, InstanceInfo, Operation, Result,
     async_trait,
 };
-use fleetwright_provider_support::{Change, ChangeInstances, ReadInstances as _, read_until};
+use fleetwright_provider_support::{
+    Change, ChangeInstances, ReadInstances as _, is_after_start, read_until,
+};
 use futures_util::future::BoxFuture;
 
 use crate::{
@@ -53,13 +55,19 @@ impl ChangeInstances for Ec2Provisioner {
         results
     }
 
-    /// Reads all started instances with one native call.
+    /// Reads all started instances with one native call, past stale reads from before the start.
     async fn describe_all_started(
         &self,
         operation: Operation,
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceInfo>> {
-        let infos = self.describe_all(operation, ids).await;
+        let read = || -> BoxFuture<'_, _> {
+            Box::pin(async { Ok(self.describe_all(operation, ids).await) })
+        };
+        let is_after = |info: &Result<InstanceInfo>| info.as_ref().map_or(true, is_after_start);
+        let all_after = |infos: &Vec<Result<InstanceInfo>>| infos.iter().all(is_after);
+        let infos = read_until(&self.capabilities, read, all_after).await;
+        let infos = infos.unwrap_or_default();
         let done = |info: Result<_>| info.map_err(|error| error.with_effect(Effect::Done));
         infos.into_iter().map(done).collect()
     }

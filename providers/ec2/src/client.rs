@@ -172,29 +172,27 @@ impl Ec2Client {
         send(call.send()).await.map(drop)
     }
 
-    /// Adds tags, and replaces the values of existing ones.
-    pub(crate) async fn set_tags(&self, id: &InstanceId, tags: &Tags) -> Response<()> {
-        let call = self.sdk.create_tags().resources(id.as_str());
+    /// Adds tags to all of `resources`, or none, and replaces the values of existing ones.
+    pub(crate) async fn set_tags(&self, resources: &[String], tags: &Tags) -> Response<()> {
+        let call = self.sdk.create_tags();
+        let call = call.set_resources(Some(resources.to_vec()));
         let call = call.set_tags(Some(convert::native_tags(tags)));
         send(call.send()).await.map(drop)
     }
 
-    /// Removes tags. A key that the instance does not have is ignored.
+    /// Removes tags of all of `resources`, or none. A key that a resource does not have is ignored.
     pub(crate) async fn remove_tags<'k>(
         &self,
-        id: &InstanceId,
+        resources: &[String],
         keys: impl IntoIterator<Item = &'k String> + Send,
     ) -> Response<()> {
         let tags = keys
             .into_iter()
             .map(|key| Tag::builder().key(key).build())
             .collect();
-        let call = self
-            .sdk
-            .delete_tags()
-            .resources(id.as_str())
-            .set_tags(Some(tags));
-        send(call.send()).await.map(drop)
+        let call = self.sdk.delete_tags();
+        let call = call.set_resources(Some(resources.to_vec()));
+        send(call.set_tags(Some(tags)).send()).await.map(drop)
     }
 
     /// Reads the console output in base64, and the time of its capture. Both are missing until EC2

@@ -117,8 +117,10 @@ pub(crate) fn native_tag(key: &str, value: &str) -> Tag {
     Tag::builder().key(key).value(value).build()
 }
 
-/// Returns the part of a filter that EC2 can apply. States are omitted if `Pending` is selected, because an
-/// unknown state counts as pending and EC2 cannot select that; the caller applies the filter again.
+/// Returns the filter in EC2's form. The caller applies it again.
+///
+/// The states are always named, so that a list does not read the instances that were terminated within the last
+/// hour. EC2 documents no state besides these six ("InstanceState" in the API reference).
 pub(crate) fn filters(filter: &InstanceFilter) -> Vec<Filter> {
     let mut filters: Vec<_> = filter
         .tags
@@ -129,15 +131,12 @@ pub(crate) fn filters(filter: &InstanceFilter) -> Vec<Filter> {
         .into_iter()
         .filter(|state| filter.selects_state(*state))
         .collect();
-    let can_filter = !selected.contains(&fleetwright::CloudInstanceState::Pending);
-    if can_filter {
-        let names = selected
-            .into_iter()
-            .map(|state| state::native(state).to_owned())
-            .collect();
-        let builder = Filter::builder().name("instance-state-name");
-        filters.push(builder.set_values(Some(names)).build());
-    }
+    let names = selected
+        .into_iter()
+        .map(|state| state::native(state).to_owned())
+        .collect();
+    let builder = Filter::builder().name("instance-state-name");
+    filters.push(builder.set_values(Some(names)).build());
     filters
 }
 
@@ -151,9 +150,10 @@ pub(crate) fn user_data(data: &UserData) -> String {
     BASE64_STANDARD.encode(data.as_bytes())
 }
 
-/// Decodes console output. `None` if it is not base64.
+/// Decodes console output, whose base64 may have several lines. `None` if it is not base64.
 pub(crate) fn console_text(encoded: &str) -> Option<String> {
-    let bytes = BASE64_STANDARD.decode(encoded.trim()).ok()?;
+    let encoded: String = encoded.split_ascii_whitespace().collect();
+    let bytes = BASE64_STANDARD.decode(encoded).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -310,12 +310,10 @@ mod tests {
         assert_eq!(literal(r"a*b?c\d"), r"a\*b\?c\\d");
         let filter = InstanceFilter::tagged("fleet-id", "blue*").unwrap();
         let natives = filters(&filter);
-        assert_eq!(
-            natives.len(),
-            1,
-            "pending is selected, so unknown states are too"
-        );
         assert_eq!(natives[0].values(), [r"blue\*"]);
+        let states = natives[1].values();
+        assert!(states.contains(&"pending".to_owned()));
+        assert!(!states.contains(&"terminated".to_owned()));
         let stopped = filter.in_state(CloudInstanceState::Stopped);
         assert_eq!(filters(&stopped)[1].values(), ["stopped"]);
     }
@@ -325,6 +323,7 @@ mod tests {
         let data = UserData::new([0_u8, 255, 10]).unwrap();
         assert_eq!(user_data(&data), "AP8K");
         assert_eq!(console_text("aGVsbG8=\n").as_deref(), Some("hello"));
+        assert_eq!(console_text("aGVs\r\nbG8=\n").as_deref(), Some("hello"));
         assert_eq!(console_text("not base64!"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! What EC2's error codes mean. Pure.
 //!
 //! Owns the meaning of every code. A code that is not listed is classified by its HTTP status: a refusal
-//! changed nothing, the effect of an internal error is unknown.
+//! changed nothing and would be the same for a retry, the effect of an internal error is unknown.
 //!
 //! The code decides before the status. EC2 reports missing capacity with status 500 and throttling
 //! with 503, and both changed nothing; by status they would be outages with an unknown effect.
@@ -27,7 +27,13 @@ impl Service for Ec2 {
     const RETRY_DELAY: Duration = Duration::from_secs(1);
 
     fn classify(failure: &Failure, context: &ErrorContext<'_>) -> Class {
-        classify(failure.code(), &failure.message, context)
+        let class = classify(failure.code(), &failure.message, context);
+        match (class, failure.cause) {
+            (Class::Other, Cause::Responded(status)) if !failure.code().is_empty() => {
+                classify_status(status)
+            }
+            (class, _) => class,
+        }
     }
 }
 
@@ -37,8 +43,24 @@ pub(crate) fn is_unknown_id(failure: &Failure) -> bool {
     failure.code().starts_with("InvalidInstanceID")
 }
 
-/// Classifies a code. The message decides only for `Unsupported`, which EC2 uses both for a type that
-/// the zone does not offer and for settings that do not fit together.
+/// Classifies a code that is not listed. EC2 refuses with many codes that its reference does not list, always
+/// because of the request; a retry of the same request has the same result.
+const fn classify_status(status: u16) -> Class {
+    match status {
+        401 => Class::Unauthenticated,
+        403 => Class::Forbidden,
+        // A gateway stopped waiting for EC2.
+        408 => Class::Other,
+        429 => Class::Throttled,
+        400..=499 => Class::Invalid("request"),
+        _ => Class::Other,
+    }
+}
+
+/// Classifies a code. The message decides for two codes with several meanings. `Unsupported` is a type that
+/// the zone does not offer, a type that EC2 cannot provide now (hashicorp/terraform-provider-aws#9113), or settings
+/// that do not fit together. `AuthFailure` is invalid credentials, or valid ones that may not use an image or
+/// another resource (Amazon EC2 API reference, "Error codes").
 fn classify(code: &str, message: &str, context: &ErrorContext<'_>) -> Class {
     match code {
         "InvalidInstanceID.NotFound" | "InvalidInstanceID.Malformed" => Class::NotFound,
@@ -53,10 +75,15 @@ fn classify(code: &str, message: &str, context: &ErrorContext<'_>) -> Class {
         | "VolumeTypeNotAvailableInZone"
         | "SpotMaxPriceTooLow" => Class::Capacity(scope::offering(context, message)),
         // A type that one zone does not offer is a lack of capacity there; another zone may have it.
-        "Unsupported" if message.contains("vailability Zone") => {
+        "Unsupported"
+            if message.contains("vailability Zone")
+                || message.contains("configuration is currently not supported") =>
+        {
             Class::Capacity(scope::offering(context, message))
         }
         "Unsupported" => Class::Invalid("config"),
+        "InsufficientVolumeCapacity" => Class::Capacity(scope::zone(context, message)),
+        "InsufficientAddressCapacity" => Class::Capacity(Scope::Region),
         "InsufficientFreeAddressesInSubnet" => Class::Capacity(scope::subnet(context, message)),
         "VcpuLimitExceeded" => Class::Quota(scope::vcpu_quota(context, None)),
         "MaxSpotInstanceCountExceeded" => {
@@ -67,7 +94,9 @@ fn classify(code: &str, message: &str, context: &ErrorContext<'_>) -> Class {
         | "VolumeLimitExceeded"
         | "MaxIOPSLimitExceeded"
         | "AddressLimitExceeded"
+        | "HostLimitExceeded"
         | "NetworkInterfaceLimitExceeded"
+        | "PrivateIpAddressLimitExceeded"
         | "SnapshotLimitExceeded"
         | "ResourceLimitExceeded" => Class::Quota(Scope::Region),
         "RequestLimitExceeded"
@@ -78,6 +107,9 @@ fn classify(code: &str, message: &str, context: &ErrorContext<'_>) -> Class {
         | "EC2ThrottledException"
         | "TooManyRequestsException"
         | "BandwidthLimitExceeded" => Class::Throttled,
+        "AuthFailure" if message.to_ascii_lowercase().contains("not authorized") => {
+            Class::Forbidden
+        }
         "AuthFailure"
         | "ExpiredToken"
         | "ExpiredTokenException"
@@ -96,7 +128,16 @@ fn classify(code: &str, message: &str, context: &ErrorContext<'_>) -> Class {
         | "OptInRequired"
         | "PendingVerification" => Class::Forbidden,
         "UnsupportedOperation" => Class::Unsupported,
-        "ConcurrentTagAccess" | "IncorrectState" | "ResourceInUse" => Class::Conflict,
+        // Each passes when another change of the same resource is over.
+        "ConcurrentCreateImageNoRebootLimitExceeded"
+        | "ConcurrentSnapshotLimitExceeded"
+        | "ConcurrentTagAccess"
+        | "IncorrectInstanceState"
+        | "IncorrectState"
+        | "ResourceInUse" => Class::Conflict,
+        // A disk or a card that was detached and deleted since it was read.
+        "InvalidVolume.NotFound" | "InvalidNetworkInterfaceID.NotFound" => Class::Conflict,
+        "InvalidAMIName.Duplicate" | "InvalidAMIName.Malformed" => Class::Invalid("name"),
         "InvalidUserData.Malformed" => Class::Invalid("user data"),
         "InvalidBlockDeviceMapping" => Class::Invalid("disk size"),
         "TagLimitExceeded" | "InvalidTagKey.Malformed" => Class::Invalid("tags"),
@@ -123,179 +164,4 @@ fn classify_prefix(code: &str) -> Class {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use fleetwright::{
-        Call, Effect, ErrorKind, InstanceConfig, InstanceId, LaunchToken, NetworkId, Operation,
-        RetryAdvice, Zone,
-    };
-    use fleetwright_provider_testkit::errors::check_error_kinds;
-
-    fn response(status: u16, code: &str, message: &str) -> Failure {
-        Failure::new(Cause::Responded(status), message)
-            .with_code(code)
-            .with_request_id(Some("req-1".to_owned()))
-    }
-
-    fn launch() -> Call {
-        Call::new("ec2", Operation::LaunchInstance)
-    }
-
-    fn config() -> InstanceConfig {
-        let mut config = InstanceConfig::builder("ami-1", "m7i.large")
-            .build()
-            .unwrap();
-        config.placement.zone = Some(Zone::new("us-east-1b").unwrap());
-        config.placement.network = Some(NetworkId::new("subnet-1").unwrap());
-        config
-    }
-
-    #[test]
-    fn code_decides_the_kind_whatever_the_status() {
-        let cases = [
-            (500, "InsufficientInstanceCapacity", "", ErrorKind::Capacity),
-            (
-                400,
-                "Unsupported",
-                "not supported in your requested Availability Zone (us-east-1b)",
-                ErrorKind::Capacity,
-            ),
-            (
-                400,
-                "Unsupported",
-                "the image needs another architecture",
-                ErrorKind::Invalid,
-            ),
-            (
-                400,
-                "InsufficientFreeAddressesInSubnet",
-                "",
-                ErrorKind::Capacity,
-            ),
-            (400, "VcpuLimitExceeded", "", ErrorKind::Quota),
-            (400, "MaxSpotInstanceCountExceeded", "", ErrorKind::Quota),
-            (503, "RequestLimitExceeded", "", ErrorKind::Throttled),
-            (401, "AuthFailure", "", ErrorKind::Unauthenticated),
-            (400, "RequestExpired", "", ErrorKind::Unauthenticated),
-            (403, "UnauthorizedOperation", "", ErrorKind::Forbidden),
-            (400, "PendingVerification", "", ErrorKind::Forbidden),
-            (400, "OperationNotPermitted", "", ErrorKind::Forbidden),
-            (400, "InvalidAMIID.NotFound", "", ErrorKind::Invalid),
-            (400, "InvalidUserData.Malformed", "", ErrorKind::Invalid),
-            (400, "UnsupportedOperation", "", ErrorKind::Unsupported),
-            (500, "InternalError", "", ErrorKind::Unavailable),
-            (503, "Unavailable", "", ErrorKind::Unavailable),
-            (418, "ATeapot", "", ErrorKind::Unexpected),
-        ];
-        let config = config();
-        let context = ErrorContext {
-            config: Some(&config),
-            ..ErrorContext::default()
-        };
-        check_error_kinds::<Ec2>(&launch(), context, &cases);
-    }
-
-    #[test]
-    fn capacity_error_names_offering_or_network() {
-        let config = config();
-        let context = ErrorContext {
-            config: Some(&config),
-            zone: config.placement.zone.as_ref(),
-            network: config.placement.network.as_ref(),
-            ..ErrorContext::default()
-        };
-        let error =
-            response(500, "InsufficientInstanceCapacity", "none").into_error(&launch(), context);
-        assert_eq!(
-            error.scopes(),
-            [Scope::Offering {
-                instance_type: Some("m7i.large".parse().unwrap()),
-                zone: Some("us-east-1b".parse().unwrap()),
-                market: Some(Market::OnDemand),
-            }]
-        );
-        let error = response(400, "InsufficientFreeAddressesInSubnet", "none")
-            .into_error(&launch(), context);
-        assert_eq!(
-            error.scopes(),
-            [Scope::Network("subnet-1".parse().unwrap())]
-        );
-    }
-
-    #[test]
-    fn throttling_keeps_the_retry_delay_of_the_response() {
-        let mut failure = response(503, "RequestLimitExceeded", "slow down");
-        let retry = |failure: &Failure| {
-            failure
-                .clone()
-                .into_error(&launch(), ErrorContext::default())
-                .retry()
-        };
-        assert_eq!(retry(&failure), RetryAdvice::After(Ec2::RETRY_DELAY));
-        failure.retry_after = Some(Duration::from_secs(7));
-        assert_eq!(retry(&failure), RetryAdvice::After(Duration::from_secs(7)));
-    }
-
-    #[test]
-    fn errors_name_token_and_instance() {
-        let (token, id) = (
-            LaunchToken::new("t-1").unwrap(),
-            InstanceId::new("i-1").unwrap(),
-        );
-        let context = ErrorContext {
-            token: Some(&token),
-            ..ErrorContext::default()
-        };
-        let error = response(400, "IdempotentParameterMismatch", "").into_error(&launch(), context);
-        assert_eq!(error.kind(), ErrorKind::TokenConflict);
-        let error =
-            response(400, "IdempotentInstanceTerminated", "").into_error(&launch(), context);
-        assert_eq!(error.kind(), ErrorKind::TokenSpent);
-        let stop = Call::new("ec2", Operation::StopInstance);
-        for (window, retry) in [
-            (Duration::ZERO, RetryAdvice::Never),
-            (
-                Duration::from_secs(9),
-                RetryAdvice::After(Duration::from_secs(9)),
-            ),
-        ] {
-            let context = ErrorContext {
-                instance: Some(&id),
-                hidden_for: window,
-                ..ErrorContext::default()
-            };
-            let error = response(400, "InvalidInstanceID.NotFound", "").into_error(&stop, context);
-            assert_eq!((error.kind(), error.retry()), (ErrorKind::NotFound, retry));
-        }
-    }
-
-    #[test]
-    fn effect_is_unknown_without_a_response_and_none_if_not_sent() {
-        let cases = [
-            (Cause::TimedOut, ErrorKind::Timeout, Effect::Unknown),
-            (Cause::Disconnected, ErrorKind::Unavailable, Effect::Unknown),
-            (Cause::Unreadable, ErrorKind::Unexpected, Effect::Unknown),
-            (
-                Cause::Responded(200),
-                ErrorKind::Unexpected,
-                Effect::Unknown,
-            ),
-            (
-                Cause::Responded(502),
-                ErrorKind::Unavailable,
-                Effect::Unknown,
-            ),
-            (
-                Cause::NoCredentials,
-                ErrorKind::Unauthenticated,
-                Effect::None,
-            ),
-            (Cause::NotSent, ErrorKind::Unexpected, Effect::None),
-        ];
-        for (cause, kind, effect) in cases {
-            let failure = Failure::new(cause, "x");
-            let error = failure.into_error(&launch(), ErrorContext::default());
-            assert_eq!((error.kind(), error.effect()), (kind, effect), "{cause:?}");
-        }
-    }
-}
+mod tests;

@@ -7,7 +7,8 @@ use fleetwright::{
     CloudInstanceState, Effect, ImageId, InstanceId, Operation, Result, RetryAdvice,
     SnapshotRequest,
 };
-use fleetwright_provider_support::ReadInstances as _;
+use fleetwright_provider_support::{ReadInstances as _, read_until};
+use futures_util::future::BoxFuture;
 
 use crate::{Ec2Provisioner, convert, error::Failure};
 
@@ -32,23 +33,42 @@ impl Ec2Provisioner {
         self.describe_in_state(operation, id, &states, "running or stopped")
             .await?;
         let error = |failure: Failure| failure.into_error(&call, self.error_context(id));
-        let existing = self.client.find_image(&request.name, SOURCE_TAG).await;
-        let existing = existing.map_err(|failure| error(failure).with_effect(Effect::None))?;
-        let name = match existing {
-            Some((image, source)) if source.as_deref() == Some(id.as_str()) => image,
-            Some(_) => {
-                let message = format!(
-                    "an image with the name {} exists and was not created from {id}; choose another name",
-                    request.name
-                );
-                return Err(call.conflict(&message, RetryAdvice::Never));
-            }
+        let find = || -> BoxFuture<'_, Result<Option<String>>> {
+            Box::pin(async {
+                let found = self.client.find_image(&request.name, SOURCE_TAG).await;
+                let found = found.map_err(|failure| error(failure).with_effect(Effect::None))?;
+                match found {
+                    Some((image, source)) if source.as_deref() == Some(id.as_str()) => {
+                        Ok(Some(image))
+                    }
+                    Some(_) => {
+                        let message = format!(
+                            "an image with the name {} exists and was not created from {id}; choose another name",
+                            request.name
+                        );
+                        Err(call.conflict(&message, RetryAdvice::Never))
+                    }
+                    None => Ok(None),
+                }
+            })
+        };
+        let name = match find().await? {
+            Some(image) => image,
             None => {
                 let mut tags = convert::native_tags(&request.tags);
                 tags.push(convert::native_tag(SOURCE_TAG, id.as_str()));
-                let created = self.client.create_image(id, &request.name, tags).await;
-                let no_id = || call.unexpected(Effect::Unknown, "EC2 returned an image without id");
-                created.map_err(error)?.ok_or_else(no_id)?
+                match self.client.create_image(id, &request.name, tags).await {
+                    // Another attempt has created it since the first look, or that look was stale.
+                    Err(failure) if failure.code() == "InvalidAMIName.Duplicate" => {
+                        let image = read_until(&self.capabilities, find, Option::is_some).await?;
+                        image.ok_or_else(|| error(failure))?
+                    }
+                    created => {
+                        let no_id =
+                            || call.unexpected(Effect::Unknown, "EC2 returned an image without id");
+                        created.map_err(error)?.ok_or_else(no_id)?
+                    }
+                }
             }
         };
         ImageId::new(name).map_err(|error| call.unexpected(Effect::Done, &error.to_string()))

@@ -18,6 +18,7 @@ mod refusal;
 mod scope;
 mod send;
 mod state;
+mod tags;
 mod token;
 mod unsent;
 

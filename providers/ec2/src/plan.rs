@@ -48,7 +48,7 @@ pub(crate) struct Plan {
     pub(crate) shutdown: ShutdownBehavior,
     /// The spot request; `None` on demand.
     pub(crate) market: Option<InstanceMarketOptionsRequest>,
-    /// The zone, if there is no subnet.
+    /// The zone, if the launch names one.
     pub(crate) placement: Option<NativePlacement>,
     /// Subnet and groups, or a network card that has them. EC2 refuses a request with both.
     pub(crate) subnet: Option<String>,
@@ -109,9 +109,8 @@ impl Plan {
             &requested.security_groups
         };
         let groups: Vec<_> = groups.iter().map(ToString::to_string).collect();
-        // A subnet belongs to one zone, so only a launch without subnet names the zone.
-        let zone = requested.zone.as_ref().filter(|_| subnet.is_none());
-        self.placement = zone.map(|zone| {
+        // Also with a subnet: EC2 then refuses the launch if the subnet is in another zone.
+        self.placement = requested.zone.as_ref().map(|zone| {
             NativePlacement::builder()
                 .availability_zone(zone.as_str())
                 .build()
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn zone_selects_its_subnet_and_is_named_only_without_one() {
+    fn zone_selects_its_subnet_and_is_always_sent() {
         let mut launch = Ec2LaunchConfig::new();
         launch
             .subnets
@@ -294,20 +293,24 @@ mod tests {
         let mut config = config();
         assert_eq!(plan(&launch, &config).subnet.as_deref(), Some("subnet-0"));
         config.placement.zone = Some("us-east-1b".parse().unwrap());
+        let zone = |plan: &Plan| {
+            let placement = plan.placement.as_ref();
+            let zone = placement.and_then(|placement| placement.availability_zone());
+            zone.map(ToOwned::to_owned)
+        };
         let there = plan(&launch, &config);
         assert_eq!(
-            (there.subnet.as_deref(), there.placement),
-            (Some("subnet-b"), None)
+            (there.subnet.as_deref(), zone(&there).as_deref()),
+            (Some("subnet-b"), Some("us-east-1b"))
         );
         config.placement.zone = Some("us-east-1c".parse().unwrap());
         let elsewhere = plan(&launch, &config);
         assert_eq!(elsewhere.subnet, None);
-        assert_eq!(
-            elsewhere.placement.unwrap().availability_zone(),
-            Some("us-east-1c")
-        );
+        assert_eq!(zone(&elsewhere).as_deref(), Some("us-east-1c"));
         config.placement.network = Some("subnet-x".parse().unwrap());
-        assert_eq!(plan(&launch, &config).subnet.as_deref(), Some("subnet-x"));
+        let both = plan(&launch, &config);
+        assert_eq!(both.subnet.as_deref(), Some("subnet-x"));
+        assert_eq!(zone(&both).as_deref(), Some("us-east-1c"));
     }
 
     #[test]

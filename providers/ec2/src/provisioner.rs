@@ -280,44 +280,15 @@ impl InstanceProvisioner for Ec2Provisioner {
         self.stream_pages(Operation::StreamInstances, filter)
     }
 
-    /// A read, then `DeleteTags` and `CreateTags`, each only if the change has such tags. The two are
-    /// not atomic: if the second call fails after the first one, the effect is unknown.
+    /// Two reads, then `CreateTags` and `DeleteTags`, each only if the change has such tags, for the instance
+    /// and for the disks and network interfaces that are deleted with it. New tags are set before old ones are
+    /// removed, so an instance is never without both. The two calls are not atomic: if the second one fails, the
+    /// effect is unknown.
     ///
     /// Errors: an invalid value if the result would exceed EC2's limits; `WrongState` if the instance
     /// has ended.
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
-        let operation = Operation::UpdateTags;
-        let call = self.call(operation);
-        let alive = [
-            CloudInstanceState::Pending,
-            CloudInstanceState::Running,
-            CloudInstanceState::Stopping,
-            CloudInstanceState::Stopped,
-        ];
-        let before = self
-            .describe_in_state(operation, id, &alive, "not terminated")
-            .await?;
-        let after = change
-            .apply(&before.tags)
-            .map_err(|value| call.invalid(value))?;
-        self.capabilities
-            .tags
-            .check(&after)
-            .map_err(|value| call.invalid(value))?;
-        let error = |failure: Failure| failure.into_error(&call, self.error_context(id));
-        if !change.remove.is_empty() {
-            let removed = self.client.remove_tags(id, &change.remove).await;
-            removed.map_err(error)?;
-        }
-        if !change.set.is_empty() {
-            let set = self.client.set_tags(id, &change.set).await;
-            set.map_err(|failure| match error(failure) {
-                refused if change.remove.is_empty() => refused,
-                // Tags were removed, whatever became of this call.
-                partial => partial.with_effect(Effect::Unknown),
-            })?;
-        }
-        Ok(())
+        self.change_tags(id, change).await
     }
 
     /// A read, then `RebootInstances`. EC2 reboots softly and resets the instance if that takes
@@ -385,7 +356,8 @@ impl InstanceProvisioner for Ec2Provisioner {
     }
 
     /// A read, `DescribeImages` by name, then `CreateImage` without a reboot. An image of the same
-    /// name and instance is returned as the result of an earlier attempt.
+    /// name and instance is returned as the result of an earlier attempt, also if EC2 knows it only when the
+    /// image is created.
     ///
     /// Errors: `Conflict` if another image has the name; `WrongState` unless it runs or is stopped.
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {

@@ -32,6 +32,20 @@ pub(crate) fn offering(context: &ErrorContext<'_>, message: &str) -> Scope {
     }
 }
 
+/// Returns the zone of a launch for every type and market, for capacity that is not that of a type, such as
+/// disks; the offering if the zone is unknown.
+pub(crate) fn zone(context: &ErrorContext<'_>, message: &str) -> Scope {
+    let zone = zone_in(message).or_else(|| context.zone.cloned());
+    match zone {
+        Some(zone) => Scope::Offering {
+            instance_type: None,
+            zone: Some(zone),
+            market: None,
+        },
+        None => offering(context, message),
+    }
+}
+
 /// Returns the subnet of a launch, whose addresses are used up for every instance type.
 pub(crate) fn subnet(context: &ErrorContext<'_>, message: &str) -> Scope {
     let named = || {

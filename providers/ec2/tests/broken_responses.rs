@@ -52,13 +52,22 @@ async fn refused_second_call_of_a_tag_change_has_an_unknown_effect() {
     config.tags.insert("a", "1").unwrap();
     let id = ec2.launch_instance(&config).await.unwrap().id;
     let set = TagChange::new().set("b", "2").unwrap();
+    let remove = TagChange::new().remove("a").unwrap();
     let both = set.clone().remove("a").unwrap();
-    for (change, effect) in [(set, Effect::None), (both, Effect::Unknown)] {
-        let refused = FaultRule::nth(Action::CreateTags, 1, Fault::Forbidden);
+    for (action, change, effect) in [
+        (Action::CreateTags, set, Effect::None),
+        (Action::DeleteTags, remove, Effect::None),
+        (Action::CreateTags, both.clone(), Effect::None),
+        (Action::DeleteTags, both, Effect::Unknown),
+    ] {
+        let refused = FaultRule::nth(action, 1, Fault::Forbidden);
         harness.emulator().clear_faults();
         harness.emulator().add_fault(refused);
         let error = ec2.update_tags(&id, &change).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Forbidden, "{error}");
         assert_eq!(error.effect(), effect, "{error}");
     }
+    // The new tag was set before the old one was to be removed.
+    let tags = &harness.emulator().oracle().instances[0].tags;
+    assert!(tags.contains_key("a") && tags.contains_key("b"), "{tags:?}");
 }

@@ -106,12 +106,11 @@ fn is_child() -> bool {
     if std::env::var_os(CHILD).is_none() {
         return false;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all();
-    let error = runtime.build().unwrap().block_on(async {
-        let ec2 = Ec2Provisioner::from_env(Ec2LaunchConfig::new())
-            .await
-            .unwrap();
-        ec2.launch_instance(&config()).await.unwrap_err()
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().build().unwrap();
+    let error = runtime.block_on(async {
+        let ec2 = Ec2Provisioner::from_env(Ec2LaunchConfig::new()).await;
+        ec2.unwrap().launch_instance(&config()).await.unwrap_err()
     });
     println!("\nkind={:?}", error.kind());
     println!("retry={:?}", error.retry());

@@ -169,7 +169,7 @@ pub enum Class {
     Unauthenticated,
     /// The credentials are valid and do not allow the call.
     Forbidden,
-    /// The service does not offer the call for this instance.
+    /// The service does not offer the call for this instance. The error has the service's message.
     Unsupported,
     /// Another operation in progress excludes the call; a retry can succeed.
     Conflict,
@@ -328,7 +328,8 @@ impl<S: Service> Failure<S> {
             (Class::Throttled, ..) => call.throttled(retry_delay),
             (Class::Unauthenticated, ..) => call.unauthenticated(message),
             (Class::Forbidden, ..) => call.forbidden(message),
-            (Class::Unsupported, ..) => call.unsupported(),
+            (Class::Unsupported, ..) if message.is_empty() => call.unsupported(),
+            (Class::Unsupported, ..) => call.unsupported_because(message),
             (Class::Conflict, ..) => call.conflict(message, RetryAdvice::After(retry_delay)),
             (Class::Invalid(field), ..) => {
                 let instead = format!("{} says: {message}", S::NAME);
@@ -435,6 +436,14 @@ mod tests {
             (Cause::NotConnected, ErrorKind::Unavailable, Effect::None),
             (Cause::WrongHost, ErrorKind::Unexpected, Effect::None),
             (Cause::NotSent, ErrorKind::Unexpected, Effect::None),
+            (
+                Cause::InvalidSetting {
+                    field: "region",
+                    expected: "set; set it",
+                },
+                ErrorKind::Invalid,
+                Effect::None,
+            ),
             (
                 Cause::Responded(200),
                 ErrorKind::Unexpected,

@@ -1,6 +1,7 @@
 //! GetConsoleOutput.
 //!
-//! The console has one line for each boot, reboot and stop of the instance.
+//! The console has one line for each boot, reboot and stop of the instance. The base64 of it has lines of 76
+//! characters, like the example of GetConsoleOutput in the Amazon EC2 API reference.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
@@ -43,6 +44,37 @@ pub(super) fn output(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
     call.respond(&Response {
         instance_id: id,
         timestamp: engine.stamp(engine.now()),
-        output: text.map(|text| STANDARD.encode(text)),
+        output: text.map(|text| wrap(&STANDARD.encode(text))),
     })
+}
+
+/// The length of a line of base64, as in MIME.
+const LINE_LENGTH: usize = 76;
+
+/// Breaks base64 into lines. Each one ends with a newline.
+fn wrap(encoded: &str) -> String {
+    let mut lines = String::with_capacity(encoded.len() + encoded.len() / LINE_LENGTH + 1);
+    for (at, c) in encoded.chars().enumerate() {
+        if at > 0 && at % LINE_LENGTH == 0 {
+            lines.push('\n');
+        }
+        lines.push(c);
+    }
+    lines.push('\n');
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_has_lines_of_76_characters() {
+        let text = "x".repeat(150);
+        let encoded = STANDARD.encode(&text);
+        let lines = wrap(&encoded);
+        let lengths: Vec<_> = lines.lines().map(str::len).collect();
+        assert_eq!(lengths, [76, 76, 48]);
+        assert_eq!(lines.replace('\n', ""), encoded);
+    }
 }

@@ -101,9 +101,10 @@ impl Engine {
             return Err(Refusal::client("MissingInput", message));
         };
         if let Some(zone) = request.zone.as_ref().filter(|zone| first.zone != **zone) {
+            // The words of InQuicker/kaws#11.
             return Err(Refusal::invalid(format!(
-                "The subnet '{}' is not in the zone '{zone}'.",
-                first.id
+                "Value ({zone}) for parameter availabilityZone is invalid. Subnet '{}' is in the availability zone {}",
+                first.id, first.zone
             )));
         }
         let offered: Vec<Subnet> = requested

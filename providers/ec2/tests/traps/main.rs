@@ -4,6 +4,7 @@
 
 mod batches;
 mod capacity;
+mod changes;
 mod configs;
 #[path = "../emulated/mod.rs"]
 mod emulated;
@@ -11,6 +12,7 @@ mod fallback;
 mod identity;
 mod lifecycle;
 mod parts;
+mod refusals;
 mod replays;
 mod tokens;
 
@@ -37,5 +39,5 @@ fn alive(harness: &Ec2Harness) -> usize {
 
 #[test]
 fn readme_lists_every_trap() {
-    check_traps(env!("CARGO_MANIFEST_DIR"), 48);
+    check_traps(env!("CARGO_MANIFEST_DIR"), 56);
 }
