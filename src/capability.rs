@@ -19,6 +19,7 @@ use crate::{NativeCost, Operation, PlacementField, TagLimits};
 ///
 /// - [`consistency_window`](Self::consistency_window) before they conclude that an instance does not
 ///   exist, and [`poll_interval`](Self::poll_interval) when they poll;
+/// - [`late_failures`](Self::late_failures) to know how long a launch may still fail;
 /// - [`token_after_terminate`](Self::token_after_terminate) to decide whether the attempt of each slot
 ///   must be stored;
 /// - [`verbs`](Self::verbs) and [`placement`](Self::placement) before they offer an optional feature;
@@ -73,6 +74,11 @@ pub struct Capabilities {
     pub batch_launch: BatchLaunch,
     /// The shortest useful time between two polls. Default: 1 s.
     pub poll_interval: Duration,
+    /// How long after a launch returned it may still fail for lack of capacity or quota, because the cloud
+    /// accepts launches before it has found a machine. A failed launch leaves its token free. Default:
+    /// zero, such a launch is refused at once.
+    #[serde(default)]
+    pub late_failures: Duration,
     /// The supported fields of a placement. Default: none.
     pub placement: BTreeSet<PlacementField>,
     /// The supported optional calls. All others are refused as
@@ -102,6 +108,7 @@ impl Capabilities {
             native_costs: BTreeMap::new(),
             batch_launch: BatchLaunch::Partial,
             poll_interval: Duration::from_secs(1),
+            late_failures: Duration::ZERO,
             placement: BTreeSet::new(),
             verbs: BTreeSet::new(),
         }

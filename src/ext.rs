@@ -443,12 +443,13 @@ async fn wait_for_one<P: InstanceProvisioner + ?Sized>(
 }
 
 /// Returns `info` with the newer values of `status`.
-fn with_status(info: InstanceInfo, status: InstanceStatus) -> InstanceInfo {
+pub(crate) fn with_status(info: InstanceInfo, status: InstanceStatus) -> InstanceInfo {
     let InstanceStatus {
         id: _,
         state,
         native_state,
         state_reason,
+        launch_failure,
         private_ip,
         public_ip,
         mac_address,
@@ -457,6 +458,7 @@ fn with_status(info: InstanceInfo, status: InstanceStatus) -> InstanceInfo {
         state,
         native_state,
         state_reason,
+        launch_failure,
         private_ip,
         public_ip,
         mac_address,

@@ -1,7 +1,7 @@
 //! The data that a cloud reports about an instance.
 //!
-//! Owns [`InstanceInfo`] with all of it, [`InstanceStatus`] with the part that a poll needs, and
-//! [`LaunchRecord`], the result of a token look-up. A value that the cloud does not report is `None`,
+//! Owns [`InstanceInfo`] with all of it, [`InstanceStatus`] with the part that a poll needs,
+//! [`LaunchFailure`], why a launch failed late, and [`LaunchRecord`], the result of a token look-up. A value that the cloud does not report is `None`,
 //! never an empty string.
 
 use std::net::IpAddr;
@@ -10,7 +10,8 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CloudInstanceState, Fingerprint, ImageId, InstanceId, InstanceType, MacAddress, Placement, Tags,
+    CloudInstanceState, ErrorKind, Fingerprint, ImageId, InstanceId, InstanceType, MacAddress,
+    Placement, ProvisionError, Scope, Tags,
 };
 
 /// Everything that a cloud reports about one instance at one moment.
@@ -40,6 +41,9 @@ pub struct InstanceInfo {
     /// The cloud's reason for the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_reason: Option<String>,
+    /// Why the launch failed after the cloud had accepted it. `None` if it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch_failure: Option<LaunchFailure>,
     /// The address inside the instance's network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub private_ip: Option<IpAddr>,
@@ -80,6 +84,7 @@ impl InstanceInfo {
             state,
             native_state: None,
             state_reason: None,
+            launch_failure: None,
             private_ip: None,
             public_ip: None,
             mac_address: None,
@@ -115,6 +120,9 @@ pub struct InstanceStatus {
     /// The cloud's reason for the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state_reason: Option<String>,
+    /// Why the launch failed after the cloud had accepted it. `None` if it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch_failure: Option<LaunchFailure>,
     /// The address inside the instance's network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub private_ip: Option<IpAddr>,
@@ -140,10 +148,48 @@ impl From<InstanceInfo> for InstanceStatus {
             state: info.state,
             native_state: info.native_state,
             state_reason: info.state_reason,
+            launch_failure: info.launch_failure,
             private_ip: info.private_ip,
             public_ip: info.public_ip,
             mac_address: info.mac_address,
         }
+    }
+}
+
+/// Why a launch failed after the cloud had accepted it, in the terms of an error. Nothing of the launch
+/// runs. The cloud's words are in [`InstanceInfo::state_reason`].
+///
+/// The scopes name what the backend still knows about the failed launch; a caller that knows its config
+/// knows more.
+///
+/// ```
+/// use fleetwright::{ErrorKind, LaunchFailure, Scope, Zone};
+///
+/// let failure = LaunchFailure::new(ErrorKind::Capacity, [Scope::zone(Zone::new("zone-a")?)]);
+/// assert_eq!(failure.scopes[0].to_string(), "zone zone-a");
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LaunchFailure {
+    /// What went wrong.
+    pub kind: ErrorKind,
+    /// What it applies to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<Scope>,
+}
+
+impl LaunchFailure {
+    /// Creates a failure with its scopes.
+    pub fn new(kind: ErrorKind, scopes: impl IntoIterator<Item = Scope>) -> Self {
+        let scopes = scopes.into_iter().collect();
+        Self { kind, scopes }
+    }
+}
+
+impl From<&ProvisionError> for LaunchFailure {
+    fn from(error: &ProvisionError) -> Self {
+        Self::new(error.kind(), error.scopes().iter().cloned())
     }
 }
 
@@ -205,6 +251,7 @@ mod tests {
         let mut full = info("i-1", CloudInstanceState::Running);
         full.native_state = Some("ACTIVE".into());
         full.state_reason = Some("stopped on request".into());
+        full.launch_failure = Some(LaunchFailure::new(ErrorKind::Capacity, [Scope::Region]));
         full.private_ip = Some([10, 0, 0, 1].into());
         full.public_ip = Some([198, 18, 0, 1].into());
         full.mac_address = Some(MacAddress::new([2; 6]));

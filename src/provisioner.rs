@@ -85,6 +85,9 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     ///   its token. Once the instance is terminating, a replay is refused as
     ///   [spent](crate::ErrorKind::TokenSpent), for the declared
     ///   [time](Capabilities::token_after_terminate) (TOKEN-01 to TOKEN-06).
+    /// - A launch may fail after it was accepted. Its instance is then terminated with the cloud's reason
+    ///   (STATE-04). A backend that [declares](Capabilities::late_failures) such failures also marks it with
+    ///   the [kind](crate::LaunchFailure) of the failure, and its token is free (STATE-07).
     ///
     /// # Errors
     /// If the [effect](crate::ProvisionError::effect) is unknown, replay the token or look it up with

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{Effect, ErrorKind, Parts, ProvisionError, RetryAdvice, Scope, one_line};
-use crate::{CloudInstanceState, InstanceId, InvalidValue, LaunchToken, Operation};
+use crate::{CloudInstanceState, InstanceId, InvalidValue, LaunchFailure, LaunchToken, Operation};
 
 /// A call on a backend. It creates the errors of the call, one method per
 /// [kind](ErrorKind), for authors of backends and layers.
@@ -192,6 +192,15 @@ impl Call {
             message,
             RetryAdvice::SameToken,
         )
+    }
+
+    /// A launch that the cloud accepted and that failed later: nothing of it is left. `reason` is the
+    /// cloud's [reason](crate::InstanceInfo::state_reason).
+    pub fn launch_failed(&self, failure: &LaunchFailure, reason: Option<&str>) -> ProvisionError {
+        let message = reason.unwrap_or("the launch was accepted and failed later");
+        let error = self.without_effect(failure.kind, message, RetryAdvice::Never);
+        let scopes = failure.scopes.iter().cloned();
+        scopes.fold(error, ProvisionError::with_scope)
     }
 
     fn without_effect(&self, kind: ErrorKind, message: &str, retry: RetryAdvice) -> ProvisionError {

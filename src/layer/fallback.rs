@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::{
     FallbackPolicy, LaunchOutput, Layer, Request,
     capacity_memory::CapacityMemory,
+    fallback_follow::follow,
     telemetry::{self, FallbackReason},
 };
 use crate::{
@@ -39,8 +40,14 @@ use crate::{
 /// - The type and placement of an instance show which alternative it got, and so does a tag if the
 ///   policy [sets one](FallbackPolicy::record_in_tag).
 ///
-/// A cloud may accept a launch and run out of capacity later. Then the instance is terminated with
-/// the cloud's reason, its token is spent, and this layer does nothing.
+/// # Late failures
+///
+/// A cloud may accept a launch and run out of capacity or quota later. If the backend
+/// [declares](crate::Capabilities::late_failures) that, or the policy
+/// [says so](FallbackPolicy::follow_for), a launch returns only when its instances run, have failed, or
+/// the time is over; until then this layer describes them. A launch that failed late is given up like a
+/// refused one. After a crash, replay the launch with its token: a launch that is still pending is followed
+/// again, and one that has failed meanwhile has left its token free.
 ///
 /// ```
 /// use fleetwright::{Market, layer::{Alternative, Fallback, FallbackPolicy, Layered}};
@@ -70,7 +77,7 @@ impl Fallback {
     }
 
     /// Tries the alternatives in order. Returns how the last one ended.
-    async fn try_alternatives<'a, T>(
+    async fn try_alternatives<'a, T: LaunchOutput>(
         &self,
         request: &Request<'_>,
         configs: &[(&str, InstanceConfig)],
@@ -84,21 +91,19 @@ impl Fallback {
                 skipped_until = Some(first);
                 continue;
             }
-            let error = match send(config.clone()).await {
+            let error = match self
+                .follow(request, config, send(config.clone()).await)
+                .await
+            {
                 Ok(launched) => return Outcome::Returned(Ok(launched)),
                 Err(error) => error,
             };
             if error.kind() == ErrorKind::TokenConflict {
                 return Outcome::TokenTaken { index, error };
             }
-            let Some(reason) = reason_to_continue(&error) else {
-                return Outcome::Returned(Err(error));
-            };
-            if !launched_nothing(request, &error).await {
+            if !self.may_continue(request, name, config, &error).await {
                 return Outcome::Returned(Err(error));
             }
-            self.memory.record(&error, config);
-            telemetry::fallback(request, name, reason);
             refused = Some(error);
         }
         Outcome::NoCapacity {
@@ -106,6 +111,81 @@ impl Fallback {
             skipped_until,
         }
     }
+
+    /// Follows a launch that the backend has accepted. Returns its late failure as its error.
+    async fn follow<T: LaunchOutput>(
+        &self,
+        request: &Request<'_>,
+        config: &InstanceConfig,
+        launched: Result<T>,
+    ) -> Result<T> {
+        let capabilities = request.capabilities();
+        let declared = capabilities.late_failures;
+        let time = self.policy.follow.unwrap_or(declared);
+        if time.is_zero() {
+            return launched;
+        }
+        // A read may show the failure only after the window.
+        let time = time.saturating_add(capabilities.consistency_window);
+        follow(request, config, launched?, time).await
+    }
+
+    /// Returns whether another alternative may succeed where `config` failed with `error`, and remembers
+    /// what was short.
+    async fn may_continue(
+        &self,
+        request: &Request<'_>,
+        name: &str,
+        config: &InstanceConfig,
+        error: &ProvisionError,
+    ) -> bool {
+        let Some(reason) = reason_to_continue(error) else {
+            return false;
+        };
+        if !launched_nothing(request, error).await {
+            return false;
+        }
+        self.memory.record(error, config);
+        telemetry::fallback(request, name, reason);
+        true
+    }
+
+    /// Replays a token that was used before: returns the result of the first alternative that the
+    /// backend accepts for it. Nothing is launched, because the token is taken.
+    async fn replay<'a, T: LaunchOutput>(
+        &self,
+        request: &Request<'_>,
+        configs: &[(&str, InstanceConfig)],
+        already_tried: Option<usize>,
+        send: &(impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a),
+        conflict: ProvisionError,
+    ) -> Replay<T> {
+        for (index, (name, config)) in configs.iter().enumerate() {
+            if Some(index) == already_tried {
+                continue;
+            }
+            let launched = match send(config.clone()).await {
+                Err(error) if is_another_config(&error) => continue,
+                Err(error) => return Replay::Returned(Err(error)),
+                Ok(launched) => launched,
+            };
+            return match self.follow(request, config, Ok(launched)).await {
+                Err(error) if self.may_continue(request, name, config, &error).await => {
+                    Replay::FailedLate(error)
+                }
+                result => Replay::Returned(result),
+            };
+        }
+        Replay::Returned(Err(conflict))
+    }
+}
+
+/// How the replay of a token ended.
+enum Replay<T> {
+    /// With this result.
+    Returned(Result<T>),
+    /// The launch was still pending and has failed meanwhile. Its token is free.
+    FailedLate(ProvisionError),
 }
 
 /// How the attempts of a launch ended.
@@ -132,29 +212,47 @@ impl Layer for Fallback {
     ) -> BoxFuture<'a, Result<T>> {
         Box::pin(async move {
             let configs = self.policy.configs(config);
-            let outcome = self.try_alternatives(&request, &configs, &send).await;
-            let (refused, skipped_until) = match outcome {
-                Outcome::Returned(result) => return result,
-                Outcome::TokenTaken { index, error } => {
-                    return replay(&configs, Some(index), &send, error).await;
-                }
-                Outcome::NoCapacity {
-                    refused,
-                    skipped_until,
-                } => (refused, skipped_until),
-            };
-            if let (Some(token), Some(_)) = (request.token, skipped_until) {
-                // The token may have been used with an alternative that was skipped.
-                let settled = settle(&request, token).await;
-                let record = settled.map_err(|error| error.with_operation(request.operation()))?;
-                if record != LaunchRecord::NotFound {
-                    let error = request.call.token_conflict(token);
-                    return replay(&configs, None, &send, error).await;
+            let mut late = None;
+            // Each round but the last ends with a launch of this token that failed late.
+            for _ in 0..=configs.len() {
+                let outcome = self.try_alternatives(&request, &configs, &send).await;
+                let (already_tried, conflict) = match outcome {
+                    Outcome::Returned(result) => return result,
+                    Outcome::TokenTaken { index, error } => (Some(index), error),
+                    Outcome::NoCapacity {
+                        refused,
+                        skipped_until,
+                    } => {
+                        let skipped = skipped_until.is_some();
+                        let Some(conflict) = used_token(&request, skipped).await? else {
+                            let error = refused.or(late);
+                            let skipped = || all_skipped(&request, config, skipped_until);
+                            return Err(error.unwrap_or_else(skipped));
+                        };
+                        (None, conflict)
+                    }
+                };
+                let replay = self.replay(&request, &configs, already_tried, &send, conflict);
+                match replay.await {
+                    Replay::Returned(result) => return result,
+                    Replay::FailedLate(error) => late = Some(error),
                 }
             }
-            Err(refused.unwrap_or_else(|| all_skipped(&request, config, skipped_until)))
+            Err(late.unwrap_or_else(|| all_skipped(&request, config, None)))
         })
     }
+}
+
+/// Returns the conflict of a token that was used with an alternative that was skipped, or `None` if
+/// there is no such token.
+async fn used_token(request: &Request<'_>, skipped: bool) -> Result<Option<ProvisionError>> {
+    let Some(token) = request.token.filter(|_| skipped) else {
+        return Ok(None);
+    };
+    let settled = settle(request, token).await;
+    let record = settled.map_err(|error| error.with_operation(request.operation()))?;
+    let used = record != LaunchRecord::NotFound;
+    Ok(used.then(|| request.call.token_conflict(token)))
 }
 
 /// Returns why the next alternative may succeed where a launch failed with `error`, or `None` if it would
@@ -191,26 +289,6 @@ async fn settle(request: &Request<'_>, token: &LaunchToken) -> Result<LaunchReco
         return request.inner.find_launches(token, request.count).await;
     }
     Ok(record)
-}
-
-/// Replays a token that was used before: returns the result of the first alternative that the
-/// backend accepts for it. Nothing is launched, because the token is taken.
-async fn replay<'a, T>(
-    configs: &[(&str, InstanceConfig)],
-    already_tried: Option<usize>,
-    send: &(impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a),
-    conflict: ProvisionError,
-) -> Result<T> {
-    for (index, (_, config)) in configs.iter().enumerate() {
-        if Some(index) == already_tried {
-            continue;
-        }
-        match send(config.clone()).await {
-            Err(error) if is_another_config(&error) => {}
-            result => return result,
-        }
-    }
-    Err(conflict)
 }
 
 /// Returns whether the token was used with another alternative: the backend reports a conflict, or

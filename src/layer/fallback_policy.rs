@@ -123,6 +123,7 @@ impl Alternative {
 pub struct FallbackPolicy {
     alternatives: Vec<Alternative>,
     pub(super) remember: Duration,
+    pub(super) follow: Option<Duration>,
     tag: Option<String>,
 }
 
@@ -135,6 +136,7 @@ impl FallbackPolicy {
         Self {
             alternatives: alternatives.into_iter().collect(),
             remember: Duration::from_secs(180),
+            follow: None,
             tag: None,
         }
     }
@@ -143,6 +145,16 @@ impl FallbackPolicy {
     #[must_use]
     pub const fn remember_for(mut self, time: Duration) -> Self {
         self.remember = time;
+        self
+    }
+
+    /// Sets how long a launch is followed for a late failure, after the backend returned it as pending.
+    /// The consistency window is added, because reads show the failure late. Zero returns it at once, and
+    /// a later failure ends the launch. Default: as long as the backend
+    /// [declares](crate::Capabilities::late_failures).
+    #[must_use]
+    pub const fn follow_for(mut self, time: Duration) -> Self {
+        self.follow = Some(time);
         self
     }
 

@@ -111,6 +111,7 @@ mod budget;
 mod capacity_memory;
 mod coalesce;
 mod fallback;
+mod fallback_follow;
 mod fallback_policy;
 mod layered;
 #[cfg(feature = "limit")]

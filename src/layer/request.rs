@@ -191,12 +191,19 @@ pub trait LaunchOutput: Sized + Send {
     /// token `found`. Returns `None` if the launch is incomplete: instances are missing, or some are
     /// terminating or terminated.
     fn complete(found: Vec<InstanceInfo>, count: NonZeroU32) -> Option<Self>;
+
+    /// Returns the launched instances.
+    fn instances(&mut self) -> &mut [InstanceInfo];
 }
 
 impl LaunchOutput for InstanceInfo {
     fn complete(found: Vec<InstanceInfo>, _: NonZeroU32) -> Option<Self> {
         let mut live = found.into_iter().filter(|info| !info.state.is_ending());
         live.next()
+    }
+
+    fn instances(&mut self) -> &mut [InstanceInfo] {
+        std::slice::from_mut(self)
     }
 }
 
@@ -205,5 +212,9 @@ impl LaunchOutput for Vec<InstanceInfo> {
         let live = found.iter().filter(|info| !info.state.is_ending()).count();
         let all = u32::try_from(live) == Ok(count.get()) && found.len() == live;
         all.then_some(found)
+    }
+
+    fn instances(&mut self) -> &mut [InstanceInfo] {
+        self
     }
 }

@@ -316,3 +316,57 @@ pub(crate) async fn state_06_list_and_describe_agree(cx: &Context) -> Outcome {
     }
     Ok(Pass::Held)
 }
+
+/// STATE-07: a backend must mark an instance whose launch failed late as failed, mark no other one,
+/// and free the token of the launch, if it declares late failures.
+///
+/// A fallback moves on only if it knows that the launch failed, and uses the same token. Needs: fault:
+/// fails late.
+///
+/// Injects the late failure, polls until the instance is marked, compares with an instance that was
+/// terminated by a call, and replays the token, which must launch another instance.
+pub(crate) async fn state_07_late_failure_is_marked_and_frees_its_token(cx: &Context) -> Outcome {
+    let fault = WireFault::FailsLate("ContractFailsLate".to_owned());
+    let faults = cx.faults(std::slice::from_ref(&fault))?;
+    if cx.capabilities().late_failures.is_zero() {
+        return Ok(Pass::NotClaimed);
+    }
+    let terminated = cx.launch_terminated().await?.id;
+    let config = cx.config_with_token();
+    faults.inject(WireOp::Launch, 1, fault).await;
+    let launched = cx.provisioner().launch_instance(&config).await;
+    cx.clear_faults(&faults).await?;
+    // A backend that waits for the end of the launch may refuse it; STATE-04 checks how.
+    let Ok(info) = launched else {
+        return Ok(Pass::Weaker);
+    };
+    let id = &info.id;
+    let what = format!("{id}, whose launch failed, is marked as failed");
+    let marked = cx.eventually(&what, async || {
+        let status = cx.describe(id).await?;
+        let marked = status.launch_failure.is_some();
+        require(marked || status.state != Terminated, || {
+            format!("the launch of {id} failed, but its description has no launch failure")
+        })?;
+        Ok(marked.then_some(()))
+    });
+    marked.await?;
+    if let Ok(status) = cx.provisioner().describe_instance(&terminated).await {
+        require(status.launch_failure.is_none(), || {
+            format!("{terminated} was terminated by a call, but is marked as a failed launch")
+        })?;
+    }
+    let replayed = cx.eventually("the token of a failed launch is free", async || {
+        match cx.provisioner().launch_instance(&config).await {
+            Ok(info) => Ok(Some(info)),
+            // The remains of the failed launch may still be removed.
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(None),
+            Err(error) => Err(Failure::call_failed("launch_instance", &error)),
+        }
+    });
+    let replayed = replayed.await?;
+    require(replayed.id != *id, || {
+        format!("a replay of the failed launch of {id} returned it again")
+    })?;
+    Ok(Pass::Held)
+}

@@ -48,7 +48,8 @@ impl MemoryHarness {
     pub fn with(turn: impl FnOnce(MemoryCloudBuilder) -> MemoryCloudBuilder) -> Self {
         let mut cloud = MemoryCloud::builder()
             .seed(fleetwright_contract_tests::seed_from_env().unwrap_or(1))
-            .latency(Duration::from_millis(10));
+            .latency(Duration::from_millis(10))
+            .late_failures(Duration::from_secs(2));
         for image in IMAGES {
             cloud = cloud.offer_image(name(image));
         }

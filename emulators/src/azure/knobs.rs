@@ -191,6 +191,11 @@ pub struct Timing {
     /// From creation or start to running. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub boot: Duration,
+    /// How much longer a creation or start takes to fail than to succeed: missing capacity arrives late in
+    /// the operation. Default 100 ms, at the scale of the other steps. The state of the failed creation
+    /// is `Creating` until then (Azure/azure-cli#2401, MicrosoftDocs/azure-docs#41402).
+    #[serde(with = "crate::cloud::millis")]
+    pub shortage: Duration,
     /// From powerOff to stopped, and from deallocate to deallocated. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub stop: Duration,
@@ -226,6 +231,7 @@ impl Timing {
     pub fn all(duration: Duration) -> Self {
         Self {
             boot: duration,
+            shortage: duration,
             stop: duration,
             delete: duration,
             update: duration,
@@ -242,6 +248,7 @@ impl Default for Timing {
         let tenth = Duration::from_millis(100);
         Self {
             boot: tenth,
+            shortage: tenth,
             stop: tenth,
             delete: tenth,
             update: Duration::ZERO,

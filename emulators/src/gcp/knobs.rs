@@ -181,6 +181,12 @@ pub struct Timing {
     /// From `STAGING` to `RUNNING`. Default 50 ms.
     #[serde(with = "crate::cloud::millis")]
     pub stage: Duration,
+    /// How much longer an insert or start takes to fail than to be `STAGING`: stockouts and quotas arrive
+    /// late in the operation. Default 100 ms, at the scale of the other steps. On Compute Engine they
+    /// took 6 seconds (GoogleCloudPlatform/ai-on-gke#849), 7 seconds (CCExtractor/sample-platform#901)
+    /// and about 100 seconds (googlefonts/fontbakery-dashboard#81).
+    #[serde(with = "crate::cloud::millis")]
+    pub shortage: Duration,
     /// From stop to `TERMINATED`. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub stop: Duration,
@@ -214,12 +220,18 @@ pub struct Timing {
 }
 
 impl Timing {
+    /// Returns how much longer a step takes if it fails.
+    pub(crate) fn shortage_of(&self, fails: bool) -> Duration {
+        if fails { self.shortage } else { Duration::ZERO }
+    }
+
     /// Sets the duration of every step. How long things are remembered keeps its default.
     pub fn all(duration: Duration) -> Self {
         Self {
             pending: duration,
             provision: duration,
             stage: duration,
+            shortage: duration,
             stop: duration,
             suspend: duration,
             delete: duration,
@@ -241,6 +253,7 @@ impl Default for Timing {
             pending: Duration::from_millis(10),
             provision: half,
             stage: half,
+            shortage: half * 2,
             stop: half * 2,
             suspend: half * 2,
             delete: half * 2,

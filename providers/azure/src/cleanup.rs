@@ -29,12 +29,13 @@ use tokio::{
 use tracing::Instrument as _;
 
 use crate::{
+    convert,
     list::Statuses,
     lookup::ABSENT_READS,
     lro::Outcome,
     machine::Machine,
-    recent_deletions::RecentDeletions,
-    removal::{Removal, Remover, creation_outcome, failure_reason, status_of},
+    recent_deletions::{EndReason, RecentDeletions},
+    removal::{Removal, Remover, creation_outcome, status_of},
 };
 
 /// How long a creation is tracked after it was sent. Azure gives up sooner.
@@ -229,7 +230,7 @@ impl AzureCleanup {
                     Outcome::Failed(failure) => {
                         failed.push(FailedCreation {
                             machine: tracked.machine.clone(),
-                            reason: failure_reason(&failure),
+                            reason: convert::end_reason(&tracked.machine, &failure),
                         });
                         true
                     }
@@ -253,7 +254,7 @@ impl fmt::Debug for AzureCleanup {
 #[derive(Debug)]
 struct FailedCreation {
     machine: Machine,
-    reason: String,
+    reason: EndReason,
 }
 
 /// The provisioner's end of the cleanup: tracks creations, starts the task, and stops it when
@@ -404,7 +405,11 @@ impl Task {
             }
         };
         let failed = handle.failed_creations(&statuses, self.remover.window());
+        let window = self.remover.window();
         let removals = failed.into_iter().map(|failed| async move {
+            // Noted first: a concurrent read or launch must know that the machine was never created.
+            let reason = Some(failed.reason.clone());
+            self.deletions.note(&failed.machine.vm_id, reason, window);
             let span = tracing::info_span!("remove", machine = failed.machine.name);
             let removal = self.remover.remove_when_proven(&failed.machine);
             (removal.instrument(span).await, failed)
@@ -414,15 +419,26 @@ impl Task {
             let FailedCreation { machine, reason } = failed;
             match removal {
                 Removal::Gone | Removal::Deleting => {
-                    tracing::info!(machine = machine.name, reason, "failed machine deleted");
-                    let window = self.remover.window();
+                    tracing::info!(
+                        machine = machine.name,
+                        reason = reason.text,
+                        "failed machine deleted"
+                    );
                     self.deletions.note(&machine.vm_id, Some(reason), window);
                     handle.untrack(&machine.vm_id);
                 }
-                Removal::Running => handle.untrack(&machine.vm_id),
+                Removal::Running => {
+                    self.deletions.forget(&machine.vm_id);
+                    handle.untrack(&machine.vm_id);
+                }
                 // Stays tracked, so the next pass tries again.
                 Removal::Unfinished { retry_after } => {
-                    tracing::warn!(machine = machine.name, reason, "failed machine not deleted");
+                    tracing::warn!(
+                        machine = machine.name,
+                        reason = reason.text,
+                        "failed machine not deleted"
+                    );
+                    self.deletions.forget(&machine.vm_id);
                     handle.pause(retry_after);
                 }
             }

@@ -8,13 +8,16 @@
 //! - The image is in the form in which a launch names it.
 
 use fleetwright::{
-    CloudInstanceState, ImageId, InstanceInfo, InstanceType, Market, NetworkId, Placement,
-    SecurityGroupId, Zone,
+    CloudInstanceState, ImageId, InstanceConfig, InstanceInfo, InstanceType, LaunchFailure, Market,
+    NetworkId, Placement, SecurityGroupId, Zone,
 };
 
 use crate::{
     address::{Address, lowercase},
+    error::{Cause, ErrorContext, Failure},
     machine::{Interface, Machine, Public},
+    reason::operation_status,
+    recent_deletions::EndReason,
     state, tags,
 };
 
@@ -70,6 +73,7 @@ pub(crate) fn info(
     info.instance_type = size.and_then(|text| InstanceType::new(text).ok());
     info.placement = placement(machine, interface);
     info.config = tags::config_of(&machine.tags).map(|(config, _)| config);
+    info.launch_failure = launch_failure(machine);
     Ok(info)
 }
 
@@ -91,6 +95,39 @@ pub(crate) fn reason_text(code: &str, message: &str) -> String {
         (code, "") => code.to_owned(),
         (code, message) => format!("{code}: {message}"),
     }
+}
+
+/// Returns why the creation of a machine failed, with the offering that it requested.
+pub(crate) fn end_reason(machine: &Machine, failure: &Failure) -> EndReason {
+    // The image does not matter for a scope.
+    let size = machine.size.as_deref().unwrap_or_default();
+    let config = InstanceConfig::builder("unknown", size).build().ok();
+    let config = config.map(|mut config| {
+        config.placement = placement(machine, None);
+        config
+    });
+    let context = ErrorContext {
+        config: config.as_ref(),
+        zone: config.as_ref().and_then(|it| it.placement.zone.as_ref()),
+        ..ErrorContext::default()
+    };
+    EndReason {
+        text: reason_text(failure.code(), &failure.message),
+        failure: failure.launch_failure(context),
+    }
+}
+
+/// Returns why the latest operation on a machine failed.
+pub(crate) fn latest_failure(machine: &Machine) -> Option<Failure> {
+    let (code, message) = state::failure(machine)?;
+    let failure = Failure::new(Cause::OperationFailed(operation_status(code)), message);
+    Some(failure.with_code(code))
+}
+
+/// Returns why the launch of a machine failed late, if it was never created.
+fn launch_failure(machine: &Machine) -> Option<LaunchFailure> {
+    let failure = latest_failure(machine).filter(|_| state::never_created(machine))?;
+    Some(end_reason(machine, &failure).failure)
 }
 
 /// Returns a machine that does not exist any more, with the reason.

@@ -15,13 +15,13 @@
 use std::{collections::BTreeMap, num::NonZeroU32};
 
 use fleetwright::{
-    Call, InstanceConfig, InstanceInfo, LaunchToken, ProvisionError, Result, RetryAdvice,
-    async_trait,
+    Call, InstanceConfig, InstanceId, InstanceInfo, LaunchToken, Operation, ProvisionError, Result,
+    RetryAdvice, async_trait,
 };
 use fleetwright_provider_support::launch::{
     self, Attempt, CreateError, LaunchCalls, LaunchContext, LaunchOutcome, Marks,
 };
-use fleetwright_provider_support::{poll::poll_delays, read_until};
+use fleetwright_provider_support::{ReadInstances as _, poll::poll_delays, read_until};
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, sleep};
 
@@ -106,7 +106,8 @@ impl LaunchCalls for AzureLaunch<'_> {
 
     /// Reads the machines of the token, and frees the names of those that were never created.
     async fn find_by_token(&self, token: &LaunchToken) -> Result<TokenMachines> {
-        let mut machines = self.read_token_machines(token).await?;
+        let machines = self.read_token_machines(token).await?;
+        let mut machines = self.await_deleted_remains(machines).await;
         if launch::is_spent(&machines, |machine| self.azure.is_ending(machine)) {
             machines = self.read_unlisted(token, machines).await?;
         }
@@ -147,6 +148,16 @@ impl LaunchCalls for AzureLaunch<'_> {
             }
             Err(failure) => Err(CreateError::Failed(self.launch_error(failure))),
         }
+    }
+
+    /// Describes them: the state of a machine, or this handle's memory of its deletion, has the failure.
+    async fn have_failed(&self, ids: &[InstanceId]) -> bool {
+        let described = self
+            .azure
+            .describe_once(Operation::LaunchInstance, ids)
+            .await;
+        let failed = |info: &InstanceInfo| info.launch_failure.is_some();
+        described.iter().all(|info| info.as_ref().is_ok_and(failed))
     }
 
     async fn read_by_name(&self, name: &str) -> Result<Option<Machine>> {

@@ -201,7 +201,7 @@ impl AzureProvisioner {
     fn end(&self, at: &Address, otherwise: &str) -> Gone {
         let known = self.deletions.reason(&at.vm_id);
         Gone {
-            reason: known.unwrap_or_else(|| otherwise.to_owned()),
+            reason: known.map_or_else(|| otherwise.to_owned(), |reason| reason.text),
             certain: self.deletions.is_deleted(&at.vm_id),
         }
     }

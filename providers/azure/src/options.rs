@@ -53,6 +53,10 @@ pub struct AzureOptions {
     /// capacity only there. Zero returns at once, and a later read shows the failure. A day at
     /// most. Default: 5 seconds.
     pub launch_wait: Duration,
+    /// How long after a launch returned Azure may still report missing capacity or quota. Declared as
+    /// `late_failures`: the fallback layer follows a launch for this time. Zero: it does not. A day at
+    /// most. Default: 2 minutes.
+    pub late_failures: Duration,
     /// The timeout of one native call, from a millisecond to a day. Default: 60 seconds.
     pub call_timeout: Duration,
     /// How many machines Azure returns on a page. Callers cannot choose it; it is only declared in
@@ -82,6 +86,7 @@ impl AzureOptions {
             consistency_window: Duration::from_secs(20),
             poll_interval: Duration::from_secs(5),
             launch_wait: Duration::from_secs(5),
+            late_failures: Duration::from_secs(120),
             call_timeout: Duration::from_secs(60),
             page_size: size(500),
             concurrency: NonZeroU32::MIN.saturating_add(15),
@@ -101,6 +106,7 @@ impl AzureOptions {
             ("poll_interval", self.poll_interval, &some),
             ("call_timeout", self.call_timeout, &some),
             ("launch_wait", self.launch_wait, &any),
+            ("late_failures", self.late_failures, &any),
             ("consistency_window", self.consistency_window, &any),
         ];
         for (field, value, range) in each {
@@ -124,6 +130,7 @@ impl AzureOptions {
         declared.native_costs = native_costs();
         declared.batch_launch = BatchLaunch::Partial;
         declared.poll_interval = self.poll_interval;
+        declared.late_failures = self.late_failures;
         declared.placement = PlacementField::ALL.into_iter().collect();
         declared.verbs = [
             OptionalVerb::UpdateTags,

@@ -111,7 +111,8 @@ impl AzureProvisioner {
             Lookup::Found(machine) => machine,
             Lookup::Gone(gone) => {
                 let info = convert::gone_info(at, &gone.reason);
-                return info.ok_or_else(|| self.not_found_yet(call, id));
+                let info = info.ok_or_else(|| self.not_found_yet(call, id))?;
+                return Ok(self.with_failure(info, &at.vm_id));
             }
             Lookup::NotShown | Lookup::Absent => return Err(self.not_found_yet(call, id)),
         };
@@ -122,7 +123,17 @@ impl AzureProvisioner {
             Some(Err(_)) => None,
             None => self.interface(call, &machine).await?,
         };
-        self.info_at(call, at, &machine, interface.as_ref())
+        let info = self.info_at(call, at, &machine, interface.as_ref())?;
+        Ok(self.with_failure(info, &at.vm_id))
+    }
+
+    /// Adds why a launch failed late, if this handle deletes its remains and no read shows it any more.
+    fn with_failure(&self, mut info: InstanceInfo, vm_id: &str) -> InstanceInfo {
+        if let (None, Some(reason)) = (&info.launch_failure, self.deletions.reason(vm_id)) {
+            info.launch_failure = Some(reason.failure);
+            info.state_reason.get_or_insert(reason.text);
+        }
+        info
     }
 
     /// Whether a machine is being deleted, by the read or by what this handle has deleted.

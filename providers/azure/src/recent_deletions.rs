@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use fleetwright::LaunchFailure;
 use tokio::time::Instant;
 
 /// How many machines are remembered at least.
@@ -37,7 +38,7 @@ struct Notes {
 #[derive(Debug, Default)]
 struct Note {
     /// The failure of its creation.
-    reason: Option<String>,
+    reason: Option<EndReason>,
     /// When Azure accepted the deletion that this handle sent.
     deleted: Option<Instant>,
     /// When this handle last found that it does not exist any more.
@@ -56,11 +57,20 @@ fn is_within(since: Option<Instant>, window: Duration) -> bool {
     since.is_some_and(|since| since.elapsed() < window)
 }
 
+/// Why the creation of a deleted machine failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EndReason {
+    /// The state reason of its instance.
+    pub(crate) text: String,
+    /// The same in the terms of an error.
+    pub(crate) failure: LaunchFailure,
+}
+
 impl RecentDeletions {
     /// Records that a machine was deleted just now. `reason` is the failure of its creation; `None`
     /// means that a caller terminated it. An entry is never dropped within `window`, because reads
     /// may still show the machine.
-    pub(crate) fn note(&self, vm_id: &str, reason: Option<String>, window: Duration) {
+    pub(crate) fn note(&self, vm_id: &str, reason: Option<EndReason>, window: Duration) {
         self.change(vm_id, window, |note| {
             // A later terminate does not replace the failure of the creation as the reason.
             note.reason = reason.or(note.reason.take());
@@ -81,7 +91,7 @@ impl RecentDeletions {
     }
 
     /// Returns why a machine ended, if its creation failed.
-    pub(crate) fn reason(&self, vm_id: &str) -> Option<String> {
+    pub(crate) fn reason(&self, vm_id: &str) -> Option<EndReason> {
         self.lock().machines.get(vm_id)?.reason.clone()
     }
 
@@ -144,18 +154,21 @@ impl RecentDeletions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fleetwright::ErrorKind;
 
     #[test]
     fn oldest_deletions_are_forgotten_first() {
         let deletions = RecentDeletions::default();
         for number in 0..=MAX_REMEMBERED {
             deletions.note(&number.to_string(), None, Duration::ZERO);
-            let reason = Some(format!("r-{number}"));
+            let text = format!("r-{number}");
+            let failure = LaunchFailure::new(ErrorKind::Capacity, []);
+            let reason = Some(EndReason { text, failure });
             deletions.note(&number.to_string(), reason, Duration::ZERO);
             deletions.note(&number.to_string(), None, Duration::ZERO);
         }
         assert_eq!(deletions.reason("0"), None);
-        assert_eq!(deletions.reason("1").as_deref(), Some("r-1"));
+        assert_eq!(deletions.reason("1").unwrap().text, "r-1");
         let noted = deletions.lock();
         assert_eq!(
             (noted.machines.len(), noted.in_order.len()),

@@ -32,6 +32,7 @@ use crate::{
     machine::Machine,
     read::is_deleting,
     reason::operation_status,
+    recent_deletions::EndReason,
     state,
 };
 
@@ -84,12 +85,6 @@ pub(crate) fn creation_outcome(machine: &Machine) -> Outcome {
     }
 }
 
-/// The state reason of an instance whose creation failed.
-pub(crate) fn failure_reason(failure: &Failure) -> String {
-    let code = failure.code.as_deref().unwrap_or_default();
-    convert::reason_text(code, &failure.message)
-}
-
 impl AzureProvisioner {
     /// Deletes the remains of a creation that failed while its launch waited, until `deadline`.
     pub(crate) async fn remove_failed(
@@ -107,7 +102,8 @@ impl AzureProvisioner {
         let removal = remover.remove(machine, proof, deadline).await;
         match removal {
             Removal::Gone | Removal::Deleting => {
-                self.note_deletion(&machine.vm_id, Some(failure_reason(failure)));
+                let reason = convert::end_reason(machine, failure);
+                self.note_deletion(&machine.vm_id, Some(reason));
                 self.cleanup.untrack(machine);
             }
             Removal::Running => self.cleanup.untrack(machine),
@@ -119,18 +115,27 @@ impl AzureProvisioner {
 
     /// Records that this handle deleted a machine just now. `reason` is the failure of its
     /// creation; `None` means that a caller terminated it.
-    pub(crate) fn note_deletion(&self, vm_id: &str, reason: Option<String>) {
+    pub(crate) fn note_deletion(&self, vm_id: &str, reason: Option<EndReason>) {
         let window = self.capabilities.consistency_window;
         self.deletions.note(vm_id, reason, window);
+    }
+
+    /// Waits until a machine that is being deleted is gone. Returns `false` if it is still there after the
+    /// timeout of one call.
+    pub(crate) async fn await_gone(&self, machine: &Machine) -> bool {
+        let remover = self.cleanup.remover();
+        let deadline = deadline_after(remover.timeout);
+        remover.wait_until_gone(machine, deadline).await && Instant::now() < deadline
     }
 
     /// Deletes a machine that was never created, as [`reread`](Self::reread) has proven, and waits
     /// until its name is free or the timeout of one call has passed.
     pub(crate) async fn free_name(&self, machine: &Machine) {
-        let (code, message) = state::failure(machine).unwrap_or_default();
+        let failure = convert::latest_failure(machine).unwrap_or_default();
         // Noted first: a concurrent call, or one after this future was dropped, must know that the
         // machine was never created.
-        self.note_deletion(&machine.vm_id, Some(convert::reason_text(code, message)));
+        let reason = convert::end_reason(machine, &failure);
+        self.note_deletion(&machine.vm_id, Some(reason));
         let remover = self.cleanup.remover();
         let deadline = deadline_after(remover.timeout);
         loop {

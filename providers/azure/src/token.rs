@@ -14,10 +14,11 @@
 use std::collections::BTreeSet;
 
 use fleetwright::{
-    Call, Effect, InstanceInfo, LaunchRecord, LaunchToken, ProvisionError, Result, RetryAdvice,
+    Call, Effect, ErrorKind, InstanceInfo, LaunchRecord, LaunchToken, ProvisionError, Result,
+    RetryAdvice,
 };
 use fleetwright_provider_support::launch::LaunchCalls as _;
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use futures_util::{StreamExt as _, TryStreamExt as _, future::join_all, stream};
 use tokio::time::sleep;
 
 use crate::{
@@ -40,7 +41,7 @@ impl AzureLaunch<'_> {
         let mut machines = TokenMachines::new();
         let first = address::name_of(token, 0);
         if let Some(machine) = self.read_by_name(&first).await? {
-            self.context.check_marks(token, &self.marks(&machine))?;
+            self.check_token_marks(token, &machine)?;
             machines.insert(first, machine);
         }
         if self.count.get() > 1 {
@@ -48,7 +49,7 @@ impl AzureLaunch<'_> {
             let unread =
                 |failure: Failure| failure.into_error(self.context.call, ErrorContext::default());
             for machine in named.map_err(unread)? {
-                self.context.check_marks(token, &self.marks(&machine))?;
+                self.check_token_marks(token, &machine)?;
                 machines.insert(machine.name.clone(), machine);
             }
         }
@@ -70,10 +71,38 @@ impl AzureLaunch<'_> {
         let unread =
             |failure: Failure| failure.into_error(self.context.call, ErrorContext::default());
         for machine in read.map_err(unread)? {
-            self.context.check_marks(token, &self.marks(&machine))?;
+            self.check_token_marks(token, &machine)?;
             machines.insert(machine.name.clone(), machine);
         }
         Ok(machines)
+    }
+
+    /// Checks that a machine belongs to this launch. The remains of a failed launch of the same token may
+    /// have another config: they are deleted, so they are no conflict.
+    fn check_token_marks(&self, token: &LaunchToken, machine: &Machine) -> Result<()> {
+        match self.context.check_marks(token, &self.marks(machine)) {
+            Err(error) if error.kind() == ErrorKind::TokenConflict && self.is_remains(machine) => {
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    /// Whether a machine was never created, by its state or because this handle deleted it for that.
+    fn is_remains(&self, machine: &Machine) -> bool {
+        state::never_created(machine) || self.azure.deletions.reason(&machine.vm_id).is_some()
+    }
+
+    /// Waits until the remains that this handle is deleting are gone, for the timeout of one call at
+    /// most. Returns the other machines.
+    pub(crate) async fn await_deleted_remains(&self, machines: TokenMachines) -> TokenMachines {
+        let others = machines.into_iter().map(|(name, machine)| async move {
+            let failed = self.azure.deletions.reason(&machine.vm_id).is_some();
+            let deleting = failed && self.azure.is_ending(&machine);
+            let gone = deleting && self.azure.await_gone(&machine).await;
+            (!gone).then_some((name, machine))
+        });
+        join_all(others).await.into_iter().flatten().collect()
     }
 
     /// Deletes the machines that were never created by an earlier launch, so that their names are

@@ -15,6 +15,7 @@ use google_cloud_compute_v1::model::{Instance, Operation};
 
 use crate::{
     address::{Address, last_part},
+    error::ErrorContext,
     history::{self, History},
     labels, metadata, state,
 };
@@ -89,7 +90,16 @@ pub(crate) fn absent_info(at: &Address, history: &History) -> Option<InstanceInf
         History::Creating => CloudInstanceState::Pending,
         History::Deleting => CloudInstanceState::Terminating,
         History::Deleted(reason) => return gone_info(at, reason),
-        History::CreateFailed(failure) => return gone_info(at, &history::reason(failure)),
+        History::CreateFailed(failure) => {
+            let mut info = gone_info(at, &history::reason(failure))?;
+            let zone = info.placement.zone.clone();
+            let context = ErrorContext {
+                zone: zone.as_ref(),
+                ..ErrorContext::default()
+            };
+            info.launch_failure = Some(failure.launch_failure(context));
+            return Some(info);
+        }
     };
     let mut info = InstanceInfo::new(at.id()?, state);
     info.placement.zone = Zone::new(&at.zone).ok();

@@ -17,13 +17,13 @@
 use std::num::NonZeroU32;
 
 use fleetwright::{
-    Call, CloudInstanceState, Effect, InstanceConfig, InstanceInfo, LaunchToken, Result,
-    RetryAdvice, async_trait,
+    Call, CloudInstanceState, Effect, InstanceConfig, InstanceId, InstanceInfo, LaunchToken,
+    Operation, Result, RetryAdvice, async_trait,
 };
 use fleetwright_provider_support::launch::{
     self, Attempt, CreateError, LaunchCalls, LaunchContext, LaunchOutcome, Marks, adopt_by_name,
 };
-use fleetwright_provider_support::read_until;
+use fleetwright_provider_support::{ReadInstances as _, read_until};
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 use google_cloud_compute_v1::model::{Instance, Operation as NativeOperation};
 use uuid::Uuid;
@@ -140,6 +140,13 @@ impl LaunchCalls for GcpLaunch<'_> {
                 CreateError::Failed(self.launch_error(failure))
             }
         })
+    }
+
+    /// Describes them: their operations know failed inserts.
+    async fn have_failed(&self, ids: &[InstanceId]) -> bool {
+        let described = self.gcp.describe_once(Operation::LaunchInstance, ids).await;
+        let failed = |info: &InstanceInfo| info.launch_failure.is_some();
+        described.iter().all(|info| info.as_ref().is_ok_and(failed))
     }
 
     /// Reads by name in the zone of the launch.

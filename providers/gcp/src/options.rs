@@ -49,6 +49,10 @@ pub struct GcpOptions {
     /// missing capacity only there. Zero returns at once, and a later read shows the failure.
     /// Default: 5 seconds.
     pub launch_wait: Duration,
+    /// How long after a launch returned Compute Engine may still report missing capacity or quota.
+    /// Declared as `late_failures`: the fallback layer follows a launch for this time. Zero: it does not.
+    /// Default: 2 minutes; about 100 seconds were seen.
+    pub late_failures: Duration,
     /// The timeout of one native call. Default: 60 seconds.
     pub call_timeout: Duration,
     /// How many instances a page of a list holds, 500 at most. Default: 500.
@@ -68,6 +72,7 @@ impl Default for GcpOptions {
             operations_kept: Duration::from_secs(60 * 60),
             remember_spent_tokens: false,
             launch_wait: Duration::from_secs(5),
+            late_failures: Duration::from_secs(120),
             call_timeout: Duration::from_secs(60),
             page_size: size(500),
             concurrency: NonZeroU32::MIN.saturating_add(15),
@@ -99,6 +104,7 @@ impl GcpOptions {
         declared.native_costs = native_costs();
         declared.batch_launch = BatchLaunch::Partial;
         declared.poll_interval = self.poll_interval;
+        declared.late_failures = self.late_failures;
         declared.placement = PlacementField::ALL.into_iter().collect();
         declared.verbs = [
             OptionalVerb::UpdateTags,

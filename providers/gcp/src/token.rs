@@ -52,8 +52,18 @@ impl GcpProvisioner {
         token: &LaunchToken,
     ) -> Result<TokenLaunches> {
         let pattern = address::pattern_of(token);
-        let natives = self.list_token_instances(call, &pattern).await?;
+        let mut natives = self.list_token_instances(call, &pattern).await?;
         let targets = self.list_token_targets(call, &pattern).await?;
+        // A stale list can show an instance whose insert has failed. Its name is free.
+        let failed = |native: &Instance| {
+            let listed = targets.iter().any(|target| {
+                matches!(target.history, History::CreateFailed(_))
+                    && Some(target.address.number) == native.id
+            });
+            let ended = native.id.and_then(|number| self.memory.end(number));
+            listed || ended.is_some_and(|info| info.launch_failure.is_some())
+        };
+        natives.retain(|native| !failed(native));
         let owner = owner(token);
         let owned = natives
             .iter()

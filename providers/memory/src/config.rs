@@ -168,6 +168,8 @@ pub(crate) struct Knobs {
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) capabilities: Capabilities,
     pub(crate) timing: Timing,
+    /// Whether missing capacity shows only after a launch was accepted.
+    pub(crate) accepts_without_capacity: bool,
     pub(crate) latency: Duration,
     /// The zones; launches without a zone use the first one.
     pub(crate) zones: Vec<Zone>,
@@ -207,6 +209,7 @@ impl MemoryCloudBuilder {
                 clock: None,
                 capabilities,
                 timing: Timing::default(),
+                accepts_without_capacity: false,
                 latency: Duration::ZERO,
                 zones: Vec::new(),
                 types: BTreeSet::new(),
@@ -280,6 +283,18 @@ impl MemoryCloudBuilder {
     /// Sets how long a terminated instance is still visible to reads. Default: 1 h.
     pub fn terminated_visible(self, retention: Duration) -> Self {
         self.set(|knobs| knobs.capabilities.terminated_visible = retention)
+    }
+
+    /// Declares [late failures](fleetwright::Capabilities::late_failures): a launch that an injected fault
+    /// lets fail late ends after `time` and frees its token. Default: zero, such a launch spends its token.
+    pub fn late_failures(self, time: Duration) -> Self {
+        self.set(|knobs| knobs.capabilities.late_failures = time)
+    }
+
+    /// Lets the cloud accept launches for which it has no capacity: they fail after the time of
+    /// [`late_failures`](Self::late_failures). Default: they are refused.
+    pub fn accept_without_capacity(self) -> Self {
+        self.set(|knobs| knobs.accepts_without_capacity = true)
     }
 
     /// Sets the shortest time between two polls that the cloud declares. Default: 100 ms.

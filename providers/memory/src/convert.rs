@@ -1,6 +1,6 @@
 //! Converts the cloud's own types to those of the core. Pure: no clock, no state.
 
-use fleetwright::{InstanceInfo, LaunchRecord, Placement};
+use fleetwright::{ErrorKind, InstanceInfo, LaunchFailure, LaunchRecord, Placement, Scope};
 
 use crate::{engine::View, state::normalize};
 
@@ -8,8 +8,10 @@ use crate::{engine::View, state::normalize};
 /// state that the provider does not know.
 pub(crate) fn info(view: View, native: Option<&str>) -> InstanceInfo {
     let word = native.unwrap_or(view.version.state.as_str());
+    let launch_failure = view.version.launch_failed.then(|| launch_failure(&view));
     let mut info = InstanceInfo::new(view.id, normalize(word));
     info.native_state = Some(word.to_owned());
+    info.launch_failure = launch_failure;
     info.state_reason = view.version.reason.map(|reason| reason.to_string());
     info.private_ip = view.version.private_ip.map(Into::into);
     info.public_ip = view.version.public_ip.map(Into::into);
@@ -27,6 +29,23 @@ pub(crate) fn info(view: View, native: Option<&str>) -> InstanceInfo {
     info.placement = placement;
     info.config = view.config;
     info
+}
+
+/// Returns why a launch failed late, by the code of its reason.
+fn launch_failure(view: &View) -> LaunchFailure {
+    let reason = view.version.reason.as_deref().unwrap_or_default();
+    match reason.split(':').next() {
+        Some("InsufficientCapacity") => {
+            let scope = Scope::Offering {
+                instance_type: Some(view.version.instance_type.clone()),
+                zone: Some(view.zone.clone()),
+                market: Some(view.market),
+            };
+            LaunchFailure::new(ErrorKind::Capacity, [scope])
+        }
+        Some("QuotaExceeded") => LaunchFailure::new(ErrorKind::Quota, [Scope::Account]),
+        Some(_) | None => LaunchFailure::new(ErrorKind::Unexpected, []),
+    }
 }
 
 /// Converts the views of a launch to its record.

@@ -8,8 +8,8 @@ use std::{error, fmt, marker::PhantomData, time::Duration};
 
 use chrono::{DateTime, Utc};
 use fleetwright::{
-    Call, Effect, InstanceConfig, InstanceId, InvalidValue, LaunchToken, NetworkId, Problem,
-    ProvisionError, RetryAdvice, Scope, Zone,
+    Call, Effect, InstanceConfig, InstanceId, InvalidValue, LaunchFailure, LaunchToken, NetworkId,
+    Operation, Problem, ProvisionError, RetryAdvice, Scope, Zone,
 };
 
 /// A cloud service, as far as its errors are concerned. Implemented by a marker type of the backend.
@@ -283,6 +283,12 @@ impl<S: Service> Failure<S> {
             error = error.with_request_id(id);
         }
         error
+    }
+
+    /// Returns why the launch of `context` failed late, if this is the failure of its operation.
+    pub fn launch_failure(&self, context: ErrorContext<'_>) -> LaunchFailure {
+        let call = Call::new(S::NAME, Operation::LaunchInstance);
+        LaunchFailure::from(&self.to_error(&call, &context))
     }
 
     fn to_error(&self, call: &Call, context: &ErrorContext<'_>) -> ProvisionError {

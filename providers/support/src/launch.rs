@@ -50,6 +50,9 @@ pub trait LaunchCalls: Sync {
         known: &Self::Known,
     ) -> std::result::Result<Self::Accepted, CreateError>;
 
+    /// Returns whether the launches of all these instances failed after they were accepted.
+    async fn have_failed(&self, ids: &[InstanceId]) -> bool;
+
     /// Reads the instance that has a name now. `None` if there is none.
     async fn read_by_name(&self, name: &str) -> Result<Option<Self::Native>>;
 
@@ -168,12 +171,21 @@ impl LaunchContext<'_> {
         Ok(())
     }
 
-    /// Refuses a token that this backend used for another config within the consistency window.
-    fn check_recent_token(&self, token: &LaunchToken) -> Result<()> {
+    /// Refuses a token that this backend used for another config within the consistency window, unless
+    /// all of that launch failed late: then the token is free.
+    async fn check_recent_token<C: LaunchCalls>(
+        &self,
+        calls: &C,
+        token: &LaunchToken,
+    ) -> Result<()> {
         let window = self.capabilities.consistency_window;
-        let recent = self.recent_tokens.fingerprint(token, window);
-        match recent {
-            Some(recent) if recent != self.fingerprint => Err(self.call.token_conflict(token)),
+        let other = self
+            .recent_tokens
+            .other_launch(token, self.fingerprint, window);
+        match other {
+            Some(ids) if ids.is_empty() || !calls.have_failed(&ids).await => {
+                Err(self.call.token_conflict(token))
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -184,7 +196,8 @@ impl LaunchContext<'_> {
         self.recent_launches.record(&outcome.launched, window);
         let launched = outcome.into_result()?;
         if let Some(token) = self.token {
-            self.recent_tokens.record(token, self.fingerprint, window);
+            self.recent_tokens
+                .record_launch(token, self.fingerprint, &launched, window);
         }
         Ok(launched)
     }
@@ -263,7 +276,7 @@ pub async fn launch<C: LaunchCalls>(
 ) -> Result<Vec<InstanceInfo>> {
     let known = match context.token {
         Some(token) => {
-            context.check_recent_token(token)?;
+            context.check_recent_token(calls, token).await?;
             let known = calls.find_by_token(token).await;
             known.map_err(|error| error.with_effect(Effect::None))?
         }

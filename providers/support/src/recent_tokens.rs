@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use fleetwright::{Fingerprint, LaunchToken};
+use fleetwright::{Fingerprint, InstanceId, InstanceInfo, LaunchToken};
 
 use crate::recent::RecentMap;
 
@@ -32,7 +32,14 @@ use crate::recent::RecentMap;
 /// ```
 #[derive(Debug, Default)]
 pub struct RecentTokens {
-    tokens: RecentMap<LaunchToken, Fingerprint>,
+    tokens: RecentMap<LaunchToken, Launch>,
+}
+
+/// A recent launch.
+#[derive(Clone, Debug)]
+struct Launch {
+    config: Fingerprint,
+    instances: Vec<InstanceId>,
 }
 
 impl RecentTokens {
@@ -44,13 +51,37 @@ impl RecentTokens {
     /// Records that a launch with this token succeeded just now, and forgets tokens that were used `window`
     /// ago or earlier.
     pub fn record(&self, token: &LaunchToken, config: Fingerprint, window: Duration) {
-        self.tokens.record([(token.clone(), config)], window);
+        self.record_launch(token, config, &[], window);
+    }
+
+    /// Like [`record`](Self::record), with the instances that were launched.
+    pub fn record_launch(
+        &self,
+        token: &LaunchToken,
+        config: Fingerprint,
+        launched: &[InstanceInfo],
+        window: Duration,
+    ) {
+        let instances = launched.iter().map(|info| info.id.clone()).collect();
+        let launch = Launch { config, instances };
+        self.tokens.record([(token.clone(), launch)], window);
+    }
+
+    /// Returns the instances of the token, if it was used with another config less than `window` ago.
+    pub fn other_launch(
+        &self,
+        token: &LaunchToken,
+        config: Fingerprint,
+        window: Duration,
+    ) -> Option<Vec<InstanceId>> {
+        let launch = self.tokens.get(token, window)?;
+        (launch.config != config).then_some(launch.instances)
     }
 
     /// Returns the fingerprint of the config that the token was used with, if that was less than `window`
     /// ago. Until then a list may not show what the token launched.
     pub fn fingerprint(&self, token: &LaunchToken, window: Duration) -> Option<Fingerprint> {
-        self.tokens.get(token, window)
+        Some(self.tokens.get(token, window)?.config)
     }
 }
 

@@ -8,6 +8,7 @@
 //! - [`broken_responses`] checks that responses which cannot be understood become typed errors.
 //! - [`errors`] checks how error responses become shared errors.
 //! - [`kill_sweep`] kills a process at every request that it sends.
+//! - [`late_shortage`] lets launches fail after they were accepted, under the fallback layer.
 //! - [`native_costs`] compares the calls that an emulator counts with those that a provider declares.
 //! - [`canned_responses`] serves responses that no emulator sends.
 
@@ -17,6 +18,7 @@ pub mod emulated;
 pub mod errors;
 mod fault_injection;
 pub mod kill_sweep;
+pub mod late_shortage;
 pub mod native_costs;
 
 pub use fault_injection::{EmulatorFaults, emulator_fault};

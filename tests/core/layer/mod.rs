@@ -7,6 +7,7 @@ mod coalesce_failures;
 mod coalesce_load;
 mod coalesce_property;
 mod fallback;
+mod fallback_late;
 mod fallback_scope;
 mod fallback_token;
 #[cfg(feature = "limit")]

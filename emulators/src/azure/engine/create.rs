@@ -4,7 +4,7 @@
 //! address behind. There is one exception: existing interfaces of a creation that is refused for
 //! capacity or quota are reserved for that virtual machine.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     Engine,
@@ -62,7 +62,7 @@ impl Engine {
         if limit_failure.is_none() {
             self.allocate(seq);
         }
-        let duration = self.core.knobs.timing.boot;
+        let duration = self.boot_time(planned_failure.as_ref());
         Ok(self.begin(
             id,
             &plan.location,
@@ -82,8 +82,8 @@ impl Engine {
             vm.provisioning = Provisioning::Creating;
             vm.tags = Arc::new(tags);
         });
-        let duration = self.core.knobs.timing.boot;
         let planned_failure = late_failure.or(limit_failure);
+        let duration = self.boot_time(planned_failure.as_ref());
         self.begin(
             &vm.id,
             &vm.location,
@@ -91,6 +91,13 @@ impl Engine {
             duration,
             planned_failure,
         )
+    }
+
+    /// Returns how long a creation or start takes, with this failure or without one.
+    pub(super) fn boot_time(&self, failure: Option<&Failure>) -> Duration {
+        let timing = &self.core.knobs.timing;
+        let shortage = failure.map_or(Duration::ZERO, |_| timing.shortage);
+        timing.boot.saturating_add(shortage)
     }
 
     /// Returns the failure that [`late_failures`](crate::azure::Knobs) plans for a size and zone.

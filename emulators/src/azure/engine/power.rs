@@ -43,7 +43,7 @@ impl Engine {
         }
         let planned_failure = self.try_allocate(seq, &vm);
         self.edit_vm(seq, |vm| vm.begin_power_change(Power::Starting));
-        let duration = self.core.knobs.timing.boot;
+        let duration = self.boot_time(planned_failure.as_ref());
         Ok(self.begin(
             &vm.id,
             &vm.location,

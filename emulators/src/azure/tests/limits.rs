@@ -8,6 +8,23 @@ fn spot() -> Value {
 }
 
 #[test]
+fn missing_capacity_arrives_later_than_a_success() {
+    let mut fixture = Fixture::with(|knobs| {
+        knobs.capacity = vec![Capacity::of(0)];
+        knobs.timing.shortage = Duration::from_secs(7);
+    });
+    let response = fixture.put("a", vm_body());
+    fixture.advance(7000);
+    assert_eq!(fixture.status(&response)["status"], "InProgress");
+    assert_eq!(fixture.vm("a").provisioning_state, "Creating");
+    fixture.advance(100);
+    assert_eq!(
+        fixture.status(&response)["error"]["code"],
+        "AllocationFailed"
+    );
+}
+
+#[test]
 fn quota_messages_differ() {
     let mut fixture = Fixture::with(|knobs| {
         knobs.spot_vcpu_quota = Some(0);

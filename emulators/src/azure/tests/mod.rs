@@ -57,6 +57,8 @@ impl Fixture {
     /// Creates an engine with changed knobs.
     fn with(change: impl FnOnce(&mut Knobs)) -> Self {
         let mut knobs = Knobs::default();
+        // A failure takes as long as a success, unless a test sets it.
+        knobs.timing.shortage = Duration::ZERO;
         change(&mut knobs);
         let clock = Arc::new(ManualClock::new());
         let engine = Engine::new(knobs, clock.clone());

@@ -64,7 +64,7 @@ impl Engine {
     /// Creates an instance in `PROVISIONING` and returns the operation.
     ///
     /// Takes a machine, unless the operation is going to fail. The next step begins after
-    /// `timing.provision`.
+    /// `timing.provision`, a failure after `timing.shortage` more.
     pub(super) fn create_instance(
         &mut self,
         spec: &InstanceSpec,
@@ -134,7 +134,11 @@ impl Engine {
         if !will_fail {
             self.take_machine(seq);
         }
-        self.after(self.core.knobs.timing.provision, Event::FinishStep(seq, 0));
+        let timing = &self.core.knobs.timing;
+        let duration = timing
+            .provision
+            .saturating_add(timing.shortage_of(will_fail));
+        self.after(duration, Event::FinishStep(seq, 0));
         operation
     }
 

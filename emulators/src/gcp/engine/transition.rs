@@ -59,7 +59,7 @@ impl Engine {
     }
 
     /// Begins to start or resume an instance: sets `PROVISIONING` for `timing.provision`. It gets
-    /// a machine unless the step is going to fail.
+    /// a machine unless the step is going to fail, which takes `timing.shortage` longer.
     pub(super) fn begin_boot(
         &mut self,
         seq: Seq,
@@ -67,13 +67,17 @@ impl Engine {
         current_step: CurrentStep,
         planned_failures: Vec<Failure>,
     ) {
-        if planned_failures.is_empty() {
+        let will_fail = !planned_failures.is_empty();
+        if !will_fail {
             self.take_machine(seq);
         }
         if let Some(instance) = self.instances.get_mut(&seq) {
             instance.planned_failures = planned_failures;
         }
-        let duration = self.core.knobs.timing.provision;
+        let timing = &self.core.knobs.timing;
+        let duration = timing
+            .provision
+            .saturating_add(timing.shortage_of(will_fail));
         self.begin_step(
             seq,
             current_step,

@@ -1,5 +1,7 @@
 //! Capacity, quota, addresses: reported immediately or in the operation.
 
+use std::time::Duration;
+
 use super::{Fixture, ZONE, body, codes, reason};
 use crate::gcp::{Capacity, LateFailure, LimitCheck, Market, catalog::Subnetwork};
 use serde_json::json;
@@ -10,6 +12,22 @@ fn few(machines: u64) -> Vec<Capacity> {
     let mut capacity = Capacity::of(machines);
     capacity.zone = Some("us-central1-a".to_owned());
     vec![capacity]
+}
+
+#[test]
+fn stockout_arrives_later_than_a_success() {
+    let mut fixture = Fixture::with(|knobs| {
+        knobs.capacity = few(1);
+        knobs.timing.shortage = Duration::from_secs(7);
+    });
+    fixture.insert_running("one");
+    let late = fixture.insert(&body("two"));
+    fixture.advance(7000);
+    assert_eq!(fixture.operation(&late)["status"], "RUNNING");
+    assert_eq!(fixture.status("two"), "PROVISIONING");
+    fixture.advance(100);
+    let finished = fixture.operation(&late);
+    assert_eq!(codes(&finished), ["ZONE_RESOURCE_POOL_EXHAUSTED"]);
 }
 
 #[test]

@@ -62,6 +62,8 @@ impl Fixture {
 
     fn with(configure: impl FnOnce(&mut Knobs)) -> Self {
         let mut knobs = Knobs::default();
+        // A failure takes as long as a success, unless a test sets it.
+        knobs.timing.shortage = Duration::ZERO;
         configure(&mut knobs);
         let clock = Arc::new(ManualClock::new());
         let engine = Engine::new(knobs, clock.clone());

@@ -47,7 +47,7 @@ async fn one_task_tracks_all_creations_until_none_is_open() {
     failed.sort_by_key(|failed| failed.machine.vm_id.clone());
     let failed = failed
         .iter()
-        .map(|failed| (failed.machine.vm_id.as_str(), failed.reason.as_str()));
+        .map(|failed| (failed.machine.vm_id.as_str(), failed.reason.text.as_str()));
     let failed: Vec<_> = failed.collect();
     assert_eq!(failed, [("a", "AllocationFailed"), ("f", "")]);
     assert_eq!(

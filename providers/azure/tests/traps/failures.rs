@@ -23,7 +23,7 @@ use crate::{
 pub(crate) fn failing() -> AzureHarness {
     AzureHarness::with_knobs(|knobs| {
         knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
-        knobs.timing.boot = HOUR;
+        (knobs.timing.boot, knobs.timing.shortage) = (HOUR, Duration::ZERO);
     })
 }
 
@@ -237,7 +237,7 @@ async fn stale_read_does_not_cause_a_second_delete() {
     let lag = Duration::from_millis(300);
     let harness = Arc::new(AzureHarness::with_knobs(|knobs| {
         knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
-        knobs.timing.boot = HOUR;
+        (knobs.timing.boot, knobs.timing.shortage) = (HOUR, Duration::ZERO);
         knobs.lag.reads = lag;
     }));
     let config = config_with_token(&*harness, "t-1");

@@ -11,6 +11,7 @@ mod emulated;
 mod errors;
 mod failures;
 mod hosts;
+mod late;
 mod lists;
 mod omissions;
 mod operations;

@@ -42,7 +42,7 @@ async fn trap_06_remains_of_a_failed_creation_are_deleted() {
 async fn remains_of_a_failed_creation_are_deleted_by_terminate_and_replay() {
     let harness = AzureHarness::with_knobs(|knobs| {
         knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
-        knobs.timing.boot = HOUR;
+        (knobs.timing.boot, knobs.timing.shortage) = (HOUR, std::time::Duration::ZERO);
     });
     let harness = std::sync::Arc::new(harness);
     let config = config_with_token(&*harness, "t-1");

@@ -7,6 +7,7 @@ mod emulated;
 mod errors;
 mod history;
 mod identity;
+mod late;
 mod names;
 mod operations;
 mod quota;

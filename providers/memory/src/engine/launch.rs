@@ -65,7 +65,8 @@ impl World {
             .placement
             .public_address
             .unwrap_or(self.knobs.public_address);
-        let (granted, error) = self.grant(&kind, public_address, missing.into());
+        let (granted, mut error) = self.grant(&kind, public_address, missing.into());
+        let late = self.late_shortage(request, &mut error, u64::from(missing) - granted);
         let all_or_nothing = self.knobs.capabilities.batch_launch == BatchLaunch::AllOrNothing;
         if let Some(error) = &error {
             if all_or_nothing || (granted == 0 && earlier.is_empty()) {
@@ -77,6 +78,9 @@ impl World {
         let fingerprint = token.map(|_| request.config.fingerprint(request.count));
         for _ in 0..granted {
             created.extend(self.create(request, fingerprint, &zone, market));
+        }
+        for request in late {
+            created.extend(self.create(&request, fingerprint, &zone, market));
         }
         self.record_token(request, &earlier, &created);
         let views = earlier
@@ -136,6 +140,26 @@ impl World {
             .all(NativeState::is_ending)
     }
 
+    /// Returns the launches that are accepted and fail late, if missing capacity is found late. Takes the
+    /// error, because the launch is not refused.
+    fn late_shortage<'a>(
+        &self,
+        request: &LaunchRequest<'a>,
+        error: &mut Option<NativeError>,
+        missing: u64,
+    ) -> Vec<LaunchRequest<'a>> {
+        let is_late = self.knobs.accepts_without_capacity
+            && matches!(error, Some(NativeError::NoCapacity { .. }));
+        let Some(shortage) = error.take_if(|_| is_late) else {
+            return Vec::new();
+        };
+        let failed = LaunchRequest {
+            boot_failure: Some(format!("{}: no machine is free", shortage.code())),
+            ..request.clone()
+        };
+        (0..missing).map(|_| failed.clone()).collect()
+    }
+
     /// Creates one pending instance with its disk, network card and addresses.
     fn create(
         &mut self,
@@ -182,6 +206,7 @@ impl World {
                 since: self.now,
                 state: NativeState::Provisioning,
                 reason: None,
+                launch_failed: false,
                 mac: Some(self.ids.mac()),
                 private_ip: Some(private_ip),
                 public_ip,
@@ -194,8 +219,14 @@ impl World {
         self.by_id.insert(record.id.clone(), seq);
         self.records.insert(seq, record);
         self.usage.instances += 1;
-        self.take_machine(seq);
-        self.schedule(self.knobs.timing.boot, Event::FinishTransition(seq, 0));
+        let late_failures = self.knobs.capabilities.late_failures;
+        let duration = if request.boot_failure.is_some() && !late_failures.is_zero() {
+            late_failures
+        } else {
+            self.take_machine(seq);
+            self.knobs.timing.boot
+        };
+        self.schedule(duration, Event::FinishTransition(seq, 0));
         Some(seq)
     }
 
@@ -225,6 +256,21 @@ impl World {
         };
         entry.existing -= 1;
         if entry.existing == 0 {
+            let event = Event::ExpireToken(token.clone());
+            self.schedule(self.knobs.capabilities.token_after_terminate, event);
+        }
+    }
+
+    /// Forgets an instance whose launch failed late. A token without any other instance is free again.
+    pub(super) fn free_token(&mut self, token: &LaunchToken, failed: Seq) {
+        let Some(entry) = self.tokens.get_mut(token) else {
+            return;
+        };
+        entry.existing -= 1;
+        entry.instances.retain(|seq| *seq != failed);
+        if entry.instances.is_empty() {
+            self.tokens.remove(token);
+        } else if entry.existing == 0 {
             let event = Event::ExpireToken(token.clone());
             self.schedule(self.knobs.capabilities.token_after_terminate, event);
         }

@@ -134,7 +134,7 @@ impl World {
         }
         match (record.current().state, record.boot_failure.clone()) {
             (NativeState::Provisioning, Some(boot_failure)) => {
-                self.finish_termination(seq, &boot_failure);
+                self.fail_launch(seq, &boot_failure);
             }
             (NativeState::Provisioning | NativeState::Reimaging, _) => {
                 self.set_state(seq, NativeState::Active, "running");
@@ -146,6 +146,19 @@ impl World {
             }
             (NativeState::Deleting, _) => self.finish_termination(seq, "terminated"),
             (NativeState::Active | NativeState::Halted | NativeState::Deleted, _) => {}
+        }
+    }
+
+    /// Terminates an instance whose launch failed late. If the cloud declares such failures, its token is
+    /// free; otherwise it is spent.
+    fn fail_launch(&mut self, seq: Seq, reason: &str) {
+        self.revise(seq, |version| version.launch_failed = true);
+        let frees_token = !self.knobs.capabilities.late_failures.is_zero();
+        let record = self.records.get_mut(&seq).filter(|_| frees_token);
+        let token = record.and_then(|record| record.token.take());
+        self.finish_termination(seq, reason);
+        if let Some(token) = token {
+            self.free_token(&token, seq);
         }
     }
 

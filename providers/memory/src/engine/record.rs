@@ -36,7 +36,7 @@ pub(crate) struct Record {
     pub(crate) boots: u32,
     /// The lines of the console output.
     pub(crate) console: Vec<String>,
-    /// The reason with which its boot fails, injected by a fault.
+    /// The reason with which its boot fails: a fault, or missing capacity that is found late.
     pub(crate) boot_failure: Option<String>,
     /// The number of the current transition. Events of earlier ones are ignored.
     pub(crate) transition: u64,
@@ -60,6 +60,8 @@ pub(crate) struct Version {
     pub(crate) state: NativeState,
     /// The state reason that callers see.
     pub(crate) reason: Option<Arc<str>>,
+    /// Whether its launch failed after it was accepted.
+    pub(crate) launch_failed: bool,
     /// The network card. `None` once the instance is terminated.
     pub(crate) mac: Option<MacAddress>,
     pub(crate) private_ip: Option<Ipv4Addr>,

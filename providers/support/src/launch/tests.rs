@@ -11,6 +11,8 @@ struct Cloud {
     instances: Mutex<BTreeMap<String, (String, Fingerprint)>>,
     /// Names that lookups by token miss, as stale lists do.
     hidden: Vec<String>,
+    /// Whether all launches fail after they were accepted.
+    failed_late: bool,
     /// Names whose creation fails.
     broken: Vec<String>,
     sent: Mutex<Vec<String>>,
@@ -69,6 +71,15 @@ impl LaunchCalls for Launch<'_> {
         Ok(info(name))
     }
 
+    async fn have_failed(&self, ids: &[InstanceId]) -> bool {
+        let mut instances = self.cloud.instances.lock().unwrap();
+        let failed = self.cloud.failed_late;
+        if failed {
+            instances.retain(|name, _| ids.iter().all(|id| id.as_str() != name));
+        }
+        failed
+    }
+
     async fn read_by_name(&self, name: &str) -> Result<Option<Self::Native>> {
         let instances = self.cloud.instances.lock().unwrap();
         let native = instances.get(name).cloned();
@@ -99,12 +110,23 @@ impl LaunchCalls for Launch<'_> {
 
 /// Launches `a` and `b` under the token `t` with the memory of a new handle.
 async fn launch_both(cloud: &Cloud, image: &str, owner: &str) -> Result<Vec<InstanceInfo>> {
+    launch_after(cloud, image, owner, &RecentTokens::new(), Duration::ZERO).await
+}
+
+/// Launches `a` and `b` under the token `t` with a memory of tokens.
+async fn launch_after(
+    cloud: &Cloud,
+    image: &str,
+    owner: &str,
+    tokens: &RecentTokens,
+    window: Duration,
+) -> Result<Vec<InstanceInfo>> {
     let call = Call::new("test", Operation::LaunchInstances);
     let mut capabilities = Capabilities::new("test", TagLimits::new(10, 10, 10), 10);
-    capabilities.consistency_window = Duration::ZERO;
+    capabilities.consistency_window = window;
     let config = InstanceConfig::builder(image, "small").build().unwrap();
     let token = LaunchToken::new("t").unwrap();
-    let (launches, tokens) = (RecentLaunches::new(), RecentTokens::new());
+    let launches = RecentLaunches::new();
     let context = LaunchContext {
         call: &call,
         capabilities: &capabilities,
@@ -114,7 +136,7 @@ async fn launch_both(cloud: &Cloud, image: &str, owner: &str) -> Result<Vec<Inst
         concurrency: 2,
         first_alone: true,
         recent_launches: &launches,
-        recent_tokens: &tokens,
+        recent_tokens: tokens,
     };
     let names = ["a".to_owned(), "b".to_owned()];
     launch(&Launch { cloud, context }, &context, &names).await
@@ -155,6 +177,19 @@ async fn another_config_or_owner_is_refused_without_effect() {
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
     assert_eq!(error.effect(), Effect::None, "{error}");
     assert!(sent(&cloud).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn token_of_a_recent_launch_is_free_only_if_it_failed_late() {
+    let (mut cloud, tokens) = (Cloud::default(), RecentTokens::new());
+    let window = Duration::from_secs(9);
+    let launched = launch_after(&cloud, "image", "me", &tokens, window).await;
+    launched.unwrap();
+    let other = launch_after(&cloud, "other", "me", &tokens, window).await;
+    assert_eq!(other.unwrap_err().kind(), ErrorKind::TokenConflict);
+    cloud.failed_late = true;
+    let other = launch_after(&cloud, "other", "me", &tokens, window).await;
+    assert_eq!(other.unwrap().len(), 2);
 }
 
 #[tokio::test]

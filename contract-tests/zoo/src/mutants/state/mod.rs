@@ -1,6 +1,7 @@
 //! Backends that break the family state.
 
 mod ends;
+mod late;
 mod patient;
 
 use std::{
@@ -20,6 +21,7 @@ use self::ends::{
     DoesNotDescribeTerminating, DropsTheReason, ForgetsFailedLaunches, ListsNoReasons,
     PendingAfterReplay, StaysPending, StoppedAfterTerminate, UnreadableAfterStop,
 };
+use self::late::{ForgetsWhy, MarksEveryEnd, SpendsFailedTokens};
 use self::patient::{RefusesWithUnknownEffect, RefusesWithoutReason};
 use super::{Mutant, Override, token::lock};
 use crate::{CallContext, OverrideHarness};
@@ -115,6 +117,21 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a list returns the private address of the next item",
         violates: "STATE-06",
         make: OverrideHarness::factory::<JoinsWrongRows>,
+    },
+    Mutant {
+        name: "a launch that failed late is not marked",
+        violates: "STATE-07",
+        make: OverrideHarness::factory::<ForgetsWhy>,
+    },
+    Mutant {
+        name: "every terminated instance is marked as a failed launch",
+        violates: "STATE-07",
+        make: OverrideHarness::factory::<MarksEveryEnd>,
+    },
+    Mutant {
+        name: "a launch that failed late spends its token",
+        violates: "STATE-07",
+        make: OverrideHarness::factory::<SpendsFailedTokens>,
     },
 ];
 
