@@ -85,10 +85,10 @@ fn failure(
 ) -> Option<ProvisionError> {
     let mut failure = info.launch_failure.clone()?;
     for scope in &mut failure.scopes {
-        match failure.kind {
-            ErrorKind::Capacity => narrow_capacity(scope, config),
-            ErrorKind::Quota => narrow_quota(scope, config),
-            _ => {}
+        if failure.kind == ErrorKind::Capacity {
+            narrow_capacity(scope, config);
+        } else if failure.kind == ErrorKind::Quota {
+            narrow_quota(scope, config);
         }
     }
     let reason = info.state_reason.as_deref();
