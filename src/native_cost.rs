@@ -99,7 +99,7 @@ impl NativeCost {
     /// Returns the number of native calls for `instances`, at least one.
     pub fn native_calls(&self, instances: usize) -> NonZeroU32 {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        let calls = if instances <= self.few {
+        let calls = if (1..=self.few).contains(&instances) {
             self.each_of_few.saturating_mul(count(instances))
         } else {
             let chunks = count(instances.div_ceil(self.chunk_size.get()));

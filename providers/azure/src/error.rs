@@ -157,7 +157,7 @@ impl AzureFailure for Failure {
             | Cause::NotConnected
             | Cause::WrongHost
             | Cause::NotSent
-            | Cause::InvalidSetting { .. } => return false,
+            | Cause::InvalidSetting(_) => return false,
         };
         let code = self.code();
         match kind_of(code, status, &self.message) {

@@ -115,7 +115,7 @@ fn failure<E: ProvideErrorMetadata + StdError + 'static>(
         SdkError::DispatchFailure(failed) if failed.is_timeout() => (Cause::TimedOut, ""),
         SdkError::DispatchFailure(_) => (Cause::Disconnected, "the connection to EC2 failed"),
         SdkError::ResponseError(_) => (Cause::Unreadable, "the response of EC2 cannot be read"),
-        _ => (
+        SdkError::ConstructionFailure(_) | _ => (
             Cause::Unreadable,
             "the SDK reported an unknown kind of failure",
         ),

@@ -10,6 +10,7 @@ use aws_config::{imds::client::error::ImdsError, meta::ProviderChainError};
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_ec2::error::SdkError;
 use aws_smithy_runtime_api::client::result::ConnectorError;
+use fleetwright_provider_support::Setting;
 
 use crate::error::{Cause, Failure};
 
@@ -38,10 +39,10 @@ const UNAVAILABLE: &str = "the source of the credentials for EC2 does not respon
     container endpoint or the security token service; retry, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
 
 /// The missing or unknown region, as an invalid value.
-const REGION: Cause = Cause::InvalidSetting {
+const REGION: Cause = Cause::InvalidSetting(&Setting {
     field: "region",
     expected: "known; set AWS_REGION, or region in the profile of ~/.aws/config, or the region of SdkConfig",
-};
+});
 
 /// Converts the error of a call whose request was not sent.
 pub(crate) fn failure<E, R>(error: &SdkError<E, R>) -> Failure
@@ -51,7 +52,11 @@ where
     let (cause, message) = match error {
         // The credentials were waited for: only a request takes no time before it is sent.
         SdkError::TimeoutError(_) => (Cause::CredentialsUnavailable, UNAVAILABLE),
-        _ => cause(error),
+        SdkError::ConstructionFailure(_)
+        | SdkError::DispatchFailure(_)
+        | SdkError::ResponseError(_)
+        | SdkError::ServiceError(_)
+        | _ => cause(error),
     };
     Failure::new(cause, message)
 }
@@ -93,7 +98,9 @@ fn without_credentials(error: &CredentialsError) -> (Cause, &'static str) {
         CredentialsError::ProviderTimedOut(_) => (Cause::CredentialsUnavailable, UNAVAILABLE),
         // `ProviderError` and `Unhandled`: the source was called.
         _ if may_pass(error) => (Cause::CredentialsUnavailable, UNAVAILABLE),
-        _ => (Cause::NoCredentials, REFUSED),
+        CredentialsError::ProviderError(_) | CredentialsError::Unhandled(_) | _ => {
+            (Cause::NoCredentials, REFUSED)
+        }
     }
 }
 

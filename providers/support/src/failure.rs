@@ -123,12 +123,16 @@ pub enum Cause {
     /// Nothing was sent: the request cannot be built.
     NotSent,
     /// Nothing was sent: a setting of the handle or of its environment is missing or invalid.
-    InvalidSetting {
-        /// The setting.
-        field: &'static str,
-        /// What it is not, and what to set, for the error text "is not ...".
-        expected: &'static str,
-    },
+    InvalidSetting(&'static Setting),
+}
+
+/// A setting of a handle or of its environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name.
+    pub field: &'static str,
+    /// What it is not, and what to set, for the error text "is not ...".
+    pub expected: &'static str,
 }
 
 /// What a call was about, for errors that name it.
@@ -240,7 +244,7 @@ impl<S> Failure<S> {
             | Cause::NotConnected
             | Cause::WrongHost
             | Cause::NotSent
-            | Cause::InvalidSetting { .. } => None,
+            | Cause::InvalidSetting(_) => None,
         }
     }
 }
@@ -258,7 +262,7 @@ impl<S: Service> Failure<S> {
             | Cause::NoCredentials
             | Cause::WrongHost
             | Cause::NotSent
-            | Cause::InvalidSetting { .. } => false,
+            | Cause::InvalidSetting(_) => false,
         }
     }
 
@@ -302,8 +306,12 @@ impl<S: Service> Failure<S> {
                 call.unavailable(Effect::None, message)
             }
             Cause::WrongHost | Cause::NotSent => call.unexpected(Effect::None, message),
-            Cause::InvalidSetting { field, expected } => {
-                call.invalid(InvalidValue::new(field, Problem::Malformed { expected }))
+            Cause::InvalidSetting(setting) => {
+                let expected = setting.expected;
+                call.invalid(InvalidValue::new(
+                    setting.field,
+                    Problem::Malformed { expected },
+                ))
             }
             Cause::Responded(status) => self.classified_error(call, context, Some(status)),
             Cause::OperationFailed(status) => {
@@ -443,10 +451,10 @@ mod tests {
             (Cause::WrongHost, ErrorKind::Unexpected, Effect::None),
             (Cause::NotSent, ErrorKind::Unexpected, Effect::None),
             (
-                Cause::InvalidSetting {
+                Cause::InvalidSetting(&Setting {
                     field: "region",
                     expected: "set; set it",
-                },
+                }),
                 ErrorKind::Invalid,
                 Effect::None,
             ),

@@ -34,7 +34,7 @@ mod recent_tokens;
 
 pub use change::{Change, ChangeInstances};
 pub use consistency::{read_until, read_until_state};
-pub use failure::{Cause, Class, ErrorContext, Failure, Service};
+pub use failure::{Cause, Class, ErrorContext, Failure, Service, Setting};
 pub use list::collect_complete;
 pub use read::{ReadInstances, is_after_start};
 pub use recent::RecentMap;
