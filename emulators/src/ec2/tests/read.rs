@@ -197,6 +197,8 @@ fn console_shows_boots_and_reboots() {
     fixture.advance(100);
     fixture.ok(&format!("RebootInstances&InstanceId.1={id}"));
     let output = all(&fixture.ok(&call), "output").remove(0);
+    assert!(output.lines().count() > 1, "base64 has several lines");
+    let output = output.replace('\n', "");
     let text = String::from_utf8(STANDARD.decode(output).unwrap()).unwrap();
     assert_eq!(
         text,
