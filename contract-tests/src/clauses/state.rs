@@ -196,7 +196,10 @@ pub(crate) async fn state_04_late_failure_has_a_reason(cx: &Context) -> Outcome 
     let info = match launched {
         Ok(info) => info,
         // A backend that waits for the end of the launch may refuse it at once, with the reason.
-        Err(error) if error.native_code() == Some(code) && error.effect() == Effect::None => {
+        Err(error)
+            if (error.native_code() == Some(code) || error.message().contains(code))
+                && error.effect() == Effect::None =>
+        {
             cx.require_count(0).await?;
             return Ok(Pass::Weaker);
         }

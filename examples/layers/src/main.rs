@@ -146,7 +146,7 @@ async fn share(cloud: &MemoryCloud, provisioner: &dyn InstanceProvisioner) -> St
         result?;
     }
     let sent = cloud.oracle().call_count(WireCall::Describe) - before;
-    println!("          ok: {FLEET_SIZE} concurrent describes needed {sent} native calls");
+    println!("          ok: native calls for {FLEET_SIZE} concurrent describes: {sent}");
     Ok(())
 }
 

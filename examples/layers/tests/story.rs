@@ -12,7 +12,7 @@ fn layers_example_prints_every_scenario() {
     assert!(output.status.success(), "{stdout}{stderr}");
     let mut rest = stdout.lines();
     for expected in [
-        "ok: 60 concurrent describes needed 2 native calls",
+        "ok: native calls for 60 concurrent describes: 1",
         "ok: 20 launched with",
         "15 of 15 launches failed",
         "effect unknown, retry with the same token, code InternalError",
