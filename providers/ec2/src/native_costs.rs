@@ -16,8 +16,9 @@ pub(crate) fn native_costs(batch_size: NonZeroUsize) -> BTreeMap<Operation, Nati
         (Operation::LaunchInstances, NativeCost::constant(3)),
         (Operation::StartInstance, start),
         (Operation::StartInstances, start),
+        // Two reads, of the instance and of what carries its tags, and the change.
+        (Operation::UpdateTags, NativeCost::constant(3)),
         // A read and the change.
-        (Operation::UpdateTags, NativeCost::constant(2)),
         (Operation::RebootInstance, NativeCost::constant(2)),
         (Operation::ResizeInstance, NativeCost::constant(2)),
         (Operation::ConsoleOutput, NativeCost::constant(2)),

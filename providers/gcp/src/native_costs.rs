@@ -6,15 +6,12 @@ use std::collections::BTreeMap;
 
 use fleetwright::{NativeCost, Operation};
 
-use crate::{options::size, read::NUMBERS_PER_FILTER};
-
 /// Returns the costs of the operations that do not need one call for each batch. Waiting for an
 /// operation of Compute Engine comes in addition.
 pub(crate) fn native_costs() -> BTreeMap<Operation, NativeCost> {
-    let operations = size(NUMBERS_PER_FILTER);
-    let change = NativeCost::each(1).plus_per_chunk(1, operations);
+    let change = NativeCost::each(1);
     // Each is read after its start.
-    let start = NativeCost::each(2).plus_per_chunk(1, operations);
+    let start = NativeCost::each(2);
     // The lists of instances and operations by name, and the inserts.
     let launch = NativeCost::each(1).plus(2);
     [
@@ -26,7 +23,7 @@ pub(crate) fn native_costs() -> BTreeMap<Operation, NativeCost> {
         (Operation::StopInstances, change),
         (Operation::StartInstance, start),
         (Operation::StartInstances, start),
-        (Operation::FindLaunch, NativeCost::constant(2)),
+        (Operation::FindLaunch, NativeCost::constant(1)),
         // Two reads, and the labels.
         (Operation::UpdateTags, NativeCost::constant(3)),
         // A read and the change.

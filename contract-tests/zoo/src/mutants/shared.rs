@@ -131,6 +131,10 @@ pub const SHARED: &[(&str, &str)] = &[
         "TOKEN-16 also replays a batch, through a handle with other options",
     ),
     (
+        "BATCH-06",
+        "ERRORS-13 also terminates a batch with an unknown id",
+    ),
+    (
         "VERBS-08",
         "ERRORS-09 also provokes the error of an unknown id",
     ),
