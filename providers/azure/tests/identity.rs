@@ -9,7 +9,7 @@ use std::{
     fs,
     net::TcpListener,
     path::PathBuf,
-    sync::{Arc, Mutex},
+    sync::{Arc, LazyLock, Mutex},
     time::Duration,
 };
 
@@ -45,10 +45,14 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 /// A file with an assertion of another issuer.
+/// Returns the path of the token file, which is written once, because tests that run at the same time read it.
 fn token_file() -> PathBuf {
-    let path = std::env::temp_dir().join(format!("fleetwright-{}-token", std::process::id()));
-    fs::write(&path, "hush-assertion\n").unwrap();
-    path
+    static PATH: LazyLock<PathBuf> = LazyLock::new(|| {
+        let path = std::env::temp_dir().join(format!("fleetwright-{}-token", std::process::id()));
+        fs::write(&path, "hush-assertion\n").unwrap();
+        path
+    });
+    PATH.clone()
 }
 
 fn sources() -> Vec<Source> {
