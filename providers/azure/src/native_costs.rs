@@ -15,8 +15,9 @@ pub(crate) fn native_costs() -> BTreeMap<Operation, NativeCost> {
     let describe = NativeCost::constant(3).few(FEW, 2);
     // The machine and the change; for many the list of states and the changes.
     let change = NativeCost::each(1).plus(1).few(FEW, 2);
-    // In addition the machines afterwards: each with its interface, or four lists.
-    let start = NativeCost::each(1).plus(5).few(FEW, 4);
+    // In addition the machines afterwards: each with its interface, or two lists; two more if the interfaces are
+    // not in the cache any more.
+    let start = NativeCost::each(1).plus(3).few(FEW, 4);
     [
         // The machine by name, and its creation.
         (Operation::LaunchInstance, NativeCost::constant(2)),
