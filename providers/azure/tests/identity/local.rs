@@ -127,8 +127,11 @@ fn field(pairs: &str, name: &str) -> Option<String> {
 pub(crate) struct Log(Arc<Mutex<String>>);
 
 impl Log {
-    pub(crate) fn install(&self) -> tracing::subscriber::DefaultGuard {
-        tracing::subscriber::set_default(tracing_subscriber::registry().with(self.clone()))
+    /// Installs it for the whole process: a subscriber of one thread can miss events whose call site another thread
+    /// has used before.
+    pub(crate) fn install(&self) {
+        let subscriber = tracing_subscriber::registry().with(self.clone());
+        tracing::subscriber::set_global_default(subscriber).unwrap();
     }
 
     pub(crate) fn text(&self) -> String {
