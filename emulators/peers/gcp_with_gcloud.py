@@ -87,7 +87,8 @@ def images(gcloud, emulator):
     gcloud.run("images", "create", "golden", "--source-disk", "spare", "--source-disk-zone", ZONE, "--family", "golden")
     assert gcloud.run("images", "describe-from-family", "golden")["name"] == "golden"
     gcloud.run("images", "delete", "golden")
-    assert len(gcloud.run("operations", "list")) == 2
+    # The disk, the image, and its deletion.
+    assert len(gcloud.run("operations", "list")) == 3
     assert any(kind["name"] == "e2-small" for kind in gcloud.run("machine-types", "list", "--zones", ZONE))
 
 
