@@ -42,9 +42,9 @@ pub struct NativeCost {
     pub per_chunk: u32,
     /// The size of a chunk.
     pub chunk_size: NonZeroUsize,
-    /// How many instances are handled one by one.
+    /// Up to how many instances are handled one by one.
     pub few: usize,
-    /// The calls for each of so few instances.
+    /// The calls for each instance if there are at most `few`.
     pub each_of_few: u32,
 }
 
@@ -104,8 +104,10 @@ impl NativeCost {
         } else {
             let chunks = count(instances.div_ceil(self.chunk_size.get()));
             let together = self.per_chunk.saturating_mul(chunks);
-            let apart = self.each.saturating_mul(count(instances));
-            self.constant.saturating_add(together).saturating_add(apart)
+            let one_by_one = self.each.saturating_mul(count(instances));
+            self.constant
+                .saturating_add(together)
+                .saturating_add(one_by_one)
         };
         NonZeroU32::new(calls).unwrap_or(NonZeroU32::MIN)
     }

@@ -230,13 +230,13 @@ mod tests {
 
     #[test]
     fn only_transient_states_lead_on_by_themselves() {
-        let led: Vec<_> = CloudInstanceState::ALL
+        let reachable: Vec<_> = CloudInstanceState::ALL
             .into_iter()
             .flat_map(|from| CloudInstanceState::ALL.map(|to| (from, to)))
             .filter(|(from, to)| from != to && from.leads_to(*to))
             .collect();
         assert_eq!(
-            led,
+            reachable,
             [
                 (Pending, Running),
                 (Stopping, Stopped),

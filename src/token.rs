@@ -234,7 +234,7 @@ mod tests {
         }
 
         #[test]
-        fn a_uuid_is_a_token(bits: u128) {
+        fn uuid_is_a_valid_token(bits: u128) {
             let uuid = Uuid::from_u128(bits);
             prop_assert_eq!(LaunchToken::from(uuid).as_str().parse::<Uuid>().unwrap(), uuid);
         }

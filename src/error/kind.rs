@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 ///         ErrorKind::Quota => "terminate something or raise the quota",
 ///         ErrorKind::TokenSpent => "launch with a new token",
 ///         ErrorKind::Throttled | ErrorKind::Unavailable | ErrorKind::Timeout => "retry later",
-///         _ => "tell a person",
+///         _ => "notify an operator",
 ///     }
 /// }
 /// assert_eq!(reaction(ErrorKind::Capacity), "try another offering");

@@ -108,7 +108,7 @@ mod tests {
         }
 
         #[test]
-        fn the_whole_reserve_can_be_taken_and_refilled(reserve in 0_u32..9, price in 1_u32..9, rounds in 0_u32..9) {
+        fn whole_reserve_can_be_used_and_refilled(reserve in 0_u32..9, price in 1_u32..9, rounds in 0_u32..9) {
             let budget = RetryBudget::new(reserve, NonZeroU32::new(price).unwrap());
             prop_assert_eq!((0..reserve + 5).filter(|_| budget.withdraw()).count() as u32, reserve);
             for _ in 0..rounds * price {

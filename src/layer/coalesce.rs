@@ -4,12 +4,7 @@
 //! and no caller gets data that was read before its call was made, or is affected when another
 //! caller is dropped or fails.
 
-use std::{
-    collections::BTreeMap,
-    num::{NonZeroU32, NonZeroUsize},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, num::NonZeroU32, sync::Arc};
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
@@ -17,6 +12,8 @@ use futures_util::future::BoxFuture;
 use super::{
     Layered, Request, Retry, RetryPolicy,
     batch_queue::BatchQueue,
+    coalesce_policy::CoalescePolicy,
+    coalesce_send::{DESCRIBE, RetryOwner, START, STOP, Senders, TERMINATE, send_batch},
     retry_batch::{BatchItem, Round},
     retry_state::RetryState,
     telemetry,
@@ -24,59 +21,9 @@ use super::{
 use crate::{
     BoxStream, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId, InstanceConfig,
     InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
-    LaunchRecord, LaunchToken, ListItem, Operation, ProvisionError, Reboot, Result,
-    SnapshotRequest, TagChange,
+    LaunchRecord, LaunchToken, ListItem, ProvisionError, Reboot, Result, SnapshotRequest,
+    TagChange,
 };
-
-/// How calls are combined.
-///
-/// ```
-/// use std::{num::NonZeroUsize, time::Duration};
-/// use fleetwright::layer::CoalescePolicy;
-///
-/// let policy = CoalescePolicy::default()
-///     .window(Duration::from_millis(50))
-///     .max_size(NonZeroUsize::new(100).unwrap());
-/// assert_eq!(policy.window, Duration::from_millis(50));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CoalescePolicy {
-    /// How long a batch waits for more callers while one other call of the same operation is in
-    /// flight. Each further call in flight doubles it, so that calls do not pile up in front of a
-    /// rate limit. Default: 100 ms. If it is zero, no call waits and calls share a batch only by
-    /// chance.
-    pub window: Duration,
-    /// The most instances in one batch. A batch never has more than the backend's
-    /// [batch size](Capabilities::batch_size). Default: no limit but that.
-    pub max_size: NonZeroUsize,
-}
-
-impl Default for CoalescePolicy {
-    /// A window of 100 ms, and as many instances as the backend allows.
-    fn default() -> Self {
-        Self {
-            window: Duration::from_millis(100),
-            max_size: NonZeroUsize::MAX,
-        }
-    }
-}
-
-impl CoalescePolicy {
-    /// Sets how long a batch waits for more callers. Zero sends every batch at once.
-    #[must_use]
-    pub const fn window(mut self, window: Duration) -> Self {
-        self.window = window;
-        self
-    }
-
-    /// Sets the most instances in one batch.
-    #[must_use]
-    pub const fn max_size(mut self, instances: NonZeroUsize) -> Self {
-        self.max_size = instances;
-        self
-    }
-}
 
 /// Combines many calls into few batch calls.
 ///
@@ -139,65 +86,6 @@ pub struct Coalesce<P> {
 
 /// The batches of one operation.
 type Queue<T> = BatchQueue<(Result<T>, RetryOwner)>;
-
-/// A function that sends a call: for one instance or for many.
-type SendFn<Target, Output> =
-    fn(Arc<dyn InstanceProvisioner>, Target) -> BoxFuture<'static, Output>;
-
-/// How one operation is sent, alone and as a batch.
-struct Senders<T> {
-    /// The operation of a call for one instance.
-    single: Operation,
-    /// The operation of a call for many.
-    batch: Operation,
-    one: SendFn<InstanceId, Result<T>>,
-    many: SendFn<Vec<InstanceId>, Vec<Result<T>>>,
-}
-
-impl<T> Clone for Senders<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Senders<T> {}
-
-const DESCRIBE: Senders<InstanceStatus> = Senders {
-    single: Operation::DescribeInstance,
-    batch: Operation::DescribeInstances,
-    one: |inner, id| Box::pin(async move { inner.describe_instance(&id).await }),
-    many: |inner, ids| Box::pin(async move { inner.describe_instances(&ids).await }),
-};
-
-const STOP: Senders<()> = Senders {
-    single: Operation::StopInstance,
-    batch: Operation::StopInstances,
-    one: |inner, id| Box::pin(async move { inner.stop_instance(&id).await }),
-    many: |inner, ids| Box::pin(async move { inner.stop_instances(&ids).await }),
-};
-
-const START: Senders<InstanceInfo> = Senders {
-    single: Operation::StartInstance,
-    batch: Operation::StartInstances,
-    one: |inner, id| Box::pin(async move { inner.start_instance(&id).await }),
-    many: |inner, ids| Box::pin(async move { inner.start_instances(&ids).await }),
-};
-
-const TERMINATE: Senders<()> = Senders {
-    single: Operation::TerminateInstance,
-    batch: Operation::TerminateInstances,
-    one: |inner, id| Box::pin(async move { inner.terminate_instance(&id).await }),
-    many: |inner, ids| Box::pin(async move { inner.terminate_instances(&ids).await }),
-};
-
-/// Who must retry a failed result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RetryOwner {
-    /// Nobody: the layer below has already retried it as often as it may.
-    Below,
-    /// Its own caller, because other items of the batch succeeded or it was sent without retries.
-    Caller,
-}
 
 impl<P: InstanceProvisioner + 'static> Coalesce<P> {
     /// Combines the calls on `inner`, without retries.
@@ -378,23 +266,6 @@ impl<P: InstanceProvisioner + 'static> Coalesce<P> {
 fn missing_result(request: &Request<'_>) -> ProvisionError {
     let message = "the backend returned no result for this instance of a batch";
     request.call.unexpected(Effect::Unknown, message)
-}
-
-/// Sends a batch of at least two instances, and returns its results and who must retry those that
-/// failed.
-async fn send_batch<T>(
-    request: &Request<'_>,
-    senders: Senders<T>,
-    provisioner: Arc<dyn InstanceProvisioner>,
-) -> (Vec<Result<T>>, RetryOwner) {
-    let results = (senders.many)(provisioner, request.ids.to_vec()).await;
-    let results = request.one_result_per_id(request.ids.len(), results);
-    let owner = if results.iter().any(Result::is_ok) {
-        RetryOwner::Caller
-    } else {
-        RetryOwner::Below
-    };
-    (results, owner)
 }
 
 #[async_trait]

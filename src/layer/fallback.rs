@@ -294,8 +294,8 @@ async fn settle(request: &Request<'_>, token: &LaunchToken) -> Result<LaunchReco
 /// Returns whether the token was used with another alternative: the backend reports a conflict, or
 /// refuses this config for good.
 fn is_another_config(error: &ProvisionError) -> bool {
-    let for_good = error.effect() == Effect::None && error.retry() == RetryAdvice::Never;
-    for_good && error.kind() != ErrorKind::TokenSpent
+    let is_final = error.effect() == Effect::None && error.retry() == RetryAdvice::Never;
+    is_final && error.kind() != ErrorKind::TokenSpent
 }
 
 /// Creates the error of a launch whose alternatives were all skipped.

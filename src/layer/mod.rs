@@ -110,6 +110,8 @@ mod batch_queue;
 mod budget;
 mod capacity_memory;
 mod coalesce;
+mod coalesce_policy;
+mod coalesce_send;
 mod fallback;
 mod fallback_follow;
 mod fallback_policy;
@@ -131,7 +133,8 @@ mod timeout;
 mod trace;
 
 pub use budget::RetryBudget;
-pub use coalesce::{Coalesce, CoalescePolicy};
+pub use coalesce::Coalesce;
+pub use coalesce_policy::CoalescePolicy;
 pub use fallback::Fallback;
 pub use fallback_policy::{Alternative, FallbackPolicy};
 pub use layered::Layered;

@@ -43,8 +43,8 @@ fn word(item: &Result<ListItem>) -> String {
 async fn stream_can_be_moved_to_a_task_and_keeps_the_order() {
     let fake = streaming((0..100).map(instance));
     let stream = fake.stream_owned(InstanceFilter::new());
-    let elsewhere = tokio::spawn(stream.collect::<Vec<_>>());
-    let observed: Vec<_> = elsewhere.await.unwrap().iter().map(word).collect();
+    let task = tokio::spawn(stream.collect::<Vec<_>>());
+    let observed: Vec<_> = task.await.unwrap().iter().map(word).collect();
     let expected: Vec<_> = (0..100).map(|n| format!("i-{n:03}")).collect();
     assert_eq!(observed, expected);
 }

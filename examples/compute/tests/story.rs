@@ -57,8 +57,11 @@ fn killed_fleet_process_loses_nothing() {
     let mut next = |what: &str, wanted: &[&str]| {
         let line = lines.next().unwrap_or_default().to_owned();
         let has = |part: &&str| line.contains(*part);
-        let is_it = line.starts_with(what) && wanted.iter().all(has);
-        assert!(is_it, "{what} {wanted:?} is not in {line:?} of:\n{stdout}");
+        let is_match = line.starts_with(what) && wanted.iter().all(has);
+        assert!(
+            is_match,
+            "{what} {wanted:?} is not in {line:?} of:\n{stdout}"
+        );
         line
     };
     next("cloud: ", &["http://127.0.0.1:"]);
@@ -75,7 +78,7 @@ fn killed_fleet_process_loses_nothing() {
     );
     for (number, (moment, old, successor)) in (1..).zip(KILLS) {
         let name = format!("web-{number}");
-        let of_it = format!("{name}: ");
+        let prefix = format!("{name}: ");
         next(
             &format!("plan: {name} "),
             &["flavor by resize", "image by replace"],
@@ -83,12 +86,12 @@ fn killed_fleet_process_loses_nothing() {
         next(
             "refused: ",
             &[
-                &of_it,
+                &prefix,
                 "the data on its root disk and its addresses are lost",
             ],
         );
         next("agreed: ", &[&name]);
-        let killed = next("killed: ", &[&of_it, "process ", "signal: 9", moment]);
+        let killed = next("killed: ", &[&prefix, "process ", "signal: 9", moment]);
         assert!(old.iter().any(|state| killed.contains(state)), "{killed}");
         match successor {
             Some(state) => assert!(killed.contains(state), "{killed}"),
@@ -96,7 +99,7 @@ fn killed_fleet_process_loses_nothing() {
         }
         let restarted = next(
             "restarted: ",
-            &[&of_it, "(m5.large, terminated)", "(m6g.large, running)"],
+            &[&prefix, "(m5.large, terminated)", "(m6g.large, running)"],
         );
         assert_eq!(restarted.matches("m6g.large").count(), 1, "{restarted}");
     }

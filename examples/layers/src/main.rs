@@ -85,14 +85,14 @@ async fn main() -> StepResult {
 /// Builds a cloud that accepts five launches at once and then fifty per second, and has no capacity
 /// for the type `gpu` in its first zone.
 fn cloud() -> Result<MemoryCloud, Box<dyn Error>> {
-    let scarce = Capacity::of(0)
+    let no_capacity = Capacity::of(0)
         .of_type("gpu".try_into()?)
         .in_zone(Zone::new("mem-a")?);
     Ok(MemoryCloud::builder()
         .timing(Timing::all(Duration::from_millis(200)))
         .latency(Duration::from_millis(10))
         .throttle(WireCall::Launch, Duration::from_millis(20), many(5))
-        .capacity(scarce)
+        .capacity(no_capacity)
         .build())
 }
 

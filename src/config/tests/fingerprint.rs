@@ -1,15 +1,15 @@
-//! What tells two configs apart.
+//! Fingerprints: equal for equal configs, different for all others.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-fn digest(config: &InstanceConfig, of: u32) -> String {
-    config.fingerprint(count(of)).as_uuid().to_string()
+fn digest(config: &InstanceConfig, instances: u32) -> String {
+    config.fingerprint(count(instances)).as_uuid().to_string()
 }
 
 #[test]
-fn a_fingerprint_is_frozen() {
+fn fingerprint_is_frozen() {
     let minimal = builder().build().unwrap();
     assert_eq!(
         digest(&minimal, 1),
@@ -24,8 +24,8 @@ fn a_fingerprint_is_frozen() {
 }
 
 #[test]
-fn a_fingerprint_does_not_depend_on_the_order_of_building_or_on_the_token() {
-    let other_way = builder()
+fn fingerprint_does_not_depend_on_build_order_or_token() {
+    let other_order = builder()
         .placement(placed())
         .disk_size_gb(20)
         .tag("Größe", "")
@@ -33,15 +33,15 @@ fn a_fingerprint_does_not_depend_on_the_order_of_building_or_on_the_token() {
         .user_data(b"#!/bin/sh\n\0\xff")
         .build()
         .unwrap();
-    assert_ne!(other_way, full(), "it has no token");
-    assert_eq!(digest(&other_way, 1), digest(&full(), 1));
+    assert_ne!(other_order, full(), "it has no token");
+    assert_eq!(digest(&other_order, 1), digest(&full(), 1));
 }
 
 /// Changes one field of a config.
 type Change = fn(&mut InstanceConfig);
 
 #[test]
-fn a_fingerprint_depends_on_every_field() {
+fn fingerprint_depends_on_every_field() {
     // When this no longer compiles, the new field needs its place in the fingerprint and below.
     let InstanceConfig {
         image: _,
@@ -96,7 +96,7 @@ fn a_fingerprint_depends_on_every_field() {
 }
 
 #[test]
-fn a_fingerprint_can_be_stored() {
+fn fingerprint_can_be_stored() {
     let print = full().fingerprint(count(1));
     assert_eq!(Fingerprint::from_uuid(print.as_uuid()), print);
     let json = serde_json::to_string(&print).unwrap();

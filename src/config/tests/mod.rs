@@ -50,7 +50,7 @@ fn count(count: u32) -> NonZeroU32 {
 }
 
 #[test]
-fn a_builder_names_the_field_that_is_wrong() {
+fn builder_names_the_invalid_field() {
     let long = "x".repeat(129);
     let cases = [
         (
@@ -92,7 +92,7 @@ fn a_builder_names_the_field_that_is_wrong() {
 }
 
 #[test]
-fn a_builder_answers_the_first_wrong_value() {
+fn builder_returns_the_first_invalid_value() {
     let wrong = [
         InstanceConfig::builder("", "").disk_size_gb(0),
         InstanceConfig::builder("i", "")
@@ -116,7 +116,7 @@ fn a_builder_answers_the_first_wrong_value() {
 }
 
 #[test]
-fn a_builder_sets_what_it_is_told_and_the_last_word_counts() {
+fn builder_sets_each_field_and_the_last_value_wins() {
     let InstanceConfig {
         image,
         instance_type,
@@ -153,14 +153,14 @@ fn a_builder_sets_what_it_is_told_and_the_last_word_counts() {
 }
 
 #[test]
-fn a_config_within_the_limits_passes() {
+fn config_within_the_limits_passes() {
     assert_eq!(full().check(&enough()), Ok(()));
     let nothing = Capabilities::new("x", TagLimits::new(0, 0, 0), 0);
     assert_eq!(builder().build().unwrap().check(&nothing), Ok(()));
 }
 
 #[test]
-fn what_a_backend_cannot_hold_is_refused_with_the_field_and_the_limit() {
+fn config_beyond_a_limit_is_refused_with_field_and_limit() {
     let mut few_tags = enough();
     few_tags.tags.max_tags = 1;
     let mut little_data = enough();
@@ -199,7 +199,7 @@ fn each_placement_field_that_is_not_offered_is_refused() {
 }
 
 #[test]
-fn user_data_never_shows() {
+fn user_data_is_never_shown() {
     let builder = builder().user_data("export TOKEN=hunter2");
     let config = builder.clone().build().unwrap();
     let nothing = Capabilities::new("x", TagLimits::new(0, 0, 0), 0);

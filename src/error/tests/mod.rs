@@ -23,7 +23,7 @@ fn id() -> InstanceId {
 fn one_of_each() -> Vec<(ProvisionError, &'static str)> {
     let token = LaunchToken::new("t-1").unwrap();
     let minute = Duration::from_secs(60);
-    let here = Scope::zone(Zone::new("a").unwrap());
+    let zone = Scope::zone(Zone::new("a").unwrap());
     vec![
         (
             launch().invalid(InvalidValue::new("disk size", Problem::Zero)),
@@ -50,7 +50,7 @@ fn one_of_each() -> Vec<(ProvisionError, &'static str)> {
             "x launch_instance: token spent: the instances of launch token t-1 are terminating or terminated; use a new token to launch again [no effect, do not retry]",
         ),
         (
-            launch().capacity(here.clone(), "none left"),
+            launch().capacity(zone.clone(), "none left"),
             "x launch_instance: capacity: none left [no effect, do not retry, zone a]",
         ),
         (
@@ -74,7 +74,7 @@ fn one_of_each() -> Vec<(ProvisionError, &'static str)> {
             "x launch_instance: unsupported: this backend does not support the call; see its capabilities [no effect, do not retry]",
         ),
         (
-            launch().incomplete([here, Scope::Region]),
+            launch().incomplete([zone, Scope::Region]),
             "x launch_instance: incomplete: the list is incomplete; instances in the missing parts may still exist [no effect, retry with the same token, zone a, region]",
         ),
         (
@@ -143,7 +143,7 @@ fn survivors_make_no_effect_done_and_keep_unknown() {
 }
 
 #[test]
-fn a_read_never_has_an_effect() {
+fn read_never_has_an_effect() {
     for operation in Operation::ALL {
         let error = call(operation).timeout(Effect::Unknown);
         assert_eq!(

@@ -9,7 +9,7 @@ use fleetwright::{
     wait::WaitError,
 };
 
-use super::{half_a_minute, running};
+use super::{running, wait_policy};
 use crate::fake::{Fake, call, id, poll, secs};
 
 fn config() -> InstanceConfig {
@@ -57,7 +57,7 @@ fn launched_once(fake: &Fake) {
 async fn launch_and_wait_returns_the_running_instance_with_current_data() {
     for config in [config(), without_token()] {
         let fake = cloud();
-        let info = fake.launch_and_wait(&config, &half_a_minute()).await;
+        let info = fake.launch_and_wait(&config, &wait_policy()).await;
         let info = info.unwrap();
         assert_eq!(fake.elapsed(), secs(3));
         assert_eq!(InstanceStatus::from(info.clone()), running(&launched()));
@@ -74,7 +74,7 @@ async fn late_launch_failure_has_the_reason_and_no_survivor() {
     let mut fake =
         Fake::new(secs(5)).with_timeline("i-1", [(0, Pending.into()), (2, terminated.into())]);
     fake.info = Ok(launched());
-    let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+    let waited = fake.launch_and_wait(&config(), &wait_policy()).await;
     let error = waited.unwrap_err();
     assert_eq!(fake.elapsed(), secs(2));
     assert_eq!(
@@ -101,8 +101,8 @@ async fn launch_that_is_not_running_in_time_is_a_timeout_with_survivor() {
     let mut fake = Fake::new(secs(5)).with_timeline("i-1", [(0, Pending.into())]);
     fake.info = Ok(launched());
     for policy in [
-        half_a_minute(),
-        half_a_minute().max_polls(std::num::NonZeroU32::MIN),
+        wait_policy(),
+        wait_policy().max_polls(std::num::NonZeroU32::MIN),
     ] {
         let waited = fake.launch_and_wait(&config(), &policy).await;
         let error = waited.unwrap_err();
@@ -128,7 +128,7 @@ async fn launch_that_is_not_running_in_time_is_a_timeout_with_survivor() {
 async fn failed_poll_error_carries_the_launched_instance() {
     let mut fake = Fake::new(secs(5)).with_timeline("i-1", [(0, poll().forbidden("no").into())]);
     fake.info = Ok(launched());
-    let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+    let waited = fake.launch_and_wait(&config(), &wait_policy()).await;
     let error = waited.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect()),
@@ -144,7 +144,7 @@ async fn lost_response_is_settled_by_token_without_a_second_launch() {
         let mut fake =
             cloud().with_launch_records([(0, Ok(LaunchRecord::NotFound)), (seen_from, found())]);
         fake.info = Err(lost());
-        let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+        let waited = fake.launch_and_wait(&config(), &wait_policy()).await;
         let info = waited.unwrap();
         assert_eq!((info.id, info.state), (id("i-1"), Running));
         assert_eq!(info.tags, launched().tags);
@@ -158,7 +158,7 @@ async fn lost_response_is_settled_by_token_without_a_second_launch() {
 async fn lost_launch_that_is_never_found_is_an_error_after_the_window() {
     let mut fake = cloud();
     fake.info = Err(lost());
-    let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+    let waited = fake.launch_and_wait(&config(), &wait_policy()).await;
     let error = waited.unwrap_err();
     assert_eq!(error.to_string(), lost().to_string());
     assert_eq!(fake.elapsed(), secs(5));
@@ -177,7 +177,7 @@ async fn lost_launch_without_living_instance_is_an_error() {
     ] {
         let mut fake = cloud().with_launch_records([(0, Ok(record))]);
         fake.info = Err(lost());
-        let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+        let waited = fake.launch_and_wait(&config(), &wait_policy()).await;
         assert_eq!(waited.unwrap_err().to_string(), lost().to_string());
         assert_eq!((fake.elapsed(), fake.polls().len()), (secs(0), 0));
         launched_once(&fake);
@@ -193,16 +193,16 @@ async fn living_instance_of_a_lost_launch_is_waited_for() {
         .with_timeline("i-0", [(0, Terminated.into())])
         .with_launch_records([(0, Ok(record))]);
     fake.info = Err(lost());
-    let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+    let waited = fake.launch_and_wait(&config(), &wait_policy()).await;
     assert_eq!(waited.unwrap().id, id("i-1"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_launch_that_cannot_be_looked_up_stays_unknown() {
+async fn outcome_of_a_lost_launch_stays_unknown_without_a_look_up() {
     let failed = call(Operation::FindLaunch).unavailable(Effect::None, "down");
     let mut fake = cloud().with_launch_records([(0, Err(failed))]);
     fake.info = Err(lost());
-    let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+    let waited = fake.launch_and_wait(&config(), &wait_policy()).await;
     let error = waited.unwrap_err();
     assert_eq!(error.effect(), Effect::Unknown, "{error}");
     assert_eq!(error.operation(), Operation::LaunchInstance);
@@ -213,9 +213,7 @@ async fn a_lost_launch_that_cannot_be_looked_up_stays_unknown() {
 async fn lost_launch_without_token_is_an_error_at_once() {
     let mut fake = cloud().with_launch_records([(0, Ok(LaunchRecord::Found(vec![launched()])))]);
     fake.info = Err(lost());
-    let waited = fake
-        .launch_and_wait(&without_token(), &half_a_minute())
-        .await;
+    let waited = fake.launch_and_wait(&without_token(), &wait_policy()).await;
     assert_eq!(waited.unwrap_err().to_string(), lost().to_string());
     assert!(fake.calls(Operation::FindLaunch).is_empty());
     assert_eq!(fake.elapsed(), secs(0));
@@ -229,7 +227,7 @@ async fn refused_launch_is_not_looked_up() {
         let mut fake =
             cloud().with_launch_records([(0, Ok(LaunchRecord::Found(vec![launched()])))]);
         fake.info = Err(refusal.clone());
-        let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+        let waited = fake.launch_and_wait(&config(), &wait_policy()).await;
         assert_eq!(waited.unwrap_err().to_string(), refusal.to_string());
         assert!(fake.calls(Operation::FindLaunch).is_empty());
         launched_once(&fake);
@@ -240,7 +238,7 @@ async fn refused_launch_is_not_looked_up() {
 async fn launch_terminated_by_another_actor_fails_at_once() {
     let mut fake = cloud().with_timeline("i-1", [(0, Pending.into()), (1, Terminating.into())]);
     fake.info = Ok(launched());
-    let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+    let waited = fake.launch_and_wait(&config(), &wait_policy()).await;
     assert_eq!(waited.unwrap_err().kind(), ErrorKind::WrongState);
     assert_eq!(fake.elapsed(), secs(1));
 }
@@ -250,7 +248,7 @@ async fn launch_that_disappears_has_no_survivor() {
     let mut fake =
         Fake::new(secs(5)).with_timeline("i-1", [(0, poll().not_found(&id("i-1")).into())]);
     fake.info = Ok(launched());
-    let waited = fake.launch_and_wait(&config(), &half_a_minute()).await;
+    let waited = fake.launch_and_wait(&config(), &wait_policy()).await;
     let error = waited.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect()),

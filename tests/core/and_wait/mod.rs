@@ -11,7 +11,7 @@ use fleetwright::{InstanceInfo, InstanceStatus, MacAddress, wait::WaitPolicy};
 use crate::fake::secs;
 
 /// Polls every second for at most half a minute.
-fn half_a_minute() -> WaitPolicy {
+fn wait_policy() -> WaitPolicy {
     WaitPolicy::within(secs(30)).delays(Duration::ZERO, Duration::ZERO)
 }
 

@@ -8,7 +8,7 @@ use fleetwright::{
     wait::WaitError,
 };
 
-use super::{half_a_minute, running};
+use super::{running, wait_policy};
 use crate::fake::{Fake, call, id, poll, secs};
 
 /// Returns the result of a start, with the addresses from before the stop.
@@ -30,7 +30,7 @@ async fn start_and_wait_returns_the_current_addresses() {
         ],
     );
     fake.info = Ok(started());
-    let info = fake.start_and_wait(&id("i-1"), &half_a_minute()).await;
+    let info = fake.start_and_wait(&id("i-1"), &wait_policy()).await;
     let info = info.unwrap();
     assert_eq!(InstanceStatus::from(info.clone()), running(&started()));
     assert_eq!(info.tags, started().tags);
@@ -43,7 +43,7 @@ async fn reverted_start_is_an_error_with_effect() {
     back.state_reason = Some("out of capacity".into());
     let mut fake = Fake::new(secs(5)).with_timeline("i-1", [(0, Pending.into()), (2, back.into())]);
     fake.info = Ok(started());
-    let waited = fake.start_and_wait(&id("i-1"), &half_a_minute()).await;
+    let waited = fake.start_and_wait(&id("i-1"), &wait_policy()).await;
     let error = waited.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect(), error.operation()),
@@ -70,7 +70,7 @@ async fn reverted_start_is_an_error_with_effect() {
 async fn start_that_fails_between_polls_is_reported_after_the_window() {
     let mut fake = Fake::new(secs(5)).with_timeline("i-1", [(0, Stopped.into())]);
     fake.info = Ok(started());
-    let waited = fake.start_and_wait(&id("i-1"), &half_a_minute()).await;
+    let waited = fake.start_and_wait(&id("i-1"), &wait_policy()).await;
     assert_eq!(waited.unwrap_err().kind(), ErrorKind::WrongState);
     assert_eq!(fake.elapsed(), secs(5));
 }
@@ -78,7 +78,7 @@ async fn start_that_fails_between_polls_is_reported_after_the_window() {
 #[tokio::test(start_paused = true)]
 async fn unreadable_stop_had_an_effect() {
     let fake = Fake::new(secs(5)).with_timeline("i-1", [(0, poll().forbidden("no").into())]);
-    let waited = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
+    let waited = fake.stop_and_wait(&id("i-1"), &wait_policy()).await;
     let error = waited.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect()),
@@ -90,7 +90,7 @@ async fn unreadable_stop_had_an_effect() {
 async fn start_that_is_not_running_in_time_is_a_timeout() {
     let mut fake = Fake::new(secs(5)).with_timeline("i-1", [(0, Pending.into())]);
     fake.info = Ok(started());
-    let waited = fake.start_and_wait(&id("i-1"), &half_a_minute()).await;
+    let waited = fake.start_and_wait(&id("i-1"), &wait_policy()).await;
     let error = waited.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect(), error.operation()),
@@ -105,9 +105,9 @@ async fn refused_start_or_stop_is_not_waited_for() {
     let fake = Fake::new(secs(5))
         .with_timeline("i-1", [(0, Running.into())])
         .with_refusal("i-1", refusal.clone());
-    let waited = fake.start_and_wait(&id("i-1"), &half_a_minute()).await;
+    let waited = fake.start_and_wait(&id("i-1"), &wait_policy()).await;
     assert_eq!(waited.unwrap_err().to_string(), refusal.to_string());
-    let waited = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
+    let waited = fake.stop_and_wait(&id("i-1"), &wait_policy()).await;
     assert_eq!(waited.unwrap_err().to_string(), refusal.to_string());
     assert!(fake.polls().is_empty());
 }
@@ -122,7 +122,7 @@ async fn stop_and_wait_returns_when_stopped() {
             (9, Stopped.into()),
         ],
     );
-    let status = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
+    let status = fake.stop_and_wait(&id("i-1"), &wait_policy()).await;
     assert_eq!(status.unwrap(), InstanceStatus::new(id("i-1"), Stopped));
     assert_eq!(fake.calls(Operation::StopInstance)[0].targets, ["i-1"]);
     assert_eq!(fake.elapsed(), secs(9));
@@ -131,14 +131,14 @@ async fn stop_and_wait_returns_when_stopped() {
 #[tokio::test(start_paused = true)]
 async fn failed_stop_names_the_stop() {
     let fake = Fake::new(secs(5)).with_timeline("i-1", [(0, Stopping.into())]);
-    let waited = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
+    let waited = fake.stop_and_wait(&id("i-1"), &wait_policy()).await;
     let error = waited.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect(), error.operation()),
         (ErrorKind::Timeout, Effect::Done, Operation::StopInstance)
     );
     let fake = Fake::new(secs(5)).with_timeline("i-1", [(0, Terminated.into())]);
-    let waited = fake.stop_and_wait(&id("i-1"), &half_a_minute()).await;
+    let waited = fake.stop_and_wait(&id("i-1"), &wait_policy()).await;
     let error = waited.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect(), error.operation()),

@@ -6,7 +6,7 @@ use fleetwright::{
     Operation,
 };
 
-use super::half_a_minute;
+use super::wait_policy;
 use crate::fake::{Fake, call, id, ids, secs};
 
 #[tokio::test(start_paused = true)]
@@ -19,7 +19,7 @@ async fn terminate_and_wait_returns_when_terminated() {
             (3, Terminated.into()),
         ],
     );
-    let status = fake.terminate_and_wait(&id("i-1"), &half_a_minute()).await;
+    let status = fake.terminate_and_wait(&id("i-1"), &wait_policy()).await;
     assert_eq!(status.unwrap(), InstanceStatus::new(id("i-1"), Terminated));
     assert_eq!(fake.elapsed(), secs(3));
     assert_eq!(fake.calls(Operation::TerminateInstance)[0].targets, ["i-1"]);
@@ -28,7 +28,7 @@ async fn terminate_and_wait_returns_when_terminated() {
 #[tokio::test(start_paused = true)]
 async fn terminate_and_wait_succeeds_without_a_record() {
     let fake = Fake::new(secs(5));
-    let waited = fake.terminate_and_wait(&id("i-1"), &half_a_minute()).await;
+    let waited = fake.terminate_and_wait(&id("i-1"), &wait_policy()).await;
     let status = waited.unwrap();
     assert_eq!(status.state_reason.as_deref(), Some("no record kept"));
     assert_eq!(fake.elapsed(), secs(5));
@@ -38,11 +38,11 @@ async fn terminate_and_wait_succeeds_without_a_record() {
 async fn refused_terminate_is_not_waited_for_and_hanging_one_times_out() {
     let refusal = call(Operation::TerminateInstance).not_found(&id("i-1"));
     let fake = Fake::new(secs(0)).with_refusal("i-1", refusal);
-    let waited = fake.terminate_and_wait(&id("i-1"), &half_a_minute()).await;
+    let waited = fake.terminate_and_wait(&id("i-1"), &wait_policy()).await;
     assert_eq!(waited.unwrap_err().kind(), ErrorKind::NotFound);
     assert!(fake.polls().is_empty());
     let fake = Fake::new(secs(0)).with_timeline("i-1", [(0, Terminating.into())]);
-    let waited = fake.terminate_and_wait(&id("i-1"), &half_a_minute()).await;
+    let waited = fake.terminate_and_wait(&id("i-1"), &wait_policy()).await;
     let error = waited.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect(), error.operation()),
@@ -75,7 +75,7 @@ fn terminated(fake: &Fake) -> Vec<String> {
 async fn matching_instances_are_terminated_and_waited_for() {
     let fake = three();
     let filter = InstanceFilter::tagged("fleet", "blue").unwrap();
-    let result = fake.terminate_matching(&filter, &half_a_minute()).await;
+    let result = fake.terminate_matching(&filter, &wait_policy()).await;
     assert_eq!(result.unwrap(), ids(&["i-3", "i-1", "i-2"]));
     assert_eq!(terminated(&fake), ["i-3", "i-1", "i-2"]);
     assert_eq!(fake.elapsed(), secs(3));
@@ -90,7 +90,7 @@ fn blue() -> InstanceFilter {
 async fn filter_without_tags_is_refused_without_a_call() {
     let fake = three();
     let result = fake
-        .terminate_matching(&InstanceFilter::new(), &half_a_minute())
+        .terminate_matching(&InstanceFilter::new(), &wait_policy())
         .await;
     let error = result.unwrap_err();
     assert_eq!(error.invalid_value().unwrap().field(), "filter.tags");
@@ -108,9 +108,7 @@ async fn refusals_have_no_effect_and_unknown_stays_unknown() {
         fake.with_refusal("i-2", last)
     };
     for (last, effect) in [(refusal.clone(), Effect::None), (lost, Effect::Unknown)] {
-        let result = all(last)
-            .terminate_matching(&blue(), &half_a_minute())
-            .await;
+        let result = all(last).terminate_matching(&blue(), &wait_policy()).await;
         let error = result.unwrap_err();
         assert_eq!(
             (error.kind(), error.effect()),
@@ -124,7 +122,7 @@ async fn refusals_have_no_effect_and_unknown_stays_unknown() {
 async fn empty_selection_terminates_nothing() {
     let fake = Fake::new(secs(0));
     let filter = blue();
-    let result = fake.terminate_matching(&filter, &half_a_minute()).await;
+    let result = fake.terminate_matching(&filter, &wait_policy()).await;
     assert_eq!(result.unwrap(), []);
     assert!(terminated(&fake).is_empty() && fake.polls().is_empty());
 }
@@ -134,7 +132,7 @@ async fn failed_list_terminates_nothing() {
     let mut fake = three();
     fake.listed = Err(call(Operation::ListInstances).incomplete([]));
     let filter = blue();
-    let result = fake.terminate_matching(&filter, &half_a_minute()).await;
+    let result = fake.terminate_matching(&filter, &wait_policy()).await;
     assert_eq!(result.unwrap_err().kind(), ErrorKind::Incomplete);
     assert!(terminated(&fake).is_empty());
 }
@@ -144,7 +142,7 @@ async fn one_failed_terminate_does_not_affect_the_others() {
     let refusal = call(Operation::TerminateInstance).forbidden("protected");
     let fake = three().with_refusal("i-3", refusal.clone());
     let filter = blue();
-    let result = fake.terminate_matching(&filter, &half_a_minute()).await;
+    let result = fake.terminate_matching(&filter, &wait_policy()).await;
     let error = result.unwrap_err();
     assert_eq!(
         (error.kind(), error.message()),
@@ -168,7 +166,7 @@ async fn instance_terminated_by_another_actor_counts_as_terminated() {
     let missing = call(Operation::TerminateInstance).not_found(&id("i-3"));
     let fake = three().with_refusal("i-3", missing);
     let filter = blue();
-    let result = fake.terminate_matching(&filter, &half_a_minute()).await;
+    let result = fake.terminate_matching(&filter, &wait_policy()).await;
     assert_eq!(result.unwrap(), ids(&["i-3", "i-1", "i-2"]));
 }
 
@@ -176,7 +174,7 @@ async fn instance_terminated_by_another_actor_counts_as_terminated() {
 async fn slow_termination_is_a_timeout() {
     let fake = three().with_timeline("i-2", [(0, Terminating.into())]);
     let filter = blue();
-    let result = fake.terminate_matching(&filter, &half_a_minute()).await;
+    let result = fake.terminate_matching(&filter, &wait_policy()).await;
     let error = result.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect(), error.operation()),

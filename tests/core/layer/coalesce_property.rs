@@ -21,7 +21,7 @@ use futures_util::future::join_all;
 use proptest::{collection::vec, option::of, prelude::*};
 use tokio::time::{sleep, timeout};
 
-use super::{millis, numbered, size, virtually};
+use super::{block_on_paused, millis, numbered, size};
 use crate::fake::{call, secs};
 
 /// A backend whose results contain the number of callers so far, which shows when it was read.
@@ -163,8 +163,8 @@ async fn describe_as(coalesce: &Coalesce<Versioned>, ids: &[InstanceId], caller:
     sleep(millis(caller.comes)).await;
     let (backend, id) = (coalesce.inner(), &ids[caller.id]);
     let requested = backend.requested.fetch_add(1, SeqCst) + 1;
-    let patience = caller.leaves.map_or(secs(60), millis);
-    let described = timeout(patience, coalesce.describe_instance(id)).await;
+    let wait_limit = caller.leaves.map_or(secs(60), millis);
+    let described = timeout(wait_limit, coalesce.describe_instance(id)).await;
     match described {
         Ok(Ok(status)) => {
             assert!(!backend.failing.contains(id));
@@ -185,7 +185,7 @@ async fn describe_as(coalesce: &Coalesce<Versioned>, ids: &[InstanceId], caller:
         let _waits = Waits::begin(backend, id);
         coalesce.terminate_instance(id).await
     };
-    match timeout(patience, change).await {
+    match timeout(wait_limit, change).await {
         Ok(result) => assert_eq!(result.is_err(), backend.failing.contains(id)),
         Err(_) => assert!(caller.leaves.is_some(), "{caller:?} was lost"),
     }
@@ -197,7 +197,7 @@ proptest! {
         callers in callers(), takes in vec(0_u64..30, 1..8), batch in 1_usize..6,
         window in 0_u64..20, failing in 0_usize..3, retrying in any::<bool>(),
     ) {
-        virtually(async {
+        block_on_paused(async {
             let ids = numbered(6);
             let backend = Versioned::new(takes, batch, ids[..failing].to_vec());
             let policy = CoalescePolicy::default().window(millis(window)).max_size(size(4));

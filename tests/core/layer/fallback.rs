@@ -48,9 +48,9 @@ where
     Layered::new(inner, Fallback::new(policy))
 }
 
-fn offering(of: Option<&str>, zone: Option<&str>, market: Option<Market>) -> Scope {
+fn offering(instance_type: Option<&str>, zone: Option<&str>, market: Option<Market>) -> Scope {
     Scope::Offering {
-        instance_type: of.map(|name| InstanceType::new(name).unwrap()),
+        instance_type: instance_type.map(|name| InstanceType::new(name).unwrap()),
         zone: zone.map(|name| Zone::new(name).unwrap()),
         market,
     }

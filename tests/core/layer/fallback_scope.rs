@@ -215,12 +215,12 @@ async fn shortage_in_a_chosen_subnet_leaves_other_zones() {
         Alternative::new("b").zone("b").unwrap(),
         Alternative::new("c").zone("c").unwrap(),
     ];
-    let here = Scope::OfferingInNetwork {
+    let in_network = Scope::OfferingInNetwork {
         instance_type: "small".parse().unwrap(),
         network: NetworkId::new("net-a").unwrap(),
         market: None,
     };
-    let (launched, sent) = sent([(ErrorKind::Capacity, here)], alternatives).await;
+    let (launched, sent) = sent([(ErrorKind::Capacity, in_network)], alternatives).await;
     launched.unwrap();
     assert_eq!(sent, ["image-1 small - -", "image-1 small b -"]);
 }

@@ -232,12 +232,12 @@ async fn unknown_outcome_is_settled_after_the_window() {
     let calls = fallback.inner().calls();
     assert_eq!(calls.last().unwrap().at, secs(5));
     // The items of a batch may only be found by their own tokens.
-    let looked: Vec<_> = calls[calls.len() - 3..]
+    let lookups: Vec<_> = calls[calls.len() - 3..]
         .iter()
         .map(|call| call.targets[0].clone())
         .collect();
     assert_eq!(
-        looked[..2],
+        lookups[..2],
         [
             token("t-1").item(0).to_string(),
             token("t-1").item(1).to_string()
@@ -253,11 +253,11 @@ fn sent_last(backend: &Scripted) -> String {
 #[tokio::test(start_paused = true)]
 async fn token_is_looked_up_if_any_alternative_was_skipped() {
     // A backend that checks capacity before the token.
-    let here = |zone| lacks(fleetwright::Scope::zone(Zone::new(zone).unwrap()));
+    let zone_lacks = |zone| lacks(fleetwright::Scope::zone(Zone::new(zone).unwrap()));
     let found = Response::Found(LaunchRecord::Found(vec![info(&id("i-1"))]));
-    let backend = Scripted::new([here("mem-a").into(), Response::Success]).first([
-        here("mem-b").into(),
-        here("mem-c").into(),
+    let backend = Scripted::new([zone_lacks("mem-a").into(), Response::Success]).first([
+        zone_lacks("mem-b").into(),
+        zone_lacks("mem-c").into(),
         found,
         Response::Success,
     ]);

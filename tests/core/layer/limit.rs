@@ -11,9 +11,9 @@ use proptest::{collection::vec, prelude::*};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{
-    drop_after, many, millis, numbered, plain,
+    block_on_paused, drop_after, many, millis, numbered, plain,
     scripted::{Response, Scripted},
-    send, size, virtually,
+    send, size,
 };
 use crate::fake::secs;
 
@@ -219,11 +219,11 @@ async fn dropped_waiter_uses_no_permit_and_no_slot() {
                 limit.stop_instance(&names[2]),
             );
             let sent = limit.inner().calls();
-            let second_went = sent.iter().any(|call| call.targets == ["i-1"]);
-            assert!(left.is_none() || second_went);
+            let second_was_sent = sent.iter().any(|call| call.targets == ["i-1"]);
+            assert!(left.is_none() || second_was_sent);
             let last = sent.iter().find(|call| call.targets == ["i-2"]).unwrap();
             // At most one poll later than it was due.
-            let due = if second_went { 20..=22 } else { 10..=12 };
+            let due = if second_was_sent { 20..=22 } else { 10..=12 };
             assert!(due.contains(&last.at.as_millis()), "{polls}: {sent:?}");
             let began = Instant::now();
             limit.stop_instance(&names[0]).await.unwrap();
@@ -238,7 +238,7 @@ proptest! {
         every in 1_u64..50, burst in 1_u32..6,
         callers in vec((0_u64..500, 1_usize..6), 1..40),
     ) {
-        virtually(async {
+        block_on_paused(async {
             let rate = Rate::every(millis(every)).burst(many(burst));
             let backend = Scripted::new([]).with_batch_size(1);
             let limit = wrap(backend, &[Operation::StopInstance], rate);
@@ -259,8 +259,8 @@ proptest! {
             }
             // No call waits while tokens are available: all are sent once all tokens are earned.
             let turns: usize = calls.iter().map(|call| call.targets.len()).sum();
-            let last_came = callers.iter().map(|(at, _)| *at).max().unwrap_or(0);
-            let most = millis(last_came) + millis(every) * (turns as u32 + burst);
+            let last_arrival = callers.iter().map(|(at, _)| *at).max().unwrap_or(0);
+            let most = millis(last_arrival) + millis(every) * (turns as u32 + burst);
             prop_assert!(limit.inner().elapsed() <= most);
             Ok(())
         })?;

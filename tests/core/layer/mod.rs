@@ -89,7 +89,7 @@ pub(crate) fn live(cloud: &MemoryCloud) -> usize {
 }
 
 /// Runs a property-test case on a separate runtime with virtual time.
-pub(crate) fn virtually<T>(test: impl Future<Output = T>) -> T {
+pub(crate) fn block_on_paused<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)

@@ -247,7 +247,7 @@ async fn wrong_result_count_fails_every_item() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_is_opened_again_only_before_its_first_item() {
+async fn stream_is_reopened_only_before_its_first_item() {
     let down = || call(Operation::StreamInstances).unavailable(Effect::None, "down");
     let seen = |name| Ok(ListItem::from(info(&id(name))));
     let broken = Response::Stream(vec![seen("i-1"), Err(down())]);

@@ -144,10 +144,10 @@ async fn instance_of_another_config_is_never_returned() {
 
 #[tokio::test(start_paused = true)]
 async fn ending_or_partial_launch_is_not_returned() {
-    let of = |state| InstanceInfo::new(id("i-1"), state);
+    let in_state = |state| InstanceInfo::new(id("i-1"), state);
     let (up, down) = (
-        of(CloudInstanceState::Pending),
-        of(CloudInstanceState::Terminating),
+        in_state(CloudInstanceState::Pending),
+        in_state(CloudInstanceState::Terminating),
     );
     let mut config = with_token("t-1");
     config.tags = fleetwright::Tags::new();

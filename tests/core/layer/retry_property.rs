@@ -11,9 +11,9 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use tokio::time::timeout;
 
 use super::{
-    many, millis, numbered,
+    block_on_paused, many, millis, numbered,
     scripted::{Response, Scripted, items},
-    send, virtually, with_token,
+    send, with_token,
 };
 use crate::fake::{call, id, secs};
 
@@ -41,7 +41,7 @@ proptest! {
     fn attempts_never_exceed_the_maximum(
         results in vec(result(), 0..30), attempts in 1_u32..6, calls in vec(select(&Operation::ALL[..]), 1..6),
     ) {
-        virtually(async {
+        block_on_paused(async {
             let policy = RetryPolicy::default().max_attempts(many(attempts)).delays(millis(1), secs(1));
             let retry = Layered::new(Scripted::new(results), Retry::new(policy));
             let config = with_token("t-1");
@@ -71,7 +71,7 @@ proptest! {
     fn outage_uses_at_most_the_retry_reserve(
         reserve in 0_u32..20, price in 1_u32..5, calls in 1_usize..40, before in 0_u32..40,
     ) {
-        virtually(async {
+        block_on_paused(async {
             let budget = RetryBudget::new(reserve, many(price));
             let policy = RetryPolicy::default().budget(budget.clone()).timeout(Duration::MAX);
             let good = vec![Response::Success; before as usize];

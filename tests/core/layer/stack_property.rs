@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use proptest::{collection::vec, prelude::*, sample::select};
 use tokio::time::timeout;
 
-use super::{live, millis, token, virtually, with_token};
+use super::{block_on_paused, live, millis, token, with_token};
 use crate::fake::secs;
 
 fn fault() -> impl Strategy<Value = Fault> {
@@ -43,11 +43,11 @@ fn stack(cloud: &MemoryCloud) -> std::sync::Arc<dyn fleetwright::InstanceProvisi
 
 proptest! {
     #[test]
-    fn a_token_never_has_two_instances(
+    fn token_never_has_two_instances(
         faults in vec((select(&[WireCall::Launch, WireCall::FindLaunch][..]), 1_u64..6, fault()), 0..6),
         patience in vec(1_u64..40_000, 1..5), full in any::<bool>(),
     ) {
-        virtually(async {
+        block_on_paused(async {
             let builder = MemoryCloud::builder().latency(millis(20));
             let nothing = Capacity::of(0).in_zone(Zone::new("mem-a").unwrap());
             let cloud = if full { builder.capacity(nothing) } else { builder }.build();

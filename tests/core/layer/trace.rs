@@ -267,10 +267,10 @@ async fn look_up_has_its_own_span() {
         (span.field("attempt"), span.field("otel.status_code")),
         (Some("3"), Some("OK"))
     );
-    let looked = spans.named("fleetwright.settle_launch");
-    assert_eq!(looked.len(), 1);
-    assert_eq!(looked[0].field("operation"), Some("find_launch"));
-    assert_eq!(looked[0].field("attempt"), Some("2"));
+    let lookups = spans.named("fleetwright.settle_launch");
+    assert_eq!(lookups.len(), 1);
+    assert_eq!(lookups[0].field("operation"), Some("find_launch"));
+    assert_eq!(lookups[0].field("attempt"), Some("2"));
 }
 
 #[tokio::test(start_paused = true)]

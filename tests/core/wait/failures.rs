@@ -48,11 +48,11 @@ async fn goal_reached_at_the_deadline_counts() {
 
 #[tokio::test(start_paused = true)]
 async fn zero_timeout_makes_one_poll() {
-    for (shown, there) in [(Running, true), (Pending, false)] {
+    for (shown, reached) in [(Running, true), (Pending, false)] {
         let fake = Fake::new(secs(0)).with_timeline("i-1", [(0, shown.into())]);
         let policy = every_second(secs(0));
         let waited = wait::for_state(&fake, &ids(&["i-1"]), Running, &policy).await;
-        assert_eq!(waited.is_ok(), there);
+        assert_eq!(waited.is_ok(), reached);
         assert_eq!((fake.polls().len(), fake.elapsed()), (1, secs(0)));
     }
 }
@@ -68,7 +68,7 @@ async fn hanging_poll_ends_at_the_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wait_without_timeout_goes_on() {
+async fn wait_without_timeout_continues() {
     let fake =
         Fake::new(secs(0)).with_timeline("i-1", [(0, Pending.into()), (5000, Running.into())]);
     let policy = WaitPolicy::within(Duration::MAX);
