@@ -106,9 +106,10 @@ pub fn apply(mut verdict: Verdict, waivers: &[Waiver], peer: Option<&Peer>) -> V
     let in_force = peer.is_some_and(|p| p.name == waiver.peer && p.version == waiver.version);
     let (status, reason) = match verdict.status {
         _ if !in_force => {
-            let here = peer.map_or("none".to_owned(), |p| format!("{} {}", p.name, p.version));
+            let current_peer =
+                peer.map_or("none".to_owned(), |p| format!("{} {}", p.name, p.version));
             let text = format!(
-                "waived for {} {}, but the peer is {here}",
+                "waived for {} {}, but the peer is {current_peer}",
                 waiver.peer, waiver.version
             );
             (Status::Fail, text)

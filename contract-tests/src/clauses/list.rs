@@ -129,11 +129,11 @@ pub(crate) async fn list_05_tags_are_compared_exactly(cx: &Context) -> Outcome {
         // Instances of other runs may have these tags; of this clause only this one has.
         let list = cx.list(&filter_by(tag.clone())).await?;
         let listed: Vec<_> = list.iter().map(|info| &info.id).collect();
-        for (other, its) in &launched {
-            let (shown, wanted) = (listed.contains(&its), its == id);
+        for (other, other_id) in &launched {
+            let (shown, wanted) = (listed.contains(&other_id), other_id == id);
             require(shown == wanted, || {
                 let wrongly = if shown { "shows" } else { "lacks" };
-                format!("a list by {tag:?} {wrongly} {its}, which has {other:?}")
+                format!("a list by {tag:?} {wrongly} {other_id}, which has {other:?}")
             })?;
         }
     }

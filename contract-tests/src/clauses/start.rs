@@ -106,9 +106,9 @@ pub(crate) async fn start_03_addresses_are_current(cx: &Context) -> Outcome {
     if let Some(oracle) = cx.harness().oracle() {
         let all = oracle.instances(cx.scope()).await;
         let truth = all.into_iter().find(|truth| truth.info.id == id);
-        let true_one: Option<IpAddr> = truth.and_then(|truth| truth.info.public_ip);
-        require(public == true_one, || {
-            format!("{id} is reported with the public address {public:?}, but has {true_one:?}")
+        let true_address: Option<IpAddr> = truth.and_then(|truth| truth.info.public_ip);
+        require(public == true_address, || {
+            format!("{id} is reported with the public address {public:?}, but has {true_address:?}")
         })?;
     }
     Ok(Pass::Held)

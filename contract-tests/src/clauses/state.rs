@@ -52,7 +52,7 @@ async fn follow(
     now: [CloudInstanceState; 2],
 ) -> Result<(), Failure> {
     let window = cx.capabilities().consistency_window;
-    let commanded = Instant::now();
+    let requested_at = Instant::now();
     let [in_between, goal] = now;
     cx.eventually(&format!("{id} is {goal}"), async || {
         let sent = Instant::now();
@@ -62,7 +62,7 @@ async fn follow(
             Err(error) if goal == Terminated && error.kind() == ErrorKind::NotFound => goal,
             Err(error) => return Err(Failure::call_failed("describe_instance", &error)),
         };
-        let window_passed = sent >= commanded + window;
+        let window_passed = sent >= requested_at + window;
         let legal = now.contains(&state) || (!window_passed && state == before);
         require(legal, || {
             format!("{id} is {state}, but must be {in_between} or {goal}")

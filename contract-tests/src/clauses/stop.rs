@@ -24,7 +24,7 @@ pub(crate) async fn stop_01_reaches_stopped(cx: &Context) -> Outcome {
     cx.eventually(&format!("{id} is stopped"), async || {
         let may_lag = accepted.elapsed() <= window;
         let state = cx.describe(&id).await?.state;
-        let on_the_way = match state {
+        let is_allowed = match state {
             CloudInstanceState::Running => may_lag,
             // An unknown native state is pending, too.
             CloudInstanceState::Pending
@@ -32,7 +32,7 @@ pub(crate) async fn stop_01_reaches_stopped(cx: &Context) -> Outcome {
             | CloudInstanceState::Stopped => true,
             CloudInstanceState::Terminating | CloudInstanceState::Terminated => false,
         };
-        require(on_the_way, || {
+        require(is_allowed, || {
             format!("{id} is {state} after its stop was accepted; it must be stopping or stopped")
         })?;
         Ok((state == CloudInstanceState::Stopped).then_some(()))
@@ -137,7 +137,7 @@ pub(crate) async fn stop_04_id_tags_and_disk_are_kept(cx: &Context) -> Outcome {
 ///
 /// Some clouds bill a machine that is only powered off. Needs: oracle.
 ///
-/// Asks the oracle before and after a stop. If there is an external actor, it powers a second
+/// Reads the oracle before and after a stop. If there is an external actor, it powers a second
 /// instance off first; a stop must then still release the machine.
 pub(crate) async fn stop_05_compute_is_released(cx: &Context) -> Outcome {
     let oracle = cx.oracle()?;

@@ -116,8 +116,8 @@ pub(crate) async fn terminate_04_affects_only_its_target(cx: &Context) -> Outcom
             pair.len()
         )));
     };
-    let (targets, bystanders) = ([&short.id, &one.id], [&long.id, &other.id]);
-    for id in bystanders {
+    let (targets, others) = ([&short.id, &one.id], [&long.id, &other.id]);
+    for id in others {
         cx.wait_for_state(id, CloudInstanceState::Running).await?;
     }
     for id in targets {
@@ -125,14 +125,14 @@ pub(crate) async fn terminate_04_affects_only_its_target(cx: &Context) -> Outcom
         cx.wait_until_terminated(id).await?;
     }
     cx.wait_for_consistent_reads().await;
-    for id in bystanders {
+    for id in others {
         let state = cx.describe(id).await?.state;
         require(state == CloudInstanceState::Running, || {
             let [short, one] = targets;
             format!("{id} is {state} since {short} and {one} were terminated")
         })?;
     }
-    cx.require_count(bystanders.len()).await?;
+    cx.require_count(others.len()).await?;
     Ok(Pass::Held)
 }
 
@@ -203,12 +203,12 @@ pub(crate) async fn terminate_06_wins_over_stop_and_start(cx: &Context) -> Outco
         for terminate_first in [true, false] {
             let id = launch_for(cx, rival).await?;
             let since = Instant::now();
-            let rivalry = rival.call(cx.provisioner(), &id);
+            let rival_call = rival.call(cx.provisioner(), &id);
             let terminate = cx.provisioner().terminate_instance(&id);
             let (terminated, result) = if terminate_first {
-                join(terminate, rivalry).await
+                join(terminate, rival_call).await
             } else {
-                let (result, terminated) = join(rivalry, terminate).await;
+                let (result, terminated) = join(rival_call, terminate).await;
                 (terminated, result)
             };
             require_lost_to_terminate(cx, &id, rival, result, since)?;

@@ -262,7 +262,7 @@ fn require_linearizable(history: &History, rules: Rules) -> Result<(), Failure> 
         }
     }
     for token in 0..TOKENS {
-        let ours = all.iter().filter(|(of, _)| *of == token);
+        let ours = all.iter().filter(|(recorded, _)| *recorded == token);
         let mut events: Vec<_> = ours.map(|(_, event)| event.clone()).collect();
         events.retain(|event| event.result != CallResult::Refused);
         // A call with an unknown outcome may be anywhere in the order.

@@ -87,7 +87,7 @@ impl<'a> Execution<'a> {
             return Ok(());
         }
         let returned = self.call_with_disruption(slot, verb, disruption).await;
-        let undisturbed = matches!(disruption, Disruption::None);
+        let without_disruption = matches!(disruption, Disruption::None);
         let Some(returned) = returned else {
             self.append_to_log(" -> no response");
             self.slots[slot].apply_lost_result(verb);
@@ -98,7 +98,7 @@ impl<'a> Execution<'a> {
             Ok(None) => " -> ok".to_owned(),
             Err(error) => format!(" -> {} ({})", error.kind(), error.effect()),
         });
-        let judged = match returned {
+        let checked = match returned {
             Ok(Some(id)) if matches!(verb, Verb::Launch(_)) => {
                 self.slots[slot].apply_instance(verb, &id)
             }
@@ -106,9 +106,9 @@ impl<'a> Execution<'a> {
                 Err(format!("a {verb} returned another instance, {id}"))
             }
             Ok(_) => self.slots[slot].apply_result(verb, CallResult::Done),
-            Err(error) => self.apply_error(slot, verb, &error, undisturbed),
+            Err(error) => self.apply_error(slot, verb, &error, without_disruption),
         };
-        judged.map_err(|observed| self.violation(&observed))
+        checked.map_err(|observed| self.violation(&observed))
     }
 
     /// Applies an error. Kinds that the contract assigns to a state of the token are results like any
@@ -118,7 +118,7 @@ impl<'a> Execution<'a> {
         slot: usize,
         verb: Verb,
         error: &ProvisionError,
-        undisturbed: bool,
+        without_disruption: bool,
     ) -> Result<(), String> {
         let kinds = [
             (ErrorKind::TokenConflict, CallResult::TokenConflict),
@@ -131,7 +131,7 @@ impl<'a> Execution<'a> {
         if let Some((_, result)) = reported {
             return self.slots[slot].apply_result(verb, result);
         }
-        if undisturbed && error.kind() != ErrorKind::Throttled {
+        if without_disruption && error.kind() != ErrorKind::Throttled {
             return Err(format!("nothing was wrong with the call, but: {error}"));
         }
         match error.effect() {

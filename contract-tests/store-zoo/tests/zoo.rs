@@ -14,7 +14,7 @@ use fleetwright_store_zoo::{OverrideHarness, SkippedRevisions, mutants};
 const TESTED_WITH_SQLITE: &str = "CRASH-01";
 
 #[test]
-fn the_reference_passes() {
+fn reference_passes() {
     let report = run_store_contract_tests(MemoryHarness::new);
     assert!(report.is_conformant(), "{report}");
     let last = report.to_string().lines().last().unwrap().to_owned();

@@ -53,8 +53,8 @@ pub(crate) async fn token_09_find_launch_finds_the_instance(cx: &Context) -> Out
 /// Looks an unknown token up through two handles, beside an instance of another token. Then
 /// launches with the token and requires a new instance.
 pub(crate) async fn token_10_find_launch_launches_nothing(cx: &Context) -> Outcome {
-    let neighbour = cx.launch_config(&cx.config_with_token()).await?;
-    cx.wait_for_state(&neighbour.id, CloudInstanceState::Running)
+    let other_launch = cx.launch_config(&cx.config_with_token()).await?;
+    cx.wait_for_state(&other_launch.id, CloudInstanceState::Running)
         .await?;
     cx.wait_for_consistent_reads().await;
     let token = cx.new_token();
@@ -69,7 +69,7 @@ pub(crate) async fn token_10_find_launch_launches_nothing(cx: &Context) -> Outco
     let mut config = cx.config();
     config.launch_token = Some(token);
     let launched = cx.launch_config(&config).await?;
-    require(launched.id != neighbour.id, || {
+    require(launched.id != other_launch.id, || {
         format!(
             "a new token returned {}, the instance of another token",
             launched.id

@@ -176,9 +176,9 @@ pub(crate) async fn token_15_zone_is_part_of_the_config(cx: &Context) -> Outcome
     let mut anywhere = cx.config_with_token();
     anywhere.placement.zone = None;
     let first = cx.launch_config(&anywhere).await?;
-    let there = in_zone(&anywhere, &zone);
+    let in_other_zone = in_zone(&anywhere, &zone);
     if !cx.capabilities().placement.contains(&PlacementField::Zone) {
-        let result = cx.provisioner().launch_instance(&there).await;
+        let result = cx.provisioner().launch_instance(&in_other_zone).await;
         let expected = |kind| matches!(kind, ErrorKind::Invalid | ErrorKind::TokenConflict);
         let refused = result.as_ref().is_err_and(|error| expected(error.kind()));
         require(refused, || {
@@ -187,15 +187,27 @@ pub(crate) async fn token_15_zone_is_part_of_the_config(cx: &Context) -> Outcome
         cx.require_count(1).await?;
         return Ok(Pass::Refused);
     }
-    require_conflict(cx, cx.provisioner(), &there, "a zone where none was given").await?;
+    require_conflict(
+        cx,
+        cx.provisioner(),
+        &in_other_zone,
+        "a zone where none was given",
+    )
+    .await?;
     let home = cx.wait_until_listed(&first.id).await?.placement.zone;
     let mut launches = 1;
     if let Some(home) = home.filter(|home| *home != zone) {
-        let mut here = in_zone(&anywhere, &home);
-        here.launch_token = Some(cx.new_token());
-        cx.launch_config(&here).await?;
+        let mut in_home_zone = in_zone(&anywhere, &home);
+        in_home_zone.launch_token = Some(cx.new_token());
+        cx.launch_config(&in_home_zone).await?;
         launches += 1;
-        require_conflict(cx, cx.provisioner(), &in_zone(&here, &zone), "another zone").await?;
+        require_conflict(
+            cx,
+            cx.provisioner(),
+            &in_zone(&in_home_zone, &zone),
+            "another zone",
+        )
+        .await?;
     }
     cx.require_count(launches).await?;
     Ok(Pass::Held)

@@ -108,8 +108,8 @@ pub(crate) async fn txn_04_claims_are_checked(cx: &Context) -> Outcome {
     for name in ["name", "group"] {
         must_pass(cx, Check::Unclaimed(claim(name, &name[..1])?)).await?;
     }
-    let here = json!({"name": "n", "group": "g", "organization": "o", "project": "p"});
-    cx.put("a", here).await?;
+    let first = json!({"name": "n", "group": "g", "organization": "o", "project": "p"});
+    cx.put("a", first).await?;
     let held = Found::HeldBy(thing("a")?.key);
     for (name, value) in [("name", "n"), ("group", "g"), ("place", "o")] {
         let taken = claim(name, value)?;

@@ -271,16 +271,16 @@ pub(crate) async fn watch_06_future_revision_is_refused(cx: &Context) -> Outcome
 /// Commits through two handles in turn, with a watch on each.
 pub(crate) async fn watch_07_shows_commits_of_all_handles(cx: &Context) -> Outcome {
     let another = cx.open_another().await?;
-    let mut here = cx.watch(Revision::ZERO).await?;
-    let there = another.watch(Revision::ZERO, Interest::all()).await;
-    let mut there =
-        there.map_err(|error| Failure::call_failed("a watch on another handle", &error))?;
+    let mut own_watch = cx.watch(Revision::ZERO).await?;
+    let other_watch = another.watch(Revision::ZERO, Interest::all()).await;
+    let mut other_watch =
+        other_watch.map_err(|error| Failure::call_failed("a watch on another handle", &error))?;
     let stores: [&Arc<dyn Store>; 2] = [cx.store(), &another];
     for (number, store) in stores.into_iter().cycle().take(4).enumerate() {
         let transaction = Transaction::new().put(thing("a")?, json!(number));
         let result = store.commit(&transaction).await;
         let revision = result.map_err(|error| Failure::call_failed("a commit", &error))?;
-        for watch in [&mut here, &mut there] {
+        for watch in [&mut own_watch, &mut other_watch] {
             let commit = cx.next(watch).await?;
             require(commit.revision == revision, || {
                 format!(

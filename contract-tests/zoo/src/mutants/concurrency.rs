@@ -229,9 +229,9 @@ impl Override for TerminateReportsConflict {
         at.inner.start_instance(id).await
     }
     async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
-        let beside = locked(&self.0).contains(id);
+        let is_concurrent = locked(&self.0).contains(id);
         at.inner.terminate_instance(id).await?;
-        if beside {
+        if is_concurrent {
             let call = at.call(Operation::TerminateInstance);
             return Err(call.conflict("a start is in progress", RetryAdvice::SameToken));
         }

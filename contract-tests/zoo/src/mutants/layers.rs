@@ -237,14 +237,14 @@ impl Override for MixesResultsUp {
 /// Returns the error of one caller to all concurrent callers.
 #[derive(Default)]
 struct FailsTogether {
-    crowd: Waiters,
+    waiters: Waiters,
     failed: Mutex<BTreeMap<InstanceId, ProvisionError>>,
 }
 
 #[async_trait]
 impl Override for FailsTogether {
     async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
-        let _member = self.crowd.join(id);
+        let _member = self.waiters.join(id);
         let result = at.inner.stop_instance(id).await;
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         match result {
@@ -253,9 +253,9 @@ impl Override for FailsTogether {
                 Err(error)
             }
             Ok(()) => {
-                let beside = self.crowd.with(|all| all.len() > 1);
+                let is_concurrent = self.waiters.with(|all| all.len() > 1);
                 let unknown = at.harness.cloud().oracle().instance(id).is_some();
-                match failed.values().next().filter(|_| beside && unknown) {
+                match failed.values().next().filter(|_| is_concurrent && unknown) {
                     Some(error) if error.kind() == ErrorKind::NotFound => Err(error.clone()),
                     Some(_) | None => Ok(()),
                 }

@@ -61,8 +61,8 @@ impl Leftovers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, what: &str, of: &str) {
-        self.lock().insert(format!("{what} of {of}"));
+    fn add(&self, what: &str, owner: &str) {
+        self.lock().insert(format!("{what} of {owner}"));
     }
 
     /// Lists. A process that was started later cleans up first.

@@ -188,13 +188,13 @@ impl Override for StopDropsTags {
 }
 
 /// An oracle that reports what a broken backend did to its instances.
-struct Sees<F> {
+struct AlteredOracle<F> {
     sound: Arc<dyn Oracle>,
     change: F,
 }
 
 #[async_trait]
-impl<F: Fn(&mut Truth) + Send + Sync> Oracle for Sees<F> {
+impl<F: Fn(&mut Truth) + Send + Sync> Oracle for AlteredOracle<F> {
     async fn instances(&self, tags: &Tags) -> Vec<Truth> {
         let mut all = self.sound.instances(tags).await;
         all.iter_mut().for_each(&self.change);
@@ -220,7 +220,7 @@ impl Override for StopDiscardsDisk {
         let change = |truth: &mut Truth| {
             truth.disk_size_gb = truth.disk_size_gb.filter(|_| !is_stopped(truth));
         };
-        Arc::new(Sees { sound, change })
+        Arc::new(AlteredOracle { sound, change })
     }
 }
 
@@ -231,7 +231,7 @@ struct KeepsMachine;
 impl Override for KeepsMachine {
     fn oracle(&self, sound: Arc<dyn Oracle>) -> Arc<dyn Oracle> {
         let change = |truth: &mut Truth| truth.holds_machine |= is_stopped(truth);
-        Arc::new(Sees { sound, change })
+        Arc::new(AlteredOracle { sound, change })
     }
 }
 
@@ -254,7 +254,7 @@ impl Override for KeepsMachineThatWasOff {
             let kept = is_stopped(truth) && !lock(&released).contains(&truth.info.id);
             truth.holds_machine |= kept;
         };
-        Arc::new(Sees { sound, change })
+        Arc::new(AlteredOracle { sound, change })
     }
 }
 

@@ -231,8 +231,8 @@ struct DelaysUntilStart(Mutex<BTreeSet<InstanceId>>);
 impl Override for DelaysUntilStart {
     async fn start_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<InstanceInfo> {
         let info = at.inner.start_instance(id).await?;
-        let put_off = lock(&self.0).remove(id);
-        if put_off {
+        let was_delayed = lock(&self.0).remove(id);
+        if was_delayed {
             at.inner.terminate_instance(id).await?;
         }
         Ok(info)

@@ -347,9 +347,9 @@ impl Override for BootsOneAtATime {
     ) -> Result<InstanceStatus> {
         let mut status = at.inner.describe_instance(id).await?;
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let was_left = left.remove(id).unwrap_or_default();
+        let was_delayed = left.remove(id).unwrap_or_default();
         left.values_mut().for_each(|other| *other = true);
-        if was_left && status.state == CloudInstanceState::Running {
+        if was_delayed && status.state == CloudInstanceState::Running {
             status.state = CloudInstanceState::Pending;
         }
         Ok(status)
@@ -380,9 +380,9 @@ impl Override for SleepsOnWallClock {
     ) -> Result<InstanceStatus> {
         let mut status = at.inner.describe_instance(id).await?;
         let mut launched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let by_the_wall = launched.remove(id).map(|at| at.elapsed());
+        let wall_time = launched.remove(id).map(|at| at.elapsed());
         let runs = status.state == CloudInstanceState::Running;
-        if runs && by_the_wall.is_some_and(|elapsed| elapsed < Duration::from_secs(3600)) {
+        if runs && wall_time.is_some_and(|elapsed| elapsed < Duration::from_secs(3600)) {
             status.state = CloudInstanceState::Pending;
         }
         Ok(status)

@@ -35,8 +35,8 @@ fn zoo_proves_the_kit() {
 
     let mutants = mutants::all();
     let survivors = run_in_parallel(&mutants, |mutant| {
-        let its_own = clause(mutant.violates).unwrap();
-        let verdict = run_clause(its_own, &(mutant.make)());
+        let own_clause = clause(mutant.violates).unwrap();
+        let verdict = run_clause(own_clause, &(mutant.make)());
         let detected = verdict.status == Status::Fail && verdict.detected_by == DetectedBy::Body;
         (!detected).then(|| format!("{mutant:?}: {}", CONTRACT.message(&verdict)))
     });

@@ -99,9 +99,9 @@ impl Override for ListsStartsLate {
     ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
         let started = lock(&self.0);
-        let lately = |at: &Instant| at.elapsed() < Duration::from_secs(3);
+        let is_recent = |at: &Instant| at.elapsed() < Duration::from_secs(3);
         for info in &mut list {
-            if info.state == Pending && started.get(&info.id).is_some_and(lately) {
+            if info.state == Pending && started.get(&info.id).is_some_and(is_recent) {
                 info.state = Stopped;
             }
         }
@@ -127,8 +127,8 @@ impl Override for DescribesStopsLate {
     ) -> Result<InstanceStatus> {
         let mut status = at.inner.describe_instance(id).await?;
         let stopped = lock(&self.0).get(id).copied();
-        let lately = |at: Instant| at.elapsed() < Duration::from_secs(1);
-        if status.state == Stopping && stopped.is_some_and(lately) {
+        let is_recent = |at: Instant| at.elapsed() < Duration::from_secs(1);
+        if status.state == Stopping && stopped.is_some_and(is_recent) {
             status.state = Running;
         }
         Ok(status)

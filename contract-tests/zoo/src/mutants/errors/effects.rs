@@ -7,7 +7,7 @@ use fleetwright::{
 };
 use futures_util::StreamExt as _;
 
-use super::{CallContext, Override, instead};
+use super::{CallContext, Override, replace_error};
 use fleetwright_contract_tests::Harness as _;
 
 /// Checks the credentials after the stop was carried out.
@@ -36,7 +36,7 @@ impl Override for ServerErrorHasNoEffect {
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
         let result = at.inner.launch_instance(config).await;
-        instead(result, ErrorKind::Unavailable, |call| {
+        replace_error(result, ErrorKind::Unavailable, |call| {
             call.unavailable(Effect::None, "try again")
         })
     }
@@ -53,7 +53,7 @@ impl Override for LostResponseHasNoEffect {
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
         let result = at.inner.launch_instance(config).await;
-        instead(result, ErrorKind::Timeout, |call| {
+        replace_error(result, ErrorKind::Timeout, |call| {
             call.timeout(Effect::None)
         })
     }

@@ -173,7 +173,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
 ];
 
 /// Replaces an error of `kind` with another one.
-fn instead<T>(
+fn replace_error<T>(
     result: Result<T>,
     kind: ErrorKind,
     other: impl FnOnce(&Call) -> ProvisionError,
@@ -195,7 +195,7 @@ impl Override for QuotaIsTransient {
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
         let result = at.inner.launch_instance(config).await;
-        instead(result, ErrorKind::Quota, |call| {
+        replace_error(result, ErrorKind::Quota, |call| {
             call.unavailable(Effect::None, "try again")
         })
     }
@@ -212,7 +212,7 @@ impl Override for CapacityIsQuota {
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
         let result = at.inner.launch_instance(config).await;
-        instead(result, ErrorKind::Capacity, |call| {
+        replace_error(result, ErrorKind::Capacity, |call| {
             call.quota(Scope::Account, "no machine for this account")
         })
     }
@@ -225,7 +225,7 @@ struct ThrottleIsPermanent;
 impl Override for ThrottleIsPermanent {
     async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let result = at.inner.find_launch(token).await;
-        instead(result, ErrorKind::Throttled, |call| {
+        replace_error(result, ErrorKind::Throttled, |call| {
             call.quota(Scope::Account, "too many calls")
         })
     }
@@ -238,7 +238,7 @@ struct IgnoresRetryAfter;
 impl Override for IgnoresRetryAfter {
     async fn stop_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let result = at.inner.stop_instance(id).await;
-        instead(result, ErrorKind::Throttled, |call| {
+        replace_error(result, ErrorKind::Throttled, |call| {
             call.throttled(Duration::ZERO)
         })
     }
@@ -255,7 +255,7 @@ impl Override for AuthFailureIsNotFound {
         id: &InstanceId,
     ) -> Result<InstanceStatus> {
         let result = at.inner.describe_instance(id).await;
-        instead(result, ErrorKind::Unauthenticated, |call| {
+        replace_error(result, ErrorKind::Unauthenticated, |call| {
             call.not_found(id)
         })
     }
@@ -268,7 +268,7 @@ struct ForbiddenIsUnauthenticated;
 impl Override for ForbiddenIsUnauthenticated {
     async fn terminate_instance(&self, at: CallContext<'_>, id: &InstanceId) -> Result<()> {
         let result = at.inner.terminate_instance(id).await;
-        instead(result, ErrorKind::Forbidden, |call| {
+        replace_error(result, ErrorKind::Forbidden, |call| {
             call.unauthenticated("not allowed")
         })
     }
@@ -285,7 +285,7 @@ impl Override for ServerErrorIsNotFound {
         id: &InstanceId,
     ) -> Result<InstanceStatus> {
         let result = at.inner.describe_instance(id).await;
-        instead(result, ErrorKind::Unavailable, |call| call.not_found(id))
+        replace_error(result, ErrorKind::Unavailable, |call| call.not_found(id))
     }
 }
 
@@ -329,7 +329,7 @@ impl Override for NamesAnotherOperation {
     ) -> Result<InstanceStatus> {
         let result = at.inner.describe_instance(id).await;
         let list = Call::new("memory", Operation::ListInstances);
-        instead(result, ErrorKind::NotFound, |_| list.not_found(id))
+        replace_error(result, ErrorKind::NotFound, |_| list.not_found(id))
     }
 }
 
@@ -372,11 +372,9 @@ impl Override for SecretInError {
             return result;
         };
         let start = &data.as_bytes()[..data.as_bytes().len().min(40)];
-        let instead_of = format!("shorten {}", String::from_utf8_lossy(start));
-        instead(result, ErrorKind::Invalid, |call| {
-            let problem = Problem::NotOffered {
-                instead: instead_of,
-            };
+        let instead = format!("shorten {}", String::from_utf8_lossy(start));
+        replace_error(result, ErrorKind::Invalid, |call| {
+            let problem = Problem::NotOffered { instead };
             call.invalid(InvalidValue::new("user data", problem))
         })
     }

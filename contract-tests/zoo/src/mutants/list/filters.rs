@@ -24,11 +24,11 @@ async fn select(
 
 /// Returns whether every tag of the filter has a tag that is `like` it.
 fn all_like(filter: &InstanceFilter, tags: &Tags, like: fn(&str, &str) -> bool) -> bool {
-    let partner = |(key, value): (&str, &str)| {
+    let matching_pair = |(key, value): (&str, &str)| {
         let mut pairs = tags.iter();
         pairs.any(|(its_key, its_value)| like(key, its_key) && like(value, its_value))
     };
-    filter.tags.iter().all(partner)
+    filter.tags.iter().all(matching_pair)
 }
 
 #[derive(Default)]
@@ -116,9 +116,9 @@ impl Relist for MatchesPrefixes {
         at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
-        let like = |wanted: &str, its: &str| match wanted {
-            "" => its.is_empty(),
-            prefix => its.starts_with(prefix),
+        let like = |wanted: &str, key: &str| match wanted {
+            "" => key.is_empty(),
+            prefix => key.starts_with(prefix),
         };
         select(at, filter, |tags| all_like(filter, tags, like)).await
     }
@@ -134,7 +134,7 @@ impl Relist for FoldsCase {
         at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
-        let like = |wanted: &str, its: &str| wanted.eq_ignore_ascii_case(its);
+        let like = |wanted: &str, key: &str| wanted.eq_ignore_ascii_case(key);
         select(at, filter, |tags| all_like(filter, tags, like)).await
     }
 }
@@ -151,11 +151,13 @@ impl Relist for FoldsCaseOfKeys {
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let fits = |tags: &Tags| {
-            let partner = |(key, value): (&str, &str)| {
+            let matching_pair = |(key, value): (&str, &str)| {
                 let mut pairs = tags.iter();
-                pairs.any(|(its, its_value)| its.eq_ignore_ascii_case(key) && its_value == value)
+                pairs.any(|(tag_key, tag_value)| {
+                    tag_key.eq_ignore_ascii_case(key) && tag_value == value
+                })
             };
-            filter.tags.iter().all(partner)
+            filter.tags.iter().all(matching_pair)
         };
         select(at, filter, fits).await
     }
@@ -270,8 +272,8 @@ impl Relist for OmitsStopped {
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
         let mut list = at.inner.list_instances(filter).await?;
-        let asked_for = filter.states.contains(&CloudInstanceState::Stopped);
-        list.retain(|info| asked_for || info.state != CloudInstanceState::Stopped);
+        let wants_stopped = filter.states.contains(&CloudInstanceState::Stopped);
+        list.retain(|info| wants_stopped || info.state != CloudInstanceState::Stopped);
         Ok(list)
     }
 }

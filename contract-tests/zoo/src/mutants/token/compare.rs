@@ -182,15 +182,15 @@ impl Override for ComparesAddresses {
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        let lies = |config: &InstanceConfig| {
+        let address = |config: &InstanceConfig| {
             config
                 .user_data
                 .as_ref()
                 .map(|d| d.as_bytes().as_ptr() as usize)
         };
         if let Some(token) = &config.launch_token {
-            let first = lock(&self.0).get(token).map(lies);
-            if first.is_some_and(|first| first != lies(config)) {
+            let first = lock(&self.0).get(token).map(address);
+            if first.is_some_and(|first| first != address(config)) {
                 return Err(conflict(token));
             }
         }
@@ -328,8 +328,8 @@ impl Override for TokenOfOneZone {
         };
         let first = lock(&self.0).get(token).cloned();
         if first.is_some_and(|first| first != *zone) {
-            let elsewhere = LaunchToken::from(token.derive(zone.as_str()));
-            return launch_with(at, config, Some(elsewhere)).await;
+            let zone_token = LaunchToken::from(token.derive(zone.as_str()));
+            return launch_with(at, config, Some(zone_token)).await;
         }
         let info = at.inner.launch_instance(config).await?;
         lock(&self.0).insert(token.clone(), zone.clone());

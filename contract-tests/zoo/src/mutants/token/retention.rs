@@ -53,8 +53,10 @@ impl Override for ReturnsOldAddresses {
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
         let mut info = at.inner.launch_instance(config).await?;
-        let mut books = lock(&self.0);
-        let first = books.entry(info.id.clone()).or_insert_with(|| info.clone());
+        let mut launched = lock(&self.0);
+        let first = launched
+            .entry(info.id.clone())
+            .or_insert_with(|| info.clone());
         (info.private_ip, info.public_ip) = (first.private_ip, first.public_ip);
         Ok(info)
     }
@@ -121,8 +123,8 @@ impl Override for RemembersRefusals {
         }
         let result = at.inner.launch_instance(config).await;
         let refusal = result.as_ref().err().cloned();
-        let of_the_moment = |error: &ProvisionError| error.kind() == ErrorKind::Capacity;
-        let kept = token.zip(refusal.filter(of_the_moment));
+        let is_capacity = |error: &ProvisionError| error.kind() == ErrorKind::Capacity;
+        let kept = token.zip(refusal.filter(is_capacity));
         lock(&self.0).extend(kept);
         result
     }
@@ -183,18 +185,45 @@ impl Override for ForgetsEarly {
     }
     async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         let record = at.inner.find_launch(token).await?;
-        let mut books = lock(&self.0);
+        let mut records = lock(&self.0);
         if record == LaunchRecord::NotFound {
-            return Ok(books.get(token).cloned().unwrap_or(record));
+            return Ok(records.get(token).cloned().unwrap_or(record));
         }
-        books.insert(token.clone(), record.clone());
+        records.insert(token.clone(), record.clone());
         Ok(record)
+    }
+}
+
+/// The tokens that were launched with, in the memory of the process.
+#[derive(Default)]
+struct UsedTokens(Mutex<HashSet<LaunchToken>>);
+
+impl UsedTokens {
+    /// Returns the token of `config` if it was used and the cloud has forgotten it.
+    async fn forgotten<'c>(
+        &self,
+        at: CallContext<'_>,
+        config: &'c InstanceConfig,
+    ) -> Result<Option<&'c LaunchToken>> {
+        let Some(token) = &config.launch_token else {
+            return Ok(None);
+        };
+        let used = lock(&self.0).contains(token);
+        let forgotten = used && at.inner.find_launch(token).await? == LaunchRecord::NotFound;
+        Ok(forgotten.then_some(token))
+    }
+
+    /// Launches, and remembers the token.
+    async fn launch(&self, at: CallContext<'_>, config: &InstanceConfig) -> Result<InstanceInfo> {
+        let info = at.inner.launch_instance(config).await?;
+        lock(&self.0).extend(config.launch_token.clone());
+        Ok(info)
     }
 }
 
 /// Launches without the token once the cloud has forgotten it, so that it is never recognized again.
 #[derive(Default)]
-pub(super) struct ForgetsPermanently(Mutex<HashSet<LaunchToken>>);
+pub(super) struct ForgetsPermanently(UsedTokens);
 
 #[async_trait]
 impl Override for ForgetsPermanently {
@@ -203,15 +232,10 @@ impl Override for ForgetsPermanently {
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        if let Some(token) = &config.launch_token {
-            let used = lock(&self.0).contains(token);
-            if used && at.inner.find_launch(token).await? == LaunchRecord::NotFound {
-                return launch_with(at, config, None).await;
-            }
+        match self.0.forgotten(at, config).await? {
+            Some(_) => launch_with(at, config, None).await,
+            None => self.0.launch(at, config).await,
         }
-        let info = at.inner.launch_instance(config).await?;
-        lock(&self.0).extend(config.launch_token.clone());
-        Ok(info)
     }
 }
 
@@ -235,7 +259,7 @@ impl Override for LaunchesAndRefuses {
 
 /// Remembers that a token was used, but not with which config.
 #[derive(Default)]
-pub(super) struct RefusesForgotten(Mutex<HashSet<LaunchToken>>);
+pub(super) struct RefusesForgotten(UsedTokens);
 
 #[async_trait]
 impl Override for RefusesForgotten {
@@ -244,15 +268,10 @@ impl Override for RefusesForgotten {
         at: CallContext<'_>,
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
-        if let Some(token) = &config.launch_token {
-            let used = lock(&self.0).contains(token);
-            if used && at.inner.find_launch(token).await? == LaunchRecord::NotFound {
-                return Err(conflict(token));
-            }
+        match self.0.forgotten(at, config).await? {
+            Some(token) => Err(conflict(token)),
+            None => self.0.launch(at, config).await,
         }
-        let info = at.inner.launch_instance(config).await?;
-        lock(&self.0).extend(config.launch_token.clone());
-        Ok(info)
     }
 }
 
@@ -365,8 +384,8 @@ impl Override for LosesConfigsOnRestart {
         let config = lost.map_or_else(|| config.clone(), |(_, first)| first);
         let info = at.inner.launch_instance(&config).await?;
         let opened = self.opened.load(Ordering::SeqCst);
-        let mut books = lock(&self.first);
-        books.entry(token.clone()).or_insert((opened, config));
+        let mut first = lock(&self.first);
+        first.entry(token.clone()).or_insert((opened, config));
         Ok(info)
     }
 }
@@ -410,7 +429,7 @@ impl Override for ChecksThenLaunches {
 /// Checks and launches under a lock that each handle has for itself.
 #[derive(Default)]
 pub(super) struct LocksPerHandle {
-    looks: ChecksThenLaunches,
+    unlocked: ChecksThenLaunches,
     queues: Mutex<HashMap<usize, Arc<tokio::sync::Mutex<()>>>>,
 }
 
@@ -422,11 +441,11 @@ impl Override for LocksPerHandle {
         config: &InstanceConfig,
     ) -> Result<InstanceInfo> {
         let queue = Arc::clone(lock(&self.queues).entry(at.handle).or_default());
-        let _turn = queue.lock().await;
-        self.looks.launch_instance(at, config).await
+        let _guard = queue.lock().await;
+        self.unlocked.launch_instance(at, config).await
     }
     async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
-        self.looks.find_launch(at, token).await
+        self.unlocked.find_launch(at, token).await
     }
 }
 
@@ -457,7 +476,7 @@ impl Override for ConcurrentIsUnavailable {
             let call = at.call(Operation::LaunchInstance);
             return Err(call.unavailable(Effect::None, "the row is locked"));
         }
-        let _until_then = InProgress(&self.0, token);
+        let _in_progress = InProgress(&self.0, token);
         at.inner.launch_instance(config).await
     }
 }
