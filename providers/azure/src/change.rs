@@ -103,9 +103,9 @@ impl ChangeInstances for AzureProvisioner {
                     id.is_some_and(|id| ids.contains(&id))
                 };
                 all.retain(wanted);
-                let there: Vec<_> = all.iter().collect();
-                let interfaces = self.interfaces(&call, &there).await?;
-                let infos = there.into_iter().zip(interfaces);
+                let machines: Vec<_> = all.iter().collect();
+                let interfaces = self.interfaces(&call, &machines).await?;
+                let infos = machines.into_iter().zip(interfaces);
                 let infos = infos.map(|(machine, it)| self.info(&call, machine, it.as_ref()));
                 infos
                     .map(|info| info.map(|info| (info.id.clone(), info)))
@@ -191,7 +191,7 @@ impl AzureProvisioner {
         change: Change,
         at: &[Option<Address>],
     ) -> std::result::Result<Lookups, Failure> {
-        let lookups = self.look_all_once(at).await?;
+        let lookups = self.read_all_once(at).await?;
         let needs_proof = |at: &Address| match change {
             Change::Terminate => !address::is_random_name(&at.name),
             Change::Stop | Change::Start => true,

@@ -89,8 +89,8 @@ struct State {
     /// Set once, by `shutdown`, by the owner's drop, or from the start where cleanup is
     /// switched off.
     stopped: bool,
-    /// Azure asked for no request before this time.
-    quiet_until: Option<Instant>,
+    /// The time before which Azure wants no request.
+    retry_not_before: Option<Instant>,
 }
 
 /// A tracked creation.
@@ -182,13 +182,13 @@ impl AzureCleanup {
     fn pause(&self, retry_after: Duration) {
         let until = Instant::now().checked_add(retry_after);
         self.state
-            .send_modify(|state| state.quiet_until = state.quiet_until.max(until));
+            .send_modify(|state| state.retry_not_before = state.retry_not_before.max(until));
     }
 
     /// The earliest time of the next request.
-    fn quiet_until(&self) -> Instant {
-        let quiet_until = self.state.borrow().quiet_until;
-        quiet_until.unwrap_or_else(Instant::now)
+    fn retry_not_before(&self) -> Instant {
+        let retry_not_before = self.state.borrow().retry_not_before;
+        retry_not_before.unwrap_or_else(Instant::now)
     }
 
     /// Drops creations that are too old. If none is left, the task counts as ended from here on, so
@@ -327,7 +327,7 @@ impl CleanupOwner {
         self.handle.untrack(&machine.vm_id);
     }
 
-    /// Delays the next pass, because Azure asked for it.
+    /// Delays the next pass, as a response of Azure requests.
     pub(crate) fn pause(&self, retry_after: Duration) {
         self.handle.pause(retry_after);
     }
@@ -381,7 +381,7 @@ impl Task {
         let handle = &self.ended.handle;
         loop {
             sleep(self.remover.interval().saturating_mul(INTERVALS_PER_PASS)).await;
-            sleep_until(handle.quiet_until()).await;
+            sleep_until(handle.retry_not_before()).await;
             if !handle.continue_running() {
                 return;
             }

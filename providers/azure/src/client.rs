@@ -4,43 +4,34 @@
 //! the SDK's retries are off, and its waiting repeats a creation instead of polling its operation.
 //!
 //! Every method returns a [`Failure`] for an error response, a timeout, or a response that cannot
-//! be read. `create`, operation links and network documents are sent by the transport directly;
-//! everything else goes through the SDK, which uses the same transport.
+//! be read. The transport sends `create`, operation links and network documents itself. The
+//! SDK sends all other calls, through the same transport.
 //!
 //! Submodules: `transport` sends requests, `identity` obtains tokens, `orders` builds request
-//! documents, `machines` and `networks` read response documents, `states` lists states.
+//! documents, `machines` and `networks` read response documents, `pages` reads lists, `states` lists
+//! states.
 
 pub(crate) mod identity;
 mod machines;
 mod networks;
 mod orders;
+mod pages;
 mod placeholder;
 mod states;
 mod transport;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    future::Future,
-    net::IpAddr,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, future::Future, net::IpAddr, sync::Arc, time::Duration};
 
-use azure_core::{
-    Pageable, Response, RetryOptions, StatusCode, TransportOptions, Url, error::Error,
-};
-use azure_mgmt_compute::package_2024_07_01::{
-    Client, images,
-    models::{VirtualMachine, VirtualMachineListResult},
-    virtual_machines,
-};
+use azure_core::{Response, RetryOptions, StatusCode, TransportOptions, Url};
+use azure_mgmt_compute::package_2024_07_01::{Client, images, virtual_machines};
 use chrono::{DateTime, Utc};
-use futures_util::StreamExt as _;
 use serde::{Deserialize, de::DeserializeOwned};
 
+pub(crate) use self::pages::Pages;
 use self::{
     identity::TokenCache,
     networks::{InterfaceDocument, ListDocument, PublicDocument},
+    pages::Links,
     placeholder::PlaceholderCredential,
     states::SubscriptionRights,
     transport::{ErrorDetails, FullResponse, Transport, failure, header, retry_after, shorten},
@@ -68,15 +59,6 @@ pub(crate) enum Progress {
     Done,
     /// It has failed or was cancelled.
     Failed(Failure),
-}
-
-/// A list of machines, page by page.
-pub(crate) struct Pages {
-    pages: Pageable<VirtualMachineListResult, Error>,
-    /// The links that were followed, to detect loops.
-    links: Links,
-    timeout: Duration,
-    finished: bool,
 }
 
 /// The calls of one resource group. Cheap to clone.
@@ -239,12 +221,7 @@ impl AzureClient {
     /// Lists the machines of the group, without their states.
     pub(crate) fn pages(&self) -> Pages {
         let call = self.machines.list(&self.group, &self.subscription);
-        Pages {
-            pages: call.into_stream(),
-            links: Links::default(),
-            timeout: self.timeout,
-            finished: false,
-        }
+        Pages::new(call.into_stream(), self.timeout)
     }
 
     /// Lists the network interfaces of the group.
@@ -404,36 +381,6 @@ impl AzureClient {
     }
 }
 
-impl Pages {
-    /// Returns the next page, or `None` after the last one.
-    pub(crate) async fn next(&mut self) -> CallResult<Option<Vec<Machine>>> {
-        self.next_with(machines::machine).await
-    }
-
-    /// Returns the next page, converted with `read`.
-    async fn next_with(
-        &mut self,
-        read: impl Fn(VirtualMachine) -> CallResult<Machine>,
-    ) -> CallResult<Option<Vec<Machine>>> {
-        if self.finished {
-            return Ok(None);
-        }
-        let page = with_timeout(self.timeout, async {
-            let page = self.pages.next().await;
-            page.transpose().map_err(|error| failure(&error))
-        });
-        let Some(page) = page.await? else {
-            return Ok(None);
-        };
-        self.finished = self.links.advance(page.next_link)?.is_none();
-        page.value
-            .into_iter()
-            .map(read)
-            .collect::<CallResult<_>>()
-            .map(Some)
-    }
-}
-
 /// The response of an operation link.
 #[derive(Deserialize)]
 struct OperationDocument {
@@ -466,24 +413,6 @@ fn read<T: DeserializeOwned>(sent: &FullResponse) -> CallResult<T> {
 fn operation_link(headers: &azure_core::headers::Headers) -> StartedOperation {
     StartedOperation {
         url: header(headers, "azure-asyncoperation").map(ToOwned::to_owned),
-    }
-}
-
-/// The links between the pages of one list.
-#[derive(Default)]
-struct Links(BTreeSet<String>);
-
-impl Links {
-    /// Returns the link of the next page. Refuses one that was followed before, which would loop.
-    fn advance(&mut self, next: Option<String>) -> CallResult<Option<String>> {
-        let Some(next) = next.filter(|next| !next.is_empty()) else {
-            return Ok(None);
-        };
-        if !self.0.insert(next.clone()) {
-            let message = "a page link of Azure leads back to an earlier page";
-            return Err(Failure::new(Cause::Unreadable, message));
-        }
-        Ok(Some(next))
     }
 }
 

@@ -82,8 +82,8 @@ fn reason(machine: &Machine, normal: CloudInstanceState) -> Option<String> {
     if let Some((code, message)) = state::failure(machine) {
         return Some(reason_text(code, message));
     }
-    let held = state::power(machine) == Some(state::HELD);
-    (held && normal == CloudInstanceState::Stopped).then(|| {
+    let powered_off = state::power(machine) == Some(state::POWERED_OFF);
+    (powered_off && normal == CloudInstanceState::Stopped).then(|| {
         "powered off, but still allocated and billed; stop the instance to deallocate it".to_owned()
     })
 }
@@ -225,9 +225,14 @@ mod tests {
     fn stopped_machine_has_no_public_address_and_a_billing_hint() {
         let released = converted(&machine("deallocated"));
         assert_eq!((released.public_ip, released.state_reason), (None, None));
-        let held = converted(&machine("stopped"));
-        assert_eq!(held.state, CloudInstanceState::Stopped);
-        assert!(held.state_reason.unwrap().contains("still allocated"));
+        let powered_off = converted(&machine("stopped"));
+        assert_eq!(powered_off.state, CloudInstanceState::Stopped);
+        assert!(
+            powered_off
+                .state_reason
+                .unwrap()
+                .contains("still allocated")
+        );
     }
 
     #[test]

@@ -28,8 +28,8 @@ pub use self::token::{Token, TokenFailure, TokenSource};
 ///
 /// // A service principal with a secret.
 /// let principal = ServicePrincipal::new("tenant", "client");
-/// let credentials = AzureCredentials::client_secret(principal, "hush");
-/// assert!(!format!("{credentials:?}").contains("hush"));
+/// let credentials = AzureCredentials::client_secret(principal, "s3cr3t");
+/// assert!(!format!("{credentials:?}").contains("s3cr3t"));
 ///
 /// // A user-assigned identity of the machine that this program runs on.
 /// let credentials = AzureCredentials::managed_identity(ManagedIdentity::client_id("client"));

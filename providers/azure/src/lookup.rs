@@ -72,7 +72,7 @@ pub(crate) type Lookups = Vec<Option<LookupResult>>;
 impl AzureProvisioner {
     /// Looks up the machine of one id. Never returns [`Lookup::Absent`].
     pub(crate) async fn look_up(&self, at: &Address) -> LookupResult {
-        let lookups = vec![Some(self.look_once(at).await)];
+        let lookups = vec![Some(self.read_once(at).await)];
         let confirmed = self.confirm_absences(&[Some(at.clone())], lookups).await;
         confirmed
             .into_iter()
@@ -87,13 +87,13 @@ impl AzureProvisioner {
         &self,
         all: &[Option<Address>],
     ) -> std::result::Result<Lookups, Failure> {
-        let lookups = self.look_all_once(all).await?;
+        let lookups = self.read_all_once(all).await?;
         Ok(self.confirm_absences(all, lookups).await)
     }
 
     /// Reads the machines of many ids once: with one list if they are many, and with a GET of each
     /// machine that the list does not show.
-    pub(crate) async fn look_all_once(
+    pub(crate) async fn read_all_once(
         &self,
         all: &[Option<Address>],
     ) -> std::result::Result<Lookups, Failure> {
@@ -110,9 +110,9 @@ impl AzureProvisioner {
             let listed = listed.as_ref();
             async move {
                 let at = at.as_ref()?;
-                match listed.and_then(|listed| self.look_in_list(at, listed, began)) {
+                match listed.and_then(|listed| self.read_from_list(at, listed, began)) {
                     Some(lookup) => Some(Ok(lookup)),
-                    None => Some(self.look_once(at).await),
+                    None => Some(self.read_once(at).await),
                 }
             }
         });
@@ -124,7 +124,7 @@ impl AzureProvisioner {
     }
 
     /// Returns what a list of states that began at `began` says about an id; `None` if it needs a GET.
-    fn look_in_list(
+    fn read_from_list(
         &self,
         at: &Address,
         listed: &Statuses,
@@ -145,7 +145,7 @@ impl AzureProvisioner {
     }
 
     /// Reads the machine of one id once.
-    async fn look_once(&self, at: &Address) -> LookupResult {
+    async fn read_once(&self, at: &Address) -> LookupResult {
         match self.client.get(&at.name).await {
             Ok(machine) => Ok(self.check_vm_id(at, machine)),
             Err(failure) if failure.is_not_found() => {
@@ -229,7 +229,7 @@ impl AzureProvisioner {
             sleep(self.absence_delay(absent.iter().all(deleted), read)).await;
             let reads: Vec<_> = absent
                 .iter()
-                .map(|(index, at)| async move { (*index, self.look_once(at).await) })
+                .map(|(index, at)| async move { (*index, self.read_once(at).await) })
                 .collect();
             let reads = stream::iter(reads).buffered(self.concurrency());
             for (index, lookup) in reads.collect::<Vec<_>>().await {

@@ -49,7 +49,7 @@ impl ReadInstances for AzureProvisioner {
             Ok(lookups) => lookups,
             Err(failure) => return to_error(failure),
         };
-        let there: Vec<_> = lookups
+        let machines: Vec<_> = lookups
             .iter()
             .filter_map(|lookup| match lookup {
                 Some(Ok(Lookup::Found(machine))) => Some(&**machine),
@@ -58,8 +58,8 @@ impl ReadInstances for AzureProvisioner {
                 }
             })
             .collect();
-        let interfaces = if need_lists(&there) {
-            Some(self.interfaces_by_machine(there.into_iter()).await)
+        let interfaces = if need_lists(&machines) {
+            Some(self.interfaces_by_machine(machines.into_iter()).await)
         } else {
             None
         };

@@ -23,7 +23,7 @@ const PROVISIONING: &str = "ProvisioningState/";
 const POWER: &str = "PowerState/";
 
 /// Off, but still allocated and billed.
-pub(crate) const HELD: &str = "stopped";
+pub(crate) const POWERED_OFF: &str = "stopped";
 
 /// Returns the shared state of a machine.
 pub(crate) fn normalize(machine: &Machine) -> CloudInstanceState {
@@ -38,7 +38,7 @@ pub(crate) fn normalize(machine: &Machine) -> CloudInstanceState {
     match power(machine) {
         Some("running") => CloudInstanceState::Running,
         Some("stopping" | "deallocating") => CloudInstanceState::Stopping,
-        Some(HELD | "deallocated") => CloudInstanceState::Stopped,
+        Some(POWERED_OFF | "deallocated") => CloudInstanceState::Stopped,
         // An unknown state is neither ready nor ended.
         Some(_) => CloudInstanceState::Pending,
         None if never_created(machine) => CloudInstanceState::Terminating,

@@ -41,8 +41,8 @@ async fn repeated_page_token_is_an_error() {
     ] {
         // An emulator for each: a list that fails drops the other one beside it, which may arrive late.
         let harness = twelve_running().await;
-        let circle = FaultRule::nth(operation, 2, Fault::RepeatedToken);
-        harness.emulator().add_fault(circle);
+        let repeated_token = FaultRule::nth(operation, 2, Fault::RepeatedToken);
+        harness.emulator().add_fault(repeated_token);
         // A handle that knows no addresses yet.
         let azure = harness.open().await;
         let error = azure
@@ -72,8 +72,8 @@ async fn twelve_running() -> AzureHarness {
     let launched = azure.launch_instances(&config, twelve).await.unwrap();
     let ids: Vec<_> = launched.into_iter().map(|info| info.id).collect();
     let policy = WaitPolicy::within(Duration::from_secs(60)).delays(TICK, TICK);
-    let looking = harness.open().await;
-    let running = wait::for_state(&*looking, &ids, CloudInstanceState::Running, &policy);
+    let reader = harness.open().await;
+    let running = wait::for_state(&*reader, &ids, CloudInstanceState::Running, &policy);
     running.await.unwrap();
     harness
 }

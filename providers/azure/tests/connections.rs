@@ -55,10 +55,10 @@ fn respond(mut stream: TcpStream, requests: &AtomicU32) {
 
 /// Returns one token, and records the requested scopes.
 #[derive(Debug, Default)]
-struct Asked(Arc<Mutex<Vec<String>>>);
+struct RecordingSource(Arc<Mutex<Vec<String>>>);
 
 #[async_trait]
-impl TokenSource for Asked {
+impl TokenSource for RecordingSource {
     async fn token(&self, scope: &str) -> Result<Token, TokenFailure> {
         self.0.lock().unwrap().push(scope.to_owned());
         Ok(Token::new(
@@ -74,7 +74,7 @@ async fn calls_share_connections_and_one_token() {
     let mut options = AzureHarness::with_knobs(|_| {}).options();
     options.endpoint = serve(Arc::clone(&connections), Arc::clone(&requests));
     options.scope = "https://management.usgovcloudapi.net/.default".to_owned();
-    let source = Asked::default();
+    let source = RecordingSource::default();
     let scopes = Arc::clone(&source.0);
     let credentials = AzureCredentials::of(source);
     let launch = AzureHarness::launch_config();

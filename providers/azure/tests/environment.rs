@@ -108,7 +108,7 @@ fn start(endpoint: &str, variables: Variables<'_>) -> String {
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
-    assert!(!text.contains("hush"), "{text}");
+    assert!(!text.contains("s3cr3t"), "{text}");
     text.trim().to_owned()
 }
 
@@ -126,11 +126,11 @@ fn text(path: &Path) -> &str {
 fn principals() {
     let directory = directory("principals");
     let token = directory.join("token");
-    fs::write(&token, "hush-assertion").unwrap();
+    fs::write(&token, "s3cr3t-assertion").unwrap();
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     let certificate = manifest.join("tests/identity/certificate.pem");
     for (name, value, field) in [
-        ("AZURE_CLIENT_SECRET", "hush-secret", "client_secret"),
+        ("AZURE_CLIENT_SECRET", "s3cr3t-secret", "client_secret"),
         (
             "AZURE_CLIENT_CERTIFICATE_PATH",
             text(&certificate),
@@ -168,7 +168,7 @@ fn managed_identities() {
     let endpoint = format!("{}/msi/token", server.url);
     let app_service = [
         ("IDENTITY_ENDPOINT", endpoint.as_str()),
-        ("IDENTITY_HEADER", "hush-header"),
+        ("IDENTITY_HEADER", "s3cr3t-header"),
         ("AZURE_CLIENT_ID", "c-1"),
         ("no_proxy", "127.0.0.1"),
     ];
@@ -178,7 +178,7 @@ fn managed_identities() {
     assert!(
         request
             .headers
-            .contains(&"x-identity-header: hush-header".to_owned())
+            .contains(&"x-identity-header: s3cr3t-header".to_owned())
     );
     assert_eq!(query(&request, "client_id").unwrap(), "c-1");
     // A machine. The metadata service is not behind the proxy of the environment.
@@ -225,7 +225,7 @@ fn az_command() {
     let ends = chrono::Utc::now().timestamp() + 3600;
     let script = format!(
         r#"echo "$@" > {}
-echo '{{"accessToken":"hush-token","expires_on":{ends},"tokenType":"Bearer"}}'"#,
+echo '{{"accessToken":"s3cr3t-token","expires_on":{ends},"tokenType":"Bearer"}}'"#,
         arguments.display()
     );
     let path = fake_az(&directory, &script);
@@ -235,7 +235,7 @@ echo '{{"accessToken":"hush-token","expires_on":{ends},"tokenType":"Bearer"}}'"#
     let expected =
         "account get-access-token -o json --scope https://management.azure.com/.default\n";
     assert_eq!(arguments, expected);
-    let bearer = "authorization: Bearer hush-token".to_owned();
+    let bearer = "authorization: Bearer s3cr3t-token".to_owned();
     assert!(
         arm.requests()
             .iter()
@@ -256,18 +256,18 @@ fn failing_az_command() {
             "az login",
         ),
         (
-            "echo 'AADSTS50173: hush' >&2; exit 1",
+            "echo 'AADSTS50173: s3cr3t' >&2; exit 1",
             "Unauthenticated None",
             "AADSTS50173",
         ),
         (
-            "echo 'Max retries exceeded with url: /hush' >&2; exit 1",
+            "echo 'Max retries exceeded with url: /s3cr3t' >&2; exit 1",
             "Unavailable None",
             "retry",
         ),
         ("exit 127", "Unauthenticated None", "not found"),
         (
-            "echo '{\"accessToken\":\"hush\",\"tokenType\":\"x\"}'",
+            "echo '{\"accessToken\":\"s3cr3t\",\"tokenType\":\"x\"}'",
             "Unauthenticated None",
             "2.54",
         ),
@@ -302,7 +302,7 @@ fn missing_configuration() {
             ],
         ),
         (
-            &[("AZURE_CLIENT_SECRET", "hush")],
+            &[("AZURE_CLIENT_SECRET", "s3cr3t")],
             &["AZURE_TENANT_ID", "AZURE_CLIENT_ID"],
         ),
         (
@@ -336,7 +336,7 @@ fn clouds() {
     let base = [
         ("AZURE_TENANT_ID", "t"),
         ("AZURE_CLIENT_ID", "c"),
-        ("AZURE_CLIENT_SECRET", "hush"),
+        ("AZURE_CLIENT_SECRET", "s3cr3t"),
     ];
     let made = |authority: &'static str| {
         let host = ("AZURE_AUTHORITY_HOST", authority);
@@ -369,7 +369,7 @@ fn no_second_source() {
         &[
             ("AZURE_TENANT_ID", "t-1"),
             ("AZURE_CLIENT_ID", "c-1"),
-            ("AZURE_CLIENT_SECRET", "hush-secret"),
+            ("AZURE_CLIENT_SECRET", "s3cr3t-secret"),
             ("AZURE_AUTHORITY_HOST", "http://127.0.0.1:1"),
             ("AZURE_POD_IDENTITY_AUTHORITY_HOST", &metadata.url),
         ],

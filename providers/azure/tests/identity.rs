@@ -20,10 +20,10 @@ use fleetwright_azure::{
         Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _, ProvisionError, RetryAdvice,
     },
 };
-use fleetwright_provider_testkit::canned_responses::Reply;
+use fleetwright_provider_testkit::canned_responses::CannedResponse;
 use local::{Arm, TokenServer, form, issued, query};
 
-const SECRETS: [&str; 3] = ["hush-secret", "hush-assertion", "hush-token"];
+const SECRETS: [&str; 3] = ["s3cr3t-secret", "s3cr3t-assertion", "s3cr3t-token"];
 
 /// A source, with what its token service must receive.
 struct Source {
@@ -49,7 +49,7 @@ fn fixture(name: &str) -> PathBuf {
 fn token_file() -> PathBuf {
     static PATH: LazyLock<PathBuf> = LazyLock::new(|| {
         let path = std::env::temp_dir().join(format!("fleetwright-{}-token", std::process::id()));
-        fs::write(&path, "hush-assertion\n").unwrap();
+        fs::write(&path, "s3cr3t-assertion\n").unwrap();
         path
     });
     PATH.clone()
@@ -59,7 +59,7 @@ fn sources() -> Vec<Source> {
     vec![
         Source {
             name: "secret",
-            credentials: |at| AzureCredentials::client_secret(principal(at), "hush-secret"),
+            credentials: |at| AzureCredentials::client_secret(principal(at), "s3cr3t-secret"),
             is_metadata: false,
             setting: "AZURE_CLIENT_SECRET",
         },
@@ -102,7 +102,7 @@ async fn every_source_gets_a_token_that_azure_receives() {
         }
         assert_eq!(server.requests().len(), 1, "{}", source.name);
         for request in arm.requests() {
-            let header = "authorization: Bearer hush-token-1".to_owned();
+            let header = "authorization: Bearer s3cr3t-token-1".to_owned();
             assert!(request.headers.contains(&header), "{:?}", request.headers);
         }
         let request = &server.requests()[0];
@@ -136,7 +136,7 @@ async fn service_principal_sends_its_proof() {
         let request = server.requests().remove(0);
         (server.url.clone(), form(&request, field).unwrap())
     };
-    assert_eq!(proof("secret", "client_secret").await.1, "hush-secret");
+    assert_eq!(proof("secret", "client_secret").await.1, "s3cr3t-secret");
     let kind = proof("workload", "client_assertion_type").await.1;
     assert_eq!(
         kind,
@@ -144,7 +144,7 @@ async fn service_principal_sends_its_proof() {
     );
     assert_eq!(
         proof("workload", "client_assertion").await.1,
-        "hush-assertion"
+        "s3cr3t-assertion"
     );
     let (authority, assertion) = proof("certificate", "client_assertion").await;
     let claims = assertion.split('.').nth(1).unwrap();
@@ -197,7 +197,7 @@ async fn token_file_is_read_at_every_request() {
     let server = TokenServer::start(move |number, request| {
         if form(request, "client_assertion").unwrap() != *accepted.lock().unwrap() {
             let body = r#"{"error":"invalid_client","error_codes":[700024]}"#;
-            return Reply::new("401 Unauthorized", body);
+            return CannedResponse::new("401 Unauthorized", body);
         }
         issued(number, request)
     });
@@ -207,7 +207,7 @@ async fn token_file_is_read_at_every_request() {
     for number in 1..=3 {
         azure.list_instances(&InstanceFilter::new()).await.unwrap();
         // Azure refuses the token, so that the next call requests another one.
-        arm.refuse(&format!("hush-token-{number}"));
+        arm.refuse(&format!("s3cr3t-token-{number}"));
         let error = azure
             .list_instances(&InstanceFilter::new())
             .await
@@ -238,7 +238,7 @@ async fn transient_failures_can_be_retried_and_then_succeed() {
         for status in statuses.into_iter().chain(more) {
             let arm = Arm::start();
             let server = TokenServer::start(move |number, request| match number {
-                1 => Reply::new(status, r#"{"error_description":"hush-secret"}"#),
+                1 => CannedResponse::new(status, r#"{"error_description":"s3cr3t-secret"}"#),
                 _ => issued(number, request),
             });
             let azure = arm.provisioner((source.credentials)(&server.url), Duration::from_secs(60));
@@ -254,7 +254,7 @@ async fn transient_failures_can_be_retried_and_then_succeed() {
     let body = r#"{"error":"temporarily_unavailable","error_codes":[90033]}"#;
     for source in sources().into_iter().filter(|source| !source.is_metadata) {
         let arm = Arm::start();
-        let server = TokenServer::start(move |_, _| Reply::new("400 Bad Request", body));
+        let server = TokenServer::start(move |_, _| CannedResponse::new("400 Bad Request", body));
         let error = list(&arm, (source.credentials)(&server.url))
             .await
             .unwrap_err();
@@ -282,8 +282,8 @@ async fn unreachable_silent_and_garbled_services_can_be_retried() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("http://{}", silent.local_addr().unwrap());
     let nobody = "http://127.0.0.1:1".to_owned();
-    let garbled = TokenServer::start(|_, _| Reply::ok("<html>hush-secret</html>"));
-    let empty = TokenServer::start(|_, _| Reply::ok("{}"));
+    let garbled = TokenServer::start(|_, _| CannedResponse::ok("<html>s3cr3t-secret</html>"));
+    let empty = TokenServer::start(|_, _| CannedResponse::ok("{}"));
     for source in sources() {
         for url in [&silent, &nobody, &garbled.url, &empty.url] {
             let arm = Arm::start();
@@ -298,7 +298,7 @@ async fn refused_credentials_are_permanent_and_say_what_to_set() {
     let refusals = [
         (
             "401 Unauthorized",
-            r#"{"error":"invalid_client","error_codes":[7000215],"error_description":"AADSTS7000215: hush-secret hush-assertion"}"#,
+            r#"{"error":"invalid_client","error_codes":[7000215],"error_description":"AADSTS7000215: s3cr3t-secret s3cr3t-assertion"}"#,
             "AADSTS7000215",
         ),
         (
@@ -306,16 +306,16 @@ async fn refused_credentials_are_permanent_and_say_what_to_set() {
             r#"{"error":"invalid_request"}"#,
             "invalid_request",
         ),
-        ("403 Forbidden", "<html>hush-secret</html>", "403"),
+        ("403 Forbidden", "<html>s3cr3t-secret</html>", "403"),
         ("307 Temporary Redirect", "", "307"),
     ];
     for source in sources() {
         for (status, body, code) in refusals {
             let arm = Arm::start();
-            let elsewhere = TokenServer::start(issued);
-            let location = elsewhere.url.clone();
+            let redirect_target = TokenServer::start(issued);
+            let location = redirect_target.url.clone();
             let server = TokenServer::start(move |_, _| {
-                Reply::new(status, body).header("location", &location)
+                CannedResponse::new(status, body).header("location", &location)
             });
             let error = list(&arm, (source.credentials)(&server.url))
                 .await
@@ -330,7 +330,7 @@ async fn refused_credentials_are_permanent_and_say_what_to_set() {
             assert!(error.message().contains(code), "{code}: {error}");
             assert!(error.message().contains(source.setting), "{error}");
             assert_no_secret(&format!("{error} {error:?}"));
-            assert!(arm.requests().is_empty() && elsewhere.requests().is_empty());
+            assert!(arm.requests().is_empty() && redirect_target.requests().is_empty());
             assert_eq!(server.requests().len(), 1, "{}", source.name);
         }
     }
@@ -347,7 +347,7 @@ async fn unusable_settings_are_permanent_and_nothing_is_sent() {
     let insecure = ServicePrincipal::new("t", "c").at("http://login.example.net");
     let cases = [
         (
-            AzureCredentials::client_secret(at("a tenant"), "hush-secret"),
+            AzureCredentials::client_secret(at("a tenant"), "s3cr3t-secret"),
             "AZURE_TENANT_ID",
         ),
         (
@@ -355,7 +355,7 @@ async fn unusable_settings_are_permanent_and_nothing_is_sent() {
             "AZURE_CLIENT_SECRET",
         ),
         (
-            AzureCredentials::client_secret(insecure, "hush-secret"),
+            AzureCredentials::client_secret(insecure, "s3cr3t-secret"),
             "https",
         ),
         (
@@ -427,9 +427,9 @@ async fn logs_of_every_level_and_debug_contain_no_secret() {
                 proofs.lock().unwrap().extend(each);
                 let body = match status {
                     "200 OK" => return issued(number, request),
-                    _ => r#"{"error":"invalid_client","error_description":"hush-secret"}"#,
+                    _ => r#"{"error":"invalid_client","error_description":"s3cr3t-secret"}"#,
                 };
-                Reply::new(status, body)
+                CannedResponse::new(status, body)
             });
             let credentials = (source.credentials)(&server.url);
             assert_no_secret(&format!("{credentials:?}"));

@@ -47,7 +47,7 @@ async fn logs_contain_no_secrets() {
     let harness = AzureHarness::with_knobs(|_| {}).wait_for_launch();
     let azure = harness.open().await;
     let mut config = harness.config();
-    config.user_data = Some(UserData::new(*b"hush-user-data").unwrap());
+    config.user_data = Some(UserData::new(*b"s3cr3t-user-data").unwrap());
     let id = azure.launch_instance(&config).await.unwrap().id;
     let tick = Duration::from_millis(10);
     let policy = WaitPolicy::within(Duration::from_secs(60)).delays(tick, tick);
@@ -64,7 +64,12 @@ async fn logs_contain_no_secrets() {
         "the SDK logs something: {text}"
     );
     // The user data in base64, and the signature in the URL of a console.
-    for secret in [TOKEN, "aHVzaC11c2VyLWRhdGE", "hush-user-data", "sr=b&sp=r"] {
+    for secret in [
+        TOKEN,
+        "czNjcjN0LXVzZXItZGF0YQ",
+        "s3cr3t-user-data",
+        "sr=b&sp=r",
+    ] {
         let at = text
             .find(secret)
             .map(|at| &text[at.saturating_sub(300)..at]);

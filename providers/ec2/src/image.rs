@@ -58,7 +58,7 @@ impl Ec2Provisioner {
                 let mut tags = convert::native_tags(&request.tags);
                 tags.push(convert::native_tag(SOURCE_TAG, id.as_str()));
                 match self.client.create_image(id, &request.name, tags).await {
-                    // Another attempt has created it since the first look, or that look was stale.
+                    // Another attempt has created it since the first lookup, or that lookup was stale.
                     Err(failure) if failure.code() == "InvalidAMIName.Duplicate" => {
                         let image = read_until(&self.capabilities, find, Option::is_some).await?;
                         image.ok_or_else(|| error(failure))?

@@ -104,8 +104,8 @@ pub(crate) fn region_of(zone: &Zone) -> &str {
 /// hyphen at the end.
 pub(crate) fn is_name(text: &str) -> bool {
     let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let starts_well = text.starts_with(|first: char| first.is_ascii_lowercase());
-    starts_well && text.len() <= 63 && !text.ends_with('-') && text.bytes().all(inside)
+    let has_valid_start = text.starts_with(|first: char| first.is_ascii_lowercase());
+    has_valid_start && text.len() <= 63 && !text.ends_with('-') && text.bytes().all(inside)
 }
 
 /// Whether `text` is a valid project id, with or without a domain prefix.

@@ -95,9 +95,9 @@ pub(crate) fn fits_label(key: &str, value: &str) -> bool {
         };
         text.len() <= MAX_LABEL_LENGTH && text.bytes().all(byte)
     };
-    let starts_well = key.starts_with(|first: char| first.is_ascii_lowercase());
+    let has_valid_start = key.starts_with(|first: char| first.is_ascii_lowercase());
     let taken = is_placeholder(key) || key.starts_with(GOOGLE_PREFIX);
-    starts_well && !taken && inside(key) && inside(value)
+    has_valid_start && !taken && inside(key) && inside(value)
 }
 
 /// Returns the part of `text` that a label can contain, for people to recognize.

@@ -91,13 +91,13 @@ impl GcpProvisioner {
         if groups.len() < 2 || !together.as_ref().is_err_and(broken) {
             return ids.iter().map(|id| result_for(&together, id)).collect();
         }
-        let mut apart = BTreeMap::new();
+        let mut separate = BTreeMap::new();
         for (zone, some) in groups {
-            apart.insert(zone, self.find_by_id(call, &some).await);
+            separate.insert(zone, self.find_by_id(call, &some).await);
         }
         let each = ids.iter().map(|id| {
             let zone = self.address(id).map(|at| at.zone);
-            let found = zone.and_then(|zone| apart.get(&zone));
+            let found = zone.and_then(|zone| separate.get(&zone));
             found.map_or_else(
                 || Err(self.not_found_yet(call, id)),
                 |found| result_for(found, id),
@@ -131,11 +131,11 @@ impl GcpProvisioner {
         let infos = infos.map_err(to_error)?;
         let shown: BTreeSet<_> = natives.iter().filter_map(|native| native.id).collect();
         // A name is unique only within its zone.
-        let there = natives.iter().filter_map(|native| {
+        let live_names = natives.iter().filter_map(|native| {
             let at = convert::address(self.client.project(), native).ok()?;
             Some((at.zone, at.name))
         });
-        let names: BTreeSet<_> = there.collect();
+        let names: BTreeSet<_> = live_names.collect();
         let is_replaced = |at: &Address| names.contains(&(at.zone.clone(), at.name.clone()));
         let absent = wanted
             .into_values()

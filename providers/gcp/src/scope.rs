@@ -126,19 +126,19 @@ mod tests {
     fn quota_covers_what_shares_it_and_nothing_else() {
         let on = |instance_type| config(instance_type, "us-central1-a", Market::OnDemand);
         let spot = |instance_type| config(instance_type, "us-central1-a", Market::Spot);
-        let elsewhere = config("e2-micro", "europe-west1-b", Market::OnDemand);
+        let other_region = config("e2-micro", "europe-west1-b", Market::OnDemand);
         let cases: [(&str, InstanceConfig, &[InstanceConfig], &[InstanceConfig]); 7] = [
             (
                 "Quota 'CPUS' exceeded.  Limit: 8.0 in region us-central1.",
                 on("e2-micro"),
                 &[on("e2-micro"), on("n1-standard-1")],
-                &[on("n2-standard-2"), spot("e2-micro"), elsewhere.clone()],
+                &[on("n2-standard-2"), spot("e2-micro"), other_region.clone()],
             ),
             (
                 "Quota 'CPUS' exceeded.  Limit: 8.0 in region us-central1.",
                 spot("e2-micro"),
                 &[on("e2-micro"), spot("n1-standard-1")],
-                &[on("n2-standard-2"), elsewhere.clone()],
+                &[on("n2-standard-2"), other_region.clone()],
             ),
             (
                 "Quota 'N2_CPUS' exceeded.  Limit: 8.0 in region us-central1.",
@@ -159,19 +159,19 @@ mod tests {
                 "Quota 'IN_USE_ADDRESSES' exceeded.  Limit: 4.0 in region us-central1.",
                 on("e2-micro"),
                 &[on("n2-standard-2"), spot("e2-micro")],
-                std::slice::from_ref(&elsewhere),
+                std::slice::from_ref(&other_region),
             ),
             (
                 "Quota 'CPUS_ALL_REGIONS' exceeded.  Limit: 12.0 globally.",
                 on("e2-micro"),
-                &[elsewhere.clone(), spot("n2-standard-2")],
+                &[other_region.clone(), spot("n2-standard-2")],
                 &[],
             ),
             (
                 "used up",
                 on("e2-micro"),
                 &[spot("n2-standard-2")],
-                std::slice::from_ref(&elsewhere),
+                std::slice::from_ref(&other_region),
             ),
         ];
         for (message, launched, covered, others) in cases {

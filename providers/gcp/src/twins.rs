@@ -2,15 +2,15 @@
 //!
 //! Owns the decision which of two launches keeps its instances. Names are unique in a zone only, and the
 //! lookup before the insert cannot see an instance that another handle creates in another zone after it.
-//! Therefore a launch with a token looks again after its insert, if several zones are configured:
+//! Therefore a launch with a token reads the other zones again after its insert, if several zones are configured:
 //!
 //! 1. No instance of the token is in another zone: the launch keeps its own.
 //! 2. One is there that was created earlier, or at the same moment in a zone that sorts first: this launch
 //!    deletes the instances that *it* has created, and fails with a conflict.
 //! 3. Otherwise the other launch will see this one and give way. If it has not done so within the consistency
-//!    window, and at least [`PATIENCE`], because its process died, this launch gives way.
+//!    window, and at least [`TWIN_TIMEOUT`], because its process died, this launch gives way.
 //!
-//! A launch must never delete an instance that it did not create. If the second look is stale or fails,
+//! A launch must never delete an instance that it did not create. If the second read is stale or fails,
 //! both instances remain: both are found by their token, and each replay returns the same one.
 
 use std::time::Duration;
@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// How long another launch gets to give way, at least.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TWIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How far the clocks of two zones may differ.
 const SKEW: TimeDelta = TimeDelta::seconds(1);
@@ -54,13 +54,13 @@ impl GcpLaunch<'_> {
         if self.gcp.launch.zones.len() < 2 {
             return None;
         }
-        let patience = self.gcp.capabilities.consistency_window.max(PATIENCE);
+        let timeout = self.gcp.capabilities.consistency_window.max(TWIN_TIMEOUT);
         let began = Instant::now();
         loop {
-            // Without the second look, both may remain. The launch itself has succeeded.
+            // Without the second read, both may remain. The launch itself has succeeded.
             let twins = self.read_twins(token).await.ok()?;
             let first = twins.iter().find(|twin| self.is_first(twin, since));
-            let late = began.elapsed() >= patience;
+            let late = began.elapsed() >= timeout;
             match first.or_else(|| twins.first().filter(|_| late)) {
                 _ if twins.is_empty() => return None,
                 Some(twin) => return Some(self.withdraw(token, twin, &created).await),

@@ -16,9 +16,9 @@ use fleetwright_gcp::{
     GcpLaunchConfig, GcpProvisioner,
     fleetwright::{ErrorKind, InstanceId, InstanceProvisioner as _, Zone},
 };
-use fleetwright_provider_testkit::canned_responses::{Reply, serve};
+use fleetwright_provider_testkit::canned_responses::{CannedResponse, serve};
 
-/// Tells a child process what error its call must end with.
+/// The variable with the error that the call of a child process must return.
 const CHILD: &str = "FLEETWRIGHT_GCP_CREDENTIALS_CHILD";
 
 /// The calls of a child process.
@@ -49,20 +49,20 @@ async fn child_describes_an_instance() {
 type Requests = Arc<Mutex<Vec<String>>>;
 
 /// Starts a server that records its requests.
-fn record(reply: impl Fn(&str) -> Reply + Send + 'static) -> (String, Requests) {
+fn record(respond_to: impl Fn(&str) -> CannedResponse + Send + 'static) -> (String, Requests) {
     let requests = Requests::default();
     let seen = Arc::clone(&requests);
     let address = serve(move |request| {
         let line = format!("{} {}", request.method, request.path);
         seen.lock().unwrap().push(line);
-        reply(&request.path)
+        respond_to(&request.path)
     });
     (address.unwrap(), requests)
 }
 
 /// Runs a child process with these variables behind a proxy, and returns the hosts of its calls.
 fn run(expected: &str, variables: &[(&str, &str)]) -> Vec<String> {
-    let (proxy, requests) = record(|_| Reply::new("502 Bad Gateway", "{}"));
+    let (proxy, requests) = record(|_| CannedResponse::new("502 Bad Gateway", "{}"));
     let mut child = Command::new(env::current_exe().unwrap());
     child.args(["--exact", "child_describes_an_instance", "--nocapture"]);
     child.env_clear().env(CHILD, expected);
@@ -96,8 +96,8 @@ fn workload(name: &str, token_server: &str, universe: Option<&str>) -> String {
 }
 
 /// The response of a token server.
-fn token(_: &str) -> Reply {
-    Reply::ok(
+fn token(_: &str) -> CannedResponse {
+    CannedResponse::ok(
         r#"{"access_token":"hunter2","issued_token_type":"urn:ietf:params:oauth:token-type:access_token",
         "token_type":"Bearer","expires_in":3600}"#,
     )
@@ -148,7 +148,7 @@ fn refused_token_is_unauthenticated_and_a_broken_server_unavailable() {
         ("refused", "401 Unauthorized", "unauthenticated"),
         ("broken", "503 Service Unavailable", "unavailable"),
     ] {
-        let (server, _) = record(move |_| Reply::new(status, r#"{"error":"hunter2"}"#));
+        let (server, _) = record(move |_| CannedResponse::new(status, r#"{"error":"hunter2"}"#));
         let path = workload(name, &server, None);
         assert!(run(expected, &[("GOOGLE_APPLICATION_CREDENTIALS", &path)]).is_empty());
     }
@@ -157,7 +157,7 @@ fn refused_token_is_unauthenticated_and_a_broken_server_unavailable() {
 #[test]
 fn metadata_service_gives_universe_and_token() {
     let (server, requests) = record(|path| {
-        let found = Reply::ok("universe.example").header("metadata-flavor", "Google");
+        let found = CannedResponse::ok("universe.example").header("metadata-flavor", "Google");
         if path.contains("universe") {
             return found;
         }

@@ -176,9 +176,9 @@ impl Wire {
 
     /// Waits for half of the latency. In a crashed process, this never returns.
     async fn transmit(&self) {
-        let each_way = self.shared.latency / 2;
-        if each_way > Duration::ZERO {
-            sleep(each_way).await;
+        let one_way = self.shared.latency / 2;
+        if one_way > Duration::ZERO {
+            sleep(one_way).await;
         }
         if self.crashed.load(Ordering::SeqCst) {
             pending::<()>().await;

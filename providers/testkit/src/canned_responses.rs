@@ -22,7 +22,7 @@ pub struct Request {
 
 /// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct CannedResponse {
     /// The end of the status line, such as `200 OK`.
     pub status: &'static str,
     /// Header lines, each with its line end.
@@ -31,7 +31,7 @@ pub struct Reply {
     pub body: String,
 }
 
-impl Reply {
+impl CannedResponse {
     /// Creates a response with this status line.
     pub fn new(status: &'static str, body: impl Into<String>) -> Self {
         Self {
@@ -55,7 +55,9 @@ impl Reply {
 }
 
 /// Starts a server that responds to every request until the test process ends. Returns its URL.
-pub fn serve(respond_to: impl Fn(&Request) -> Reply + Send + 'static) -> io::Result<String> {
+pub fn serve(
+    respond_to: impl Fn(&Request) -> CannedResponse + Send + 'static,
+) -> io::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let endpoint = format!("http://{}", listener.local_addr()?);
     thread::spawn(move || {
@@ -67,7 +69,10 @@ pub fn serve(respond_to: impl Fn(&Request) -> Reply + Send + 'static) -> io::Res
     Ok(endpoint)
 }
 
-fn respond(mut stream: TcpStream, respond_to: impl Fn(&Request) -> Reply) -> io::Result<()> {
+fn respond(
+    mut stream: TcpStream,
+    respond_to: impl Fn(&Request) -> CannedResponse,
+) -> io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut first = String::new();
     reader.read_line(&mut first)?;
@@ -92,7 +97,7 @@ fn respond(mut stream: TcpStream, respond_to: impl Fn(&Request) -> Reply) -> io:
     }
     request.body = vec![0; length];
     reader.read_exact(&mut request.body)?;
-    let Reply {
+    let CannedResponse {
         status,
         headers,
         body,

@@ -319,7 +319,7 @@ impl<A: EmulatedAccount> Harness for EmulatedHarness<A> {
     }
 
     fn oracle(&self) -> Option<Arc<dyn Oracle>> {
-        Some(Arc::new(PastTheApi::<A>(Arc::clone(&self.emulator))))
+        Some(Arc::new(EmulatorAccess::<A>(Arc::clone(&self.emulator))))
     }
 
     fn faults(&self) -> Option<Arc<dyn Faults>> {
@@ -328,7 +328,7 @@ impl<A: EmulatedAccount> Harness for EmulatedHarness<A> {
     }
 
     fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
-        Some(Arc::new(PastTheApi::<A>(Arc::clone(&self.emulator))))
+        Some(Arc::new(EmulatorAccess::<A>(Arc::clone(&self.emulator))))
     }
 }
 
@@ -338,9 +338,9 @@ pub fn parse_name<T: for<'a> TryFrom<&'a str>>(text: &str) -> T {
 }
 
 /// Reads and changes the emulator past its API.
-struct PastTheApi<A: EmulatedAccount>(Arc<Emulator<A::Cloud>>);
+struct EmulatorAccess<A: EmulatedAccount>(Arc<Emulator<A::Cloud>>);
 
-impl<A: EmulatedAccount> PastTheApi<A> {
+impl<A: EmulatedAccount> EmulatorAccess<A> {
     fn adjust_knobs<T>(&self, adjust: impl FnOnce(&mut KnobsOf<A>) -> T) -> T {
         let mut knobs = self.0.knobs();
         let result = adjust(&mut knobs);
@@ -350,7 +350,7 @@ impl<A: EmulatedAccount> PastTheApi<A> {
 }
 
 #[async_trait]
-impl<A: EmulatedAccount> Oracle for PastTheApi<A> {
+impl<A: EmulatedAccount> Oracle for EmulatorAccess<A> {
     async fn instances(&self, tags: &Tags) -> Vec<Truth> {
         let oracle = self.0.oracle();
         A::instances(&oracle)
@@ -372,7 +372,7 @@ impl<A: EmulatedAccount> Oracle for PastTheApi<A> {
 }
 
 #[async_trait]
-impl<A: EmulatedAccount> ExternalActor for PastTheApi<A> {
+impl<A: EmulatedAccount> ExternalActor for EmulatorAccess<A> {
     async fn launch(&self, tags: Tags) -> InstanceId {
         let launched = self.0.perform_external(A::external_launch(&tags));
         let launched = launched.expect("an external launch");

@@ -79,7 +79,7 @@ impl<H: Harness> LateShortage<'_, H> {
             while oracle.calls().await < before + nth {
                 sleep(CHECK_INTERVAL).await;
             }
-            // A request that is not hit is answered meanwhile.
+            // Requests without the fault get their responses meanwhile.
             sleep(CHECK_INTERVAL).await;
         };
         let finished = tokio::select! {

@@ -11,7 +11,7 @@ use std::{
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::time::Instant;
 
-use super::{AzureClient, CallResult, Links, Pages, machines};
+use super::{AzureClient, CallResult, Pages, machines};
 use crate::{
     address::{lowercase, machine_path},
     error::{AzureFailure as _, Failure},
@@ -100,12 +100,7 @@ impl AzureClient {
     /// Lists the states of the subscription, and keeps those of the group.
     async fn list_statuses(&self) -> CallResult<Statuses> {
         let call = self.machines.list_all(&self.subscription);
-        let mut pages = Pages {
-            pages: call.status_only("true").into_stream(),
-            links: Links::default(),
-            timeout: self.timeout,
-            finished: false,
-        };
+        let mut pages = Pages::new(call.status_only("true").into_stream(), self.timeout);
         let ours = lowercase(&machine_path(&self.subscription, &self.group, ""));
         let mut all = Statuses::new();
         while let Some(page) = pages.next_with(machines::status).await? {

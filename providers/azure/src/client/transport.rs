@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn only_the_endpoint_host_is_accepted() {
-        let source = AzureCredentials::token("hush").source;
+        let source = AzureCredentials::token("s3cr3t").source;
         let tokens = TokenCache::new(source, String::new(), Duration::from_secs(30));
         let endpoint = Url::parse("https://management.azure.com").unwrap();
         let transport = Transport::new(endpoint, Arc::new(tokens)).unwrap();

@@ -180,20 +180,20 @@ mod tests {
         }
     }
 
-    const WHO: [(&str, &str); 2] = [(TENANT, "t-1"), (CLIENT, "c-1")];
+    const PRINCIPAL: [(&str, &str); 2] = [(TENANT, "t-1"), (CLIENT, "c-1")];
 
     fn with<'a>(more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
-        WHO.into_iter().chain(more.iter().copied()).collect()
+        PRINCIPAL.into_iter().chain(more.iter().copied()).collect()
     }
 
     #[test]
     fn variables_select_one_source_in_a_fixed_order() {
         let all = with(&[
-            (SECRET, "hush"),
+            (SECRET, "s3cr3t"),
             (CERTIFICATE, "/c.pem"),
             (TOKEN_FILE, "/token"),
             (APP_SERVICE, "http://127.0.0.1/msi"),
-            (APP_SERVICE_SECRET, "hush"),
+            (APP_SERVICE_SECRET, "s3cr3t"),
         ]);
         let names = ["Secret", "Certificate", "TokenFile", "ManagedSource"];
         for (at, name) in names.into_iter().enumerate() {
@@ -205,7 +205,7 @@ mod tests {
                 .collect();
             let source = selected(&left).unwrap();
             assert!(source.contains(name), "{name}: {source}");
-            assert!(!source.contains("hush"), "{source}");
+            assert!(!source.contains("s3cr3t"), "{source}");
         }
     }
 
@@ -217,7 +217,7 @@ mod tests {
             ("WorkloadIdentityCredential", "TokenFile"),
             ("EnvironmentCredential", "Secret"),
         ];
-        let all = with(&[(SECRET, "hush"), (TOKEN_FILE, "/token")]);
+        let all = with(&[(SECRET, "s3cr3t"), (TOKEN_FILE, "/token")]);
         for (value, name) in cases {
             let mut all = all.clone();
             all.push((SELECTION, value));
@@ -231,9 +231,9 @@ mod tests {
             error.contains(SECRET) && error.contains(CERTIFICATE),
             "{error}"
         );
-        let error = selected(&[(SELECTION, "hush")]).unwrap_err();
+        let error = selected(&[(SELECTION, "s3cr3t")]).unwrap_err();
         assert!(
-            error.contains("AzureCliCredential") && !error.contains("hush"),
+            error.contains("AzureCliCredential") && !error.contains("s3cr3t"),
             "{error}"
         );
     }
@@ -247,16 +247,17 @@ mod tests {
         // Every proof needs tenant and client. An empty variable is unset.
         for proof in [SECRET, CERTIFICATE, TOKEN_FILE] {
             for (left, missing) in [(TENANT, CLIENT), (CLIENT, TENANT)] {
-                let error = selected(&[(proof, "/hush"), (left, "x"), (missing, "")]).unwrap_err();
+                let error =
+                    selected(&[(proof, "/s3cr3t"), (left, "x"), (missing, "")]).unwrap_err();
                 assert!(error.contains(missing) && !error.contains(left), "{error}");
-                assert!(!error.contains("hush"), "{error}");
+                assert!(!error.contains("s3cr3t"), "{error}");
             }
         }
         let error = selected(&[(APP_SERVICE, "http://127.0.0.1/msi")]).unwrap_err();
         assert!(error.contains(APP_SERVICE_SECRET), "{error}");
-        let error = selected(&with(&[(CERTIFICATE, "/c.pem"), (PASSWORD, "hush")])).unwrap_err();
+        let error = selected(&with(&[(CERTIFICATE, "/c.pem"), (PASSWORD, "s3cr3t")])).unwrap_err();
         assert!(
-            error.contains(PASSWORD) && !error.contains("hush"),
+            error.contains(PASSWORD) && !error.contains("s3cr3t"),
             "{error}"
         );
     }
@@ -267,23 +268,23 @@ mod tests {
         assert!(selected(&[managed]).unwrap().contains("System"));
         let user = selected(&[managed, (CLIENT, "c-1")]).unwrap();
         assert!(user.contains(r#"Client("c-1")"#), "{user}");
-        let elsewhere = selected(&[(METADATA, "http://127.0.0.1:4141")]).unwrap();
-        assert!(elsewhere.contains("http://127.0.0.1:4141"), "{elsewhere}");
+        let custom = selected(&[(METADATA, "http://127.0.0.1:4141")]).unwrap();
+        assert!(custom.contains("http://127.0.0.1:4141"), "{custom}");
     }
 
     #[test]
     fn authority_decides_the_cloud() {
-        let of = |value: &str| {
+        let cloud_of = |value: &str| {
             let read = |name: &str| (name == AUTHORITY).then(|| value.to_owned());
             cloud(&read).map_err(|failure| failure.to_string())
         };
-        assert_eq!(of(""), Ok(AzureCloud::Public));
+        assert_eq!(cloud_of(""), Ok(AzureCloud::Public));
         for cloud in AzureCloud::ALL {
-            assert_eq!(of(cloud.authority()), Ok(cloud));
-            assert_eq!(of(&format!("{}/", cloud.authority())), Ok(cloud));
+            assert_eq!(cloud_of(cloud.authority()), Ok(cloud));
+            assert_eq!(cloud_of(&format!("{}/", cloud.authority())), Ok(cloud));
         }
         assert!(
-            of("https://login.example.net")
+            cloud_of("https://login.example.net")
                 .unwrap_err()
                 .contains("AzureOptions")
         );
@@ -292,12 +293,12 @@ mod tests {
             "http://login.microsoftonline.us",
             "https://a/b",
         ] {
-            assert!(of(odd).unwrap_err().contains(AUTHORITY), "{odd}");
-            let error = selected(&with(&[(SECRET, "hush"), (AUTHORITY, odd)])).unwrap_err();
+            assert!(cloud_of(odd).unwrap_err().contains(AUTHORITY), "{odd}");
+            let error = selected(&with(&[(SECRET, "s3cr3t"), (AUTHORITY, odd)])).unwrap_err();
             assert!(error.contains(AUTHORITY), "{error}");
         }
         let source = selected(&with(&[
-            (SECRET, "hush"),
+            (SECRET, "s3cr3t"),
             (AUTHORITY, AzureCloud::UsGovernment.authority()),
         ]));
         assert!(source.unwrap().contains("login.microsoftonline.us"));

@@ -29,7 +29,7 @@ pub(crate) const SUBSCRIPTION: &str = "00000000-0000-0000-0000-00000000000a";
 pub(crate) const GROUP: &str = "rg";
 pub(crate) const IMAGE: &str = "Canonical:0001-com-ubuntu-server-jammy:22_04-lts-gen2:latest";
 pub(crate) const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJfleetwrightfleetwright fleet";
-pub(crate) const TOKEN: &str = "hush-this-is-a-token";
+pub(crate) const TOKEN: &str = "s3cr3t-this-is-a-token";
 
 /// A resource group on its own emulator.
 pub(crate) type AzureHarness = EmulatedHarness<AzureGroup>;

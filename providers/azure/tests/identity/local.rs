@@ -8,7 +8,7 @@ use std::{
 };
 
 use fleetwright_azure::{AzureCredentials, AzureOptions, AzureProvisioner};
-use fleetwright_provider_testkit::canned_responses::{self, Reply, Request};
+use fleetwright_provider_testkit::canned_responses::{self, CannedResponse, Request};
 use tracing::{Event, Subscriber, field::Field, field::Visit};
 use tracing_subscriber::{Layer, layer::Context, prelude::*};
 
@@ -24,7 +24,9 @@ pub(crate) struct TokenServer {
 
 impl TokenServer {
     /// Starts a service that responds to the request with a number, from 1.
-    pub(crate) fn start(respond: impl Fn(usize, &Request) -> Reply + Send + 'static) -> Self {
+    pub(crate) fn start(
+        respond: impl Fn(usize, &Request) -> CannedResponse + Send + 'static,
+    ) -> Self {
         let requests = Requests::default();
         let kept = Arc::clone(&requests);
         let url = canned_responses::serve(move |request| {
@@ -47,11 +49,11 @@ impl TokenServer {
 }
 
 /// Issues a token for an hour, in the form of an authority and of a metadata service.
-pub(crate) fn issued(number: usize, _: &Request) -> Reply {
+pub(crate) fn issued(number: usize, _: &Request) -> CannedResponse {
     let ends = chrono::Utc::now().timestamp() + 3600;
-    Reply::ok(format!(
+    CannedResponse::ok(format!(
         r#"{{"token_type":"Bearer","expires_in":3600,"ext_expires_in":3600,"expires_on":"{ends}",
-            "resource":"https://management.azure.com","access_token":"hush-token-{number}"}}"#
+            "resource":"https://management.azure.com","access_token":"s3cr3t-token-{number}"}}"#
     ))
 }
 
@@ -74,9 +76,9 @@ impl Arm {
             };
             if no.lock().unwrap().iter().any(carries) {
                 let body = r#"{"error":{"code":"ExpiredAuthenticationToken","message":"expired"}}"#;
-                return Reply::new("401 Unauthorized", body);
+                return CannedResponse::new("401 Unauthorized", body);
             }
-            Reply::ok(r#"{"value":[]}"#)
+            CannedResponse::ok(r#"{"value":[]}"#)
         });
         Self {
             url: url.unwrap(),

@@ -7,7 +7,7 @@ use fleetwright_azure::fleetwright::{
 };
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{Fault, FaultRule, Operation};
-use fleetwright_provider_testkit::canned_responses::{self, Reply, Request};
+use fleetwright_provider_testkit::canned_responses::{self, CannedResponse, Request};
 
 use crate::{
     config_with_token,
@@ -64,14 +64,14 @@ async fn missing_public_address_does_not_hide_the_private_one() {
     let respond = |request: &Request| {
         let path = &request.path;
         if path.contains("/networkInterfaces/") {
-            return Reply::ok(
+            return CannedResponse::ok(
                 r#"{"properties":{"ipConfigurations":[{"properties":{"primary":true,
                 "privateIPAddress":"10.0.0.4","publicIPAddress":{"id":"/pip"}}}]}}"#,
             );
         }
         if path.starts_with("/pip") {
             let body = r#"{"error":{"code":"ResourceNotFound","message":"not yet"}}"#;
-            return Reply::new("404 Not Found", body);
+            return CannedResponse::new("404 Not Found", body);
         }
         let document = format!(
             r#"{{"id":"/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}/providers/Microsoft.Compute/virtualMachines/fw-1",
@@ -81,12 +81,12 @@ async fn missing_public_address_does_not_hide_the_private_one() {
             "instanceView":{{"statuses":[{{"code":"PowerState/running"}}]}}}}}}"#
         );
         if path.contains("/virtualMachines?") {
-            return Reply::ok(format!(r#"{{"value":[{document}]}}"#));
+            return CannedResponse::ok(format!(r#"{{"value":[{document}]}}"#));
         }
         if path.contains("/virtualMachines/") {
-            return Reply::ok(document);
+            return CannedResponse::ok(document);
         }
-        Reply::ok(r#"{"value":[]}"#)
+        CannedResponse::ok(r#"{"value":[]}"#)
     };
     let harness = AzureHarness::with_knobs(|_| {});
     let azure = AzureHarness::open_at(
@@ -113,7 +113,7 @@ async fn looping_pages_are_an_error() {
         let host = host.unwrap_or_default();
         let path = request.path.split('?').next().unwrap_or_default();
         let link = format!("http://{host}{path}?api-version=1&statusOnly=true&at={at}");
-        Reply::ok(format!(r#"{{"value":[],"nextLink":"{link}"}}"#))
+        CannedResponse::ok(format!(r#"{{"value":[],"nextLink":"{link}"}}"#))
     };
     let harness = AzureHarness::with_knobs(|_| {});
     let azure = AzureHarness::open_at(
@@ -140,9 +140,9 @@ async fn launch_returns_the_same_id_as_later_reads() {
     let respond = move |request: &Request| {
         let dated = document(r#""timeCreated":"2026-01-02T03:04:05.678+00:00","#);
         match request.method.as_str() {
-            "PUT" => Reply::new("201 Created", document("")),
-            _ if request.path.contains("/virtualMachines/") => Reply::ok(dated),
-            _ => Reply::ok(format!(r#"{{"value":[{dated}]}}"#)),
+            "PUT" => CannedResponse::new("201 Created", document("")),
+            _ if request.path.contains("/virtualMachines/") => CannedResponse::ok(dated),
+            _ => CannedResponse::ok(format!(r#"{{"value":[{dated}]}}"#)),
         }
     };
     let harness = AzureHarness::with_knobs(|_| {});

@@ -11,7 +11,7 @@ use fleetwright_emulators::azure::{ExternalAction, Failure, Fault, FaultRule, Op
 use crate::{
     HOUR, config_with_token,
     emulated::{AzureHarness, path_of},
-    until_nothing, wait_for_state,
+    wait_for_state, wait_until_deleted,
 };
 
 /// Launches that many running machines.
@@ -81,7 +81,7 @@ async fn known_end_of_machines_needs_no_call_each() {
         for result in azure.terminate_instances(&ids).await {
             result.unwrap();
         }
-        until_nothing(&harness).await;
+        wait_until_deleted(&harness).await;
         harness.emulator().advance(HOUR);
         // The first time, a GET of each confirms what the list says.
         let mut sent = Vec::new();
@@ -102,15 +102,15 @@ async fn batch_with_ended_machines_shows_the_addresses_of_the_others() {
         let harness = AzureHarness::with_knobs(|_| {});
         let azure = harness.open().await;
         let ids = fleet(&harness, &*azure, 5).await;
-        let (there, gone) = ids.split_at(living);
-        for result in azure.terminate_instances(gone).await {
+        let (living_ids, deleted_ids) = ids.split_at(living);
+        for result in azure.terminate_instances(deleted_ids).await {
             result.unwrap();
         }
-        for id in gone {
+        for id in deleted_ids {
             wait_for_state(&*azure, id, CloudInstanceState::Terminated).await;
         }
         let described = azure.describe_instances(&ids).await;
-        for (id, status) in there.iter().zip(&described) {
+        for (id, status) in living_ids.iter().zip(&described) {
             let alone = azure.describe_instance(id).await.unwrap();
             assert!(alone.private_ip.is_some() && alone.public_ip.is_some());
             assert_eq!(status.as_ref().unwrap(), &alone, "{living}");
@@ -136,8 +136,8 @@ async fn machines_without_address_need_no_address_list() {
         .emulator()
         .add_fault(FaultRule::always(list, refused));
     let described = azure.describe_instances(&ids).await;
-    let going = described[0].as_ref().unwrap();
-    assert_eq!(going.state, CloudInstanceState::Terminating);
+    let deleting = described[0].as_ref().unwrap();
+    assert_eq!(deleting.state, CloudInstanceState::Terminating);
     for result in &described[1..] {
         let error = result.as_ref().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Throttled, "{error}");

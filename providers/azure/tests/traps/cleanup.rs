@@ -6,10 +6,10 @@ use fleetwright_azure::fleetwright::{CloudInstanceState, InstanceProvisioner as 
 use fleetwright_contract_tests::Harness as _;
 
 use crate::{
-    HOUR, config_with_token,
+    HOUR, config_with_token, count_resources,
     emulated::AzureHarness,
     failures::{failing, until_calls},
-    there, until_nothing, wait_for_state,
+    wait_for_state, wait_until_deleted,
 };
 
 /// Many passes of the cleanup, with the harness's poll interval.
@@ -31,7 +31,7 @@ async fn cleanup_runs_until_it_is_idle_and_ends_on_shutdown() {
     cleanup.wait_idle().await;
     assert_eq!(cleanup.shutdown().await, 0, "both are being deleted");
     assert!(!cleanup.is_running());
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
 }
 
 #[tokio::test]
@@ -48,12 +48,16 @@ async fn cleanup_sends_nothing_after_shutdown() {
     harness.emulator().advance(HOUR);
     tokio::time::sleep(PASSES).await;
     assert_eq!(harness.emulator().calls().len(), calls);
-    assert_eq!(there(&harness)[0], 1, "the failed machine remains");
+    assert_eq!(
+        count_resources(&harness)[0],
+        1,
+        "the failed machine remains"
+    );
     // It is still found, and a terminate deletes it.
     let failed = azure.describe_instance(&id).await.unwrap();
     assert_eq!(failed.state, CloudInstanceState::Terminating);
     azure.terminate_instance(&id).await.unwrap();
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
     // Launches after a shutdown work, and are not tracked.
     azure.launch_instance(&harness.config()).await.unwrap();
     assert_eq!((cleanup.tracked(), cleanup.is_running()), (0, false));
@@ -74,7 +78,11 @@ async fn cleanup_ends_when_its_provisioner_is_dropped() {
     harness.emulator().advance(HOUR);
     tokio::time::sleep(PASSES).await;
     assert_eq!(harness.emulator().calls().len(), calls);
-    assert_eq!(there(&harness)[0], 1, "the failed machine remains");
+    assert_eq!(
+        count_resources(&harness)[0],
+        1,
+        "the failed machine remains"
+    );
 }
 
 #[tokio::test]
@@ -93,7 +101,11 @@ async fn cleanup_does_not_run_when_it_is_switched_off() {
     harness.emulator().advance(HOUR);
     tokio::time::sleep(PASSES).await;
     assert_eq!(harness.call_count("VirtualMachines_ListAll"), 0);
-    assert_eq!(there(&harness)[0], 1, "the failed machine remains");
+    assert_eq!(
+        count_resources(&harness)[0],
+        1,
+        "the failed machine remains"
+    );
     // A replay deletes it, and creates the instance.
     let mut knobs = harness.emulator().knobs();
     knobs.late_failures.clear();
@@ -101,5 +113,5 @@ async fn cleanup_does_not_run_when_it_is_switched_off() {
     harness.emulator().set_knobs(knobs);
     let id = azure.launch_instance(&config).await.unwrap().id;
     wait_for_state(&azure, &id, CloudInstanceState::Running).await;
-    assert_eq!(there(&harness)[0], 1);
+    assert_eq!(count_resources(&harness)[0], 1);
 }

@@ -16,8 +16,9 @@ use fleetwright_emulators::azure::LateFailure;
 use fleetwright_provider_testkit::emulated::parse_name;
 
 use crate::{
+    count_resources,
     emulated::{AzureHarness, KEY},
-    there, until_nothing, wait_for_state,
+    wait_for_state, wait_until_deleted,
 };
 
 /// A size that offers accelerated networking and ephemeral disks.
@@ -126,7 +127,7 @@ async fn boot_security_networking_and_data_disks_reach_the_machine() {
     sizes.sort_unstable();
     assert_eq!(sizes, [30, 32, 64]);
     azure.terminate_instance(&id).await.unwrap();
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
 }
 
 #[tokio::test]
@@ -140,7 +141,7 @@ async fn data_disks_of_a_failed_creation_are_deleted() {
     let azure = harness.open_with(launch).await;
     let error = azure.launch_instance(&harness.config()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
 }
 
 #[tokio::test]
@@ -152,7 +153,7 @@ async fn trap_49_machine_with_an_ephemeral_disk_cannot_be_stopped_or_captured() 
     let error = azure.launch_instance(&harness.config()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     assert!(error.to_string().contains("system_disk"), "{error}");
-    assert_eq!(there(&harness), [0; 4]);
+    assert_eq!(count_resources(&harness), [0; 4]);
     let mut config = harness.config();
     config.instance_type = parse_name(CAPABLE);
     let id = azure.launch_instance(&config).await.unwrap().id;
@@ -169,5 +170,5 @@ async fn trap_49_machine_with_an_ephemeral_disk_cannot_be_stopped_or_captured() 
     let status = azure.describe_instance(&id).await.unwrap();
     assert_eq!(status.state, CloudInstanceState::Running);
     azure.terminate_instance(&id).await.unwrap();
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
 }

@@ -11,12 +11,12 @@ use fleetwright_azure::fleetwright::{
 };
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{ExternalAction, Fault, FaultRule, LateFailure, Operation};
-use fleetwright_provider_testkit::canned_responses::{self, Reply, Request};
+use fleetwright_provider_testkit::canned_responses::{self, CannedResponse, Request};
 
 use crate::{
-    HOUR, config_with_token,
+    HOUR, config_with_token, count_resources,
     emulated::{AzureHarness, GROUP, SUBSCRIPTION},
-    there, until_nothing, wait_for_state,
+    wait_for_state, wait_until_deleted,
 };
 
 /// A group whose creations fail when a test advances the clock by an hour.
@@ -63,7 +63,7 @@ async fn remains_of_a_dropped_launch_are_deleted() {
     launch.abort();
     launch.await.unwrap_err();
     harness.emulator().advance(HOUR);
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn refused_deletion_is_retried_after_the_retry_delay() {
         .add_fault(FaultRule::nth(delete, 1, throttled));
     azure.launch_instance(&harness.config()).await.unwrap();
     harness.emulator().advance(HOUR);
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
     assert_eq!(harness.call_count("VirtualMachines_Delete"), 2);
 }
 
@@ -148,18 +148,18 @@ async fn running_machine_is_kept_if_its_power_state_is_missing_briefly() {
     let respond = move |request: &Request| {
         let mut seen = kept.lock().unwrap();
         match request.method.as_str() {
-            "PUT" => Reply::new("201 Created", document("")),
+            "PUT" => CannedResponse::new("201 Created", document("")),
             "DELETE" => {
                 seen.1 += 1;
-                Reply::new("202 Accepted", "")
+                CannedResponse::new("202 Accepted", "")
             }
             _ if request.path.contains("statusOnly") => {
-                Reply::ok(format!(r#"{{"value":[{}]}}"#, document("")))
+                CannedResponse::ok(format!(r#"{{"value":[{}]}}"#, document("")))
             }
             _ => {
                 seen.0 += 1;
                 let power = r#",{"code":"PowerState/running"}"#;
-                Reply::ok(document(if seen.0 < 5 { "" } else { power }))
+                CannedResponse::ok(document(if seen.0 < 5 { "" } else { power }))
             }
         }
     };
@@ -189,13 +189,13 @@ async fn replay_deletes_the_remains_of_a_batch_concurrently() {
     let before = harness.emulator().calls().len();
     let six = NonZeroU32::new(6).unwrap();
     let again = azure.launch_instances(&config, six).await.unwrap();
-    assert_eq!((again.len(), there(&harness)[0]), (6, 6));
+    assert_eq!((again.len(), count_resources(&harness)[0]), (6, 6));
     let calls = harness.emulator().calls().split_off(before);
-    let looks = calls
+    let lookups = calls
         .iter()
         .take_while(|call| call.operation != "VirtualMachines_Delete")
         .filter(|call| call.operation == "VirtualMachines_Get");
-    let mut names: Vec<_> = looks.map(|call| call.parameters.clone()).collect();
+    let mut names: Vec<_> = lookups.map(|call| call.parameters.clone()).collect();
     names.sort();
     names.dedup();
     assert_eq!(names.len(), 6, "all are read before one is deleted");
@@ -277,7 +277,7 @@ async fn remains_are_deleted_although_the_first_read_misses_them() {
     let azure = harness.open().await;
     let error = azure.launch_instance(&harness.config()).await.unwrap_err();
     assert_eq!(error.effect(), Effect::None, "{error}");
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
 }
 
 #[tokio::test]

@@ -10,26 +10,26 @@ use fleetwright_azure::{
     },
 };
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_provider_testkit::canned_responses::{self, Reply, Request};
+use fleetwright_provider_testkit::canned_responses::{self, CannedResponse, Request};
 
 use crate::{config_with_token, emulated::AzureHarness, wait_for_state};
 
 type Requests = Arc<Mutex<Vec<Request>>>;
 
 /// Another host, and all requests that it received.
-fn stranger() -> (String, Requests) {
+fn foreign_server() -> (String, Requests) {
     let seen = Requests::default();
     let kept = Arc::clone(&seen);
     let endpoint = canned_responses::serve(move |request| {
         kept.lock().unwrap().push(request.clone());
-        Reply::ok(r#"{"status":"Succeeded","value":[]}"#)
+        CannedResponse::ok(r#"{"status":"Succeeded","value":[]}"#)
     });
     (endpoint.unwrap(), seen)
 }
 
 #[tokio::test]
 async fn operation_link_to_another_host_is_not_followed() {
-    let (foreign, seen) = stranger();
+    let (foreign, seen) = foreign_server();
     let harness =
         AzureHarness::with_knobs(|knobs| knobs.polling_origin = Some(foreign)).wait_for_launch();
     let azure = harness.open().await;
@@ -48,7 +48,7 @@ async fn operation_link_to_another_host_is_not_followed() {
 
 #[tokio::test]
 async fn page_link_to_another_host_is_an_error() {
-    let (foreign, seen) = stranger();
+    let (foreign, seen) = foreign_server();
     let five = std::num::NonZeroU32::new(5).unwrap();
     let harness = AzureHarness::with_knobs(|knobs| knobs.page_size = five);
     let azure = harness.open().await;
@@ -72,9 +72,10 @@ async fn page_link_to_another_host_is_an_error() {
 
 #[tokio::test]
 async fn redirect_to_another_host_is_not_followed() {
-    let (foreign, seen) = stranger();
-    let moved =
-        move |_: &Request| Reply::new("307 Temporary Redirect", "").header("location", &foreign);
+    let (foreign, seen) = foreign_server();
+    let moved = move |_: &Request| {
+        CannedResponse::new("307 Temporary Redirect", "").header("location", &foreign)
+    };
     let harness = AzureHarness::with_knobs(|_| {});
     let azure =
         AzureHarness::open_at(&canned_responses::serve(moved).unwrap(), harness.options()).await;
@@ -94,12 +95,12 @@ async fn token_is_requested_once_and_again_after_a_refusal() {
         assert!(request.path.contains("/tenant/oauth2"), "{}", request.path);
         let body = String::from_utf8_lossy(&request.body).into_owned();
         assert!(
-            body.contains("hush-secret"),
+            body.contains("s3cr3t-secret"),
             "the secret is sent to the authority"
         );
         let mut count = count.lock().unwrap();
         *count += 1;
-        Reply::ok(format!(
+        CannedResponse::ok(format!(
             r#"{{"token_type":"Bearer","expires_in":3600,"ext_expires_in":3600,"access_token":"t-{count}"}}"#
         ))
     });
@@ -110,25 +111,25 @@ async fn token_is_requested_once_and_again_after_a_refusal() {
         };
         if carries("t-1") && request.path.contains("networkInterfaces") {
             let body = r#"{"error":{"code":"ExpiredAuthenticationToken","message":"expired"}}"#;
-            return Reply::new("401 Unauthorized", body);
+            return CannedResponse::new("401 Unauthorized", body);
         }
         assert!(carries("t-1") || carries("t-2"), "{:?}", request.headers);
         if request.path.contains("statusOnly") {
             let machine = r#"{"id":"/subscriptions/00000000-0000-0000-0000-00000000000a/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/x",
                 "location":"eastus","properties":{"provisioningState":"Succeeded",
                 "instanceView":{"statuses":[{"code":"PowerState/running"}]}}}"#;
-            return Reply::ok(format!(r#"{{"value":[{machine}]}}"#));
+            return CannedResponse::ok(format!(r#"{{"value":[{machine}]}}"#));
         }
         if request.path.contains("/virtualMachines/x") {
             let body = r#"{"error":{"code":"ResourceNotFound","message":"gone"}}"#;
-            return Reply::new("404 Not Found", body);
+            return CannedResponse::new("404 Not Found", body);
         }
-        Reply::ok(r#"{"value":[]}"#)
+        CannedResponse::ok(r#"{"value":[]}"#)
     });
     let principal = ServicePrincipal::new("tenant", "client").at(authority.unwrap());
-    let credentials = AzureCredentials::client_secret(principal, "hush-secret");
+    let credentials = AzureCredentials::client_secret(principal, "s3cr3t-secret");
     assert!(
-        !format!("{credentials:?}").contains("hush"),
+        !format!("{credentials:?}").contains("s3cr3t"),
         "{credentials:?}"
     );
     let harness = AzureHarness::with_knobs(|_| {});
@@ -148,24 +149,24 @@ async fn token_is_requested_once_and_again_after_a_refusal() {
 
 /// A token source that never returns.
 #[derive(Debug)]
-struct Silent;
+struct HangingSource;
 
 #[async_trait]
-impl TokenSource for Silent {
+impl TokenSource for HangingSource {
     async fn token(&self, _: &str) -> Result<Token, TokenFailure> {
         std::future::pending().await
     }
 }
 
 #[tokio::test]
-async fn silent_token_source_is_not_a_refusal() {
-    let (arm, seen) = stranger();
+async fn hanging_token_source_is_not_a_refusal() {
+    let (arm, seen) = foreign_server();
     let harness = AzureHarness::with_knobs(|_| {});
     let mut options = harness.options();
     options.endpoint = arm;
     options.call_timeout = std::time::Duration::from_secs(4);
     let launch = AzureHarness::launch_config();
-    let credentials = AzureCredentials::of(Silent);
+    let credentials = AzureCredentials::of(HangingSource);
     let azure = AzureProvisioner::new(credentials, launch, options).unwrap();
     let error = azure.launch_instance(&harness.config()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");

@@ -13,7 +13,7 @@ use fleetwright_provider_testkit::{
     late_shortage::LateShortage,
 };
 
-use crate::{config_with_token, emulated::AzureHarness, there};
+use crate::{config_with_token, count_resources, emulated::AzureHarness};
 
 /// Lets the first zone run out of capacity.
 fn stock_out(knobs: &mut Knobs) {
@@ -49,7 +49,7 @@ async fn late_shortage_moves_on_although_reads_are_stale() {
     let config = config_with_token(&harness, "t-1");
     let launched = azure.launch_instance(&config).await.unwrap();
     assert_eq!(launched.placement.zone.unwrap().as_str(), "2");
-    assert_eq!(there(&harness)[..3], [1, 1, 1]);
+    assert_eq!(count_resources(&harness)[..3], [1, 1, 1]);
     let token = config.launch_token.as_ref().unwrap();
     let found = azure.find_launch(token).await.unwrap();
     assert!(matches!(found, LaunchRecord::Found(all) if all[0].id == launched.id));
@@ -63,7 +63,7 @@ async fn shortage_within_the_wait_of_the_launch_moves_on() {
     let config = config_with_token(&harness, "t-1");
     let launched = azure.launch_instance(&config).await.unwrap();
     assert_eq!(launched.placement.zone.unwrap().as_str(), "2");
-    assert_eq!(there(&harness)[..3], [1, 1, 1]);
+    assert_eq!(count_resources(&harness)[..3], [1, 1, 1]);
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn late_quota_of_a_market_moves_to_the_other_one() {
     let config = config_with_token(&harness, "t-1");
     let launched = azure.launch_instance(&config).await.unwrap();
     assert_eq!(launched.placement.market, Some(Market::OnDemand));
-    assert_eq!(there(&harness)[..3], [1, 1, 1]);
+    assert_eq!(count_resources(&harness)[..3], [1, 1, 1]);
     assert_eq!(azure.layer().without_capacity().len(), 1);
 }
 

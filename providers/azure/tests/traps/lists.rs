@@ -43,13 +43,13 @@ async fn trap_40_lists_are_filtered_by_tag_and_ids_match_in_any_case() {
     let mut launch = AzureHarness::launch_config();
     launch.resource_group = "RG".to_owned();
     launch.subscription = SUBSCRIPTION.to_uppercase();
-    let shouting = harness.open_with(launch).await;
-    let listed = shouting.list_instances(&filter).await.unwrap();
+    let upper_case = harness.open_with(launch).await;
+    let listed = upper_case.list_instances(&filter).await.unwrap();
     assert_eq!(
         listed.iter().map(|info| &info.id).collect::<Vec<_>>(),
         [&id]
     );
-    assert_eq!(shouting.describe_instance(&id).await.unwrap().id, id);
+    assert_eq!(upper_case.describe_instance(&id).await.unwrap().id, id);
 }
 
 #[tokio::test]

@@ -39,7 +39,7 @@ async fn running(harness: &AzureHarness, azure: &dyn InstanceProvisioner) -> Ins
 }
 
 /// Counts machines, interfaces, disks and public addresses.
-fn there(harness: &AzureHarness) -> [usize; 4] {
+fn count_resources(harness: &AzureHarness) -> [usize; 4] {
     let oracle = harness.emulator().oracle();
     [
         oracle.vms.len(),
@@ -50,14 +50,14 @@ fn there(harness: &AzureHarness) -> [usize; 4] {
 }
 
 /// Waits until all of them are deleted.
-async fn until_nothing(harness: &AzureHarness) {
+async fn wait_until_deleted(harness: &AzureHarness) {
     for _ in 0..6000 {
-        if there(harness) == [0; 4] {
+        if count_resources(harness) == [0; 4] {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("there still is {:?}", there(harness));
+    panic!("there still is {:?}", count_resources(harness));
 }
 
 #[test]

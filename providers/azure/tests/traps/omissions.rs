@@ -11,9 +11,9 @@ use fleetwright_emulators::azure::{
 };
 
 use crate::{
-    HOUR, config_with_token,
+    HOUR, config_with_token, count_resources,
     emulated::{AzureHarness, path_of},
-    running, there, until_nothing, wait_for_state,
+    running, wait_for_state, wait_until_deleted,
 };
 
 /// Launches `count` machines, with or without a token, and waits until they run and are old.
@@ -68,7 +68,7 @@ async fn trap_47_terminate_deletes_machines_that_no_read_shows() {
             for result in azure.terminate_instances(&ids).await {
                 result.unwrap_or_else(|error| panic!("{count} {token:?} {lists} {reads}: {error}"));
             }
-            until_nothing(&harness).await;
+            wait_until_deleted(&harness).await;
         }
     }
 }
@@ -81,7 +81,7 @@ async fn terminate_of_an_old_id_spares_the_next_machine_of_its_name() {
         id: path_of(&ids[0]),
     };
     harness.emulator().perform_external(delete).unwrap();
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
     let next = old_machines(&harness, 1, Some("t-1")).await;
     assert_ne!(next, ids);
     for missed in 0..=2 {
@@ -89,7 +89,7 @@ async fn terminate_of_an_old_id_spares_the_next_machine_of_its_name() {
         let azure = harness.open().await;
         azure.terminate_instance(&ids[0]).await.unwrap();
         assert_eq!(harness.call_count("VirtualMachines_Delete"), 0);
-        assert_eq!(there(&harness)[0], 1);
+        assert_eq!(count_resources(&harness)[0], 1);
     }
 }
 
@@ -107,9 +107,9 @@ async fn refused_delete_of_a_machine_that_no_read_shows_is_an_error_until_it_suc
     harness.emulator().add_fault(rule);
     let error = azure.terminate_instance(&ids[0]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
-    assert_eq!(there(&harness)[0], 1);
+    assert_eq!(count_resources(&harness)[0], 1);
     azure.terminate_instance(&ids[0]).await.unwrap();
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
 }
 
 #[tokio::test]
@@ -167,7 +167,7 @@ async fn missing_reads_hide_no_launch_and_lead_to_no_second_machine() {
             let mut launched = ids.clone();
             launched.sort();
             assert_eq!(again, launched);
-            assert_eq!(there(&harness)[0], ids.len());
+            assert_eq!(count_resources(&harness)[0], ids.len());
             miss_gets(&harness, missed);
             match azure.find_launch(token).await.unwrap() {
                 LaunchRecord::Found(found) => assert_eq!(found.len(), ids.len()),
@@ -210,7 +210,7 @@ async fn machine_that_another_actor_deleted_is_terminated_after_several_reads() 
     harness.emulator().advance(HOUR);
     let delete = ExternalAction::Delete { id: path_of(&id) };
     harness.emulator().perform_external(delete).unwrap();
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
     let gets = || harness.call_count("VirtualMachines_Get");
     let before = gets();
     let status = azure.describe_instance(&id).await.unwrap();
@@ -235,7 +235,7 @@ async fn cleanup_deletes_failed_machines_that_lists_omit() {
     assert_eq!(azure.cleanup().tracked(), 1);
     harness.emulator().advance(HOUR);
     azure.cleanup().wait_idle().await;
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
 }
 
 #[tokio::test]
@@ -268,7 +268,7 @@ async fn rights_on_the_resource_group_are_enough() {
         for result in azure.terminate_instances(&ids).await {
             result.unwrap();
         }
-        until_nothing(&harness).await;
+        wait_until_deleted(&harness).await;
     }
 }
 
@@ -295,12 +295,12 @@ async fn random_omissions_neither_double_nor_leak_a_machine() {
                 ids.clone_from(&launched);
             }
             assert_eq!(launched, ids, "seed {seed}");
-            assert_eq!(there(&harness)[0], ids.len(), "seed {seed}");
+            assert_eq!(count_resources(&harness)[0], ids.len(), "seed {seed}");
             harness.emulator().advance(HOUR);
         }
         for result in harness.open().await.terminate_instances(&ids).await {
             result.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         }
-        until_nothing(&harness).await;
+        wait_until_deleted(&harness).await;
     }
 }

@@ -14,9 +14,9 @@ use fleetwright_emulators::azure::{
 };
 
 use crate::{
-    HOUR, config_with_token,
+    HOUR, config_with_token, count_resources,
     emulated::{AzureHarness, path_of},
-    running, there, until_nothing, wait_for_state,
+    running, wait_for_state, wait_until_deleted,
 };
 
 #[tokio::test]
@@ -27,7 +27,7 @@ async fn trap_18_delete_of_an_unknown_machine_differs_from_a_gone_one() {
     assert_eq!(error.unwrap_err().kind(), ErrorKind::NotFound);
     let id = running(&harness, &*azure).await;
     azure.terminate_instance(&id).await.unwrap();
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
     azure.terminate_instance(&id).await.unwrap();
 }
 
@@ -63,7 +63,7 @@ async fn trap_22_capacity_and_quota_errors_are_returned_at_once_and_later() {
             matches!(error.scopes()[0], Scope::Offering { .. }),
             "{error}"
         );
-        until_nothing(&harness).await;
+        wait_until_deleted(&harness).await;
 
         let harness = AzureHarness::with_knobs(|knobs| {
             knobs.vcpu_quota = Some(0);
@@ -77,7 +77,7 @@ async fn trap_22_capacity_and_quota_errors_are_returned_at_once_and_later() {
             (ErrorKind::Quota, Effect::None),
             "{error}"
         );
-        until_nothing(&harness).await;
+        wait_until_deleted(&harness).await;
     }
 }
 
@@ -113,7 +113,7 @@ async fn failure_that_is_worth_a_retry_is_unavailable_and_leaves_nothing() {
         assert_eq!(error.effect(), Effect::None, "{error}");
         assert!(error.retry() != RetryAdvice::Never, "{error}");
         assert_eq!(error.native_code(), Some(code));
-        until_nothing(&harness).await;
+        wait_until_deleted(&harness).await;
         let mut knobs = harness.emulator().knobs();
         knobs.late_failures.clear();
         harness.emulator().set_knobs(knobs);
@@ -132,7 +132,7 @@ async fn trap_48_name_of_a_deleted_machine_is_used_again_once_azure_accepts_it()
     let config = config_with_token(&harness, "t-1");
     let first = azure.launch_instance(&config).await.unwrap().id;
     azure.terminate_instance(&first).await.unwrap();
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
     harness.emulator().advance(HOUR);
     let missing = Fault::Refused {
         status: 404,
@@ -164,7 +164,7 @@ async fn name_that_stays_unusable_is_a_conflict_without_effect() {
     let config = config_with_token(&harness, "t-1");
     let id = azure.launch_instance(&config).await.unwrap().id;
     azure.terminate_instance(&id).await.unwrap();
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
     let error = azure.launch_instance(&config).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
     assert_eq!(error.effect(), Effect::None, "{error}");
@@ -199,7 +199,7 @@ async fn operation_failure_is_returned_with_its_code() {
     assert_eq!(error.native_code(), Some("ZonalAllocationFailed"));
     let zone = |scope: &Scope| matches!(scope, Scope::Offering { zone: Some(zone), .. } if zone.as_str() == "2");
     assert!(error.scopes().iter().any(zone), "{error}");
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
 }
 
 #[tokio::test]
@@ -220,7 +220,7 @@ async fn start_without_capacity_fails() {
     );
     wait_for_state(&*azure, &id, CloudInstanceState::Stopped).await;
     assert_eq!(
-        there(&harness)[0],
+        count_resources(&harness)[0],
         1,
         "nothing is removed that ever had power"
     );

@@ -7,9 +7,9 @@ use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{Capacity, ExternalAction, LateFailure};
 
 use crate::{
-    HOUR, config_with_token,
+    HOUR, config_with_token, count_resources,
     emulated::{AzureHarness, path_of},
-    running, there, until_nothing, wait_for_state,
+    running, wait_for_state, wait_until_deleted,
 };
 
 #[tokio::test]
@@ -24,18 +24,18 @@ async fn trap_06_remains_of_a_failed_creation_are_deleted() {
         (ErrorKind::Capacity, Effect::None),
         "{error}"
     );
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
     // Without a wait, the background cleanup deletes it and keeps the reason.
     let mut options = harness.options();
     options.launch_wait = std::time::Duration::ZERO;
-    let hasty = harness
+    let without_wait = harness
         .open_with_options(AzureHarness::launch_config(), options)
         .await;
-    let id = hasty.launch_instance(&config).await.unwrap().id;
-    let ended = wait_for_state(&hasty, &id, CloudInstanceState::Terminated).await;
+    let id = without_wait.launch_instance(&config).await.unwrap().id;
+    let ended = wait_for_state(&without_wait, &id, CloudInstanceState::Terminated).await;
     let reason = ended.state_reason.unwrap();
     assert!(reason.starts_with("AllocationFailed"), "{reason}");
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
 }
 
 #[tokio::test]
@@ -48,12 +48,12 @@ async fn remains_of_a_failed_creation_are_deleted_by_terminate_and_replay() {
     let config = config_with_token(&*harness, "t-1");
     for how in ["terminate", "replay"] {
         // The launching process ends before the creation fails.
-        let (elsewhere, wanted) = (std::sync::Arc::clone(&harness), config.clone());
+        let (other_harness, wanted) = (std::sync::Arc::clone(&harness), config.clone());
         let process = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build();
-            let launch = async { elsewhere.open().await.launch_instance(&wanted).await };
+            let launch = async { other_harness.open().await.launch_instance(&wanted).await };
             runtime.unwrap().block_on(launch).unwrap().id
         });
         let id = process.join().unwrap();
@@ -63,7 +63,7 @@ async fn remains_of_a_failed_creation_are_deleted_by_terminate_and_replay() {
         harness.emulator().advance(HOUR);
         if how == "terminate" {
             azure.terminate_instance(&id).await.unwrap();
-            until_nothing(&harness).await;
+            wait_until_deleted(&harness).await;
             let terminated = wait_for_state(&*azure, &id, CloudInstanceState::Terminated).await;
             assert!(terminated.state_reason.is_some());
             continue;
@@ -75,7 +75,7 @@ async fn remains_of_a_failed_creation_are_deleted_by_terminate_and_replay() {
         let again = azure.launch_instance(&config).await.unwrap().id;
         assert_ne!(again, id);
         wait_for_state(&*azure, &again, CloudInstanceState::Running).await;
-        assert_eq!(there(&harness), [1, 1, 1, 1]);
+        assert_eq!(count_resources(&harness), [1, 1, 1, 1]);
     }
 }
 
@@ -84,9 +84,9 @@ async fn trap_08_parts_are_deleted_with_their_machine() {
     let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     let id = running(&harness, &*azure).await;
-    assert_eq!(there(&harness), [1, 1, 1, 1]);
+    assert_eq!(count_resources(&harness), [1, 1, 1, 1]);
     azure.terminate_instance(&id).await.unwrap();
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
     let terminated = wait_for_state(&*azure, &id, CloudInstanceState::Terminated).await;
     assert_eq!(
         terminated.state_reason.as_deref(),
@@ -119,7 +119,7 @@ async fn trap_11_launch_after_a_failed_one_does_not_wait_for_its_interface() {
     let azure = harness.open().await;
     let config = config_with_token(&harness, "t-1");
     azure.launch_instance(&config).await.unwrap_err();
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
     let mut knobs = harness.emulator().knobs();
     assert!(knobs.timing.nic_reservation > std::time::Duration::from_secs(100));
     knobs.capacity.clear();
@@ -138,7 +138,7 @@ async fn trap_12_one_call_creates_machine_and_parts() {
     let harness = AzureHarness::with_knobs(|_| {});
     let azure = harness.open().await;
     azure.launch_instance(&harness.config()).await.unwrap();
-    assert_eq!(there(&harness), [1, 1, 1, 1]);
+    assert_eq!(count_resources(&harness), [1, 1, 1, 1]);
     let calls = harness.emulator().oracle().calls;
     let changes = calls
         .iter()

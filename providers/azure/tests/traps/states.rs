@@ -5,7 +5,7 @@ use fleetwright_azure::fleetwright::{
 };
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{ExternalAction, LateFailure};
-use fleetwright_provider_testkit::canned_responses::{self, Reply};
+use fleetwright_provider_testkit::canned_responses::{self, CannedResponse};
 
 use crate::{
     emulated::{AzureHarness, GROUP, SUBSCRIPTION, path_of},
@@ -71,12 +71,12 @@ async fn shown(view: &'static str) -> Vec<CloudInstanceState> {
     let respond = move |request: &canned_responses::Request| {
         let path = &request.path;
         if path.contains("/virtualMachines?") {
-            return Reply::ok(format!("{{\"value\":[{}]}}", document(view)));
+            return CannedResponse::ok(format!("{{\"value\":[{}]}}", document(view)));
         }
         if path.contains("/virtualMachines/fw-1?") {
-            return Reply::ok(document(view));
+            return CannedResponse::ok(document(view));
         }
-        Reply::ok(r#"{"value":[]}"#)
+        CannedResponse::ok(r#"{"value":[]}"#)
     };
     let harness = AzureHarness::with_knobs(|_| {});
     let azure = AzureHarness::open_at(

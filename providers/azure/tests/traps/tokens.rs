@@ -9,9 +9,9 @@ use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{ExternalAction, Fault, FaultRule, Operation, Phase};
 
 use crate::{
-    config_with_token,
+    config_with_token, count_resources,
     emulated::{AzureHarness, path_of},
-    there, until_nothing, wait_for_state,
+    wait_for_state, wait_until_deleted,
 };
 
 #[tokio::test]
@@ -70,7 +70,7 @@ async fn trap_21_machine_of_another_owner_is_not_adopted() {
         azure.find_launch(token).await.unwrap(),
         LaunchRecord::NotFound
     );
-    assert_eq!(there(&harness)[0], 1);
+    assert_eq!(count_resources(&harness)[0], 1);
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn old_id_does_not_affect_the_new_machine_of_that_name() {
     let old = azure.launch_instance(&config).await.unwrap().id;
     wait_for_state(&*azure, &old, CloudInstanceState::Running).await;
     azure.terminate_instance(&old).await.unwrap();
-    until_nothing(&harness).await;
+    wait_until_deleted(&harness).await;
     let new = azure.launch_instance(&config).await.unwrap().id;
     wait_for_state(&*azure, &new, CloudInstanceState::Running).await;
     assert_eq!(path_of(&old), path_of(&new));
@@ -106,7 +106,7 @@ async fn batch_stops_if_its_first_machine_is_refused() {
     let three = NonZeroU32::new(3).unwrap();
     let error = azure.launch_instances(&config, three).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Quota, "{error}");
-    assert_eq!(there(&harness)[0], 0);
+    assert_eq!(count_resources(&harness)[0], 0);
     assert_eq!(
         azure.launch_instances(&config, three).await.unwrap().len(),
         3
@@ -139,6 +139,6 @@ async fn launch_is_found_after_a_crash() {
             "{seen:?}"
         );
         azure.launch_instance(&config).await.unwrap();
-        assert_eq!(there(&harness)[0], 1);
+        assert_eq!(count_resources(&harness)[0], 1);
     }
 }

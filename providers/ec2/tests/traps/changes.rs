@@ -137,7 +137,7 @@ async fn trap_56_image_name_that_exists_is_looked_up_again() {
     let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&*ec2, &id, CloudInstanceState::Running).await;
     let request = SnapshotRequest::new("golden").unwrap();
-    // Both look before either creates.
+    // Both look for the image before either creates it.
     let second = harness.open().await;
     let (one, other) = tokio::join!(
         ec2.snapshot_image(&id, &request),

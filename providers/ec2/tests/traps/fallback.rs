@@ -65,8 +65,8 @@ async fn full_subnet_of_a_zone_is_tried_once() {
         "subnet-full".parse().unwrap(),
     );
     config.subnets.insert(zone, subnet);
-    let there = |name: &str| of_type(name).zone("us-east-1b").unwrap();
-    let mut alternatives: Vec<_> = ["t3.micro", "t3.small", "m5.large"].map(there).into();
+    let in_zone_b = |name: &str| of_type(name).zone("us-east-1b").unwrap();
+    let mut alternatives: Vec<_> = ["t3.micro", "t3.small", "m5.large"].map(in_zone_b).into();
     alternatives.push(in_zone("us-east-1c"));
     let (launched, sent) = launch(&harness, config, alternatives).await;
     let zone = launched.unwrap().placement.zone;

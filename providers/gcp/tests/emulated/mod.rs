@@ -176,7 +176,11 @@ impl EmulatedAccount for GcpProject {
             .map(|(key, value)| (key.to_owned(), value.to_owned()));
         let (mut labels, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
             pairs.partition(|(key, value)| fits(key) && fits(value));
-        labels.extend(others.iter().map(|(key, value)| stand_in(key, value)));
+        labels.extend(
+            others
+                .iter()
+                .map(|(key, value)| placeholder_label(key, value)),
+        );
         let metadata = (!others.is_empty()).then(|| {
             let text = serde_json::to_string(&others).expect("a map of strings");
             ("fleetwright-tags".to_owned(), text)
@@ -235,7 +239,7 @@ fn tags(labels: &BTreeMap<String, String>, metadata: &BTreeMap<String, String>) 
 
 /// Returns the label that stands in for a tag that no label can hold, built without the provider's
 /// code.
-fn stand_in(key: &str, value: &str) -> (String, String) {
+fn placeholder_label(key: &str, value: &str) -> (String, String) {
     let slug = |text: &str, most: usize| {
         let words: Vec<_> = text
             .split(|c: char| !c.is_ascii_alphanumeric())

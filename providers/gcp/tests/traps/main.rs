@@ -22,14 +22,14 @@ use std::time::Duration;
 use emulated::GcpHarness;
 use fleetwright_contract_tests::check_traps;
 use fleetwright_provider_testkit::broken_responses::{config_with_token, wait_for_state};
-use fleetwright_provider_testkit::canned_responses::{self, Reply};
+use fleetwright_provider_testkit::canned_responses::{self, CannedResponse};
 
 /// Longer than any test. A test advances the emulator's clock by it.
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Serves a reply for the path of each request, for responses that the emulator never sends.
-fn serve(reply: impl Fn(&str) -> Reply + Send + 'static) -> String {
-    canned_responses::serve(move |request| reply(&request.path)).unwrap()
+/// Serves a response to the path of each request, for responses that the emulator never sends.
+fn serve(respond_to: impl Fn(&str) -> CannedResponse + Send + 'static) -> String {
+    canned_responses::serve(move |request| respond_to(&request.path)).unwrap()
 }
 
 /// Returns how many instances there are.

@@ -46,7 +46,7 @@ fn lists(harness: &GcpHarness) -> u64 {
 }
 
 /// Plays everything that happens to instances in a normal life, single and in batches.
-async fn play_lives(harness: &GcpHarness, gcp: &dyn InstanceProvisioner) {
+async fn run_lifecycles(harness: &GcpHarness, gcp: &dyn InstanceProvisioner) {
     let config = config_with_token(harness, "one");
     let id = gcp.launch_instance(&config).await.unwrap().id;
     wait_for_state(gcp, &id, CloudInstanceState::Running).await;
@@ -116,7 +116,7 @@ async fn trap_44_normal_life_lists_no_operations() {
         };
         let harness = harness.wait_for_launch();
         let gcp = harness.open().await;
-        play_lives(&harness, &*gcp).await;
+        run_lifecycles(&harness, &*gcp).await;
         assert_eq!((lists(&harness), alive(&harness)), (0, 0), "lag: {lag}");
     }
 }
@@ -125,7 +125,7 @@ async fn trap_44_normal_life_lists_no_operations() {
 async fn everything_works_while_lists_of_operations_are_refused() {
     let harness = GcpHarness::new().wait_for_launch();
     refuse_lists(&harness);
-    play_lives(&harness, &*harness.open().await).await;
+    run_lifecycles(&harness, &*harness.open().await).await;
     assert_eq!(alive(&harness), 0);
 }
 
@@ -208,10 +208,10 @@ async fn trap_45_throttling_advises_to_wait_for_the_next_full_minute() {
         );
     }
     harness.emulator().clear_faults();
-    let told = Fault::Throttled {
+    let fault = Fault::Throttled {
         retry_after_secs: Some(7),
     };
-    let rule = FaultRule::always(Method::InstancesInsert, told);
+    let rule = FaultRule::always(Method::InstancesInsert, fault);
     harness.emulator().add_fault(rule);
     let error = gcp.launch_instance(&harness.config()).await.unwrap_err();
     assert_eq!(error.retry(), RetryAdvice::After(Duration::from_secs(7)));

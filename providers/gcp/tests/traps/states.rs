@@ -133,12 +133,12 @@ async fn trap_06_stop_discards_local_ssds_only_if_allowed() {
     let harness = GcpHarness::with_knobs(|_| {});
     let mut launch = GcpHarness::launch_config();
     launch.local_ssds = 1;
-    let careful = harness.open_with(launch.clone()).await;
+    let keeps_ssds = harness.open_with(launch.clone()).await;
     let mut config = harness.config();
     config.instance_type = "n2-standard-2".parse().unwrap();
-    let id = careful.launch_instance(&config).await.unwrap().id;
-    wait_for_state(&careful, &id, CloudInstanceState::Running).await;
-    let error = careful.stop_instance(&id).await.unwrap_err();
+    let id = keeps_ssds.launch_instance(&config).await.unwrap().id;
+    wait_for_state(&keeps_ssds, &id, CloudInstanceState::Running).await;
+    let error = keeps_ssds.stop_instance(&id).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     assert!(
         error.message().contains("discard_local_ssds"),
@@ -146,9 +146,9 @@ async fn trap_06_stop_discards_local_ssds_only_if_allowed() {
     );
     let mut options = harness.options();
     options.discard_local_ssds = true;
-    let careless = harness.open_with_options(launch, options).await;
-    careless.stop_instance(&id).await.unwrap();
-    wait_for_state(&careless, &id, CloudInstanceState::Stopped).await;
+    let discards_ssds = harness.open_with_options(launch, options).await;
+    discards_ssds.stop_instance(&id).await.unwrap();
+    wait_for_state(&discards_ssds, &id, CloudInstanceState::Stopped).await;
 }
 
 #[tokio::test]

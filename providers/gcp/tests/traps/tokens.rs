@@ -7,7 +7,7 @@ use fleetwright_emulators::gcp::{Capacity, ExternalAction, Fault, FaultRule, Met
 use fleetwright_gcp::fleetwright::{
     Effect, ErrorKind, InstanceProvisioner as _, LaunchRecord, RetryAdvice, UserData,
 };
-use fleetwright_provider_testkit::canned_responses::Reply;
+use fleetwright_provider_testkit::canned_responses::CannedResponse;
 
 use crate::{
     alive, config_with_token,
@@ -70,7 +70,7 @@ async fn debug_does_not_show_configured_metadata() {
 #[tokio::test]
 async fn retry_date_is_kept() {
     let harness = GcpHarness::with_knobs(|_| {});
-    let throttled = |_: &str| Reply {
+    let throttled = |_: &str| CannedResponse {
         status: "429 Too Many Requests",
         headers: "retry-after: Wed, 21 Oct 2076 07:28:00 GMT\r\n".to_owned(),
         body: r#"{"error":{"code":429,"message":"slow down"}}"#.to_owned(),
@@ -115,18 +115,18 @@ async fn name_conflict_in_the_operation_is_handled_like_a_refusal() {
     let harness = GcpHarness::with_knobs(|_| {});
     let respond = |path: &str| {
         if path.contains("/instances/fw-") {
-            return Reply::ok(
+            return CannedResponse::ok(
                 r#"{"name":"fw-1","id":"7","status":"RUNNING","zone":"zones/us-central1-a"}"#,
             );
         }
         if path.contains("/zones/us-central1-a/instances") {
-            return Reply::ok(
+            return CannedResponse::ok(
                 r#"{"name":"operation-1","operationType":"insert","status":"DONE","targetId":"8",
                 "httpErrorStatusCode":409,"httpErrorMessage":"CONFLICT",
                 "error":{"errors":[{"code":"RESOURCE_ALREADY_EXISTS","message":"taken"}]}}"#,
             );
         }
-        Reply::ok("{}")
+        CannedResponse::ok("{}")
     };
     let gcp = GcpHarness::open_at(&serve(respond), harness.options()).await;
     let config = config_with_token(&harness, "t-1");
@@ -177,13 +177,13 @@ async fn launch_without_target_in_its_operation_is_read_by_name() {
     let harness = GcpHarness::with_knobs(|_| {});
     let respond = |path: &str| {
         if path.contains("/instances/") {
-            return Reply {
+            return CannedResponse {
                 status: "404 Not Found",
                 headers: String::new(),
                 body: r#"{"error":{"code":404,"message":"nothing"}}"#.to_owned(),
             };
         }
-        Reply::ok(r#"{"name":"operation-1","operationType":"insert","status":"RUNNING"}"#)
+        CannedResponse::ok(r#"{"name":"operation-1","operationType":"insert","status":"RUNNING"}"#)
     };
     let gcp = GcpHarness::open_at(&serve(respond), harness.options()).await;
     let error = gcp.launch_instance(&harness.config()).await.unwrap_err();

@@ -91,7 +91,7 @@ fn check_refusal(error: &ProvisionError) {
 
 #[tokio::test]
 async fn trap_46_one_token_in_two_zones_at_the_same_moment_launches_once() {
-    // The inserts take different times, so that each interleaving of insert and second look occurs.
+    // The inserts take different times, so that each interleaving of insert and second read occurs.
     for (slow, phase) in [
         (0, Phase::Before),
         (1, Phase::Before),

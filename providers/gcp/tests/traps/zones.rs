@@ -9,7 +9,7 @@ use fleetwright_contract_tests::Harness as _;
 use fleetwright_gcp::fleetwright::{
     CloudInstanceState, ErrorKind, InstanceFilter, InstanceId, InstanceProvisioner, LaunchRecord,
 };
-use fleetwright_provider_testkit::canned_responses::Reply;
+use fleetwright_provider_testkit::canned_responses::CannedResponse;
 
 use crate::{
     HOUR, alive, config_with_token,
@@ -89,10 +89,10 @@ async fn same_name_in_another_zone_is_another_instance() {
     let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&harness.config()).await.unwrap().id;
-    let stranger = id.as_str().replace(ZONES[0], ZONES[1]);
-    let (stem, _) = stranger.rsplit_once('/').unwrap();
-    let stranger = InstanceId::new(format!("{stem}/7")).unwrap();
-    let results = gcp.describe_instances(&[id, stranger]).await;
+    let foreign_server = id.as_str().replace(ZONES[0], ZONES[1]);
+    let (stem, _) = foreign_server.rsplit_once('/').unwrap();
+    let foreign_server = InstanceId::new(format!("{stem}/7")).unwrap();
+    let results = gcp.describe_instances(&[id, foreign_server]).await;
     let error = results[1].as_ref().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
 }
@@ -115,13 +115,13 @@ async fn repeated_id_is_changed_once() {
 }
 
 /// A project whose zone b does not respond: lists of all zones are incomplete and name it.
-fn partial(path: &str) -> Reply {
+fn partial(path: &str) -> CannedResponse {
     let unseen = r#""unreachables":["projects/fleet-1/zones/us-central1-b"]"#;
     if path.contains("/aggregated/instances") {
-        return Reply::ok(format!("{{\"items\":{{}},{unseen}}}"));
+        return CannedResponse::ok(format!("{{\"items\":{{}},{unseen}}}"));
     }
     if path.contains("/aggregated/operations") {
-        return Reply::ok(format!(
+        return CannedResponse::ok(format!(
             r#"{{"items":{{"zones/us-central1-a":{{"operations":[{{"name":"operation-1",
             "operationType":"insert","status":"DONE","endTime":"2020-01-02T03:04:05.678-07:00",
             "targetId":"1"}},{{"name":"operation-2","operationType":"insert","status":"DONE",
@@ -130,16 +130,16 @@ fn partial(path: &str) -> Reply {
     }
     if path.contains("/zones/us-central1-b/") {
         let body = r#"{"error":{"code":503,"message":"unreachable"}}"#.to_owned();
-        return Reply {
+        return CannedResponse {
             status: "503 Service Unavailable",
             headers: String::new(),
             body,
         };
     }
     if path.contains("/operations") {
-        return Reply::ok("{}");
+        return CannedResponse::ok("{}");
     }
-    Reply {
+    CannedResponse {
         status: "404 Not Found",
         headers: String::new(),
         body: r#"{"error":{"code":404,"message":"nothing"}}"#.to_owned(),
@@ -163,7 +163,7 @@ async fn incomplete_operations_do_not_free_a_token() {
     let harness = GcpHarness::with_knobs(|_| {});
     let respond = |path: &str| {
         if path.contains("/instances") {
-            return Reply::ok("{}");
+            return CannedResponse::ok("{}");
         }
         partial(path)
     };
@@ -181,7 +181,7 @@ async fn list_by_long_names_has_a_short_url() {
     let harness = GcpHarness::with_knobs(|_| {});
     let respond = |path: &str| {
         LONGEST.fetch_max(path.len(), Ordering::Relaxed);
-        Reply::ok("{}")
+        CannedResponse::ok("{}")
     };
     let gcp = GcpHarness::open_at(&serve(respond), harness.options()).await;
     let long = "n".repeat(55);
@@ -200,7 +200,7 @@ async fn list_by_long_names_has_a_short_url() {
 async fn malformed_instance_in_an_unconfigured_zone_is_ignored() {
     let harness = GcpHarness::with_knobs(|_| {});
     let respond = |_: &str| {
-        Reply::ok(
+        CannedResponse::ok(
             r#"{"items":{"zones/europe-west1-b":{"instances":[{"name":"odd","zone":
             "https://www.googleapis.com/compute/v1/projects/fleet-1/zones/europe-west1-b"}]}}}"#,
         )

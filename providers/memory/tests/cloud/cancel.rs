@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use crate::{
     calls::{self, Prepared, outcome, prepare, send},
     support::{
-        LONG, POLICY, all_blue, brisk, existing_ids, ids, many, open, pass, token, virtually,
+        LONG, POLICY, all_blue, block_on_paused, brisk, existing_ids, ids, many, open, pass, token,
         wait_for, with_token,
     },
 };
@@ -25,12 +25,12 @@ use crate::{
 const LATENCY: Duration = Duration::from_millis(40);
 
 /// A future that is dropped after a number of polls.
-struct GivenUp<F> {
+struct DroppedAfter<F> {
     future: Pin<Box<F>>,
     polls: u32,
 }
 
-impl<F: Future> Future for GivenUp<F> {
+impl<F: Future> Future for DroppedAfter<F> {
     type Output = Option<F::Output>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -47,8 +47,8 @@ impl<F: Future> Future for GivenUp<F> {
 }
 
 /// Polls `future` at most `polls` times and drops it. Returns its output if it completed.
-async fn given_up<F: Future>(future: F, polls: u32) -> Option<F::Output> {
-    GivenUp {
+async fn poll_at_most<F: Future>(future: F, polls: u32) -> Option<F::Output> {
+    DroppedAfter {
         future: Box::pin(future),
         polls,
     }
@@ -60,11 +60,11 @@ fn launch_dropped_at_any_poll_and_replayed_creates_one_instance() {
     for batch in [1, 3] {
         let mut polls = 0;
         loop {
-            let done = virtually(async {
+            let done = block_on_paused(async {
                 let (cloud, provisioner) = open(brisk().latency(LATENCY));
                 let config = with_token("t");
                 let launch = provisioner.launch_instances(&config, many(batch));
-                let done = given_up(launch, polls).await.is_some();
+                let done = poll_at_most(launch, polls).await.is_some();
                 let settled = cloud
                     .provisioner()
                     .settle_launch(&token("t"))
@@ -98,10 +98,10 @@ fn launch_dropped_at_any_poll_and_replayed_creates_one_instance() {
 #[test]
 fn wait_dropped_at_any_poll_leaves_an_instance_that_the_token_finds() {
     let mut polls = 0;
-    while !virtually(async {
+    while !block_on_paused(async {
         let (cloud, provisioner) = open(brisk().latency(LATENCY));
         let config = with_token("t");
-        let done = given_up(provisioner.launch_and_wait(&config, &POLICY), polls).await;
+        let done = poll_at_most(provisioner.launch_and_wait(&config, &POLICY), polls).await;
         let replay = provisioner.launch_and_wait(&config, &POLICY).await.unwrap();
         assert_eq!(existing_ids(&cloud), [replay.id], "after {polls} polls");
         done.is_some()
@@ -115,7 +115,7 @@ fn wait_dropped_at_any_poll_leaves_an_instance_that_the_token_finds() {
 fn call_dropped_at_any_poll_is_completed_by_repeating_it() {
     for call in calls::ALL {
         let mut polls = 0;
-        while !virtually(async {
+        while !block_on_paused(async {
             let knobs = || brisk().latency(LATENCY);
             let twin = prepare(call, knobs()).await;
             send(call, &twin.provisioner, &twin.id).await.unwrap();
@@ -125,7 +125,7 @@ fn call_dropped_at_any_poll_is_completed_by_repeating_it() {
                 provisioner,
                 id,
             } = prepare(call, knobs()).await;
-            let done = given_up(send(call, &provisioner, &id), polls)
+            let done = poll_at_most(send(call, &provisioner, &id), polls)
                 .await
                 .is_some();
             // A reimage can be repeated only after the previous one is complete.
@@ -161,7 +161,7 @@ async fn scenario(provisioner: &MemoryProvisioner) -> Result<()> {
 
 #[test]
 fn after_a_crash_at_any_call_token_and_tags_find_everything() {
-    let calls = virtually(async {
+    let calls = block_on_paused(async {
         let (cloud, provisioner) = open(brisk());
         scenario(&provisioner).await.unwrap();
         assert!(cloud.oracle().leftovers().is_empty());
@@ -170,7 +170,7 @@ fn after_a_crash_at_any_call_token_and_tags_find_everything() {
     assert!(calls > 10);
     for nth in 1..=calls {
         for phase in [Phase::Before, Phase::After] {
-            virtually(async {
+            block_on_paused(async {
                 let (cloud, provisioner) = open(brisk());
                 cloud
                     .faults()

@@ -201,11 +201,11 @@ async fn capacity_can_shrink_while_machines_run() {
 async fn refused_launch_uses_no_capacity_or_quota() {
     let zone_b: Zone = zone("mem-b");
     let (cloud, provisioner) = open(brisk().capacity(Capacity::of(0).in_zone(zone_b.clone())));
-    let mut there = blue().launch_token("t").build().unwrap();
-    there.placement.zone = Some(zone_b);
-    let error = provisioner.launch_instance(&there).await.unwrap_err();
+    let mut config = blue().launch_token("t").build().unwrap();
+    config.placement.zone = Some(zone_b);
+    let error = provisioner.launch_instance(&config).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Capacity);
     assert!(cloud.oracle().leftovers().is_empty());
-    there.placement.zone = Some(zone("mem-a"));
-    provisioner.launch_instance(&there).await.unwrap();
+    config.placement.zone = Some(zone("mem-a"));
+    provisioner.launch_instance(&config).await.unwrap();
 }

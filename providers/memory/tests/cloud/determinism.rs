@@ -7,7 +7,7 @@ use fleetwright_memory::{Fault, Phase, Rule, WireCall};
 
 use crate::{
     calls::{self, send, snapshot_state},
-    support::{brisk, existing_ids, many, open, pass, plain, seconds, virtually},
+    support::{block_on_paused, brisk, existing_ids, many, open, pass, plain, seconds},
 };
 
 /// Returns a transcript of all results of a cloud with lag, latency and faults.
@@ -56,7 +56,10 @@ async fn transcript(seed: u64) -> String {
 #[test]
 fn same_seed_and_calls_give_the_same_transcript() {
     for seed in [0, 1, u64::MAX] {
-        let (one, two) = (virtually(transcript(seed)), virtually(transcript(seed)));
+        let (one, two) = (
+            block_on_paused(transcript(seed)),
+            block_on_paused(transcript(seed)),
+        );
         assert!(one == two, "seed {seed}");
         let (length, odd) = (one.len(), one.contains("ODD"));
         assert!(
@@ -69,7 +72,7 @@ fn same_seed_and_calls_give_the_same_transcript() {
 #[test]
 fn another_seed_gives_other_ids_lags_and_sessions() {
     let world = |seed| {
-        virtually(async move {
+        block_on_paused(async move {
             let (cloud, provisioner) = open(brisk().seed(seed).read_lag(seconds(30)));
             let id = cloud.external_actor().launch(&plain()).unwrap().id;
             let mut observed = Vec::new();
@@ -91,7 +94,7 @@ fn another_seed_gives_other_ids_lags_and_sessions() {
 #[test]
 fn reads_do_not_change_later_ids() {
     let ids = |reads: u32| {
-        virtually(async move {
+        block_on_paused(async move {
             let (cloud, provisioner) = open(brisk().read_lag(seconds(3)));
             for _ in 0..5 {
                 let id = provisioner.launch_instance(&plain()).await.unwrap().id;

@@ -6,7 +6,7 @@ use tokio::time::timeout;
 
 use crate::{
     calls::{self, Prepared, changes, outcome, prepare, send, snapshot_state},
-    support::{LONG, brisk, pass, seconds, virtually},
+    support::{LONG, block_on_paused, brisk, pass, seconds},
 };
 
 const PHASES: [Phase; 2] = [Phase::Before, Phase::After];
@@ -109,7 +109,7 @@ fn check(
 fn every_fault_at_every_call_reports_its_effect_and_a_repeat_converges() {
     for call in calls::ALL {
         for (fault, takes_effect, expected) in cases() {
-            virtually(async {
+            block_on_paused(async {
                 let what = format!("{call} {fault:?}");
                 let twin = prepare(call, brisk()).await;
                 send(call, &twin.provisioner, &twin.id).await.unwrap();
@@ -152,7 +152,7 @@ fn every_fault_at_every_call_reports_its_effect_and_a_repeat_converges() {
 fn effect_of_a_faulty_call_equals_that_of_a_fault_free_call() {
     for call in calls::ALL {
         for (fault, takes_effect, _) in cases() {
-            virtually(async {
+            block_on_paused(async {
                 let twin = prepare(call, brisk()).await;
                 let before = snapshot_state(&twin.cloud);
                 send(call, &twin.provisioner, &twin.id).await.unwrap();

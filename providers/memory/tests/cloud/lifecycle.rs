@@ -16,7 +16,7 @@ use crate::support::{
 const TICK: Duration = Duration::from_millis(1);
 
 /// Checks that the state is `before` until just before `duration` has passed, and then `after`.
-async fn turns(
+async fn assert_transition(
     provisioner: &MemoryProvisioner,
     id: &fleetwright::InstanceId,
     (before, duration, after): (CloudInstanceState, u64, CloudInstanceState),
@@ -34,17 +34,17 @@ async fn every_transition_takes_the_configured_time() {
     (timing.terminate, timing.reimage) = (seconds(5), seconds(13));
     let (_, provisioner) = open(builder().timing(timing).terminated_visible(seconds(17)));
     let id = &provisioner.launch_instance(&plain()).await.unwrap().id;
-    turns(&provisioner, id, (Pending, 11, Running)).await;
+    assert_transition(&provisioner, id, (Pending, 11, Running)).await;
     provisioner.stop_instance(id).await.unwrap();
-    turns(&provisioner, id, (Stopping, 7, Stopped)).await;
+    assert_transition(&provisioner, id, (Stopping, 7, Stopped)).await;
     let started = provisioner.start_instance(id).await.unwrap();
     assert_eq!((&started.id, started.state), (id, Pending));
-    turns(&provisioner, id, (Pending, 11, Running)).await;
+    assert_transition(&provisioner, id, (Pending, 11, Running)).await;
     let image = fleetwright::ImageId::new("image-2").unwrap();
     provisioner.reimage_instance(id, &image).await.unwrap();
-    turns(&provisioner, id, (Pending, 13, Running)).await;
+    assert_transition(&provisioner, id, (Pending, 13, Running)).await;
     provisioner.terminate_instance(id).await.unwrap();
-    turns(&provisioner, id, (Terminating, 5, Terminated)).await;
+    assert_transition(&provisioner, id, (Terminating, 5, Terminated)).await;
     pass(seconds(17) - TICK).await;
     assert_eq!(state(&provisioner, id).await, Terminated);
     pass(TICK).await;
@@ -59,16 +59,16 @@ async fn every_transition_takes_the_configured_time() {
 async fn default_timing_is_as_documented() {
     let (_, provisioner) = open(MemoryCloud::builder());
     let id = &provisioner.launch_instance(&plain()).await.unwrap().id;
-    turns(&provisioner, id, (Pending, 5, Running)).await;
+    assert_transition(&provisioner, id, (Pending, 5, Running)).await;
     provisioner.stop_instance(id).await.unwrap();
-    turns(&provisioner, id, (Stopping, 3, Stopped)).await;
+    assert_transition(&provisioner, id, (Stopping, 3, Stopped)).await;
     let image = fleetwright::ImageId::new("image-2").unwrap();
     provisioner.start_instance(id).await.unwrap();
-    turns(&provisioner, id, (Pending, 5, Running)).await;
+    assert_transition(&provisioner, id, (Pending, 5, Running)).await;
     provisioner.reimage_instance(id, &image).await.unwrap();
-    turns(&provisioner, id, (Pending, 8, Running)).await;
+    assert_transition(&provisioner, id, (Pending, 8, Running)).await;
     provisioner.terminate_instance(id).await.unwrap();
-    turns(&provisioner, id, (Terminating, 2, Terminated)).await;
+    assert_transition(&provisioner, id, (Terminating, 2, Terminated)).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -171,8 +171,8 @@ async fn public_addresses_on_request_are_assigned_only_on_request() {
     let silent = provisioner.launch_instance(&plain()).await.unwrap();
     assert_eq!(silent.public_ip, None);
     assert_eq!(silent.placement.public_address, Some(PublicAddress::Absent));
-    let mut asking = plain();
-    asking.placement.public_address = Some(PublicAddress::Assigned);
-    let asking = provisioner.launch_instance(&asking).await.unwrap();
-    assert!(asking.public_ip.is_some());
+    let mut with_address = plain();
+    with_address.placement.public_address = Some(PublicAddress::Assigned);
+    let with_address = provisioner.launch_instance(&with_address).await.unwrap();
+    assert!(with_address.public_ip.is_some());
 }

@@ -13,7 +13,7 @@ use fleetwright_memory::{
 use proptest::{collection::vec, prelude::*};
 
 use crate::support::{
-    LONG, POLICY, all_blue, blue, brisk, existing_ids, many, open, pass, seconds, virtually,
+    LONG, POLICY, all_blue, block_on_paused, blue, brisk, existing_ids, many, open, pass, seconds,
 };
 
 const QUOTA: u64 = 6;
@@ -232,7 +232,7 @@ proptest! {
     fn random_operations_keep_the_account_consistent_and_cleanable(
         steps in vec(step(), 1..50), seed: u64,
     ) {
-        virtually(async {
+        block_on_paused(async {
             let knobs = brisk().seed(seed).quota(QUOTA).capacity(Capacity::of(MACHINES));
             let knobs = knobs.token_after_terminate(seconds(4)).terminated_visible(seconds(3));
             let (cloud, provisioner) = open(knobs);

@@ -80,13 +80,13 @@ async fn changes_between_pages_neither_drop_nor_duplicate_unchanged_instances() 
             .unwrap());
         pass(seconds(1)).await;
         let actor = cloud.external_actor();
-        let away = TagChange::new().remove("fleet").unwrap();
+        let untag = TagChange::new().remove("fleet").unwrap();
         // Each step terminates, untags, launches and stops one instance each.
         let list = listed_while(&cloud, &all_blue(), |step| {
             let at = step as usize;
             if at < 10 {
                 actor.terminate(&all[20 - at]).unwrap();
-                actor.update_tags(&all[at], &away).unwrap();
+                actor.update_tags(&all[at], &untag).unwrap();
                 actor.launch(&plain()).unwrap();
             }
             actor.stop(&all[0]).unwrap();

@@ -137,7 +137,7 @@ async fn start_is_refused_only_when_stopping_terminating_or_terminated() {
 async fn terminate_works_in_every_state_and_overrides_other_transitions() {
     for native in STATES {
         let (cloud, provisioner) = open(brisk());
-        let bystander = running(&provisioner).await.id;
+        let other = running(&provisioner).await.id;
         let id = in_state(&provisioner, native).await;
         let before = snapshot_state(&cloud, &id);
         provisioner.terminate_instance(&id).await.unwrap();
@@ -159,7 +159,7 @@ async fn terminate_works_in_every_state_and_overrides_other_transitions() {
             pass(seconds(1)).await;
             assert_eq!(state(&provisioner, &id).await, Terminated, "{native}");
         }
-        assert_eq!(existing_ids(&cloud), [bystander]);
+        assert_eq!(existing_ids(&cloud), [other]);
     }
 }
 

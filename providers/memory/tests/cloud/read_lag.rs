@@ -9,7 +9,7 @@ use fleetwright::{
 use fleetwright_memory::{Fault, MemoryCloud, Rule, WireCall};
 
 use crate::support::{
-    all_blue, brisk, existing_ids, open, pass, seconds, token, truth, virtually, with_token,
+    all_blue, block_on_paused, brisk, existing_ids, open, pass, seconds, token, truth, with_token,
 };
 
 const WINDOW: Duration = seconds(5);
@@ -115,7 +115,7 @@ async fn count_reads(seed: u64) -> (u32, u32) {
 fn read_returns_only_states_from_within_the_window() {
     let mut all = (0, 0);
     for seed in 0..40 {
-        let (fresh, stale) = virtually(count_reads(seed));
+        let (fresh, stale) = block_on_paused(count_reads(seed));
         all = (all.0 + fresh, all.1 + stale);
     }
     assert!(

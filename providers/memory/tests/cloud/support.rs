@@ -78,7 +78,7 @@ pub(crate) async fn pass(duration: Duration) {
 }
 
 /// Runs `test` on a separate runtime with virtual time, for property tests.
-pub(crate) fn virtually<T>(test: impl Future<Output = T>) -> T {
+pub(crate) fn block_on_paused<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)

@@ -7,13 +7,13 @@ use fleetwright_memory::{ManualClock, WireCall};
 
 use crate::{
     calls::{self, send, snapshot_state},
-    support::{brisk, existing_ids, many, open, pass, plain, seconds, virtually},
+    support::{block_on_paused, brisk, existing_ids, many, open, pass, plain, seconds},
 };
 
 #[test]
 fn every_call_has_its_own_bucket() {
     for throttled in calls::ALL {
-        virtually(async {
+        block_on_paused(async {
             // Prepared by the external actor, so that the bucket is full.
             let (cloud, provisioner) = open(brisk().throttle(throttled, seconds(10), many(1)));
             let id = cloud.external_actor().launch(&plain()).unwrap().id;

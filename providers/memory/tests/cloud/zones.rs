@@ -13,8 +13,8 @@ use futures_util::TryStreamExt as _;
 use crate::{
     calls::{self, Prepared},
     support::{
-        all_blue, brisk, existing_ids, ids, in_zone, many, open, pass, seconds, token, virtually,
-        with_token, zone,
+        all_blue, block_on_paused, brisk, existing_ids, ids, in_zone, many, open, pass, seconds,
+        token, with_token, zone,
     },
 };
 
@@ -64,12 +64,12 @@ async fn list_with_an_unreachable_zone_is_incomplete_and_names_it() {
     );
     assert_eq!(error.scopes(), [Scope::zone(zone("mem-b"))]);
     let (instances, gaps) = stream_all(&provisioner, &all_blue()).await;
-    let here: Vec<_> = launched
+    let in_zone: Vec<_> = launched
         .iter()
         .step_by(2)
         .map(|info| info.id.clone())
         .collect();
-    assert_eq!(instances, here);
+    assert_eq!(instances, in_zone);
     assert_eq!(gaps.len(), 1);
     let (scope, error) = &gaps[0];
     assert_eq!(*scope, Scope::zone(zone("mem-b")));
@@ -111,7 +111,7 @@ async fn zone_unreachable_during_one_page_is_a_gap() {
 #[test]
 fn calls_to_an_unreachable_zone_fail_without_effect() {
     for call in calls::ALL {
-        virtually(async {
+        block_on_paused(async {
             let Prepared {
                 cloud,
                 provisioner,
@@ -153,10 +153,11 @@ async fn unreachable_zone_affects_neither_other_zones_nor_time() {
     cloud.external_actor().cut_off(zone("mem-b"));
     pass(seconds(1)).await;
     let states = provisioner.describe_instances(&ids(&launched)).await;
-    let (here, there): (Vec<_>, Vec<_>) = states.into_iter().partition(Result::is_ok);
-    assert_eq!((here.len(), there.len()), (3, 3));
+    let (found, failed): (Vec<_>, Vec<_>) = states.into_iter().partition(Result::is_ok);
+    assert_eq!((found.len(), failed.len()), (3, 3));
     assert!(
-        here.into_iter()
+        found
+            .into_iter()
             .all(|status| status.unwrap().state == Running)
     );
     provisioner

@@ -48,7 +48,7 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    held: Option<Held>,
+    cached: Option<CachedToken>,
     request: Option<RunningRequest>,
     /// When a request failed last, after the last one that succeeded.
     failed_at: Option<DateTime<Utc>>,
@@ -56,7 +56,7 @@ struct State {
     requests: u64,
 }
 
-struct Held {
+struct CachedToken {
     token: Token,
     renew_at: DateTime<Utc>,
 }
@@ -122,11 +122,11 @@ impl TokenCache {
     pub(in crate::client) fn forget(&self, refused: &Token) {
         let mut state = self.0.lock();
         if state
-            .held
+            .cached
             .as_ref()
-            .is_some_and(|held| held.token == *refused)
+            .is_some_and(|cached| cached.token == *refused)
         {
-            state.held = None;
+            state.cached = None;
         }
     }
 }
@@ -150,14 +150,19 @@ impl fmt::Debug for TokenCache {
 
 impl State {
     fn valid_token(&self, now: DateTime<Utc>) -> Option<Token> {
-        let valid = self.held.as_ref().filter(|held| held.token.expires > now);
-        valid.map(|held| held.token.clone())
+        let valid = self
+            .cached
+            .as_ref()
+            .filter(|cached| cached.token.expires > now);
+        valid.map(|cached| cached.token.clone())
     }
 
     fn is_renewal_due(&self, now: DateTime<Utc>) -> bool {
-        let rested = |at: DateTime<Utc>| (now - at).abs() >= PAUSE;
-        self.held.as_ref().is_some_and(|held| now >= held.renew_at)
-            && self.failed_at.is_none_or(rested)
+        let is_pause_over = |at: DateTime<Utc>| (now - at).abs() >= PAUSE;
+        self.cached
+            .as_ref()
+            .is_some_and(|cached| now >= cached.renew_at)
+            && self.failed_at.is_none_or(is_pause_over)
     }
 }
 
@@ -218,7 +223,7 @@ impl Inner {
             Ok(token) => {
                 let early = RENEW_BEFORE.min((token.expires - now) / 2);
                 state.failed_at = None;
-                state.held = Some(Held {
+                state.cached = Some(CachedToken {
                     token: token.clone(),
                     renew_at: token.expires - early,
                 });

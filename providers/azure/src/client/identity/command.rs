@@ -100,9 +100,9 @@ mod tests {
     #[test]
     fn only_network_problems_can_be_retried() {
         let lost = "ERROR: HTTPSConnectionPool(host='login.microsoftonline.com', port=443): Max retries exceeded with \
-                    url: /hush/oauth2";
+                    url: /s3cr3t/oauth2";
         let expired =
-            "ERROR: AADSTS700082: The refresh token hush has expired. Please run: az login";
+            "ERROR: AADSTS700082: The refresh token s3cr3t has expired. Please run: az login";
         for (code, stderr, passes, word) in [
             (Some(127), "az: not found", false, "not found"),
             (Some(1), lost, true, "retry"),
@@ -122,7 +122,7 @@ mod tests {
                 "{stderr}"
             );
             assert!(failure.message().contains(word), "{failure}");
-            assert!(!failure.message().contains("hush"), "{failure}");
+            assert!(!failure.message().contains("s3cr3t"), "{failure}");
         }
     }
 }

@@ -160,15 +160,15 @@ impl TokenService {
     }
 
     /// Returns the URL that a request is sent to.
-    fn target(&self, asked: &Url) -> Url {
+    fn target(&self, requested: &Url) -> Url {
         match &self.route {
-            Some((from, to)) if from.origin() == asked.origin() => {
+            Some((from, to)) if from.origin() == requested.origin() => {
                 let mut target = to.clone();
-                target.set_path(asked.path());
-                target.set_query(asked.query());
+                target.set_path(requested.path());
+                target.set_query(requested.query());
                 target
             }
-            _ => asked.clone(),
+            _ => requested.clone(),
         }
     }
 }
@@ -296,15 +296,15 @@ mod tests {
             assert_eq!(read(Kind::Metadata, status, "{}").0, updated, "{status}");
         }
         let authority = |body: &str| read(Kind::Authority, 400, body);
-        let wrong = r#"{"error":"invalid_client","error_codes":[7000215],"error_description":"AADSTS1: hush"}"#;
+        let wrong = r#"{"error":"invalid_client","error_codes":[7000215],"error_description":"AADSTS1: s3cr3t"}"#;
         assert_eq!(authority(wrong), (false, "AADSTS7000215".to_owned()));
-        let text = r#"{"error":"invalid_client","error_description":"AADSTS7000222: hush"}"#;
+        let text = r#"{"error":"invalid_client","error_description":"AADSTS7000222: s3cr3t"}"#;
         assert_eq!(authority(text), (false, "AADSTS7000222".to_owned()));
         assert_eq!(
             authority(r#"{"error":"invalid_grant"}"#),
             (false, "invalid_grant".to_owned())
         );
-        assert_eq!(authority(r#"{"error":"hush"}"#), (false, String::new()));
+        assert_eq!(authority(r#"{"error":"s3cr3t"}"#), (false, String::new()));
         for name in ["temporarily_unavailable", "server_error"] {
             let body = format!(r#"{{"error":"{name}"}}"#);
             assert_eq!(authority(&body), (true, name.to_owned()));
