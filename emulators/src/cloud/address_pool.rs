@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_subnet_reserves_addresses_and_reuses_released_ones_last() {
+    fn subnet_reserves_addresses_and_reuses_released_ones_last() {
         let mut pool = AddressPool::subnet("10.0.0.0/29".parse().unwrap(), (4, 1));
         assert_eq!(pool.free(), 3);
         let first = pool.take().unwrap();

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_rule_limits() {
+    fn tightest_rule_applies() {
         let mut machines = CapacityUsage::default();
         machines.reserve(kind("large", "a"));
         machines.reserve(kind("small", "a"));

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_merges_objects_and_replaces_lists() {
+    fn patch_merges_objects_and_replaces_lists() {
         let mut knobs = json!({ "timing": { "boot": 1, "stop": 2 }, "zones": ["a"], "seed": 7 });
         let patch =
             json!({ "timing": { "boot": 9 }, "zones": ["b", "c"], "seed": null, "new": {} });

@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_that_is_not_an_error_becomes_500() {
+    fn status_that_is_not_an_error_becomes_500() {
         for (requested, returned) in [(200, 500), (409, 409)] {
             let fault = Fault::Refused {
                 status: requested,

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_read_returns_the_version_of_its_time() {
+    fn read_returns_the_version_of_its_time() {
         let at = Duration::from_secs;
         let mut history = History::new(at(10), 'a');
         history.push(at(20), 'b');

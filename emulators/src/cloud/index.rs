@@ -76,7 +76,7 @@ mod tests {
     type Key = Option<char>;
 
     #[test]
-    fn a_record_is_found_under_its_current_keys() {
+    fn record_is_found_under_its_current_keys() {
         let mut index = Index::default();
         index.change(1, &[], &[None, Some('a')]);
         index.change(2, &[], &[None, Some('b')]);

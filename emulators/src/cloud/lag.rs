@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stale_read_lags_by_the_whole_window() {
+    fn stale_read_lags_by_the_whole_window() {
         let second = Duration::from_secs(1);
         let lag = Lag {
             reads: second,

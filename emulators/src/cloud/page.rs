@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_valid_for_one_list() {
+    fn token_is_valid_for_one_list() {
         let position = |after| PagePosition { after, page: 3 };
         let token = position(77).token("DescribeTags");
         assert_eq!(

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_found_by_old_versions_until_they_are_pruned() {
+    fn record_is_found_by_old_versions_until_they_are_pruned() {
         let second = Duration::from_secs(1);
         let mut things = Records::default();
         things.add(7, Thing(History::new(Duration::ZERO, 'a')));

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_uses_its_own_bucket_or_the_shared_one() {
+    fn operation_uses_its_own_bucket_or_the_shared_one() {
         let clock = Arc::new(ManualClock::new());
         let own = buckets("Run", 1, Counts::Requests, &clock);
         assert_eq!(own.take("Run", ONE), Ok(()));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_costs_one_token_for_each_resource() {
+    fn call_costs_one_token_for_each_resource() {
         let clock = Arc::new(ManualClock::new());
         let own = buckets("*", 5, Counts::Resources, &clock);
         let count = |count: u32| NonZeroU32::new(count).unwrap();

@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_envelope_has_the_reason_and_its_domain() {
+    fn envelope_has_the_reason_and_its_domain() {
         let missing = Refusal::not_found("projects/p/zones/z/instances/n").document();
         assert_eq!(missing["error"]["code"], 404);
         assert_eq!(

@@ -168,7 +168,7 @@ fn concurrent_creations_of_a_name_create_one() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_replies_to_the_byte() {
+fn same_seed_gives_the_same_responses_to_the_byte() {
     let responses = |seed: u64| {
         let mut knobs = Knobs::default();
         knobs.seed = seed;

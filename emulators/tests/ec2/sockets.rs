@@ -140,8 +140,8 @@ fn stalled_client_does_not_block_others() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_replies_to_the_byte() {
-    let tell = |seed: u64| {
+fn same_seed_gives_the_same_responses_to_the_byte() {
+    let run = |seed: u64| {
         let mut knobs = Knobs::default();
         knobs.seed = seed;
         let clock = Arc::new(ManualClock::new());
@@ -155,8 +155,8 @@ fn the_same_seed_gives_the_same_replies_to_the_byte() {
         let refused = post(&emulator, "Action=TerminateInstances").unwrap().body;
         [launched, described, refused]
     };
-    assert_eq!(tell(7), tell(7));
-    assert_ne!(tell(7), tell(8));
+    assert_eq!(run(7), run(7));
+    assert_ne!(run(7), run(8));
 }
 
 #[test]

@@ -138,8 +138,8 @@ fn page_and_read_faults_apply() {
     let empty = get(&emulator, INSTANCES).unwrap().json();
     assert!(empty.get("items").is_none());
     let token = empty["nextPageToken"].as_str().unwrap();
-    let circle = get(&emulator, &format!("{INSTANCES}?pageToken={token}")).unwrap();
-    assert_eq!(circle.json()["nextPageToken"], token);
+    let repeated = get(&emulator, &format!("{INSTANCES}?pageToken={token}")).unwrap();
+    assert_eq!(repeated.json()["nextPageToken"], token);
     let unknown = get(&emulator, INSTANCES).unwrap().json();
     assert_eq!(unknown["items"][0]["status"], "PONDERING");
     let mut knobs = emulator.knobs();

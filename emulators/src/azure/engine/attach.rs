@@ -217,7 +217,7 @@ impl Engine {
             addresses.push(self.create_address(vm, address, place, location)?);
         }
         Ok(self.create_nic(NicSpec {
-            id: vm.beside(Kind::Nic, &name),
+            id: vm.sibling(Kind::Nic, &name),
             location: location.to_owned(),
             tags: configuration.tags.clone().unwrap_or_default(),
             group: properties.network_security_group.clone(),
@@ -276,7 +276,7 @@ impl Engine {
                 delete_option: None,
             }),
         };
-        let id = vm.beside(Kind::PublicIp, &name);
+        let id = vm.sibling(Kind::PublicIp, &name);
         self.create_ip(&id, &body)?;
         Ok((id, properties.delete_option.unwrap_or_default()))
     }

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_method_is_required() {
+    fn login_method_is_required() {
         let keys =
             json!({ "ssh": { "publicKeys": [{ "path": "/x", "keyData": "ssh-rsa AAAA" }] } });
         assert_eq!(

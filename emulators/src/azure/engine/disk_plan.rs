@@ -80,7 +80,7 @@ impl Engine {
             format!("{}_OsDisk_1_{number:032x}", vm.name)
         });
         let plan = DiskPlan {
-            id: vm.beside(Kind::Disk, &name),
+            id: vm.sibling(Kind::Disk, &name),
             existing: None,
             lun: None,
             gib,
@@ -124,7 +124,7 @@ impl Engine {
         let name = disk.name.clone();
         let name = name.unwrap_or_else(|| format!("{}_disk_{lun}", vm.name));
         let plan = DiskPlan {
-            id: vm.beside(Kind::Disk, &name),
+            id: vm.sibling(Kind::Disk, &name),
             existing: None,
             lun: Some(lun),
             gib: gib.ok_or_else(|| Refusal::missing("dataDisk.diskSizeGB"))?,

@@ -225,7 +225,7 @@ impl Engine {
         let mut created = Vec::new();
         for _ in 0..count {
             let number = self.names.count();
-            let id = place.beside(Kind::VirtualMachine, &format!("{}-{number}", place.name));
+            let id = place.sibling(Kind::VirtualMachine, &format!("{}-{number}", place.name));
             self.create_vm(&id, &body, true)?;
             created.push(id.path());
         }

@@ -176,7 +176,7 @@ impl Engine {
 
     /// Returns the time whose state a read returns, or `None` if that is before the start. Without
     /// lag this is the current time.
-    pub(crate) fn moment(&mut self, read_lag: ReadLag) -> Option<Duration> {
+    pub(crate) fn read_time(&mut self, read_lag: ReadLag) -> Option<Duration> {
         let now = self.now();
         self.core
             .knobs

@@ -210,7 +210,7 @@ impl Engine {
             let named = disk
                 .name
                 .as_ref()
-                .map(|name| vm.id.beside(id::Kind::Disk, name));
+                .map(|name| vm.id.sibling(id::Kind::Disk, name));
             let id = id.or(named)?;
             let attached = vm.disks.iter().find(|it| it.id.key() == id.key())?;
             (disk.to_be_detached != Some(true)).then(|| attached.clone())

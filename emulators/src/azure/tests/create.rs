@@ -256,9 +256,11 @@ fn invalid_put_is_refused_and_creates_nothing() {
         fixture.refused(&format!("PUT {VMS}/-a"), vm_body()).1,
         "InvalidParameter"
     );
-    let elsewhere = VMS.replace("/rg/", "/none/");
+    let in_missing_group = VMS.replace("/rg/", "/none/");
     assert_eq!(
-        fixture.refused(&format!("PUT {elsewhere}/a"), vm_body()).1,
+        fixture
+            .refused(&format!("PUT {in_missing_group}/a"), vm_body())
+            .1,
         "ResourceGroupNotFound"
     );
     let truth = fixture.oracle();

@@ -53,9 +53,9 @@ fn deleting_a_missing_resource_succeeds() {
     ] {
         let path = format!("/subscriptions/s/resourceGroups/rg/providers/Microsoft.{kind}/none");
         assert_eq!(delete(&mut fixture, &path).unwrap().status, 204);
-        let elsewhere = path.replace("/rg/", "/none/");
+        let in_missing_group = path.replace("/rg/", "/none/");
         assert_eq!(
-            delete(&mut fixture, &elsewhere).unwrap_err().code,
+            delete(&mut fixture, &in_missing_group).unwrap_err().code,
             "ResourceGroupNotFound"
         );
     }

@@ -52,10 +52,10 @@ fn pages_cover_a_list_and_scopes_are_kept_apart() {
     );
     let everything = "/subscriptions/s/providers/Microsoft.Compute/virtualMachines";
     assert_eq!(list_all_pages(&mut fixture, everything).0.len(), 6);
-    let here = "/subscriptions/s/providers/Microsoft.Compute/locations/eastus/virtualMachines";
-    assert_eq!(list_all_pages(&mut fixture, here).0.len(), 6);
-    let there = here.replace("eastus", "westus");
-    assert_eq!(list_all_pages(&mut fixture, &there).0.len(), 0);
+    let east = "/subscriptions/s/providers/Microsoft.Compute/locations/eastus/virtualMachines";
+    assert_eq!(list_all_pages(&mut fixture, east).0.len(), 6);
+    let west = east.replace("eastus", "westus");
+    assert_eq!(list_all_pages(&mut fixture, &west).0.len(), 0);
     assert_eq!(
         list_all_pages(&mut fixture, &format!("{NETWORK}/networkInterfaces"))
             .0

@@ -53,11 +53,11 @@ fn restart_and_power_off_need_the_right_state() {
     let mut fixture = Fixture::new();
     fixture.running("a");
     fixture.post("a", "deallocate");
-    let asleep = fixture.refused(
+    let hibernation = fixture.refused(
         &format!("POST {VMS}/a/deallocate?hibernate=true"),
         Value::Null,
     );
-    assert_eq!(asleep, (400, "NotSupported".to_owned()));
+    assert_eq!(hibernation, (400, "NotSupported".to_owned()));
     let refused = (409, "OperationNotAllowed".to_owned());
     assert_eq!(
         fixture.refused(&format!("POST {VMS}/a/restart"), Value::Null),

@@ -115,8 +115,9 @@ fn size_changes_only_while_deallocated() {
         (vm.size.as_str(), vm.power_state.as_deref()),
         ("Standard_B2s", Some("running"))
     );
-    let strange = json!({ "properties": { "hardwareProfile": { "vmSize": "Standard_D2ps_v5" } } });
-    assert_eq!(fixture.refused(&patch, strange).1, "BadRequest");
+    let other_architecture =
+        json!({ "properties": { "hardwareProfile": { "vmSize": "Standard_D2ps_v5" } } });
+    assert_eq!(fixture.refused(&patch, other_architecture).1, "BadRequest");
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl Id {
     }
 
     /// Returns the id of another resource in the same resource group.
-    pub(crate) fn beside(&self, kind: Kind, name: &str) -> Self {
+    pub(crate) fn sibling(&self, kind: Kind, name: &str) -> Self {
         Self::new(kind, &self.subscription, &self.group, name)
     }
 

@@ -129,26 +129,31 @@ impl Request {
             recorded.extend(value.clone().map(|value| (name.to_owned(), value)));
         }
         if let Some(body) = &self.body {
-            leaves(body, "body", DEPTH, &mut recorded);
+            collect_leaves(body, "body", DEPTH, &mut recorded);
         }
         recorded
     }
 }
 
 /// Collects the leaves of a document by their paths. Omits `adminPassword`, and cuts at `depth`.
-fn leaves(value: &Value, path: &str, depth: usize, recorded: &mut BTreeMap<String, String>) {
+fn collect_leaves(
+    value: &Value,
+    path: &str,
+    depth: usize,
+    recorded: &mut BTreeMap<String, String>,
+) {
     let deeper = depth.saturating_sub(1);
     match value {
         Value::Object(members) if depth > 0 => {
             for (name, member) in members {
                 if name != "adminPassword" {
-                    leaves(member, &format!("{path}.{name}"), deeper, recorded);
+                    collect_leaves(member, &format!("{path}.{name}"), deeper, recorded);
                 }
             }
         }
         Value::Array(items) if depth > 0 => {
-            for (place, item) in items.iter().enumerate() {
-                leaves(item, &format!("{path}.{place}"), deeper, recorded);
+            for (index, item) in items.iter().enumerate() {
+                collect_leaves(item, &format!("{path}.{index}"), deeper, recorded);
             }
         }
         Value::String(text) => {

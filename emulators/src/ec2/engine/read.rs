@@ -45,7 +45,7 @@ pub(crate) fn check_ids(ids: &[String], prefix: &str, code: &'static str) -> Res
 
 impl Engine {
     /// Returns the time whose state a read returns, or `None` if that is before the start.
-    pub(crate) fn moment(&mut self, read_lag: ReadLag) -> Option<Duration> {
+    pub(crate) fn read_time(&mut self, read_lag: ReadLag) -> Option<Duration> {
         let now = self.now();
         self.core
             .knobs
@@ -73,7 +73,7 @@ impl Engine {
     ) -> Result<Vec<(Seq, Version)>, Refusal> {
         check_ids(ids, "i", "InvalidInstanceID.Malformed")?;
         filter::check::<ReadInstance<'_>>(filters)?;
-        let moment = self.moment(read_lag);
+        let moment = self.read_time(read_lag);
         self.core.records_read += ids.len() as u64;
         let (mut found_instances, mut missing) = (Vec::new(), Vec::new());
         for id in ids {
@@ -116,7 +116,7 @@ impl Engine {
         read_lag: ReadLag,
     ) -> Result<Page<(Seq, Version)>, Refusal> {
         filter::check::<ReadInstance<'_>>(filters)?;
-        let moment = self.moment(read_lag);
+        let moment = self.read_time(read_lag);
         let to_item = |seq: Seq| {
             let item = self.instances.get(&seq).and_then(|instance| {
                 let version = instance.version_at(moment)?;

@@ -40,7 +40,7 @@ impl Engine {
         read_lag: ReadLag,
     ) -> Result<Page<TagRow>, Refusal> {
         filter::check::<TagRow>(filters)?;
-        let moment = self.moment(read_lag);
+        let moment = self.read_time(read_lag);
         let (first, after) = (
             TagPosition::parse(paging.position.after),
             paging.position.after,

@@ -10,7 +10,7 @@ fn launch_stopped(fixture: &mut Fixture) -> String {
 }
 
 #[test]
-fn the_type_is_changed_while_stopped() {
+fn type_is_changed_while_stopped() {
     let mut fixture = Fixture::new();
     let id = launch_stopped(&mut fixture);
     let to =

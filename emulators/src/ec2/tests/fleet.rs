@@ -38,7 +38,7 @@ fn cost(fixture: &mut Fixture, call: &str) -> (String, usize) {
 }
 
 #[test]
-fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
+fn cost_of_a_call_does_not_grow_with_the_fleet() {
     let mut fixture = fleet();
     each_page_reads_only_its_items(&mut fixture);
     let (first, records_read) = cost(&mut fixture, "DescribeInstances&MaxResults=500");

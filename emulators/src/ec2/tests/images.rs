@@ -4,7 +4,7 @@ use super::{Fixture, LAUNCH, all};
 use crate::cloud::CloudEngine as _;
 
 #[test]
-fn an_image_is_pending_then_can_be_launched() {
+fn image_is_pending_then_can_be_launched() {
     let mut fixture = Fixture::new();
     let id = fixture.launch_running(
         "&BlockDeviceMapping.1.DeviceName=/dev/xvda&BlockDeviceMapping.1.Ebs.VolumeSize=12",

@@ -261,7 +261,7 @@ fn interface_options_are_honoured() {
 }
 
 #[test]
-fn an_instance_profile_is_known_by_name_or_arn() {
+fn instance_profile_is_found_by_name_or_arn() {
     let mut fixture = Fixture::with(|knobs| knobs.instance_profiles = ["web".to_owned()].into());
     fixture.launch_running("&IamInstanceProfile.Name=web");
     let arn = "arn:aws:iam::123456789012:instance-profile/web";

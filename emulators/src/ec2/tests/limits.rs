@@ -172,7 +172,7 @@ fn capacity_is_separate_for_each_market() {
 }
 
 #[test]
-fn a_type_may_be_offered_in_some_zones_only() {
+fn type_can_be_limited_to_some_zones() {
     let mut fixture = Fixture::with(|knobs| {
         for spec in &mut knobs.types {
             spec.zones = vec!["us-east-1b".to_owned()];
@@ -189,7 +189,7 @@ fn a_type_may_be_offered_in_some_zones_only() {
 }
 
 #[test]
-fn a_subnet_runs_out_of_addresses() {
+fn subnet_runs_out_of_addresses() {
     let mut fixture = Fixture::with(|knobs| knobs.subnets[0].cidr = "10.0.0.0/29".parse().unwrap());
     let subnet = "&SubnetId=subnet-00000000000000001";
     let response = fixture.ok("DescribeSubnets&SubnetId.1=subnet-00000000000000001");
@@ -239,14 +239,14 @@ fn only_the_named_kind_fails_late() {
         knobs.late_failures = vec![rule];
     });
     let zone = |name: &str| format!("&Placement.AvailabilityZone=us-east-1{name}");
-    let here = fixture.launch_running(&zone("a"));
-    let there = fixture.launch_running(&zone("b"));
+    let in_zone_a = fixture.launch_running(&zone("a"));
+    let in_zone_b = fixture.launch_running(&zone("b"));
     let other = fixture.ok(&launch(1, 1, &zone("b")).replace("m5.large", "t3.micro"));
     fixture.advance(100);
     let other = &all(&other, "instanceId")[0];
     let states = (
-        fixture.state(&here),
-        fixture.state(&there),
+        fixture.state(&in_zone_a),
+        fixture.state(&in_zone_b),
         fixture.state(other),
     );
     assert_eq!(states, ("running", "terminated", "running"));

@@ -171,12 +171,15 @@ fn page_parameters_are_checked() {
 fn page_faults_apply() {
     let mut fixture = Fixture::new();
     let ids = fixture.launch(7, "");
-    let tricked = |page_fault| CallContext {
+    let with_page_fault = |page_fault| CallContext {
         page_fault,
         ..CallContext::default()
     };
     let response = fixture
-        .call_with_context("DescribeInstances&MaxResults=5", &tricked(PageFault::Empty))
+        .call_with_context(
+            "DescribeInstances&MaxResults=5",
+            &with_page_fault(PageFault::Empty),
+        )
         .unwrap();
     assert_eq!(all(&response, "instanceId"), [""; 0]);
     let token = all(&response, "nextToken").remove(0);
@@ -186,14 +189,14 @@ fn page_faults_apply() {
     let second = all(&response, "nextToken").remove(0);
     let next = format!("DescribeInstances&MaxResults=5&NextToken={second}");
     let response = fixture
-        .call_with_context(&next, &tricked(PageFault::Repeated))
+        .call_with_context(&next, &with_page_fault(PageFault::Repeated))
         .unwrap();
     assert_eq!(all(&response, "instanceId"), ids[5..]);
     assert_eq!(all(&response, "nextToken"), [second]);
 }
 
 #[test]
-fn a_page_after_the_end_is_empty() {
+fn page_after_the_end_is_empty() {
     use crate::ec2::{engine::page::PagePosition, wire::action::Action};
     let mut fixture = Fixture::new();
     fixture.launch_running("");

@@ -3,7 +3,7 @@
 use super::{Fixture, all, id_parameters};
 use crate::ec2::knobs::RequiredTag;
 
-fn on(action: &str, id: &str) -> String {
+fn call_on(action: &str, id: &str) -> String {
     format!("{action}&InstanceId.1={id}")
 }
 
@@ -17,58 +17,58 @@ fn states(response: &str) -> (String, String) {
 fn lifecycle_from_launch_to_expiry() {
     let mut fixture = Fixture::new();
     let id = fixture.launch_running("");
-    let tell = |before: &str, after: &str| (before.to_owned(), after.to_owned());
+    let expected = |before: &str, after: &str| (before.to_owned(), after.to_owned());
     assert_eq!(
-        states(&fixture.ok(&on("StopInstances", &id))),
-        tell("running", "stopping")
+        states(&fixture.ok(&call_on("StopInstances", &id))),
+        expected("running", "stopping")
     );
     fixture.advance(100);
     assert_eq!(
-        states(&fixture.ok(&on("StopInstances", &id))),
-        tell("stopped", "stopped")
+        states(&fixture.ok(&call_on("StopInstances", &id))),
+        expected("stopped", "stopped")
     );
     assert_eq!(
-        states(&fixture.ok(&on("StartInstances", &id))),
-        tell("stopped", "pending")
+        states(&fixture.ok(&call_on("StartInstances", &id))),
+        expected("stopped", "pending")
     );
     assert_eq!(
-        states(&fixture.ok(&on("StartInstances", &id))),
-        tell("pending", "pending")
+        states(&fixture.ok(&call_on("StartInstances", &id))),
+        expected("pending", "pending")
     );
     fixture.advance(100);
     assert_eq!(
-        states(&fixture.ok(&on("StartInstances", &id))),
-        tell("running", "running")
+        states(&fixture.ok(&call_on("StartInstances", &id))),
+        expected("running", "running")
     );
     assert_eq!(
-        all(&fixture.ok(&on("RebootInstances", &id)), "return"),
+        all(&fixture.ok(&call_on("RebootInstances", &id)), "return"),
         ["true"]
     );
     assert_eq!(
-        states(&fixture.ok(&on("TerminateInstances", &id))),
-        tell("running", "shutting-down")
+        states(&fixture.ok(&call_on("TerminateInstances", &id))),
+        expected("running", "shutting-down")
     );
     assert_eq!(
-        states(&fixture.ok(&on("TerminateInstances", &id))),
-        tell("shutting-down", "shutting-down")
+        states(&fixture.ok(&call_on("TerminateInstances", &id))),
+        expected("shutting-down", "shutting-down")
     );
     fixture.advance(100);
     assert_eq!(
-        states(&fixture.ok(&on("TerminateInstances", &id))),
-        tell("terminated", "terminated")
+        states(&fixture.ok(&call_on("TerminateInstances", &id))),
+        expected("terminated", "terminated")
     );
     fixture.advance(3_599_999);
     assert_eq!(
-        all(&fixture.ok(&on("DescribeInstances", &id)), "name"),
+        all(&fixture.ok(&call_on("DescribeInstances", &id)), "name"),
         ["terminated"]
     );
     fixture.advance(1);
     assert_eq!(
-        fixture.refusal_code(&on("DescribeInstances", &id)),
+        fixture.refusal_code(&call_on("DescribeInstances", &id)),
         "InvalidInstanceID.NotFound"
     );
     assert_eq!(
-        fixture.refusal_code(&on("TerminateInstances", &id)),
+        fixture.refusal_code(&call_on("TerminateInstances", &id)),
         "InvalidInstanceID.NotFound"
     );
 }
@@ -86,7 +86,7 @@ fn every_command_in_every_state() {
             let mut fixture = Fixture::new();
             let id = prepare(&mut fixture);
             fixture
-                .call(&on(action, &id))
+                .call(&call_on(action, &id))
                 .map_or_else(|refusal| refusal.code.into_owned(), |_| "ok".to_owned())
         })
     };
@@ -98,7 +98,7 @@ fn every_command_in_every_state() {
     assert_eq!(codes(&|fixture| fixture.launch_running("")), ["ok"; 4]);
     let stopping = |fixture: &mut Fixture| {
         let id = fixture.launch_running("");
-        fixture.ok(&on("StopInstances", &id));
+        fixture.ok(&call_on("StopInstances", &id));
         id
     };
     assert_eq!(codes(&stopping), ["ok", wrong, wrong, "ok"]);
@@ -110,7 +110,7 @@ fn every_command_in_every_state() {
     assert_eq!(codes(&stopped), ["ok", "ok", wrong, "ok"]);
     let ending = |fixture: &mut Fixture| {
         let id = fixture.launch_running("");
-        fixture.ok(&on("TerminateInstances", &id));
+        fixture.ok(&call_on("TerminateInstances", &id));
         id
     };
     assert_eq!(codes(&ending), [wrong, wrong, wrong, "ok"]);
@@ -172,22 +172,22 @@ fn protected_instance_protects_its_zone_only() {
     let mut fixture = Fixture::new();
     let protected =
         fixture.launch_running("&DisableApiTermination=true&Placement.AvailabilityZone=us-east-1a");
-    let beside = fixture.launch_running("&Placement.AvailabilityZone=us-east-1a");
-    let elsewhere = fixture.launch_running("&Placement.AvailabilityZone=us-east-1b");
-    let ids = [protected.clone(), beside.clone(), elsewhere.clone()];
+    let same_zone = fixture.launch_running("&Placement.AvailabilityZone=us-east-1a");
+    let other_zone = fixture.launch_running("&Placement.AvailabilityZone=us-east-1b");
+    let ids = [protected.clone(), same_zone.clone(), other_zone.clone()];
     assert_eq!(
         fixture.refusal_code(&format!("TerminateInstances{}", id_parameters(&ids))),
         "OperationNotPermitted"
     );
     assert_eq!(
-        (fixture.state(&protected), fixture.state(&beside)),
+        (fixture.state(&protected), fixture.state(&same_zone)),
         ("running", "running")
     );
-    assert_eq!(fixture.state(&elsewhere), "shutting-down");
+    assert_eq!(fixture.state(&other_zone), "shutting-down");
     fixture.ok(&format!(
         "ModifyInstanceAttribute&InstanceId={protected}&DisableApiTermination.Value=false"
     ));
-    fixture.ok(&on("TerminateInstances", &protected));
+    fixture.ok(&call_on("TerminateInstances", &protected));
 }
 
 #[test]
@@ -196,29 +196,30 @@ fn one_time_spot_instance_cannot_be_stopped() {
     let spot = "&InstanceMarketOptions.MarketType=spot";
     let id = fixture.launch_running(spot);
     assert_eq!(
-        fixture.refusal_code(&on("StopInstances", &id)),
+        fixture.refusal_code(&call_on("StopInstances", &id)),
         "UnsupportedOperation"
     );
     let id = fixture.launch_running(&format!(
         "{spot}&InstanceMarketOptions.SpotOptions.SpotInstanceType=persistent"
     ));
-    fixture.ok(&on("StopInstances", &id));
+    fixture.ok(&call_on("StopInstances", &id));
 }
 
 #[test]
-fn a_stopped_instance_has_no_public_address_and_starts_with_another() {
+fn stopped_instance_has_no_public_address_and_starts_with_another() {
     let mut fixture = Fixture::new();
     let id = fixture.launch_running("");
-    let returned =
-        |fixture: &mut Fixture, name: &str| all(&fixture.ok(&on("DescribeInstances", &id)), name);
+    let returned = |fixture: &mut Fixture, name: &str| {
+        all(&fixture.ok(&call_on("DescribeInstances", &id)), name)
+    };
     let (public, private) = (
         returned(&mut fixture, "ipAddress"),
         returned(&mut fixture, "privateIpAddress"),
     );
-    fixture.ok(&on("StopInstances", &id));
+    fixture.ok(&call_on("StopInstances", &id));
     assert_eq!(returned(&mut fixture, "ipAddress"), [""; 0]);
     fixture.advance(1500);
-    fixture.ok(&on("StartInstances", &id));
+    fixture.ok(&call_on("StartInstances", &id));
     fixture.advance(100);
     assert_ne!(returned(&mut fixture, "ipAddress"), public);
     assert_eq!(returned(&mut fixture, "privateIpAddress"), private);
@@ -233,15 +234,15 @@ fn a_stopped_instance_has_no_public_address_and_starts_with_another() {
 fn terminate_preempts_a_stop_and_a_boot() {
     let mut fixture = Fixture::new();
     let id = fixture.launch_running("");
-    fixture.ok(&on("StopInstances", &id));
+    fixture.ok(&call_on("StopInstances", &id));
     fixture.advance(50);
-    fixture.ok(&on("TerminateInstances", &id));
+    fixture.ok(&call_on("TerminateInstances", &id));
     fixture.advance(50);
     assert_eq!(fixture.state(&id), "shutting-down");
     fixture.advance(50);
     assert_eq!(fixture.state(&id), "terminated");
     let id = fixture.launch(1, "").remove(0);
-    fixture.ok(&on("TerminateInstances", &id));
+    fixture.ok(&call_on("TerminateInstances", &id));
     fixture.advance(100);
     assert_eq!(fixture.state(&id), "terminated");
 }
@@ -257,13 +258,13 @@ fn dry_run_changes_nothing() {
         "TerminateInstances",
     ] {
         assert_eq!(
-            fixture.refusal_code(&format!("{}&DryRun=true", on(action, &id))),
+            fixture.refusal_code(&format!("{}&DryRun=true", call_on(action, &id))),
             "DryRunOperation"
         );
     }
     assert_eq!(fixture.state(&id), "running");
     assert_eq!(
-        fixture.refusal_code(&format!("{}&Hibernate=true", on("StopInstances", &id))),
+        fixture.refusal_code(&format!("{}&Hibernate=true", call_on("StopInstances", &id))),
         "UnsupportedHibernationConfiguration"
     );
 }
@@ -290,15 +291,15 @@ fn one_id_without_the_required_tag_refuses_the_whole_call() {
         }
         assert_eq!(fixture.state(&ours), "running");
     }
-    let malformed = on("TerminateInstances", "i-x");
+    let malformed = call_on("TerminateInstances", "i-x");
     assert_eq!(
         fixture.refusal_code(&malformed),
         "InvalidInstanceID.Malformed"
     );
-    fixture.ok(&on("TerminateInstances", &ours));
-    fixture.ok(&on("TerminateInstances", &ours));
+    fixture.ok(&call_on("TerminateInstances", &ours));
+    fixture.ok(&call_on("TerminateInstances", &ours));
     fixture.advance(100);
     // A terminated instance has lost its tags.
-    let again = on("TerminateInstances", &ours);
+    let again = call_on("TerminateInstances", &ours);
     assert_eq!(fixture.refusal_code(&again), "UnauthorizedOperation");
 }

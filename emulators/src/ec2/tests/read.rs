@@ -218,7 +218,7 @@ fn console_shows_boots_and_reboots() {
 }
 
 #[test]
-fn the_catalog_is_described_by_id_name_and_filter() {
+fn catalog_is_described_by_id_name_and_filter() {
     let mut fixture = Fixture::new();
     for (call, name, expected) in [
         (

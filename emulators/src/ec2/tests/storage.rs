@@ -57,7 +57,7 @@ fn stop_keeps_everything() {
 fn interface_is_deleted_with_its_instance_unless_kept() {
     let mut fixture = Fixture::new();
     let id = fixture.launch_running("");
-    let staying = fixture.launch_running(
+    let kept = fixture.launch_running(
         "&NetworkInterface.1.DeviceIndex=0&NetworkInterface.1.DeleteOnTermination=false",
     );
     let response = fixture.ok(&format!(
@@ -67,7 +67,7 @@ fn interface_is_deleted_with_its_instance_unless_kept() {
     assert_eq!(all(&response, "publicIp"), ["198.18.0.4", "198.18.0.4"]);
     assert_eq!(all(&response, "status"), ["in-use", "attached"]);
     fixture.ok(&format!(
-        "TerminateInstances&InstanceId.1={id}&InstanceId.2={staying}"
+        "TerminateInstances&InstanceId.1={id}&InstanceId.2={kept}"
     ));
     fixture.advance(100);
     let by_id = format!("DescribeNetworkInterfaces&NetworkInterfaceId.1={nic}");

@@ -10,7 +10,7 @@ fn with_token(token: &str, more: &str) -> String {
 }
 
 #[test]
-fn the_same_token_and_parameters_give_the_same_instance_as_it_is_now() {
+fn same_token_and_parameters_return_the_current_state_of_the_instance() {
     let mut fixture = Fixture::new();
     let first = fixture.ok(&with_token("t", ""));
     fixture.advance(100);

@@ -76,19 +76,19 @@ impl Engine {
             Method::InstancesAggregatedList | Method::GlobalOperationsAggregatedList
         );
         let count = if of_instances {
-            let here = self.instances.values().filter(|instance| {
+            let matching = self.instances.values().filter(|instance| {
                 let in_zone =
                     matches!(&target.scope, Scope::Zone(zone) if *zone == instance.fixed.zone);
                 !instance.is_gone()
                     && instance.fixed.project == target.project
                     && (of_all || in_zone)
             });
-            here.count()
+            matching.count()
         } else if of_operations {
-            let here = self.operations.values().filter(|operation| {
+            let matching = self.operations.values().filter(|operation| {
                 operation.project == target.project && (of_all || operation.scope == target.scope)
             });
-            here.count()
+            matching.count()
         } else {
             0
         };

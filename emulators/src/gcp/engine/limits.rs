@@ -144,19 +144,21 @@ impl Engine {
 
     /// Counts the instances of a region in every project, running or not.
     fn instances_in(&self, region: &str) -> u64 {
-        let here = |instance: &&Instance| region_of(&instance.fixed.zone) == region;
+        let in_region = |instance: &&Instance| region_of(&instance.fixed.zone) == region;
         let alive = self
             .instances
             .values()
             .filter(|instance| !instance.is_gone());
-        alive.filter(here).count() as u64
+        alive.filter(in_region).count() as u64
     }
 
     /// Counts the vCPUs of the machines in use on a market of a region.
     fn cpus_in_use(&self, region: &str, market: Market) -> u64 {
         let used = self.core.usage.in_use();
-        let here = used.filter(|((_, zone, on), _)| *on == market && region_of(zone) == region);
-        here.map(|((name, _, _), count)| count * self.cpus(name))
+        let in_region =
+            used.filter(|((_, zone, on), _)| *on == market && region_of(zone) == region);
+        in_region
+            .map(|((name, _, _), count)| count * self.cpus(name))
             .sum()
     }
 
@@ -243,9 +245,9 @@ impl Engine {
 
     /// Returns the addresses of a subnetwork, of which an unknown one has none.
     pub(super) fn internal_pool(&mut self, region: &str, name: &str) -> &mut AddressPool {
-        let of =
+        let is_named =
             |known: &&crate::gcp::catalog::Subnetwork| known.region == region && known.name == name;
-        let cidr = self.core.knobs.subnetworks.iter().find(of);
+        let cidr = self.core.knobs.subnetworks.iter().find(is_named);
         let cidr = cidr.map_or_else(ipnet::Ipv4Net::default, |known| known.cidr);
         self.pools
             .entry((region.to_owned(), name.to_owned()))

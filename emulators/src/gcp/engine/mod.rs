@@ -22,6 +22,7 @@ pub(crate) mod bulk;
 mod change;
 pub(crate) mod disk;
 pub(crate) mod external_action;
+mod external_resources;
 mod filtered_lists;
 pub(crate) mod image;
 mod insert;

@@ -34,7 +34,7 @@ pub(crate) struct ReadInstance<'a> {
 
 impl Engine {
     /// Returns the time whose state a read returns, or `None` if that is before the start.
-    pub(crate) fn moment(&mut self, read_lag: ReadLag) -> Option<Duration> {
+    pub(crate) fn read_time(&mut self, read_lag: ReadLag) -> Option<Duration> {
         let now = self.now();
         self.core
             .knobs
@@ -113,7 +113,7 @@ impl Engine {
         read_lag: ReadLag,
     ) -> Result<ReadInstance<'_>, Refusal> {
         self.core.records_read += 1;
-        let moment = self.moment(read_lag);
+        let moment = self.read_time(read_lag);
         let seqs = self.seqs_named(target);
         let found = seqs.iter().find_map(|seq| {
             let instance = self.instances.get(seq)?;
@@ -133,7 +133,7 @@ impl Engine {
         read_lag: ReadLag,
         show: impl Fn(&Self, ReadInstance<'_>) -> Option<T>,
     ) -> Page<T> {
-        let moment = self.moment(read_lag);
+        let moment = self.read_time(read_lag);
         let engine = &*self;
         let found = engine
             .instances

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_filter_is_refused() {
+    fn invalid_filter_is_refused() {
         for text in [
             "name",
             "name=",

@@ -320,11 +320,12 @@ pub(super) fn type_name(
     let parsed =
         ResourceLink::parse(given).ok_or_else(|| Refusal::invalid(field, given, MALFORMED))?;
     match *parsed.parts() {
-        ["zones", of, found, name] if found == collection => {
-            if of == zone {
+        ["zones", named_zone, found, name] if found == collection => {
+            if named_zone == zone {
                 Ok(name.to_owned())
             } else {
-                let problem = format!("The zone '{of}' is not the zone of the instance, '{zone}'.");
+                let problem =
+                    format!("The zone '{named_zone}' is not the zone of the instance, '{zone}'.");
                 Err(Refusal::invalid(field, given, &problem))
             }
         }

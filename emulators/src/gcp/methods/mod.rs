@@ -134,17 +134,17 @@ fn check_scope(call: &Call, engine: &Engine) -> Result<(), Refusal> {
     if !known && !engine.is_public(project) {
         return Err(Refusal::not_found(&format!("projects/{project}")));
     }
-    let of_itself = matches!(call.method, Method::ZonesGet | Method::RegionsGet);
+    let is_catalog_read = matches!(call.method, Method::ZonesGet | Method::RegionsGet);
     match scope {
-        Scope::Zone(zone) if !knobs.zones.contains(zone) => Err(if of_itself {
+        Scope::Zone(zone) if !knobs.zones.contains(zone) => Err(if is_catalog_read {
             Refusal::not_found(&format!("projects/{project}/zones/{zone}"))
         } else {
             Refusal::invalid("zone", zone, "Unknown zone.")
         }),
-        Scope::Zone(zone) if knobs.unreachable_zones.contains(zone) && !of_itself => Err(
+        Scope::Zone(zone) if knobs.unreachable_zones.contains(zone) && !is_catalog_read => Err(
             Refusal::unreachable(&format!("projects/{project}/zones/{zone}")),
         ),
-        Scope::Region(region) if !engine.has_region(region) => Err(if of_itself {
+        Scope::Region(region) if !engine.has_region(region) => Err(if is_catalog_read {
             Refusal::not_found(&format!("projects/{project}/regions/{region}"))
         } else {
             Refusal::invalid("region", region, "Unknown region.")

@@ -19,7 +19,7 @@ fn bulk(count: u32, least: u32) -> Value {
     })
 }
 
-fn few(fixture: &mut Fixture, machines: u64) {
+fn set_capacity(fixture: &mut Fixture, machines: u64) {
     fixture.engine.core.knobs.capacity = vec![Capacity::of(machines)];
 }
 
@@ -64,12 +64,12 @@ fn bulk_insert_uses_given_names() {
 #[test]
 fn partial_bulk_insert_respects_min_count() {
     let mut fixture = Fixture::new();
-    few(&mut fixture, 2);
+    set_capacity(&mut fixture, 2);
     let enough = fixture.ok(BULK, &bulk(3, 2));
     fixture.advance(200);
     assert_eq!(codes(&fixture.operation(&enough)), [""; 0]);
     assert_eq!(fixture.oracle().instances.len(), 2);
-    few(&mut fixture, 4);
+    set_capacity(&mut fixture, 4);
     let too_few = fixture.ok(BULK, &bulk(3, 3));
     fixture.advance(200);
     assert_eq!(

@@ -66,7 +66,7 @@ fn metadata_is_replaced_with_the_current_fingerprint() {
 }
 
 #[test]
-fn the_machine_type_changes_while_it_is_stopped() {
+fn machine_type_changes_while_stopped() {
     let mut fixture = Fixture::new();
     fixture.insert_running("vm");
     let set = format!("POST {ZONE}/instances/vm/setMachineType");

@@ -9,7 +9,7 @@ fn act(fixture: &mut Fixture, act: &Value) -> Result<Vec<String>, crate::gcp::Re
     fixture.engine.perform(act)
 }
 
-fn on(kind: &str) -> Value {
+fn action_on(kind: &str) -> Value {
     json!({ "action": kind, "instance": format!("projects/p/{ZONE}/instances/vm") })
 }
 
@@ -68,13 +68,13 @@ fn external_actor_creates_instances_and_disks() {
 fn external_actor_stops_suspends_repairs_and_deletes() {
     let mut fixture = Fixture::new();
     fixture.insert_running("vm");
-    act(&mut fixture, &on("stop")).unwrap();
+    act(&mut fixture, &action_on("stop")).unwrap();
     fixture.advance(200);
     assert_eq!(fixture.status("vm"), "TERMINATED");
-    assert!(act(&mut fixture, &on("stop")).is_err());
+    assert!(act(&mut fixture, &action_on("stop")).is_err());
     fixture.post(&format!("{ZONE}/instances/vm/start"));
     fixture.advance(200);
-    act(&mut fixture, &on("repair")).unwrap();
+    act(&mut fixture, &action_on("repair")).unwrap();
     assert_eq!(last_kind(&fixture), "compute.instances.hostError");
     assert_eq!(fixture.status("vm"), "REPAIRING");
     fixture.advance(200);
@@ -85,21 +85,21 @@ fn external_actor_stops_suspends_repairs_and_deletes() {
         ),
         ("RUNNING", 3)
     );
-    act(&mut fixture, &on("suspend")).unwrap();
+    act(&mut fixture, &action_on("suspend")).unwrap();
     fixture.advance(200);
     assert_eq!(fixture.status("vm"), "SUSPENDED");
     fixture.post(&format!("{ZONE}/instances/vm/resume"));
     fixture.advance(200);
-    act(&mut fixture, &on("guest_shutdown")).unwrap();
+    act(&mut fixture, &action_on("guest_shutdown")).unwrap();
     assert_eq!(last_kind(&fixture), "compute.instances.guestTerminate");
     fixture.advance(200);
     assert_eq!(fixture.status("vm"), "TERMINATED");
-    act(&mut fixture, &on("delete")).unwrap();
+    act(&mut fixture, &action_on("delete")).unwrap();
     fixture.advance(200);
     assert_eq!(fixture.status("vm"), "gone");
-    assert!(act(&mut fixture, &on("delete")).is_err());
-    let nonsense = json!({ "action": "stop", "instance": "vm" });
-    assert!(act(&mut fixture, &nonsense).is_err());
+    assert!(act(&mut fixture, &action_on("delete")).is_err());
+    let invalid_path = json!({ "action": "stop", "instance": "vm" });
+    assert!(act(&mut fixture, &invalid_path).is_err());
 }
 
 #[test]
@@ -111,19 +111,19 @@ fn spot_machine_is_preempted() {
             json!({ "provisioningModel": "SPOT", "instanceTerminationAction": action });
         fixture.insert(&spot);
         fixture.advance(200);
-        act(&mut fixture, &on("preempt")).unwrap();
+        act(&mut fixture, &action_on("preempt")).unwrap();
         assert_eq!(last_kind(&fixture), "compute.instances.preempted");
         fixture.advance(200);
         assert_eq!(fixture.status("vm"), after);
         if after != "gone" {
-            act(&mut fixture, &on("delete")).unwrap();
+            act(&mut fixture, &action_on("delete")).unwrap();
             fixture.advance(200);
         }
     }
     let mut spot = body("vm");
     spot["scheduling"] = json!({ "provisioningModel": "SPOT" });
     let insert = fixture.insert(&spot);
-    act(&mut fixture, &on("preempt")).unwrap();
+    act(&mut fixture, &action_on("preempt")).unwrap();
     assert_eq!(
         super::codes(&fixture.operation(&insert)),
         ["UNSUPPORTED_OPERATION"]
@@ -136,11 +136,11 @@ fn spot_machine_is_preempted() {
 fn external_actor_changes_labels_metadata_and_images() {
     let mut fixture = Fixture::new();
     fixture.insert_running("vm");
-    let mut labels = on("set_labels");
+    let mut labels = action_on("set_labels");
     labels["labels"] = json!({ "x": "y" });
     act(&mut fixture, &labels).unwrap();
     assert_eq!(last_kind(&fixture), "setLabels");
-    let mut metadata = on("set_metadata");
+    let mut metadata = action_on("set_metadata");
     metadata["metadata"] = json!({ "k": "v" });
     act(&mut fixture, &metadata).unwrap();
     assert_eq!(last_kind(&fixture), "setMetadata");

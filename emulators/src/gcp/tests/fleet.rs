@@ -38,7 +38,7 @@ fn cost(fixture: &mut Fixture, request: &str) -> (Value, u64) {
 }
 
 #[test]
-fn the_cost_of_a_call_does_not_grow_with_the_fleet() {
+fn cost_of_a_call_does_not_grow_with_the_fleet() {
     let mut fixture = fleet();
     for (request, records_read) in [
         (format!("GET {ZONE}/instances/vm-0-0"), 1),

@@ -14,7 +14,7 @@ fn with(pointer: &str, value: Value) -> Value {
 }
 
 #[test]
-fn an_instance_passes_its_states_and_its_operation_follows() {
+fn instance_and_its_operation_pass_their_states() {
     let mut fixture = Fixture::new();
     let response = fixture.insert(&body("vm"));
     assert_eq!(response["kind"], "compute#operation");
@@ -319,9 +319,9 @@ fn names_are_unique_in_a_zone() {
         reason(409, "alreadyExists")
     );
     let other = "zones/us-central1-b";
-    let mut elsewhere = body("vm");
-    elsewhere["machineType"] = json!(format!("{other}/machineTypes/e2-small"));
-    fixture.ok(&format!("POST {other}/instances"), &elsewhere);
+    let mut in_other_zone = body("vm");
+    in_other_zone["machineType"] = json!(format!("{other}/machineTypes/e2-small"));
+    fixture.ok(&format!("POST {other}/instances"), &in_other_zone);
     fixture.ok(&format!("POST /projects/q/{ZONE}/instances"), &body("vm"));
     assert_eq!(fixture.oracle().instances.len(), 3);
     // The name is free as soon as the instance is removed.

@@ -8,7 +8,7 @@ use serde_json::json;
 
 const INSERT: &str = "POST zones/us-central1-a/instances";
 
-fn few(machines: u64) -> Vec<Capacity> {
+fn capacity_of(machines: u64) -> Vec<Capacity> {
     let mut capacity = Capacity::of(machines);
     capacity.zone = Some("us-central1-a".to_owned());
     vec![capacity]
@@ -17,7 +17,7 @@ fn few(machines: u64) -> Vec<Capacity> {
 #[test]
 fn stockout_arrives_later_than_a_success() {
     let mut fixture = Fixture::with(|knobs| {
-        knobs.capacity = few(1);
+        knobs.capacity = capacity_of(1);
         knobs.timing.shortage = Duration::from_secs(7);
     });
     fixture.insert_running("one");
@@ -32,7 +32,7 @@ fn stockout_arrives_later_than_a_success() {
 
 #[test]
 fn stockout_is_reported_in_the_operation() {
-    let mut fixture = Fixture::with(|knobs| knobs.capacity = few(1));
+    let mut fixture = Fixture::with(|knobs| knobs.capacity = capacity_of(1));
     fixture.insert_running("one");
     let late = fixture.insert(&body("two"));
     assert_eq!(fixture.status("two"), "PROVISIONING");
@@ -66,7 +66,7 @@ fn stockout_is_reported_in_the_operation() {
 #[test]
 fn stockout_can_be_immediate_or_have_details() {
     let mut fixture = Fixture::with(|knobs| {
-        knobs.capacity = few(0);
+        knobs.capacity = capacity_of(0);
         knobs.stockout_code = "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS".to_owned();
     });
     let late = fixture.insert(&body("vm"));
@@ -85,7 +85,7 @@ fn stockout_can_be_immediate_or_have_details() {
 #[test]
 fn capacity_is_by_market() {
     let mut fixture = Fixture::with(|knobs| {
-        knobs.capacity = few(0);
+        knobs.capacity = capacity_of(0);
         knobs.capacity[0].market = Some(Market::Spot);
     });
     fixture.insert_running("on-demand");

@@ -4,7 +4,7 @@ use super::{Fixture, ZONE, body, names, reason};
 use crate::cloud::{inject::CallContext, page::PageFault};
 use serde_json::{Value, json};
 
-fn elsewhere(name: &str, zone: &str) -> Value {
+fn body_in(name: &str, zone: &str) -> Value {
     let mut requested = body(name);
     requested["machineType"] = json!(format!("zones/{zone}/machineTypes/e2-small"));
     requested
@@ -21,7 +21,7 @@ fn fleet() -> Fixture {
     for zone in ["us-central1-b", "europe-west1-b"] {
         fixture.ok(
             &format!("POST zones/{zone}/instances"),
-            &elsewhere("far", zone),
+            &body_in("far", zone),
         );
     }
     fixture.advance(200);
@@ -98,7 +98,7 @@ fn pages_cover_a_list() {
 #[test]
 fn page_faults_apply() {
     let mut fixture = fleet();
-    let tricked = |page_fault| CallContext {
+    let with_page_fault = |page_fault| CallContext {
         page_fault,
         ..CallContext::default()
     };
@@ -106,18 +106,18 @@ fn page_faults_apply() {
     let token = first["nextPageToken"].as_str().unwrap().to_owned();
     let second = format!("GET {ZONE}/instances?maxResults=2&pageToken={token}");
     let empty = fixture
-        .call_with_context(&second, &Value::Null, &tricked(PageFault::Empty))
+        .call_with_context(&second, &Value::Null, &with_page_fault(PageFault::Empty))
         .unwrap();
     assert_eq!(names(&empty), [""; 0]);
     let fresh = empty["nextPageToken"].as_str().unwrap();
     assert_ne!(fresh, token);
     let rest = fixture.get(&format!("{ZONE}/instances?maxResults=2&pageToken={fresh}"));
     assert_eq!(names(&rest), ["vm-2", "vm-3"]);
-    let circle = fixture
-        .call_with_context(&second, &Value::Null, &tricked(PageFault::Repeated))
+    let repeated = fixture
+        .call_with_context(&second, &Value::Null, &with_page_fault(PageFault::Repeated))
         .unwrap();
-    assert_eq!(circle["nextPageToken"], token);
-    assert_eq!(names(&circle), ["vm-2", "vm-3"]);
+    assert_eq!(repeated["nextPageToken"], token);
+    assert_eq!(names(&repeated), ["vm-2", "vm-3"]);
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn resource_that_is_not_ready_is_refused() {
 }
 
 #[test]
-fn a_suspended_instance_is_resumed_and_not_started() {
+fn suspended_instance_is_resumed_and_not_started() {
     let mut fixture = Fixture::new();
     fixture.insert_running("vm");
     fixture.post(&post("suspend"));
@@ -122,7 +122,7 @@ fn a_suspended_instance_is_resumed_and_not_started() {
 }
 
 #[test]
-fn a_reset_boots_again() {
+fn reset_boots_again() {
     let mut fixture = Fixture::new();
     fixture.insert_running("vm");
     let address = fixture.oracle_instance("vm").unwrap().nat_ip;

@@ -11,7 +11,7 @@ fn insert(id: &str) -> String {
 }
 
 #[test]
-fn the_same_request_gives_the_same_operation() {
+fn same_request_returns_the_same_operation() {
     let mut fixture = Fixture::new();
     let first = fixture.ok(&insert(ID), &body("vm"));
     fixture.advance(200);

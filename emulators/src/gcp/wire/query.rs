@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_id_is_a_uuid() {
+    fn request_id_is_a_uuid() {
         let id = "11111111-1111-4111-8111-111111111111";
         assert!(
             read(&format!("requestId={id}"))

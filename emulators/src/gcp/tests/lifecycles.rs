@@ -79,8 +79,8 @@ fn check(fixture: &Fixture) -> Result<(), TestCaseError> {
             "{:?}",
             instance
         );
-        let rests = matches!(instance.status.as_str(), "TERMINATED" | "SUSPENDED");
-        prop_assert!(!(rests && instance.holds_machine), "{:?}", instance);
+        let is_off = matches!(instance.status.as_str(), "TERMINATED" | "SUSPENDED");
+        prop_assert!(!(is_off && instance.holds_machine), "{:?}", instance);
         prop_assert!(
             !runs || (instance.holds_machine && instance.boots > 0),
             "{:?}",

@@ -66,8 +66,8 @@ proptest! {
             fixture.engine.check_invariants();
         }
         // In the end every instance is terminated and removed.
-        let left_over: Vec<String> = fixture.engine.instances.values().map(|i| i.fixed.id.clone()).collect();
-        for id in left_over {
+        let remaining: Vec<String> = fixture.engine.instances.values().map(|i| i.fixed.id.clone()).collect();
+        for id in remaining {
             let _ = fixture.call(&format!("ModifyInstanceAttribute&InstanceId={id}&DisableApiTermination.Value=false"));
             let _ = fixture.call(&format!("TerminateInstances&InstanceId.1={id}"));
         }
