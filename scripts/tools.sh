@@ -26,7 +26,7 @@ tool_path() {
 }
 
 # Builds the tool into target/tools, unless its pinned version is there or on PATH.
-# Without link-time optimisation, which doubles the build time and does not help short runs.
+# Without link-time optimization, which doubles the build time and does not help short runs.
 install_tool() {
     local name=$1 version
     version=$(pinned_version "$name") || return 1

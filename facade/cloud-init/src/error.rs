@@ -28,7 +28,7 @@ pub enum UserDataError {
     #[error(
         "the user data is in no format that cloud-init knows: expected a first line such as #cloud-config, #! or #include, or a MIME archive, plain or compressed by gzip"
     )]
-    Unrecognised,
+    Unrecognized,
     /// The user data is neither compressed nor UTF-8 text.
     #[error(
         "the user data is not UTF-8 text, and cloud-init would not run it: expected UTF-8, plain or compressed by gzip"
@@ -52,7 +52,7 @@ pub enum UserDataError {
         "the user data is compressed twice, and cloud-init decompresses it once: compress it once"
     )]
     GzipTwice,
-    /// The archive lacks the header by which cloud-init recognises it.
+    /// The archive lacks the header by which cloud-init recognizes it.
     #[error(
         "the archive has no MIME-Version header in its first 4096 bytes, and cloud-init would not open it: expected \"MIME-Version: 1.0\" among its first headers"
     )]

@@ -1,4 +1,4 @@
-//! The formats of cloud-init, recognised as cloud-init recognises them.
+//! The formats of cloud-init, recognized as cloud-init recognizes them.
 
 use std::fmt;
 
@@ -100,7 +100,7 @@ impl Kind {
         }
     }
 
-    /// Returns whether the handler requires the first line exactly and at the start, although cloud-init recognises it by less.
+    /// Returns whether the handler requires the first line exactly and at the start, although cloud-init recognizes it by less.
     pub(crate) fn needs_exact_first_line(self) -> bool {
         match self {
             Self::Jinja | Self::Script | Self::Boothook | Self::CloudConfigJsonp => true,

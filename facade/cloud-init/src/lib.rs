@@ -71,19 +71,19 @@ fn read(bytes: &[u8], mode: Mode) -> Result<(Format, Vec<u8>), UserDataError> {
         if gzip::is_gzip(&content) {
             return Err(UserDataError::GzipTwice);
         }
-        return Ok((Format::Gzip(recognise(&content, mode)?), content));
+        return Ok((Format::Gzip(recognize(&content, mode)?), content));
     }
-    Ok((Format::Plain(recognise(bytes, mode)?), bytes.to_vec()))
+    Ok((Format::Plain(recognize(bytes, mode)?), bytes.to_vec()))
 }
 
 /// Returns the kind of user data that is not compressed, after checking that it has the shape of that kind.
-fn recognise(bytes: &[u8], mode: Mode) -> Result<Kind, UserDataError> {
+fn recognize(bytes: &[u8], mode: Mode) -> Result<Kind, UserDataError> {
     let text = std::str::from_utf8(bytes).map_err(|_| UserDataError::NotText)?;
     if mime::is_message(text) {
         mime::check(text)?;
         return Ok(Kind::Mime);
     }
-    let kind = Kind::of(text).ok_or(UserDataError::Unrecognised)?;
+    let kind = Kind::of(text).ok_or(UserDataError::Unrecognized)?;
     if kind.needs_exact_first_line() && !text.starts_with(kind.first_line()) {
         return Err(UserDataError::NotAtStart(kind));
     }

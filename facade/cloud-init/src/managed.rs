@@ -12,9 +12,9 @@ pub(crate) const LISTS: [&str; 3] = ["ssh_authorized_keys", "write_files", "runc
 
 /// The longest key of a certificate authority, in bytes: 8 KiB.
 pub const MAX_AUTHORITY_KEY_BYTES: usize = 8192;
-/// The longest public key line that is reckoned with, in bytes.
+/// The longest public key line that can be added, in bytes.
 const MAX_PUBLIC_KEY_BYTES: usize = 256;
-/// The longest comment that is reckoned with, in bytes: a UUID with hyphens.
+/// The longest comment that can be added, in bytes: a UUID with hyphens.
 const MAX_COMMENT_BYTES: usize = 36;
 
 /// How cloud-init merges this config: lists are appended to, and nothing is replaced. cloud-init's default is to replace.
@@ -38,7 +38,7 @@ else service $s reload && exit 0; fi; done; exit 1";
 
 /// A cloud-config that is added to user data: a public key, an SSH certificate authority, or both. A new one is empty, and nothing is added.
 ///
-/// The arguments are trusted: the caller validates keys and comments, because they become YAML that root obeys.
+/// The arguments are trusted: the caller validates keys and comments, because they become YAML that the machine applies as root.
 #[derive(Clone)]
 pub struct ManagedConfig {
     seed: Uuid,

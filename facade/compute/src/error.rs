@@ -33,7 +33,7 @@ pub enum ComputeError {
     /// A field is well-formed, but its value is not possible.
     #[error("{field}: {problem}")]
     Unprocessable {
-        /// Which field.
+        /// The field.
         field: String,
         /// Why it is not possible, and what is.
         problem: String,
@@ -50,7 +50,7 @@ pub enum ComputeError {
     /// The network has an instance with this name.
     #[error("the network has an instance {name} already, {id}: choose another name")]
     NameTaken {
-        /// Which name.
+        /// The name.
         name: Name,
         /// The instance that has it. A caller that lost the response of its first call reads it and compares.
         id: InstanceId,
@@ -58,7 +58,7 @@ pub enum ComputeError {
     /// The network has an instance with this name that is being deleted.
     #[error("instance {name} is being deleted: retry when it is deleted, or choose another name")]
     NameDeleting {
-        /// Which name.
+        /// The name.
         name: Name,
         /// The delay before a retry.
         retry_after: Duration,
@@ -71,7 +71,7 @@ pub enum ComputeError {
         "instance names are immutable: {id} is named {name}; create another instance with the new name"
     )]
     NameImmutable {
-        /// Which instance.
+        /// The instance.
         id: InstanceId,
         /// Its name.
         name: Name,
@@ -81,7 +81,7 @@ pub enum ComputeError {
         "the change of instance {id} is destructive: {lost}; repeat it with consent, or do not make it"
     )]
     NeedsConsent {
-        /// Which instance.
+        /// The instance.
         id: InstanceId,
         /// What would happen, field by field.
         plan: Plan,
@@ -93,19 +93,19 @@ pub enum ComputeError {
         "instance {id} was changed since revision {expected}: it is at revision {found}; read it again"
     )]
     Changed {
-        /// Which instance.
+        /// The instance.
         id: InstanceId,
         /// The caller's revision.
         expected: Revision,
-        /// What it is.
+        /// The current revision.
         found: Revision,
     },
     /// Its state does not permit the call.
     #[error("instance {id} is not ready: {found}; it must be {wanted}")]
     NotReady {
-        /// Which instance.
+        /// The instance.
         id: InstanceId,
-        /// What it is.
+        /// The state that it is in.
         found: String,
         /// The state that the call needs.
         wanted: String,
@@ -115,17 +115,17 @@ pub enum ComputeError {
     /// The region's cloud does not support the call.
     #[error("instance {id}: {what} is not offered in its region")]
     Unsupported {
-        /// Which instance.
+        /// The instance.
         id: InstanceId,
-        /// What.
+        /// The call.
         what: &'static str,
     },
     /// The cloud cannot be reached now.
     #[error("instance {id}: the cloud cannot be reached now: {reason}; retry later")]
     Unavailable {
-        /// Which instance.
+        /// The instance.
         id: InstanceId,
-        /// Why.
+        /// The reason.
         reason: String,
         /// The delay before a retry.
         retry_after: Duration,

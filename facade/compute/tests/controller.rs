@@ -335,8 +335,10 @@ async fn refused_change_delays_no_power_request() {
                     (Power::Stopped, Phase::Stopped),
                     (Power::Running, Phase::Running),
                 ] {
-                    facade.edit(id, |its| its.intent.power = power).await;
-                    let reached = |its: &Instance| its.status.phase == phase;
+                    facade
+                        .edit(id, |instance| instance.intent.power = power)
+                        .await;
+                    let reached = |instance: &Instance| instance.status.phase == phase;
                     let found = facade.until(id, reached).await;
                     assert!(has_condition(&found, kind), "{found:#?}");
                 }

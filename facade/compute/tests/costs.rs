@@ -60,14 +60,14 @@ async fn cost_of_a_stop(fleet: usize) -> [u64; 3] {
         .await
         .instance_controller
         .clone();
-    let looks = || {
+    let counts = || {
         let counts = [&counting.read, &counting.lists, &counting.written];
         counts.map(|count| count.load(Ordering::Relaxed))
     };
     let work = async {
         // Until the controller has reconciled every instance once, as at every start.
         tokio::time::sleep(Duration::from_secs(5)).await;
-        let before = looks();
+        let before = counts();
         assert!(before[0] >= 2 * fleet as u64, "{before:?} of {fleet}");
         assert_eq!(before[2], 0, "a start writes nothing");
         // The tenant's request is not counted. No region runs: the server receives the change and does not apply it.
@@ -77,7 +77,7 @@ async fn cost_of_a_stop(fleet: usize) -> [u64; 3] {
         tokio::time::sleep(Duration::from_secs(5)).await;
         let server = facade.server(id).await.unwrap().server;
         assert_eq!(server.intent.power, Power::Stopped);
-        let after = looks();
+        let after = counts();
         [0, 1, 2].map(|which| after[which] - before[which])
     };
     tokio::select! {

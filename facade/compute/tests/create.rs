@@ -66,7 +66,7 @@ fn status_and_message(error: &ComputeError) -> (u16, String) {
 #[tokio::test(start_paused = true)]
 async fn create_checks_run_in_order_with_their_statuses() {
     let facade = TestFacade::builder().server_quota(1).build().await;
-    let (here, alice) = (tenant(1, 1), project_user(tenant(1, 1)));
+    let (own_project, alice) = (tenant(1, 1), project_user(tenant(1, 1)));
     let blue = facade.network("blue").await;
     let green = facade.network("green").await;
     let (on_blue, on_green) = (
@@ -75,7 +75,7 @@ async fn create_checks_run_in_order_with_their_statuses() {
     );
     let theirs = facade.network_in(tenant(2, 1), north(), "blue").await;
     let (ours, others) = (
-        facade.authority(here).await,
+        facade.authority(own_project).await,
         facade.authority(tenant(1, 2)).await,
     );
     facade.create(blue, "taken").await;
@@ -99,7 +99,7 @@ async fn create_checks_run_in_order_with_their_statuses() {
     let nowhere = scope(tenant(3, 3));
     let steps: Vec<(u16, String, Correction)> = vec![
         (400, "metadata.description: 1025 characters are too many: at most 1024 are allowed".into(), Box::new(|new| new.description = None)),
-        (403, format!("not permitted: user alice may not create instances in {nowhere}"), Box::new(move |new| (new.organization, new.project) = here)),
+        (403, format!("not permitted: user alice may not create instances in {nowhere}"), Box::new(move |new| (new.organization, new.project) = own_project)),
         (404, format!("there is no network {theirs}"), Box::new(move |new| new.network = blue)),
         (400, "there is no flavor huge: choose one that is offered".into(), Box::new(|new| new.spec.flavor = flavor("large"))),
         (400, "flavor large is retired: choose one that is offered".into(), Box::new(|new| new.spec.flavor = flavor("arm"))),
@@ -147,8 +147,8 @@ async fn malformed_fields_are_refused_by_name() {
         Tags::from_observed(each)
     };
     let groups = (0..33).map(|n| SecurityGroupId::from_uuid(Uuid::from_u128(n)));
-    let mut crowded = spec();
-    crowded.networking.security_groups = groups.collect();
+    let mut too_many_groups = spec();
+    too_many_groups.networking.security_groups = groups.collect();
     let mut large = spec();
     large.user_data = Some(UserData::new(vec![b'#'; MAX_USER_DATA_BYTES + 1]).unwrap());
     let table = [
@@ -185,7 +185,7 @@ async fn malformed_fields_are_refused_by_name() {
         ),
         (
             Tags::new(),
-            crowded,
+            too_many_groups,
             "spec.networking.securityGroups: 33 security groups are too many: at most 32 are allowed",
         ),
         (

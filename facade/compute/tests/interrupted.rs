@@ -17,7 +17,7 @@ use fleetwright_facade_testkit::{
 use fleetwright_identity::{Amounts, QuotaKind};
 use fleetwright_store::StoreError;
 
-const FATES: [FaultKind; 4] = [
+const FAULTS: [FaultKind; 4] = [
     FaultKind::HangsBefore,
     FaultKind::HangsAfter,
     FaultKind::Fails,
@@ -59,7 +59,7 @@ async fn with_each_fault(
     after: impl AsyncFn(&TestFacade, InstanceId, Result<(), ComputeError>, FaultKind),
 ) -> i64 {
     let mut calls = 0;
-    for fate in FATES {
+    for fault in FAULTS {
         for number in 0.. {
             let store = memory_store();
             let facade = TestFacade::builder()
@@ -68,8 +68,8 @@ async fn with_each_fault(
                 .build()
                 .await;
             let id = prepare(&facade).await;
-            let fated = InterceptedStore::new(store, OneFault::new(number, fate));
-            let cut = facade.reopen(fated.clone()).await;
+            let faulty = InterceptedStore::new(store, OneFault::new(number, fault));
+            let cut = facade.reopen(faulty.clone()).await;
             let requested = call(&cut.instances, id);
             let result = tokio::time::timeout(Duration::from_secs(600), requested).await;
             let result = result.unwrap_or_else(|_| {
@@ -77,8 +77,8 @@ async fn with_each_fault(
                 let (reason, source) = ("dropped".to_owned(), None);
                 Err(StoreError::UnknownOutcome { reason, source }.into())
             });
-            after(&facade, id, result, fate).await;
-            if !fated.interceptor.was_reached() {
+            after(&facade, id, result, fault).await;
+            if !faulty.interceptor.was_reached() {
                 break;
             }
             calls += 1;
@@ -105,14 +105,14 @@ async fn interrupted_create_leaves_instance_and_allocation_or_neither() {
         instances.create(&alice, &requested()).await?;
         Ok(())
     };
-    let after = async |facade: &TestFacade, id, result: Result<(), ComputeError>, fate| {
+    let after = async |facade: &TestFacade, id, result: Result<(), ComputeError>, fault| {
         let exists = check_allocation(facade, id).await.is_some();
         match &result {
-            Ok(()) => assert!(exists, "{fate:?}"),
+            Ok(()) => assert!(exists, "{fault:?}"),
             Err(error) => {
                 assert_eq!(error.meaning(), Meaning::Unavailable, "{error:?}");
                 assert!(error.retry_after().is_some());
-                assert!(fate != FaultKind::Fails || !exists);
+                assert!(fault != FaultKind::Fails || !exists);
             }
         }
         // A caller without a response repeats the call and gets the id of the existing instance.

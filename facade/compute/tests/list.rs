@@ -153,12 +153,12 @@ fn readers() -> Vec<(Principal, Vec<Scope>)> {
 
 /// A subset of values, often empty.
 fn some<T: Clone + Ord + std::fmt::Debug + 'static>(
-    of: Vec<T>,
+    values: Vec<T>,
 ) -> impl Strategy<Value = BTreeSet<T>> {
-    let count = of.len();
+    let count = values.len();
     prop_oneof![
         2 => Just(BTreeSet::new()),
-        1 => prop::sample::subsequence(of, 0..=count).prop_map(|some| some.into_iter().collect()),
+        1 => prop::sample::subsequence(values, 0..=count).prop_map(|some| some.into_iter().collect()),
     ]
 }
 

@@ -86,8 +86,8 @@ async fn controllers_count_steps_waits_and_failures() {
             assert!((metric("instances_deleted_total") - 3.0).abs() < 0.1);
             assert!((metric("deletion_seconds") - 3.0).abs() < 0.1);
             assert!(metric("instances_waiting server-missing").abs() < 0.1);
-            let mended = Transaction::new().delete(broken);
-            facade.store.commit(&mended).await.unwrap();
+            let repair = Transaction::new().delete(broken);
+            facade.store.commit(&repair).await.unwrap();
             for server in [orphan.id, foreign.id] {
                 facade.servers.delete(&principal, server).await.unwrap();
             }

@@ -38,7 +38,7 @@ async fn until_gone(facade: &TestFacade, network: NetworkId) {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     panic!(
-        "never went: {:#?}",
+        "was not deleted: {:#?}",
         facade.networks.get(&operator(), network).await
     );
 }
@@ -49,28 +49,28 @@ async fn network_deletion_deletes_its_instances_and_no_others() {
     let facade = TestFacade::on(&cloud).await;
     facade
         .during(async {
-            let [going, staying] = [
-                facade.network("going").await,
-                facade.network("staying").await,
+            let [deleted, kept] = [
+                facade.network("deleted").await,
+                facade.network("kept").await,
             ];
-            facade.group(going, "web").await;
+            facade.group(deleted, "web").await;
             let mut ids = Vec::new();
             for number in 0..20 {
                 ids.push(
                     facade
-                        .create(going, &format!("web-{number}"))
+                        .create(deleted, &format!("web-{number}"))
                         .await
                         .instance
                         .id,
                 );
             }
-            let other = facade.create(staying, "web-0").await.instance.id;
+            let other = facade.create(kept, "web-0").await.instance.id;
             for id in ids.iter().skip(10).chain([&other]) {
                 facade.until(*id, is_running).await;
             }
             // Its tenant has deleted one already.
             facade.delete(ids[3]).await;
-            request_deletion(&facade, going).await;
+            request_deletion(&facade, deleted).await;
             let marked =
                 |instance: &Instance| has_condition(instance, ConditionKind::NetworkDeleting);
             let found = facade.until(ids[12], marked).await;
@@ -79,17 +79,17 @@ async fn network_deletion_deletes_its_instances_and_no_others() {
             assert_eq!(mark.by, *compute_principal().unwrap().actor());
             let requested = |event: &fleetwright_compute::instance::Event| {
                 event.kind == EventKind::DeletionRequested
-                    && event.message.contains(&going.to_string())
+                    && event.message.contains(&deleted.to_string())
             };
             assert!(found.events.iter().any(requested), "{found:#?}");
-            until_gone(&facade, going).await;
+            until_gone(&facade, deleted).await;
             assert_eq!(facade.count("security-group").await, 0);
             facade.assert_balanced(1).await;
             assert!(is_running(&facade.record(other).await.unwrap().value));
             assert_eq!(facade.count("server").await, 1);
             // A new network of the same name can be created.
-            request_deletion(&facade, staying).await;
-            until_gone(&facade, staying).await;
+            request_deletion(&facade, kept).await;
+            until_gone(&facade, kept).await;
             facade.assert_empty().await;
         })
         .await;
@@ -131,8 +131,8 @@ async fn unreadable_instance_blocks_its_network_and_no_other_instance() {
             let held = facade.networks.get(&operator(), network).await.unwrap();
             assert_eq!(held.value.state, NetworkState::Deleting);
             // An operator removes the unreadable record.
-            let mended = Transaction::new().delete(broken);
-            facade.store.commit(&mended).await.unwrap();
+            let repair = Transaction::new().delete(broken);
+            facade.store.commit(&repair).await.unwrap();
             until_gone(&facade, network).await;
         })
         .await;

@@ -227,7 +227,7 @@ proptest! {
 
 /// The fields that no update changes: identity, place, creator and status.
 fn fixed(instance: &Instance) -> impl PartialEq + std::fmt::Debug {
-    let whose = (instance.organization, instance.project);
+    let owner = (instance.organization, instance.project);
     let place = (instance.region.clone(), instance.network);
     let created = (instance.created_at, instance.created_by.clone());
     let seen = (instance.status.clone(), instance.intent.clone());
@@ -235,7 +235,7 @@ fn fixed(instance: &Instance) -> impl PartialEq + std::fmt::Debug {
         instance.id,
         instance.server,
         instance.name.clone(),
-        whose,
+        owner,
         place,
         created,
         seen,

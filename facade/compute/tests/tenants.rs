@@ -99,14 +99,14 @@ type Principals = BTreeMap<String, (Principal, BTreeSet<&'static str>)>;
 
 /// Every principal of the table.
 fn principals() -> Principals {
-    let (here, beside, away) = (tenant(1, 1), tenant(1, 2), tenant(2, 1));
+    let (own, sibling, foreign) = (tenant(1, 1), tenant(1, 2), tenant(2, 1));
     let all_but_inspect = || {
         CALLS
             .into_iter()
             .filter(|call| *call != "inspect")
             .collect()
     };
-    let looking = || BTreeSet::from(["read", "events"]);
+    let reading = || BTreeSet::from(["read", "events"]);
     let whole = |tenant: Tenant| Scope::Organization(tenant.0);
     let administrator =
         |tenant| with_roles("ada", &[("organization-administrator", whole(tenant))]);
@@ -116,33 +116,33 @@ fn principals() -> Principals {
             "nobody".to_owned(),
             (with_roles("nobody", &[]), BTreeSet::new()),
         ),
+        ("user".to_owned(), (project_user(own), all_but_inspect())),
+        ("reader".to_owned(), (project_reader(own), reading())),
         (
-            "user here".to_owned(),
-            (project_user(here), all_but_inspect()),
-        ),
-        ("reader here".to_owned(), (project_reader(here), looking())),
-        (
-            "user beside".to_owned(),
-            (project_user(beside), BTreeSet::new()),
+            "user of another project".to_owned(),
+            (project_user(sibling), BTreeSet::new()),
         ),
         (
-            "reader beside".to_owned(),
-            (project_reader(beside), BTreeSet::new()),
+            "reader of another project".to_owned(),
+            (project_reader(sibling), BTreeSet::new()),
         ),
         (
-            "user away".to_owned(),
-            (project_user(away), BTreeSet::new()),
+            "user of another organization".to_owned(),
+            (project_user(foreign), BTreeSet::new()),
         ),
         (
             "administrator".to_owned(),
-            (administrator(here), all_but_inspect()),
+            (administrator(own), all_but_inspect()),
         ),
-        ("auditor".to_owned(), (auditor(here), looking())),
+        ("auditor".to_owned(), (auditor(own), reading())),
         (
-            "administrator away".to_owned(),
-            (administrator(away), BTreeSet::new()),
+            "administrator of another organization".to_owned(),
+            (administrator(foreign), BTreeSet::new()),
         ),
-        ("auditor away".to_owned(), (auditor(away), BTreeSet::new())),
+        (
+            "auditor of another organization".to_owned(),
+            (auditor(foreign), BTreeSet::new()),
+        ),
         ("operator".to_owned(), (operator(), CALLS.into())),
     ]);
     // Principals with one permission alone, with one and the permission to read, and with all permissions in another project.
@@ -164,12 +164,12 @@ fn principals() -> Principals {
     let on = |verb, resource| Permission::new(verb, resource).unwrap();
     for (verb, alone) in table {
         let one = on(verb, Resource::Instances);
-        let principal = user_with(scope(here), [one]);
+        let principal = user_with(scope(own), [one]);
         principals.insert(
             format!("{} alone", verb.as_str()),
             (principal, alone.iter().copied().collect()),
         );
-        let principal = user_with(scope(here), [one, on(Verb::Read, Resource::Instances)]);
+        let principal = user_with(scope(own), [one, on(Verb::Read, Resource::Instances)]);
         let mut may: BTreeSet<_> = alone.iter().copied().collect();
         may.extend(["read", "events"]);
         if verb == Verb::Update {
@@ -178,16 +178,22 @@ fn principals() -> Principals {
         principals.insert(format!("{} and read", verb.as_str()), (principal, may));
     }
     let every = |verb| on(verb, Resource::Instances);
-    let principal = user_with(scope(away), Verb::ALL.map(every));
-    principals.insert("everything away".to_owned(), (principal, BTreeSet::new()));
+    let principal = user_with(scope(foreign), Verb::ALL.map(every));
+    principals.insert(
+        "every permission in another organization".to_owned(),
+        (principal, BTreeSet::new()),
+    );
     let servers = [on(Verb::Read, Resource::Servers), every(Verb::Read)];
     let may = ["read", "events", "inspect"].into();
     principals.insert(
         "inspector".to_owned(),
-        (user_with(scope(here), servers), may),
+        (user_with(scope(own), servers), may),
     );
-    let principal = user_with(scope(here), [on(Verb::Read, Resource::Servers)]);
-    principals.insert("of servers alone".to_owned(), (principal, BTreeSet::new()));
+    let principal = user_with(scope(own), [on(Verb::Read, Resource::Servers)]);
+    principals.insert(
+        "reader of servers alone".to_owned(),
+        (principal, BTreeSet::new()),
+    );
     principals
 }
 
@@ -243,17 +249,17 @@ async fn every_principal_has_exactly_the_listed_permissions() {
 /// The table reports a principal that may do too much, and one that sees too much.
 #[tokio::test(start_paused = true)]
 async fn table_reports_wrong_permissions() {
-    let here = tenant(1, 1);
+    let own = tenant(1, 1);
     let wrong = [
         (
-            "reader here",
-            project_user(here),
-            "reader here: stop: Permitted instead of Refused",
+            "reader",
+            project_user(own),
+            "reader: stop: Permitted instead of Refused",
         ),
         (
-            "user away",
-            project_reader(here),
-            "user away: stop: Refused instead of Absent",
+            "user of another organization",
+            project_reader(own),
+            "user of another organization: stop: Refused instead of Absent",
         ),
     ];
     for (called, principal, expected) in wrong {
@@ -273,12 +279,12 @@ async fn table_reports_wrong_permissions() {
 #[tokio::test(start_paused = true)]
 async fn create_reveals_nothing_about_other_tenants() {
     let facade = TestFacade::new().await;
-    let (here, away, alice) = (tenant(1, 1), tenant(2, 1), project_user(tenant(1, 1)));
+    let (own, foreign, alice) = (tenant(1, 1), tenant(2, 1), project_user(tenant(1, 1)));
     let blue = facade.network("blue").await;
-    let theirs = facade.network_in(away, north(), "blue").await;
-    let beside = facade.network_in(tenant(1, 2), north(), "blue").await;
+    let theirs = facade.network_in(foreign, north(), "blue").await;
+    let sibling = facade.network_in(tenant(1, 2), north(), "blue").await;
     let group = facade.group(theirs, "ssh").await;
-    let authority = facade.authority(away).await;
+    let authority = facade.authority(foreign).await;
     let missing = Uuid::from_u128(0xdead);
     let create_with = async |change: &dyn Fn(&mut NewInstance)| {
         let mut requested = new_instance(blue, "web");
@@ -289,7 +295,7 @@ async fn create_reveals_nothing_about_other_tenants() {
             .await
             .unwrap_err();
         let id = |text: String| {
-            let ids = [theirs.to_string(), beside.to_string(), group.to_string()];
+            let ids = [theirs.to_string(), sibling.to_string(), group.to_string()];
             let ids = ids
                 .into_iter()
                 .chain([authority.to_string(), missing.to_string()]);
@@ -303,15 +309,15 @@ async fn create_reveals_nothing_about_other_tenants() {
         )
     };
     let absent = create_with(&|new| new.network = NetworkId::from_uuid(missing)).await;
-    for hidden in [theirs, beside] {
+    for hidden in [theirs, sibling] {
         assert_eq!(create_with(&|new| new.network = hidden).await, absent);
     }
     // Also a network in which the name is taken, and one that is being deleted.
     let mut taken = new_instance(theirs, "web");
-    (taken.organization, taken.project) = away;
+    (taken.organization, taken.project) = foreign;
     facade
         .instances
-        .create(&project_user(away), &taken)
+        .create(&project_user(foreign), &taken)
         .await
         .unwrap();
     assert_eq!(create_with(&|new| new.network = theirs).await, absent);
@@ -336,7 +342,7 @@ async fn create_reveals_nothing_about_other_tenants() {
         (Verb::Read, Resource::Networks),
     ];
     let only = only.map(|(verb, resource)| Permission::new(verb, resource).unwrap());
-    let blind = user_with(scope(here), only);
+    let blind = user_with(scope(own), only);
     let mut messages = Vec::new();
     for id in ["small", "nothing"] {
         let mut requested = new_instance(blue, "web");
@@ -355,13 +361,13 @@ async fn create_reveals_nothing_about_other_tenants() {
 #[tokio::test(start_paused = true)]
 async fn network_of_another_project_is_not_found_even_if_visible() {
     let facade = TestFacade::new().await;
-    let beside = facade.network_in(tenant(1, 2), north(), "blue").await;
+    let sibling = facade.network_in(tenant(1, 2), north(), "blue").await;
     let absent = NetworkId::from_uuid(Uuid::from_u128(0xdead));
     let organization = Scope::Organization(tenant(1, 1).0);
     let ada = with_roles("ada", &[("organization-administrator", organization)]);
-    facade.networks.get(&ada, beside).await.unwrap();
+    facade.networks.get(&ada, sibling).await.unwrap();
     let mut messages = Vec::new();
-    for network in [beside, absent] {
+    for network in [sibling, absent] {
         let requested = new_instance(network, "web");
         let error = facade.instances.create(&ada, &requested).await.unwrap_err();
         assert_eq!(error.meaning().status(), 404);
@@ -373,15 +379,15 @@ async fn network_of_another_project_is_not_found_even_if_visible() {
 #[tokio::test(start_paused = true)]
 async fn list_returns_only_what_the_caller_may_list() {
     let facade = TestFacade::new().await;
-    let (here, away) = (tenant(1, 1), tenant(2, 1));
+    let (own, foreign) = (tenant(1, 1), tenant(2, 1));
     let blue = facade.network("blue").await;
-    let theirs = facade.network_in(away, north(), "blue").await;
+    let theirs = facade.network_in(foreign, north(), "blue").await;
     let ours = facade.create(blue, "web").await.instance.id;
     let mut other = new_instance(theirs, "web");
-    (other.organization, other.project) = away;
+    (other.organization, other.project) = foreign;
     let other = facade
         .instances
-        .create(&project_user(away), &other)
+        .create(&project_user(foreign), &other)
         .await
         .unwrap();
     let ids = async |principal: &Principal, wanted: &ListInstances| {
@@ -392,9 +398,9 @@ async fn list_returns_only_what_the_caller_may_list() {
             .collect::<BTreeSet<_>>()
     };
     let all = ListInstances::default();
-    assert_eq!(ids(&project_user(here), &all).await, [ours].into());
+    assert_eq!(ids(&project_user(own), &all).await, [ours].into());
     assert_eq!(
-        ids(&project_user(away), &all).await,
+        ids(&project_user(foreign), &all).await,
         [other.instance.id].into()
     );
     assert_eq!(
@@ -402,11 +408,11 @@ async fn list_returns_only_what_the_caller_may_list() {
         [ours, other.instance.id].into()
     );
     let mut of_others = ListInstances::default();
-    of_others.organizations = [away.0].into();
-    assert_eq!(ids(&project_user(here), &of_others).await, [].into());
+    of_others.organizations = [foreign.0].into();
+    assert_eq!(ids(&project_user(own), &of_others).await, [].into());
     let mut in_theirs = ListInstances::default();
     in_theirs.networks = [theirs].into();
-    assert_eq!(ids(&project_user(here), &in_theirs).await, [].into());
+    assert_eq!(ids(&project_user(own), &in_theirs).await, [].into());
     let nobody = with_roles("nobody", &[]);
     let error = facade.instances.list(&nobody, &all).await.unwrap_err();
     assert_eq!(error.meaning().status(), 403);

@@ -46,12 +46,12 @@ async fn destructive_change_is_planned_refused_and_then_applied_with_consent() {
     let revision = facade.read(id).await.revision;
     let planned = facade.instances.plan_update(&alice, id, &wanted).await;
     let planned = planned.unwrap();
-    let ways = plan(&[
+    let planned_methods = plan(&[
         (Field::Image, ChangeMethod::Reimage),
         (Field::PublicIp, ChangeMethod::Replace),
         (Field::Tags, ChangeMethod::Retag),
     ]);
-    assert_eq!(planned, ways);
+    assert_eq!(planned, planned_methods);
 
     let error = facade
         .instances
@@ -61,7 +61,7 @@ async fn destructive_change_is_planned_refused_and_then_applied_with_consent() {
     let expected = "is destructive: the data on its root disk and its addresses are lost by changing image, public address; repeat it with consent, or do not make it";
     assert!(error.to_string().ends_with(expected), "{error}");
     assert_eq!(error.meaning(), Meaning::Conflict);
-    assert!(matches!(&error, ComputeError::NeedsConsent { plan, .. } if *plan == ways));
+    assert!(matches!(&error, ComputeError::NeedsConsent { plan, .. } if *plan == planned_methods));
     // Neither the dry run nor the refusal wrote anything.
     assert_eq!(facade.read(id).await.revision, revision);
     assert_eq!(facade.allocated(id).await.of(&QuotaKind::public_ips()), 0);
@@ -69,7 +69,7 @@ async fn destructive_change_is_planned_refused_and_then_applied_with_consent() {
     wanted.consent = Consent::Destroy;
     let (view, planned) = facade.instances.update(&alice, id, &wanted).await.unwrap();
     let after = &view.instance;
-    assert_eq!(planned, ways);
+    assert_eq!(planned, planned_methods);
     assert_eq!((after.generation, after.consent), (2, Consent::Destroy));
     assert_eq!((&after.spec, &after.tags), (&wanted.spec, &wanted.tags));
     use EventKind::{Created, LossAccepted, Updated};

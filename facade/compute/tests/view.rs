@@ -31,12 +31,12 @@ async fn status(facade: &TestFacade, instance: &Instance, change: impl FnOnce(&m
 /// Writes a scan of now as the monitor does.
 async fn write_scan(facade: &TestFacade) -> DateTime<Utc> {
     let now = facade.clock.now();
-    let pulse = json!({
+    let scan = json!({
         "region": "north", "at": now, "tick": { "secs": 10, "nanos": 0 }, "machines": 1, "servers": 1,
         "gaps": [], "frozen": null, "orphans": [],
     });
     let id = RecordId::new("region-scan", "north").unwrap();
-    let transaction = Transaction::new().put(id, pulse);
+    let transaction = Transaction::new().put(id, scan);
     facade.store.commit(&transaction).await.unwrap();
     now
 }

@@ -62,7 +62,7 @@ impl Role {
         })
     }
 
-    /// Creates a role that is from_static to be valid.
+    /// Creates a role that is known to be valid.
     pub(crate) fn from_static(
         name: &'static str,
         level: Level,

@@ -123,10 +123,10 @@ async fn unreadable_allocation_is_reported_and_nothing_is_repaired() {
         .await
         .unwrap();
     let id = RecordId::new("allocation", "instance/a").unwrap();
-    let rubbish =
+    let unreadable =
         json!({"organization": organization(1), "project": project(1), "amounts": "secret"});
     store
-        .commit(&Transaction::new().put(id, rubbish))
+        .commit(&Transaction::new().put(id, unreadable))
         .await
         .unwrap();
     let message = ledger

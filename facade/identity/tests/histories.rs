@@ -25,13 +25,13 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     // Few names, organizations and projects, so that steps collide.
-    let organization_number = 1..=2_u128;
-    let paid = (0..5_u8, organization_number, 1..=2_u128, 0..5_u64, 0..9_u64).prop_map(
-        |(name, of, part, servers, gpus)| {
+    let owner = 1..=2_u128;
+    let paid = (0..5_u8, owner, 1..=2_u128, 0..5_u64, 0..9_u64).prop_map(
+        |(name, owner, part, servers, gpus)| {
             // A name belongs to one project, like an instance's id.
-            let (of, part) = if name % 2 == 0 { (1, 1) } else { (of, part) };
+            let (owner, part) = if name % 2 == 0 { (1, 1) } else { (owner, part) };
             let amounts = amounts(servers, gpus);
-            Allocation::new(instance(name), organization(of), project(part), amounts)
+            Allocation::new(instance(name), organization(owner), project(part), amounts)
         },
     );
     let limit = (
@@ -40,10 +40,10 @@ fn step() -> impl Strategy<Value = Step> {
         0..12_u64,
         0..20_u64,
     )
-        .prop_map(|(of, part, servers, gpus)| {
-            let of = organization(of);
-            let account = part.map_or(Account::Organization(of), |part| {
-                Account::Project(of, project(part))
+        .prop_map(|(number, part, servers, gpus)| {
+            let owner = organization(number);
+            let account = part.map_or(Account::Organization(owner), |part| {
+                Account::Project(owner, project(part))
             });
             let limits = Limits::new().with(QuotaKind::servers(), servers);
             Step::Limit(account, limits.with(QuotaKind::gpus(), gpus))
@@ -61,7 +61,7 @@ async fn run_step(ledger: &Ledger, step: &Step) {
     let result = match step {
         Step::Create(paid) => create(ledger, paid).await.map(|_| ()),
         Step::Resize(paid) => resize(ledger, paid).await.map(|_| ()),
-        Step::Delete(paid) => delete(ledger, &of_its_organization(ledger, paid).await)
+        Step::Delete(paid) => delete(ledger, &recorded_allocation(ledger, paid).await)
             .await
             .map(|_| ()),
         Step::Limit(account, limits) => {
@@ -96,8 +96,9 @@ async fn run_step(ledger: &Ledger, step: &Step) {
     }
 }
 
-/// Returns the organization of an instance, which selects the queue. A wrong one would only be slower.
-async fn of_its_organization(ledger: &Ledger, paid: &Allocation) -> Allocation {
+/// Returns the recorded allocation of an instance, whose organization selects the queue. With another organization, the commit
+/// would only be slower.
+async fn recorded_allocation(ledger: &Ledger, paid: &Allocation) -> Allocation {
     let found = ledger.allocation(&paid.pays_for).await.unwrap();
     found.unwrap_or_else(|| paid.clone())
 }
@@ -132,18 +133,18 @@ async fn sums(store: &Arc<dyn Store>) -> BTreeMap<Account, Amounts> {
 async fn check_sums(store: &Arc<dyn Store>) {
     let ledger = ledger(store);
     let mut sums = sums(store).await;
-    for of in 1..=2 {
-        let of = organization(of);
+    for number in 1..=2 {
+        let owner = organization(number);
         let accounts = [
-            Account::Organization(of),
-            Account::Project(of, project(1)),
-            Account::Project(of, project(2)),
+            Account::Organization(owner),
+            Account::Project(owner, project(1)),
+            Account::Project(owner, project(2)),
         ];
         for account in accounts {
             let sum = sums.remove(&account).unwrap_or_default().without_zeros();
             assert_eq!(used(&ledger, account).await, sum, "{account}");
         }
-        assert_eq!(ledger.audit(of).await.unwrap().differences, []);
+        assert_eq!(ledger.audit(owner).await.unwrap().differences, []);
     }
     let instances = fleetwright_store::Kind::new("instance").unwrap();
     let instances = fleetwright_store::Query::all(instances);

@@ -169,13 +169,13 @@ async fn charging_twice_allocates_once() {
     assert_eq!((again.checks.len(), again.writes.len()), (1, 0));
     // Other amounts or another project are a different charge.
     let dearer = allocation("a", amounts(1, 8));
-    let elsewhere = Allocation::new(
+    let in_other_project = Allocation::new(
         paid.pays_for.clone(),
         OURS(),
         project(2),
         paid.amounts.clone(),
     );
-    for other in [dearer, elsewhere] {
+    for other in [dearer, in_other_project] {
         let refused = ledger.charge(Transaction::new(), &other).await.unwrap_err();
         assert!(
             matches!(refused, LedgerError::AllocationMismatch { .. }),
@@ -352,8 +352,8 @@ async fn account_above_a_lowered_default_can_release_but_not_charge() {
         .await
         .unwrap();
     // Setting the limit that applies anyway lowers nothing.
-    let as_it_is = Limits::new().with(QuotaKind::servers(), 2);
-    set(&ledger, account(), as_it_is).await.unwrap();
+    let current_use = Limits::new().with(QuotaKind::servers(), 2);
+    set(&ledger, account(), current_use).await.unwrap();
     delete(&ledger, &allocation("a", Amounts::new()))
         .await
         .unwrap();

@@ -9,12 +9,12 @@ use uuid::Uuid;
 
 const ALL: &str = "create read list update delete";
 const ACT: &str = "start stop reboot console-output console-session ssh-key snapshot";
-const LOOK: &str = "read list";
+const READ: &str = "read list";
 
 /// The permissions of each role: resource, then verbs. Everything else is refused.
 fn table() -> Vec<(&'static str, Vec<(&'static str, String)>)> {
     let all = || ALL.to_owned();
-    let read = || LOOK.to_owned();
+    let read = || READ.to_owned();
     let everything = || format!("{ALL} {ACT}");
     let platform = vec![
         ("instances", everything()),
@@ -207,10 +207,10 @@ fn check_access(
 
 #[test]
 fn read_permission_on_instances_allows_nothing_else() {
-    let here = Scope::Project(organization(1), project(11));
+    let scope = Scope::Project(organization(1), project(11));
     for role in ["project-reader", "organization-auditor"] {
         let reader = bound(role);
-        let may = |verb: &Verb| reader.authorize(*verb, Resource::Instances, &here).is_ok();
+        let may = |verb: &Verb| reader.authorize(*verb, Resource::Instances, &scope).is_ok();
         let verbs: Vec<_> = Verb::ALL.into_iter().filter(may).collect();
         assert_eq!(verbs, [Verb::Read, Verb::List], "{role}");
     }
@@ -218,18 +218,18 @@ fn read_permission_on_instances_allows_nothing_else() {
 
 #[test]
 fn refusal_names_the_call_and_does_not_depend_on_what_exists() {
-    let here = Scope::Project(organization(1), project(11));
+    let scope = Scope::Project(organization(1), project(11));
     let refused = bound("project-reader")
-        .authorize(Verb::ConsoleSession, Resource::Instances, &here)
+        .authorize(Verb::ConsoleSession, Resource::Instances, &scope)
         .unwrap_err();
     assert_eq!(
         refused.to_string(),
         "user ada may not open a console session on instances in project 00000000-0000-0000-0000-00000000000b of \
          organization 00000000-0000-0000-0000-000000000001"
     );
-    let elsewhere = Scope::Organization(organization(404));
+    let unknown = Scope::Organization(organization(404));
     let refused = bound("organization-administrator")
-        .authorize(Verb::List, Resource::Networks, &elsewhere)
+        .authorize(Verb::List, Resource::Networks, &unknown)
         .unwrap_err();
     assert_eq!(
         refused.to_string(),
@@ -267,22 +267,22 @@ fn grants_add_up_and_the_widest_is_named() {
     let bindings = bindings.map(|(role, scope)| Binding::new(RoleName::new(role).unwrap(), scope));
     let user = Actor::User(ActorName::new("ada").unwrap());
     let ada = roles().principal(user, &bindings).unwrap();
-    let here = Scope::Project(ours, project(11));
-    let there = Scope::Project(ours, project(12));
+    let first = Scope::Project(ours, project(11));
+    let second = Scope::Project(ours, project(12));
     assert!(
-        ada.authorize(Verb::Stop, Resource::Instances, &here)
+        ada.authorize(Verb::Stop, Resource::Instances, &first)
             .is_ok()
     );
     assert!(
-        ada.authorize(Verb::Stop, Resource::Instances, &there)
+        ada.authorize(Verb::Stop, Resource::Instances, &second)
             .is_err()
     );
     assert!(
-        ada.authorize(Verb::Read, Resource::Instances, &there)
+        ada.authorize(Verb::Read, Resource::Instances, &second)
             .is_ok()
     );
     let grant = ada
-        .granted_by(Verb::Read, Resource::Instances, &here)
+        .granted_by(Verb::Read, Resource::Instances, &first)
         .unwrap();
     assert_eq!(grant.role().as_str(), "organization-auditor");
     assert_eq!(ada.organizations(), [ours, organization(2)].into());
@@ -295,7 +295,7 @@ fn grants_add_up_and_the_widest_is_named() {
     ];
     assert_eq!(reach, GrantedScopes::Within(widest.into()));
     let stop = ada.scopes_for(Verb::Stop, Resource::Instances).unwrap();
-    assert_eq!(stop, GrantedScopes::Within([here, widest[1]].into()));
+    assert_eq!(stop, GrantedScopes::Within([first, widest[1]].into()));
 }
 
 #[test]

@@ -122,13 +122,13 @@ async fn missing_authority_refuses_the_launch_with_a_message() {
         "the machine cannot be launched: SSH certificate authority {mine} cannot be read: ask an operator to repair its record, or choose another authority"
     );
     let work = async {
-        for (authority, meddling, expected) in [
+        for (authority, damage, expected) in [
             (mine, lost, absent(mine)),
             (mine, damaged, unread),
             (others, Transaction::new(), absent(others)),
         ] {
-            if !meddling.writes.is_empty() {
-                facade.store.commit(&meddling).await.unwrap();
+            if !damage.writes.is_empty() {
+                facade.store.commit(&damage).await.unwrap();
             }
             let mut wanted = server_spec(network);
             wanted.ssh_authority = Some(authority);
@@ -153,8 +153,8 @@ async fn missing_authority_refuses_the_launch_with_a_message() {
             .await
             .unwrap();
         until_condition(&servers, "cannot be read").await;
-        let mended = Transaction::new().put(record(mine), kept.value.clone());
-        facade.store.commit(&mended).await.unwrap();
+        let restore = Transaction::new().put(record(mine), kept.value.clone());
+        facade.store.commit(&restore).await.unwrap();
         facade.until_server(Phase::Running).await;
         assert!(facade.user_data().contains(TRUST));
     };
@@ -184,7 +184,7 @@ async fn user_data_is_checked_at_the_request_and_only_if_it_changes() {
         .ensure(&principal, 1, &with("hunter2"))
         .await
         .unwrap_err();
-    assert_eq!(reason(&error), UserDataError::Unrecognised);
+    assert_eq!(reason(&error), UserDataError::Unrecognized);
     // The server has a key, which must be added to a list.
     let bad = with("#cloud-config\nssh_authorized_keys:\n");
     let error = facade.ensure(&principal, 1, &bad).await.unwrap_err();

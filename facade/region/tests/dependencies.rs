@@ -26,11 +26,14 @@ async fn refusal(facade: &TestFacade, principal: &Principal, spec: &ServerSpec) 
 #[tokio::test]
 async fn server_requires_a_ready_network_of_its_tenant_and_region() {
     let facade = TestFacade::new().await;
-    let (alice, here) = (server_user(tenant(1, 1)), tenant(1, 1));
-    let scope = format!("project {} of organization {}", here.1, here.0);
+    let (alice, own_project) = (server_user(tenant(1, 1)), tenant(1, 1));
+    let scope = format!(
+        "project {} of organization {}",
+        own_project.1, own_project.0
+    );
     let absent = NetworkId::from_uuid(Uuid::from_u128(77));
     let others = facade.network_in(tenant(1, 2), north(), "blue").await;
-    let far = facade.network_in(here, south(), "blue").await;
+    let far = facade.network_in(own_project, south(), "blue").await;
     let deleting = facade.network("deleting").await;
     facade
         .ensure(&alice, 9, &server_spec(deleting))
@@ -106,12 +109,12 @@ async fn server_requires_groups_of_its_network_and_an_authority_of_its_project()
             .await
             .contains("is not in network")
     );
-    let mut trusting = server_spec(blue);
-    trusting.ssh_authority = Some(authority);
+    let mut with_authority = server_spec(blue);
+    with_authority.ssh_authority = Some(authority);
     let hidden = format!("there is no SSH certificate authority {authority}");
-    assert_eq!(refusal(&facade, &alice, &trusting).await, hidden);
+    assert_eq!(refusal(&facade, &alice, &with_authority).await, hidden);
     assert!(
-        refusal(&facade, &operator(), &trusting)
+        refusal(&facade, &operator(), &with_authority)
             .await
             .contains("is not in project")
     );

@@ -48,36 +48,36 @@ async fn retired_entries_stay_retired_and_a_damaged_record_affects_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("region.db");
     {
-        let (keeper, _) = CatalogService::open(open(&path).await).await.unwrap();
-        keeper.load(EXAMPLE).await.unwrap();
+        let (service, _) = CatalogService::open(open(&path).await).await.unwrap();
+        service.load(EXAMPLE).await.unwrap();
         let renamed = EXAMPLE.replace("id = \"arm-2\"", "id = \"arm-3\"");
-        assert_eq!(keeper.load(&renamed).await.unwrap().len(), 2);
+        assert_eq!(service.load(&renamed).await.unwrap().len(), 2);
     }
     {
-        let (keeper, damaged) = CatalogService::open(open(&path).await).await.unwrap();
+        let (service, damaged) = CatalogService::open(open(&path).await).await.unwrap();
         assert_eq!(damaged, []);
         let arm = FlavorId::new("arm-2").unwrap();
-        assert!(keeper.flavor(&user(), &arm).unwrap().retired);
-        assert_eq!(keeper.flavors(&user()).unwrap().len(), 4);
+        assert!(service.flavor(&user(), &arm).unwrap().retired);
+        assert_eq!(service.flavors(&user()).unwrap().len(), 4);
     }
     let file = rusqlite::Connection::open(&path).unwrap();
     let damage = "UPDATE records SET value = 'no JSON' WHERE kind = 'flavor' AND key = 'arm-3'";
     assert_eq!(file.execute(damage, []).unwrap(), 1);
     drop(file);
-    let (keeper, damaged) = CatalogService::open(open(&path).await).await.unwrap();
+    let (service, damaged) = CatalogService::open(open(&path).await).await.unwrap();
     assert_eq!(damaged.len(), 1);
     assert_eq!(damaged[0].id.to_string(), "flavor/arm-3");
-    assert_eq!(keeper.flavors(&user()).unwrap().len(), 3);
-    let mended = keeper
+    assert_eq!(service.flavors(&user()).unwrap().len(), 3);
+    let fixed = service
         .load(&EXAMPLE.replace("id = \"arm-2\"", "id = \"arm-3\""))
         .await
         .unwrap();
-    let mended: Vec<_> = mended.iter().map(ToString::to_string).collect();
+    let fixed: Vec<_> = fixed.iter().map(ToString::to_string).collect();
     assert_eq!(
-        mended,
+        fixed,
         ["flavor arm-3 was unreadable and is repaired from the file"]
     );
-    assert_eq!(keeper.refresh().await.unwrap(), []);
+    assert_eq!(service.refresh().await.unwrap(), []);
 }
 
 #[tokio::test]

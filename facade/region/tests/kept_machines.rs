@@ -232,7 +232,11 @@ async fn size_that_the_cloud_refuses_late_starts_the_old_size_again() {
             cloud.faults().clear();
             set_power(&region, Power::Stopped).await;
             let resized = |view: &ServerView| {
-                let applied = view.server.machine.as_ref().map(|its| &its.applied.flavor);
+                let applied = view
+                    .server
+                    .machine
+                    .as_ref()
+                    .map(|machine| &machine.applied.flavor);
                 applied.is_some_and(|flavor| flavor.as_str() == "large")
             };
             region.until(id, resized).await;

@@ -90,20 +90,20 @@ async fn every_future_is_send() {
 async fn each_verb_needs_its_own_permission_and_invisible_servers_look_absent() {
     let facade = TestFacade::on(&MemoryCloud::new()).await;
     facade.running_server().await;
-    let (here, elsewhere) = (tenant(1, 1), tenant(1, 2));
+    let (project, other_project) = (tenant(1, 1), tenant(1, 2));
     for verb in VERBS {
-        let with = somebody(here, &[verb]);
+        let with = somebody(project, &[verb]);
         machine_call(&facade.machines, &with, server_id(1), verb)
             .await
             .unwrap();
         let all_but = Verb::ALL.into_iter().filter(|other| *other != verb);
-        let all_but = somebody(here, &all_but.collect::<Vec<_>>());
+        let all_but = somebody(project, &all_but.collect::<Vec<_>>());
         let refused = machine_call(&facade.machines, &all_but, server_id(1), verb).await;
         assert!(
             matches!(refused, Err(MachineError::Refused(_))),
             "{verb:?}: {refused:?}"
         );
-        let stranger = somebody(elsewhere, &Verb::ALL);
+        let stranger = somebody(other_project, &Verb::ALL);
         let hidden = machine_call(&facade.machines, &stranger, server_id(1), verb).await;
         let absent = machine_call(&facade.machines, &operator(), server_id(9), verb).await;
         let message_of = |result: Result<(), MachineError>| result.unwrap_err().to_string();

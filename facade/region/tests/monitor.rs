@@ -34,10 +34,10 @@ async fn up(region: &TestRegion, numbers: impl IntoIterator<Item = u128>) -> Vec
     machines
 }
 
-async fn pulse(region: &TestRegion) -> RegionScan {
-    let pulses = Table::<RegionScan>::new(Arc::clone(&region.store)).unwrap();
+async fn read_scan(region: &TestRegion) -> RegionScan {
+    let scans = Table::<RegionScan>::new(Arc::clone(&region.store)).unwrap();
     let key = RegionScan::key(&north()).unwrap();
-    pulses.get(&key).await.unwrap().unwrap().value
+    scans.get(&key).await.unwrap().unwrap().value
 }
 
 async fn presence(region: &TestRegion, id: ServerId) -> Presence {
@@ -101,7 +101,7 @@ async fn unreachable_zone_freezes_the_monitor_and_health_is_unknown() {
     let zone = zone.info.placement.zone.unwrap();
     let orphan = InstanceConfig::builder("debian", "small")
         .tag(tags::REGION, "north")
-        .placement(elsewhere(&zone))
+        .placement(other_zone(&zone))
         .build()
         .unwrap();
     let orphan = cloud.external_actor().launch(&orphan).unwrap().id;
@@ -118,7 +118,7 @@ async fn unreachable_zone_freezes_the_monitor_and_health_is_unknown() {
         presence(&region, server_id(1)).await,
         Presence::Absent(_)
     ));
-    assert!(pulse(&region).await.frozen.is_some());
+    assert!(read_scan(&region).await.frozen.is_some());
     tokio::time::sleep(TICK * 2).await;
     region.monitor.scan().await.unwrap();
     let view = region.read(server_id(1)).await;
@@ -143,7 +143,7 @@ async fn unreachable_zone_freezes_the_monitor_and_health_is_unknown() {
     assert_eq!(region.read(server_id(1)).await.health, Health::Healthy);
 }
 
-fn elsewhere(zone: &Zone) -> fleetwright::Placement {
+fn other_zone(zone: &Zone) -> fleetwright::Placement {
     let other = if zone.as_str() == "mem-a" {
         "mem-b"
     } else {
@@ -221,8 +221,8 @@ async fn drift_is_reported_once_and_tags_are_restored() {
     assert_eq!(findings.absent, 0, "machines are matched by id");
     assert_eq!(findings.written, 1);
     assert_eq!(region.monitor.scan().await.unwrap().written, 0);
-    let mended = |view: &ServerView| view.server.drift.is_empty();
-    region.during(region.until(server_id(1), mended)).await;
+    let fixed = |view: &ServerView| view.server.drift.is_empty();
+    region.during(region.until(server_id(1), fixed)).await;
     let truth = cloud.oracle().instance(&machines[0]).unwrap();
     assert_eq!(truth.info.tags.get(tags::REGION), Some("north"));
 }
@@ -263,7 +263,7 @@ async fn monitor_reports_or_deletes_orphans_and_keeps_foreign_machines() {
             .map(|orphan| &orphan.machine)
             .collect();
         assert_eq!(found, [&orphan]);
-        assert_eq!(pulse(&region).await.orphans, findings.orphans);
+        assert_eq!(read_scan(&region).await.orphans, findings.orphans);
         let ends = |id| cloud.oracle().instance(id).unwrap().info.state.is_ending();
         assert_eq!(ends(&orphan), orphans == OrphanPolicy::Terminate);
         assert!(!others.iter().any(ends));

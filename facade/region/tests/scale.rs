@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// Creates copies of a server that reached its desired state.
-async fn crowd(store: &Arc<dyn Store>, model: &Server, count: u128) {
+async fn insert_copies(store: &Arc<dyn Store>, model: &Server, count: u128) {
     let mut value = serde_json::to_value(model).unwrap();
     // The length of the event history does not matter here.
     value["events"] = json!([]);
@@ -61,7 +61,7 @@ async fn cost_of_a_stop(fleet: u128) -> (u64, u64) {
         view.phase == Phase::Running && view.server.observed_generation == view.server.generation
     };
     let model = region.during(region.until(id, running)).await.server;
-    crowd(&inner, &model, fleet - 1).await;
+    insert_copies(&inner, &model, fleet - 1).await;
 
     let counting = Arc::new(RacingStore::new(Arc::clone(&inner)));
     let store: Arc<dyn Store> = Arc::clone(&counting) as _;
@@ -70,11 +70,11 @@ async fn cost_of_a_stop(fleet: u128) -> (u64, u64) {
     let work = async {
         // Wait for the initial pass over all servers.
         tokio::time::sleep(Duration::from_secs(5)).await;
-        let looks = || {
+        let read_counts = || {
             let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
             (load(&counting.read), load(&counting.lists))
         };
-        let before = looks();
+        let before = read_counts();
         assert!(before.0 >= fleet as u64, "{before:?} of {fleet}");
         // The request itself is not counted.
         region
@@ -86,7 +86,7 @@ async fn cost_of_a_stop(fleet: u128) -> (u64, u64) {
             |view: &ServerView| view.server.machine.as_ref().unwrap().last_action.is_some();
         region.until(id, stopped).await;
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let after = looks();
+        let after = read_counts();
         (after.0 - before.0, after.1 - before.1)
     };
     tokio::select! {

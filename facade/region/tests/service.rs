@@ -47,11 +47,11 @@ fn user(verbs: &[Verb], scope: Scope) -> Principal {
         .unwrap()
 }
 
-fn here() -> Scope {
+fn own_project() -> Scope {
     Scope::Project(tenant(1, 1).0, tenant(1, 1).1)
 }
 
-fn elsewhere() -> Scope {
+fn other_project() -> Scope {
     Scope::Project(tenant(1, 1).0, Uuid::from_u128(99).into())
 }
 
@@ -109,7 +109,7 @@ async fn each_call_needs_exactly_its_own_permission() {
                 .ensure(&server_admin(), &bare_server(1))
                 .await
                 .unwrap();
-            let result = call(&servers, &user(&[held], here()), needed).await;
+            let result = call(&servers, &user(&[held], own_project()), needed).await;
             match result {
                 Ok(()) => assert_eq!(held, needed),
                 // A reader gets a refusal; other callers get "not found".
@@ -137,7 +137,7 @@ async fn server_of_another_project_looks_absent() {
         .ensure(&server_admin(), &bare_server(1))
         .await
         .unwrap();
-    let stranger = user(&CALLS, elsewhere());
+    let stranger = user(&CALLS, other_project());
     for verb in CALLS {
         match (verb, call(&servers, &stranger, verb).await) {
             (Verb::Create, Err(ServerError::Refused(_))) | (Verb::List, Ok(())) => {}
@@ -185,9 +185,9 @@ async fn owner_has_one_server_and_repeating_changes_nothing() {
         error.to_string().ends_with("the owner has another server"),
         "{error}"
     );
-    let mut thief = bare_server(1);
-    thief.owner = Owner::new("instance", "another");
-    let error = servers.ensure(&principal, &thief).await.unwrap_err();
+    let mut other_owner = bare_server(1);
+    other_owner.owner = Owner::new("instance", "another");
+    let error = servers.ensure(&principal, &other_owner).await.unwrap_err();
     assert!(error.to_string().contains("another owner"), "{error}");
     let mut nowhere = bare_server(3);
     nowhere.region = RegionId::new("nowhere").unwrap();
@@ -278,7 +278,7 @@ async fn list_contains_selected_visible_servers() {
     let (mut by_network, mut by_region) = (ListServers::default(), ListServers::default());
     by_network.network = Some(NetworkId::from_uuid(Uuid::from_u128(50)));
     by_region.region = Some(RegionId::new("there").unwrap());
-    let member = || user(&[Verb::List], here());
+    let member = || user(&[Verb::List], own_project());
     let all = ListServers::default();
     assert_eq!(
         listed(server_admin(), all.clone()).await,

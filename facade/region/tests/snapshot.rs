@@ -178,20 +178,20 @@ async fn invalid_snapshot_is_refused_before_anything_is_written() {
     let facade = TestFacade::on(&MemoryCloud::new()).await;
     facade.running_server().await;
     let limits = facade.region().provisioner.capabilities().tags.clone();
-    let mut wishes = vec![
+    let mut requests = vec![
         new_snapshot(),
         new_snapshot(),
         new_snapshot(),
         new_snapshot(),
     ];
-    wishes[0].tags.insert(String::new(), "x".to_owned());
-    wishes[1]
+    requests[0].tags.insert(String::new(), "x".to_owned());
+    requests[1]
         .tags
         .insert("k".repeat(limits.max_key_chars + 1), "x".to_owned());
     let many = (0..limits.max_tags).map(|number| (format!("k{number}"), String::new()));
-    wishes[2].tags.extend(many);
-    wishes[3].description = Some("é".repeat(MAX_DESCRIPTION_CHARS + 1));
-    for new in wishes {
+    requests[2].tags.extend(many);
+    requests[3].description = Some("é".repeat(MAX_DESCRIPTION_CHARS + 1));
+    for new in requests {
         let refused = facade
             .machines
             .snapshot(&operator(), server_id(1), &new)
@@ -243,8 +243,8 @@ async fn fifty_requests_and_two_controllers_create_one_image() {
             .await;
         let (principal, new) = (operator(), new_snapshot());
         let work = async {
-            let wishes = (0..50).map(|_| machines.snapshot(&principal, server_id(1), &new));
-            for result in futures_util::future::join_all(wishes).await {
+            let requests = (0..50).map(|_| machines.snapshot(&principal, server_id(1), &new));
+            for result in futures_util::future::join_all(requests).await {
                 assert_eq!(result.unwrap().id, image(SNAPSHOT_IMAGE));
             }
             facade.until_snapshot(ImageState::Ready).await;

@@ -104,19 +104,22 @@ async fn failing_snapshot_is_retried_until_success_or_timeout() {
         "the lost response named the same image"
     );
 
-    let mut hopeless = new_snapshot();
-    hopeless.image = ImageId::new("hopeless").unwrap();
+    let mut unsupported = new_snapshot();
+    unsupported.image = ImageId::new("hopeless").unwrap();
     let down = Fault::Refused(RefusalReason::AccessDenied);
     cloud.faults().add(Rule::always(WireCall::Snapshot, down));
     let requested = facade
         .machines
-        .snapshot(&principal, server_id(1), &hopeless)
+        .snapshot(&principal, server_id(1), &unsupported)
         .await;
     requested.unwrap();
     let work = async {
         tokio::time::sleep(Duration::from_secs(7 * 3600)).await;
         facade.catalog.refresh().await.unwrap();
-        facade.catalog.image(&principal, &hopeless.image).unwrap()
+        facade
+            .catalog
+            .image(&principal, &unsupported.image)
+            .unwrap()
     };
     let failed = tokio::select! {
         biased;

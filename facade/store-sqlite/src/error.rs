@@ -3,7 +3,7 @@
 //! Owns the decision which SQLite error means what to a caller: no space is `Full`, damage is
 //! `Corrupt`, and everything else is taken to pass and is `Unavailable`. Whether a failed commit
 //! had an effect is decided by the [`writer`](crate::writer), which calls [`unknown`] if it cannot
-//! tell.
+//! decide.
 //!
 //! A message names the failed step and SQLite's error code. The text of the SQLite error is the
 //! source and is not repeated. No message contains a value.

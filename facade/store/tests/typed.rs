@@ -205,9 +205,9 @@ async fn update_creates_changes_and_keeps_records() {
     assert_eq!(store.update(&id, |_| None).await.unwrap(), None);
     assert_eq!(store.get(&id).await.unwrap().unwrap().value, json!(2));
     // A unique value that is taken is not retried.
-    let steal = |_| Some(json!({"owner": "a"}));
+    let take_name = |_| Some(json!({"owner": "a"}));
     let error = store
-        .update(&servers.id(&key("b")), steal)
+        .update(&servers.id(&key("b")), take_name)
         .await
         .unwrap_err();
     assert!(error.conflict().is_some(), "{error}");

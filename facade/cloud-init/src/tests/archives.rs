@@ -65,12 +65,12 @@ fn archive_that_cloud_init_would_not_open_is_refused_with_the_reason() {
         assert_eq!(refusal(text, Mode::Alone), multipart, "{text:?}");
     }
     let boundary = "a multipart header of the archive has no boundary: expected boundary=\"...\" in its Content-Type";
-    for of in [
+    for content_type in [
         "multipart/mixed",
         "multipart/mixed; boundary=\"\"",
         "multipart/mixed; boundary",
     ] {
-        let text = plain.replace("multipart/mixed; boundary=\"b\"", of);
+        let text = plain.replace("multipart/mixed; boundary=\"b\"", content_type);
         assert_eq!(refusal(text, Mode::Alone), boundary);
     }
     let inner = with("--b\nContent-Type: multipart/mixed\n\n--b--\n");

@@ -78,7 +78,7 @@ fn managed_config_alone_is_a_cloud_config() {
 
 #[test]
 fn user_data_is_a_part_of_its_type_followed_by_the_managed_config_with_a_merge_directive() {
-    for (user_data, of) in [
+    for (user_data, content_type) in [
         ("#cloud-config\nruncmd: [ls]\n", "text/cloud-config"),
         ("#cloud-config-archive\n- a\n", "text/cloud-config-archive"),
         ("#cloud-config-jsonp\n[]", "text/cloud-config-jsonp"),
@@ -91,7 +91,7 @@ fn user_data_is_a_part_of_its_type_followed_by_the_managed_config_with_a_merge_d
         let head = format!(
             "Content-Type: multipart/mixed; boundary=\"{boundary}\"\nMIME-Version: 1.0\n\n"
         );
-        let theirs = format!("--{boundary}\nContent-Type: {of}\n\n{user_data}\n");
+        let theirs = format!("--{boundary}\nContent-Type: {content_type}\n\n{user_data}\n");
         let ours = format!("--{boundary}\nContent-Type: text/cloud-config\n\n{MERGE}");
         assert!(
             assembled.starts_with(&format!("{head}{theirs}{ours}")),

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn every_kind_is_recognised_by_its_first_line_and_has_its_content_type() {
+fn every_kind_is_recognized_by_its_first_line_and_has_its_content_type() {
     // Some first lines start with the first line of another kind.
     let kinds = [
         (
@@ -46,9 +46,9 @@ fn every_kind_is_recognised_by_its_first_line_and_has_its_content_type() {
             "text/part-handler",
         ),
     ];
-    for (text, kind, of) in kinds {
+    for (text, kind, content_type) in kinds {
         assert_eq!(accepted(text), Format::Plain(kind));
-        assert_eq!(kind.content_type(), of);
+        assert_eq!(kind.content_type(), content_type);
         assert_eq!(accepted(compress(text)), Format::Gzip(kind));
         let crlf = text.replace('\n', "\r\n");
         assert_eq!(accepted(crlf), Format::Plain(kind));
@@ -111,16 +111,16 @@ fn unknown_format_is_refused_with_the_accepted_ones() {
 
 #[test]
 fn size_limit_holds_for_compressed_user_data_too() {
-    let of = |bytes: usize| format!("#!/bin/sh\n{}", "x".repeat(bytes - 10));
-    accepted(of(MAX_BYTES));
+    let script = |bytes: usize| format!("#!/bin/sh\n{}", "x".repeat(bytes - 10));
+    accepted(script(MAX_BYTES));
     assert_eq!(
-        refusal(of(MAX_BYTES + 1), Mode::Alone),
+        refusal(script(MAX_BYTES + 1), Mode::Alone),
         "the user data has 32769 bytes: expected at most 32768, compressed or not; include the rest from a URL"
     );
-    accepted(compress(of(MAX_INFLATED_BYTES)));
-    let bomb = compress(of(32 * MAX_INFLATED_BYTES));
+    accepted(compress(script(MAX_INFLATED_BYTES)));
+    let bomb = compress(script(32 * MAX_INFLATED_BYTES));
     assert!(bomb.len() < MAX_BYTES);
-    for bomb in [bomb, compress(of(MAX_INFLATED_BYTES + 1))] {
+    for bomb in [bomb, compress(script(MAX_INFLATED_BYTES + 1))] {
         assert_eq!(
             refusal(bomb, Mode::Alone),
             "the user data decompresses to too many bytes: expected at most 524288; include the rest from a URL"

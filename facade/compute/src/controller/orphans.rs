@@ -19,7 +19,7 @@ const ORPHAN: &str = "orphan";
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OrphanServer {
-    /// Which server.
+    /// The server.
     pub id: ServerId,
     /// The owner in its record.
     pub owner: Owner,

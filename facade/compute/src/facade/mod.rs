@@ -135,7 +135,7 @@ pub struct Facade {
 /// One region of a façade, with the loops that work for it.
 #[non_exhaustive]
 pub struct FacadeRegion {
-    /// Which region.
+    /// The region.
     pub id: RegionId,
     /// The handle of its cloud.
     pub provisioner: Arc<dyn InstanceProvisioner>,

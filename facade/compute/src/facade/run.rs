@@ -46,7 +46,7 @@ impl Facade {
         let facade = self.clone();
         let task = tokio::spawn(async move {
             tokio::select! {
-                // Also when the handle is dropped without a word.
+                // Resolves also if the handle is dropped without a shutdown.
                 _ = stopped => {}
                 () = facade.run() => {}
             }

@@ -13,7 +13,7 @@ pub struct Condition {
     pub kind: ConditionKind,
     /// One line for people: what is wrong, and what to do.
     pub message: String,
-    /// Since when.
+    /// The time since which it holds.
     pub since: DateTime<Utc>,
 }
 

@@ -86,9 +86,9 @@ impl Document for Instance {
 /// The last change of the desired state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Modification {
-    /// When.
+    /// The time.
     pub at: DateTime<Utc>,
-    /// By whom.
+    /// The caller.
     pub by: Actor,
 }
 
@@ -99,7 +99,7 @@ pub struct DeletionMark {
     pub at: DateTime<Utc>,
     /// Who requested it.
     pub by: Actor,
-    /// Why.
+    /// The cause of the deletion.
     #[serde(default)]
     pub cause: DeletionCause,
 }

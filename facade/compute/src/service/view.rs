@@ -39,7 +39,7 @@ pub struct InstanceView {
 pub struct Waiting {
     /// The reason: a sentence in one line.
     pub what: String,
-    /// Since when.
+    /// The time since which it holds.
     pub since: DateTime<Utc>,
     /// The last step that was taken for it, if any.
     pub last_attempt: Option<LastAttempt>,
@@ -51,7 +51,7 @@ pub struct Waiting {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LastAttempt {
-    /// When.
+    /// The time.
     pub at: DateTime<Utc>,
     /// The step and its result, in one line.
     pub what: String,

@@ -253,10 +253,10 @@ fn after_the_end(
     replace: bool,
     facts: &Facts<'_>,
 ) -> Step {
-    let asked_to_go = machine
+    let was_replaced = machine
         .termination
         .is_some_and(|termination| termination.reason == TerminationReason::Replace);
-    if replace || asked_to_go {
+    if replace || was_replaced {
         return Step::Launch(LaunchReason::Replace);
     }
     if server.has_booted() {

@@ -26,11 +26,11 @@ impl Monitor {
         report: &mut ScanReport,
     ) -> Result<(), ScanError> {
         let claimed = |id: &InstanceId| named.contains(id);
-        let young_and_old = orphan::candidates(&self.region, listed, &claimed);
-        self.first_seen().remember(&young_and_old, began);
+        let all_candidates = orphan::candidates(&self.region, listed, &claimed);
+        self.first_seen().remember(&all_candidates, began);
         let since = |info: &InstanceInfo| self.first_seen().since(info, began);
         let is_old = |info: &&InstanceInfo| between(since(info), began) >= self.policy.orphan_age;
-        let old: Vec<_> = young_and_old.into_iter().filter(is_old).collect();
+        let old: Vec<_> = all_candidates.into_iter().filter(is_old).collect();
         let limit = self.policy.limit.among(report.servers);
         if count(old.len()) > limit && report.frozen.is_none() {
             let orphans = old.len();

@@ -205,7 +205,7 @@ impl Monitor {
         observations: &BTreeMap<InstanceId, Observation>,
         began: DateTime<Utc>,
     ) -> Result<Option<Written>, ScanError> {
-        let look = ScanContext {
+        let context = ScanContext {
             began,
             window: self.cloud.capabilities().consistency_window,
             stuck_after: self.policy.stuck_after,
@@ -214,7 +214,7 @@ impl Monitor {
             let machine = read.value.machine.as_ref().map(|machine| &machine.id);
             let mut server = read.value.clone();
             if let Some(observation) = machine.and_then(|id| observations.get(id)) {
-                observation::apply(&mut server, observation, &look);
+                observation::apply(&mut server, observation, &context);
             }
             let drift: Vec<_> = server.drift.iter().copied().collect();
             if server == read.value {

@@ -174,8 +174,8 @@ pub enum TerminationReason {
 pub struct Observed {
     /// The machine.
     pub machine: InstanceId,
-    /// When the look began that saw this first. Looks that saw no change are in the region's
-    /// [scan](crate::monitor::RegionScan).
+    /// When the scan or the call that first observed this began. Later scans that observed no change are
+    /// only in the region's [scan record](crate::monitor::RegionScan).
     pub at: DateTime<Utc>,
     /// Its state.
     pub state: CloudInstanceState,
@@ -213,7 +213,7 @@ impl Observed {
         }
     }
 
-    /// Whether another look saw the same, whenever that was.
+    /// Whether both observations are the same, apart from their times.
     pub fn same_observation(&self, other: &Self) -> bool {
         let timeless = |seen: &Self| Self {
             at: DateTime::UNIX_EPOCH,

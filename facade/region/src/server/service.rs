@@ -418,7 +418,7 @@ impl Servers {
         }
     }
 
-    /// Returns the last scan of a region. Its date tells how old the observations of its servers are.
+    /// Returns the last scan of a region. Its date shows how old the observations of its servers are.
     pub async fn region_scan(&self, region: &RegionId) -> Result<Option<RegionScan>, ServerError> {
         let scan = self.scans.get(&RegionScan::key(region)?).await?;
         Ok(scan.map(|scan| scan.value))

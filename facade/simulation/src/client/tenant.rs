@@ -267,7 +267,7 @@ impl Client {
         }
     }
 
-    /// An operator deletes a server directly, which nobody should do and somebody will.
+    /// An operator deletes a server directly. Nobody should do that, but it happens.
     pub(super) async fn delete_server(&mut self, process: &Process, slot: usize) -> OpResult {
         let id = self.fixtures.id(slot);
         self.journal

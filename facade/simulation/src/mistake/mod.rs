@@ -48,7 +48,7 @@ mistakes! {
     StopLostOnReplace = "stop-lost-on-replace",
     /// Configuration: the server controller repeats a failed call without a delay.
     BackoffIgnored = "backoff-ignored",
-    /// Cloud: the capabilities tell the monitor that reads are never stale.
+    /// Cloud: the capabilities declare that reads are never stale.
     MissingInWindow = "missing-in-window",
     /// Cloud: the monitor gets an incomplete list as a complete one, and "not found" for what
     /// cannot be reached.

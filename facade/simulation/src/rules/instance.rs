@@ -64,8 +64,8 @@ impl Rules {
         let fixed = |one: &Instance| {
             let tenant = (one.organization, one.project);
             let place = (one.region.clone(), one.network, one.name.clone());
-            let birth = (one.created_at, one.created_by.clone());
-            (one.id, one.server, tenant, place, birth)
+            let creation = (one.created_at, one.created_by.clone());
+            (one.id, one.server, tenant, place, creation)
         };
         if fixed(before) != fixed(now) {
             self.report(format!("an immutable field of instance {} changed", now.id));

@@ -176,8 +176,8 @@ impl World<'_> {
             &fleetwright_compute::schema::references(),
         )?;
         let (groups, authorities) = (Arc::new(groups), Arc::new(authorities));
-        let ground = TenantDependencies::new(networks, groups, authorities, Arc::clone(catalog));
-        let inner = Arc::new(ground);
+        let checker = TenantDependencies::new(networks, groups, authorities, Arc::clone(catalog));
+        let inner = Arc::new(checker);
         Ok(match self.mistake {
             Some(mistake) if actor == Actor::Service => {
                 Arc::new(MistakenDependencies { inner, mistake })
@@ -194,8 +194,8 @@ impl World<'_> {
 
     fn servers(&self, actor: Actor, catalog: &Arc<CatalogService>) -> Result<Servers, SetupError> {
         let (store, clock) = (self.store(actor), Arc::clone(&self.clock));
-        let (ground, keys) = (self.dependencies(actor, catalog)?, self.keys(actor)?);
-        let servers = Servers::new(store, clock, ground, keys)?;
+        let (checker, keys) = (self.dependencies(actor, catalog)?, self.keys(actor)?);
+        let servers = Servers::new(store, clock, checker, keys)?;
         Ok(servers.with_region(constants::region(), (*self.rules.verbs).clone()))
     }
 

@@ -56,12 +56,12 @@ async fn load_that_always_conflicts_fails_without_changing_the_current_catalog()
 #[tokio::test]
 async fn load_of_another_process_is_followed() {
     let store = store();
-    let (here, there) = (open(&store).await, open(&store).await);
-    let follow = here.follow();
+    let (follower, loader) = (open(&store).await, open(&store).await);
+    let follow = follower.follow();
     let watch = async {
         for text in [EXAMPLE.to_owned(), without("arm-2"), EXAMPLE.to_owned()] {
-            there.load(&text).await.unwrap();
-            while here.current() != there.current() {
+            loader.load(&text).await.unwrap();
+            while follower.current() != loader.current() {
                 tokio::task::yield_now().await;
             }
         }
@@ -70,7 +70,7 @@ async fn load_of_another_process_is_followed() {
         error = follow => panic!("{error}"),
         () = watch => {}
     }
-    assert_eq!(here.current().flavors().count(), 4);
+    assert_eq!(follower.current().flavors().count(), 4);
 }
 
 #[tokio::test]

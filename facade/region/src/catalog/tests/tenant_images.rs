@@ -136,8 +136,8 @@ async fn no_file_changes_an_image_of_a_tenant() {
     assert_eq!(service.load(EXAMPLE).await.unwrap(), []);
     service.load(&without("ubuntu-24.04-arm")).await.unwrap();
     assert_eq!(service.image(&administrator(), &created.id), Some(created));
-    let stolen = EXAMPLE.replace("\"acme-golden-7\"", "\"snap-1\"");
-    let error = service.load(&stolen).await.unwrap_err();
+    let same_id = EXAMPLE.replace("\"acme-golden-7\"", "\"snap-1\"");
+    let error = service.load(&same_id).await.unwrap_err();
     assert!(
         error
             .to_string()

@@ -122,12 +122,12 @@ pub(super) fn every_shape() -> Vec<Server> {
         shapes.push(bare.clone());
         shapes.extend(launched(&bare));
         for applied in applied() {
-            for (termination, last_action, unconfirmed) in doings() {
+            for (termination, last_action, unconfirmed) in actions() {
                 let mut server = bare.clone();
-                let mut its = machine(applied.clone());
-                (its.termination, its.last_action) = (termination, last_action);
-                its.unconfirmed.fields.extend(unconfirmed);
-                server.machine = Some(its);
+                let mut current = machine(applied.clone());
+                (current.termination, current.last_action) = (termination, last_action);
+                current.unconfirmed.fields.extend(unconfirmed);
+                server.machine = Some(current);
                 shapes.extend(with_observation(&server));
             }
         }
@@ -165,7 +165,7 @@ fn launched(bare: &Server) -> Vec<Server> {
     shapes
 }
 
-/// What may be applied to a machine: what is wanted, and one other for each way to get from there to it.
+/// What may be applied to a machine: the desired spec, and one other spec for each change method.
 fn applied() -> Vec<ServerSpec> {
     let methods = [
         ChangeMethod::Retag,
@@ -173,9 +173,9 @@ fn applied() -> Vec<ServerSpec> {
         ChangeMethod::Reimage,
         ChangeMethod::Replace,
     ];
-    let other = methods.map(|way| {
+    let other = methods.map(|method| {
         let mut spec = spec();
-        match way {
+        match method {
             ChangeMethod::Retag | ChangeMethod::NextLaunch => {
                 spec.tags = Tags::new().with("a", "b").unwrap();
             }
@@ -188,9 +188,9 @@ fn applied() -> Vec<ServerSpec> {
     std::iter::once(spec()).chain(other).collect()
 }
 
-type Doing = (Option<Termination>, Option<LastAction>, Option<Field>);
+type ActionState = (Option<Termination>, Option<LastAction>, Option<Field>);
 
-fn doings() -> Vec<Doing> {
+fn actions() -> Vec<ActionState> {
     let last_action = |seconds| {
         Some(LastAction {
             action: MachineAction::Stop,
@@ -229,7 +229,7 @@ fn doings() -> Vec<Doing> {
     ]
 }
 
-/// A server with a machine, seen in every way, booted or not, with every wish.
+/// A server with a machine, in every observed state, booted or not, with every request.
 fn with_observation(bare: &Server) -> Vec<Server> {
     let mut shapes = Vec::new();
     let presences = [

@@ -108,7 +108,7 @@ fn diagram_matches_the_code() {
     }
     let documented = documented();
     let steps = |diagram: &Diagram| diagram.keys().cloned().collect::<BTreeSet<_>>();
-    let undrawn: Vec<_> = steps(&done)
+    let missing: Vec<_> = steps(&done)
         .difference(&steps(&documented))
         .cloned()
         .collect();
@@ -117,8 +117,8 @@ fn diagram_matches_the_code() {
         .cloned()
         .collect();
     assert!(
-        undrawn.is_empty(),
-        "decided and not documented: {undrawn:?}"
+        missing.is_empty(),
+        "decided and not documented: {missing:?}"
     );
     assert!(
         undone.is_empty(),
@@ -134,7 +134,7 @@ fn diagram_contains_every_stage() {
     assert_eq!(documented, all.into());
 }
 
-/// Whether nobody can tell that the machine which the record names is gone.
+/// Whether the machine that the record names may still exist.
 fn may_live(server: &Server) -> bool {
     let Some(machine) = &server.machine else {
         return false;
@@ -228,8 +228,9 @@ fn machine_that_ran_is_terminated_only_on_request() {
         let facts = facts(&verbs, &scan, &policy);
         for server in every_shape().into_iter().filter(Server::has_booted) {
             // A machine that did not boot in time may be marked from before it was observed running.
-            let failed = |its: &crate::server::Machine| {
-                its.termination
+            let failed = |machine: &crate::server::Machine| {
+                machine
+                    .termination
                     .is_some_and(|termination| termination.reason == TerminationReason::Failed)
             };
             if server.machine.as_ref().is_some_and(failed) {
@@ -259,7 +260,7 @@ fn nothing_is_stopped_or_terminated_for_a_change_that_cannot_be_applied() {
         let marked = server
             .machine
             .as_ref()
-            .is_some_and(|its| its.termination.is_some());
+            .is_some_and(|machine| machine.termination.is_some());
         let stops = step == Step::Stop;
         assert!(
             !stops || server.intent.power == Power::Stopped,

@@ -381,11 +381,11 @@ async fn groups_of_a_server_are_of_its_network_and_the_authority_of_its_project(
         "organization-administrator",
         Scope::Organization(organization(1)),
     );
-    let elsewhere = (organization(1), project(2));
+    let other_project = (organization(1), project(2));
     assert!(matches!(
         world
             .authorities
-            .for_server(&administrator, elsewhere, authority)
+            .for_server(&administrator, other_project, authority)
             .await,
         Err(RecordError::NotIn { .. })
     ));

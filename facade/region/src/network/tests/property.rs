@@ -177,7 +177,7 @@ impl World {
     }
 
     /// Checks that every server's network and groups exist, and every group's network.
-    async fn stands(&self) {
+    async fn check_references(&self) {
         let networks = self
             .networks
             .list(&user(), &Filter::default())
@@ -221,7 +221,7 @@ proptest! {
             let world = world();
             for step in steps {
                 world.take(step).await;
-                world.stands().await;
+                world.check_references().await;
             }
         });
     }

@@ -81,9 +81,9 @@ fn secret_opens_only_with_its_key_for_its_record_and_place() {
             .to_string(),
         "the secret of server-key/a is sealed with key may, which is not in the keyring: add its line"
     );
-    let impostor = ring(&JUNE.replace("june:", "may:"));
+    let wrong_key = ring(&JUNE.replace("june:", "may:"));
     assert_eq!(
-        impostor
+        wrong_key
             .open(&record("a"), "x", &sealed)
             .unwrap_err()
             .to_string(),

@@ -45,11 +45,11 @@ async fn private_key_requires_its_own_permission() {
     let keys = keys(&store, MAY);
     created(&store, &keys, 1).await;
     let server = Uuid::from_u128(1);
-    let here = Scope::Project(organization(1), project(1));
+    let scope = Scope::Project(organization(1), project(1));
     let nobody = Principal::service(ActorName::new("nobody").unwrap(), []);
     // Each row: principal, whether it may read the key, whether it may know that the key exists.
     let table = [
-        (user_with_role("project-user", here), true, true),
+        (user_with_role("project-user", scope), true, true),
         (
             user_with_role(
                 "organization-administrator",
@@ -63,7 +63,7 @@ async fn private_key_requires_its_own_permission() {
             true,
             true,
         ),
-        (user_with_role("project-reader", here), false, true),
+        (user_with_role("project-reader", scope), false, true),
         (
             user_with_role("organization-auditor", Scope::Organization(organization(1))),
             false,
@@ -126,12 +126,12 @@ async fn record_moved_to_another_tenant_does_not_open() {
         .commit(&Transaction::new().put(id, value))
         .await
         .unwrap();
-    let thief = user_with_role(
+    let other_tenant = user_with_role(
         "organization-administrator",
         Scope::Organization(organization(2)),
     );
     let error = keys
-        .private_key(&thief, Uuid::from_u128(1))
+        .private_key(&other_tenant, Uuid::from_u128(1))
         .await
         .unwrap_err();
     assert!(

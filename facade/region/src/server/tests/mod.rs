@@ -94,11 +94,11 @@ fn tokens_are_stable_and_differ_by_server_creation_and_incarnation() {
         one.token(1).as_str(),
         "a9f2ad31-acfd-5d5d-8fb4-0a0ad8fcfec4"
     );
-    let mut reborn = one.clone();
-    reborn.created_at = at(2);
+    let mut recreated = one.clone();
+    recreated.created_at = at(2);
     let mut other = one.clone();
     other.id = ServerId::from_uuid(Uuid::from_u128(7));
-    for different in [one.token(2), reborn.token(1), other.token(1)] {
+    for different in [one.token(2), recreated.token(1), other.token(1)] {
         assert_ne!(one.token(1), different);
     }
 }
@@ -116,9 +116,9 @@ fn server_stopped_on_purpose_is_healthy() {
         health(&with_observation(Power::Running, Running)),
         Health::Healthy
     );
-    let mut meddled = with_observation(Power::Running, Stopped);
-    meddled.drift.insert(Drift::Power);
-    assert_eq!(health(&meddled), Health::Degraded);
+    let mut stopped_externally = with_observation(Power::Running, Stopped);
+    stopped_externally.drift.insert(Drift::Power);
+    assert_eq!(health(&stopped_externally), Health::Degraded);
     let mut retagged = with_observation(Power::Running, Running);
     retagged.drift.insert(Drift::Tags);
     assert_eq!(health(&retagged), Health::Healthy);

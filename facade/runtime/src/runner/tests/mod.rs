@@ -68,7 +68,7 @@ async fn at_most_the_given_number_of_keys_are_reconciled_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_that_is_woken_while_it_is_reconciled_is_reconciled_once_more() {
+async fn key_woken_during_its_reconcile_is_reconciled_again() {
     let (wake, woken) = mpsc::unbounded_channel();
     let woken = stream::unfold(woken, |mut woken| async move {
         woken.recv().await.map(|keys| (keys, woken))
@@ -97,7 +97,7 @@ async fn a_key_that_is_woken_while_it_is_reconciled_is_reconciled_once_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_action_says_when_the_key_is_reconciled_again() {
+async fn action_decides_when_the_key_is_reconciled_again() {
     let (clock, calls, started) = (clock(), Calls::default(), Instant::now());
     let reconcile = |key| {
         calls.record(key, started);
@@ -120,7 +120,7 @@ async fn an_action_says_when_the_key_is_reconciled_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_error_policy_chooses_the_delay_by_the_failures_in_a_row() {
+async fn error_policy_gets_the_number_of_consecutive_failures() {
     let (calls, started) = (Calls::default(), Instant::now());
     let results = Mutex::new(BTreeMap::from([
         (1, Err("first")),

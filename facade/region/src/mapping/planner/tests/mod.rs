@@ -76,17 +76,17 @@ async fn spec_is_planned_with_native_names() {
         "the same spec gives the same config"
     );
 
-    let mut elsewhere = spec();
-    elsewhere.network = NetworkId::new("a1b2c3d4-e5f6-4789-8abc-def012345678").unwrap();
-    elsewhere.security_groups.clear();
-    elsewhere.public_ip = PublicAddress::Assigned;
-    let placement = planner.plan(&elsewhere).unwrap().placement;
+    let mut spec_of_network = spec();
+    spec_of_network.network = NetworkId::new("a1b2c3d4-e5f6-4789-8abc-def012345678").unwrap();
+    spec_of_network.security_groups.clear();
+    spec_of_network.public_ip = PublicAddress::Assigned;
+    let placement = planner.plan(&spec_of_network).unwrap().placement;
     assert_eq!(placement.zone.unwrap().as_str(), "eu-north-1b");
     assert!(placement.security_groups.is_empty());
     assert_eq!(placement.public_address, Some(PublicAddress::Assigned));
 
-    elsewhere.network = NetworkId::new("00000000-0000-4000-8000-000000000000").unwrap();
-    let placement = planner.plan(&elsewhere).unwrap().placement;
+    spec_of_network.network = NetworkId::new("00000000-0000-4000-8000-000000000000").unwrap();
+    let placement = planner.plan(&spec_of_network).unwrap().placement;
     assert_eq!(
         placement.network.unwrap().as_str(),
         "subnet-0a00000000000009"
@@ -290,14 +290,14 @@ async fn tenant_image_is_launched_only_in_its_region() {
             .any(|image| image.id == new.id)
     );
 
-    let elsewhere = EXAMPLE.replace("eu-north\"", "us-west\"");
-    let elsewhere = RegionPlanner::new(Arc::clone(&planner.catalog), &elsewhere).unwrap();
+    let other_region = EXAMPLE.replace("eu-north\"", "us-west\"");
+    let other_region = RegionPlanner::new(Arc::clone(&planner.catalog), &other_region).unwrap();
     assert_eq!(
-        elsewhere.plan(&spec).unwrap_err().to_string(),
+        other_region.plan(&spec).unwrap_err().to_string(),
         "image snap-1 was created in region eu-north: choose an image of region us-west"
     );
     assert!(
-        elsewhere
+        other_region
             .images(&administrator)
             .unwrap()
             .iter()
