@@ -11,7 +11,7 @@ use std::{num::NonZeroU32, sync::Arc};
 use async_trait::async_trait;
 
 use crate::{
-    BoxStream, Capabilities, ConsoleOutput, ConsoleSession, ImageId, InstanceConfig,
+    AccountId, BoxStream, Capabilities, ConsoleOutput, ConsoleSession, ImageId, InstanceConfig,
     InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
     LaunchRecord, LaunchToken, ListItem, Reboot, Result, SnapshotRequest, TagChange,
 };
@@ -44,6 +44,9 @@ macro_rules! forward {
             }
             async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
                 (**self).find_launch(token).await
+            }
+            async fn account_id(&self) -> Result<Option<AccountId>> {
+                (**self).account_id().await
             }
             async fn launch_instances(
                 &self,

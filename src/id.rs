@@ -126,6 +126,15 @@ name_type! {
     InstanceId, "instance id"
 }
 name_type! {
+    /// Which instances a handle manages: the cloud, the account and, where a list covers no more, the
+    /// region, project or resource group.
+    ///
+    /// Two handles with the same id list the same instances. Compare ids as a whole, and show them to
+    /// operators: an id names the account and is no secret.
+    /// [`account_id`](crate::InstanceProvisioner::account_id) returns it.
+    AccountId, "account id"
+}
+name_type! {
     /// A machine image: an AMI, a Compute Engine image, an Azure image reference.
     ///
     /// [`snapshot_image`](crate::InstanceProvisioner::snapshot_image) creates one from an instance.

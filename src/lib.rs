@@ -59,7 +59,9 @@ pub use ext::{InstanceProvisionerExt, LaunchAttempt};
 pub use filter::InstanceFilter;
 /// Re-exported for implementations of [`InstanceProvisioner`] and [`layer::Layer`].
 pub use futures_util::{future::BoxFuture, stream::BoxStream};
-pub use id::{ImageId, InstanceId, InstanceType, MAX_NAME_BYTES, NetworkId, SecurityGroupId, Zone};
+pub use id::{
+    AccountId, ImageId, InstanceId, InstanceType, MAX_NAME_BYTES, NetworkId, SecurityGroupId, Zone,
+};
 pub use info::{InstanceInfo, InstanceStatus, LaunchFailure, LaunchRecord};
 pub use invalid::{InvalidValue, Problem};
 pub use list_item::ListItem;

@@ -46,6 +46,8 @@ pub enum Operation {
     StreamInstances,
     /// [`find_launch`](crate::InstanceProvisioner::find_launch): looks a launch up by its token.
     FindLaunch,
+    /// [`account_id`](crate::InstanceProvisioner::account_id): returns which instances the handle manages.
+    AccountId,
     /// [`update_tags`](crate::InstanceProvisioner::update_tags): changes tags. Optional.
     UpdateTags,
     /// [`reboot_instance`](crate::InstanceProvisioner::reboot_instance): reboots an instance. Optional, and not idempotent.
@@ -64,7 +66,7 @@ pub enum Operation {
 
 impl Operation {
     /// All calls.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::LaunchInstance,
         Self::LaunchInstances,
         Self::TerminateInstance,
@@ -78,6 +80,7 @@ impl Operation {
         Self::ListInstances,
         Self::StreamInstances,
         Self::FindLaunch,
+        Self::AccountId,
         Self::UpdateTags,
         Self::RebootInstance,
         Self::ResizeInstance,
@@ -103,6 +106,7 @@ impl Operation {
             Self::ListInstances => "list_instances",
             Self::StreamInstances => "stream_instances",
             Self::FindLaunch => "find_launch",
+            Self::AccountId => "account_id",
             Self::UpdateTags => "update_tags",
             Self::RebootInstance => "reboot_instance",
             Self::ResizeInstance => "resize_instance",
@@ -121,6 +125,7 @@ impl Operation {
             | Self::ListInstances
             | Self::StreamInstances
             | Self::FindLaunch
+            | Self::AccountId
             | Self::ConsoleOutput => true,
             Self::LaunchInstance
             | Self::LaunchInstances
@@ -186,7 +191,7 @@ mod tests {
             .collect();
         assert_eq!(
             reads.join(" "),
-            "describe_instance describe_instances list_instances stream_instances find_launch console_output"
+            "describe_instance describe_instances list_instances stream_instances find_launch account_id console_output"
         );
     }
 }

@@ -10,9 +10,9 @@ use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
 
 use crate::{
-    BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, ImageId, InstanceConfig,
-    InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, InstanceType, LaunchRecord,
-    LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest, TagChange,
+    AccountId, BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, ImageId,
+    InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, InstanceType,
+    LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest, TagChange,
 };
 
 /// How many calls the default body of a batch has in flight at once.
@@ -284,6 +284,24 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
             Err(error) => stream::iter([Err(error)]).boxed(),
         };
         list.flat_map(items).boxed()
+    }
+
+    /// Returns which instances this handle manages, or `None` if the backend cannot tell.
+    ///
+    /// Wrong credentials often fail nothing: the list of another account is complete, and does not
+    /// contain what the caller looks for. Compare the id with the one from the first launch before an
+    /// absent instance is believed to be gone. The credentials of a handle can change while it lives,
+    /// so a backend reads the id with each call, unless the handle is bound to it.
+    ///
+    /// # Contract
+    /// - Every handle on an account returns the same id, at any time, whatever was launched
+    ///   (ACCOUNT-01). It names the account, and contains no secret.
+    /// - While the account cannot be read, the call fails: it returns neither `None` nor another id
+    ///   (ACCOUNT-02).
+    ///
+    /// The default body returns `None`.
+    async fn account_id(&self) -> Result<Option<AccountId>> {
+        Ok(None)
     }
 
     /// Changes the tags of an instance: all of `change`, or nothing. Optional (VERBS-01).

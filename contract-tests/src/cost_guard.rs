@@ -13,10 +13,10 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId, InstanceConfig,
-    InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
-    LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result, Scope, SnapshotRequest,
-    TagChange,
+    AccountId, BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId,
+    InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
+    InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result, Scope,
+    SnapshotRequest, TagChange,
 };
 
 /// The limits of a run against a real cloud.
@@ -261,6 +261,9 @@ impl InstanceProvisioner for GuardedProvisioner {
     }
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         self.inner.find_launch(token).await
+    }
+    async fn account_id(&self) -> Result<Option<AccountId>> {
+        self.inner.account_id().await
     }
     async fn stop_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
         self.inner.stop_instances(ids).await

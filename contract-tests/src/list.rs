@@ -151,6 +151,8 @@ macro_rules! for_each_clause {
             async leaks leaks_02_refused_launch_leaves_nothing "LEAKS-02" "leave nothing of a launch that was refused" "oracle, fault: capacity";
             async leaks leaks_03_late_failure_leaves_nothing "LEAKS-03" "leave nothing of a launch that failed after it was accepted" "oracle, fault: fails late";
             async leaks leaks_04_terminating_a_stopped_instance_leaves_nothing "LEAKS-04" "delete everything of an instance that is terminated while it is stopped" "oracle";
+            async account account_01_every_handle_reports_the_same_id "ACCOUNT-01" "report the same account id through every handle on the account, at any time, whatever is launched, or none through any of them" "nothing";
+            async account account_02_failed_read_is_an_error "ACCOUNT-02" "return an error without effect, and neither none nor another id, while it cannot read the account" "fault: server error";
         }
     };
 }

@@ -24,10 +24,10 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, ErrorKind, ImageId,
-    InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
-    InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, ProvisionError, Reboot, Result,
-    SnapshotRequest, TagChange,
+    AccountId, BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, ErrorKind,
+    ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner,
+    InstanceStatus, InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, ProvisionError,
+    Reboot, Result, SnapshotRequest, TagChange,
 };
 use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::time::{sleep, timeout};
@@ -340,6 +340,16 @@ impl InstanceProvisioner for Recorder {
         };
         self.one(Operation::FindLaunch, token.as_str(), call, show)
             .await
+    }
+
+    async fn account_id(&self) -> Result<Option<AccountId>> {
+        let call = || self.inner.account_id();
+        let show = |account: &Option<AccountId>| {
+            account
+                .as_ref()
+                .map_or_else(|| "none".to_owned(), ToString::to_string)
+        };
+        self.one(Operation::AccountId, "", call, show).await
     }
 
     async fn launch_instances(

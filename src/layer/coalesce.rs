@@ -19,10 +19,10 @@ use super::{
     telemetry,
 };
 use crate::{
-    BoxStream, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId, InstanceConfig,
-    InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
-    LaunchRecord, LaunchToken, ListItem, ProvisionError, Reboot, Result, SnapshotRequest,
-    TagChange,
+    AccountId, BoxStream, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId,
+    InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
+    InstanceType, LaunchRecord, LaunchToken, ListItem, ProvisionError, Reboot, Result,
+    SnapshotRequest, TagChange,
 };
 
 /// Combines many calls into few batch calls.
@@ -301,6 +301,10 @@ impl<P: InstanceProvisioner + 'static> InstanceProvisioner for Coalesce<P> {
 
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         self.single.find_launch(token).await
+    }
+
+    async fn account_id(&self) -> Result<Option<AccountId>> {
+        self.single.account_id().await
     }
 
     async fn launch_instances(

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 
 use super::{Layer, Request};
 use crate::{
-    BoxStream, Capabilities, ConsoleOutput, ConsoleSession, ImageId, InstanceConfig,
+    AccountId, BoxStream, Capabilities, ConsoleOutput, ConsoleSession, ImageId, InstanceConfig,
     InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
     LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest, TagChange,
 };
@@ -123,6 +123,11 @@ impl<P: InstanceProvisioner, L: Layer> InstanceProvisioner for Layered<P, L> {
         self.layer
             .call(request, || self.inner.find_launch(token))
             .await
+    }
+
+    async fn account_id(&self) -> Result<Option<AccountId>> {
+        let request = self.request(Operation::AccountId);
+        self.layer.call(request, || self.inner.account_id()).await
     }
 
     async fn launch_instances(

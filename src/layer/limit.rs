@@ -263,6 +263,7 @@ const fn limited_as(operation: Operation) -> Operation {
         | Operation::DescribeInstance
         | Operation::ListInstances
         | Operation::FindLaunch
+        | Operation::AccountId
         | Operation::UpdateTags
         | Operation::RebootInstance
         | Operation::ResizeInstance

@@ -78,7 +78,10 @@ impl<'a> Request<'a> {
             Operation::LaunchInstance | Operation::LaunchInstances => {
                 usize::try_from(self.count.get()).unwrap_or(usize::MAX)
             }
-            Operation::FindLaunch | Operation::ListInstances | Operation::StreamInstances => 1,
+            Operation::FindLaunch
+            | Operation::AccountId
+            | Operation::ListInstances
+            | Operation::StreamInstances => 1,
             Operation::TerminateInstance
             | Operation::TerminateInstances
             | Operation::StopInstance

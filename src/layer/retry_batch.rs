@@ -89,6 +89,7 @@ pub(super) fn min_delay(request: &Request<'_>, error: &ProvisionError) -> Option
         | Operation::ListInstances
         | Operation::StreamInstances
         | Operation::FindLaunch
+        | Operation::AccountId
         | Operation::UpdateTags
         | Operation::ResizeInstance
         | Operation::ReimageInstance

@@ -6,7 +6,7 @@ use std::{
 };
 
 use fleetwright::{
-    BoxStream, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, ImageId,
+    AccountId, BoxStream, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, ImageId,
     InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
     InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest,
     TagChange, TagLimits, async_trait,
@@ -72,6 +72,10 @@ impl InstanceProvisioner for Whole {
         Ok(LaunchRecord::from_instances(vec![
             self.info(Operation::FindLaunch),
         ]))
+    }
+    async fn account_id(&self) -> Result<Option<AccountId>> {
+        self.note(Operation::AccountId);
+        Ok(Some(AccountId::new("own").unwrap()))
     }
     async fn launch_instances(
         &self,
@@ -156,6 +160,8 @@ async fn make_every_call<P: InstanceProvisioner + ?Sized>(pointer: &P) {
     assert_eq!(pointer.stream_instances(filter).count().await, 1);
     let found = pointer.find_launch(&token).await.unwrap();
     assert!(matches!(found, LaunchRecord::Found(_)));
+    let account = pointer.account_id().await.unwrap().unwrap();
+    assert_eq!(account.as_str(), "own");
     let change = TagChange::new();
     pointer.update_tags(one, &change).await.unwrap();
     pointer.reboot_instance(one, Reboot::Soft).await.unwrap();

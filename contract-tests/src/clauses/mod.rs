@@ -20,6 +20,7 @@
 //! * Each clause is itself tested: the zoo has at least one backend that breaks it, if possible one
 //!   that breaks nothing else.
 
+pub(crate) mod account;
 pub(crate) mod batch;
 mod calls;
 pub(crate) mod cancellation;

@@ -15,10 +15,10 @@ use std::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    BoxStream, Call, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, ImageId,
-    InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
-    InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest,
-    TagChange, Zone,
+    AccountId, BoxStream, Call, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession,
+    ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner,
+    InstanceStatus, InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result,
+    SnapshotRequest, TagChange, Zone,
 };
 
 use super::{Factory, MemoryHarness};
@@ -122,6 +122,9 @@ pub trait Override: Send + Sync {
     }
     async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
         at.inner.find_launch(token).await
+    }
+    async fn account_id(&self, at: CallContext<'_>) -> Result<Option<AccountId>> {
+        at.inner.account_id().await
     }
     async fn launch_instances(
         &self,
@@ -277,6 +280,9 @@ impl InstanceProvisioner for OverriddenProvisioner {
     }
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         self.overrides.find_launch(self.at(), token).await
+    }
+    async fn account_id(&self) -> Result<Option<AccountId>> {
+        self.overrides.account_id(self.at()).await
     }
     async fn launch_instances(
         &self,

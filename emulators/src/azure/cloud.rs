@@ -105,7 +105,7 @@ impl Cloud for Azure {
         Some(http_date(engine.date(engine.now())))
     }
 
-    fn injected_refusal(error: InjectedError<'_>, _engine: &Engine) -> Refusal {
+    fn injected_refusal(_: &Self::Call, error: InjectedError<'_>, _engine: &Engine) -> Refusal {
         match error {
             InjectedError::Throttled => Refusal::throttled(),
             InjectedError::ExpiredCredentials => Refusal::unauthenticated(

@@ -141,8 +141,12 @@ pub trait Cloud: Debug + Sized + Send + Sync + 'static {
         true
     }
 
-    /// Returns this cloud's refusal for an injected error.
-    fn injected_refusal(error: InjectedError<'_>, engine: &Self::Engine) -> Self::Refusal;
+    /// Returns this cloud's refusal of a call for an injected error.
+    fn injected_refusal(
+        call: &Self::Call,
+        error: InjectedError<'_>,
+        engine: &Self::Engine,
+    ) -> Self::Refusal;
 
     /// Records what the cloud remembers of a call although it refuses it, for an injected error. Default:
     /// nothing.

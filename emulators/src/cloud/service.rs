@@ -131,20 +131,20 @@ impl<C: Cloud> Service<C> {
         let result = match fault.and_then(Fault::injected_error) {
             Some(error) => {
                 C::record_refusal(call, engine, error);
-                Err(C::injected_refusal(error, engine))
+                Err(C::injected_refusal(call, error, engine))
             }
             None => match buckets.take(operation.name(), C::resource_count(call)) {
                 Ok(()) => C::execute(call, engine, &context),
                 Err(throttled) => {
                     retry_after = throttled.retry_after_secs;
-                    Err(C::injected_refusal(InjectedError::Throttled, engine))
+                    Err(C::injected_refusal(call, InjectedError::Throttled, engine))
                 }
             },
         };
         let result = match fault {
             Some(Fault::ServerError {
                 phase: Phase::After,
-            }) => Err(C::injected_refusal(InjectedError::Internal, engine)),
+            }) => Err(C::injected_refusal(call, InjectedError::Internal, engine)),
             Some(_) | None => result,
         };
         let code = result

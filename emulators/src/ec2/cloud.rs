@@ -1,5 +1,7 @@
 //! Implements [`Cloud`] for EC2: parsing, execution and encoding of calls.
 //!
+//! It also serves the one action of STS that clients of EC2 need, `GetCallerIdentity`, at the same endpoint.
+//!
 //! A call is parsed in this order: the HTTP method, the size and completeness of the body (413,
 //! 408), the parameters, the signature, the action and the version. The action reads the other
 //! parameters itself.
@@ -15,7 +17,7 @@ use super::{
     error::Refusal,
     knobs::Knobs,
     oracle::Oracle,
-    wire::{VERSION, action::Action, params::Params, sigv4, xml},
+    wire::{action::Action, params::Params, service::Service, sigv4},
 };
 use crate::{
     cloud::{
@@ -90,7 +92,10 @@ impl Cloud for Ec2 {
     fn response(result: Result<String, Refusal>, request_id: &str) -> HttpResponse {
         let (status, body) = match result {
             Ok(body) => (200, body),
-            Err(refusal) => (refusal.status, xml::refusal(&refusal, request_id)),
+            Err(refusal) => (
+                refusal.status,
+                refusal.service.document(&refusal, request_id),
+            ),
         };
         HttpResponse::new(status, "text/xml;charset=UTF-8", body)
             .with_header("x-amzn-requestid", request_id)
@@ -114,9 +119,13 @@ impl Cloud for Ec2 {
         }
     }
 
-    /// Returns the error that EC2 would send for an injected fault.
-    fn injected_refusal(error: InjectedError<'_>, _engine: &Engine) -> Refusal {
-        match error {
+    /// Returns the error that EC2 or STS would send for an injected fault.
+    fn injected_refusal(
+        (action, _): &Self::Call,
+        error: InjectedError<'_>,
+        _engine: &Engine,
+    ) -> Refusal {
+        let refusal = match error {
             InjectedError::Throttled => Refusal::throttled(),
             InjectedError::ExpiredCredentials => Refusal::expired(),
             InjectedError::Forbidden => Refusal::unauthorized(),
@@ -128,7 +137,8 @@ impl Cloud for Ec2 {
                 code,
                 message,
             } => Refusal::new(status, code.to_owned(), message),
-        }
+        };
+        action.service().refusal(refusal)
     }
 
     /// Performs an external action and returns the ids of its resources.
@@ -153,9 +163,17 @@ impl Cloud for Ec2 {
         json!({
             "cloud": Self::NAME,
             "region": knobs.region,
-            "actions": Action::ALL.map(Action::name),
+            "actions": actions_of(Service::Ec2),
+            "sts_actions": actions_of(Service::Sts),
         })
     }
+}
+
+/// Returns the names of the actions of a service.
+fn actions_of(service: Service) -> Vec<&'static str> {
+    let actions = Action::ALL.into_iter();
+    let actions = actions.filter(|action| action.service() == service);
+    actions.map(Action::name).collect()
 }
 
 impl Operation for Action {
@@ -184,7 +202,7 @@ impl RefusalInfo for Refusal {
 ///
 /// `InvalidRequest` for another HTTP method than GET and POST, 413 or 408 for the body, the
 /// refusals of the signature, `MissingAction`, `InvalidAction`, `MissingParameter` without a
-/// version, and `NoSuchVersion` for another one than 2016-11-15.
+/// version, and `NoSuchVersion` for another one than the service's.
 fn parse_call(request: &HttpRequest, knobs: &Knobs) -> Result<(Action, Params), Refusal> {
     if request.method != Method::GET && request.method != Method::POST {
         let message = format!("The HTTP method {} is not supported.", request.method);
@@ -199,7 +217,22 @@ fn parse_call(request: &HttpRequest, knobs: &Knobs) -> Result<(Action, Params), 
         }
     })?;
     let params = Params::parse(request.uri.query().unwrap_or_default(), body)?;
-    sigv4::check(&request.headers, &params, knobs)?;
+    let service = params.peek("Action").and_then(Action::from_name);
+    let service = service.map_or(Service::Ec2, Action::service);
+    match check_call(request, &params, service, knobs) {
+        Ok(action) => Ok((action, params)),
+        Err(refusal) => Err(service.refusal(refusal)),
+    }
+}
+
+/// Checks the signature, the action and the version of a call of a service.
+fn check_call(
+    request: &HttpRequest,
+    params: &Params,
+    service: Service,
+    knobs: &Knobs,
+) -> Result<Action, Refusal> {
+    sigv4::check(&request.headers, params, service.name(), knobs)?;
     let Some(name) = params.peek("Action") else {
         let message = "The request is missing an action.";
         return Err(Refusal::client("MissingAction", message));
@@ -209,11 +242,13 @@ fn parse_call(request: &HttpRequest, knobs: &Knobs) -> Result<(Action, Params), 
         return Err(Refusal::client("InvalidAction", message));
     };
     match params.peek("Version") {
-        Some(VERSION) => Ok((action, params)),
+        Some(version) if version == service.version() => Ok(action),
         None => Err(Refusal::missing("Version")),
         Some(other) => {
-            let message =
-                format!("The requested version ({other}) of service AmazonEC2 does not exist");
+            let message = format!(
+                "The requested version ({other}) of service {} does not exist",
+                service.long_name()
+            );
             Err(Refusal::client("NoSuchVersion", message))
         }
     }

@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use super::wire::service::Service;
+
 /// An error response of the cloud.
 ///
 /// ```
@@ -22,6 +24,8 @@ pub struct Refusal {
     pub code: Cow<'static, str>,
     /// The message for humans.
     pub message: String,
+    /// The service that refuses, which decides the document.
+    pub(crate) service: Service,
 }
 
 impl Refusal {
@@ -35,6 +39,7 @@ impl Refusal {
             status,
             code: code.into(),
             message: message.into(),
+            service: Service::Ec2,
         }
     }
 

@@ -105,7 +105,7 @@ impl Cloud for Gcp {
     /// Returns the error that Compute Engine would send for an injected fault.
     ///
     /// The status of a throttled call is the knob `throttle_status`.
-    fn injected_refusal(error: InjectedError<'_>, engine: &Engine) -> Refusal {
+    fn injected_refusal(_: &Self::Call, error: InjectedError<'_>, engine: &Engine) -> Refusal {
         match error {
             InjectedError::Throttled => Refusal::throttled(engine.core.knobs.throttle_status),
             InjectedError::ExpiredCredentials => Refusal::unauthenticated(),

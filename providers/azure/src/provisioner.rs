@@ -5,9 +5,10 @@
 use std::{fmt, num::NonZeroU32};
 
 use fleetwright::{
-    BoxStream, Call, Capabilities, ConsoleOutput, ImageId, InstanceConfig, InstanceFilter,
-    InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType, LaunchRecord,
-    LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest, TagChange, async_trait,
+    AccountId, BoxStream, Call, Capabilities, ConsoleOutput, ImageId, InstanceConfig,
+    InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
+    LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest, TagChange,
+    async_trait,
 };
 use fleetwright_provider_support::{
     Change, ChangeInstances as _, ReadInstances as _, RecentLaunches, RecentTokens,
@@ -249,6 +250,25 @@ impl InstanceProvisioner for AzureProvisioner {
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
         let operation = Operation::ListInstances;
         collect_complete(&self.call(operation), self.pages(operation, filter)).await
+    }
+
+    /// The Resource Manager's host, subscription and resource group, without a call: a handle is bound to them.
+    async fn account_id(&self) -> Result<Option<AccountId>> {
+        let (_, host) = self
+            .options
+            .endpoint
+            .split_once("://")
+            .unwrap_or(("", &self.options.endpoint));
+        // Azure compares the names of groups and subscriptions without their case.
+        let id = format!(
+            "{}/subscriptions/{}/resourcegroups/{}",
+            host.trim_end_matches('/'),
+            self.launch.subscription,
+            self.launch.resource_group
+        );
+        let id = AccountId::new(id.to_lowercase());
+        id.map(Some)
+            .map_err(|value| self.call(Operation::AccountId).invalid(value))
     }
 
     /// One GET by name; lists if the launch was a batch. If nothing is found, it looks again until a

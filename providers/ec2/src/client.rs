@@ -1,12 +1,10 @@
-//! EC2's calls, one method each. The only file that uses the SDK's client.
+//! EC2's calls, one method each. The only file that uses the SDK's client of EC2.
 //!
 //! Owns the parameters of every call. It retries nothing: the SDK's own retries are off, because the layers
 //! above decide what may be retried, and when.
 //!
 //! Every method sends one native call, except the reads of all pages. Every method fails with a
 //! [`Failure`], which never contains a header, a body or the SDK's own text: those may hold secrets.
-
-use std::time::Duration;
 
 use aws_sdk_ec2::{
     Client,
@@ -35,13 +33,9 @@ pub(crate) struct Ec2Client {
 }
 
 impl Ec2Client {
-    /// Creates a client without the SDK's retries. `timeout` is the limit for one call, connecting
-    /// included. A connection that takes more than 5 seconds fails earlier, as a timeout.
-    pub(crate) fn new(config: Builder, timeout: Duration) -> Self {
-        let timeouts = TimeoutConfig::builder()
-            .connect_timeout(timeout.min(Duration::from_secs(5)))
-            .operation_timeout(timeout)
-            .build();
+    /// Creates a client without the SDK's retries. `timeouts` limit one call, connecting included. A
+    /// connection that takes longer than its own limit fails as a timeout.
+    pub(crate) fn new(config: Builder, timeouts: TimeoutConfig) -> Self {
         let config = config
             .interceptor(NoteSent)
             .interceptor(CompleteResponses)

@@ -10,10 +10,10 @@ use std::{collections::HashMap, fmt, num::NonZeroU32, sync::Mutex};
 
 use aws_config::{BehaviorVersion, SdkConfig};
 use fleetwright::{
-    BoxStream, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, Effect, ImageId,
-    InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
-    InstanceType, InvalidValue, LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result,
-    SnapshotRequest, TagChange, async_trait,
+    AccountId, BoxStream, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, Effect,
+    ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner,
+    InstanceStatus, InstanceType, InvalidValue, LaunchRecord, LaunchToken, ListItem, Operation,
+    Reboot, Result, SnapshotRequest, TagChange, async_trait,
 };
 use fleetwright_provider_support::{
     Change, ChangeInstances as _, ReadInstances as _, RecentLaunches, RecentTerminations,
@@ -21,7 +21,9 @@ use fleetwright_provider_support::{
 };
 
 use crate::{
-    Ec2LaunchConfig, Ec2Options, by_token,
+    Ec2LaunchConfig, Ec2Options,
+    account::{self, AccountClient},
+    by_token,
     client::Ec2Client,
     convert,
     error::{ErrorContext, Failure},
@@ -60,6 +62,8 @@ use crate::{
 pub struct Ec2Provisioner {
     /// The native calls.
     pub(crate) client: Ec2Client,
+    /// The call that names the account. `None` if it is not reported.
+    account: Option<AccountClient>,
     /// How instances are launched. Checked.
     pub(crate) launch: Ec2LaunchConfig,
     /// How this handle behaves.
@@ -122,9 +126,14 @@ impl Ec2Provisioner {
         options: Ec2Options,
     ) -> Result<Self, InvalidValue> {
         launch.check()?;
-        let client = Ec2Client::new(config.into(), options.call_timeout);
+        let timeouts = account::timeouts(options.call_timeout);
+        let client = Ec2Client::new(config.into(), timeouts.clone());
+        let account = options
+            .report_account
+            .then(|| AccountClient::new(config, timeouts));
         Ok(Self {
             client,
+            account,
             launch,
             capabilities: options.capabilities(),
             options,
@@ -243,6 +252,20 @@ impl InstanceProvisioner for Ec2Provisioner {
             natives.map_err(|failure| failure.into_error(&call, ErrorContext::default()))?;
         let visible = by_token::visible(natives);
         Ok(LaunchRecord::from_instances(infos(&call, &visible)?))
+    }
+
+    /// `GetCallerIdentity` of STS: partition, account and region, such as `aws/123456789012/eu-west-1`. Sent with
+    /// each call, because the credentials of a handle may change.
+    ///
+    /// `None` if [`Ec2Options::report_account`] is off. Errors: `Unauthenticated` without valid credentials.
+    async fn account_id(&self) -> Result<Option<AccountId>> {
+        let Some(account) = &self.account else {
+            return Ok(None);
+        };
+        let call = self.call(Operation::AccountId);
+        let read = account.read().await;
+        read.map(Some)
+            .map_err(|failure| failure.into_error(&call, ErrorContext::default()))
     }
 
     /// One `TerminateInstances` for 1,000 instances. If EC2 refuses the call because of one id, the

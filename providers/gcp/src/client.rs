@@ -60,11 +60,16 @@ pub(crate) enum ListScope<'a> {
     AllZones,
 }
 
+/// The universe of credentials that name none (Google Cloud, "Universe domain").
+const DEFAULT_UNIVERSE: &str = "googleapis.com";
+
 /// The calls of one project. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct GcpClient {
     /// The id of the project.
     project: String,
+    /// The domain of the universe that the credentials belong to.
+    universe: String,
     /// Instances of one zone or of all.
     instances: Instances,
     /// Operations of one zone.
@@ -115,6 +120,7 @@ impl GcpClient {
         let universe = universe.as_deref();
         Ok(Self {
             project: project.to_owned(),
+            universe: universe.unwrap_or(DEFAULT_UNIVERSE).to_owned(),
             instances: client!(Instances, endpoint, credentials, universe),
             operations: client!(ZoneOperations, endpoint, credentials, universe),
             global_operations: client!(GlobalOperations, endpoint, credentials, universe),
@@ -126,6 +132,11 @@ impl GcpClient {
     /// The id of the project.
     pub(crate) fn project(&self) -> &str {
         &self.project
+    }
+
+    /// The domain of the universe.
+    pub(crate) fn universe(&self) -> &str {
+        &self.universe
     }
 
     /// Sends the creation of an instance. Compute Engine treats inserts with the same request id as

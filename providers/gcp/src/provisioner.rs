@@ -5,8 +5,8 @@
 use std::{fmt, num::NonZeroU32};
 
 use fleetwright::{
-    BoxStream, Call, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, Effect,
-    ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner,
+    AccountId, BoxStream, Call, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession,
+    Effect, ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner,
     InstanceStatus, InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result,
     SnapshotRequest, TagChange, async_trait,
 };
@@ -223,6 +223,20 @@ impl InstanceProvisioner for GcpProvisioner {
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
         let operation = Operation::ListInstances;
         collect_complete(&self.call(operation), self.pages(operation, filter)).await
+    }
+
+    /// Universe and project, such as `googleapis.com/projects/fleet`, without a call: a handle is bound to both.
+    ///
+    /// Zones are not part of it: an instance in a zone that this handle does not list can still be described.
+    async fn account_id(&self) -> Result<Option<AccountId>> {
+        let id = format!(
+            "{}/projects/{}",
+            self.client.universe(),
+            self.client.project()
+        );
+        let id = AccountId::new(id);
+        id.map(Some)
+            .map_err(|value| self.call(Operation::AccountId).invalid(value))
     }
 
     /// One list of instances by name, and one of operations if spent tokens are remembered.

@@ -6,11 +6,14 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
-use fleetwright::Capabilities;
+use fleetwright::{AccountId, Capabilities};
 use fleetwright_chaos::{Clock, TokenBucket};
 
 use crate::{
@@ -57,6 +60,7 @@ pub struct MemoryCloud {
 /// The state that the account's handles share.
 pub(crate) struct Shared {
     pub(crate) capabilities: Capabilities,
+    pub(crate) account: AccountId,
     /// The network time of a call, both directions together.
     pub(crate) latency: Duration,
     pub(crate) faults: Faults,
@@ -91,6 +95,7 @@ impl MemoryCloud {
         Self {
             shared: Arc::new(Shared {
                 capabilities: knobs.capabilities.clone(),
+                account: knobs.account.clone().unwrap_or_else(next_account),
                 latency: knobs.latency,
                 faults: Faults::new(),
                 buckets,
@@ -174,6 +179,17 @@ impl fmt::Debug for Shared {
             .field("provider", &self.capabilities.provider)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns the id of an account that no other cloud of the process has.
+fn next_account() -> AccountId {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    #[expect(
+        clippy::expect_used,
+        reason = "letters, a slash and digits are a valid name"
+    )]
+    AccountId::new(format!("memory/{number}")).expect("a valid name")
 }
 
 /// Locks even after a panic: a panic in one test thread must not fail every other user.

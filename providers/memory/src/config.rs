@@ -12,8 +12,8 @@ use std::{
 };
 
 use fleetwright::{
-    BatchLaunch, Capabilities, ImageId, InstanceType, Market, NativeCost, Operation, OptionalVerb,
-    PlacementField, PublicAddress, TagLimits, Zone,
+    AccountId, BatchLaunch, Capabilities, ImageId, InstanceType, Market, NativeCost, Operation,
+    OptionalVerb, PlacementField, PublicAddress, TagLimits, Zone,
 };
 use fleetwright_chaos::{Clock, TokioClock};
 
@@ -164,6 +164,8 @@ pub struct MemoryCloudBuilder {
 #[derive(Clone, Debug)]
 pub(crate) struct Knobs {
     pub(crate) seed: u64,
+    /// `None` is an id that no other cloud of the process has.
+    pub(crate) account: Option<AccountId>,
     /// `None` is tokio's clock.
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) capabilities: Capabilities,
@@ -206,6 +208,7 @@ impl MemoryCloudBuilder {
         Self {
             knobs: Knobs {
                 seed: 0,
+                account: None,
                 clock: None,
                 capabilities,
                 timing: Timing::default(),
@@ -228,6 +231,11 @@ impl MemoryCloudBuilder {
     /// launches.
     pub fn seed(self, seed: u64) -> Self {
         self.set(|knobs| knobs.seed = seed)
+    }
+
+    /// Sets the id of the account. Default: `memory/` and a number that no other cloud of this process has.
+    pub fn account_id(self, id: AccountId) -> Self {
+        self.set(|knobs| knobs.account = Some(id))
     }
 
     /// Sets the clock of the cloud: transitions, throttling and dates follow it. Default: tokio's

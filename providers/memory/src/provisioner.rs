@@ -7,10 +7,10 @@ use std::{collections::BTreeSet, fmt, num::NonZeroU32};
 
 use async_trait::async_trait;
 use fleetwright::{
-    BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId, InstanceConfig,
-    InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
-    LaunchRecord, LaunchToken, ListItem, Operation, OptionalVerb, ProvisionError, Reboot, Result,
-    Scope, SnapshotRequest, TagChange,
+    AccountId, BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId,
+    InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
+    InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, OptionalVerb, ProvisionError,
+    Reboot, Result, Scope, SnapshotRequest, TagChange,
 };
 use fleetwright_provider_support::{RecentLaunches, collect_complete};
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
@@ -301,6 +301,11 @@ impl InstanceProvisioner for MemoryProvisioner {
         self.wire
             .call(Operation::FindLaunch, WireCall::FindLaunch, work)
             .await
+    }
+
+    /// The id of the cloud, without a call: a handle belongs to one cloud.
+    async fn account_id(&self) -> Result<Option<AccountId>> {
+        Ok(Some(self.wire.shared.account.clone()))
     }
 
     async fn launch_instances(

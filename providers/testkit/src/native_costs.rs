@@ -101,6 +101,7 @@ impl<A: EmulatedAccount> Check<'_, A> {
         let found = handle.find_launch(&token);
         let found = self.measure(Operation::FindLaunch, 1, found).await;
         found.expect("a lookup");
+        self.account().await;
         let described = handle.describe_instance(&id);
         let described = self
             .measure(Operation::DescribeInstance, 1, described)
@@ -147,6 +148,18 @@ impl<A: EmulatedAccount> Check<'_, A> {
         let ended = handle.terminate_instance(&id);
         let ended = self.measure(Operation::TerminateInstance, 1, ended).await;
         ended.expect("a termination");
+    }
+
+    /// Checks the calls for the account id. A provider that knows it sends none, and no operation declares less
+    /// than one.
+    async fn account(&mut self) {
+        let before = self.harness.total_calls();
+        let known = self.handle.account_id().await.expect("an account id");
+        if self.harness.total_calls() > before {
+            let call = self.handle.account_id();
+            let read = self.measure(Operation::AccountId, 1, call).await;
+            assert_eq!(read.expect("an account id"), known);
+        }
     }
 
     /// Checks the calls for a batch, through its life.

@@ -135,6 +135,7 @@ pub(crate) async fn send(
         Operation::ListInstances => p.list_instances(&filter).await.map(drop),
         Operation::StreamInstances => first(p.stream_instances(&filter).collect().await),
         Operation::FindLaunch => p.find_launch(&token("t-1")).await.map(drop),
+        Operation::AccountId => p.account_id().await.map(drop),
         Operation::UpdateTags => p.update_tags(one, &TagChange::new()).await,
         Operation::RebootInstance => p.reboot_instance(one, Reboot::Soft).await,
         Operation::ResizeInstance => {

@@ -13,7 +13,7 @@ use std::{
 };
 
 use fleetwright::{
-    BoxStream, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, ImageId,
+    AccountId, BoxStream, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession, ImageId,
     InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
     InstanceType, LaunchRecord, LaunchToken, ListItem, Market, NativeCost, Operation,
     ProvisionError, Reboot, Result, SnapshotRequest, TagChange, TagLimits, Zone, async_trait,
@@ -284,6 +284,10 @@ impl InstanceProvisioner for Scripted {
             return Ok(record);
         }
         result.error().map_or(Ok(LaunchRecord::NotFound), Err)
+    }
+    async fn account_id(&self) -> Result<Option<AccountId>> {
+        let good = AccountId::new("scripted/1").unwrap();
+        self.one(Operation::AccountId, &[], Some(good)).await
     }
     async fn launch_instances(
         &self,

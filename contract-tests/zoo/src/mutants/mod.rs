@@ -2,6 +2,7 @@
 //!
 //! Owns the list of all mutants, and the clauses that share theirs.
 
+mod account;
 mod batch;
 mod cancellation;
 mod concurrency;
@@ -64,6 +65,7 @@ pub fn all() -> Vec<&'static Mutant> {
         crash::MUTANTS,
         time::MUTANTS,
         leaks::MUTANTS,
+        account::MUTANTS,
         layers::MUTANTS,
     ]
     .into_iter()

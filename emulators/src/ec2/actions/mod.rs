@@ -8,6 +8,7 @@ mod attributes;
 mod common;
 mod console;
 mod describe;
+mod identity;
 mod images;
 mod launch_request;
 mod networks;
@@ -57,6 +58,7 @@ pub(crate) fn execute(
         Action::GetConsoleOutput => console::output(&call, engine),
         Action::CreateTags => tags::create(&call, engine),
         Action::DeleteTags => tags::delete(&call, engine),
+        Action::GetCallerIdentity => identity::caller(&call, engine),
         Action::DescribeTags => tags::describe(&call, engine),
         Action::CreateImage => images::create(&call, engine),
         Action::DescribeImages => images::describe(&call, engine),

@@ -4,6 +4,7 @@ mod attributes;
 mod determinism;
 mod external_actions;
 mod fleet;
+mod identity;
 mod images;
 mod lag;
 mod launch;

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// An action of EC2's API. In JSON it is its name.
+use super::service::Service;
+
+/// An action of EC2's API, or the one of STS that clients of EC2 need. In JSON it is its name.
 ///
 /// ```
 /// use fleetwright_emulators::ec2::Action;
@@ -42,6 +44,8 @@ pub enum Action {
     DescribeTags,
     /// Lists volumes.
     DescribeVolumes,
+    /// Returns the account of the caller: an action of STS.
+    GetCallerIdentity,
     /// Returns the console output of an instance.
     GetConsoleOutput,
     /// Changes one attribute of an instance.
@@ -60,7 +64,7 @@ pub enum Action {
 
 impl Action {
     /// All actions, sorted by name.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::CreateImage,
         Self::CreateTags,
         Self::DeleteTags,
@@ -76,6 +80,7 @@ impl Action {
         Self::DescribeSubnets,
         Self::DescribeTags,
         Self::DescribeVolumes,
+        Self::GetCallerIdentity,
         Self::GetConsoleOutput,
         Self::ModifyInstanceAttribute,
         Self::RebootInstances,
@@ -103,6 +108,7 @@ impl Action {
             Self::DescribeSubnets => "DescribeSubnets",
             Self::DescribeTags => "DescribeTags",
             Self::DescribeVolumes => "DescribeVolumes",
+            Self::GetCallerIdentity => "GetCallerIdentity",
             Self::GetConsoleOutput => "GetConsoleOutput",
             Self::ModifyInstanceAttribute => "ModifyInstanceAttribute",
             Self::RebootInstances => "RebootInstances",
@@ -110,6 +116,35 @@ impl Action {
             Self::StartInstances => "StartInstances",
             Self::StopInstances => "StopInstances",
             Self::TerminateInstances => "TerminateInstances",
+        }
+    }
+
+    /// Returns the service that has the action.
+    pub(crate) const fn service(self) -> Service {
+        match self {
+            Self::GetCallerIdentity => Service::Sts,
+            Self::CreateImage
+            | Self::CreateTags
+            | Self::DeleteTags
+            | Self::DescribeAddresses
+            | Self::DescribeAvailabilityZones
+            | Self::DescribeImages
+            | Self::DescribeInstanceAttribute
+            | Self::DescribeInstanceStatus
+            | Self::DescribeInstanceTypes
+            | Self::DescribeInstances
+            | Self::DescribeNetworkInterfaces
+            | Self::DescribeSecurityGroups
+            | Self::DescribeSubnets
+            | Self::DescribeTags
+            | Self::DescribeVolumes
+            | Self::GetConsoleOutput
+            | Self::ModifyInstanceAttribute
+            | Self::RebootInstances
+            | Self::RunInstances
+            | Self::StartInstances
+            | Self::StopInstances
+            | Self::TerminateInstances => Service::Ec2,
         }
     }
 

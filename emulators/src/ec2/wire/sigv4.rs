@@ -18,14 +18,19 @@ const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 ///
 /// 403 `MissingAuthenticationToken` without a signature, `IncompleteSignature` for a malformed
 /// one, 401 `AuthFailure` for another service or region, or for an unknown key id.
-pub(crate) fn check(headers: &HeaderMap, params: &Params, knobs: &Knobs) -> Result<(), Refusal> {
+pub(crate) fn check(
+    headers: &HeaderMap,
+    params: &Params,
+    service: &str,
+    knobs: &Knobs,
+) -> Result<(), Refusal> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if headers.contains_key(header::AUTHORIZATION) {
         let value =
             text("authorization").ok_or_else(|| incomplete("Authorization header is not text."))?;
         let signed = from_header(value)?;
         let date = text("x-amz-date").or_else(|| text("date"));
-        return signed.check(date, headers, knobs);
+        return signed.check(date, headers, service, knobs);
     }
     if let Some(algorithm) = params.peek("X-Amz-Algorithm") {
         if algorithm != ALGORITHM {
@@ -41,7 +46,7 @@ pub(crate) fn check(headers: &HeaderMap, params: &Params, knobs: &Knobs) -> Resu
             headers: part("X-Amz-SignedHeaders")?,
             signature: part("X-Amz-Signature")?,
         };
-        return signed.check(Some(part("X-Amz-Date")?), headers, knobs);
+        return signed.check(Some(part("X-Amz-Date")?), headers, service, knobs);
     }
     let message = "Request is missing Authentication Token";
     Err(Refusal::new(403, "MissingAuthenticationToken", message))
@@ -85,8 +90,14 @@ fn from_header(value: &str) -> Result<Signed<'_>, Refusal> {
 }
 
 impl Signed<'_> {
-    /// Checks the parts against the request and the knobs. `date` is the date of the request.
-    fn check(&self, date: Option<&str>, headers: &HeaderMap, knobs: &Knobs) -> Result<(), Refusal> {
+    /// Checks the parts against the request, its service and the knobs. `date` is the date of the request.
+    fn check(
+        &self,
+        date: Option<&str>,
+        headers: &HeaderMap,
+        expected: &str,
+        knobs: &Knobs,
+    ) -> Result<(), Refusal> {
         let date =
             date.ok_or_else(|| incomplete("A request needs 'X-Amz-Date' or a 'Date' header."))?;
         let mut scope: Vec<&str> = self.credential.rsplitn(5, '/').collect();
@@ -119,9 +130,9 @@ impl Signed<'_> {
                 "The signed header '{name}' is not in the request."
             )));
         }
-        if service != "ec2" {
+        if service != expected {
             return Err(denied(&format!(
-                "Credential should be scoped to correct service: 'ec2', not '{service}'."
+                "Credential should be scoped to correct service: '{expected}', not '{service}'."
             )));
         }
         if region != knobs.region {
@@ -164,7 +175,7 @@ mod tests {
         headers.insert("host", "127.0.0.1".parse().unwrap());
         headers.insert("x-amz-date", date.parse().unwrap());
         headers.insert("authorization", authorization.parse().unwrap());
-        let checked = check(&headers, &Params::default(), &Knobs::default());
+        let checked = check(&headers, &Params::default(), "ec2", &Knobs::default());
         checked.map_or_else(|refusal| refusal.code.into_owned(), |()| "ok".to_owned())
     }
 
@@ -242,15 +253,15 @@ mod tests {
              &X-Amz-Date=20260102T030405Z&X-Amz-SignedHeaders=host&X-Amz-Signature={SIGNATURE}"
         );
         let params = Params::parse(&query, b"").unwrap();
-        assert_eq!(check(&headers, &params, &Knobs::default()), Ok(()));
+        assert_eq!(check(&headers, &params, "ec2", &Knobs::default()), Ok(()));
         let params = Params::parse("X-Amz-Algorithm=AWS4-HMAC-SHA256", b"").unwrap();
         assert_eq!(
-            check(&headers, &params, &Knobs::default())
+            check(&headers, &params, "ec2", &Knobs::default())
                 .unwrap_err()
                 .code,
             "IncompleteSignature"
         );
-        let refusal = check(&headers, &Params::default(), &Knobs::default()).unwrap_err();
+        let refusal = check(&headers, &Params::default(), "ec2", &Knobs::default()).unwrap_err();
         assert_eq!(
             (refusal.status, &*refusal.code),
             (403, "MissingAuthenticationToken")

@@ -118,7 +118,7 @@ pub(crate) fn refusal(refusal: &Refusal, request_id: &str) -> String {
 
 /// Writes a document with its declaration. Escapes carriage returns, which XML readers would
 /// change.
-fn render<T: Serialize>(root: &str, document: &T) -> Result<String, SeError> {
+pub(super) fn render<T: Serialize>(root: &str, document: &T) -> Result<String, SeError> {
     let mut text = format!("{DECLARATION}\n");
     let mut serializer = se::Serializer::with_root(&mut text, Some(root))?;
     serializer.set_quote_level(se::QuoteLevel::Partial);

@@ -213,6 +213,9 @@ impl InstanceProvisioner for Flaky<dyn InstanceProvisioner> {
     async fn find_launch(&self, token: &LaunchToken) -> fleetwright::Result<LaunchRecord> {
         self.inner.find_launch(token).await
     }
+    async fn account_id(&self) -> fleetwright::Result<Option<fleetwright::AccountId>> {
+        self.inner.account_id().await
+    }
     async fn snapshot_image(
         &self,
         id: &InstanceId,

@@ -5,10 +5,10 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use fleetwright::{
-    BoxStream, Call, Capabilities, ConsoleOutput, Effect, ImageId, InstanceConfig, InstanceFilter,
-    InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType, LaunchRecord,
-    LaunchToken, ListItem, Operation, ProvisionError, Reboot, Result, Scope, SnapshotRequest,
-    TagChange,
+    AccountId, BoxStream, Call, Capabilities, ConsoleOutput, Effect, ImageId, InstanceConfig,
+    InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
+    LaunchRecord, LaunchToken, ListItem, Operation, ProvisionError, Reboot, Result, Scope,
+    SnapshotRequest, TagChange,
 };
 use fleetwright_region::server::ServerId;
 use fleetwright_runtime::clock::Clock;
@@ -262,6 +262,10 @@ impl InstanceProvisioner for FaultyCloud {
         let call = self.inner.console_output(id);
         self.call(FaultPoint::Console, Operation::ConsoleOutput, None, call)
             .await
+    }
+
+    async fn account_id(&self) -> Result<Option<AccountId>> {
+        self.inner.account_id().await
     }
 
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use fleetwright::{
-    BoxStream, Call, Capabilities, ConsoleOutput, ErrorKind, ImageId, InstanceConfig,
+    AccountId, BoxStream, Call, Capabilities, ConsoleOutput, ErrorKind, ImageId, InstanceConfig,
     InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
     LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result, SnapshotRequest, TagChange,
 };
@@ -144,6 +144,10 @@ impl InstanceProvisioner for MistakenCloud {
 
     async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
         self.inner.console_output(id).await
+    }
+
+    async fn account_id(&self) -> Result<Option<AccountId>> {
+        self.inner.account_id().await
     }
 
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {

@@ -2,6 +2,7 @@
 //! list; [`readme_lists_every_trap`] compares.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
+mod account;
 mod batches;
 mod capacity;
 mod changes;
@@ -39,5 +40,5 @@ fn alive(harness: &Ec2Harness) -> usize {
 
 #[test]
 fn readme_lists_every_trap() {
-    check_traps(env!("CARGO_MANIFEST_DIR"), 56);
+    check_traps(env!("CARGO_MANIFEST_DIR"), 57);
 }
