@@ -99,6 +99,8 @@ SEAMS = [
      ("client/identity.rs", "client/identity/"), ()),
 ]
 
+SHARED_DIRECTORIES = re.compile(r"\bCARGO_TARGET_TMPDIR\b|\btemp_dir\(\)")
+
 MAX_CODE_LINES = 500
 # Path -> why this file is not split.
 LONG_FILES = {}
@@ -189,6 +191,12 @@ def rust_file_is_small(path, text, exceptions=None):
     return []
 
 
+def tests_share_no_directory(path, text):
+    """The test programs of the workspace run at the same time and have one directory for temporary files in common."""
+    return [f"{path}:{line}: a fixed path that other test programs may use too; use `tempfile::TempDir`"
+            for line in lines_with(SHARED_DIRECTORIES, text)]
+
+
 def seam_is_respected(path, text, seams=None):
     """Code outside a seam must not name the crates behind it. Comments may."""
     problems = []
@@ -272,6 +280,7 @@ RULES = [
     text_names_no_registry,
     text_names_no_machine_path,
     rust_file_is_small,
+    tests_share_no_directory,
     seam_is_respected,
     every_item_has_its_page,
     cited_tests_exist,

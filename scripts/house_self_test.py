@@ -64,6 +64,10 @@ CASES = [
     (rules.rust_file_is_small, ("src/a.rs", LONG, {"src/a.rs": "a table"}), None),
     (rules.rust_file_is_small, ("src/a.rs", SHORT), None),
 
+    (rules.tests_share_no_directory, ("a.rs", 'fn a() {}\nenv!("CARGO_TARGET_TMPDIR")'), "a.rs:2: a fixed path"),
+    (rules.tests_share_no_directory, ("a.rs", "let path = env::temp_dir().join(name);"), "a.rs:1: a fixed path"),
+    (rules.tests_share_no_directory, ("a.rs", "let home = TempDir::new().unwrap();"), None),
+
     (rules.seam_is_respected, ("providers/azure/src/error.rs", "//! azure_core\nuse azure_core::Url;"), "error.rs:2: names a crate"),
     (rules.seam_is_respected, ("providers/azure/src/launch.rs", "let x: azure_mgmt_compute::Y;"), "azure/src/client.rs or"),
     (rules.seam_is_respected, ("providers/azure/src/client/identity/cache.rs", "use azure_core::Url;"), "cache.rs:1"),

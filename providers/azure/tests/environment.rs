@@ -7,7 +7,7 @@ mod local;
 
 use std::{
     env, fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, ExitCode},
     time::Duration,
 };
@@ -18,6 +18,7 @@ use fleetwright_azure::{
 };
 use libtest_mimic::{Arguments, Trial};
 use local::{Arm, TokenServer, form, issued, query};
+use tempfile::TempDir;
 
 /// The Resource Manager that the started program must use.
 const ENDPOINT: &str = "FLEETWRIGHT_TEST_ENDPOINT";
@@ -112,20 +113,13 @@ fn start(endpoint: &str, variables: Variables<'_>) -> String {
     text.trim().to_owned()
 }
 
-/// A directory of this process.
-fn directory(name: &str) -> PathBuf {
-    let path = env::temp_dir().join(format!("fleetwright-{}-{name}", std::process::id()));
-    fs::create_dir_all(&path).unwrap();
-    path
-}
-
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
 fn principals() {
-    let directory = directory("principals");
-    let token = directory.join("token");
+    let directory = TempDir::new().unwrap();
+    let token = directory.path().join("token");
     fs::write(&token, "s3cr3t-assertion").unwrap();
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     let certificate = manifest.join("tests/identity/certificate.pem");
@@ -158,7 +152,6 @@ fn principals() {
         assert_eq!(form(&request, "client_id").unwrap(), "c-1");
         assert!(form(&request, field).is_some(), "{name}");
     }
-    fs::remove_dir_all(directory).unwrap();
 }
 
 fn managed_identities() {
@@ -220,15 +213,15 @@ fn fake_az(directory: &Path, script: &str) -> String {
 const SELECT_AZ: (&str, &str) = ("AZURE_TOKEN_CREDENTIALS", "AzureCliCredential");
 
 fn az_command() {
-    let directory = directory("az");
-    let arguments = directory.join("arguments");
+    let directory = TempDir::new().unwrap();
+    let arguments = directory.path().join("arguments");
     let ends = chrono::Utc::now().timestamp() + 3600;
     let script = format!(
         r#"echo "$@" > {}
 echo '{{"accessToken":"s3cr3t-token","expires_on":{ends},"tokenType":"Bearer"}}'"#,
         arguments.display()
     );
-    let path = fake_az(&directory, &script);
+    let path = fake_az(directory.path(), &script);
     let arm = Arm::start();
     assert_eq!(start(&arm.url, &[SELECT_AZ, ("PATH", &path)]), "listed");
     let arguments = fs::read_to_string(arguments).unwrap();
@@ -242,12 +235,11 @@ echo '{{"accessToken":"s3cr3t-token","expires_on":{ends},"tokenType":"Bearer"}}'
             .all(|request| request.headers.contains(&bearer))
     );
     assert!(!arm.requests().is_empty());
-    fs::remove_dir_all(directory).unwrap();
 }
 
 fn failing_az_command() {
-    let directory = directory("failing-az");
-    let pid = directory.join("pid");
+    let directory = TempDir::new().unwrap();
+    let pid = directory.path().join("pid");
     let hangs = format!("sleep 600 & echo $$ $! > {}; wait", pid.display());
     for (script, expected, word) in [
         (
@@ -273,7 +265,7 @@ fn failing_az_command() {
         ),
         (hangs.as_str(), "Unavailable None", "in time"),
     ] {
-        let path = fake_az(&directory, script);
+        let path = fake_az(directory.path(), script);
         let arm = Arm::start();
         let printed = start(&arm.url, &[SELECT_AZ, ("PATH", &path)]);
         assert!(printed.starts_with(expected), "{script}: {printed}");
@@ -287,7 +279,6 @@ fn failing_az_command() {
         assert!(!status.contains("sleeping"), "{status}");
     }
     assert_eq!(pid.split_whitespace().count(), 2, "{pid}");
-    fs::remove_dir_all(directory).unwrap();
 }
 
 fn missing_configuration() {

@@ -9,7 +9,7 @@ use std::{
     fs,
     net::TcpListener,
     path::PathBuf,
-    sync::{Arc, LazyLock, Mutex},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -22,6 +22,7 @@ use fleetwright_azure::{
 };
 use fleetwright_provider_testkit::canned_responses::CannedResponse;
 use local::{Arm, TokenServer, form, issued, query};
+use tempfile::TempDir;
 
 const SECRETS: [&str; 3] = ["s3cr3t-secret", "s3cr3t-assertion", "s3cr3t-token"];
 
@@ -44,17 +45,6 @@ fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A file with an assertion of another issuer.
-/// Returns the path of the token file, which is written once, because tests that run at the same time read it.
-fn token_file() -> PathBuf {
-    static PATH: LazyLock<PathBuf> = LazyLock::new(|| {
-        let path = std::env::temp_dir().join(format!("fleetwright-{}-token", std::process::id()));
-        fs::write(&path, "s3cr3t-assertion\n").unwrap();
-        path
-    });
-    PATH.clone()
-}
-
 fn sources() -> Vec<Source> {
     vec![
         Source {
@@ -73,7 +63,9 @@ fn sources() -> Vec<Source> {
         },
         Source {
             name: "workload",
-            credentials: |at| AzureCredentials::workload_identity(principal(at), token_file()),
+            credentials: |at| {
+                AzureCredentials::workload_identity(principal(at), fixture("assertion.txt"))
+            },
             is_metadata: false,
             setting: "AZURE_FEDERATED_TOKEN_FILE",
         },
@@ -190,7 +182,8 @@ async fn user_assigned_identity_is_requested_by_its_id() {
 /// Kubernetes replaces the file every hour, and the authority refuses the old assertion then.
 #[tokio::test]
 async fn token_file_is_read_at_every_request() {
-    let path = std::env::temp_dir().join(format!("fleetwright-{}-rotated", std::process::id()));
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("token");
     fs::write(&path, "assertion-1").unwrap();
     let current = Arc::new(Mutex::new("assertion-1".to_owned()));
     let accepted = Arc::clone(&current);
@@ -219,7 +212,6 @@ async fn token_file_is_read_at_every_request() {
     }
     azure.list_instances(&InstanceFilter::new()).await.unwrap();
     assert_eq!(server.requests().len(), 4);
-    fs::remove_file(path).unwrap();
 }
 
 #[tokio::test]
@@ -342,7 +334,8 @@ async fn unusable_settings_are_permanent_and_nothing_is_sent() {
     let at = |tenant: &str| ServicePrincipal::new(tenant, "client-1").at(&server.url);
     let elliptic = fixture("certificate-elliptic.pem");
     let missing = fixture("missing.pem");
-    let empty = std::env::temp_dir().join(format!("fleetwright-{}-empty", std::process::id()));
+    let directory = TempDir::new().unwrap();
+    let empty = directory.path().join("empty");
     fs::write(&empty, " \n").unwrap();
     let insecure = ServicePrincipal::new("t", "c").at("http://login.example.net");
     let cases = [
@@ -388,7 +381,6 @@ async fn unusable_settings_are_permanent_and_nothing_is_sent() {
         assert_no_secret(&format!("{error} {error:?}"));
         assert!(arm.requests().is_empty() && server.requests().is_empty());
     }
-    fs::remove_file(empty).unwrap();
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ use fleetwright_ec2::{
     },
 };
 use fleetwright_emulators::ec2::{Ec2Emulator, Knobs};
+use tempfile::TempDir;
 
 #[path = "emulated/mod.rs"]
 mod emulated;
@@ -45,28 +46,11 @@ struct Reported {
     text: String,
 }
 
-/// A directory that is removed at the end of a test.
-struct TestDir(PathBuf);
-
-impl TestDir {
-    fn new(name: &str) -> Self {
-        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-        drop(fs::remove_dir_all(&path));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, text).unwrap();
-        path
-    }
-}
-
-impl Drop for TestDir {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0));
-    }
+/// Writes a file of one test.
+fn write(home: &TempDir, name: &str, text: &str) -> PathBuf {
+    let path = home.path().join(name);
+    fs::write(&path, text).unwrap();
+    path
 }
 
 /// Launches in a child process with these variables and no others, and returns the error. The emulator must not
@@ -177,9 +161,9 @@ fn no_credentials_at_all_are_reported_with_the_variables_to_set() {
     if is_child() {
         return;
     }
-    let home = TestDir::new("none");
+    let home = TempDir::new().unwrap();
     let test = "no_credentials_at_all_are_reported_with_the_variables_to_set";
-    let reported = launch_with(test, &home.0, &[REGION, NO_METADATA]);
+    let reported = launch_with(test, home.path(), &[REGION, NO_METADATA]);
     assert_unauthenticated(&reported, &["AWS_ACCESS_KEY_ID", "AWS_PROFILE"]);
 }
 
@@ -188,8 +172,8 @@ fn unknown_profile_is_reported_with_the_files_to_check() {
     if is_child() {
         return;
     }
-    let home = TestDir::new("unknown");
-    let file = home.write("credentials", "[default]\naws_access_key_id = x\n");
+    let home = TempDir::new().unwrap();
+    let file = write(&home, "credentials", "[default]\naws_access_key_id = x\n");
     let file = file.to_str().unwrap();
     let test = "unknown_profile_is_reported_with_the_files_to_check";
     let variables = [
@@ -198,7 +182,7 @@ fn unknown_profile_is_reported_with_the_files_to_check() {
         ("AWS_PROFILE", "missing"),
         ("AWS_SHARED_CREDENTIALS_FILE", file),
     ];
-    let reported = launch_with(test, &home.0, &variables);
+    let reported = launch_with(test, home.path(), &variables);
     assert_unauthenticated(&reported, &["profile does not exist", "AWS_PROFILE"]);
 }
 
@@ -207,26 +191,28 @@ fn malformed_and_unreadable_profiles_are_reported_with_the_files_to_check() {
     if is_child() {
         return;
     }
-    let home = TestDir::new("malformed");
-    let malformed = home.write("malformed", &format!("[default\n{SECRET}\n"));
-    let partial = home.write(
+    let home = TempDir::new().unwrap();
+    let malformed = write(&home, "malformed", &format!("[default\n{SECRET}\n"));
+    let partial = write(
+        &home,
         "partial",
         &format!("[default]\naws_secret_access_key = {SECRET}\n"),
     );
-    let looping = home.write(
+    let looping = write(
+        &home,
         "looping",
         "[default]\nrole_arn = arn:aws:iam::1:role/x\nsource_profile = other\n\
          [other]\nrole_arn = arn:aws:iam::1:role/y\nsource_profile = default\n",
     );
-    let unreadable = home.0.join("directory");
+    let unreadable = home.path().join("directory");
     fs::create_dir(&unreadable).unwrap();
-    let binary = home.0.join("binary");
+    let binary = home.path().join("binary");
     fs::write(&binary, [0xff, 0xfe, 0x00]).unwrap();
     let test = "malformed_and_unreadable_profiles_are_reported_with_the_files_to_check";
     for file in [malformed, partial, looping, unreadable, binary] {
         let path = file.to_str().unwrap();
         let variables = [REGION, NO_METADATA, ("AWS_SHARED_CREDENTIALS_FILE", path)];
-        let reported = launch_with(test, &home.0, &variables);
+        let reported = launch_with(test, home.path(), &variables);
         assert_unauthenticated(&reported, &["AWS_PROFILE", "~/.aws/credentials"]);
     }
 }
@@ -236,13 +222,13 @@ fn missing_or_malformed_region_is_an_invalid_value() {
     if is_child() {
         return;
     }
-    let home = TestDir::new("region");
+    let home = TempDir::new().unwrap();
     let keys = [
         ("AWS_ACCESS_KEY_ID", "test"),
         ("AWS_SECRET_ACCESS_KEY", SECRET),
     ];
     let test = "missing_or_malformed_region_is_an_invalid_value";
-    let reported = launch_with(test, &home.0, &[keys[0], keys[1], NO_METADATA]);
+    let reported = launch_with(test, home.path(), &[keys[0], keys[1], NO_METADATA]);
     let found = (
         reported.kind.as_str(),
         reported.retry.as_str(),
@@ -253,17 +239,18 @@ fn missing_or_malformed_region_is_an_invalid_value() {
         assert!(reported.text.contains(word), "{word}: {reported:?}");
     }
     // Without credentials too: the region is what a caller can repair first.
-    let reported = launch_with(test, &home.0, &[NO_METADATA]);
+    let reported = launch_with(test, home.path(), &[NO_METADATA]);
     assert_eq!(reported.effect, "None", "{reported:?}");
     assert_eq!(reported.retry, "Never", "{reported:?}");
 }
 
+#[cfg(feature = "sso")]
 #[test]
 fn failing_credentials_process_is_reported_without_its_output() {
     if is_child() {
         return;
     }
-    let home = TestDir::new("process");
+    let home = TempDir::new().unwrap();
     let test = "failing_credentials_process_is_reported_without_its_output";
     for command in [
         format!("sh -c 'echo {SECRET} >&2; exit 3'"),
@@ -271,13 +258,13 @@ fn failing_credentials_process_is_reported_without_its_output() {
         "/nonexistent".to_owned(),
     ] {
         let text = format!("[default]\ncredential_process = {command}\n");
-        let file = home.write("config", &text);
+        let file = write(&home, "config", &text);
         let variables = [
             REGION,
             NO_METADATA,
             ("AWS_CONFIG_FILE", file.to_str().unwrap()),
         ];
-        let reported = launch_with(test, &home.0, &variables);
+        let reported = launch_with(test, home.path(), &variables);
         assert_unauthenticated(&reported, &["credential_process"]);
     }
 }
@@ -287,7 +274,7 @@ fn metadata_service_that_does_not_respond_can_be_retried() {
     if is_child() {
         return;
     }
-    let home = TestDir::new("metadata");
+    let home = TempDir::new().unwrap();
     let test = "metadata_service_that_does_not_respond_can_be_retried";
     let broken = serve("503 Service Unavailable", SECRET);
     for endpoint in [closed_port(), broken] {
@@ -295,11 +282,11 @@ fn metadata_service_that_does_not_respond_can_be_retried() {
             REGION,
             ("AWS_EC2_METADATA_SERVICE_ENDPOINT", endpoint.as_str()),
         ];
-        assert_unavailable(&launch_with(test, &home.0, &variables));
+        assert_unavailable(&launch_with(test, home.path(), &variables));
     }
     let none = serve("404 Not Found", SECRET);
     let variables = [REGION, ("AWS_EC2_METADATA_SERVICE_ENDPOINT", none.as_str())];
-    assert_unauthenticated(&launch_with(test, &home.0, &variables), &["role"]);
+    assert_unauthenticated(&launch_with(test, home.path(), &variables), &["role"]);
 }
 
 #[test]
@@ -307,11 +294,11 @@ fn container_endpoint_that_does_not_respond_can_be_retried() {
     if is_child() {
         return;
     }
-    let home = TestDir::new("container");
+    let home = TempDir::new().unwrap();
     let test = "container_endpoint_that_does_not_respond_can_be_retried";
     let launch = |endpoint: &str| {
         let address = ("AWS_CONTAINER_CREDENTIALS_FULL_URI", endpoint);
-        launch_with(test, &home.0, &[REGION, NO_METADATA, address])
+        launch_with(test, home.path(), &[REGION, NO_METADATA, address])
     };
     for endpoint in [closed_port(), serve("503 Service Unavailable", SECRET)] {
         assert_unavailable(&launch(&endpoint));

@@ -7,7 +7,7 @@
 
 use std::{
     env, fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::Command,
     sync::{Arc, Mutex},
 };
@@ -17,6 +17,7 @@ use fleetwright_gcp::{
     fleetwright::{ErrorKind, InstanceId, InstanceProvisioner as _, Zone},
 };
 use fleetwright_provider_testkit::canned_responses::{CannedResponse, serve};
+use tempfile::TempDir;
 
 /// The variable with the error that the call of a child process must return.
 const CHILD: &str = "FLEETWRIGHT_GCP_CREDENTIALS_CHILD";
@@ -75,16 +76,16 @@ fn run(expected: &str, variables: &[(&str, &str)]) -> Vec<String> {
     requests.lock().unwrap().clone()
 }
 
-/// Writes a file for one test, and returns its path.
-fn file(name: &str, content: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+/// Writes a file of one test, and returns its path.
+fn file(home: &TempDir, name: &str, content: &str) -> PathBuf {
+    let path = home.path().join(name);
     fs::write(&path, content).unwrap();
     path
 }
 
 /// Writes the credentials of a workload whose tokens a server on loopback issues.
-fn workload(name: &str, token_server: &str, universe: Option<&str>) -> String {
-    let subject = file(&format!("{name}-subject"), "hunter2");
+fn workload(home: &TempDir, token_server: &str, universe: Option<&str>) -> String {
+    let subject = file(home, "subject", "hunter2");
     let universe = universe.map(|it| format!(r#","universe_domain":"{it}""#));
     let content = format!(
         r#"{{"type":"external_account","audience":"//iam.example/pool","token_url":"{token_server}/token",
@@ -92,7 +93,10 @@ fn workload(name: &str, token_server: &str, universe: Option<&str>) -> String {
         "credential_source":{{"file":{subject:?}}}{}}}"#,
         universe.unwrap_or_default()
     );
-    file(name, &content).to_str().unwrap().to_owned()
+    file(home, "credentials", &content)
+        .to_str()
+        .unwrap()
+        .to_owned()
 }
 
 /// The response of a token server.
@@ -105,16 +109,13 @@ fn token(_: &str) -> CannedResponse {
 
 #[test]
 fn calls_are_sent_to_the_universe_of_the_credentials() {
-    for (name, universe, host) in [
-        ("default", None, "compute.googleapis.com"),
-        (
-            "other",
-            Some("universe.example"),
-            "compute.universe.example",
-        ),
+    for (universe, host) in [
+        (None, "compute.googleapis.com"),
+        (Some("universe.example"), "compute.universe.example"),
     ] {
         let (server, tokens) = record(token);
-        let path = workload(name, &server, universe);
+        let home = TempDir::new().unwrap();
+        let path = workload(&home, &server, universe);
         let hosts = run("unavailable", &[("GOOGLE_APPLICATION_CREDENTIALS", &path)]);
         assert_eq!(hosts, [format!("CONNECT {host}:443")]);
         assert_eq!(*tokens.lock().unwrap(), ["POST /token"]);
@@ -124,7 +125,8 @@ fn calls_are_sent_to_the_universe_of_the_credentials() {
 #[test]
 fn other_universe_in_the_environment_is_refused() {
     let (server, tokens) = record(token);
-    let path = workload("mismatch", &server, Some("universe.example"));
+    let home = TempDir::new().unwrap();
+    let path = workload(&home, &server, Some("universe.example"));
     let variables = [
         ("GOOGLE_APPLICATION_CREDENTIALS", path.as_str()),
         ("GOOGLE_CLOUD_UNIVERSE_DOMAIN", "other.example"),
@@ -135,7 +137,8 @@ fn other_universe_in_the_environment_is_refused() {
 
 #[test]
 fn missing_or_malformed_file_is_unauthenticated() {
-    let malformed = file("malformed", r#"{"type":"hunter2"}"#);
+    let home = TempDir::new().unwrap();
+    let malformed = file(&home, "malformed", r#"{"type":"hunter2"}"#);
     for path in [malformed.to_str().unwrap(), "/nonexistent/credentials"] {
         let variables = [("GOOGLE_APPLICATION_CREDENTIALS", path)];
         assert!(run("unauthenticated", &variables).is_empty());
@@ -144,12 +147,13 @@ fn missing_or_malformed_file_is_unauthenticated() {
 
 #[test]
 fn refused_token_is_unauthenticated_and_a_broken_server_unavailable() {
-    for (name, status, expected) in [
-        ("refused", "401 Unauthorized", "unauthenticated"),
-        ("broken", "503 Service Unavailable", "unavailable"),
+    for (status, expected) in [
+        ("401 Unauthorized", "unauthenticated"),
+        ("503 Service Unavailable", "unavailable"),
     ] {
         let (server, _) = record(move |_| CannedResponse::new(status, r#"{"error":"hunter2"}"#));
-        let path = workload(name, &server, None);
+        let home = TempDir::new().unwrap();
+        let path = workload(&home, &server, None);
         assert!(run(expected, &[("GOOGLE_APPLICATION_CREDENTIALS", &path)]).is_empty());
     }
 }
