@@ -12,6 +12,7 @@ use super::{
     FallbackPolicy, LaunchOutput, Layer, Request,
     capacity_memory::CapacityMemory,
     fallback_follow::follow,
+    fallback_progress::Progress,
     telemetry::{self, FallbackReason},
 };
 use crate::{
@@ -46,7 +47,11 @@ use crate::{
 /// [declares](crate::Capabilities::late_failures) that, or the policy
 /// [says so](FallbackPolicy::follow_for), a launch returns only when its instances run, have failed, or
 /// the time is over; until then this layer describes them. A launch that failed late is given up like a
-/// refused one. After a crash, replay the launch with its token: a launch that is still pending is followed
+/// refused one. Its token is free, but reads may show the failed launch until the
+/// [consistency window](crate::Capabilities::consistency_window) is over: for that time, a token that is
+/// refused as taken is sent again after each [poll interval](crate::Capabilities::poll_interval).
+///
+/// After a crash, replay the launch with its token: a launch that is still pending is followed
 /// again, and one that has failed meanwhile has left its token free.
 ///
 /// ```
@@ -76,40 +81,44 @@ impl Fallback {
         self.memory.scopes()
     }
 
-    /// Tries the alternatives in order. Returns how the last one ended.
+    /// Tries the alternatives that are open, in order. Returns how the last one ended.
     async fn try_alternatives<'a, T: LaunchOutput>(
         &self,
         request: &Request<'_>,
         configs: &[(&str, InstanceConfig)],
+        progress: &mut Progress,
         send: &(impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a),
     ) -> Outcome<T> {
-        let (mut refused, mut skipped_until) = (None, None);
         for (index, (name, config)) in configs.iter().enumerate() {
-            if let Some(until) = self.memory.unavailable_until(config) {
-                telemetry::fallback(request, name, FallbackReason::RecentShortage);
-                let first = skipped_until.map_or(until, |first: Instant| first.min(until));
-                skipped_until = Some(first);
+            if !progress.is_open(index) {
                 continue;
             }
-            let error = match self
-                .follow(request, config, send(config.clone()).await)
-                .await
-            {
+            if let Some(until) = self.memory.unavailable_until(config) {
+                telemetry::fallback(request, name, FallbackReason::RecentShortage);
+                progress.skip(index, until);
+                continue;
+            }
+            let (launched, accepted) = match send(config.clone()).await {
+                Ok(launched) => (self.follow(request, config, launched).await, true),
+                Err(error) => (Err(error), false),
+            };
+            let error = match launched {
                 Ok(launched) => return Outcome::Returned(Ok(launched)),
                 Err(error) => error,
             };
-            if error.kind() == ErrorKind::TokenConflict {
+            if progress.is_taken(&error) {
                 return Outcome::TokenTaken { index, error };
             }
             if !self.may_continue(request, name, config, &error).await {
                 return Outcome::Returned(Err(error));
             }
-            refused = Some(error);
+            if accepted {
+                progress.give_up_late(request, index, error);
+            } else {
+                progress.give_up(index, error);
+            }
         }
-        Outcome::NoCapacity {
-            refused,
-            skipped_until,
-        }
+        Outcome::NoCapacity
     }
 
     /// Follows a launch that the backend has accepted. Returns its late failure as its error.
@@ -117,17 +126,17 @@ impl Fallback {
         &self,
         request: &Request<'_>,
         config: &InstanceConfig,
-        launched: Result<T>,
+        launched: T,
     ) -> Result<T> {
         let capabilities = request.capabilities();
         let declared = capabilities.late_failures;
         let time = self.policy.follow.unwrap_or(declared);
         if time.is_zero() {
-            return launched;
+            return Ok(launched);
         }
         // A read may show the failure only after the window.
         let time = time.saturating_add(capabilities.consistency_window);
-        follow(request, config, launched?, time).await
+        follow(request, config, launched, time).await
     }
 
     /// Returns whether another alternative may succeed where `config` failed with `error`, and remembers
@@ -169,9 +178,9 @@ impl Fallback {
                 Err(error) => return Replay::Returned(Err(error)),
                 Ok(launched) => launched,
             };
-            return match self.follow(request, config, Ok(launched)).await {
+            return match self.follow(request, config, launched).await {
                 Err(error) if self.may_continue(request, name, config, &error).await => {
-                    Replay::FailedLate(error)
+                    Replay::FailedLate { index, error }
                 }
                 result => Replay::Returned(result),
             };
@@ -185,7 +194,7 @@ enum Replay<T> {
     /// With this result.
     Returned(Result<T>),
     /// The launch was still pending and has failed meanwhile. Its token is free.
-    FailedLate(ProvisionError),
+    FailedLate { index: usize, error: ProvisionError },
 }
 
 /// How the attempts of a launch ended.
@@ -195,12 +204,7 @@ enum Outcome<T> {
     /// The token was used before, with another config than the one at `index`.
     TokenTaken { index: usize, error: ProvisionError },
     /// No alternative has capacity and quota.
-    NoCapacity {
-        /// The last refusal, if any alternative was tried.
-        refused: Option<ProvisionError>,
-        /// When the first skipped alternative may be tried again, if any was skipped.
-        skipped_until: Option<Instant>,
-    },
+    NoCapacity,
 }
 
 impl Layer for Fallback {
@@ -212,33 +216,38 @@ impl Layer for Fallback {
     ) -> BoxFuture<'a, Result<T>> {
         Box::pin(async move {
             let configs = self.policy.configs(config);
-            let mut late = None;
-            // Each round but the last ends with a launch of this token that failed late.
+            let mut progress = Progress::new(configs.len());
+            // Each replay but the last ends with a launch of this token that failed late.
             for _ in 0..=configs.len() {
-                let outcome = self.try_alternatives(&request, &configs, &send).await;
-                let (already_tried, conflict) = match outcome {
-                    Outcome::Returned(result) => return result,
-                    Outcome::TokenTaken { index, error } => (Some(index), error),
-                    Outcome::NoCapacity {
-                        refused,
-                        skipped_until,
-                    } => {
-                        let skipped = skipped_until.is_some();
-                        let Some(conflict) = used_token(&request, skipped).await? else {
-                            let error = refused.or(late);
-                            let skipped = || all_skipped(&request, config, skipped_until);
-                            return Err(error.unwrap_or_else(skipped));
-                        };
-                        (None, conflict)
+                let (already_tried, conflict) = loop {
+                    let tried = self.try_alternatives(&request, &configs, &mut progress, &send);
+                    let taken = match tried.await {
+                        Outcome::Returned(result) => return result,
+                        Outcome::TokenTaken { index, error } => (Some(index), error),
+                        Outcome::NoCapacity => {
+                            let skipped_until = progress.skipped_until();
+                            let skipped = skipped_until.is_some();
+                            let Some(conflict) = used_token(&request, skipped).await? else {
+                                let skipped = || all_skipped(&request, config, skipped_until);
+                                return Err(progress.into_error().unwrap_or_else(skipped));
+                            };
+                            (None, conflict)
+                        }
+                    };
+                    if !progress.wait_for_token(&request).await {
+                        break taken;
                     }
                 };
                 let replay = self.replay(&request, &configs, already_tried, &send, conflict);
                 match replay.await {
                     Replay::Returned(result) => return result,
-                    Replay::FailedLate(error) => late = Some(error),
+                    Replay::FailedLate { index, error } => {
+                        progress.give_up_late(&request, index, error);
+                    }
                 }
             }
-            Err(late.unwrap_or_else(|| all_skipped(&request, config, None)))
+            let skipped = || all_skipped(&request, config, None);
+            Err(progress.into_error().unwrap_or_else(skipped))
         })
     }
 }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The longest time that a launch is followed, 136 years, because an `Instant` can overflow.
-const MAX_TIME: Duration = Duration::from_secs(1 << 32);
+pub(super) const MAX_TIME: Duration = Duration::from_secs(1 << 32);
 
 /// Follows the instances of `launched` for `time`, and updates them. Returns early when none is pending.
 ///

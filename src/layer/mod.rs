@@ -115,6 +115,7 @@ mod coalesce_send;
 mod fallback;
 mod fallback_follow;
 mod fallback_policy;
+mod fallback_progress;
 mod layered;
 #[cfg(feature = "limit")]
 mod limit;

@@ -1,0 +1,106 @@
+//! What one launch has learned about its alternatives.
+//!
+//! Owns which alternatives a launch still tries, and for how long a token that is taken may only look so.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::{Request, fallback_follow::MAX_TIME};
+use crate::{ErrorKind, ProvisionError};
+
+/// One alternative of a launch.
+#[derive(Clone, Copy, Debug)]
+enum Alternative {
+    /// It was not sent yet, or its token was taken.
+    Open,
+    /// It was not sent, because it had no capacity or quota recently.
+    Skipped { until: Instant },
+    /// It has failed.
+    GivenUp,
+}
+
+/// The alternatives of one launch.
+#[derive(Debug)]
+pub(super) struct Progress {
+    alternatives: Vec<Alternative>,
+    /// The error of the alternative that was given up last.
+    error: Option<ProvisionError>,
+    /// Until when reads may show the launch that failed late last, so that its token looks taken.
+    stale_until: Option<Instant>,
+}
+
+impl Progress {
+    pub(super) fn new(alternatives: usize) -> Self {
+        Self {
+            alternatives: vec![Alternative::Open; alternatives],
+            error: None,
+            stale_until: None,
+        }
+    }
+
+    pub(super) fn is_open(&self, index: usize) -> bool {
+        matches!(self.alternatives[index], Alternative::Open)
+    }
+
+    pub(super) fn skip(&mut self, index: usize, until: Instant) {
+        self.alternatives[index] = Alternative::Skipped { until };
+    }
+
+    /// Gives up an alternative that was refused.
+    pub(super) fn give_up(&mut self, index: usize, error: ProvisionError) {
+        self.alternatives[index] = Alternative::GivenUp;
+        self.error = Some(error);
+    }
+
+    /// Gives up an alternative whose launch was accepted and has failed. Its token is free, and reads show
+    /// that after the consistency window.
+    pub(super) fn give_up_late(
+        &mut self,
+        request: &Request<'_>,
+        index: usize,
+        error: ProvisionError,
+    ) {
+        self.give_up(index, error);
+        let window = request.capabilities().consistency_window;
+        self.stale_until = Some(Instant::now() + window.min(MAX_TIME));
+    }
+
+    /// Returns when the first skipped alternative may be tried again, if any was skipped.
+    pub(super) fn skipped_until(&self) -> Option<Instant> {
+        let until = |alternative: &Alternative| match alternative {
+            Alternative::Skipped { until } => Some(*until),
+            Alternative::Open | Alternative::GivenUp => None,
+        };
+        self.alternatives.iter().filter_map(until).min()
+    }
+
+    /// Returns the error of the alternative that was given up last.
+    pub(super) fn into_error(self) -> Option<ProvisionError> {
+        self.error
+    }
+
+    /// Returns whether `error` says that the token is taken. A token that looks spent is taken by the launch
+    /// that has just failed, if reads may still show it.
+    pub(super) fn is_taken(&self, error: &ProvisionError) -> bool {
+        let spent = error.kind() == ErrorKind::TokenSpent;
+        error.kind() == ErrorKind::TokenConflict || spent && !self.stale_for().is_zero()
+    }
+
+    /// Waits for one poll interval, if the token may look taken because of a launch that failed late.
+    /// Returns whether it has waited, so that the token is worth another attempt.
+    pub(super) async fn wait_for_token(&self, request: &Request<'_>) -> bool {
+        let left = self.stale_for();
+        if left.is_zero() {
+            return false;
+        }
+        let interval = request.capabilities().poll_interval;
+        sleep(interval.max(Duration::from_millis(1)).min(left)).await;
+        true
+    }
+
+    fn stale_for(&self) -> Duration {
+        let left = |until: Instant| until.saturating_duration_since(Instant::now());
+        self.stale_until.map_or(Duration::ZERO, left)
+    }
+}
