@@ -1,8 +1,8 @@
 //! The data that a cloud reports about an instance.
 //!
 //! Owns [`InstanceInfo`] with all of it, [`InstanceStatus`] with the part that a poll needs,
-//! [`LaunchFailure`], why a launch failed late, and [`LaunchRecord`], the result of a token look-up. A value that the cloud does not report is `None`,
-//! never an empty string.
+//! [`LaunchFailure`], why a launch failed late, and [`LaunchRecord`], the result of a token look-up. A
+//! value that the cloud does not report is `None`, never an empty string.
 
 use std::net::IpAddr;
 
@@ -166,7 +166,9 @@ impl From<InstanceInfo> for InstanceStatus {
 /// use fleetwright::{ErrorKind, LaunchFailure, Scope, Zone};
 ///
 /// let failure = LaunchFailure::new(ErrorKind::Capacity, [Scope::zone(Zone::new("zone-a")?)]);
+/// let failure = failure.with_native_code("AllocationFailed");
 /// assert_eq!(failure.scopes[0].to_string(), "zone zone-a");
+/// assert_eq!(failure.native_code.as_deref(), Some("AllocationFailed"));
 /// # Ok::<(), fleetwright::InvalidValue>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,19 +179,36 @@ pub struct LaunchFailure {
     /// What it applies to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<Scope>,
+    /// The code that the cloud gave the failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native_code: Option<String>,
 }
 
 impl LaunchFailure {
-    /// Creates a failure with its scopes.
+    /// Creates a failure with its scopes, without a native code.
     pub fn new(kind: ErrorKind, scopes: impl IntoIterator<Item = Scope>) -> Self {
-        let scopes = scopes.into_iter().collect();
-        Self { kind, scopes }
+        Self {
+            kind,
+            scopes: scopes.into_iter().collect(),
+            native_code: None,
+        }
+    }
+
+    /// Sets the code that the cloud gave the failure.
+    #[must_use]
+    pub fn with_native_code(mut self, code: impl Into<String>) -> Self {
+        self.native_code = Some(code.into());
+        self
     }
 }
 
 impl From<&ProvisionError> for LaunchFailure {
     fn from(error: &ProvisionError) -> Self {
-        Self::new(error.kind(), error.scopes().iter().cloned())
+        let failure = Self::new(error.kind(), error.scopes().iter().cloned());
+        match error.native_code() {
+            Some(code) => failure.with_native_code(code),
+            None => failure,
+        }
     }
 }
 

@@ -46,7 +46,7 @@ macro_rules! for_each_clause {
             async state state_04_late_failure_has_a_reason "STATE-04" "report a launch that fails after it was accepted as terminated, with the cloud's reason, or, if it waits for the outcome, refuse it with that reason" "fault: fails late";
             async state state_05_running_instance_has_an_address "STATE-05" "report the private address of a running instance" "nothing";
             async state state_06_list_and_describe_agree "STATE-06" "report the same state and addresses in a list and in a description of an instance that does not change" "nothing";
-            async state state_07_late_failure_is_marked_and_frees_its_token "STATE-07" "mark an instance whose launch failed late as failed, mark no other one, and free the token of the launch, if it declares late failures" "fault: fails late";
+            async state state_07_late_failure_is_marked_and_frees_its_token "STATE-07" "mark an instance whose launch failed late as failed, with the cloud's code, mark no other one, and free the token of the launch, if it declares late failures" "fault: fails late";
             async describe describe_01_after_launch "DESCRIBE-01" "describe an instance right after its launch through the launching handle, with its id and one of the six states" "nothing";
             async describe describe_02_unknown_id_is_not_found "DESCRIBE-02" "return not found for an id that no instance has" "nothing";
             async describe describe_03_external_changes_are_reported "DESCRIBE-03" "report a change that somebody else made once the consistency window has passed" "external actor";

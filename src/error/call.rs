@@ -195,10 +195,13 @@ impl Call {
     }
 
     /// A launch that the cloud accepted and that failed later: nothing of it is left. `reason` is the
-    /// cloud's [reason](crate::InstanceInfo::state_reason).
+    /// cloud's [reason](crate::InstanceInfo::state_reason). The error has the native code of the failure.
     pub fn launch_failed(&self, failure: &LaunchFailure, reason: Option<&str>) -> ProvisionError {
         let message = reason.unwrap_or("the launch was accepted and failed later");
-        let error = self.without_effect(failure.kind, message, RetryAdvice::Never);
+        let mut error = self.without_effect(failure.kind, message, RetryAdvice::Never);
+        if let Some(code) = &failure.native_code {
+            error = error.with_native_code(code);
+        }
         let scopes = failure.scopes.iter().cloned();
         scopes.fold(error, ProvisionError::with_scope)
     }

@@ -34,8 +34,9 @@ pub(crate) fn info(view: View, native: Option<&str>) -> InstanceInfo {
 /// Returns why a launch failed late, by the code of its reason.
 fn launch_failure(view: &View) -> LaunchFailure {
     let reason = view.version.reason.as_deref().unwrap_or_default();
-    match reason.split(':').next() {
-        Some("InsufficientCapacity") => {
+    let code = reason.split(':').next().unwrap_or_default();
+    let failure = match code {
+        "InsufficientCapacity" => {
             let scope = Scope::Offering {
                 instance_type: Some(view.version.instance_type.clone()),
                 zone: Some(view.zone.clone()),
@@ -43,8 +44,13 @@ fn launch_failure(view: &View) -> LaunchFailure {
             };
             LaunchFailure::new(ErrorKind::Capacity, [scope])
         }
-        Some("QuotaExceeded") => LaunchFailure::new(ErrorKind::Quota, [Scope::Account]),
-        Some(_) | None => LaunchFailure::new(ErrorKind::Unexpected, []),
+        "QuotaExceeded" => LaunchFailure::new(ErrorKind::Quota, [Scope::Account]),
+        _ => LaunchFailure::new(ErrorKind::Unexpected, []),
+    };
+    if code.is_empty() {
+        failure
+    } else {
+        failure.with_native_code(code)
     }
 }
 

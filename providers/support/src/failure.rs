@@ -292,7 +292,11 @@ impl<S: Service> Failure<S> {
     /// Returns why the launch of `context` failed late, if this is the failure of its operation.
     pub fn launch_failure(&self, context: ErrorContext<'_>) -> LaunchFailure {
         let call = Call::new(S::NAME, Operation::LaunchInstance);
-        LaunchFailure::from(&self.to_error(&call, &context))
+        let failure = LaunchFailure::from(&self.to_error(&call, &context));
+        match &self.code {
+            Some(code) => failure.with_native_code(code.as_str()),
+            None => failure,
+        }
     }
 
     fn to_error(&self, call: &Call, context: &ErrorContext<'_>) -> ProvisionError {

@@ -4,7 +4,8 @@ use std::{error::Error as _, io, time::Duration};
 
 use super::*;
 use crate::{
-    CloudInstanceState, InstanceId, InstanceType, LaunchToken, Market, NetworkId, Problem, Zone,
+    CloudInstanceState, InstanceId, InstanceType, LaunchFailure, LaunchToken, Market, NetworkId,
+    Problem, Zone,
 };
 
 fn call(operation: Operation) -> Call {
@@ -110,6 +111,23 @@ fn every_kind_reads_as_one_line() {
         );
         assert_eq!(error.invalid_value().is_some(), kind == ErrorKind::Invalid);
     }
+}
+
+#[test]
+fn late_failure_keeps_kind_scopes_and_native_code() {
+    let refused = launch()
+        .quota(Scope::Account, "5 of 5")
+        .with_native_code("Limit");
+    let failure = LaunchFailure::from(&refused);
+    assert_eq!(failure.native_code.as_deref(), Some("Limit"));
+    let error = launch().launch_failed(&failure, Some("Limit: 5 of 5"));
+    assert_eq!(
+        error.to_string(),
+        "x launch_instance: quota: Limit: 5 of 5 [no effect, do not retry, account, code Limit]"
+    );
+    let failure = LaunchFailure::new(ErrorKind::Capacity, []);
+    let error = launch().launch_failed(&failure, None);
+    assert_eq!((error.native_code(), error.scopes()), (None, &[][..]));
 }
 
 #[test]

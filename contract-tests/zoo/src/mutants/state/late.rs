@@ -25,6 +25,25 @@ impl Override for ForgetsWhy {
 }
 
 #[derive(Default)]
+pub(super) struct ForgetsTheCode;
+
+#[async_trait]
+impl Override for ForgetsTheCode {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
+        let change = |status: &mut InstanceStatus| {
+            if let Some(failure) = &mut status.launch_failure {
+                failure.native_code = None;
+            }
+        };
+        described(at, id, change).await
+    }
+}
+
+#[derive(Default)]
 pub(super) struct MarksEveryEnd;
 
 #[async_trait]
@@ -36,7 +55,8 @@ impl Override for MarksEveryEnd {
     ) -> Result<InstanceStatus> {
         let change = |status: &mut InstanceStatus| {
             if status.state == Terminated {
-                status.launch_failure = Some(LaunchFailure::new(ErrorKind::Unexpected, []));
+                let failure = || LaunchFailure::new(ErrorKind::Unexpected, []);
+                status.launch_failure.get_or_insert_with(failure);
             }
         };
         described(at, id, change).await

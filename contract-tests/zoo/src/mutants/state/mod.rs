@@ -21,8 +21,8 @@ use self::ends::{
     DoesNotDescribeTerminating, DropsTheReason, ForgetsFailedLaunches, ListsNoReasons,
     PendingAfterReplay, StaysPending, StoppedAfterTerminate, UnreadableAfterStop,
 };
-use self::late::{ForgetsWhy, MarksEveryEnd, SpendsFailedTokens};
-use self::patient::{RefusesWithUnknownEffect, RefusesWithoutReason};
+use self::late::{ForgetsTheCode, ForgetsWhy, MarksEveryEnd, SpendsFailedTokens};
+use self::patient::{RefusesInWords, RefusesWithUnknownEffect, RefusesWithoutReason};
 use super::{Mutant, Override, token::lock};
 use crate::{CallContext, OverrideHarness};
 
@@ -104,6 +104,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: OverrideHarness::factory::<RefusesWithoutReason>,
     },
     Mutant {
+        name: "a failed launch is refused with its code in the message only",
+        violates: "STATE-04",
+        make: OverrideHarness::factory::<RefusesInWords>,
+    },
+    Mutant {
         name: "a failed launch is refused with unknown effect",
         violates: "STATE-04",
         make: OverrideHarness::factory::<RefusesWithUnknownEffect>,
@@ -122,6 +127,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a launch that failed late is not marked",
         violates: "STATE-07",
         make: OverrideHarness::factory::<ForgetsWhy>,
+    },
+    Mutant {
+        name: "a launch that failed late is marked without the cloud's code",
+        violates: "STATE-07",
+        make: OverrideHarness::factory::<ForgetsTheCode>,
     },
     Mutant {
         name: "every terminated instance is marked as a failed launch",

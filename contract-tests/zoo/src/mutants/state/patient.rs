@@ -1,7 +1,7 @@
 //! Backends that wait for the outcome of a launch and report it wrongly.
 
 use async_trait::async_trait;
-use fleetwright::{Effect, InstanceConfig, InstanceInfo, Result};
+use fleetwright::{Effect, InstanceConfig, InstanceInfo, Operation, Result};
 
 use crate::{
     CallContext, Override,
@@ -22,6 +22,26 @@ impl Override for RefusesWithoutReason {
         match launch_and_wait(at, config).await? {
             End::Launched(info) => Ok(*info),
             End::Failed(_) => Err(refusal(Effect::None)),
+        }
+    }
+}
+
+/// Refuses a failed launch with the cloud's code as text, where a program cannot read it.
+#[derive(Default)]
+pub(super) struct RefusesInWords;
+
+#[async_trait]
+impl Override for RefusesInWords {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
+        match launch_and_wait(at, config).await? {
+            End::Launched(info) => Ok(*info),
+            End::Failed(code) => Err(at
+                .call(Operation::LaunchInstance)
+                .unexpected(Effect::None, &code)),
         }
     }
 }

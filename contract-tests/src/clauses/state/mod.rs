@@ -2,15 +2,22 @@
 //! each.
 //!
 //! Pollers may miss states, so the clauses never require that a state in between is observed. They
-//! require that every observed state is one that can follow the states before it.
+//! require that every observed state is one that can follow the states before it. [`late`] tests launches
+//! that the cloud accepts and that fail later.
 
-use std::{cell::RefCell, time::Duration};
+mod late;
+
+use std::time::Duration;
 
 use fleetwright::{
     CloudInstanceState::{self, Pending, Running, Stopped, Stopping, Terminated, Terminating},
-    Effect, ErrorKind, InstanceId, InstanceStatus, ProvisionError,
+    ErrorKind, InstanceId, InstanceStatus,
 };
 use tokio::time::Instant;
+
+pub(crate) use late::{
+    state_04_late_failure_has_a_reason, state_07_late_failure_is_marked_and_frees_its_token,
+};
 
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
@@ -179,84 +186,6 @@ fn require_pending_as(
     })
 }
 
-/// STATE-04: a backend must report a launch that fails after it was accepted as terminated, with
-/// the cloud's reason, or, if it waits for the outcome, refuse it with that reason.
-///
-/// Without the reason, missing capacity and a bad image look the same. Needs: fault: fails late.
-///
-/// Injects the late failure with a code, polls until the instance is terminated and requires the
-/// code in the reason of description and list. A refusal must carry the code and have no effect.
-pub(crate) async fn state_04_late_failure_has_a_reason(cx: &Context) -> Outcome {
-    let code = "ContractFailsLate";
-    let fault = WireFault::FailsLate(code.to_owned());
-    let faults = cx.faults(std::slice::from_ref(&fault))?;
-    faults.inject(WireOp::Launch, 1, fault).await;
-    let launched = cx.provisioner().launch_instance(&cx.config()).await;
-    cx.clear_faults(&faults).await?;
-    let info = match launched {
-        Ok(info) => info,
-        // A backend that waits for the end of the launch may refuse it at once, with the reason.
-        Err(error)
-            if (error.native_code() == Some(code) || error.message().contains(code))
-                && error.effect() == Effect::None =>
-        {
-            cx.require_count(0).await?;
-            return Ok(Pass::Weaker);
-        }
-        Err(error) => return Err(Failure::call_failed("launch_instance", &error)),
-    };
-    let id = &info.id;
-    let visible = cx.capabilities().terminated_visible;
-    let window = cx.capabilities().consistency_window;
-    let alive = RefCell::new(Instant::now());
-    let what = format!("{id}, whose launch failed, is terminated");
-    let ended = cx.eventually(&what, async || {
-        let requested = Instant::now();
-        let result = cx.provisioner().describe_instance(id).await;
-        let not_found = |error: &ProvisionError| error.kind() == ErrorKind::NotFound;
-        // The declaration may allow that its record is deleted before the first read.
-        let late = alive.borrow().elapsed() + window >= visible;
-        if late && result.as_ref().is_err_and(not_found) {
-            return Ok(Some(None));
-        }
-        let status = result.map_err(|error| {
-            Failure::violated(format!(
-                "the launch of {id} failed late, and then a description failed: {error}"
-            ))
-        })?;
-        if status.state == Terminated {
-            return Ok(Some(Some(status)));
-        }
-        require(status.state != Running, || {
-            format!("the launch of {id} failed, but it is running")
-        })?;
-        *alive.borrow_mut() = requested;
-        Ok(None)
-    });
-    let Some(status) = ended.await? else {
-        return Ok(Pass::Weaker);
-    };
-    require_reason(code, "describe", &status)?;
-    cx.wait_for_consistent_reads().await;
-    let list = cx.list(&cx.filter().in_any_state()).await?;
-    if let Some(listed) = list.into_iter().find(|info| info.id == *id) {
-        require_reason(code, "a list", &listed.into())?;
-    }
-    Ok(Pass::Held)
-}
-
-/// Requires that a read shows a failed launch as terminated, with the code in its reason.
-fn require_reason(code: &str, read: &str, status: &InstanceStatus) -> Result<(), Failure> {
-    let InstanceStatus { id, state, .. } = status;
-    require(*state == Terminated, || {
-        format!("the launch of {id} failed, but {read} returns it as {state}")
-    })?;
-    let reason = status.state_reason.as_deref().unwrap_or_default();
-    require(reason.contains(code), || {
-        format!("the launch of {id} failed with {code}, and {read} gives the reason {reason:?}")
-    })
-}
-
 /// STATE-05: a backend must report the private address of a running instance.
 ///
 /// A manager needs the address to use the instance.
@@ -318,72 +247,4 @@ pub(crate) async fn state_06_list_and_describe_agree(cx: &Context) -> Outcome {
         })?;
     }
     Ok(Pass::Held)
-}
-
-/// STATE-07: a backend must mark an instance whose launch failed late as failed, mark no other one,
-/// and free the token of the launch, if it declares late failures.
-///
-/// A fallback moves on only if it knows that the launch failed, and uses the same token. Needs: fault:
-/// fails late.
-///
-/// Injects the late failure, polls until the instance is marked, compares with an instance that was
-/// terminated by a call, and replays the token, which must launch another instance.
-pub(crate) async fn state_07_late_failure_is_marked_and_frees_its_token(cx: &Context) -> Outcome {
-    let fault = WireFault::FailsLate("ContractFailsLate".to_owned());
-    let faults = cx.faults(std::slice::from_ref(&fault))?;
-    if cx.capabilities().late_failures.is_zero() {
-        return Ok(Pass::NotClaimed);
-    }
-    let terminated = cx.launch_terminated().await?.id;
-    let config = cx.config_with_token();
-    faults.inject(WireOp::Launch, 1, fault).await;
-    let launched = cx.provisioner().launch_instance(&config).await;
-    cx.clear_faults(&faults).await?;
-    // A backend that waits for the end of the launch may refuse it; STATE-04 checks how.
-    let Ok(info) = launched else {
-        return Ok(Pass::Weaker);
-    };
-    let id = &info.id;
-    let visible = cx.capabilities().terminated_visible;
-    let window = cx.capabilities().consistency_window;
-    let alive = RefCell::new(Instant::now());
-    let what = format!("{id}, whose launch failed, is marked as failed");
-    let marked = cx.eventually(&what, async || {
-        let requested = Instant::now();
-        let result = cx.provisioner().describe_instance(id).await;
-        let not_found = |error: &ProvisionError| error.kind() == ErrorKind::NotFound;
-        // The declaration may allow that its record is deleted before a read shows the mark.
-        let late = alive.borrow().elapsed() + window >= visible;
-        if late && result.as_ref().is_err_and(not_found) {
-            return Ok(Some(Pass::Weaker));
-        }
-        let status = result.map_err(|error| Failure::call_failed("describe_instance", &error))?;
-        let marked = status.launch_failure.is_some();
-        require(marked || status.state != Terminated, || {
-            format!("the launch of {id} failed, but its description has no launch failure")
-        })?;
-        if !marked {
-            *alive.borrow_mut() = requested;
-        }
-        Ok(marked.then_some(Pass::Held))
-    });
-    let pass = marked.await?;
-    if let Ok(status) = cx.provisioner().describe_instance(&terminated).await {
-        require(status.launch_failure.is_none(), || {
-            format!("{terminated} was terminated by a call, but is marked as a failed launch")
-        })?;
-    }
-    let replayed = cx.eventually("the token of a failed launch is free", async || {
-        match cx.provisioner().launch_instance(&config).await {
-            Ok(info) => Ok(Some(info)),
-            // The remains of the failed launch may still be removed.
-            Err(error) if error.kind() == ErrorKind::Conflict => Ok(None),
-            Err(error) => Err(Failure::call_failed("launch_instance", &error)),
-        }
-    });
-    let replayed = replayed.await?;
-    require(replayed.id != *id, || {
-        format!("a replay of the failed launch of {id} returned it again")
-    })?;
-    Ok(pass)
 }
