@@ -298,6 +298,9 @@ pub trait Faults: Send + Sync {
     /// Injects a fault into every call of `operation` from now on.
     async fn inject_always(&self, operation: WireOp, fault: WireFault);
 
+    /// Returns whether each fault was injected at least once.
+    async fn all_injected(&self) -> bool;
+
     /// Removes all faults. Returns `true` if each of them was injected at least once.
     async fn clear(&self) -> bool;
 }

@@ -183,8 +183,12 @@ impl Faults for MemoryHarness {
         self.add(operation, When::Always, &fault);
     }
 
+    async fn all_injected(&self) -> bool {
+        self.cloud.faults().unused_rules().is_empty()
+    }
+
     async fn clear(&self) -> bool {
-        let all_injected = self.cloud.faults().unused_rules().is_empty();
+        let all_injected = self.all_injected().await;
         self.cloud.faults().clear();
         all_injected
     }

@@ -70,10 +70,14 @@ impl<C: Cloud> Faults for EmulatorFaults<C> {
         }
     }
 
+    async fn all_injected(&self) -> bool {
+        self.emulator.unused_faults().is_empty()
+    }
+
     async fn clear(&self) -> bool {
-        let all_used = self.emulator.unused_faults().is_empty();
+        let all_injected = self.all_injected().await;
         self.emulator.clear_faults();
-        all_used
+        all_injected
     }
 }
 
