@@ -118,6 +118,8 @@ macro_rules! for_each_clause {
             async batch batch_08_more_than_one_native_batch "BATCH-08" "accept batches that are larger than the cloud's own" "nothing";
             async batch batch_09_starts_as_many_as_there_is_capacity_for "BATCH-09" "start every item of a batch for which there is capacity, and leave the others stopped" "external actor";
             async batch batch_10_changes_items_whose_state_allows_it "BATCH-10" "stop and start the items of a batch whose state allows it although the state of others does not" "nothing";
+            async batch batch_11_describes_like_single_calls "BATCH-11" "describe each instance of a batch exactly as a description of it alone does" "nothing";
+            async batch batch_12_terminations_have_their_effect "BATCH-12" "terminate every instance for which a batch of terminations returns success, also one that its lists omit" "nothing";
             async verbs verbs_01_update_tags "VERBS-01" "change tags as requested, all or nothing, within the limits, and list by the new ones" "verb update_tags";
             async verbs verbs_02_reboot "VERBS-02" "reboot a running instance and keep its id, tags and addresses, and refuse to reboot a stopped one as wrong state" "verb reboot_instance";
             async verbs verbs_03_resize "VERBS-03" "change the type of a stopped instance and keep its id and tags, and refuse it while the instance runs as wrong state" "verb resize_instance, another type";

@@ -1,9 +1,10 @@
 //! Batches: one result for each item, and every launched instance is reported.
 //!
 //! This file tests batch launches: the number of instances, the token, and what remains of a batch that
-//! fails in part. [`items`] tests the other batch calls.
+//! fails in part. [`items`] tests the other batch calls, and [`single`] compares them with single calls.
 
 mod items;
+mod single;
 
 use std::{collections::BTreeSet, num::NonZeroU32};
 
@@ -17,6 +18,9 @@ pub(crate) use items::{
     batch_05_describes_item_by_item, batch_06_terminates_item_by_item,
     batch_07_stops_and_starts_item_by_item, batch_08_more_than_one_native_batch,
     batch_09_starts_as_many_as_there_is_capacity_for, batch_10_changes_items_whose_state_allows_it,
+};
+pub(crate) use single::{
+    batch_11_describes_like_single_calls, batch_12_terminations_have_their_effect,
 };
 
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, context::names, require};
@@ -80,24 +84,36 @@ pub(crate) async fn batch_02_token_covers_the_whole_batch(cx: &Context) -> Outco
 ///
 /// Another count is another request.
 ///
-/// Replays a batch of three with the counts four and one. Both must conflict without effect, and
-/// the three instances must still be there.
+/// Replays a batch of three with the counts four and one, through the launching handle and through another
+/// one, which has only the cloud to know the count from. All must conflict without effect, and the three
+/// instances must still be there: in the list, and in descriptions by the other handle.
 pub(crate) async fn batch_03_other_count_is_a_conflict(cx: &Context) -> Outcome {
     let config = cx.config_with_token();
     let first = launch(cx, &config, COUNT).await?;
-    for count in [COUNT.saturating_add(1), NonZeroU32::MIN] {
-        let result = cx.provisioner().launch_instances(&config, count).await;
-        let call = format!("a launch of {count} with the token of a batch of {COUNT}");
-        let error = cx.require_refused(&call, result, ErrorKind::TokenConflict)?;
-        require(error.effect() == Effect::None, || {
-            format!("{call} must fail without effect, but: {error}")
-        })?;
+    let other = cx.open_handle().await;
+    for handle in [cx.provisioner(), &*other] {
+        for count in [COUNT.saturating_add(1), NonZeroU32::MIN] {
+            let result = handle.launch_instances(&config, count).await;
+            let call = format!("a launch of {count} with the token of a batch of {COUNT}");
+            let error = cx.require_refused(&call, result, ErrorKind::TokenConflict)?;
+            require(error.effect() == Effect::None, || {
+                format!("{call} must fail without effect, but: {error}")
+            })?;
+        }
     }
     let list = cx.require_count(first.len()).await?;
     require(ids(&list) == ids(&first), || {
         let (first, now) = (names(&first), names(&list));
         format!("a batch launched {first}; after refused replays there are {now}")
     })?;
+    for id in ids(&first) {
+        let described = other.describe_instance(id).await;
+        let status =
+            described.map_err(|error| Failure::call_failed("describe_instance", &error))?;
+        require(!status.state.is_ending(), || {
+            format!("{id} of a batch is {} after refused replays", status.state)
+        })?;
+    }
     Ok(Pass::Held)
 }
 

@@ -1,11 +1,13 @@
 //! Backends that break the family batch. This file has batch launches.
 
 mod items;
+mod single;
 
 use std::{
     collections::BTreeMap,
     num::{NonZeroU32, NonZeroUsize},
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -18,7 +20,10 @@ use self::items::{
     FailsWholeStartsByState, FailsWholeStopsByState, FailsWholeTerminations, LeavesMissingOut,
     StartsAllOrNothing, StopsUntilFailure, UnknownStartEffect,
 };
-use super::{Mutant, Override};
+use self::single::{
+    HidesAddressesBesideTheEnded, NamesNoNativeStates, SkipsWhatListsOmit, TerminatesForItself,
+};
+use super::{Mutant, Override, token::lock};
 use crate::{CallContext, MemoryHarness, OverrideHarness};
 use fleetwright_contract_tests::SCOPE_TAG;
 
@@ -53,6 +58,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "the count of a batch is not compared",
         violates: "BATCH-03",
         make: OverrideHarness::factory::<IgnoresTheCount>,
+    },
+    Mutant {
+        name: "only the handle that launched a batch knows its count",
+        violates: "BATCH-03",
+        make: OverrideHarness::factory::<RemembersOwnCounts>,
     },
     Mutant {
         name: "the survivors of a partial failure are not reported",
@@ -134,7 +144,31 @@ pub(super) const MUTANTS: &[Mutant] = &[
         violates: "BATCH-10",
         make: OverrideHarness::factory::<FailsWholeStartsByState>,
     },
+    Mutant {
+        name: "a batch with a terminated instance has no addresses",
+        violates: "BATCH-11",
+        make: OverrideHarness::factory::<HidesAddressesBesideTheEnded>,
+    },
+    Mutant {
+        name: "a batch of descriptions has no native states",
+        violates: "BATCH-11",
+        make: OverrideHarness::factory::<NamesNoNativeStates>,
+    },
+    Mutant {
+        name: "a batch terminates only what a list shows",
+        violates: "BATCH-12",
+        make: || OverrideHarness::factory_on::<SkipsWhatListsOmit>(stale),
+    },
+    Mutant {
+        name: "the last termination of a batch is only remembered",
+        violates: "BATCH-12",
+        make: OverrideHarness::factory::<TerminatesForItself>,
+    },
 ];
+
+fn stale() -> MemoryHarness {
+    MemoryHarness::with(|cloud| cloud.read_lag(Duration::from_secs(5)))
+}
 
 fn partial() -> MemoryHarness {
     MemoryHarness::with(|cloud| cloud.batch_launch(BatchLaunch::Partial))
@@ -274,6 +308,33 @@ impl Override for IgnoresTheCount {
         let count = self.0.count(config).unwrap_or(count);
         let infos = at.inner.launch_instances(config, count).await?;
         self.0.note(config, count);
+        Ok(infos)
+    }
+}
+
+/// Compares the count of a token with what the same handle launched, and with nothing else.
+#[derive(Default)]
+struct RemembersOwnCounts(Mutex<BTreeMap<LaunchToken, (usize, NonZeroU32)>>);
+
+#[async_trait]
+impl Override for RemembersOwnCounts {
+    async fn launch_instances(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let Some(token) = &config.launch_token else {
+            return at.inner.launch_instances(config, count).await;
+        };
+        let earlier = lock(&self.0).get(token).copied();
+        let count = match earlier {
+            Some((handle, original)) if handle != at.handle => original,
+            _ => count,
+        };
+        let infos = at.inner.launch_instances(config, count).await?;
+        let own = (at.handle, count);
+        lock(&self.0).entry(token.clone()).or_insert(own);
         Ok(infos)
     }
 }

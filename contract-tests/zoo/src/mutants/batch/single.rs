@@ -1,0 +1,118 @@
+//! Batches that show less, or do less, than calls for one instance.
+
+use std::{collections::BTreeSet, sync::Mutex};
+
+use async_trait::async_trait;
+use fleetwright::{
+    CloudInstanceState::Terminated, InstanceFilter, InstanceId, InstanceStatus, Result,
+};
+
+use crate::{CallContext, Override, mutants::token::lock};
+
+/// Reads the addresses of a batch only if all of its instances exist.
+#[derive(Default)]
+pub(super) struct HidesAddressesBesideTheEnded;
+
+#[async_trait]
+impl Override for HidesAddressesBesideTheEnded {
+    async fn describe_instances(
+        &self,
+        at: CallContext<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<InstanceStatus>> {
+        let mut results = at.inner.describe_instances(ids).await;
+        let ended = |result: &Result<InstanceStatus>| {
+            let status = result.as_ref();
+            status.map_or(true, |status| status.state.is_ending())
+        };
+        if results.iter().any(ended) {
+            for status in results.iter_mut().flatten() {
+                (status.private_ip, status.public_ip) = (None, None);
+            }
+        }
+        results
+    }
+}
+
+#[derive(Default)]
+pub(super) struct NamesNoNativeStates;
+
+#[async_trait]
+impl Override for NamesNoNativeStates {
+    async fn describe_instances(
+        &self,
+        at: CallContext<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<InstanceStatus>> {
+        let mut results = at.inner.describe_instances(ids).await;
+        for status in results.iter_mut().flatten() {
+            status.native_state = None;
+        }
+        results
+    }
+}
+
+/// Takes an instance that a list does not show for terminated.
+#[derive(Default)]
+pub(super) struct SkipsWhatListsOmit;
+
+#[async_trait]
+impl Override for SkipsWhatListsOmit {
+    async fn terminate_instances(
+        &self,
+        at: CallContext<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<()>> {
+        let Ok(listed) = at.inner.list_instances(&InstanceFilter::new()).await else {
+            return at.inner.terminate_instances(ids).await;
+        };
+        let mut results = Vec::new();
+        for id in ids {
+            // One that has no record at all is refused, as it should be.
+            let omitted = at.truth(id).is_some() && !listed.iter().any(|info| info.id == *id);
+            results.push(if omitted {
+                Ok(())
+            } else {
+                at.inner.terminate_instance(id).await
+            });
+        }
+        results
+    }
+}
+
+/// Shows the last of five instances as terminated, through the same handle, and sends nothing for
+/// it. Other handles terminate what they are given.
+#[derive(Default)]
+pub(super) struct TerminatesForItself(Mutex<BTreeSet<(usize, InstanceId)>>);
+
+#[async_trait]
+impl Override for TerminatesForItself {
+    async fn terminate_instances(
+        &self,
+        at: CallContext<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<()>> {
+        let [first @ .., last] = ids else {
+            return Vec::new();
+        };
+        if first.len() != 4 || at.handle != 1 || at.state(last).is_none() {
+            return at.inner.terminate_instances(ids).await;
+        }
+        let mut results = at.inner.terminate_instances(first).await;
+        lock(&self.0).insert((at.handle, last.clone()));
+        results.push(Ok(()));
+        results
+    }
+
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
+        let mut status = at.inner.describe_instance(id).await?;
+        if lock(&self.0).contains(&(at.handle, id.clone())) {
+            status.state = Terminated;
+        }
+        Ok(status)
+    }
+}
