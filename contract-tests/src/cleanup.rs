@@ -29,7 +29,7 @@ pub struct CleanupResult {
     /// was requested.
     pub leftovers: Vec<InstanceInfo>,
     /// Instances that are too young, or whose age is unknown: a run may be using them.
-    pub spared: Vec<InstanceId>,
+    pub kept: Vec<InstanceId>,
 }
 
 /// Finds instances that the kit launched at least `min_age` before `now`, and terminates them if the
@@ -68,7 +68,7 @@ pub async fn cleanup<P: InstanceProvisioner + ?Sized>(
         if is_old {
             result.leftovers.push(info);
         } else {
-            result.spared.push(info.id);
+            result.kept.push(info.id);
         }
     }
     if mode == CleanupMode::Apply {

@@ -231,7 +231,7 @@ fn run_cleanup<H: Harness + 'static>(
             println!(
                 "{word} {} in total; left {} alone that are too young or of unknown age",
                 result.leftovers.len(),
-                result.spared.len()
+                result.kept.len()
             );
             ExitCode::SUCCESS
         }

@@ -125,7 +125,7 @@ async fn cleanup_terminates_only_old_instances_of_the_kit() {
         found.leftovers.iter().map(|i| &i.id).collect::<Vec<_>>(),
         [&old.id]
     );
-    assert_eq!(found.spared, std::slice::from_ref(&young.id));
+    assert_eq!(found.kept, std::slice::from_ref(&young.id));
     assert_eq!(
         cloud.oracle().leftovers().instances.len(),
         3,

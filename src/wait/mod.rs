@@ -63,6 +63,26 @@ const MIN_DELAY: Duration = Duration::from_millis(1);
 /// # Errors
 /// A [`WaitError`] with the cause, the instances that reached the goal, and the last observation of
 /// the others.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright::{prelude::*, wait};
+/// use fleetwright_memory::MemoryCloud;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let provisioner = MemoryCloud::new().provisioner();
+/// let config = InstanceConfig::builder("image-1", "small").build()?;
+/// let three = std::num::NonZeroU32::new(3).unwrap();
+/// let launched = provisioner.launch_instances(&config, three).await?;
+///
+/// let ids: Vec<_> = launched.into_iter().map(|info| info.id).collect();
+/// let policy = WaitPolicy::within(Duration::from_secs(60));
+/// let statuses = wait::for_state(&provisioner, &ids, CloudInstanceState::Running, &policy).await?;
+/// assert_eq!(statuses.len(), 3);
+/// # Ok(())
+/// # }
+/// ```
 pub async fn for_state<P: InstanceProvisioner + ?Sized>(
     provisioner: &P,
     ids: &[InstanceId],

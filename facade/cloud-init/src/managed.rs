@@ -39,6 +39,16 @@ else service $s reload && exit 0; fi; done; exit 1";
 /// A cloud-config that is added to user data: a public key, an SSH certificate authority, or both. A new one is empty, and nothing is added.
 ///
 /// The arguments are trusted: the caller validates keys and comments, because they become YAML that the machine applies as root.
+///
+/// ```
+/// use fleetwright_cloud_init::{ManagedConfig, Mode};
+/// use uuid::Uuid;
+///
+/// let config = ManagedConfig::new(Uuid::from_u128(1));
+/// assert_eq!(config.mode(), Mode::Alone);
+/// let config = config.with_public_key("ssh-ed25519 AAAA server-1");
+/// assert_eq!(config.mode(), Mode::Merged);
+/// ```
 #[derive(Clone)]
 pub struct ManagedConfig {
     seed: Uuid,

@@ -27,7 +27,7 @@ use uuid::Uuid;
 
 /// An instance for the store: its number, its network and its progress.
 #[derive(Clone, Debug)]
-struct Given {
+struct StoredInstance {
     id: u128,
     place: usize,
     tag: Option<u8>,
@@ -35,10 +35,10 @@ struct Given {
     deleting: bool,
 }
 
-fn given() -> impl Strategy<Value = Given> {
+fn stored_instance() -> impl Strategy<Value = StoredInstance> {
     let tag = prop::option::of(0_u8..2);
     (any::<u128>(), 0_usize..6, tag, 0_usize..3, any::<bool>()).prop_map(
-        |(id, place, tag, phase, deleting)| Given {
+        |(id, place, tag, phase, deleting)| StoredInstance {
             id,
             place,
             tag,
@@ -82,7 +82,7 @@ impl Map {
     }
 
     /// Inserts instances as the service and the controller would.
-    async fn put(&self, given: &[Given]) -> Vec<Instance> {
+    async fn put(&self, given: &[StoredInstance]) -> Vec<Instance> {
         let mut created = Vec::new();
         for one in given {
             let (tenant, region, network) = self.networks[one.place].clone();
@@ -191,7 +191,7 @@ proptest! {
 
     #[test]
     fn list_equals_a_naive_filter_in_the_order_of_ids(
-        given in prop::collection::vec(given(), 0..40),
+        given in prop::collection::vec(stored_instance(), 0..40),
         filters in filters(),
         tag in prop::option::of(0_u8..2),
         principal in 0_usize..5,
@@ -234,7 +234,7 @@ async fn cost_of_a_page_does_not_depend_on_other_tenants() {
     let counting = InterceptedStore::new(memory_store(), CallCounts::default());
     let map = Map::new(counting.clone()).await;
     let instances_in = |place: usize, count: u128| {
-        let each = (0..count).map(move |number| Given {
+        let each = (0..count).map(move |number| StoredInstance {
             id: ((place as u128) << 100) + (number << 64) * 7919,
             place,
             tag: None,
@@ -271,7 +271,7 @@ async fn cost_of_a_page_does_not_depend_on_other_tenants() {
 async fn page_without_matches_ends_and_names_the_next_one() {
     let map = Map::new(memory_store()).await;
     let given: Vec<_> = (0..2100)
-        .map(|number| Given {
+        .map(|number| StoredInstance {
             id: number << 64,
             place: 0,
             tag: (number == 2099).then_some(1),
@@ -294,7 +294,7 @@ async fn page_without_matches_ends_and_names_the_next_one() {
 async fn damaged_record_is_reported_only_to_readers_of_everything() {
     let map = Map::new(memory_store()).await;
     let given: Vec<_> = (0..5)
-        .map(|number| Given {
+        .map(|number| StoredInstance {
             id: number << 64,
             place: 0,
             tag: None,

@@ -69,6 +69,14 @@ impl FromIterator<(QuotaKind, u64)> for Amounts {
 ///
 /// For a kind that is not listed, the default of the [registry](crate::QuotaKinds) applies. A limit
 /// of zero forbids the kind.
+///
+/// ```
+/// use fleetwright_identity::{Limits, QuotaKind};
+///
+/// let limits = Limits::new().with(QuotaKind::servers(), 50).with(QuotaKind::gpus(), 0);
+/// assert_eq!(limits.of(&QuotaKind::servers()), Some(50));
+/// assert_eq!(limits.of(&QuotaKind::public_ips()), None); // the default applies
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Limits(BTreeMap<QuotaKind, u64>);

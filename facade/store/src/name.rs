@@ -110,6 +110,15 @@ fn check_key(what: &str, text: &str) -> Result<(), Invalid> {
 }
 
 /// The id of a record: kind and key.
+///
+/// ```
+/// use fleetwright_store::RecordId;
+///
+/// let id = RecordId::new("server", "s-1")?;
+/// assert_eq!(id.to_string(), "server/s-1");
+/// assert!(RecordId::new("Server", "s-1").is_err()); // kinds are lower case
+/// # Ok::<(), fleetwright_store::Invalid>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RecordId {
     /// The kind.

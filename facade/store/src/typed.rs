@@ -14,6 +14,20 @@ use crate::{
 };
 
 /// A type that is stored as records of one kind.
+///
+/// ```
+/// use fleetwright_store::Document;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Server {
+///     owner: String,
+/// }
+///
+/// impl Document for Server {
+///     const KIND: &'static str = "server";
+/// }
+/// ```
 pub trait Document: Serialize + DeserializeOwned {
     /// The name of the kind.
     const KIND: &'static str;

@@ -47,6 +47,14 @@ impl Change {
 }
 
 /// The changes that a watch returns.
+///
+/// ```
+/// use fleetwright_store::{Interest, Kind};
+///
+/// let servers_only = Interest::kinds([Kind::new("server")?]);
+/// assert_ne!(servers_only, Interest::all());
+/// # Ok::<(), fleetwright_store::Invalid>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interest {
     kinds: Option<BTreeSet<Kind>>,

@@ -190,6 +190,13 @@ pub enum UserDataAs {
 }
 
 /// The purchase plan of a marketplace image.
+///
+/// ```
+/// use fleetwright_azure::MarketplacePlan;
+///
+/// let plan = MarketplacePlan::new("9-base", "resf", "rockylinux-x86_64");
+/// assert_eq!(plan.publisher, "resf");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

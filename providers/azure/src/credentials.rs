@@ -127,6 +127,14 @@ impl AzureCredentials {
 }
 
 /// An application of a tenant, and the authority that knows it. Contains no secret.
+///
+/// ```
+/// use fleetwright_azure::{AzureCloud, AzureCredentials, ServicePrincipal};
+///
+/// let principal = ServicePrincipal::new("my-tenant", "my-application")
+///     .at(AzureCloud::UsGovernment.authority());
+/// let credentials = AzureCredentials::client_certificate(principal, "/etc/fleet/client.pem");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServicePrincipal {
@@ -157,6 +165,13 @@ impl ServicePrincipal {
 }
 
 /// Which managed identity to use, and where its tokens are requested.
+///
+/// ```
+/// use fleetwright_azure::{AzureCredentials, ManagedIdentity};
+///
+/// let credentials = AzureCredentials::managed_identity(ManagedIdentity::system());
+/// let other = AzureCredentials::managed_identity(ManagedIdentity::client_id("my-client-id"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManagedIdentity {
     pub(crate) id: IdentityId,

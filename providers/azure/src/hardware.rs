@@ -75,6 +75,14 @@ impl SystemDisk {
 }
 
 /// An empty disk that is created with a machine and deleted with it.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use fleetwright_azure::DataDisk;
+///
+/// let mut disk = DataDisk::new(NonZeroU32::new(512).unwrap());
+/// disk.disk_type = Some("Premium_LRS".to_owned());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

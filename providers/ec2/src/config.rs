@@ -64,6 +64,15 @@ pub struct Ec2LaunchConfig {
 
 /// The root disk. Its size comes from the launch, or else from the image. It is always deleted with
 /// its instance.
+///
+/// ```
+/// use fleetwright_ec2::Ec2LaunchConfig;
+///
+/// let mut launch = Ec2LaunchConfig::new();
+/// launch.root_device.volume_type = Some("gp3".to_owned());
+/// launch.root_device.encrypted = Some(true);
+/// assert!(launch.check().is_ok());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -140,6 +149,14 @@ pub enum OnTermination {
 }
 
 /// The settings of the instance metadata service.
+///
+/// ```
+/// use fleetwright_ec2::Ec2LaunchConfig;
+///
+/// let mut launch = Ec2LaunchConfig::new();
+/// launch.metadata.hop_limit = 1; // only the instance itself, and no container on it
+/// assert!(launch.check().is_ok());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]

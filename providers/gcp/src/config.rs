@@ -137,6 +137,14 @@ const fn assigned() -> PublicAddress {
 }
 
 /// The account that software in an instance acts as towards Google's APIs.
+///
+/// ```
+/// use fleetwright_gcp::{GcpLaunchConfig, ServiceAccount, fleetwright::Zone};
+///
+/// let mut launch = GcpLaunchConfig::new("my-project", [Zone::new("us-central1-a")?]);
+/// launch.service_account = Some(ServiceAccount::new("runner@my-project.iam.gserviceaccount.com"));
+/// # Ok::<(), fleetwright_gcp::fleetwright::InvalidValue>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -165,6 +173,14 @@ fn cloud_platform() -> Vec<String> {
 }
 
 /// The options of a shielded VM. `None` means the default of the image and of Compute Engine.
+///
+/// ```
+/// use fleetwright_gcp::{GcpLaunchConfig, fleetwright::Zone};
+///
+/// let mut launch = GcpLaunchConfig::new("my-project", [Zone::new("us-central1-a")?]);
+/// launch.shielded.secure_boot = Some(true);
+/// # Ok::<(), fleetwright_gcp::fleetwright::InvalidValue>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]

@@ -33,20 +33,20 @@ struct Versioned {
     /// The number of waiting callers for each instance.
     waiting: Mutex<BTreeMap<InstanceId, usize>>,
     /// The delays of the calls, in order, before and after their effect.
-    takes: Vec<u64>,
+    delays: Vec<u64>,
     calls: AtomicU64,
     failing: Vec<InstanceId>,
 }
 
 impl Versioned {
-    fn new(takes: Vec<u64>, batch: usize, failing: Vec<InstanceId>) -> Self {
+    fn new(delays: Vec<u64>, batch: usize, failing: Vec<InstanceId>) -> Self {
         let mut capabilities = Capabilities::new("versioned", TagLimits::new(9, 9, 9), 9);
         capabilities.batch_size = NonZeroUsize::new(batch).unwrap();
         Self {
             capabilities,
             requested: AtomicU64::new(0),
             waiting: Mutex::default(),
-            takes,
+            delays,
             calls: AtomicU64::new(0),
             failing,
         }
@@ -56,7 +56,7 @@ impl Versioned {
         assert!(ids.len() <= self.capabilities.batch_size.get());
         let now = self.requested.load(SeqCst);
         let number = self.calls.fetch_add(1, SeqCst) as usize;
-        match self.takes.get(number % self.takes.len().max(1)) {
+        match self.delays.get(number % self.delays.len().max(1)) {
             Some(0) | None => {}
             Some(time) => sleep(millis(*time)).await,
         }
@@ -148,22 +148,26 @@ impl Drop for Waits<'_> {
 #[derive(Clone, Debug)]
 struct Caller {
     id: usize,
-    comes: u64,
-    leaves: Option<u64>,
+    calls_at: u64,
+    drops_after: Option<u64>,
 }
 
 fn callers() -> impl Strategy<Value = Vec<Caller>> {
     let one = (0_usize..6, 0_u64..60, of(0_u64..40));
-    let one = one.prop_map(|(id, comes, leaves)| Caller { id, comes, leaves });
+    let one = one.prop_map(|(id, calls_at, drops_after)| Caller {
+        id,
+        calls_at,
+        drops_after,
+    });
     vec(one, 1..25)
 }
 
 /// Sends the call of `caller` and checks the result.
 async fn describe_as(coalesce: &Coalesce<Versioned>, ids: &[InstanceId], caller: &Caller) {
-    sleep(millis(caller.comes)).await;
+    sleep(millis(caller.calls_at)).await;
     let (backend, id) = (coalesce.inner(), &ids[caller.id]);
     let requested = backend.requested.fetch_add(1, SeqCst) + 1;
-    let wait_limit = caller.leaves.map_or(secs(60), millis);
+    let wait_limit = caller.drops_after.map_or(secs(60), millis);
     let described = timeout(wait_limit, coalesce.describe_instance(id)).await;
     match described {
         Ok(Ok(status)) => {
@@ -179,7 +183,7 @@ async fn describe_as(coalesce: &Coalesce<Versioned>, ids: &[InstanceId], caller:
             assert!(backend.failing.contains(id));
             assert_eq!(error.kind(), ErrorKind::NotFound);
         }
-        Err(_) => assert!(caller.leaves.is_some(), "{caller:?} was lost"),
+        Err(_) => assert!(caller.drops_after.is_some(), "{caller:?} was lost"),
     }
     let change = async {
         let _waits = Waits::begin(backend, id);
@@ -187,19 +191,19 @@ async fn describe_as(coalesce: &Coalesce<Versioned>, ids: &[InstanceId], caller:
     };
     match timeout(wait_limit, change).await {
         Ok(result) => assert_eq!(result.is_err(), backend.failing.contains(id)),
-        Err(_) => assert!(caller.leaves.is_some(), "{caller:?} was lost"),
+        Err(_) => assert!(caller.drops_after.is_some(), "{caller:?} was lost"),
     }
 }
 
 proptest! {
     #[test]
     fn every_caller_gets_its_own_result(
-        callers in callers(), takes in vec(0_u64..30, 1..8), batch in 1_usize..6,
+        callers in callers(), delays in vec(0_u64..30, 1..8), batch in 1_usize..6,
         window in 0_u64..20, failing in 0_usize..3, retrying in any::<bool>(),
     ) {
         block_on_paused(async {
             let ids = numbered(6);
-            let backend = Versioned::new(takes, batch, ids[..failing].to_vec());
+            let backend = Versioned::new(delays, batch, ids[..failing].to_vec());
             let policy = CoalescePolicy::default().window(millis(window)).max_size(size(4));
             let coalesce = if retrying {
                 Coalesce::with_retry(backend, policy, RetryPolicy::default())
@@ -225,11 +229,11 @@ fn every_caller_gets_its_result_on_many_threads() {
         let coalesce = std::sync::Arc::new(Coalesce::new(backend, policy));
         let tasks = (0..2_000_u64).map(|n| {
             let (coalesce, ids) = (coalesce.clone(), ids.clone());
-            let leaves = (n % 7 == 0).then_some(n % 3);
+            let drops_after = (n % 7 == 0).then_some(n % 3);
             let caller = Caller {
                 id: (n % 6) as usize,
-                comes: n % 20,
-                leaves,
+                calls_at: n % 20,
+                drops_after,
             };
             tokio::spawn(async move { describe_as(&coalesce, &ids, &caller).await })
         });

@@ -145,9 +145,9 @@ async fn caller_dropped_before_a_retry_returns_it_to_the_budget() {
         Retry::new(policy),
     );
     let filter = InstanceFilter::new();
-    for (patience, left) in [(5, 3), (45, 2)] {
+    for (limit, left) in [(5, 3), (45, 2)] {
         let name = id("i-1");
-        let one = timeout(secs(patience), retry.stop_instance(&name));
+        let one = timeout(secs(limit), retry.stop_instance(&name));
         assert!(one.await.is_err());
         assert_eq!(budget.remaining(), left);
     }

@@ -39,14 +39,14 @@ impl Visit for CapturedSpan {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CapturedSpans {
     spans: Vec<(CapturedSpan, &'static Metadata<'static>)>,
     events: Vec<CapturedSpan>,
     entered: Vec<usize>,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Spans(Arc<Mutex<Kept>>);
+pub(crate) struct Spans(Arc<Mutex<CapturedSpans>>);
 
 impl Spans {
     /// Returns every span with this name.

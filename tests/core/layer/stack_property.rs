@@ -45,7 +45,7 @@ proptest! {
     #[test]
     fn token_never_has_two_instances(
         faults in vec((select(&[WireCall::Launch, WireCall::FindLaunch][..]), 1_u64..6, fault()), 0..6),
-        patience in vec(1_u64..40_000, 1..5), full in any::<bool>(),
+        timeouts in vec(1_u64..40_000, 1..5), full in any::<bool>(),
     ) {
         block_on_paused(async {
             let builder = MemoryCloud::builder().latency(millis(20));
@@ -56,9 +56,9 @@ proptest! {
             }
             let config = with_token("t-1");
             // Each is a separate process that dies after some time.
-            let stacks: Vec<_> = patience.iter().map(|_| stack(&cloud)).collect();
-            let launches = stacks.iter().zip(&patience).map(|(stack, patience)| {
-                timeout(millis(*patience), stack.launch_instance(&config))
+            let stacks: Vec<_> = timeouts.iter().map(|_| stack(&cloud)).collect();
+            let launches = stacks.iter().zip(&timeouts).map(|(stack, limit)| {
+                timeout(millis(*limit), stack.launch_instance(&config))
             });
             let results = join_all(launches).await;
             prop_assert!(live(&cloud) <= 1);

@@ -33,7 +33,7 @@ pub(crate) use retention::{
 use crate::{Context, Failure, Outcome, Pass, require};
 
 /// The key of the tag in which two otherwise equal configs differ.
-const FLAVOUR: &str = "contract-flavour";
+const VARIANT_TAG: &str = "contract-variant";
 
 /// TOKEN-01: a backend must return the same instance for the same token with the same config, and
 /// launch nothing more.
@@ -64,7 +64,7 @@ pub(crate) async fn token_01_same_token_same_instance(cx: &Context) -> Outcome {
 /// afterwards.
 pub(crate) async fn token_02_other_config_is_a_conflict(cx: &Context) -> Outcome {
     let plain = cx.config_with_token();
-    let mut config = with_flavour(cx, &plain, "first")?.unwrap_or(plain);
+    let mut config = with_variant(cx, &plain, "first")?.unwrap_or(plain);
     config.user_data = small_user_data(cx, b"first")?;
     let first = cx.launch_config(&config).await?;
     for (what, other) in changed_configs(cx, &config)? {
@@ -261,14 +261,14 @@ fn changed_configs(
         change(&mut other);
         others.push((what, other));
     };
-    if config.tags.get(FLAVOUR).is_some() {
+    if config.tags.get(VARIANT_TAG).is_some() {
         let mut other_tag = config.clone();
-        insert_tag(&mut other_tag, FLAVOUR, "other")?;
+        insert_tag(&mut other_tag, VARIANT_TAG, "other")?;
         add("another value of a tag", &|other| {
             other.tags = other_tag.tags.clone();
         });
         add("one tag less", &|other| {
-            other.tags.remove(FLAVOUR);
+            other.tags.remove(VARIANT_TAG);
         });
     }
     let other_type = cx.harness().other_type();
@@ -301,7 +301,7 @@ fn changed_configs(
 
 /// Returns a config that differs from `config` in a tag or, if there is no room for one, in the disk.
 fn changed_config(cx: &Context, config: &InstanceConfig) -> Result<InstanceConfig, Failure> {
-    if let Some(other) = with_flavour(cx, config, "other")? {
+    if let Some(other) = with_variant(cx, config, "other")? {
         return Ok(other);
     }
     let mut other = config.clone();
@@ -310,13 +310,13 @@ fn changed_config(cx: &Context, config: &InstanceConfig) -> Result<InstanceConfi
 }
 
 /// Returns `config` with one more tag, or `None` if the declared limits leave no room for it.
-fn with_flavour(
+fn with_variant(
     cx: &Context,
     config: &InstanceConfig,
-    flavour: &str,
+    variant: &str,
 ) -> Result<Option<InstanceConfig>, Failure> {
     let mut tagged = config.clone();
-    insert_tag(&mut tagged, FLAVOUR, flavour)?;
+    insert_tag(&mut tagged, VARIANT_TAG, variant)?;
     let fits = cx.capabilities().tags.check(&tagged.tags).is_ok();
     Ok(fits.then_some(tagged))
 }

@@ -15,7 +15,7 @@ use fleetwright::{
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
-use super::{FLAVOUR, changed_config, require_conflict, require_replay, with_flavour};
+use super::{VARIANT_TAG, changed_config, require_conflict, require_replay, with_variant};
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, context::names, require};
 
 /// TOKEN-04: a backend must return the current state of the instance from a replay, not its state
@@ -34,15 +34,15 @@ pub(crate) async fn token_04_replay_returns_current_state(cx: &Context) -> Outco
     cx.stop(id).await?;
     cx.wait_for_state(id, CloudInstanceState::Stopped).await?;
     require_replay_is_current(cx, &config, id, CloudInstanceState::Stopped).await?;
-    let room = with_flavour(cx, &config, "new")?.is_some();
+    let room = with_variant(cx, &config, "new")?.is_some();
     if room && cx.capabilities().supports(OptionalVerb::UpdateTags) {
-        let change = TagChange::new().set(FLAVOUR, "new");
+        let change = TagChange::new().set(VARIANT_TAG, "new");
         let change = change.map_err(|error| Failure::KitError(error.to_string()))?;
         let updated = cx.provisioner().update_tags(id, &change).await;
         updated.map_err(|error| Failure::call_failed("update_tags", &error))?;
         cx.wait_for_consistent_reads().await;
         let shown = require_replay(cx.provisioner(), &config, id, "after new tags").await?;
-        require(shown.tags.get(FLAVOUR) == Some("new"), || {
+        require(shown.tags.get(VARIANT_TAG) == Some("new"), || {
             format!(
                 "the replay returned {id} without its new tag: {:?}",
                 shown.tags

@@ -20,6 +20,15 @@ use serde::{Deserialize, Serialize};
 /// | user data | at the next launch, since it is read at the first boot |
 ///
 /// [`plan_update`](crate::service::Instances::plan_update) returns the method for an instance in its region.
+///
+/// ```
+/// use fleetwright_compute::prelude::*;
+///
+/// let mut spec = InstanceSpec::new("small".parse()?, "debian".parse()?);
+/// spec.user_data = Some(UserData::new("#!/bin/sh\nexec runner\n")?);
+/// assert!(spec.networking.security_groups.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InstanceSpec {

@@ -107,7 +107,7 @@ pub(crate) async fn resize(
 #[derive(Debug)]
 pub(crate) struct Mixed {
     store: Arc<dyn Store>,
-    dice: AtomicU64,
+    random: AtomicU64,
     commits: AtomicU64,
 }
 
@@ -120,7 +120,7 @@ impl Mixed {
     pub(crate) fn counting(store: Arc<dyn Store>, seed: u64) -> Arc<Self> {
         Arc::new(Self {
             store,
-            dice: AtomicU64::new(seed),
+            random: AtomicU64::new(seed),
             commits: AtomicU64::new(0),
         })
     }
@@ -136,7 +136,7 @@ impl Mixed {
                 .wrapping_add(1_442_695_040_888_963_407)
         };
         let before = self
-            .dice
+            .random
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |x| Some(next(x)));
         let turns = (before.unwrap_or_default() >> 32) % 4;
         for _ in 0..turns {

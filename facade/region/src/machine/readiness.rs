@@ -18,7 +18,7 @@ pub(crate) enum RequiredState {
     /// Running.
     Running,
     /// Running or stopped, without an unconfirmed reimage.
-    AtRest,
+    RunningOrStopped,
 }
 
 impl RequiredState {
@@ -26,7 +26,7 @@ impl RequiredState {
         match self {
             Self::Machine => "launched",
             Self::Running => "running",
-            Self::AtRest => "running or stopped",
+            Self::RunningOrStopped => "running or stopped",
         }
     }
 }
@@ -63,14 +63,18 @@ pub(crate) fn ready_machine(
         (_, Some(Terminating | Terminated)) => Err(gone(server, needs)),
         (RequiredState::Machine, None | Some(Pending | Running | Stopping | Stopped))
         | (RequiredState::Running, Some(Running)) => Ok(machine),
-        (RequiredState::AtRest, Some(Running | Stopped)) => {
+        (RequiredState::RunningOrStopped, Some(Running | Stopped)) => {
             if machine.unconfirmed.fields.contains(&Field::Image) {
                 return wait("being given another image");
             }
             Ok(machine)
         }
-        (RequiredState::Running | RequiredState::AtRest, None | Some(Pending)) => wait("booting"),
-        (RequiredState::Running | RequiredState::AtRest, Some(Stopping)) => wait("stopping"),
+        (RequiredState::Running | RequiredState::RunningOrStopped, None | Some(Pending)) => {
+            wait("booting")
+        }
+        (RequiredState::Running | RequiredState::RunningOrStopped, Some(Stopping)) => {
+            wait("stopping")
+        }
         (RequiredState::Running, Some(Stopped)) => wait("stopped"),
     }
 }

@@ -63,6 +63,24 @@ impl NetworkState {
 }
 
 /// A request for a network.
+///
+/// ```
+/// use fleetwright_region::{name::Name, network::NewNetwork};
+/// use uuid::Uuid;
+///
+/// let mut new = NewNetwork {
+///     organization: Uuid::from_u128(1).into(),
+///     project: Uuid::from_u128(2).into(),
+///     region: "north".parse()?,
+///     name: Name::new("blue")?,
+///     prefix: "10.0.0.0/16".parse()?,
+///     dns: Vec::new(),
+/// };
+/// assert!(new.check().is_ok());
+/// new.prefix = "10.0.0.0/30".parse()?; // too few addresses
+/// assert!(new.check().is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewNetwork {
     /// The organization that will own it.

@@ -19,12 +19,12 @@ impl Servers {
     pub(super) async fn dependency_checks(
         &self,
         principal: &Principal,
-        site: &ServerPlacement<'_>,
+        placement: &ServerPlacement<'_>,
     ) -> Result<Vec<Check>, ServerError> {
-        if site.changed.is_empty() {
+        if placement.changed.is_empty() {
             return Ok(Vec::new());
         }
-        Ok(self.dependencies.check(principal, site).await?)
+        Ok(self.dependencies.check(principal, placement).await?)
     }
 
     /// Adds the key pair of a new server to the transaction, if servers have key pairs. Returns the public key.

@@ -81,7 +81,7 @@ pub trait DependencyChecker: Debug + Send + Sync {
     async fn check(
         &self,
         principal: &Principal,
-        site: &ServerPlacement<'_>,
+        placement: &ServerPlacement<'_>,
     ) -> Result<Vec<Check>, DependencyError>;
 }
 
@@ -159,21 +159,21 @@ impl TenantDependencies {
     async fn check_network(
         &self,
         principal: &Principal,
-        site: &ServerPlacement<'_>,
+        placement: &ServerPlacement<'_>,
     ) -> Result<Check, RecordError> {
-        let found = self.networks.get(principal, site.spec.network).await?;
-        let elsewhere = |wanted: String| RecordError::NotIn {
+        let found = self.networks.get(principal, placement.spec.network).await?;
+        let not_in = |wanted: String| RecordError::NotIn {
             what: "network",
-            id: site.spec.network.to_string(),
+            id: placement.spec.network.to_string(),
             place: wanted,
         };
         let network = &found.value;
-        if (network.organization, network.project) != (site.organization, site.project) {
-            let wanted = Scope::Project(site.organization, site.project);
-            return Err(elsewhere(wanted.to_string()));
+        if (network.organization, network.project) != (placement.organization, placement.project) {
+            let wanted = Scope::Project(placement.organization, placement.project);
+            return Err(not_in(wanted.to_string()));
         }
-        if network.region != *site.region {
-            return Err(elsewhere(format!("region {}", site.region)));
+        if network.region != *placement.region {
+            return Err(not_in(format!("region {}", placement.region)));
         }
         self.networks.check_open(&found)
     }
@@ -181,11 +181,11 @@ impl TenantDependencies {
     fn check_catalog(
         &self,
         principal: &Principal,
-        site: &ServerPlacement<'_>,
+        placement: &ServerPlacement<'_>,
     ) -> Result<(), DependencyError> {
         let catalog = self.catalog.current();
-        let flavor = self.flavor(&catalog, principal, site)?;
-        let image = self.image(&catalog, principal, site)?;
+        let flavor = self.flavor(&catalog, principal, placement)?;
+        let image = self.image(&catalog, principal, placement)?;
         check_compatible(flavor, image).map_err(|source| DependencyError::Incompatible {
             flavor: flavor.id.clone(),
             image: image.id.clone(),
@@ -197,12 +197,12 @@ impl TenantDependencies {
         &self,
         catalog: &'c Catalog,
         principal: &Principal,
-        site: &ServerPlacement<'_>,
+        placement: &ServerPlacement<'_>,
     ) -> Result<&'c Flavor, DependencyError> {
-        let id = &site.spec.flavor;
+        let id = &placement.spec.flavor;
         let absent = || DependencyError::NoFlavor(id.clone());
         let flavor = catalog.flavor(id).ok_or_else(absent)?;
-        if site.has_new(&[Field::Flavor]) {
+        if placement.has_new(&[Field::Flavor]) {
             self.catalog.flavor(principal, id).ok_or_else(absent)?;
             flavor.check_offered()?;
         }
@@ -213,27 +213,27 @@ impl TenantDependencies {
         &self,
         catalog: &'c Catalog,
         principal: &Principal,
-        site: &ServerPlacement<'_>,
+        placement: &ServerPlacement<'_>,
     ) -> Result<&'c Image, DependencyError> {
-        let id = &site.spec.image;
+        let id = &placement.spec.image;
         let absent = || DependencyError::NoImage(id.clone());
         let image = catalog.image(id).ok_or_else(absent)?;
-        if !site.has_new(&[Field::Image]) {
+        if !placement.has_new(&[Field::Image]) {
             return Ok(image);
         }
         self.catalog.image(principal, id).ok_or_else(absent)?;
         // The server belongs to a tenant, whatever the caller may see.
-        let tenant = Scope::Project(site.organization, site.project);
+        let tenant = Scope::Project(placement.organization, placement.project);
         if !image.visibility.scope().contains(&tenant) {
             return Err(absent());
         }
         image.check_offered()?;
         match &image.origin {
-            Origin::Snapshot { region, .. } if region != site.region => {
+            Origin::Snapshot { region, .. } if region != placement.region => {
                 Err(DependencyError::ImageInOtherRegion {
                     image: id.clone(),
                     created_in: region.clone(),
-                    region: site.region.clone(),
+                    region: placement.region.clone(),
                 })
             }
             Origin::Snapshot { .. } | Origin::File => Ok(image),
@@ -246,14 +246,14 @@ impl DependencyChecker for TenantDependencies {
     async fn check(
         &self,
         principal: &Principal,
-        site: &ServerPlacement<'_>,
+        placement: &ServerPlacement<'_>,
     ) -> Result<Vec<Check>, DependencyError> {
-        let spec = site.spec;
+        let spec = placement.spec;
         let mut checks = Vec::new();
-        if site.has_new(&[Field::Network]) {
-            checks.push(self.check_network(principal, site).await?);
+        if placement.has_new(&[Field::Network]) {
+            checks.push(self.check_network(principal, placement).await?);
         }
-        if site.has_new(&[Field::Network, Field::SecurityGroups]) {
+        if placement.has_new(&[Field::Network, Field::SecurityGroups]) {
             let ids: Vec<_> = spec.security_groups.iter().copied().collect();
             let (_, seen) = self
                 .groups
@@ -261,13 +261,16 @@ impl DependencyChecker for TenantDependencies {
                 .await?;
             checks.extend(seen);
         }
-        if let (true, Some(id)) = (site.has_new(&[Field::SshAuthority]), spec.ssh_authority) {
-            let tenant = (site.organization, site.project);
+        if let (true, Some(id)) = (
+            placement.has_new(&[Field::SshAuthority]),
+            spec.ssh_authority,
+        ) {
+            let tenant = (placement.organization, placement.project);
             let (_, seen) = self.authorities.for_server(principal, tenant, id).await?;
             checks.push(seen);
         }
-        if site.has_new(&[Field::Flavor, Field::Image]) {
-            self.check_catalog(principal, site)?;
+        if placement.has_new(&[Field::Flavor, Field::Image]) {
+            self.check_catalog(principal, placement)?;
         }
         Ok(checks)
     }

@@ -85,7 +85,7 @@ impl MachineAccess {
         if let Some(image) = known.await.map_err(refusal)? {
             return Ok(image);
         }
-        let machine = ready_machine(server, RequiredState::AtRest)?;
+        let machine = ready_machine(server, RequiredState::RunningOrStopped)?;
         let source = machine.applied.image.clone();
         let provenance = Provenance::new(server, &new.image, &source);
         let tags = provenance.added_to(&tags);

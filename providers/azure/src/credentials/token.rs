@@ -13,6 +13,29 @@ use fleetwright::async_trait;
 /// about to expire, and after Azure has refused it. It sends one request at a time, gives it half of
 /// [`AzureOptions::call_timeout`](crate::AzureOptions::call_timeout), and uses the token that it has
 /// while that token is valid and the source fails or does not respond.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_azure::{
+///     AzureCredentials, Token, TokenFailure, TokenSource, fleetwright::async_trait,
+/// };
+///
+/// /// Tokens of a service of ours.
+/// #[derive(Debug)]
+/// struct Broker;
+///
+/// #[async_trait]
+/// impl TokenSource for Broker {
+///     async fn token(&self, scope: &str) -> Result<Token, TokenFailure> {
+///         let secret = request_from_broker(scope)
+///             .map_err(|_| TokenFailure::unavailable("the broker does not respond; retry"))?;
+///         Ok(Token::new(secret, chrono::Utc::now() + Duration::from_secs(3600)))
+///     }
+/// }
+/// # fn request_from_broker(_: &str) -> Result<String, ()> { Ok("s3cr3t".to_owned()) }
+///
+/// let credentials = AzureCredentials::of(Broker);
+/// ```
 #[async_trait]
 pub trait TokenSource: fmt::Debug + Send + Sync {
     /// Requests a token for a scope, such as `https://management.azure.com/.default`.

@@ -26,7 +26,7 @@ async fn select(
 fn all_like(filter: &InstanceFilter, tags: &Tags, like: fn(&str, &str) -> bool) -> bool {
     let matching_pair = |(key, value): (&str, &str)| {
         let mut pairs = tags.iter();
-        pairs.any(|(its_key, its_value)| like(key, its_key) && like(value, its_value))
+        pairs.any(|(tag_key, tag_value)| like(key, tag_key) && like(value, tag_value))
     };
     filter.tags.iter().all(matching_pair)
 }
