@@ -6,7 +6,6 @@ mod error_meaning;
 pub mod facade;
 pub mod instance;
 mod loss;
-#[doc(hidden)]
 pub mod networks;
 pub mod prelude;
 pub mod schema;

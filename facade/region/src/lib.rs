@@ -7,7 +7,6 @@ pub mod ids;
 pub mod machine;
 pub mod mapping;
 pub mod monitor;
-#[doc(hidden)]
 pub mod name;
 pub mod network;
 pub mod references;
