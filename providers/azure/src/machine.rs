@@ -101,8 +101,11 @@ pub(crate) enum Source {
 /// The request of a machine with all its parts. `Debug` does not show the user data.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct MachineSpec {
+    /// The location, such as `eastus`.
     pub(crate) location: String,
+    /// The availability zone, such as `1`.
     pub(crate) zone: Option<String>,
+    /// The size, such as `Standard_D2s_v5`.
     pub(crate) size: String,
     /// The image.
     pub(crate) source: Source,
@@ -125,6 +128,7 @@ pub(crate) struct MachineSpec {
     /// In base64, like the user data.
     pub(crate) custom_data: Option<String>,
     pub(crate) user_data: Option<String>,
+    /// The resource id of the subnet.
     pub(crate) subnet: String,
     pub(crate) security_group: Option<String>,
     /// Whether it gets a public address.

@@ -66,7 +66,9 @@ pub struct AzureProvisioner {
     pub(crate) options: AzureOptions,
     /// Declared once, from the options.
     pub(crate) capabilities: Capabilities,
+    /// The instances that this handle has just launched.
     pub(crate) recent_launches: RecentLaunches,
+    /// The tokens that this handle has just used.
     pub(crate) recent_tokens: RecentTokens,
     /// What this handle has deleted recently, and why.
     pub(crate) deletions: RecentDeletions,

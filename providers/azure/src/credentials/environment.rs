@@ -65,6 +65,7 @@ pub(crate) fn cloud_of_env() -> Result<AzureCloud, TokenFailure> {
     cloud(&|name| std::env::var(name).ok())
 }
 
+/// Returns the cloud that the authority of `variables` belongs to.
 fn cloud(variables: Variables<'_>) -> Result<AzureCloud, TokenFailure> {
     let Some(authority) = variables(AUTHORITY).filter(|value| !value.is_empty()) else {
         return Ok(AzureCloud::Public);

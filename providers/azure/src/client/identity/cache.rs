@@ -36,7 +36,9 @@ type Outcome = Shared<BoxFuture<'static, Result<Token, TokenFailure>>>;
 /// The token of all calls. Dropping it ends a renewal that runs.
 pub(in crate::client) struct TokenCache(Arc<Inner>);
 
+/// What the cache and its renewals share.
 struct Inner {
+    /// Where tokens come from.
     source: Arc<dyn TokenSource>,
     /// The scope that tokens are requested for.
     scope: String,
@@ -48,7 +50,9 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
+    /// The last token that was received.
     cached: Option<CachedToken>,
+    /// The request that runs.
     request: Option<RunningRequest>,
     /// When a request failed last, after the last one that succeeded.
     failed_at: Option<DateTime<Utc>>,
@@ -56,6 +60,7 @@ struct State {
     requests: u64,
 }
 
+/// A token, and when to renew it.
 struct CachedToken {
     token: Token,
     renew_at: DateTime<Utc>,
