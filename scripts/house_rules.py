@@ -87,8 +87,12 @@ REGISTRY_HOSTS = [
 # Only absolute paths: a longer path or a variable before the slash makes it another path.
 MACHINE_PATHS = re.compile(r"(?<![\w.~*)}>-])/(?:work|root|tmp/bash\w*)" + "/")
 
-# The known problems of systems like the façade: defects and caveats. Each has a page in docs/facade.
+# The known problems of systems like the façade: defects, caveats, and what people do wrong. Each has a page in docs/facade.
 FACADE_ITEMS = [f"B{number}" for number in range(1, 27)] + [f"C{number}" for number in range(1, 26)]
+# What people do wrong. One line for each item.
+FACADE_ITEMS += [
+    "S2",
+]
 
 # Crates that can be replaced because few files name them: what names them, the sources that this is about, and the files and folders
 # that may. docs/decisions/0012-azure.md has the reason.

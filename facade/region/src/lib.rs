@@ -4,6 +4,7 @@ pub mod catalog;
 pub mod controller;
 pub mod file;
 pub mod ids;
+pub mod launch_config;
 pub mod machine;
 pub mod mapping;
 pub mod monitor;

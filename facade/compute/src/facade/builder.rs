@@ -8,6 +8,7 @@ use fleetwright_region::{
     catalog::CatalogService,
     controller as servers,
     ids::RegionId,
+    launch_config::LaunchConfigs,
     machine::MachineAccess,
     mapping::{LaunchPlanner, RegionPlanner},
     monitor::{self, Monitor},
@@ -299,7 +300,10 @@ impl FacadeBuilder {
         } in planned
         {
             let verbs = provisioner.capabilities().verbs.clone();
-            servers = servers.with_region(id.clone(), verbs);
+            let configs = LaunchConfigs::new(store.clone(), provisioner.clone(), planner.clone())?;
+            servers = servers
+                .with_region(id.clone(), verbs)
+                .with_launch_configs(id.clone(), configs);
             machines = machines.with_region(id.clone(), provisioner.clone());
             let controller = servers::Controller::new(
                 id.clone(),

@@ -46,6 +46,8 @@ impl Instances {
     ///   is retired, or does not fit.
     /// - [`Unprocessable`](ComputeError::Unprocessable): the user data or the source addresses are not possible.
     /// - [`NameTaken`](ComputeError::NameTaken), [`NameDeleting`](ComputeError::NameDeleting): the name is in use in the network.
+    /// - [`Unprocessable`](ComputeError::Unprocessable): the region cannot launch it. It has no mapping for the flavor, the image, the
+    ///   network or a security group, or the provider's limits of tags or user data are exceeded.
     /// - [`Ledger`](ComputeError::Ledger): a quota would be exceeded.
     /// - [`Busy`](ComputeError::Busy): other callers changed a dependency at every attempt; retry.
     pub async fn create(
@@ -73,6 +75,7 @@ impl Instances {
         for _ in 0..ATTEMPTS {
             let (region, checks) = self.check_request(principal, new).await?;
             let instance = self.new_record(principal, new, id, region);
+            self.check_launch(&instance).await?;
             let written = self.commit_new(&key, &instance, checks).await;
             match written {
                 Ok(revision) => {

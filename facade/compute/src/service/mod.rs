@@ -12,6 +12,7 @@ mod create;
 mod dependencies;
 mod field;
 mod inspect;
+mod launchable;
 mod list;
 mod principal;
 mod ranges;

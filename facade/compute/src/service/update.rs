@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use fleetwright_identity::{Amounts, Principal, Resource, Verb};
-use fleetwright_region::server::{Consent, Field, Plan, Power};
+use fleetwright_region::server::{Consent, Field, Plan, Power, Server};
 use fleetwright_store::{Check, Revision, Transaction, Versioned};
 
 use super::{
@@ -147,7 +147,13 @@ impl Instances {
         let checks = self
             .check_references(principal, &placement, &wanted.spec, &fields)
             .await?;
-        let plan = self.plan(instance, wanted).await?;
+        let (plan, server) = self.plan(instance, wanted).await?;
+        let destroys = loss(&plan).is_some();
+        if !fields.is_empty() || (destroys && wanted.consent == Consent::Destroy) {
+            let spec = wanted.spec.server(instance.network, &wanted.tags);
+            self.check_change(instance, server.as_ref(), &spec, &plan)
+                .await?;
+        }
         Ok(Draft {
             found,
             changed,
@@ -156,19 +162,21 @@ impl Instances {
         })
     }
 
-    /// Plans against what was last applied. An instance without a server, or whose server is being deleted, has nothing to lose.
+    /// Plans against what was last applied, and returns the server. An instance without a server, or whose server is being deleted, has
+    /// nothing to lose.
     async fn plan(
         &self,
         instance: &Instance,
         wanted: &UpdateInstance,
-    ) -> Result<Plan, ComputeError> {
+    ) -> Result<(Plan, Option<Server>), ComputeError> {
         let spec = wanted.spec.server(instance.network, &wanted.tags);
         match self.server_of(instance).await? {
             Some(view) if view.server.intent.power != Power::Deleted => {
                 let plan = self.servers.plan(&view.server, &spec);
-                plan.map_err(|error| server_error(instance.id, error))
+                let plan = plan.map_err(|error| server_error(instance.id, error))?;
+                Ok((plan, Some(view.server)))
             }
-            Some(_) | None => Ok(Plan::default()),
+            Some(_) | None => Ok((Plan::default(), None)),
         }
     }
 

@@ -99,7 +99,7 @@ impl Instances {
     ///
     /// # Errors
     ///
-    /// As [`start`](Self::start).
+    /// As [`start`](Self::start), and [`Unprocessable`](ComputeError::Unprocessable) if the region cannot launch another machine now.
     pub async fn replace(
         &self,
         principal: &Principal,
@@ -111,7 +111,13 @@ impl Instances {
                 "a replacement was requested: the data on its root disk and its addresses are lost";
             Ok(with_event(EventKind::LossAccepted, message))
         };
-        let work = self.change(principal, Verb::Update, id, desired);
+        let work = async {
+            let found = self.permitted(principal, Verb::Update, id).await?;
+            if found.value.deletion.is_none() {
+                self.check_replacement(&found.value).await?;
+            }
+            self.change(principal, Verb::Update, id, desired).await
+        };
         self.measure("replace", Some(id), work).await
     }
 

@@ -117,10 +117,10 @@ impl Controller {
         let Some(machine) = read.value.machine.clone() else {
             return Ok(Action::Requeue);
         };
-        let token = read.value.token(machine.incarnation);
         // A machine whose flavor or image is no longer mapped can still be started and stopped.
         let config = self
-            .config_of(&read.value, machine.incarnation, token, None)
+            .configs
+            .without_user_data(&read.value, machine.incarnation)
             .ok();
         if matches!(act, MachineAction::Resize | MachineAction::Reimage) && config.is_none() {
             // The mapping changed since the decision.

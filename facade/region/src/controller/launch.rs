@@ -1,27 +1,19 @@
 //! Launching: what is stored before and after the call, and how a launch with an unknown outcome is settled.
 
 use chrono::{DateTime, Utc};
-use fleetwright::{
-    Effect, ErrorKind, InstanceConfig, LaunchRecord, LaunchToken, ProvisionError, UserData,
-};
-use fleetwright_cloud_init::{ManagedConfig, assemble};
+use fleetwright::{Effect, ErrorKind, InstanceConfig, LaunchRecord, ProvisionError};
 use fleetwright_runtime::{
     Action,
     clock::{MIN_DELAY, later},
 };
-use fleetwright_store::{Key, StoreError};
+use fleetwright_store::StoreError;
 
 use super::{
     Controller, LaunchReason,
     act::{Read, ReconcileResult},
-    record, tags,
+    record,
 };
-use crate::{
-    ids::SshAuthorityId,
-    mapping::LaunchSpec,
-    network::SshAuthority,
-    server::{ChangeMethod, EventKind, Launch, Server},
-};
+use crate::server::{ChangeMethod, EventKind, Launch, Server};
 
 impl Controller {
     /// Stores a new launch with its own incarnation, and sends it.
@@ -29,13 +21,13 @@ impl Controller {
     /// If the launch cannot be planned (no mapping, no authority, invalid user data), nothing is sent: the server gets a condition with the
     /// reason, and the controller retries after the refusal delay or when the desired state changes.
     pub(super) async fn launch(&self, mut read: Read, reason: LaunchReason) -> ReconcileResult {
-        let user_data = self.user_data(&read.value).await?;
+        let incarnation = next_incarnation(&read.value);
+        let config = self.configs.complete(&read.value, incarnation).await?;
         let now = self.clock.now();
-        let planned = user_data.and_then(|data| self.plan_launch(&read.value, reason, now, data));
-        let launch = match planned {
-            Ok(launch) => launch,
+        let launch = match config {
+            Ok(config) => plan_launch(&read.value, reason, now, config),
             Err(refusal) => {
-                let message = format!("the machine cannot be launched: {refusal}");
+                let message = format!("the machine cannot be launched: {}", refusal.message());
                 record::record_refusal(&mut read.value, self.refusal_ends(now), now, message);
                 return self.commit(read, Action::AwaitChange).await;
             }
@@ -143,138 +135,52 @@ impl Controller {
         if !requested && !plan.methods.values().any(disruptive) {
             return Ok(None);
         }
-        let user_data = self.user_data(server).await?;
-        let now = self.clock.now();
-        let planned =
-            user_data.and_then(|data| self.plan_launch(server, LaunchReason::Replace, now, data));
-        Ok(planned.err())
-    }
-
-    /// Returns the config of a machine of a server, or why there is none.
-    pub(super) fn config_of(
-        &self,
-        server: &Server,
-        incarnation: u64,
-        token: LaunchToken,
-        user_data: Option<UserData>,
-    ) -> Result<InstanceConfig, String> {
-        let spec = &server.spec;
-        let spec = LaunchSpec {
-            flavor: spec.flavor.clone(),
-            image: spec.image.clone(),
-            network: spec.network,
-            security_groups: spec.security_groups.clone(),
-            public_ip: spec.public_ip,
-            user_data,
-            tags: tags::of(server, incarnation),
-            token: token.clone(),
-        };
-        let mut config = self
-            .planner
-            .plan(&spec)
-            .map_err(|refusal| with_sources(&refusal))?;
-        // The link between record and launch does not depend on the planner.
-        config.launch_token = Some(token);
-        for (key, value) in &spec.tags {
-            let set = config.tags.insert(key, value);
-            set.map_err(|invalid| invalid.to_string())?;
-        }
-        let fits = config.check(self.cloud.capabilities());
-        fits.map_err(|invalid| format!("the provider of this region refuses it: {invalid}"))?;
-        Ok(config)
-    }
-
-    /// Returns the user data of a machine: the requested user data, and the config that lets in the server's key and the certificates of
-    /// its authority. Or why there is none: no machine is launched without the authority it should trust.
-    async fn user_data(
-        &self,
-        server: &Server,
-    ) -> Result<Result<Option<UserData>, String>, StoreError> {
-        let mut managed = ManagedConfig::new(server.id.as_uuid());
-        if let Some(key) = &server.public_key {
-            managed = managed.with_public_key(key);
-        }
-        if let Some(id) = server.spec.ssh_authority {
-            match self.authority(server, id).await? {
-                Ok(found) => {
-                    managed = managed
-                        .with_authority(found.public_key.without_comment(), &found.id.to_string());
-                }
-                Err(refusal) => return Ok(Err(refusal)),
-            }
-        }
-        let requested = server.spec.user_data.as_ref();
-        let requested = requested.map_or(&[][..], UserData::as_bytes);
-        // `UserData` refuses nothing but an empty text.
-        let assembled = assemble(requested, &managed).map(|bytes| UserData::new(bytes).ok());
-        Ok(assembled.map_err(|error| error.to_string()))
-    }
-
-    /// Reads the authority that a server trusts. It never changes, and is not deleted while the server refers to it.
-    async fn authority(
-        &self,
-        server: &Server,
-        id: SshAuthorityId,
-    ) -> Result<Result<SshAuthority, String>, StoreError> {
-        let what = format!("SSH certificate authority {id}");
-        let found = match self.authorities.get(&Key::new(id.to_string())?).await {
-            Ok(found) => found.map(|found| found.value),
-            Err(StoreError::Corrupt { .. }) => {
-                let do_this = "ask an operator to repair its record, or choose another authority";
-                return Ok(Err(format!("{what} cannot be read: {do_this}")));
-            }
-            Err(error) => return Err(error),
-        };
-        let tenant = (server.organization, server.project);
-        let own =
-            |found: &SshAuthority| (found.organization, found.project) == tenant && found.id == id;
-        let do_this = "choose an existing authority, or none";
-        let refusal = || format!("there is no {what} in its project: {do_this}");
-        Ok(found.filter(own).ok_or_else(refusal))
-    }
-
-    /// Plans the next launch: incarnation, attempt, token and config.
-    ///
-    /// `life` is the incarnation at which the current count of attempts started: a first launch and a replacement start a new one.
-    fn plan_launch(
-        &self,
-        server: &Server,
-        reason: LaunchReason,
-        now: DateTime<Utc>,
-        user_data: Option<UserData>,
-    ) -> Result<Launch, String> {
-        let before = server.launch.as_ref();
-        let last = before.map_or(0, |launch| launch.incarnation);
-        let incarnation = last.saturating_add(1);
-        let (life, attempt) = match (reason, before) {
-            (LaunchReason::First | LaunchReason::Replace, _) | (_, None) => (incarnation, 1),
-            (LaunchReason::Changed, Some(launch)) => (launch.life, launch.attempt),
-            (LaunchReason::Retry, Some(launch)) => (launch.life, launch.attempt.saturating_add(1)),
-        };
-        let token = server.token(incarnation);
-        let replaces = match (reason, before) {
-            (LaunchReason::First | LaunchReason::Replace | LaunchReason::Changed, _)
-            | (_, None) => server.intent.replaces,
-            (LaunchReason::Retry, Some(launch)) => launch.replaces,
-        };
-        Ok(Launch {
-            incarnation,
-            attempt,
-            life,
-            replaces,
-            reboots: server.intent.reboots,
-            spec: server.spec.clone(),
-            config: self.config_of(server, incarnation, token.clone(), user_data)?,
-            token,
-            sent_at: Some(now),
-            spent: false,
-        })
+        let config = self.configs.complete(server, next_incarnation(server));
+        Ok(config.await?.err().map(|refusal| refusal.message()))
     }
 }
 
-/// Returns an error with its sources in one line.
-fn with_sources(error: &dyn std::error::Error) -> String {
-    let sources = std::iter::successors(Some(error), |error| error.source());
-    let messages: Vec<_> = sources.map(ToString::to_string).collect();
-    messages.join(": ")
+/// Returns the incarnation of the next launch.
+fn next_incarnation(server: &Server) -> u64 {
+    let last = server
+        .launch
+        .as_ref()
+        .map_or(0, |launch| launch.incarnation);
+    last.saturating_add(1)
+}
+
+/// Returns the next launch: incarnation, attempt, token and config.
+///
+/// `life` is the incarnation at which the current count of attempts started: a first launch and a replacement start a new one.
+fn plan_launch(
+    server: &Server,
+    reason: LaunchReason,
+    now: DateTime<Utc>,
+    config: InstanceConfig,
+) -> Launch {
+    let before = server.launch.as_ref();
+    let incarnation = next_incarnation(server);
+    let (life, attempt) = match (reason, before) {
+        (LaunchReason::First | LaunchReason::Replace, _) | (_, None) => (incarnation, 1),
+        (LaunchReason::Changed, Some(launch)) => (launch.life, launch.attempt),
+        (LaunchReason::Retry, Some(launch)) => (launch.life, launch.attempt.saturating_add(1)),
+    };
+    let replaces = match (reason, before) {
+        (LaunchReason::First | LaunchReason::Replace | LaunchReason::Changed, _) | (_, None) => {
+            server.intent.replaces
+        }
+        (LaunchReason::Retry, Some(launch)) => launch.replaces,
+    };
+    Launch {
+        incarnation,
+        attempt,
+        life,
+        replaces,
+        reboots: server.intent.reboots,
+        spec: server.spec.clone(),
+        config,
+        token: server.token(incarnation),
+        sent_at: Some(now),
+        spent: false,
+    }
 }

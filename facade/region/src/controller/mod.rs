@@ -89,9 +89,9 @@ use metrics::{counter, gauge};
 
 use crate::{
     ids::RegionId,
+    launch_config::LaunchConfigs,
     mapping::LaunchPlanner,
     monitor::RegionScan,
-    network::SshAuthority,
     server::{REGION_INDEX, Server, ServerId},
 };
 
@@ -119,9 +119,8 @@ pub struct Controller {
     store: Arc<dyn Store>,
     servers: Table<Server>,
     scans: Table<RegionScan>,
-    authorities: Table<SshAuthority>,
     cloud: Arc<dyn InstanceProvisioner>,
-    planner: Arc<dyn LaunchPlanner>,
+    configs: LaunchConfigs,
     clock: Arc<dyn Clock>,
     policy: ControllerPolicy,
 }
@@ -139,10 +138,9 @@ impl Controller {
             region,
             servers: Table::new(Arc::clone(&store))?,
             scans: Table::new(Arc::clone(&store))?,
-            authorities: Table::new(Arc::clone(&store))?,
+            configs: LaunchConfigs::new(Arc::clone(&store), Arc::clone(&cloud), planner)?,
             store,
             cloud,
-            planner,
             clock,
             policy: ControllerPolicy::default(),
         })

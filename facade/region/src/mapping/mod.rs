@@ -9,5 +9,5 @@ mod plan;
 mod planner;
 
 pub use file::{NetworkMapping, Provider, RegionMapping};
-pub use plan::{LaunchPlanner, LaunchSpec, PlanError};
+pub use plan::{LaunchPlanner, LaunchSpec, MappedEntry, PlanError};
 pub use planner::RegionPlanner;

@@ -1,6 +1,6 @@
 //! The interface between a server's controller and the planner of its region: the spec to launch, and why it cannot be.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
 use fleetwright::{InstanceConfig, InvalidValue, LaunchToken, PublicAddress, Tags, UserData};
 
@@ -45,6 +45,42 @@ pub trait LaunchPlanner: Send + Sync {
     fn plan(&self, spec: &LaunchSpec) -> Result<InstanceConfig, PlanError>;
 }
 
+/// An entry of a region's mapping. `Display` is its kind and its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MappedEntry {
+    /// A flavor of the catalog.
+    Flavor(FlavorId),
+    /// An image of the catalog.
+    Image(ImageId),
+    /// A network.
+    Network(NetworkId),
+    /// A security group.
+    SecurityGroup(SecurityGroupId),
+}
+
+impl MappedEntry {
+    /// Returns the table of the mapping file to which it belongs.
+    pub fn table(&self) -> String {
+        match self {
+            Self::Flavor(_) => "flavors".to_owned(),
+            Self::Image(_) => "images".to_owned(),
+            Self::Network(id) => format!("networks.{id}"),
+            Self::SecurityGroup(_) => "security-groups".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for MappedEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flavor(id) => write!(f, "flavor {id}"),
+            Self::Image(id) => write!(f, "image {id}"),
+            Self::Network(id) => write!(f, "network {id}"),
+            Self::SecurityGroup(id) => write!(f, "security group {id}"),
+        }
+    }
+}
+
 /// Why a spec cannot be launched in a region. No request was sent to a cloud.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -66,14 +102,15 @@ pub enum PlanError {
         region: RegionId,
     },
     /// The region's mapping has no entry. The operator can add it.
-    #[error("region {region} has no mapping for {what}: ask an operator to add it under [{place}]")]
+    #[error(
+        "region {region} has no mapping for {entry}: choose another, or ask an operator to add it under [{}]",
+        entry.table()
+    )]
     Unmapped {
-        /// The kind and the id of the missing entry.
-        what: String,
+        /// The missing entry.
+        entry: MappedEntry,
         /// The region.
         region: RegionId,
-        /// The table of the mapping file to which it belongs.
-        place: String,
     },
     /// The image was created from a server of another region, and exists only there.
     #[error("image {image} was created in region {created_in}: choose an image of region {region}")]

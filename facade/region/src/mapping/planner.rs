@@ -8,7 +8,7 @@ use std::{
 use fleetwright::{ImageId, InstanceConfig, Placement};
 use fleetwright_identity::{Principal, Refused};
 
-use super::{LaunchPlanner, LaunchSpec, NetworkMapping, PlanError, RegionMapping};
+use super::{LaunchPlanner, LaunchSpec, MappedEntry, NetworkMapping, PlanError, RegionMapping};
 use crate::{
     catalog::{Catalog, CatalogService, EntryId, Flavor, Image, Origin, Unit, check_compatible},
     file::Problems,
@@ -165,7 +165,7 @@ impl RegionMapping {
         let instance_type = self
             .flavors
             .get(&spec.flavor)
-            .ok_or_else(|| self.missing(format!("flavor {}", spec.flavor), "flavors"))?;
+            .ok_or_else(|| self.missing(MappedEntry::Flavor(spec.flavor.clone())))?;
         let native_image = self.native_image(image)?;
         check_compatible(flavor, image).map_err(|source| PlanError::Incompatible {
             flavor: spec.flavor.clone(),
@@ -187,7 +187,7 @@ impl RegionMapping {
             Origin::File => self
                 .images
                 .get(&image.id)
-                .ok_or_else(|| self.missing(format!("image {}", image.id), "images")),
+                .ok_or_else(|| self.missing(MappedEntry::Image(image.id.clone()))),
             Origin::Snapshot { region, native } if *region == self.region => {
                 native.as_ref().ok_or_else(|| PlanError::NotReady {
                     image: image.id.clone(),
@@ -211,9 +211,8 @@ impl RegionMapping {
             .security_groups
             .clone_from(&network.security_groups);
         for group in &spec.security_groups {
-            let native = self.security_groups.get(group).ok_or_else(|| {
-                self.missing(format!("security group {group}"), "security-groups")
-            })?;
+            let native = self.security_groups.get(group);
+            let native = native.ok_or_else(|| self.missing(MappedEntry::SecurityGroup(*group)))?;
             placement.security_groups.insert(native.clone());
         }
         placement.public_address = Some(spec.public_ip);
@@ -222,7 +221,7 @@ impl RegionMapping {
 
     fn network(&self, id: &NetworkId) -> Result<&NetworkMapping, PlanError> {
         let found = self.networks.get(id).or(self.default_network.as_ref());
-        found.ok_or_else(|| self.missing(format!("network {id}"), &format!("networks.{id}")))
+        found.ok_or_else(|| self.missing(MappedEntry::Network(*id)))
     }
 
     /// Returns whether the region has an image.
@@ -233,11 +232,10 @@ impl RegionMapping {
         }
     }
 
-    fn missing(&self, what: String, place: &str) -> PlanError {
+    fn missing(&self, entry: MappedEntry) -> PlanError {
         PlanError::Unmapped {
-            what,
+            entry,
             region: self.region.clone(),
-            place: place.to_owned(),
         }
     }
 }

@@ -21,7 +21,8 @@ use crate::{
 /// The largest number of groups on a network.
 const MAX_GROUPS: usize = 60;
 
-/// A set of rules for the traffic of servers on a network.
+/// A set of rules for the traffic of servers on a network. The rules are stored and not enforced: the region's mapping names a group of
+/// the provider, whose rules the operator sets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SecurityGroup {

@@ -132,7 +132,7 @@ pub enum DependencyError {
 ///
 /// The record that is written refers to its network, groups and authority, and each has a check in the same transaction: of a server and
 /// a concurrent deletion, the second one is refused. The catalog needs no such check, because its entries are never deleted. Whether
-/// a region has a mapping for a flavor or an image is decided by its planner at launch.
+/// the region can launch the server is another question: [`Servers::refusal_of_new`](super::Servers::refusal_of_new).
 pub struct TenantDependencies {
     networks: Arc<Networks>,
     groups: Arc<SecurityGroups>,

@@ -9,6 +9,7 @@ mod dependencies;
 mod error;
 mod events;
 mod id;
+mod launch_check;
 mod list;
 mod machine;
 mod record;

@@ -19,7 +19,7 @@ use super::{
     ServerError, ServerId, ServerPlacement, ServerSpec, ServerView, Writer,
     create::{KeyPair, check_boot_data, check_changed_boot_data, check_size, new_record},
 };
-use crate::{ids::RegionId, monitor::RegionScan, secret::SshKeys};
+use crate::{ids::RegionId, launch_config::LaunchConfigs, monitor::RegionScan, secret::SshKeys};
 
 /// How often a request is tried when others write the same record.
 const TRIES: usize = 16;
@@ -34,6 +34,7 @@ pub struct Servers {
     pub(super) dependencies: Arc<dyn DependencyChecker>,
     pub(super) keys: SshKeys,
     regions: BTreeMap<RegionId, BTreeSet<OptionalVerb>>,
+    pub(super) launch_configs: BTreeMap<RegionId, LaunchConfigs>,
 }
 
 impl Servers {
@@ -53,6 +54,7 @@ impl Servers {
             dependencies,
             keys,
             regions: BTreeMap::new(),
+            launch_configs: BTreeMap::new(),
         })
     }
 

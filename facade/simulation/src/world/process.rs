@@ -12,6 +12,7 @@ use fleetwright_identity::Ledger;
 use fleetwright_region::{
     catalog::CatalogService,
     controller::{self, Controller},
+    launch_config::LaunchConfigs,
     machine::MachineAccess,
     mapping::RegionPlanner,
     monitor::{Limit, Monitor, OrphanPolicy, Policy},
@@ -196,7 +197,14 @@ impl World<'_> {
         let (store, clock) = (self.store(actor), Arc::clone(&self.clock));
         let (checker, keys) = (self.dependencies(actor, catalog)?, self.keys(actor)?);
         let servers = Servers::new(store, clock, checker, keys)?;
-        Ok(servers.with_region(constants::region(), (*self.rules.verbs).clone()))
+        let configs = LaunchConfigs::new(
+            self.store(actor),
+            self.cloud(actor),
+            Arc::new(self.planner(catalog)?),
+        )?;
+        Ok(servers
+            .with_region(constants::region(), (*self.rules.verbs).clone())
+            .with_launch_configs(constants::region(), configs))
     }
 
     fn ledger(&self, actor: Actor) -> Result<Ledger, SetupError> {
@@ -233,7 +241,7 @@ impl World<'_> {
             policy.max_backoff = Duration::ZERO;
             policy.refused_backoff = Duration::ZERO;
         }
-        let planner = RegionPlanner::new(Arc::clone(catalog), &self.rules.fixtures.mapping())?;
+        let planner = self.planner(catalog)?;
         let controller = Controller::new(
             constants::region(),
             self.store(Actor::ServerController),
@@ -242,6 +250,11 @@ impl World<'_> {
             Arc::clone(&self.clock),
         )?;
         Ok(controller.with_policy(policy))
+    }
+
+    fn planner(&self, catalog: &Arc<CatalogService>) -> Result<RegionPlanner, SetupError> {
+        let mapping = self.rules.fixtures.mapping();
+        Ok(RegionPlanner::new(Arc::clone(catalog), &mapping)?)
     }
 
     fn monitor(&self) -> Result<Monitor, SetupError> {

@@ -1,6 +1,10 @@
 //! The parts of a [`TestFacade`] that a test can change.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use chrono::{DateTime, Utc};
 use fleetwright::InstanceProvisioner;
@@ -9,6 +13,7 @@ use fleetwright_identity::{Defaults, QuotaKind, QuotaKinds};
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
     catalog::CatalogService,
+    mapping::RegionPlanner,
     monitor::Policy,
     secret::{Keyring, ServerKeys},
 };
@@ -19,7 +24,7 @@ use fleetwright_runtime::{
 use fleetwright_store::{Store, Table};
 
 use super::{KEYS, TestFacade};
-use crate::{CATALOG, MAPPING, memory_store};
+use crate::{CATALOG, MAPPING, memory_store, north};
 
 /// Changes what a [`TestFacade`] is built from.
 pub struct TestFacadeBuilder {
@@ -106,25 +111,33 @@ impl TestFacadeBuilder {
                 QuotaKind::public_ips(),
                 Defaults::organization(self.server_quota),
             );
+        let catalog = match self.catalog {
+            Some(catalog) => catalog,
+            None => {
+                let (catalog, _) = CatalogService::open(store.clone()).await.unwrap();
+                catalog.load(CATALOG).await.unwrap();
+                Arc::new(catalog)
+            }
+        };
+        let planner = Arc::new(RegionPlanner::new(catalog.clone(), &self.mapping).unwrap());
         let keyring: Arc<Keyring> = Arc::new(KEYS.parse().unwrap());
         let builder = Facade::builder()
             .store(store.clone())
             .clock(clock)
-            .region(provisioner.clone(), self.mapping)
+            .shared_catalog(catalog)
+            .region_with_planner(north(), provisioner.clone(), planner.clone())
             .region(provisioner, MAPPING.replace("north", "south"))
             .quota_kinds(quota)
             .keyring(keyring.clone())
             .instance_policy(self.instance_policy)
             .monitor_policy(policy);
-        let builder = match self.catalog {
-            Some(catalog) => builder.shared_catalog(catalog),
-            None => builder.catalog(CATALOG),
-        };
         TestFacade {
             facade: builder.build().await.unwrap(),
             keys: ServerKeys::new(store.clone(), keyring, Arc::new(OsEntropy)).unwrap(),
             table: Table::new(store).unwrap(),
             cloud: self.cloud,
+            planner,
+            mapping: Mutex::new(self.mapping),
             server_quota: self.server_quota,
         }
     }

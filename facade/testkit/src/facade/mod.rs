@@ -6,7 +6,12 @@ mod records;
 mod servers;
 mod tenancy;
 
-use std::{fmt, ops::Deref, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    ops::Deref,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use fleetwright::InstanceProvisioner;
 use fleetwright_compute::{
@@ -19,6 +24,7 @@ use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
     catalog::CatalogService,
     ids::NetworkId,
+    mapping::RegionPlanner,
     secret::{ServerKeys, SshKeys},
     server::Servers,
 };
@@ -44,6 +50,9 @@ pub struct TestFacade {
     pub keys: ServerKeys,
     /// The records of instances.
     pub table: Table<Instance>,
+    /// The planner of region `north`, for tests that change its mapping.
+    pub planner: Arc<RegionPlanner>,
+    mapping: Mutex<String>,
     server_quota: u64,
 }
 
@@ -105,6 +114,7 @@ impl TestFacade {
         let mut builder = Self::builder()
             .cloud(&self.cloud)
             .store(store)
+            .mapping(self.mapping())
             .server_quota(self.server_quota);
         builder.clock = Some(self.clock.clone());
         builder.catalog = Some(self.catalog.clone());
@@ -121,6 +131,7 @@ impl TestFacade {
         let mut builder = Self::builder()
             .cloud(&self.cloud)
             .provisioner(provisioner)
+            .mapping(self.mapping())
             .store(store);
         builder.clock = Some(self.clock.clone());
         builder.catalog = Some(Arc::new(catalog));
@@ -158,6 +169,19 @@ impl TestFacade {
     /// Region `north`.
     pub fn region(&self) -> &FacadeRegion {
         &self.regions[0]
+    }
+
+    /// The mapping file of region `north`.
+    pub fn mapping(&self) -> String {
+        let mapping = self.mapping.lock();
+        mapping.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Loads another mapping file of region `north`.
+    pub fn set_mapping(&self, text: &str) {
+        self.planner.load(text).unwrap();
+        let mut mapping = self.mapping.lock().unwrap_or_else(PoisonError::into_inner);
+        text.clone_into(&mut mapping);
     }
 
     /// Runs the controllers of instances and networks, and the loops of region `north`, until `work` is done. No snapshot is taken.

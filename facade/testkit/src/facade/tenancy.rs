@@ -1,5 +1,7 @@
 //! Creating networks, security groups and certificate authorities.
 
+use std::fmt::Write as _;
+
 use fleetwright_region::{
     ids::{NetworkId, RegionId, SecurityGroupId, SshAuthorityId},
     network::{AuthorityKey, NewNetwork, NewSecurityGroup, NewSshAuthority, Rules},
@@ -39,7 +41,20 @@ impl TestFacade {
             rules: Rules::default(),
         };
         let created = self.security_groups.create(&operator(), &new).await;
-        created.unwrap().value.id
+        let id = created.unwrap().value.id;
+        self.map_group(id);
+        id
+    }
+
+    /// Adds a security group to the mapping of region `north`.
+    fn map_group(&self, id: SecurityGroupId) {
+        const TABLE: &str = "[security-groups]";
+        let mut mapping = self.mapping();
+        if !mapping.contains(TABLE) {
+            let _ = writeln!(mapping, "{TABLE}");
+        }
+        let _ = writeln!(mapping, "\"{id}\" = \"sg-{id}\"");
+        self.set_mapping(&mapping);
     }
 
     /// Creates an SSH certificate authority.

@@ -116,11 +116,11 @@ async fn spec_that_cannot_be_launched_is_refused_with_the_fix() {
     );
     assert_eq!(
         message_of(|spec| spec.flavor = FlavorId::new("metal-64").unwrap()),
-        "region eu-north has no mapping for flavor metal-64: ask an operator to add it under [flavors]"
+        "region eu-north has no mapping for flavor metal-64: choose another, or ask an operator to add it under [flavors]"
     );
     assert_eq!(
         message_of(|spec| spec.image = ImageId::new("acme-golden-7").unwrap()),
-        "region eu-north has no mapping for image acme-golden-7: ask an operator to add it under [images]"
+        "region eu-north has no mapping for image acme-golden-7: choose another, or ask an operator to add it under [images]"
     );
     let other = "00000000-0000-4000-8000-000000000000";
     assert_eq!(
@@ -128,7 +128,7 @@ async fn spec_that_cannot_be_launched_is_refused_with_the_fix() {
             |spec| spec.network = NetworkId::new("00000000-0000-4000-8000-000000000000").unwrap()
         ),
         format!(
-            "region eu-north has no mapping for network {other}: ask an operator to add it under [networks.{other}]"
+            "region eu-north has no mapping for network {other}: choose another, or ask an operator to add it under [networks.{other}]"
         )
     );
     let group = |spec: &mut LaunchSpec| {
@@ -138,7 +138,7 @@ async fn spec_that_cannot_be_launched_is_refused_with_the_fix() {
     assert_eq!(
         message_of(group),
         format!(
-            "region eu-north has no mapping for security group {other}: ask an operator to add it under [security-groups]"
+            "region eu-north has no mapping for security group {other}: choose another, or ask an operator to add it under [security-groups]"
         )
     );
     assert_eq!(
