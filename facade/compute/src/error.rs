@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fleetwright_identity::{LedgerError, Refused};
 use fleetwright_region::{
-    ids::{FlavorId, ImageId},
+    ids::FlavorId,
     name::Name,
     network::RecordError,
     server::{DependencyError, Plan, ServerError},
@@ -135,9 +135,9 @@ pub enum ComputeError {
         "instance {0} has no SSH key pair: give access through a certificate authority or its user data"
     )]
     NoKey(InstanceId),
-    /// Another image has the id already.
-    #[error("another image has the id {0} already: choose another id")]
-    ImageTaken(ImageId),
+    /// Another image of the project has the name.
+    #[error("the project has another image {0}: choose another name, or delete that image first")]
+    ImageNameTaken(Name),
     /// The call failed inside this system. The log has the cause, which is not for tenants.
     #[error(
         "instance {0}: the call failed inside this system; ask an operator, whose log has the cause"

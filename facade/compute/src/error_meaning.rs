@@ -34,7 +34,7 @@ impl ComputeError {
             | Self::Deleting(_)
             | Self::NeedsConsent { .. }
             | Self::Changed { .. }
-            | Self::ImageTaken(_)
+            | Self::ImageNameTaken(_)
             | Self::NotReady { .. } => Meaning::Conflict,
             Self::Unsupported { .. } => Meaning::NotOffered,
             Self::Unavailable { .. } | Self::Busy(_) => Meaning::Unavailable,
@@ -96,7 +96,7 @@ impl ComputeError {
             | Self::Changed { .. }
             | Self::Unsupported { .. }
             | Self::NoKey(_)
-            | Self::ImageTaken(_)
+            | Self::ImageNameTaken(_)
             | Self::Internal(_)
             | Self::Ledger(_)
             | Self::Server(_)

@@ -17,7 +17,7 @@ use fleetwright_facade_testkit::{
 };
 use fleetwright_identity::{Permission, Principal, Resource, Scope, Verb};
 use fleetwright_region::{
-    ids::{ImageId, NetworkId, SecurityGroupId, SshAuthorityId},
+    ids::{NetworkId, SecurityGroupId, SshAuthorityId},
     snapshot::NewSnapshot,
 };
 use uuid::Uuid;
@@ -73,8 +73,7 @@ async fn call(
 ) -> Outcome {
     let mut update = UpdateInstance::of(present);
     update.description = Some("changed".to_owned());
-    let copy = ImageId::new(Uuid::from_u128(77).to_string()).unwrap();
-    let copy = NewSnapshot::new(copy, name("copy"));
+    let copy = NewSnapshot::new(name("copy"));
     match call {
         "read" => outcome(instances.read(principal, id).await),
         "events" => outcome(instances.events(principal, id).await),

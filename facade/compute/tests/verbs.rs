@@ -19,14 +19,12 @@ use fleetwright_facade_testkit::{
 use fleetwright_identity::{Permission, Principal, Resource, Verb};
 use fleetwright_memory::{Fault, RefusalReason, Rule, WireCall};
 use fleetwright_region::{
-    ids::ImageId,
     server::{Phase, Power},
     snapshot::NewSnapshot,
 };
 
 fn new_snapshot() -> NewSnapshot {
-    let image = ImageId::new("0b9c4a52-7d0f-4c1e-9f5e-3a2f6d1c8e77").unwrap();
-    let mut new = NewSnapshot::new(image, name("copy"));
+    let mut new = NewSnapshot::new(name("copy"));
     let tags = [
         ("team", "blue"),
         ("fleetwright:token", "forged"),

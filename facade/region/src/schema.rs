@@ -27,6 +27,8 @@ pub(crate) const BY_PROJECT: &str = "project";
 
 /// The index of tenants' images by region and state. Images of the catalog file are not in it.
 pub(crate) const BY_SNAPSHOT_STATE: &str = "snapshot-state";
+/// The unique index of tenants' images by project and name. Images of the catalog file are not in it.
+pub(crate) const BY_OWNER_AND_NAME: &str = "owner-name";
 /// The index of networks by state, by which networks that are being deleted are found.
 pub(crate) const BY_STATE: &str = "state";
 
@@ -48,7 +50,15 @@ pub fn add_kinds(builder: SchemaBuilder) -> SchemaBuilder {
     let builder = builder
         .kind(Flavor::KIND)
         .kind(Image::KIND)
-        .index(BY_SNAPSHOT_STATE, ["/origin/snapshot/region", "/state"]);
+        .index(BY_SNAPSHOT_STATE, ["/origin/snapshot/region", "/state"])
+        .unique(
+            BY_OWNER_AND_NAME,
+            [
+                "/origin/snapshot/owner/organization",
+                "/origin/snapshot/owner/project",
+                "/name",
+            ],
+        );
     let builder = builder
         .kind(NETWORK_KIND)
         .unique(BY_NAME, ["/organization", "/project", "/region", "/name"])

@@ -8,7 +8,7 @@ use fleetwright_facade_testkit::{
 };
 use fleetwright_identity::{ActorName, Permission, Principal, Resource, Verb};
 use fleetwright_region::{
-    catalog::{NewImage, SnapshotProgress},
+    catalog::{ImageOwner, NewImage, SnapshotProgress},
     ids::{NetworkId, SecurityGroupId},
     name::Name,
     network::{Deletion, IfUsed},
@@ -154,17 +154,29 @@ async fn server_requires_a_visible_available_compatible_flavor_and_image() {
         .load(&without_entry(CATALOG, "large"))
         .await
         .unwrap();
-    for (id, region) in [("unmade", north()), ("far", south())] {
+    let (organization, project) = tenant(1, 1);
+    let [mut unmade, mut far] = [None, None];
+    for (created, name, region) in [(&mut unmade, "unmade", north()), (&mut far, "far", south())] {
         let new = NewImage {
-            id: image(id),
-            name: Name::new(id).unwrap(),
-            organization: tenant(1, 1).0,
+            name: Name::new(name).unwrap(),
+            owner: ImageOwner {
+                organization,
+                project,
+            },
             region,
             source: image("debian"),
+            requested_at: facade.clock.now(),
         };
-        facade.catalog.add_image(&operator(), &new).await.unwrap();
+        *created = Some(
+            facade
+                .catalog
+                .add_image(&operator(), &new)
+                .await
+                .unwrap()
+                .id,
+        );
     }
-    let far = image("far");
+    let (unmade, far) = (unmade.unwrap(), far.unwrap());
     for making in [
         SnapshotProgress::Started("img-9".parse().unwrap()),
         SnapshotProgress::Ready,
@@ -198,15 +210,15 @@ async fn server_requires_a_visible_available_compatible_flavor_and_image() {
             "image debian does not boot on flavor arm: choose another image or flavor: \
              the image is for x86_64 processors, but the flavor has aarch64",
         ),
-        (
-            with("small", "unmade"),
-            "image unmade is pending, not ready: wait until it is ready, or choose another",
-        ),
-        (
-            with("small", "far"),
-            "image far was created in region south: choose an image of region north",
-        ),
     ];
+    let not_ready =
+        format!("image {unmade} is pending, not ready: wait until it is ready, or choose another");
+    let far_away =
+        format!("image {far} was created in region south: choose an image of region north");
+    let table = table.into_iter().chain([
+        (with("small", unmade.as_str()), not_ready.as_str()),
+        (with("small", far.as_str()), far_away.as_str()),
+    ]);
     for (spec, expected) in table {
         assert_eq!(refusal(&facade, &alice, &spec).await, expected);
         // A service sees every image, but cannot use another tenant's.

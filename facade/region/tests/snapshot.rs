@@ -1,10 +1,10 @@
 //! Snapshots of servers: requests, creation and launches.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use fleetwright_facade_testkit::{
-    SNAPSHOT_IMAGE, TestFacade, flavor, image, memory_store, new_snapshot, operator, server_id,
+    SNAPSHOT_NAME, TestFacade, flavor, image, memory_store, new_snapshot, operator, server_id,
     server_user,
     stores::{InterceptedStore, RandomDelays},
     tenant,
@@ -12,7 +12,6 @@ use fleetwright_facade_testkit::{
 use fleetwright_memory::{Fault, MemoryCloud, Phase as When, Rule, WireCall};
 use fleetwright_region::{
     catalog::{Image, ImageState, Origin, Visibility},
-    ids::ImageId,
     machine::MachineError,
     name::Name,
     server::{Consent, Phase, Power},
@@ -45,9 +44,10 @@ async fn snapshot_can_be_launched_by_another_server() {
         0,
         "nothing waits for a cloud"
     );
+    let (organization, project) = tenant(1, 1);
     assert_eq!(
         requested.visibility,
-        Visibility::Organization(tenant(1, 1).0)
+        Visibility::Project(organization, project)
     );
     assert_eq!(requested.description.as_deref(), Some("before the upgrade"));
     let source = facade.catalog.image(&principal, &image("debian")).unwrap();
@@ -72,14 +72,14 @@ async fn snapshot_can_be_launched_by_another_server() {
         assert_eq!(created.len(), 1);
         assert_eq!(
             (&created[0].name, &created[0].source),
-            (&native_name(&image(SNAPSHOT_IMAGE)), &machine)
+            (&native_name(&ready.id), &machine)
         );
         assert_eq!(native(&ready), Some(created[0].id.clone()));
         assert_eq!(created[0].tags, ready.tags);
         let tags: Vec<_> = ready.tags.iter().collect();
         let server = server_id(1).to_string();
         let expected = [
-            ("fleetwright-image", SNAPSHOT_IMAGE),
+            ("fleetwright-image", ready.id.as_str()),
             ("fleetwright-region", "north"),
             ("fleetwright-server", server.as_str()),
             ("fleetwright-source-image", "debian"),
@@ -89,7 +89,7 @@ async fn snapshot_can_be_launched_by_another_server() {
 
         let alice = server_user(tenant(1, 1));
         let mut spec = facade.read_server().await.server.spec;
-        spec.image = image(SNAPSHOT_IMAGE);
+        spec.image = ready.id.clone();
         facade.ensure(&alice, 2, &spec).await.unwrap();
         let twin = loop {
             let view = facade.servers.read(&alice, server_id(2)).await.unwrap();
@@ -147,17 +147,18 @@ async fn repeated_snapshot_returns_the_image_and_a_different_one_is_refused() {
         ImageState::Ready,
         "whatever became of its machine"
     );
-    let mut others = vec![new_snapshot(), new_snapshot(), new_snapshot()];
-    others[0].name = Name::new("silver").unwrap();
-    others[1].description = None;
-    others[2].tags.insert("team".to_owned(), "red".to_owned());
+    let mut others = vec![new_snapshot(), new_snapshot()];
+    others[0].description = None;
+    others[1].tags.insert("team".to_owned(), "red".to_owned());
     for other in others {
         let taken = facade
             .machines
             .snapshot(&principal, server_id(1), &other)
             .await;
         let taken = taken.unwrap_err();
-        assert!(matches!(taken, MachineError::ImageTaken(id) if id == image(SNAPSHOT_IMAGE)));
+        assert!(
+            matches!(taken, MachineError::ImageNameTaken(name) if name.as_str() == SNAPSHOT_NAME)
+        );
     }
     let mut same = new_snapshot();
     same.tags
@@ -244,9 +245,9 @@ async fn fifty_requests_and_two_controllers_create_one_image() {
         let (principal, new) = (operator(), new_snapshot());
         let work = async {
             let requests = (0..50).map(|_| machines.snapshot(&principal, server_id(1), &new));
-            for result in futures_util::future::join_all(requests).await {
-                assert_eq!(result.unwrap().id, image(SNAPSHOT_IMAGE));
-            }
+            let results = futures_util::future::join_all(requests).await;
+            let ids: BTreeSet<_> = results.into_iter().map(|image| image.unwrap().id).collect();
+            assert_eq!(ids.len(), 1);
             facade.until_snapshot(ImageState::Ready).await;
         };
         tokio::select! {
@@ -304,7 +305,7 @@ async fn disk_with_an_unconfirmed_change_is_not_copied() {
     let requested = servers.set_spec(&principal, server_id(1), &spec, Consent::Destroy);
     requested.await.unwrap();
     let mut early = new_snapshot();
-    early.image = ImageId::new("early").unwrap();
+    early.name = Name::new("early").unwrap();
     let created = facade
         .machines
         .snapshot(&principal, server_id(1), &early)

@@ -7,7 +7,7 @@ use fleetwright_facade_testkit::{TestFacade, new_snapshot, operator, server_id};
 use fleetwright_memory::{Fault, MemoryCloud, Phase as When, RefusalReason, Rule, WireCall};
 use fleetwright_region::{
     catalog::{Image, ImageState, Origin},
-    ids::ImageId,
+    name::Name,
     server::Phase,
     snapshot::SnapshotPolicy,
 };
@@ -105,21 +105,18 @@ async fn failing_snapshot_is_retried_until_success_or_timeout() {
     );
 
     let mut unsupported = new_snapshot();
-    unsupported.image = ImageId::new("hopeless").unwrap();
+    unsupported.name = Name::new("unsupported").unwrap();
     let down = Fault::Refused(RefusalReason::AccessDenied);
     cloud.faults().add(Rule::always(WireCall::Snapshot, down));
     let requested = facade
         .machines
         .snapshot(&principal, server_id(1), &unsupported)
         .await;
-    requested.unwrap();
+    let unsupported = requested.unwrap().id;
     let work = async {
         tokio::time::sleep(Duration::from_secs(7 * 3600)).await;
         facade.catalog.refresh().await.unwrap();
-        facade
-            .catalog
-            .image(&principal, &unsupported.image)
-            .unwrap()
+        facade.catalog.image(&principal, &unsupported).unwrap()
     };
     let failed = tokio::select! {
         biased;
@@ -167,19 +164,16 @@ async fn image_waits_for_its_settle_time_and_is_not_created_once_retired() {
     assert_eq!(facade.snapshot_image().await.state, ImageState::Ready);
 
     let mut second = new_snapshot();
-    second.image = ImageId::new("second").unwrap();
+    second.name = Name::new("second").unwrap();
     let requested = facade
         .machines
         .snapshot(&principal, server_id(1), &second)
         .await;
-    requested.unwrap();
+    let second = requested.unwrap().id;
     let catalog = &facade.catalog;
-    catalog
-        .retire_image(&principal, &second.image)
-        .await
-        .unwrap();
+    catalog.retire_image(&principal, &second).await.unwrap();
     slow.pass().await.unwrap();
-    let failed = catalog.image(&principal, &second.image).unwrap();
+    let failed = catalog.image(&principal, &second).unwrap();
     assert_eq!(
         (failed.state, cloud.oracle().images().len()),
         (ImageState::Failed, 1)

@@ -6,13 +6,11 @@ mod crash;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use fleetwright::InstanceProvisioner;
-use fleetwright_facade_testkit::{
-    SNAPSHOT_IMAGE, TestFacade, image, new_snapshot, operator, server_id, sqlite_store,
-};
+use fleetwright_facade_testkit::{TestFacade, new_snapshot, operator, server_id, sqlite_store};
 use fleetwright_memory::{MemoryCloud, Timing};
 use fleetwright_region::{
     catalog::{CatalogService, ImageState, Origin},
-    ids::ImageId,
+    name::Name,
     server::{Phase, ServerView},
 };
 use fleetwright_store::Store;
@@ -62,8 +60,7 @@ async fn history(faults: Vec<(u64, Kind)>, client: Client) -> u64 {
         }
     }
     let what = format!("{faults:?}, and the client {client:?}: {:?}", plan.log());
-    facade.catalog.refresh().await.unwrap();
-    let found = facade.catalog.image(&operator(), &image(SNAPSHOT_IMAGE));
+    let found = facade.find_snapshot_image().await;
     let created = cloud.oracle().images();
     match (found, client) {
         (Some(found), _) => {
@@ -133,9 +130,9 @@ async fn cost_of_an_image_does_not_grow_with_the_catalog() {
         for number in 0..60 {
             let (before, follower_before) = (plan.listed(), follower_plan.listed());
             let mut new = new_snapshot();
-            new.image = ImageId::new(format!("copy-{number}")).unwrap();
+            new.name = Name::new(format!("copy-{number}")).unwrap();
             let requested = machines.snapshot(&operator(), server_id(1), &new).await;
-            requested.unwrap();
+            let id = requested.unwrap().id;
             snapshots.pass().await.unwrap();
             costs.insert(plan.listed() - before);
             let before = plan.listed();
@@ -146,7 +143,7 @@ async fn cost_of_an_image_does_not_grow_with_the_catalog() {
                 "a finished image is not listed again"
             );
             tokio::time::sleep(Duration::from_secs(1)).await;
-            let seen = follower.image(&operator(), &new.image).unwrap();
+            let seen = follower.image(&operator(), &id).unwrap();
             assert_eq!(seen.state, ImageState::Ready);
             assert_eq!(
                 follower_plan.listed(),

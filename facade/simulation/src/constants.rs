@@ -7,7 +7,7 @@ use fleetwright_facade_testkit::{
 };
 pub use fleetwright_facade_testkit::{flavor, image, name, north as region, operator};
 use fleetwright_identity::{Defaults, Principal, QuotaKind, QuotaKinds};
-use fleetwright_region::ids::ImageId;
+use fleetwright_region::name::Name;
 
 /// How many slots for instances a scenario has.
 pub const SLOT_COUNT: usize = 5;
@@ -58,9 +58,9 @@ pub fn tenant(number: usize) -> Tenant {
     fleetwright_facade_testkit::tenant(0x100 + number, 0x200 + number)
 }
 
-/// Returns the id for the snapshot of a slot's instance.
-pub fn snapshot(slot: usize) -> ImageId {
-    image(&format!("snapshot-of-{slot}"))
+/// Returns the name for the snapshot of a slot's instance.
+pub fn snapshot(slot: usize) -> Name {
+    name(&format!("snapshot-of-{slot}"))
 }
 
 /// Returns the user of a tenant's project.

@@ -30,7 +30,7 @@ pub use principals::{Tenant, operator, project_user, tenant};
 pub use records::{error_chain, instance_record, new_instance, record_id, spec};
 pub use region::{NamePlanner, TestRegion, bare_server};
 pub use servers::{new_server, server_admin, server_id, server_spec, server_user};
-pub use snapshots::{SNAPSHOT_IMAGE, new_snapshot};
+pub use snapshots::{SNAPSHOT_NAME, new_snapshot};
 pub use stores::{memory_store, schema, sqlite_store};
 
 use std::time::Duration;

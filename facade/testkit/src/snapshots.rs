@@ -10,14 +10,14 @@ use fleetwright_region::{
 };
 use fleetwright_store::Store;
 
-use crate::{TestFacade, advance_until, image, name, operator};
+use crate::{TestFacade, advance_until, name, operator};
 
-/// The image that tests request.
-pub const SNAPSHOT_IMAGE: &str = "0b9c4a52-7d0f-4c1e-9f5e-3a2f6d1c8e77";
+/// The name of the image that tests request.
+pub const SNAPSHOT_NAME: &str = "copy-of-web";
 
 /// The request for it, with tags of which some are the system's own.
 pub fn new_snapshot() -> NewSnapshot {
-    let mut new = NewSnapshot::new(image(SNAPSHOT_IMAGE), name("golden"));
+    let mut new = NewSnapshot::new(name(SNAPSHOT_NAME));
     new.description = Some("before the upgrade".to_owned());
     let tags = [
         ("team", "blue"),
@@ -44,9 +44,19 @@ impl TestFacade {
 
     /// Reads the image.
     pub async fn snapshot_image(&self) -> Image {
+        self.find_snapshot_image().await.unwrap()
+    }
+
+    /// Reads the image, if it exists.
+    pub async fn find_snapshot_image(&self) -> Option<Image> {
         self.catalog.refresh().await.unwrap();
-        let found = self.catalog.image(&operator(), &image(SNAPSHOT_IMAGE));
-        found.unwrap()
+        let images = self.catalog.images(&operator()).unwrap();
+        let mut found = images
+            .into_iter()
+            .filter(|image| image.name == SNAPSHOT_NAME);
+        let first = found.next();
+        assert!(found.next().is_none(), "two images have the name");
+        first
     }
 
     /// Waits until the image is in a state, and returns it.

@@ -95,14 +95,15 @@ impl Instances {
         self.measure(verb.as_str(), Some(id), work).await
     }
 
-    /// Requests an image of the instance's disk, adds an event, and returns the image: pending, and visible to the organization.
+    /// Requests an image of the instance's disk, adds an event, and returns the image: pending, and visible to the project.
     ///
-    /// Reserved tags are removed from the request, and tags that name the image's origin are added. Repeating the request returns the
-    /// same image.
+    /// Its id is the system's, and its name is unique among the images of the project. Reserved tags are removed from the request, and tags
+    /// that name the image's origin are added. Repeating the request returns the same image.
     ///
     /// # Errors
     ///
-    /// As [`console_output`](Self::console_output), and [`ImageTaken`](ComputeError::ImageTaken) if another image has the id.
+    /// As [`console_output`](Self::console_output), and [`ImageNameTaken`](ComputeError::ImageNameTaken) if another image of the
+    /// project has the name.
     pub async fn snapshot(
         &self,
         principal: &Principal,
@@ -280,7 +281,7 @@ fn machine_error(id: InstanceId, error: MachineError) -> ComputeError {
             field: "metadata.description".to_owned(),
             problem: error.to_string(),
         },
-        MachineError::ImageTaken(image) => ComputeError::ImageTaken(image),
+        MachineError::ImageNameTaken(name) => ComputeError::ImageNameTaken(name),
         MachineError::Store(error) => error.into(),
         MachineError::Refused(_)
         | MachineError::NoKeyring(_)

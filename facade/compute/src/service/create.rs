@@ -221,7 +221,7 @@ pub(super) fn conflict(error: &ComputeError) -> Option<&Conflict> {
         | ComputeError::Unsupported { .. }
         | ComputeError::Unavailable { .. }
         | ComputeError::NoKey(_)
-        | ComputeError::ImageTaken(_)
+        | ComputeError::ImageNameTaken(_)
         | ComputeError::Internal(_)
         | ComputeError::Ledger(_)
         | ComputeError::Server(_)

@@ -1,7 +1,7 @@
 //! Images: what servers boot from.
 
 use fleetwright::Tags;
-use fleetwright_identity::{OrganizationId, Scope};
+use fleetwright_identity::{OrganizationId, ProjectId, Scope};
 use fleetwright_store::Document;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -62,7 +62,26 @@ pub enum Origin {
         region: RegionId,
         /// The native id, once the provider has returned it.
         native: Option<fleetwright::ImageId>,
+        /// The project that owns it, whoever can see it. `None` in records of older versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<ImageOwner>,
     },
+}
+
+/// The project that owns an image. The names of its images are unique.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ImageOwner {
+    /// The organization.
+    pub organization: OrganizationId,
+    /// Its project.
+    pub project: ProjectId,
+}
+
+impl ImageOwner {
+    /// Returns the scope in which a principal needs a permission to change the image.
+    pub fn scope(self) -> Scope {
+        Scope::Project(self.organization, self.project)
+    }
 }
 
 impl Origin {
@@ -134,6 +153,8 @@ pub enum Visibility {
     Global,
     /// The members of one organization.
     Organization(OrganizationId),
+    /// The members of one project.
+    Project(OrganizationId, ProjectId),
 }
 
 impl Visibility {
@@ -142,6 +163,7 @@ impl Visibility {
         match self {
             Self::Global => Scope::Global,
             Self::Organization(organization) => Scope::Organization(organization),
+            Self::Project(organization, project) => Scope::Project(organization, project),
         }
     }
 }
@@ -198,6 +220,20 @@ impl Image {
             snapshot: None,
             retired: false,
         }
+    }
+
+    /// Returns the project that owns the image, if a tenant created it.
+    pub fn owner(&self) -> Option<ImageOwner> {
+        match &self.origin {
+            Origin::File => None,
+            Origin::Snapshot { owner, .. } => *owner,
+        }
+    }
+
+    /// Returns the scope in which a principal needs a permission to change the image.
+    pub fn scope(&self) -> Scope {
+        let owner = self.owner();
+        owner.map_or_else(|| self.visibility.scope(), ImageOwner::scope)
     }
 
     pub(super) fn read(fields: &mut Fields<'_, '_>, id: Option<ImageId>) -> Option<Self> {

@@ -24,7 +24,7 @@ pub use compat::{Incompatible, Mismatch, NotOffered, check_compatible};
 pub use entry::EntryId;
 pub use file::CatalogFile;
 pub use flavor::{Architecture, Flavor, Gpu, GpuVendor};
-pub use image::{Image, ImageState, Kernel, Origin, Os, Virtualization, Visibility};
+pub use image::{Image, ImageOwner, ImageState, Kernel, Origin, Os, Virtualization, Visibility};
 pub use reload::{Catalog, Change, Reload};
 pub use service::{CatalogService, LoadError, MAX_FILE_BYTES};
 pub use size::{ByteSize, InvalidSize, Unit};

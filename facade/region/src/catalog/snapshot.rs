@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use fleetwright::{InstanceId, Tags};
 use serde::{Deserialize, Serialize};
 
-use super::{ByteSize, Image, Origin, Visibility};
+use super::{ByteSize, Image, ImageOwner, Origin};
 use crate::{
     ids::{ImageId, RegionId},
     server::ServerId,
@@ -69,12 +69,12 @@ pub(crate) struct ImageDetails {
     pub(crate) snapshot: Option<Snapshot>,
 }
 
-/// The properties of a request for an image. A request with the same id and the same properties is a repetition; everything
-/// else about an image follows from the state at the first request.
+/// The properties of a request for an image. A request of the same project with the same name and the same properties is a repetition;
+/// everything else about an image follows from the state at the first request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ImageRequest {
     pub(crate) name: String,
-    pub(crate) visibility: Visibility,
+    pub(crate) owner: Option<ImageOwner>,
     pub(crate) region: Option<RegionId>,
     pub(crate) server: Option<ServerId>,
     pub(crate) description: Option<String>,
@@ -90,7 +90,7 @@ impl ImageRequest {
         };
         Self {
             name: image.name.clone(),
-            visibility: image.visibility,
+            owner: image.owner(),
             region,
             server: image.snapshot.as_ref().map(|snapshot| snapshot.server),
             description: image.description.clone(),

@@ -1,32 +1,58 @@
 //! Images that tenants create from their servers. They are records beside those of the file, and no file changes them.
 
-use fleetwright_identity::{OrganizationId, Principal, Refused, Resource, Scope, Verb};
-use fleetwright_store::{Invalid, Key, StoreError, Transaction, Versioned};
+use chrono::{DateTime, Utc};
+use fleetwright_identity::{Principal, Refused, Resource, Scope, Verb};
+use fleetwright_store::{IndexName, Invalid, Key, StoreError, Transaction, Versioned};
+use uuid::Uuid;
 
-use super::{CatalogService, Image, ImageDetails, ImageRequest, ImageState, Origin, Visibility};
+use super::{
+    CatalogService, Image, ImageDetails, ImageOwner, ImageRequest, ImageState, Origin, Visibility,
+};
 use crate::{
     ids::{ImageId, RegionId},
     name::Name,
+    schema::BY_OWNER_AND_NAME,
 };
 
 /// How often a change is tried when others write the same record.
 const ATTEMPTS: usize = 5;
 
-/// A request for an image.
+/// The namespace of the ids of tenants' images. Frozen, so that a repeated request has the same id.
+const IMAGES: Uuid = Uuid::from_u128(0x6a0c_5d1e_93b7_4f28_8c44_17e9_b2d0_5af6);
+
+/// A request for an image. Its id is the system's: it is derived from the request, and nobody can choose it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewImage {
-    /// The id. The caller chooses it and it is stored first, so that a repeated request after a crash creates no second
-    /// image. Ids are shared by all tenants, so choose one that cannot be guessed: a random UUID.
-    pub id: ImageId,
-    /// The name.
+    /// The name, unique among the images of the project.
     pub name: Name,
-    /// The organization that owns the image. Only its members can see it.
-    pub organization: OrganizationId,
+    /// The project that owns the image. Its members can see it.
+    pub owner: ImageOwner,
     /// The region of the server, and so of the image.
     pub region: RegionId,
     /// The image that the server boots from. It may be retired. The new image has its architecture, size, kind of machine and
     /// operating system.
     pub source: ImageId,
+    /// The time of the request.
+    pub requested_at: DateTime<Utc>,
+}
+
+impl NewImage {
+    /// Returns the id that the image gets: a UUID, different for each request that is not a repetition.
+    pub fn id(&self) -> Result<ImageId, Invalid> {
+        let ImageOwner {
+            organization,
+            project,
+        } = self.owner;
+        let at = self.requested_at.timestamp_nanos_opt().unwrap_or_default();
+        let text = format!(
+            "{organization}/{project}/{}/{}/{at}",
+            self.region, self.name
+        );
+        let id = Uuid::new_v5(&IMAGES, text.as_bytes())
+            .hyphenated()
+            .to_string();
+        ImageId::new(id).map_err(|error| Invalid::new(error.to_string()))
+    }
 }
 
 /// A step in the creation of an image.
@@ -51,9 +77,9 @@ pub enum ImageError {
     /// The image is visible to the caller, who lacks the permission.
     #[error("not permitted")]
     Refused(#[from] Refused),
-    /// Another image has the id. Choose another one.
-    #[error("another image has the id {0}: choose another id")]
-    IdTaken(ImageId),
+    /// Another image of the project has the name.
+    #[error("the project has another image {0}: choose another name, or delete that image first")]
+    NameTaken(Name),
     /// The image comes from the catalog file, and can only be changed there.
     #[error("image {0} is in the catalog file: change it there")]
     FromFile(ImageId),
@@ -82,12 +108,13 @@ impl From<Invalid> for ImageError {
 }
 
 impl CatalogService {
-    /// Records a request for an image: pending, and visible to its organization. A repeated request returns the existing
+    /// Records a request for an image: pending, and visible to its project. A repeated request returns the existing
     /// image in its current state. The image is created by [`Snapshots`](crate::snapshot::Snapshots).
     ///
     /// # Errors
     ///
-    /// The principal may not create images in the organization or cannot see the source, or another image has the id.
+    /// The principal may not create images in the project or cannot see the source, or another image of the project has the name.
+    /// Images of other projects are never compared.
     pub async fn add_image(
         &self,
         principal: &Principal,
@@ -104,8 +131,7 @@ impl CatalogService {
         new: &NewImage,
         details: ImageDetails,
     ) -> Result<Image, ImageError> {
-        let scope = Scope::Organization(new.organization);
-        principal.authorize(Verb::Create, Resource::Images, &scope)?;
+        principal.authorize(Verb::Create, Resource::Images, &new.owner.scope())?;
         let source = match self.image(principal, &new.source) {
             Some(source) => source,
             // Another process may have created it a moment ago.
@@ -115,9 +141,14 @@ impl CatalogService {
                 source.ok_or_else(|| ImageError::NotFound(new.source.clone()))?
             }
         };
-        let visibility = Visibility::Organization(new.organization);
+        let ImageOwner {
+            organization,
+            project,
+        } = new.owner;
+        let visibility = Visibility::Project(organization, project);
+        let id = new.id()?;
         let mut image = Image::new(
-            new.id.clone(),
+            id.clone(),
             source.architecture,
             details
                 .disk
@@ -134,8 +165,9 @@ impl CatalogService {
         image.origin = Origin::Snapshot {
             region: new.region.clone(),
             native: None,
+            owner: Some(new.owner),
         };
-        let key = Key::new(new.id.as_str())?;
+        let key = Key::new(id.as_str())?;
         let transaction = self.images.create(Transaction::new(), &key, &image)?;
         match self.store.commit(&transaction).await {
             Ok(revision) => {
@@ -144,33 +176,61 @@ impl CatalogService {
             }
             Err(error) if error.conflict().is_some() => {
                 let found = self
-                    .find_same_request(&new.id, &ImageRequest::of(&image))
+                    .find_same_request(new.owner, &new.name, &ImageRequest::of(&image))
                     .await?;
-                found.ok_or_else(|| ImageError::Busy(new.id.clone()))
+                found.ok_or(ImageError::Busy(id))
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Returns the image of this id if it exists and was requested with the same properties.
+    /// Returns the image of this name in a project if it exists and was requested with the same properties.
     ///
     /// # Errors
     ///
     /// It was requested with other properties.
     pub(crate) async fn find_same_request(
         &self,
-        id: &ImageId,
+        owner: ImageOwner,
+        name: &Name,
         intent: &ImageRequest,
     ) -> Result<Option<Image>, ImageError> {
-        let found = self.images.get(&Key::new(id.as_str())?).await?;
-        match found {
+        let index = IndexName::new(BY_OWNER_AND_NAME)?;
+        let value = [
+            owner.organization.to_string(),
+            owner.project.to_string(),
+            name.to_string(),
+        ];
+        match self.images.find(&index, value).await? {
             Some(found) if ImageRequest::of(&found.value) == *intent => {
                 self.put_current(found.revision, found.value.clone());
                 Ok(Some(found.value))
             }
-            Some(_) => Err(ImageError::IdTaken(id.clone())),
+            Some(_) => Err(ImageError::NameTaken(name.clone())),
             None => Ok(None),
         }
+    }
+
+    /// Shows an image of a project to its whole organization. A repeated call succeeds.
+    ///
+    /// # Errors
+    ///
+    /// The image is not visible, comes from the catalog file, or the principal may not update images of the organization: members of
+    /// one project do not decide what the others see.
+    pub async fn share_image(
+        &self,
+        principal: &Principal,
+        id: &ImageId,
+    ) -> Result<Image, ImageError> {
+        let share = |image: &mut Image| {
+            if let Some(owner) = image.owner() {
+                let scope = Scope::Organization(owner.organization);
+                principal.authorize(Verb::Update, Resource::Images, &scope)?;
+                image.visibility = Visibility::Organization(owner.organization);
+            }
+            Ok(())
+        };
+        self.change(principal, Verb::Update, id, share).await
     }
 
     /// Records a step in the creation of an image. A repeated step succeeds.
@@ -248,9 +308,9 @@ impl CatalogService {
         let hidden = || ImageError::NotFound(id.clone());
         let found = self.images.get(&Key::new(id.as_str())?).await?;
         let found = found.ok_or_else(hidden)?;
-        let scope = found.value.visibility.scope();
-        if let Err(refused) = principal.authorize(verb, Resource::Images, &scope) {
-            // Members of a project see the images of its organization.
+        if let Err(refused) = principal.authorize(verb, Resource::Images, &found.value.scope()) {
+            // Members of a project see the images that are shared with its organization.
+            let scope = found.value.visibility.scope();
             let visible = principal.authorize_within(Verb::Read, Resource::Images, &scope);
             return Err(visible.map_or_else(|_| hidden(), |()| refused.into()));
         }

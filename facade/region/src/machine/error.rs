@@ -9,6 +9,7 @@ use fleetwright_store::{Invalid, StoreError};
 use crate::{
     catalog::ImageError,
     ids::{ImageId, RegionId},
+    name::Name,
     secret::KeyError,
     server::ServerId,
     snapshot::MAX_DESCRIPTION_CHARS,
@@ -106,9 +107,9 @@ pub enum MachineError {
         /// Its length in characters.
         actual: usize,
     },
-    /// Another image has the id.
-    #[error("another image has the id {0}: choose another id")]
-    ImageTaken(ImageId),
+    /// Another image of the project has the name.
+    #[error("the project has another image {0}: choose another name, or delete that image first")]
+    ImageNameTaken(Name),
     /// The image that the machine was booted from is not in the catalog.
     #[error(
         "server {id} was booted from image {image}, which is not in the catalog: add it to the catalog again"
@@ -120,10 +121,10 @@ pub enum MachineError {
         image: ImageId,
     },
     /// The image could not be recorded.
-    #[error("image {id} was not recorded: retry")]
+    #[error("image {name} was not recorded: retry")]
     Image {
-        /// The image.
-        id: ImageId,
+        /// The name of the image.
+        name: Name,
         /// Why.
         source: ImageError,
     },
@@ -151,7 +152,7 @@ impl MachineError {
             | Self::Key { .. }
             | Self::Tags(_)
             | Self::DescriptionTooLong { .. }
-            | Self::ImageTaken(_)
+            | Self::ImageNameTaken(_)
             | Self::NoSource { .. }
             | Self::Image { .. }
             | Self::Store(_) => None,
@@ -173,7 +174,7 @@ impl MachineError {
             Self::NoKey(_) => "no-key",
             Self::NoKeyring(_) | Self::Key { .. } => "key",
             Self::Tags(_) | Self::DescriptionTooLong { .. } => "invalid",
-            Self::ImageTaken(_) => "taken",
+            Self::ImageNameTaken(_) => "taken",
             Self::NoSource { .. } => "no-source",
             Self::Image { .. } => "image",
             Self::Store(_) => "store",

@@ -188,7 +188,7 @@ impl RegionMapping {
                 .images
                 .get(&image.id)
                 .ok_or_else(|| self.missing(MappedEntry::Image(image.id.clone()))),
-            Origin::Snapshot { region, native } if *region == self.region => {
+            Origin::Snapshot { region, native, .. } if *region == self.region => {
                 native.as_ref().ok_or_else(|| PlanError::NotReady {
                     image: image.id.clone(),
                     state: image.state,

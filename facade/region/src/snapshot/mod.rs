@@ -6,7 +6,7 @@
 //! # Flow
 //!
 //! 1. [`MachineAccess::snapshot`](crate::machine::MachineAccess::snapshot) records the image as pending, with its machine, its tags and
-//!    the id that the caller chose.
+//!    an id that is derived from the request.
 //! 2. [`Snapshots`] is woken by that record, calls the cloud with a [name](native_name) derived from the id, and records the native id.
 //! 3. The image is ready.
 //!
@@ -14,7 +14,7 @@
 //!
 //! | the process dies | the record contains | the next process |
 //! | --- | --- | --- |
-//! | before the image is recorded | nothing | does nothing; a repeated request with the same id creates it |
+//! | before the image is recorded | nothing | does nothing; a repeated request with the same name creates it |
 //! | after that, whether or not the cloud was called | pending | calls the cloud with the same name, which returns the existing image |
 //! | after the native id is recorded | creating | marks it as ready |
 //!

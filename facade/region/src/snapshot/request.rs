@@ -8,9 +8,8 @@ use fleetwright_identity::{Principal, Verb};
 use super::Provenance;
 use crate::{
     catalog::{
-        ByteSize, Image, ImageDetails, ImageError, ImageRequest, NewImage, Snapshot, Visibility,
+        ByteSize, Image, ImageDetails, ImageError, ImageOwner, ImageRequest, NewImage, Snapshot,
     },
-    ids::ImageId,
     machine::{MachineAccess, MachineError, RequiredState, ready_machine},
     name::Name,
     server::{Machine, Server, ServerId},
@@ -24,10 +23,7 @@ pub const MAX_DESCRIPTION_CHARS: usize = 1000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NewSnapshot {
-    /// The id, chosen by the caller, so that a repeated request creates no second image. Ids are shared by all tenants: choose a random
-    /// UUID.
-    pub image: ImageId,
-    /// The name.
+    /// The name, unique among the images of the server's project. A repeated request with the same name creates no second image.
     pub name: Name,
     /// A description of at most [`MAX_DESCRIPTION_CHARS`] characters.
     pub description: Option<String>,
@@ -37,9 +33,8 @@ pub struct NewSnapshot {
 
 impl NewSnapshot {
     /// Creates a request without description and tags.
-    pub fn new(image: ImageId, name: Name) -> Self {
+    pub fn new(name: Name) -> Self {
         Self {
-            image,
             name,
             description: None,
             tags: BTreeMap::new(),
@@ -48,7 +43,7 @@ impl NewSnapshot {
 }
 
 impl MachineAccess {
-    /// Records an image of a server's machine, and returns it: pending, and visible to the server's organization. The server must be running
+    /// Records an image of a server's machine, and returns it: pending, and visible to the server's project. The server must be running
     /// or stopped, and stays so. A repeated request returns the existing image, whatever its state and that of the machine.
     ///
     /// The image has the architecture, the kind of machine and the operating system of the image that the machine was booted from, and
@@ -79,39 +74,35 @@ impl MachineAccess {
             return Err(MachineError::DescriptionTooLong { actual });
         }
         let tags = strip_reserved(new.tags.clone()).map_err(MachineError::Tags)?;
+        let owner = owner_of(server);
         let request = request_of(server, new, &tags);
-        let known = self.catalog.find_same_request(&new.image, &request);
-        let refusal = |error| refusal(server, &new.image, error);
+        let known = self.catalog.find_same_request(owner, &new.name, &request);
+        let refusal = |error| refusal(server, &new.name, error);
         if let Some(image) = known.await.map_err(refusal)? {
             return Ok(image);
         }
         let machine = ready_machine(server, RequiredState::RunningOrStopped)?;
         let source = machine.applied.image.clone();
-        let provenance = Provenance::new(server, &new.image, &source);
+        let now = self.clock.now();
+        let image = NewImage {
+            name: new.name.clone(),
+            owner,
+            region: server.region.clone(),
+            source: source.clone(),
+            requested_at: now,
+        };
+        let provenance = Provenance::new(server, &image.id()?, &source);
         let tags = provenance.added_to(&tags);
         cloud
             .capabilities()
             .tags
             .check(&tags)
             .map_err(MachineError::Tags)?;
-        let now = self.clock.now();
         let details = ImageDetails {
             description: new.description.clone(),
             tags,
             disk: self.disk(server, machine),
-            snapshot: Some(Snapshot::new(
-                server.id,
-                machine.id.clone(),
-                source.clone(),
-                now,
-            )),
-        };
-        let image = NewImage {
-            id: new.image.clone(),
-            name: new.name.clone(),
-            organization: server.organization,
-            region: server.region.clone(),
-            source,
+            snapshot: Some(Snapshot::new(server.id, machine.id.clone(), source, now)),
         };
         let created = self
             .catalog
@@ -130,10 +121,17 @@ impl MachineAccess {
     }
 }
 
+fn owner_of(server: &Server) -> ImageOwner {
+    ImageOwner {
+        organization: server.organization,
+        project: server.project,
+    }
+}
+
 fn request_of(server: &Server, new: &NewSnapshot, tags: &Tags) -> ImageRequest {
     ImageRequest {
         name: new.name.to_string(),
-        visibility: Visibility::Organization(server.organization),
+        owner: Some(owner_of(server)),
         region: Some(server.region.clone()),
         server: Some(server.id),
         description: new.description.clone(),
@@ -141,9 +139,9 @@ fn request_of(server: &Server, new: &NewSnapshot, tags: &Tags) -> ImageRequest {
     }
 }
 
-fn refusal(server: &Server, id: &ImageId, error: ImageError) -> MachineError {
+fn refusal(server: &Server, name: &Name, error: ImageError) -> MachineError {
     match error {
-        ImageError::IdTaken(id) => MachineError::ImageTaken(id),
+        ImageError::NameTaken(name) => MachineError::ImageNameTaken(name),
         ImageError::NotFound(image) => MachineError::NoSource {
             id: server.id,
             image,
@@ -153,7 +151,7 @@ fn refusal(server: &Server, id: &ImageId, error: ImageError) -> MachineError {
         | ImageError::FromFile(_)
         | ImageError::InvalidTransition { .. }
         | ImageError::Busy(_)) => MachineError::Image {
-            id: id.clone(),
+            name: name.clone(),
             source,
         },
     }

@@ -23,7 +23,7 @@ impl Client {
         let (reader, stranger) = (constants::reader(tenant), constants::user(1 - tenant));
         let calls = &process.instances;
         let wanted = UpdateInstance::of(&instance);
-        let image = NewSnapshot::new(constants::image("stolen"), constants::name("stolen"));
+        let image = NewSnapshot::new(constants::name("stolen"));
         for (is_stranger, principal) in [(false, &reader), (true, &stranger)] {
             let results = [
                 ("update", calls.update(principal, id, &wanted).await.err()),

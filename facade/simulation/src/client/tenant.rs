@@ -188,15 +188,11 @@ impl Client {
     }
 
     pub(super) async fn snapshot(&mut self, process: &Process, slot: usize) -> OpResult {
-        let (principal, id, image) = (
-            Self::user(slot),
-            self.fixtures.id(slot),
-            constants::snapshot(slot),
-        );
-        let new = NewSnapshot::new(image.clone(), constants::name("snapshot"));
+        let (principal, id) = (Self::user(slot), self.fixtures.id(slot));
+        let new = NewSnapshot::new(constants::snapshot(slot));
         match process.instances.snapshot(&principal, id, &new).await {
-            Ok(_) => {
-                self.expected.images.insert(image);
+            Ok(image) => {
+                self.expected.images.insert(image.id);
                 OpResult::Done
             }
             Err(error) => self.after_error(&error),

@@ -1,5 +1,9 @@
 //! Tenants' images of their servers.
 
+use std::collections::BTreeSet;
+
+use chrono::DateTime;
+
 use super::*;
 use crate::{ids::RegionId, name::Name, testing::ContendedStore};
 
@@ -18,11 +22,18 @@ fn administrator() -> Principal {
     )
 }
 
+fn owner() -> ImageOwner {
+    ImageOwner {
+        organization: organization(1),
+        project: project(1),
+    }
+}
+
 fn new_image() -> NewImage {
     NewImage {
-        id: image_id("snap-1"),
         name: Name::new("golden").unwrap(),
-        organization: organization(1),
+        owner: owner(),
+        requested_at: DateTime::UNIX_EPOCH,
         region: RegionId::new("north").unwrap(),
         source: image_id("ubuntu-24.04-arm"),
     }
@@ -47,7 +58,7 @@ async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other()
     );
     assert_eq!(
         created.visibility,
-        Visibility::Organization(organization(1))
+        Visibility::Project(organization(1), project(1))
     );
     assert_eq!(
         service
@@ -58,14 +69,14 @@ async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other()
     );
     assert!(created.check_offered().is_err());
 
-    let id = image_id("snap-1");
+    let id = new_image().id().unwrap();
     let early = service
         .set_progress(&administrator(), &id, &SnapshotProgress::Ready)
         .await
         .unwrap_err();
     assert_eq!(
         early.to_string(),
-        "image snap-1 is pending: it cannot become ready"
+        format!("image {id} is pending: it cannot become ready")
     );
     let begun = SnapshotProgress::Started(native());
     for _ in 0..2 {
@@ -109,14 +120,14 @@ async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other()
     assert_eq!(again.state, ImageState::Ready, "the existing image");
 
     let mut other = new_image();
-    other.name = Name::new("silver").unwrap();
+    other.region = RegionId::new("south").unwrap();
     let taken = service
         .add_image(&administrator(), &other)
         .await
         .unwrap_err();
     assert_eq!(
         taken.to_string(),
-        "another image has the id snap-1: choose another id"
+        "the project has another image golden: choose another name, or delete that image first"
     );
     other.source = image_id("never-was");
     let none = service
@@ -136,17 +147,14 @@ async fn no_file_changes_an_image_of_a_tenant() {
     assert_eq!(service.load(EXAMPLE).await.unwrap(), []);
     service.load(&without("ubuntu-24.04-arm")).await.unwrap();
     assert_eq!(service.image(&administrator(), &created.id), Some(created));
-    let same_id = EXAMPLE.replace("\"acme-golden-7\"", "\"snap-1\"");
+    let id = new_image().id().unwrap();
+    let same_id = EXAMPLE.replace("\"acme-golden-7\"", &format!("\"{id}\""));
     let error = service.load(&same_id).await.unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .contains("id of image snap-1: a tenant's image has this id: expected another id"),
-        "{error}"
-    );
+    let problem = format!("id of image {id}: a tenant's image has this id: expected another id");
+    assert!(error.to_string().contains(&problem), "{error}");
     // A retired source is allowed too, because its server still exists.
     let mut next = new_image();
-    next.id = image_id("snap-2");
+    next.name = Name::new("silver").unwrap();
     assert!(service.add_image(&administrator(), &next).await.is_ok());
 }
 
@@ -157,7 +165,7 @@ async fn tenant_can_retire_its_image_but_not_one_of_the_file() {
         .add_image(&administrator(), &new_image())
         .await
         .unwrap();
-    let id = image_id("snap-1");
+    let id = new_image().id().unwrap();
     assert!(
         service
             .retire_image(&administrator(), &id)
@@ -188,20 +196,30 @@ async fn tenant_can_retire_its_image_but_not_one_of_the_file() {
 }
 
 #[tokio::test]
-async fn image_is_visible_to_its_organization_and_changed_by_permission() {
+async fn image_is_visible_to_its_project_and_changed_by_permission() {
     let service = loaded().await;
     service
         .add_image(&administrator(), &new_image())
         .await
         .unwrap();
-    let id = image_id("snap-1");
+    let id = new_image().id().unwrap();
     let stranger = user_with_role(
         "organization-administrator",
         Scope::Organization(organization(2)),
     );
-    let member = user_with_role("project-user", Scope::Project(organization(1), project(1)));
+    let member = user_with_role(
+        "project-reader",
+        Scope::Project(organization(1), project(1)),
+    );
+    let neighbour = user_with_role("project-user", Scope::Project(organization(1), project(2)));
     assert!(service.image(&member, &id).is_some());
-    assert!(service.image(&stranger, &id).is_none());
+    for outsider in [&stranger, &neighbour] {
+        assert!(service.image(outsider, &id).is_none());
+        let listed = service.images(outsider).unwrap();
+        assert!(listed.iter().all(|image| image.id != id));
+        let error = service.share_image(outsider, &id).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("there is no image {id}"));
+    }
     let refused = service.retire_image(&member, &id).await.unwrap_err();
     assert!(matches!(refused, ImageError::Refused(_)), "{refused}");
     for hidden in [&id, &image_id("never-was")] {
@@ -215,11 +233,10 @@ async fn image_is_visible_to_its_organization_and_changed_by_permission() {
     assert!(matches!(refused, ImageError::Refused(_)), "{refused}");
     // A tenant does not learn the source of another tenant's image.
     let mut theirs = new_image();
-    theirs.organization = organization(2);
-    theirs.id = image_id("snap-9");
-    theirs.source = id;
+    theirs.owner.organization = organization(2);
+    theirs.source = id.clone();
     let error = service.add_image(&stranger, &theirs).await.unwrap_err();
-    assert_eq!(error.to_string(), "there is no image snap-1");
+    assert_eq!(error.to_string(), format!("there is no image {id}"));
 }
 
 #[tokio::test]
@@ -234,7 +251,7 @@ async fn concurrent_change_of_an_image_is_read_again() {
     let touch = |state| {
         let mut image = created.clone();
         image.state = state;
-        let id = RecordId::new("image", "snap-1").unwrap();
+        let id = RecordId::new("image", image.id.as_str()).unwrap();
         Transaction::new().put(id, serde_json::to_value(image).unwrap())
     };
     contended_store.before_next_commit(touch(ImageState::Failed));
@@ -245,7 +262,7 @@ async fn concurrent_change_of_an_image_is_read_again() {
         .unwrap_err();
     assert_eq!(
         late.to_string(),
-        "image snap-1 is failed: it cannot become creating"
+        format!("image {} is failed: it cannot become creating", created.id)
     );
     for _ in 0..9 {
         contended_store.before_next_commit(touch(ImageState::Pending));
@@ -256,6 +273,56 @@ async fn concurrent_change_of_an_image_is_read_again() {
         .unwrap_err();
     assert_eq!(
         busy.to_string(),
-        "image snap-1 is being changed by others: retry"
+        format!("image {} is being changed by others: retry", created.id)
     );
+}
+
+/// A tenant chooses names, never ids: what it requests neither takes an id of the catalog nor meets the images of others.
+#[tokio::test]
+async fn names_are_scoped_to_the_project_and_ids_are_the_systems() {
+    let service = loaded().await;
+    let platform = user_with_role("platform-administrator", Scope::Global);
+    let mut ids = BTreeSet::new();
+    let projects = [(1, 1), (1, 2), (2, 1)];
+    for (number, owner) in projects.into_iter().enumerate() {
+        let mut new = new_image();
+        new.name = Name::new("debian-14").unwrap();
+        new.owner.organization = organization(owner.0);
+        new.owner.project = project(owner.1);
+        let created = service.add_image(&platform, &new).await.unwrap();
+        assert_eq!(created.name, "debian-14");
+        assert!(uuid::Uuid::try_parse(created.id.as_str()).is_ok());
+        ids.insert(created.id);
+        assert_eq!(ids.len(), number + 1, "each project has its own");
+    }
+    // The operator can still use the id.
+    let with_debian = EXAMPLE.replace("\"acme-golden-7\"", "\"debian-14\"");
+    service.load(&with_debian).await.unwrap();
+    assert!(service.image(&platform, &image_id("debian-14")).is_some());
+}
+
+#[tokio::test]
+async fn image_is_shared_with_its_organization_on_purpose_only() {
+    let service = loaded().await;
+    let created = service
+        .add_image(&administrator(), &new_image())
+        .await
+        .unwrap();
+    let neighbour = user_with_role("project-user", Scope::Project(organization(1), project(2)));
+    assert!(service.image(&neighbour, &created.id).is_none());
+    for _ in 0..2 {
+        let shared = service.share_image(&administrator(), &created.id).await;
+        assert_eq!(
+            shared.unwrap().visibility,
+            Visibility::Organization(organization(1))
+        );
+    }
+    assert!(service.image(&neighbour, &created.id).is_some());
+    let stranger = user_with_role("project-user", Scope::Project(organization(2), project(1)));
+    assert!(service.image(&stranger, &created.id).is_none());
+    // It is still the image of its project: others neither retire it nor have to avoid its name.
+    let refused = service.retire_image(&neighbour, &created.id).await;
+    assert!(matches!(refused, Err(ImageError::Refused(_))));
+    let again = service.add_image(&administrator(), &new_image()).await;
+    assert_eq!(again.unwrap().id, created.id, "a repeated request");
 }

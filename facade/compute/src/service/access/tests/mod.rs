@@ -4,7 +4,9 @@ use std::{error::Error, time::Duration};
 
 use fleetwright::{Call, InvalidValue, Operation, Problem, ProvisionError};
 use fleetwright_identity::{ActorName, Refused, Resource, Scope};
-use fleetwright_region::{catalog::ImageError, ids::ImageId, secret::KeyError, server::Owner};
+use fleetwright_region::{
+    catalog::ImageError, ids::ImageId, name::Name, secret::KeyError, server::Owner,
+};
 use fleetwright_store::StoreError;
 use uuid::Uuid;
 
@@ -33,6 +35,10 @@ fn key_error() -> KeyError {
 
 fn image() -> ImageId {
     ImageId::new("debian").unwrap()
+}
+
+fn name() -> Name {
+    Name::new("copy").unwrap()
 }
 
 fn cloud_error() -> ProvisionError {
@@ -77,10 +83,10 @@ fn machine_errors() -> Vec<MachineError> {
         },
         MachineError::Tags(InvalidValue::new("tag", Problem::Empty)),
         MachineError::DescriptionTooLong { actual: 9999 },
-        MachineError::ImageTaken(image()),
+        MachineError::ImageNameTaken(name()),
         MachineError::NoSource { id, image: image() },
         MachineError::Image {
-            id: image(),
+            name: name(),
             source: ImageError::NotFound(image()),
         },
     ]

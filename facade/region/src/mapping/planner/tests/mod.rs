@@ -7,10 +7,10 @@ use fleetwright_identity::{ActorName, Scope};
 
 use super::*;
 use crate::{
-    catalog::{NewImage, SnapshotProgress},
+    catalog::{ImageOwner, NewImage, SnapshotProgress},
     ids::{FlavorId, ImageId, RegionId, SecurityGroupId},
     name::Name,
-    testing::{organization, store, user_with_role},
+    testing::{organization, project, store, user_with_role},
 };
 
 const CATALOG: &str = include_str!("../../../../catalog.example.toml");
@@ -256,9 +256,12 @@ async fn tenant_image_is_launched_only_in_its_region() {
     let planner = planner().await;
     let administrator = user_with_role("platform-administrator", Scope::Global);
     let new = NewImage {
-        id: ImageId::new("snap-1").unwrap(),
         name: Name::new("golden").unwrap(),
-        organization: organization(1),
+        owner: ImageOwner {
+            organization: organization(1),
+            project: project(1),
+        },
+        requested_at: chrono::DateTime::UNIX_EPOCH,
         region: RegionId::new("eu-north").unwrap(),
         source: ImageId::new("ubuntu-24.04").unwrap(),
     };
@@ -268,16 +271,17 @@ async fn tenant_image_is_launched_only_in_its_region() {
         .await
         .unwrap();
     let mut spec = spec();
-    spec.image = new.id.clone();
+    let id = new.id().unwrap();
+    spec.image = id.clone();
     assert_eq!(
         planner.plan(&spec).unwrap_err().to_string(),
-        "image snap-1 is pending, not ready: wait until it is ready, or choose another"
+        format!("image {id} is pending, not ready: wait until it is ready, or choose another")
     );
     let native = fleetwright::ImageId::new("ami-7").unwrap();
     for making in [SnapshotProgress::Started(native), SnapshotProgress::Ready] {
         planner
             .catalog
-            .set_progress(&administrator, &new.id, &making)
+            .set_progress(&administrator, &id, &making)
             .await
             .unwrap();
     }
@@ -287,23 +291,23 @@ async fn tenant_image_is_launched_only_in_its_region() {
             .images(&administrator)
             .unwrap()
             .iter()
-            .any(|image| image.id == new.id)
+            .any(|image| image.id == id)
     );
 
     let other_region = EXAMPLE.replace("eu-north\"", "us-west\"");
     let other_region = RegionPlanner::new(Arc::clone(&planner.catalog), &other_region).unwrap();
     assert_eq!(
         other_region.plan(&spec).unwrap_err().to_string(),
-        "image snap-1 was created in region eu-north: choose an image of region us-west"
+        format!("image {id} was created in region eu-north: choose an image of region us-west")
     );
     assert!(
         other_region
             .images(&administrator)
             .unwrap()
             .iter()
-            .all(|image| image.id != new.id)
+            .all(|image| image.id != id)
     );
-    assert!(!planner.unmapped().contains(&new.id.into()));
+    assert!(!planner.unmapped().contains(&id.into()));
 }
 
 proptest::proptest! {
