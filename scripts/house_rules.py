@@ -92,6 +92,7 @@ FACADE_ITEMS = [f"B{number}" for number in range(1, 27)] + [f"C{number}" for num
 # What people do wrong. One line for each item.
 FACADE_ITEMS += [
     "S2",
+    "S5",
     "S6",
 ]
 

@@ -49,7 +49,9 @@ pub(crate) fn roles() -> Vec<Role> {
 type Set = fn() -> Vec<Permission>;
 
 fn platform_administrator() -> Vec<Permission> {
-    Permission::all().collect()
+    Permission::all()
+        .filter(|permission| !permission.is_internal())
+        .collect()
 }
 
 fn organization_administrator() -> Vec<Permission> {

@@ -106,8 +106,10 @@ pub enum Resource {
     Regions,
     /// Flavors: machine sizes.
     Flavors,
-    /// Boot images, of the catalog or of an organization.
+    /// Boot images, of the catalog or of a project.
     Images,
+    /// What images are at the clouds. Only the image controller of a region writes it.
+    NativeImages,
     /// Organizations, which are the tenants.
     Organizations,
     /// Projects of an organization.
@@ -132,7 +134,7 @@ const CRUD: &[Verb] = &[
 
 impl Resource {
     /// All resources.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Instances,
         Self::Servers,
         Self::Networks,
@@ -141,6 +143,7 @@ impl Resource {
         Self::Regions,
         Self::Flavors,
         Self::Images,
+        Self::NativeImages,
         Self::Organizations,
         Self::Projects,
         Self::RoleBindings,
@@ -153,6 +156,7 @@ impl Resource {
     pub fn verbs(self) -> &'static [Verb] {
         match self {
             Self::Instances | Self::Servers => &Verb::ALL,
+            Self::NativeImages => &[Verb::Update],
             Self::Networks
             | Self::SecurityGroups
             | Self::SshCertificateAuthorities
@@ -179,6 +183,7 @@ impl Resource {
             Self::Regions => "regions",
             Self::Flavors => "flavors",
             Self::Images => "images",
+            Self::NativeImages => "native-images",
             Self::Organizations => "organizations",
             Self::Projects => "projects",
             Self::RoleBindings => "role-bindings",
@@ -195,6 +200,7 @@ impl Resource {
             Self::SshCertificateAuthorities => "SSH certificate authorities",
             Self::RoleBindings => "role bindings",
             Self::ProjectQuotas => "project quotas",
+            Self::NativeImages => "native images",
             Self::Instances
             | Self::Servers
             | Self::Networks
@@ -256,6 +262,12 @@ impl Permission {
         self.resource
     }
 
+    /// Returns whether no role may grant it, not even a global one: only a service of this system has it. A user with it could name the
+    /// disk of a stranger as the content of an image.
+    pub fn is_internal(self) -> bool {
+        self.resource == Resource::NativeImages
+    }
+
     /// Returns whether only a global role may grant it. A tenant with it could change its own limits,
     /// its allocations or the catalog.
     pub fn is_platform_only(self) -> bool {
@@ -266,6 +278,7 @@ impl Permission {
             | Resource::Regions
             | Resource::Flavors
             | Resource::Organizations => !reads,
+            Resource::NativeImages => true,
             Resource::Instances
             | Resource::Servers
             | Resource::Networks

@@ -15,8 +15,9 @@ use crate::{
 /// A named set of permissions that can be bound to actors at scopes of one level.
 ///
 /// A role is serialized as a table like the one below. Refused are unknown names, verbs that a resource
-/// does not have, roles without permissions, and tenant roles with a permission that is
-/// [reserved for the platform](Permission::is_platform_only).
+/// does not have, roles without permissions, tenant roles with a permission that is
+/// [reserved for the platform](Permission::is_platform_only), and roles with a permission
+/// [of this system's services](Permission::is_internal).
 ///
 /// ```toml
 /// name = "night-shift"
@@ -37,7 +38,8 @@ impl Role {
     ///
     /// # Errors
     ///
-    /// The role grants nothing, or it is a tenant role with a permission reserved for the platform.
+    /// The role grants nothing, it grants a permission of this system's services, or it is a tenant role with a permission reserved for
+    /// the platform.
     pub fn new(
         name: RoleName,
         level: Level,
@@ -46,6 +48,12 @@ impl Role {
         let permissions: BTreeSet<_> = permissions.into_iter().collect();
         if permissions.is_empty() {
             return Err(InvalidRole::GrantsNothing(name));
+        }
+        if let Some(&permission) = permissions.iter().find(|held| held.is_internal()) {
+            return Err(InvalidRole::Internal {
+                role: name,
+                permission,
+            });
         }
         let reserved = permissions.iter().find(|held| held.is_platform_only());
         if let (Some(&permission), Level::Organization | Level::Project) = (reserved, level) {
@@ -275,6 +283,16 @@ pub enum InvalidRole {
         role: RoleName,
         /// Its level.
         level: Level,
+        /// The permission.
+        permission: Permission,
+    },
+    /// The role grants a permission that only services of this system have.
+    #[error(
+        "role {role} grants permission to {permission}, which only services of this system have; remove it"
+    )]
+    Internal {
+        /// The role.
+        role: RoleName,
         /// The permission.
         permission: Permission,
     },

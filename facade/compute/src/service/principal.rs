@@ -15,6 +15,7 @@ pub fn compute_permissions() -> impl Iterator<Item = Permission> {
         | Resource::Flavors
         | Resource::Images => permission.verb() == Verb::Read,
         Resource::Instances
+        | Resource::NativeImages
         | Resource::Regions
         | Resource::Organizations
         | Resource::Projects

@@ -230,25 +230,26 @@ impl CatalogService {
             }
             Ok(())
         };
-        self.change(principal, Verb::Update, id, share).await
+        let update = (Verb::Update, Resource::Images);
+        self.change(principal, update, id, share).await
     }
 
-    /// Records a step in the creation of an image. A repeated step succeeds.
+    /// Records a step in the creation of an image. A repeated step succeeds. It needs the permission to update native images, which
+    /// no role grants: who names the native image decides whose disk is launched.
     ///
     /// # Errors
     ///
-    /// [`InvalidTransition`](ImageError::InvalidTransition) if the step is not the next one, or the image is not visible, may
-    /// not be updated, or comes from the catalog file.
+    /// [`InvalidTransition`](ImageError::InvalidTransition) if the step is not the next one; or the image is not visible, the permission
+    /// is missing, or the image comes from the catalog file.
     pub async fn set_progress(
         &self,
         principal: &Principal,
         id: &ImageId,
         progress: &SnapshotProgress,
     ) -> Result<Image, ImageError> {
-        self.change(principal, Verb::Update, id, |image| {
-            advance(image, progress)
-        })
-        .await
+        let native = (Verb::Update, Resource::NativeImages);
+        self.change(principal, native, id, |image| advance(image, progress))
+            .await
     }
 
     /// Retires an image of a tenant: it is no longer offered, and the servers that use it keep working. A repeated call
@@ -266,19 +267,20 @@ impl CatalogService {
             image.retired = true;
             Ok(())
         };
-        self.change(principal, Verb::Delete, id, retire).await
+        let delete = (Verb::Delete, Resource::Images);
+        self.change(principal, delete, id, retire).await
     }
 
     /// Changes an image of a tenant, and tries again if others changed it meanwhile.
     pub(crate) async fn change(
         &self,
         principal: &Principal,
-        verb: Verb,
+        permission: (Verb, Resource),
         id: &ImageId,
         change: impl Fn(&mut Image) -> Result<(), ImageError>,
     ) -> Result<Image, ImageError> {
         for _ in 0..ATTEMPTS {
-            let found = self.find(principal, verb, id).await?;
+            let found = self.find(principal, permission, id).await?;
             let mut image = found.value.clone();
             change(&mut image)?;
             if image == found.value {
@@ -302,13 +304,13 @@ impl CatalogService {
     async fn find(
         &self,
         principal: &Principal,
-        verb: Verb,
+        (verb, resource): (Verb, Resource),
         id: &ImageId,
     ) -> Result<Versioned<Image>, ImageError> {
         let hidden = || ImageError::NotFound(id.clone());
         let found = self.images.get(&Key::new(id.as_str())?).await?;
         let found = found.ok_or_else(hidden)?;
-        if let Err(refused) = principal.authorize(verb, Resource::Images, &found.value.scope()) {
+        if let Err(refused) = principal.authorize(verb, resource, &found.value.scope()) {
             // Members of a project see the images that are shared with its organization.
             let scope = found.value.visibility.scope();
             let visible = principal.authorize_within(Verb::Read, Resource::Images, &scope);

@@ -156,7 +156,7 @@ pub(crate) fn own() -> Result<Principal, Invalid> {
     let wanted = [
         (Verb::Create, Resource::Images),
         (Verb::Read, Resource::Images),
-        (Verb::Update, Resource::Images),
+        (Verb::Update, Resource::NativeImages),
         (Verb::Read, Resource::Instances),
         (Verb::SshKey, Resource::Instances),
     ];

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use fleetwright::{ErrorKind, InvalidValue, ProvisionError, SnapshotRequest};
-use fleetwright_identity::Verb;
+use fleetwright_identity::{Resource, Verb};
 use fleetwright_runtime::{
     Action,
     clock::{between, later},
@@ -160,7 +160,12 @@ impl Snapshots {
             (ImageState::Ready | ImageState::Failed, _) | (_, None) => Ok(()),
         };
         self.catalog
-            .change(&self.own, Verb::Update, id, change)
+            .change(
+                &self.own,
+                (Verb::Update, Resource::NativeImages),
+                id,
+                change,
+            )
             .await?;
         let labels = [("region", self.label()), ("outcome", outcome.to_owned())];
         counter!("fleetwright_region_snapshots_total", &labels).increment(1);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::DateTime;
+use fleetwright_identity::{Level, Permission, Resource, Verb};
 
 use super::*;
 use crate::{ids::RegionId, name::Name, testing::ContendedStore};
@@ -20,6 +21,11 @@ fn administrator() -> Principal {
         "organization-administrator",
         Scope::Organization(organization(1)),
     )
+}
+
+/// The service that creates images.
+fn maker() -> Principal {
+    crate::machine::own().unwrap()
 }
 
 fn owner() -> ImageOwner {
@@ -71,7 +77,7 @@ async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other()
 
     let id = new_image().id().unwrap();
     let early = service
-        .set_progress(&administrator(), &id, &SnapshotProgress::Ready)
+        .set_progress(&maker(), &id, &SnapshotProgress::Ready)
         .await
         .unwrap_err();
     assert_eq!(
@@ -80,36 +86,25 @@ async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other()
     );
     let begun = SnapshotProgress::Started(native());
     for _ in 0..2 {
-        let created = service
-            .set_progress(&administrator(), &id, &begun)
-            .await
-            .unwrap();
+        let created = service.set_progress(&maker(), &id, &begun).await.unwrap();
         assert_eq!(created.state, ImageState::Creating);
     }
     let other = SnapshotProgress::Started(fleetwright::ImageId::new("ami-8").unwrap());
     assert!(
-        service
-            .set_progress(&administrator(), &id, &other)
-            .await
-            .is_err(),
+        service.set_progress(&maker(), &id, &other).await.is_err(),
         "it is not created twice"
     );
     for _ in 0..2 {
         let created = service
-            .set_progress(&administrator(), &id, &SnapshotProgress::Ready)
+            .set_progress(&maker(), &id, &SnapshotProgress::Ready)
             .await
             .unwrap();
         assert_eq!(created.check_offered(), Ok(()));
     }
+    assert!(service.set_progress(&maker(), &id, &begun).await.is_err());
     assert!(
         service
-            .set_progress(&administrator(), &id, &begun)
-            .await
-            .is_err()
-    );
-    assert!(
-        service
-            .set_progress(&administrator(), &id, &SnapshotProgress::Failed)
+            .set_progress(&maker(), &id, &SnapshotProgress::Failed)
             .await
             .is_err()
     );
@@ -257,7 +252,7 @@ async fn concurrent_change_of_an_image_is_read_again() {
     contended_store.before_next_commit(touch(ImageState::Failed));
     let begun = SnapshotProgress::Started(native());
     let late = service
-        .set_progress(&administrator(), &created.id, &begun)
+        .set_progress(&maker(), &created.id, &begun)
         .await
         .unwrap_err();
     assert_eq!(
@@ -325,4 +320,57 @@ async fn image_is_shared_with_its_organization_on_purpose_only() {
     assert!(matches!(refused, Err(ImageError::Refused(_))));
     let again = service.add_image(&administrator(), &new_image()).await;
     assert_eq!(again.unwrap().id, created.id, "a repeated request");
+}
+
+/// Who names the native image decides whose disk is launched.
+#[tokio::test]
+async fn only_the_image_controller_records_what_an_image_was_made_into() {
+    let service = loaded().await;
+    let created = service
+        .add_image(&administrator(), &new_image())
+        .await
+        .unwrap();
+    let steps = [
+        SnapshotProgress::Started(native()),
+        SnapshotProgress::Ready,
+        SnapshotProgress::Failed,
+    ];
+    let mut roles = 0;
+    for role in fleetwright_identity::Roles::built_in().iter() {
+        for (owner, project_number) in [(1, 1), (1, 2), (2, 1)] {
+            let scope = match role.level() {
+                Level::Global => Scope::Global,
+                Level::Organization => Scope::Organization(organization(owner)),
+                Level::Project => Scope::Project(organization(owner), project(project_number)),
+            };
+            let principal = user_with_role(role.name().as_str(), scope);
+            for step in &steps {
+                let error = service
+                    .set_progress(&principal, &created.id, step)
+                    .await
+                    .unwrap_err();
+                let expected = match service.image(&principal, &created.id) {
+                    Some(_) => matches!(error, ImageError::Refused(_)),
+                    None => matches!(error, ImageError::NotFound(_)),
+                };
+                assert!(expected, "{} in {scope}: {error}", role.name());
+            }
+            roles += 1;
+        }
+    }
+    assert_eq!(roles, 15);
+    // No further role can have the permission, whatever its level is.
+    for level in [Level::Global, Level::Organization, Level::Project] {
+        let permission = Permission::new(Verb::Update, Resource::NativeImages).unwrap();
+        let name = fleetwright_identity::RoleName::new("maker").unwrap();
+        let refused = fleetwright_identity::Role::new(name, level, [permission]).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "role maker grants permission to update native images, which only services of this system have; remove it"
+        );
+    }
+    let stored = service.image(&administrator(), &created.id).unwrap();
+    assert_eq!(stored, created, "nothing was written");
+    let made = service.set_progress(&maker(), &created.id, &steps[0]).await;
+    assert_eq!(made.unwrap().state, ImageState::Creating);
 }

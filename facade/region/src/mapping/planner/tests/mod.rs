@@ -281,7 +281,7 @@ async fn tenant_image_is_launched_only_in_its_region() {
     for making in [SnapshotProgress::Started(native), SnapshotProgress::Ready] {
         planner
             .catalog
-            .set_progress(&administrator, &id, &making)
+            .set_progress(&crate::machine::own().unwrap(), &id, &making)
             .await
             .unwrap();
     }
