@@ -94,6 +94,7 @@ FACADE_ITEMS += [
     "S2",
     "S5",
     "S6",
+    "S10",
 ]
 
 # Crates that can be replaced because few files name them: what names them, the sources that this is about, and the files and folders

@@ -3,6 +3,7 @@
 
 use fleetwright_facade_testkit::{
     TestFacade, flavor, has_condition, image, instance_record, is_running, north, operator,
+    principals::{scope, user_with},
     record_id,
     stores::{Applied, RacingStore},
     tenant,
@@ -13,6 +14,7 @@ use fleetwright_compute::{
     instance::{ConditionKind, DeletionCause, EventKind, Instance, InstanceId},
     service::compute_principal,
 };
+use fleetwright_identity::{Permission, Resource, Verb};
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
     ids::NetworkId,
@@ -247,6 +249,54 @@ async fn instance_without_server_protects_its_dependencies() {
     let deleted = facade
         .networks
         .delete(&principal, network, IfUsed::Refuse)
+        .await;
+    assert_eq!(deleted.unwrap(), Deletion::Deleted);
+}
+
+/// Deleting a network deletes instances only for who may delete instances. Others are refused, and learn only what they may see.
+#[tokio::test(start_paused = true)]
+async fn network_in_use_is_not_deleted_without_the_permission_to_delete_instances() {
+    let cloud = MemoryCloud::new();
+    let (facade, network, id) = TestFacade::running_instance(&cloud).await;
+    let networks = [Verb::Read, Verb::Delete].map(|verb| (verb, Resource::Networks));
+    let may = |more: &[(Verb, Resource)]| {
+        let all = networks.iter().chain(more).copied();
+        let permissions = all.map(|(verb, resource)| Permission::new(verb, resource).unwrap());
+        user_with(scope(tenant(1, 1)), permissions)
+    };
+    let sees = may(&[(Verb::Read, Resource::Instances)]);
+    let blind = may(&[]);
+    for (principal, by) in [
+        (&sees, format!("instance {id}")),
+        (&blind, "an instance".to_owned()),
+    ] {
+        for if_used in [IfUsed::DeleteFirst, IfUsed::Refuse] {
+            let refused = facade.networks.delete(principal, network, if_used).await;
+            assert_eq!(
+                refused.unwrap_err().to_string(),
+                format!(
+                    "network {network} is in use by {by} and cannot be deleted: delete that first"
+                )
+            );
+        }
+    }
+    facade
+        .during(tokio::time::sleep(Duration::from_secs(600)))
+        .await;
+    assert_eq!(facade.read(id).await.instance.deletion, None);
+    let found = facade.networks.get(&sees, network).await.unwrap();
+    assert_eq!(found.value.state, NetworkState::Ready);
+    let permitted = may(&[(Verb::Delete, Resource::Instances)]);
+    let requested = facade
+        .networks
+        .delete(&permitted, network, IfUsed::DeleteFirst);
+    assert_eq!(requested.await.unwrap(), Deletion::Waiting);
+    facade.during(facade.until_gone(id)).await;
+    // An empty network needs no further permission.
+    let empty = facade.network("empty").await;
+    let deleted = facade
+        .networks
+        .delete(&blind, empty, IfUsed::DeleteFirst)
         .await;
     assert_eq!(deleted.unwrap(), Deletion::Deleted);
 }

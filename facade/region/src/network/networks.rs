@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use fleetwright_identity::{GrantedScopes, Principal, Scope, Verb};
+use fleetwright_identity::{GrantedScopes, Principal, Resource, Scope, Verb};
 use fleetwright_runtime::entropy::{Entropy, new_uuid};
 use fleetwright_store::{
     Check, IndexName, Invalid, Query, Store, StoreError, StoreExt as _, Transaction, Versioned,
@@ -26,7 +26,8 @@ const GROUPS_AT_ONCE: usize = 50;
 pub enum IfUsed {
     /// Refuse, with the name of a record that uses it.
     Refuse,
-    /// Mark it for deletion: it accepts nothing new, and the owner of the records in it deletes them first.
+    /// Mark it for deletion: it accepts nothing new, and the owner of the records in it deletes them first. Only for a caller who may
+    /// delete the instances of the project; for others it is the same as [`Refuse`](Self::Refuse).
     DeleteFirst,
 }
 
@@ -197,7 +198,8 @@ impl Networks {
     ///
     /// # Errors
     ///
-    /// [`InUse`](RecordError::InUse) with [`IfUsed::Refuse`]; or it is not visible, or the principal may not delete it.
+    /// [`InUse`](RecordError::InUse) with [`IfUsed::Refuse`], or if the principal may not delete the instances in it; or it is not
+    /// visible, or the principal may not delete it.
     pub async fn delete(
         &self,
         principal: &Principal,
@@ -206,6 +208,12 @@ impl Networks {
     ) -> Result<Deletion, RecordError> {
         for _ in 0..ATTEMPTS {
             let found = self.records.find(principal, Verb::Delete, id).await?;
+            let scope = found.value.scope();
+            let may_delete = principal.authorize(Verb::Delete, Resource::Instances, &scope);
+            let if_used = match if_used {
+                IfUsed::DeleteFirst if may_delete.is_ok() => IfUsed::DeleteFirst,
+                IfUsed::DeleteFirst | IfUsed::Refuse => IfUsed::Refuse,
+            };
             match (found.value.state, if_used) {
                 (NetworkState::Deleting, _) => return self.finish(principal, id).await,
                 (NetworkState::Ready, IfUsed::Refuse) => {

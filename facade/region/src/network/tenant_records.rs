@@ -13,7 +13,7 @@ use crate::{
     ids::{NetworkId, RegionId},
     name::Name,
     references::{Reference, ReferenceTarget, References},
-    schema::{BY_PROJECT, SERVER_KIND},
+    schema::{BY_PROJECT, SECURITY_GROUP_KIND, SERVER_KIND},
     server::Owner,
 };
 
@@ -174,7 +174,11 @@ impl<T: TenantRecord> TenantRecords<T> {
             match self.store.commit(&transaction).await {
                 Ok(_) => return Ok(()),
                 Err(error) => match referrer(&error) {
-                    Some(by) => return Err(in_use::<T>(id, self.visible_name(&by).await)),
+                    Some(by) => {
+                        let scope = found.value.scope();
+                        let by = self.visible_name(principal, &scope, &by).await;
+                        return Err(in_use::<T>(id, by));
+                    }
                     None if error.conflict().is_some() => {}
                     None => return Err(error.into()),
                 },
@@ -183,8 +187,17 @@ impl<T: TenantRecord> TenantRecords<T> {
         Err(busy::<T>(id))
     }
 
-    /// Returns how a caller knows a record that refers to another: tenants know their instances, not the servers behind them.
-    async fn visible_name(&self, by: &RecordId) -> String {
+    /// Returns how a caller knows a record that refers to another: tenants know their instances, not the servers behind them. The id
+    /// of a record that the caller may not read is not told.
+    async fn visible_name(&self, principal: &Principal, scope: &Scope, by: &RecordId) -> String {
+        let (resource, some) = match by.kind.as_str() {
+            SECURITY_GROUP_KIND => (Resource::SecurityGroups, "a security group"),
+            // Servers belong to instances, and other crates keep records of what instances are made of.
+            _ => (Resource::Instances, "an instance"),
+        };
+        if principal.authorize(Verb::Read, resource, scope).is_err() {
+            return some.to_owned();
+        }
         if by.kind.as_str() != SERVER_KIND {
             return format!("{} {}", by.kind, by.key);
         }
