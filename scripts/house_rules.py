@@ -95,6 +95,8 @@ FACADE_ITEMS += [
     "S5",
     "S6",
     "S10",
+    "S16",
+    "S17",
 ]
 
 # Crates that can be replaced because few files name them: what names them, the sources that this is about, and the files and folders

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fleetwright_identity::{LedgerError, Refused};
+use fleetwright_identity::{LedgerError, QuotaKind, Refused};
 use fleetwright_region::{
     ids::FlavorId,
     name::Name,
@@ -135,6 +135,11 @@ pub enum ComputeError {
         "instance {0} has no SSH key pair: give access through a certificate authority or its user data"
     )]
     NoKey(InstanceId),
+    /// The organization's quota would be exceeded. The caller may not read that quota, so the amounts are not told.
+    #[error(
+        "the organization's quota of {0} is used up: release some, or ask an administrator of the organization"
+    )]
+    OrganizationQuota(QuotaKind),
     /// Another image of the project has the name.
     #[error("the project has another image {0}: choose another name, or delete that image first")]
     ImageNameTaken(Name),

@@ -27,7 +27,7 @@ impl ComputeError {
             Self::BadField { .. } => Meaning::InvalidRequest,
             Self::Unprocessable { .. } | Self::NameImmutable { .. } => Meaning::Unprocessable,
             Self::NotFound(_) | Self::NoKey(_) => Meaning::NotFound,
-            Self::Refused(_) => Meaning::Forbidden,
+            Self::Refused(_) | Self::OrganizationQuota(_) => Meaning::Forbidden,
             Self::Dependency(error) => dependency_meaning(error),
             Self::NameTaken { .. }
             | Self::NameDeleting { .. }
@@ -97,6 +97,7 @@ impl ComputeError {
             | Self::Unsupported { .. }
             | Self::NoKey(_)
             | Self::ImageNameTaken(_)
+            | Self::OrganizationQuota(_)
             | Self::Internal(_)
             | Self::Ledger(_)
             | Self::Server(_)

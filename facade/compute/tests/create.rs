@@ -112,7 +112,7 @@ async fn create_checks_run_in_order_with_their_statuses() {
         (404, format!("there is no SSH certificate authority {others}"), Box::new(move |new| new.spec.ssh_authority = Some(ours))),
         (422, "spec.networking.allowedSourceAddresses: no region supports additional source addresses, such as the IPv6 range 2001:db8::/48: remove them".into(), Box::new(|new| new.spec.networking.allowed_sources.clear())),
         (409, format!("the network has an instance taken already, {}: choose another name", InstanceId::derive(blue, &name("taken"))), Box::new(|new| new.name = name("free"))),
-        (403, "total servers allocation of 2 would exceed the limit of 1".into(), Box::new(|_| ())),
+        (403, "the organization's quota of servers is used up: release some".into(), Box::new(|_| ())),
     ];
     for (code, message, correct) in steps {
         let error = facade.instances.create(&alice, &new).await.unwrap_err();

@@ -229,7 +229,7 @@ async fn allocation_follows_the_spec() {
             .update(&alice, id, &wanted)
             .await
             .unwrap_err();
-        let expected = "total public-ips allocation of 1 would exceed the limit of 0";
+        let expected = "the organization's quota of public-ips is used up: release some, or ask an administrator of the organization";
         assert_eq!(
             (error.meaning(), error.to_string().as_str()),
             (Meaning::Forbidden, expected)

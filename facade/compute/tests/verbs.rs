@@ -351,3 +351,23 @@ async fn inspect_shows_server_and_allocation_to_operators_only() {
     let error = facade.instances.inspect(&blind, id).await.unwrap_err();
     assert_eq!(error.meaning(), Meaning::NotFound);
 }
+
+/// A reboot that the region's cloud does not have is refused at once, and nothing is recorded.
+#[tokio::test(start_paused = true)]
+async fn reboot_is_refused_where_the_cloud_has_none() {
+    let cloud = fleetwright_memory::MemoryCloud::builder()
+        .without_verb(fleetwright::OptionalVerb::RebootInstance)
+        .build();
+    let (facade, _, id) = TestFacade::running_instance(&cloud).await;
+    let alice = project_user(tenant(1, 1));
+    let before = facade.read(id).await;
+    for how in [Reboot::Soft, Reboot::Hard] {
+        let error = facade.instances.reboot(&alice, id, how).await.unwrap_err();
+        assert_eq!(error.meaning().status(), 501, "{error}");
+        assert!(error.to_string().contains("reboot"), "{error}");
+    }
+    assert_eq!(facade.read(id).await.revision, before.revision);
+    facade.instances.stop(&alice, id).await.unwrap();
+    let error = facade.instances.reboot(&alice, id, Reboot::Soft).await;
+    assert_eq!(error.unwrap_err().meaning().status(), 501);
+}

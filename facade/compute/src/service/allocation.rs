@@ -1,7 +1,9 @@
 //! The quota that an instance uses.
 
 use fleetwright::PublicAddress;
-use fleetwright_identity::{Allocation, Amounts, QuotaKind};
+use fleetwright_identity::{
+    Account, Allocation, Amounts, LedgerError, Principal, QuotaKind, Resource, Scope, Verb,
+};
 use fleetwright_store::RecordId;
 
 use super::Instances;
@@ -38,5 +40,23 @@ impl Instances {
             instance.project,
             self.cost(&instance.spec)?,
         ))
+    }
+}
+
+/// Returns what the caller may know of an exceeded quota: a member of a project does not learn what the other projects of its
+/// organization use.
+pub(super) fn quota_error(principal: &Principal, error: ComputeError) -> ComputeError {
+    let ComputeError::Ledger(LedgerError::Exceeded(exceeded)) = &error else {
+        return error;
+    };
+    match exceeded.account {
+        Account::Organization(organization) => {
+            let scope = Scope::Organization(organization);
+            match principal.authorize(Verb::Read, Resource::Quotas, &scope) {
+                Ok(()) => error,
+                Err(_) => ComputeError::OrganizationQuota(exceeded.kind.clone()),
+            }
+        }
+        Account::Project(..) => error,
     }
 }

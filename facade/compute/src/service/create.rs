@@ -9,7 +9,8 @@ use fleetwright_region::{
 use fleetwright_store::{Check, Conflict, Key, Revision, StoreError, Transaction, Versioned};
 
 use super::{
-    ATTEMPTS, InstanceView, Instances, NewInstance, RETRY_AFTER, dependencies::Placement, validate,
+    ATTEMPTS, InstanceView, Instances, NewInstance, RETRY_AFTER, allocation::quota_error,
+    dependencies::Placement, validate,
 };
 use crate::{
     ComputeError,
@@ -48,7 +49,7 @@ impl Instances {
     /// - [`NameTaken`](ComputeError::NameTaken), [`NameDeleting`](ComputeError::NameDeleting): the name is in use in the network.
     /// - [`Unprocessable`](ComputeError::Unprocessable): the region cannot launch it. It has no mapping for the flavor, the image, the
     ///   network or a security group, or the provider's limits of tags or user data are exceeded.
-    /// - [`Ledger`](ComputeError::Ledger): a quota would be exceeded.
+    /// - [`Ledger`](ComputeError::Ledger), [`OrganizationQuota`](ComputeError::OrganizationQuota): a quota would be exceeded.
     /// - [`Busy`](ComputeError::Busy): other callers changed a dependency at every attempt; retry.
     pub async fn create(
         &self,
@@ -56,7 +57,10 @@ impl Instances {
         new: &NewInstance,
     ) -> Result<InstanceView, ComputeError> {
         let id = InstanceId::derive(new.network, &new.name);
-        let work = self.create_with_id(principal, new, id);
+        let work = async {
+            let created = self.create_with_id(principal, new, id).await;
+            created.map_err(|error| quota_error(principal, error))
+        };
         self.measure("create", Some(id), work).await
     }
 
@@ -222,6 +226,7 @@ pub(super) fn conflict(error: &ComputeError) -> Option<&Conflict> {
         | ComputeError::Unavailable { .. }
         | ComputeError::NoKey(_)
         | ComputeError::ImageNameTaken(_)
+        | ComputeError::OrganizationQuota(_)
         | ComputeError::Internal(_)
         | ComputeError::Ledger(_)
         | ComputeError::Server(_)

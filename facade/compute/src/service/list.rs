@@ -138,6 +138,8 @@ impl ListInstances {
 impl Instances {
     /// Returns a page of the instances that the caller may list, in the order of their ids.
     ///
+    /// User data and events are included only for callers who may also read the instance.
+    ///
     /// An instance that exists during the whole list is on exactly one page. One that is created or deleted meanwhile may or may not be
     /// listed. The cost does not grow with the number of other tenants' instances.
     ///
@@ -203,7 +205,11 @@ impl Instances {
                 scans.insert(region.clone(), self.region_scan(&region).await?);
             }
             let scan = scans.get(&region).and_then(Option::as_ref);
-            instances.push(InstanceView::new(found, scan, now));
+            let readable = principal
+                .authorize(Verb::Read, Resource::Instances, &found.value.scope())
+                .is_ok();
+            let view = InstanceView::new(found, scan, now);
+            instances.push(if readable { view } else { view.for_lists() });
         };
         for damaged in &merged.damaged {
             tracing::warn!(record = %damaged.id, reason = damaged.reason, "an instance cannot be read");

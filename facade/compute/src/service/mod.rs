@@ -26,7 +26,7 @@ mod wait;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use fleetwright_identity::{Access, Ledger, Principal, Resource, Verb};
+use fleetwright_identity::{Access, Ledger, Principal, Resource, Scope, Verb};
 use fleetwright_region::{
     catalog::CatalogService,
     ids::NetworkId,
@@ -36,7 +36,7 @@ use fleetwright_region::{
     server::{DependencyChecker, Servers},
 };
 use fleetwright_runtime::clock::Clock;
-use fleetwright_store::{Damaged, IndexName, Invalid, Store, StoreError, Table, Versioned};
+use fleetwright_store::{Damaged, IndexName, Invalid, Key, Store, StoreError, Table, Versioned};
 
 pub use change::Accepted;
 pub use field::{FieldScope, InstanceField};
@@ -238,14 +238,44 @@ impl Instances {
         verb: Verb,
         id: InstanceId,
     ) -> Result<Versioned<Instance>, ComputeError> {
-        let found = self.table.get(&id.key()?).await?;
-        let found = found.ok_or(ComputeError::NotFound(id))?;
-        let found = self.check_id(found).map_err(StoreError::from)?;
-        let scope = found.value.scope();
-        match principal.access(verb, Resource::Instances, &scope) {
-            Access::Allowed => Ok(found),
-            Access::Refused(refused) => Err(ComputeError::Refused(refused)),
-            Access::NotVisible => Err(ComputeError::NotFound(id)),
+        let key = id.key()?;
+        let found = match self.table.get(&key).await {
+            Ok(found) => found.ok_or(ComputeError::NotFound(id))?,
+            Err(error @ StoreError::Corrupt { .. }) => {
+                return Err(self.unreadable(principal, id, &key, error).await);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        match principal.access(verb, Resource::Instances, &found.value.scope()) {
+            Access::Allowed => {}
+            Access::Refused(refused) => return Err(ComputeError::Refused(refused)),
+            Access::NotVisible => return Err(ComputeError::NotFound(id)),
+        }
+        Ok(self.check_id(found).map_err(StoreError::from)?)
+    }
+
+    /// Returns the error for a record that cannot be read. Only who may read instances of its project learns that it exists; if its
+    /// project cannot be read either, only who may read all instances.
+    async fn unreadable(
+        &self,
+        principal: &Principal,
+        id: InstanceId,
+        key: &Key,
+        error: StoreError,
+    ) -> ComputeError {
+        let raw = self.store.get(&self.table.id(key)).await.ok().flatten();
+        let scope = raw.and_then(|record| {
+            let part = |path: &str| record.value.pointer(path)?.as_str();
+            let organization = part("/organization")?.parse().ok()?;
+            Some(Scope::Project(
+                organization,
+                part("/project")?.parse().ok()?,
+            ))
+        });
+        let scope = scope.unwrap_or(Scope::Global);
+        match principal.authorize(Verb::Read, Resource::Instances, &scope) {
+            Ok(()) => error.into(),
+            Err(_) => ComputeError::NotFound(id),
         }
     }
 

@@ -9,8 +9,8 @@ use fleetwright_store::{Check, Revision, Transaction, Versioned};
 
 use super::{
     ATTEMPTS, FieldScope, InstanceField, InstanceView, Instances, UpdateInstance,
-    access::server_error, change::GenerationStep, create::conflict, dependencies::Placement,
-    validate,
+    access::server_error, allocation::quota_error, change::GenerationStep, create::conflict,
+    dependencies::Placement, validate,
 };
 use crate::{
     ComputeError,
@@ -76,7 +76,7 @@ impl Instances {
                 match self.commit_update(principal, draft, wanted).await {
                     Ok(written) => return Ok((self.view_after_write(written).await, plan)),
                     Err(error) if conflict(&error).is_some() => {}
-                    Err(error) => return Err(error),
+                    Err(error) => return Err(quota_error(principal, error)),
                 }
             }
             Err(ComputeError::Busy(id))
@@ -100,7 +100,8 @@ impl Instances {
             if let Some(amounts) = self.changed_cost(&draft.found.value, wanted, &draft.changed)? {
                 let charged = self.charged_record(&draft.found.value)?;
                 let dry = Transaction::new();
-                self.ledger.recharge(dry, &charged, &amounts).await?;
+                let recharged = self.ledger.recharge(dry, &charged, &amounts).await;
+                recharged.map_err(|error| quota_error(principal, error.into()))?;
             }
             Ok(draft.plan)
         };

@@ -3,12 +3,13 @@
 //! Each call needs its own permission: the permission to read an instance does not include stopping it. Requests are accepted before
 //! the server exists, too.
 
-use fleetwright::Reboot;
+use fleetwright::{OptionalVerb, Reboot};
 use fleetwright_identity::{Principal, Verb};
 use fleetwright_region::server::Power;
 
 use super::{
     Accepted, Instances,
+    access::server_error,
     change::{GenerationStep, RecordChange},
 };
 use crate::{
@@ -65,7 +66,8 @@ impl Instances {
     ///
     /// # Errors
     ///
-    /// [`NotReady`](ComputeError::NotReady) if its desired power state is stopped; otherwise as [`start`](Self::start).
+    /// [`Unsupported`](ComputeError::Unsupported) if the cloud of its region has no reboot, [`NotReady`](ComputeError::NotReady) if its
+    /// desired power state is stopped; otherwise as [`start`](Self::start).
     pub async fn reboot(
         &self,
         principal: &Principal,
@@ -73,6 +75,13 @@ impl Instances {
         how: Reboot,
     ) -> Result<Accepted, ComputeError> {
         let desired = |instance: &mut Instance| {
+            let offered = self
+                .servers
+                .offers(&instance.region, OptionalVerb::RebootInstance);
+            if !offered.map_err(|error| server_error(id, error))? {
+                let what = Verb::Reboot.as_str();
+                return Err(ComputeError::Unsupported { id, what });
+            }
             if instance.intent.power != Power::Running {
                 return Err(ComputeError::NotReady {
                     id,

@@ -124,15 +124,47 @@ impl<T: TenantRecord> TenantRecords<T> {
         verb: Verb,
         id: T::Id,
     ) -> Result<Versioned<T>, RecordError> {
-        let found = self.table.get(&key(id)?).await?;
-        let found = found.ok_or_else(|| not_found::<T>(id))?;
+        let key = key(id)?;
+        let found = match self.table.get(&key).await {
+            Ok(found) => found.ok_or_else(|| not_found::<T>(id))?,
+            Err(error @ StoreError::Corrupt { .. }) => {
+                return Err(self.unreadable(principal, id, &key, error).await);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        match principal.access(verb, T::RESOURCE, &found.value.scope()) {
+            Access::Allowed => {}
+            Access::Refused(refused) => return Err(refused.into()),
+            Access::NotVisible => return Err(not_found::<T>(id)),
+        }
         if found.value.id() != id {
             return Err(StoreError::from(self.mismatched(&found)).into());
         }
-        match principal.access(verb, T::RESOURCE, &found.value.scope()) {
-            Access::Allowed => Ok(found),
-            Access::Refused(refused) => Err(refused.into()),
-            Access::NotVisible => Err(not_found::<T>(id)),
+        Ok(found)
+    }
+
+    /// Returns the error for a record that cannot be read. Only who may read records of its project learns that it exists; if its
+    /// project cannot be read either, only who may read all records.
+    async fn unreadable(
+        &self,
+        principal: &Principal,
+        id: T::Id,
+        key: &Key,
+        error: StoreError,
+    ) -> RecordError {
+        let raw = self.store.get(&self.table.id(key)).await.ok().flatten();
+        let scope = raw.and_then(|record| {
+            let part = |path: &str| record.value.pointer(path)?.as_str();
+            let organization = part("/organization")?.parse().ok()?;
+            Some(Scope::Project(
+                organization,
+                part("/project")?.parse().ok()?,
+            ))
+        });
+        let scope = scope.unwrap_or(Scope::Global);
+        match principal.authorize(Verb::Read, T::RESOURCE, &scope) {
+            Ok(()) => error.into(),
+            Err(_) => not_found::<T>(id),
         }
     }
 

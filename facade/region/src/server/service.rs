@@ -65,6 +65,17 @@ impl Servers {
         self
     }
 
+    /// Returns whether the cloud of a region supports a verb.
+    ///
+    /// # Errors
+    ///
+    /// [`NoRegion`](ServerError::NoRegion) if the service does not know the region.
+    pub fn offers(&self, region: &RegionId, verb: OptionalVerb) -> Result<bool, ServerError> {
+        let verbs = self.regions.get(region);
+        let verbs = verbs.ok_or_else(|| ServerError::NoRegion(region.clone()))?;
+        Ok(verbs.contains(&verb))
+    }
+
     /// Creates the owner's server or returns the existing one. An existing server is not changed, and its dependencies are not checked.
     ///
     /// The dependencies are checked with the caller's permissions, and again in the transaction that creates the server and its key pair.
