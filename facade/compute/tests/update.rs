@@ -206,6 +206,9 @@ async fn allocation_follows_the_spec() {
     assert_eq!(facade.allocated(id).await, large);
     let back = UpdateInstance::of(&before);
     facade.instances.update(&alice, id, &back).await.unwrap();
+    assert_eq!(facade.allocated(id).await, large, "until it is applied");
+    let is_released = |instance: &Instance| instance.release_to.is_none();
+    facade.during(facade.until(id, is_released)).await;
     assert_eq!(facade.allocated(id).await, small);
     // A flavor of the same cost changes no allocation, and an update beyond the limit changes nothing.
     let mut same = back.clone();
@@ -214,6 +217,7 @@ async fn allocation_follows_the_spec() {
     assert_eq!(facade.allocated(id).await, small);
     let mut wanted = same.clone();
     wanted.spec.networking.public_ip = PublicAddress::Assigned;
+    wanted.consent = Consent::Destroy;
     let revision = facade.read(id).await.revision;
     let limits = fleetwright_identity::Limits::new().with(QuotaKind::public_ips(), 0);
     let account = fleetwright_identity::Account::Organization(tenant(1, 1).0);

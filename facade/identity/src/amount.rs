@@ -42,6 +42,14 @@ impl Amounts {
         self.0.iter().map(|(kind, amount)| (kind, *amount))
     }
 
+    /// Returns the larger amount of each kind.
+    #[must_use]
+    pub fn max(&self, other: &Self) -> Self {
+        let kinds = self.kinds_with(other).into_iter();
+        let larger = |kind: &QuotaKind| (kind.clone(), self.of(kind).max(other.of(kind)));
+        kinds.map(larger).collect()
+    }
+
     /// Returns whether every amount is zero.
     pub fn is_zero(&self) -> bool {
         self.0.values().all(|amount| *amount == 0)

@@ -5,7 +5,7 @@
 //! an earlier one.
 
 use fleetwright_region::server::{
-    Consent, NewServer, OWNER_INDEX, Server, ServerError, ServerView,
+    Consent, Field, NewServer, OWNER_INDEX, Server, ServerError, ServerView,
 };
 use fleetwright_runtime::Action;
 use fleetwright_store::{
@@ -41,6 +41,7 @@ impl Controller {
                 let own = server.filter(|_| wait != Wait::ServerConflict);
                 self.show(read, own, obstacle.as_ref()).await
             }
+            Step::Idle if has_shrunk(&read.value, server) => self.release_rest(read).await,
             Step::Idle => self.show(read, server, None).await,
         }
     }
@@ -130,6 +131,24 @@ impl Controller {
         }
         tracing::info!("the instance is deleted");
         Ok(Action::AwaitChange)
+    }
+
+    /// Releases what the machine used before its last change, in the transaction that removes the note of it.
+    async fn release_rest(&self, read: Read) -> Outcome {
+        let mut instance = read.value.clone();
+        let Some(amounts) = instance.release_to.take() else {
+            return Ok(Action::Requeue);
+        };
+        let charged = self.instances.id(&read.key);
+        let replaced = self
+            .instances
+            .replace(Transaction::new(), &read, &instance)?;
+        let build = || async {
+            let recharged = self.ledger.recharge(replaced.clone(), &charged, &amounts);
+            Ok::<_, ComputeError>(recharged.await?.transaction)
+        };
+        self.ledger.commit(instance.organization, build).await?;
+        Ok(Action::Requeue)
     }
 
     /// Commits a transaction together with the release of an instance's allocation.
@@ -241,6 +260,22 @@ impl Controller {
             histogram!("fleetwright_compute_apply_seconds").record(self.seconds_since(requested));
         }
     }
+}
+
+/// Whether an instance is charged for more than its spec, and its machine has the spec now. By the server's record, which is written after
+/// the cloud has confirmed a change.
+fn has_shrunk(instance: &Instance, server: Option<&Server>) -> bool {
+    let Some(server) = server.filter(|_| instance.release_to.is_some()) else {
+        return false;
+    };
+    let spec = instance.desired_state().spec;
+    let charged = [Field::Flavor, Field::PublicIp];
+    server.machine.as_ref().is_none_or(|machine| {
+        let pending = machine.applied.changed(&spec);
+        let is_pending =
+            |field| pending.contains(field) || machine.unconfirmed.fields.contains(field);
+        !charged.iter().any(is_pending)
+    })
 }
 
 /// Whether a transaction failed because the instance has a server.

@@ -14,7 +14,7 @@
 
 use chrono::{DateTime, Utc};
 use fleetwright::Tags;
-use fleetwright_identity::{Actor, OrganizationId, ProjectId, Scope};
+use fleetwright_identity::{Actor, Amounts, OrganizationId, ProjectId, Scope};
 use fleetwright_region::{
     ids::{NetworkId, RegionId},
     name::Name,
@@ -65,6 +65,10 @@ pub struct Instance {
     pub consent: Consent,
     /// Grows with every change of the desired state.
     pub generation: u64,
+    /// What it costs once the requested spec is applied to its machine. Until then it is charged at least for what the machine is. `None`
+    /// if it is charged for its spec.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release_to: Option<Amounts>,
     /// The last change of the desired state.
     #[serde(default)]
     pub modified: Option<Modification>,

@@ -27,6 +27,18 @@ impl Instances {
             .with(QuotaKind::public_ips(), addresses))
     }
 
+    /// What an instance is charged while a change is pending: for each kind the larger of what it is charged now and what the new spec
+    /// costs. The controller releases the rest once the machine has the new spec.
+    pub(super) async fn charge_until_applied(
+        &self,
+        charged: &RecordId,
+        amounts: &Amounts,
+    ) -> Result<Amounts, ComputeError> {
+        let held = self.ledger.allocation(charged).await?;
+        let held = held.map(|allocation| allocation.amounts);
+        Ok(held.unwrap_or_default().max(amounts))
+    }
+
     /// The record that an instance's allocation is for.
     pub(super) fn charged_record(&self, instance: &Instance) -> Result<RecordId, ComputeError> {
         Ok(self.table.id(&instance.id.key()?))

@@ -193,6 +193,7 @@ impl Instances {
             intent: Intent::new(Power::Running),
             consent: Consent::KeepEverything,
             generation: 1,
+            release_to: None,
             modified: None,
             deletion: None,
             status: Status::new(),

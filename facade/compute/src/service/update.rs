@@ -61,7 +61,8 @@ impl Instances {
     /// - [`NameImmutable`](ComputeError::NameImmutable): the update has another name.
     /// - [`Changed`](ComputeError::Changed): it is not at the revision that the caller expects.
     /// - [`NeedsConsent`](ComputeError::NeedsConsent): the change destroys data; the error has the plan and the loss.
-    /// - [`Ledger`](ComputeError::Ledger): the new spec would exceed a quota.
+    /// - [`Ledger`](ComputeError::Ledger), [`OrganizationQuota`](ComputeError::OrganizationQuota): the new spec would exceed a quota. What
+    ///   the present machine uses beyond the new spec is released once the machine has the new spec.
     /// - For changed fields, the errors of [`create`](Self::create).
     pub async fn update(
         &self,
@@ -100,6 +101,7 @@ impl Instances {
             if let Some(amounts) = self.changed_cost(&draft.found.value, wanted, &draft.changed)? {
                 let charged = self.charged_record(&draft.found.value)?;
                 let dry = Transaction::new();
+                let amounts = self.charge_until_applied(&charged, &amounts).await?;
                 let recharged = self.ledger.recharge(dry, &charged, &amounts).await;
                 recharged.map_err(|error| quota_error(principal, error.into()))?;
             }
@@ -224,8 +226,12 @@ impl Instances {
             GenerationStep::Keep
         };
         let accepted_loss = loss.filter(|_| consents);
-        let instance = self.updated_record(principal, &draft, wanted, step, (given, accepted_loss));
+        let mut instance =
+            self.updated_record(principal, &draft, wanted, step, (given, accepted_loss));
         let amounts = self.changed_cost(&found.value, wanted, &draft.changed)?;
+        if amounts.is_some() {
+            instance.release_to.clone_from(&amounts);
+        }
         let revision = self.commit_changed(found, &instance, &draft.checks, amounts.as_ref());
         Ok(Versioned {
             revision: revision.await?,
@@ -286,7 +292,8 @@ impl Instances {
         };
         let charged = self.charged_record(instance)?;
         let build = || async {
-            let recharged = self.ledger.recharge(replaced.clone(), &charged, amounts);
+            let amounts = self.charge_until_applied(&charged, amounts).await?;
+            let recharged = self.ledger.recharge(replaced.clone(), &charged, &amounts);
             Ok::<_, ComputeError>(recharged.await?.transaction)
         };
         self.ledger.commit(instance.organization, build).await

@@ -1,4 +1,4 @@
-//! Rule: after every commit, quota is charged for exactly the instances that exist.
+//! Rule: after every commit, quota is charged for exactly the instances that exist, and for at least what their machines are.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,9 @@ use crate::constants;
 type Amounts = BTreeMap<String, u64>;
 
 impl Rules {
-    /// Each instance has one allocation for the price of its spec, each allocation has an instance,
-    /// and each account has used the sum of them and no more than its limit.
+    /// Each instance has one allocation, for the price of its spec and, while a change is pending, at
+    /// least for that of its machine; each allocation has an instance; and each account has used the
+    /// sum of them and no more than its limit.
     pub(super) async fn check_charges(&self) {
         let instances: Vec<Instance> = self.all(INSTANCE_KIND).await;
         let allocations: Vec<Allocation> = self.all("allocation").await;
@@ -30,11 +31,21 @@ impl Rules {
                 self.report(format!("instance {id} is not charged"));
                 continue;
             };
-            if amounts(&allocation.amounts) != price {
+            let charged = amounts(&allocation.amounts);
+            let exact = instance.release_to.is_some() || charged == price;
+            if !exact || !covers(&charged, &price) {
                 self.report(format!(
-                    "instance {id} costs {price:?} and is charged {:?}",
-                    allocation.amounts
+                    "instance {id} costs {price:?} and is charged {charged:?}"
                 ));
+            }
+            let server = self.server(instance.server).await;
+            if let Some(machine) = server.and_then(|server| server.machine) {
+                let present = price_of(machine.applied.flavor.as_str(), machine.applied.public_ip);
+                if !covers(&charged, &present) {
+                    self.report(format!(
+                        "instance {id} has a machine that costs {present:?} and is charged {charged:?}"
+                    ));
+                }
             }
             if (allocation.organization, allocation.project)
                 != (instance.organization, instance.project)
@@ -47,7 +58,7 @@ impl Rules {
                 format!("{organization}/{project}"),
             ] {
                 let total = used.entry(account).or_default();
-                for (kind, amount) in &price {
+                for (kind, amount) in &charged {
                     *total.entry(kind.clone()).or_default() += amount;
                 }
             }
@@ -99,13 +110,23 @@ impl Rules {
     }
 }
 
+/// Whether amounts are at least as large as others.
+fn covers(charged: &Amounts, price: &Amounts) -> bool {
+    let held = |kind| charged.get(kind).copied().unwrap_or_default();
+    price.iter().all(|(kind, amount)| held(kind) >= *amount)
+}
+
 fn price(spec: &InstanceSpec) -> Amounts {
-    let gpus = if spec.flavor.as_str() == "gpu" {
+    price_of(spec.flavor.as_str(), spec.networking.public_ip)
+}
+
+fn price_of(flavor: &str, public_ip: PublicAddress) -> Amounts {
+    let gpus = if flavor == "gpu" {
         constants::GPU_QUOTA
     } else {
         0
     };
-    let addresses = match spec.networking.public_ip {
+    let addresses = match public_ip {
         PublicAddress::Assigned => 1,
         PublicAddress::Absent => 0,
     };
