@@ -144,6 +144,8 @@ fn record_meaning(error: &RecordError) -> Meaning {
         }
         RecordError::InvalidNetwork(_) | RecordError::InvalidRule(_) => Meaning::InvalidRequest,
         RecordError::Busy { .. } | RecordError::Entropy(_) => Meaning::Unavailable,
+        RecordError::Ledger(error) => ledger_meaning(error),
+        RecordError::OrganizationQuota(_) => Meaning::Forbidden,
         RecordError::Store(error) => store_meaning(error),
         _ => Meaning::Internal,
     }

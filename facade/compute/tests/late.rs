@@ -24,7 +24,10 @@ async fn replay(facade: &TestFacade, since: Revision) -> usize {
             let (set, key) = match kind {
                 "instance" => (&mut instances, key),
                 "server" => (&mut servers, key),
-                "allocation" => (&mut payments, key.replace("instance/", "")),
+                "allocation" => match key.strip_prefix("instance/") {
+                    Some(instance) => (&mut payments, instance.to_owned()),
+                    None => continue,
+                },
                 _ => continue,
             };
             match change {

@@ -21,6 +21,16 @@ impl QuotaKind {
     pub fn public_ips() -> Self {
         Self::from_static("public-ips")
     }
+
+    /// Networks.
+    pub fn networks() -> Self {
+        Self::from_static("networks")
+    }
+
+    /// SSH certificate authorities.
+    pub fn ssh_authorities() -> Self {
+        Self::from_static("ssh-authorities")
+    }
 }
 
 /// The default limits of a kind.
@@ -67,13 +77,16 @@ pub struct QuotaKinds {
 }
 
 impl QuotaKinds {
-    /// Returns the standard kinds with their limits per organization: `servers` (10), `gpus` (40) and
-    /// `public-ips` (5). Projects have no limit of their own.
+    /// Returns the standard kinds with their limits per organization: `servers` (10), `gpus` (40),
+    /// `public-ips` (5), `networks` (20) and `ssh-authorities` (20). Projects have no limit of their
+    /// own.
     pub fn standard() -> Self {
         let kinds = [
             (QuotaKind::servers(), Defaults::organization(10)),
             (QuotaKind::gpus(), Defaults::organization(40)),
             (QuotaKind::public_ips(), Defaults::organization(5)),
+            (QuotaKind::networks(), Defaults::organization(20)),
+            (QuotaKind::ssh_authorities(), Defaults::organization(20)),
         ];
         Self {
             kinds: kinds.into(),

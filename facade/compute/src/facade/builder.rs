@@ -250,23 +250,24 @@ impl FacadeBuilder {
         let planned = plan_regions(self.regions, &catalog)?;
 
         let ids: BTreeSet<_> = planned.iter().map(|region| region.id.clone()).collect();
-        let networks = Arc::new(Networks::new(
+        let kinds = self.quota_kinds.unwrap_or_else(QuotaKinds::standard);
+        let ledger = Ledger::new(store.clone(), Arc::new(kinds))?;
+        let networks = Networks::new(
             store.clone(),
             ids,
             entropy.clone(),
             &crate::schema::references(),
-        )?);
+        )?;
+        let networks = Arc::new(networks.with_ledger(ledger.clone()));
         let security_groups = Arc::new(SecurityGroups::new(
             store.clone(),
             networks.clone(),
             entropy.clone(),
             &crate::schema::references(),
         )?);
-        let ssh_authorities = Arc::new(SshAuthorities::new(
-            store.clone(),
-            entropy.clone(),
-            &crate::schema::references(),
-        )?);
+        let ssh_authorities =
+            SshAuthorities::new(store.clone(), entropy.clone(), &crate::schema::references())?;
+        let ssh_authorities = Arc::new(ssh_authorities.with_ledger(ledger.clone()));
         let dependencies: Arc<dyn DependencyChecker> = Arc::new(TenantDependencies::new(
             networks.clone(),
             security_groups.clone(),
@@ -334,8 +335,6 @@ impl FacadeBuilder {
                 snapshots: snapshots.with_policy(self.snapshot_policy.clone()),
             });
         }
-        let kinds = self.quota_kinds.unwrap_or_else(QuotaKinds::standard);
-        let ledger = Ledger::new(store.clone(), Arc::new(kinds))?;
         let service = compute_principal().map_err(|name| Invalid::new(name.to_string()))?;
         let parts = InstanceDependencies::new(
             store.clone(),

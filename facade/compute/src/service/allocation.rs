@@ -1,9 +1,7 @@
 //! The quota that an instance uses.
 
 use fleetwright::PublicAddress;
-use fleetwright_identity::{
-    Account, Allocation, Amounts, LedgerError, Principal, QuotaKind, Resource, Scope, Verb,
-};
+use fleetwright_identity::{Allocation, Amounts, LedgerError, Principal, QuotaKind};
 use fleetwright_store::RecordId;
 
 use super::Instances;
@@ -61,14 +59,8 @@ pub(super) fn quota_error(principal: &Principal, error: ComputeError) -> Compute
     let ComputeError::Ledger(LedgerError::Exceeded(exceeded)) = &error else {
         return error;
     };
-    match exceeded.account {
-        Account::Organization(organization) => {
-            let scope = Scope::Organization(organization);
-            match principal.authorize(Verb::Read, Resource::Quotas, &scope) {
-                Ok(()) => error,
-                Err(_) => ComputeError::OrganizationQuota(exceeded.kind.clone()),
-            }
-        }
-        Account::Project(..) => error,
+    if exceeded.is_visible_to(principal) {
+        return error;
     }
+    ComputeError::OrganizationQuota(exceeded.kind.clone())
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use fleetwright_store::{Invalid, RecordId, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::{Account, QuotaKind, Refused, UnknownKind};
+use crate::{Account, Principal, QuotaKind, Refused, Resource, UnknownKind, Verb};
 
 /// An error of the ledger. Nothing was written, except possibly after a store error of unknown outcome.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -99,6 +99,19 @@ pub struct Exceeded {
     pub total: u64,
     /// The limit.
     pub limit: u64,
+}
+
+impl Exceeded {
+    /// Returns whether a caller may know the amounts: those of an organization only with the permission to read its quota, so that a
+    /// member of a project does not learn what the other projects use.
+    pub fn is_visible_to(&self, principal: &Principal) -> bool {
+        match self.account {
+            Account::Organization(_) => principal
+                .authorize(Verb::Read, Resource::Quotas, &self.account.scope())
+                .is_ok(),
+            Account::Project(..) => true,
+        }
+    }
 }
 
 impl fmt::Display for Exceeded {

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use fleetwright_identity::{OrganizationId, Principal, ProjectId, Resource, Scope, Verb};
+use fleetwright_identity::{
+    Ledger, OrganizationId, Principal, ProjectId, QuotaKind, Resource, Scope, Verb,
+};
 use fleetwright_runtime::entropy::{Entropy, new_uuid};
-use fleetwright_store::{Check, Document, Invalid, Store, Transaction, Versioned};
+use fleetwright_store::{Check, Document, IndexValue, Invalid, Store, Transaction, Versioned};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -90,11 +92,20 @@ impl SshAuthorities {
         Ok(Self { records, entropy })
     }
 
+    /// Charges authorities to a ledger, on the same store: one of
+    /// [`QuotaKind::ssh_authorities`](fleetwright_identity::QuotaKind::ssh_authorities) each, released with the authority. Without it they
+    /// are not limited.
+    #[must_use]
+    pub fn with_ledger(mut self, ledger: Ledger) -> Self {
+        self.records.ledger = Some(ledger);
+        self
+    }
+
     /// Creates an authority.
     ///
     /// # Errors
     ///
-    /// The principal may not create authorities in the project, or the name is taken.
+    /// The principal may not create authorities in the project, the name is taken, or a quota would be exceeded.
     pub async fn create(
         &self,
         principal: &Principal,
@@ -111,7 +122,8 @@ impl SshAuthorities {
                 public_key: new.public_key.clone(),
             };
             let created = self.records.create(Transaction::new(), authority);
-            if let Some(created) = created.await? {
+            let created = created.await.map_err(|error| error.for_caller(principal))?;
+            if let Some(created) = created {
                 return Ok(created);
             }
         }
@@ -193,12 +205,25 @@ impl TenantRecord for SshAuthority {
     const RESOURCE: Resource = Resource::SshCertificateAuthorities;
     const TARGET: ReferenceTarget = ReferenceTarget::SshAuthority;
 
+    fn quota() -> Option<QuotaKind> {
+        Some(QuotaKind::ssh_authorities())
+    }
+
     fn id(&self) -> SshAuthorityId {
         self.id
     }
 
     fn name(&self) -> &Name {
         &self.name
+    }
+
+    fn unique_name(&self) -> IndexValue {
+        [
+            self.organization.to_string(),
+            self.project.to_string(),
+            self.name.to_string(),
+        ]
+        .into()
     }
 
     fn scope(&self) -> Scope {

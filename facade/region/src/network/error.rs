@@ -1,6 +1,6 @@
 //! Why a call for a network, a security group or an authority failed.
 
-use fleetwright_identity::Refused;
+use fleetwright_identity::{LedgerError, Principal, QuotaKind, Refused};
 use fleetwright_runtime::entropy::EntropyError;
 use fleetwright_store::{Invalid, StoreError};
 
@@ -92,6 +92,14 @@ pub enum RecordError {
     /// The requested rules are not valid.
     #[error(transparent)]
     InvalidRule(#[from] InvalidRule),
+    /// A quota would be exceeded, or the ledger failed.
+    #[error(transparent)]
+    Ledger(LedgerError),
+    /// The organization's quota would be exceeded. The caller may not read that quota, so the amounts are not told.
+    #[error(
+        "the organization's quota of {0} is used up: release some, or ask an administrator of the organization"
+    )]
+    OrganizationQuota(QuotaKind),
     /// Others changed the same records at every attempt. Try again.
     #[error("{what} {id} is being changed by others: retry")]
     Busy {
@@ -106,6 +114,27 @@ pub enum RecordError {
     /// The store failed.
     #[error("the store failed")]
     Store(#[from] StoreError),
+}
+
+impl From<LedgerError> for RecordError {
+    fn from(error: LedgerError) -> Self {
+        match error {
+            LedgerError::Store(error) => Self::Store(error),
+            other => Self::Ledger(other),
+        }
+    }
+}
+
+impl RecordError {
+    /// Removes what the caller may not know of an exceeded quota.
+    pub(super) fn for_caller(self, principal: &Principal) -> Self {
+        match self {
+            Self::Ledger(LedgerError::Exceeded(exceeded)) if !exceeded.is_visible_to(principal) => {
+                Self::OrganizationQuota(exceeded.kind)
+            }
+            other => other,
+        }
+    }
 }
 
 impl From<Invalid> for RecordError {

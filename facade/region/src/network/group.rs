@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use fleetwright_identity::{OrganizationId, Principal, ProjectId, Resource, Scope, Verb};
 use fleetwright_runtime::entropy::{Entropy, new_uuid};
-use fleetwright_store::{Check, Document, Invalid, Store, Transaction, Versioned};
+use fleetwright_store::{Check, Document, IndexValue, Invalid, Store, Transaction, Versioned};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -283,6 +283,10 @@ impl TenantRecord for SecurityGroup {
 
     fn name(&self) -> &Name {
         &self.name
+    }
+
+    fn unique_name(&self) -> IndexValue {
+        [self.network.to_string(), self.name.to_string()].into()
     }
 
     fn scope(&self) -> Scope {

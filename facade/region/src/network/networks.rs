@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use fleetwright_identity::{GrantedScopes, Principal, Resource, Scope, Verb};
+use fleetwright_identity::{GrantedScopes, Ledger, Principal, Resource, Scope, Verb};
 use fleetwright_runtime::entropy::{Entropy, new_uuid};
 use fleetwright_store::{
     Check, IndexName, Invalid, Query, Store, StoreError, StoreExt as _, Transaction, Versioned,
@@ -114,12 +114,20 @@ impl Networks {
         })
     }
 
+    /// Charges networks to a ledger, on the same store: one of [`QuotaKind::networks`](fleetwright_identity::QuotaKind::networks) each,
+    /// released with the network. Without it they are not limited.
+    #[must_use]
+    pub fn with_ledger(mut self, ledger: Ledger) -> Self {
+        self.records.ledger = Some(ledger);
+        self
+    }
+
     /// Creates a network.
     ///
     /// # Errors
     ///
     /// The principal may not create networks in the project, the region does not exist, the network is not
-    /// [valid](NewNetwork::check), or the name is taken.
+    /// [valid](NewNetwork::check), the name is taken, or a quota would be exceeded.
     pub async fn create(
         &self,
         principal: &Principal,
@@ -134,7 +142,8 @@ impl Networks {
         for _ in 0..ATTEMPTS {
             let id = NetworkId::from_uuid(new_uuid(&*self.entropy)?);
             let created = self.records.create(Transaction::new(), new.with_id(id));
-            if let Some(created) = created.await? {
+            let created = created.await.map_err(|error| error.for_caller(principal))?;
+            if let Some(created) = created {
                 return Ok(created);
             }
         }
@@ -289,11 +298,13 @@ impl Networks {
                 Err(error) => return Err(error.into()),
             };
             let transaction = self.records.table.remove(left, &found);
-            match self.records.store.commit(&transaction).await {
-                Ok(_) => return Ok(Deletion::Deleted),
-                Err(error) if referrer(&error).is_some() => return Ok(Deletion::Waiting),
-                Err(error) if error.conflict().is_some() => {}
-                Err(error) => return Err(error.into()),
+            match self.records.commit_removal(&found, transaction).await {
+                Ok(()) => return Ok(Deletion::Deleted),
+                Err(RecordError::Store(error)) if referrer(&error).is_some() => {
+                    return Ok(Deletion::Waiting);
+                }
+                Err(RecordError::Store(error)) if error.conflict().is_some() => {}
+                Err(error) => return Err(error),
             }
         }
         Err(busy::<Network>(id))

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use fleetwright_identity::{OrganizationId, ProjectId, Resource, Scope};
-use fleetwright_store::Document;
+use fleetwright_identity::{OrganizationId, ProjectId, QuotaKind, Resource, Scope};
+use fleetwright_store::{Document, IndexValue};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
@@ -196,12 +196,26 @@ impl TenantRecord for Network {
     const RESOURCE: Resource = Resource::Networks;
     const TARGET: ReferenceTarget = ReferenceTarget::Network;
 
+    fn quota() -> Option<QuotaKind> {
+        Some(QuotaKind::networks())
+    }
+
     fn id(&self) -> NetworkId {
         self.id
     }
 
     fn name(&self) -> &Name {
         &self.name
+    }
+
+    fn unique_name(&self) -> IndexValue {
+        [
+            self.organization.to_string(),
+            self.project.to_string(),
+            self.region.to_string(),
+            self.name.to_string(),
+        ]
+        .into()
     }
 
     fn scope(&self) -> Scope {

@@ -2,10 +2,13 @@
 
 use std::{fmt, sync::Arc};
 
-use fleetwright_identity::{Access, GrantedScopes, Principal, Resource, Scope, Verb};
+use fleetwright_identity::{
+    Access, Allocation, Amounts, GrantedScopes, Ledger, LedgerError, Principal, QuotaKind,
+    Resource, Scope, Verb,
+};
 use fleetwright_store::{
-    Check, Conflict, Damaged, Document, Found, IndexName, Invalid, Key, Part, Query, RecordId,
-    Store, StoreError, Table, Transaction, Versioned,
+    Check, Conflict, Damaged, Document, Found, IndexName, IndexValue, Invalid, Key, Part, Query,
+    RecordId, Revision, Store, StoreError, Table, Transaction, Versioned,
 };
 
 use super::RecordError;
@@ -13,7 +16,7 @@ use crate::{
     ids::{NetworkId, RegionId},
     name::Name,
     references::{Reference, ReferenceTarget, References},
-    schema::{BY_PROJECT, SECURITY_GROUP_KIND, SERVER_KIND},
+    schema::{BY_NAME, BY_PROJECT, SECURITY_GROUP_KIND, SERVER_KIND},
     server::Owner,
 };
 
@@ -30,8 +33,15 @@ pub(super) trait TenantRecord: Document + Clone + Send + Sync {
     /// The target of references to it.
     const TARGET: ReferenceTarget;
 
+    /// The quota that one record uses, or `None`.
+    fn quota() -> Option<QuotaKind> {
+        None
+    }
+
     fn id(&self) -> Self::Id;
     fn name(&self) -> &Name;
+    /// Its value in the unique index of names.
+    fn unique_name(&self) -> IndexValue;
     fn scope(&self) -> Scope;
 }
 
@@ -104,6 +114,8 @@ pub(super) struct TenantRecords<T> {
     pub(super) store: Arc<dyn Store>,
     /// The references to records of this kind.
     references: Vec<Reference>,
+    /// The ledger to which records of this kind are charged, one of `T::QUOTA` each.
+    pub(super) ledger: Option<Ledger>,
 }
 
 impl<T: TenantRecord> TenantRecords<T> {
@@ -114,6 +126,7 @@ impl<T: TenantRecord> TenantRecords<T> {
             table: Table::new(Arc::clone(&store))?,
             store,
             references: references.to(T::TARGET).collect(),
+            ledger: None,
         })
     }
 
@@ -203,9 +216,9 @@ impl<T: TenantRecord> TenantRecords<T> {
                 transaction = transaction.check(reference.absent(id.to_string())?);
             }
             let transaction = self.table.remove(transaction, &found);
-            match self.store.commit(&transaction).await {
-                Ok(_) => return Ok(()),
-                Err(error) => match referrer(&error) {
+            match self.commit_removal(&found, transaction).await {
+                Ok(()) => return Ok(()),
+                Err(RecordError::Store(error)) => match referrer(&error) {
                     Some(by) => {
                         let scope = found.value.scope();
                         let by = self.visible_name(principal, &scope, &by).await;
@@ -214,9 +227,54 @@ impl<T: TenantRecord> TenantRecords<T> {
                     None if error.conflict().is_some() => {}
                     None => return Err(error.into()),
                 },
+                Err(error) => return Err(error),
             }
         }
         Err(busy::<T>(id))
+    }
+
+    /// Commits the removal of a record together with the release of its quota.
+    pub(super) async fn commit_removal(
+        &self,
+        found: &Versioned<T>,
+        transaction: Transaction,
+    ) -> Result<(), RecordError> {
+        match (&self.ledger, found.value.scope()) {
+            (Some(ledger), Scope::Project(organization, _)) if T::quota().is_some() => {
+                let charged = self.table.id(&found.key);
+                let build = || async {
+                    let transaction = transaction.clone();
+                    Ok::<_, RecordError>(ledger.release(transaction, &charged).await?)
+                };
+                ledger.commit(organization, build).await?;
+            }
+            _ => {
+                self.store.commit(&transaction).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits the creation of a record together with the charge of its quota.
+    async fn commit_creation(
+        &self,
+        key: &Key,
+        value: &T,
+        transaction: Transaction,
+    ) -> Result<Revision, RecordError> {
+        match (&self.ledger, value.scope(), T::quota()) {
+            (Some(ledger), Scope::Project(organization, project), Some(kind)) => {
+                let amounts = Amounts::new().with(kind, 1);
+                let charged = self.table.id(key);
+                let allocation = Allocation::new(charged, organization, project, amounts);
+                let build = || async {
+                    let transaction = transaction.clone();
+                    Ok::<_, RecordError>(ledger.charge(transaction, &allocation).await?)
+                };
+                ledger.commit(organization, build).await
+            }
+            _ => Ok(self.store.commit(&transaction).await?),
+        }
     }
 
     /// Returns how a caller knows a record that refers to another: tenants know their instances, not the servers behind them. The id
@@ -248,20 +306,34 @@ impl<T: TenantRecord> TenantRecords<T> {
     ) -> Result<Option<Versioned<T>>, RecordError> {
         let key = key(value.id())?;
         let transaction = self.table.create(transaction, &key, &value)?;
-        match self.store.commit(&transaction).await {
+        match self.commit_creation(&key, &value, transaction).await {
             Ok(revision) => Ok(Some(Versioned {
                 key,
                 revision,
                 value,
             })),
-            Err(error) => match error.conflict().map(|conflict| conflict.part) {
-                Some(Part::Write(_)) => Err(RecordError::NameTaken {
-                    what: T::WHAT,
-                    name: value.name().clone(),
-                }),
-                Some(Part::Check(_)) => Ok(None),
-                None => Err(error.into()),
-            },
+            Err(RecordError::Store(error)) => {
+                match error.conflict().map(|conflict| conflict.part) {
+                    Some(Part::Write(_)) => Err(RecordError::NameTaken {
+                        what: T::WHAT,
+                        name: value.name().clone(),
+                    }),
+                    Some(Part::Check(_)) => Ok(None),
+                    None => Err(error.into()),
+                }
+            }
+            // A caller whose first response was lost learns that the name is taken, also if the quota is used up.
+            Err(error @ RecordError::Ledger(LedgerError::Exceeded(_))) => {
+                let index = IndexName::new(BY_NAME)?;
+                match self.table.find(&index, value.unique_name()).await? {
+                    Some(_) => Err(RecordError::NameTaken {
+                        what: T::WHAT,
+                        name: value.name().clone(),
+                    }),
+                    None => Err(error),
+                }
+            }
+            Err(error) => Err(error),
         }
     }
 

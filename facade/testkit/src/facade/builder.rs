@@ -35,6 +35,7 @@ pub struct TestFacadeBuilder {
     pub(super) catalog: Option<Arc<CatalogService>>,
     pub(super) mapping: String,
     pub(super) server_quota: u64,
+    pub(super) record_quota: u64,
     pub(super) scan_every: Duration,
     pub(super) instance_policy: ControllerPolicy,
 }
@@ -75,6 +76,13 @@ impl TestFacadeBuilder {
         self
     }
 
+    /// With this many networks, and as many certificate authorities, for each organization. Without it, 1000.
+    #[must_use]
+    pub fn record_quota(mut self, records: u64) -> Self {
+        self.record_quota = records;
+        self
+    }
+
     /// With scans as often as this.
     #[must_use]
     pub fn scan_every(mut self, interval: Duration) -> Self {
@@ -110,6 +118,14 @@ impl TestFacadeBuilder {
             .with(
                 QuotaKind::public_ips(),
                 Defaults::organization(self.server_quota),
+            )
+            .with(
+                QuotaKind::networks(),
+                Defaults::organization(self.record_quota),
+            )
+            .with(
+                QuotaKind::ssh_authorities(),
+                Defaults::organization(self.record_quota),
             );
         let catalog = match self.catalog {
             Some(catalog) => catalog,

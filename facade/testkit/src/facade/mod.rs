@@ -84,6 +84,7 @@ impl TestFacade {
             catalog: None,
             mapping: MAPPING.to_owned(),
             server_quota: 1000,
+            record_quota: 1000,
             scan_every: Duration::from_secs(2),
             instance_policy: ControllerPolicy::default(),
         }

@@ -2,7 +2,7 @@
 
 use fleetwright_compute::instance::InstanceId;
 use fleetwright_region::ids::NetworkId;
-use fleetwright_store::{Kind, Query, Store as _, Transaction};
+use fleetwright_store::{Kind, Query, Store as _, StoreExt as _, Transaction};
 use serde_json::{Value, json};
 
 use super::TestFacade;
@@ -37,10 +37,24 @@ impl TestFacade {
         id
     }
 
-    /// How many records of a kind exist.
+    /// How many records of a kind exist. Of allocations, those of instances.
     pub async fn count(&self, kind: &str) -> usize {
+        if kind == "allocation" {
+            return self.count_allocations("instance").await;
+        }
         let query = Query::all(Kind::new(kind).unwrap());
-        self.store.list(&query).await.unwrap().records.len()
+        self.store.list_all(&query).await.unwrap().records.len()
+    }
+
+    /// How many records of a kind are charged.
+    pub async fn count_allocations(&self, charged: &str) -> usize {
+        let query = Query::all(Kind::new("allocation").unwrap());
+        let all = self.store.list_all(&query).await.unwrap().records;
+        let prefix = format!("{charged}/");
+        let of_kind = all
+            .iter()
+            .filter(|one| one.id.key.as_str().starts_with(&prefix));
+        of_kind.count()
     }
 
     /// Checks that no instance, server, key or allocation is left, and no machine.
@@ -57,7 +71,7 @@ impl TestFacade {
     pub async fn assert_balanced(&self, instances: usize) {
         let audit = self.ledger.audit(tenant(1, 1).0).await.unwrap();
         assert!(audit.differences.is_empty(), "{audit:?}");
-        assert_eq!(self.count("allocation").await, instances);
+        assert_eq!(self.count_allocations("instance").await, instances);
         assert_eq!(self.count("instance").await, instances);
     }
 }
