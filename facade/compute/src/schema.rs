@@ -26,10 +26,17 @@ pub const INSTANCE_SSH_AUTHORITY: Reference = Reference {
     to: ReferenceTarget::SshAuthority,
     path: "/spec/ssh_authority",
 };
-const INSTANCE_REFERENCES: [Reference; 3] = [
+/// An instance boots from one image.
+pub const INSTANCE_IMAGE: Reference = Reference {
+    from: INSTANCE_KIND,
+    to: ReferenceTarget::Image,
+    path: "/spec/image",
+};
+const INSTANCE_REFERENCES: [Reference; 4] = [
     INSTANCE_NETWORK,
     INSTANCE_SECURITY_GROUPS,
     INSTANCE_SSH_AUTHORITY,
+    INSTANCE_IMAGE,
 ];
 
 /// Returns all references of the façade, by which the region's services refuse to delete what an instance uses: the region's and those of instances. The region's services on a store with

@@ -80,6 +80,8 @@ fn organization_auditor() -> Vec<Permission> {
 fn project_user() -> Vec<Permission> {
     let mut set = full_access(&TENANT_RESOURCES);
     set.extend(project_reader());
+    // Images of the project, which its snapshots create and its quota pays.
+    set.extend(permissions(&[Resource::Images], &[Verb::Delete]));
     set
 }
 

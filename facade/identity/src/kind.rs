@@ -27,6 +27,11 @@ impl QuotaKind {
         Self::from_static("networks")
     }
 
+    /// Images that tenants create.
+    pub fn images() -> Self {
+        Self::from_static("images")
+    }
+
     /// SSH certificate authorities.
     pub fn ssh_authorities() -> Self {
         Self::from_static("ssh-authorities")
@@ -78,8 +83,8 @@ pub struct QuotaKinds {
 
 impl QuotaKinds {
     /// Returns the standard kinds with their limits per organization: `servers` (10), `gpus` (40),
-    /// `public-ips` (5), `networks` (20) and `ssh-authorities` (20). Projects have no limit of their
-    /// own.
+    /// `public-ips` (5), `networks` (20), `ssh-authorities` (20) and `images` (20). Projects have no
+    /// limit of their own.
     pub fn standard() -> Self {
         let kinds = [
             (QuotaKind::servers(), Defaults::organization(10)),
@@ -87,6 +92,7 @@ impl QuotaKinds {
             (QuotaKind::public_ips(), Defaults::organization(5)),
             (QuotaKind::networks(), Defaults::organization(20)),
             (QuotaKind::ssh_authorities(), Defaults::organization(20)),
+            (QuotaKind::images(), Defaults::organization(20)),
         ];
         Self {
             kinds: kinds.into(),

@@ -75,7 +75,7 @@ async fn unregistered_kind_is_an_error_and_not_unlimited() {
         let refused = create(&ledger, &wrong).await.unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "quota kind floating-ips is not registered; use one of gpus, public-ips, servers, or register it"
+            "quota kind floating-ips is not registered; use one of gpus, images, networks, public-ips, servers, ssh-authorities, or register it"
         );
     }
     let refused = set(&ledger, account(), Limits::new().with(kind.clone(), 9)).await;

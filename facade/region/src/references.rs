@@ -20,10 +20,17 @@ pub enum ReferenceTarget {
     SecurityGroup,
     /// SSH certificate authorities.
     SshAuthority,
+    /// Images.
+    Image,
 }
 
 impl ReferenceTarget {
-    const ALL: [Self; 3] = [Self::Network, Self::SecurityGroup, Self::SshAuthority];
+    const ALL: [Self; 4] = [
+        Self::Network,
+        Self::SecurityGroup,
+        Self::SshAuthority,
+        Self::Image,
+    ];
 
     /// Returns the name that every index of references to this target has.
     pub const fn index(self) -> &'static str {
@@ -31,6 +38,7 @@ impl ReferenceTarget {
             Self::Network => "network",
             Self::SecurityGroup => "security-group",
             Self::SshAuthority => "ssh-authority",
+            Self::Image => "image",
         }
     }
 }
@@ -78,6 +86,12 @@ impl Reference {
         from: SERVER_KIND,
         to: ReferenceTarget::SshAuthority,
         path: "/spec/ssh_authority",
+    };
+    /// A server boots from one image.
+    pub const SERVER_IMAGE: Self = Self {
+        from: SERVER_KIND,
+        to: ReferenceTarget::Image,
+        path: "/spec/image",
     };
     /// A security group is on one network.
     pub const SECURITY_GROUP_NETWORK: Self = Self {
@@ -136,6 +150,7 @@ impl Default for References {
             Reference::SERVER_NETWORK,
             Reference::SERVER_SECURITY_GROUPS,
             Reference::SERVER_SSH_AUTHORITY,
+            Reference::SERVER_IMAGE,
             Reference::SECURITY_GROUP_NETWORK,
         ])
     }

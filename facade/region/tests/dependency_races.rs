@@ -65,20 +65,28 @@ async fn delete(
     }
 }
 
-/// Fifty callers create a server each, and one deletes the dependency meanwhile. Returns the number of created servers.
-async fn race(facade: &TestFacade, deleted_record: DeletedRecord, after: Duration) -> usize {
+/// Fifty callers create a server each, and one deletes the dependency meanwhile, each after a delay. Returns the number of created
+/// servers.
+async fn race(
+    facade: &TestFacade,
+    deleted_record: DeletedRecord,
+    (create_after, after): (Duration, Duration),
+) -> usize {
     let alice = server_user(tenant(1, 1));
     let mut spec = server_spec(facade.network("blue").await);
     let group = facade.group(spec.network, "ssh").await;
     spec.security_groups.insert(group);
     spec.ssh_authority = Some(facade.authority(tenant(1, 1)).await);
 
-    let requests = (0..50).map(|number| facade.ensure(&alice, number, &spec));
+    let requests = async {
+        tokio::time::sleep(create_after).await;
+        join_all((0..50).map(|number| facade.ensure(&alice, number, &spec))).await
+    };
     let deletion = async {
         tokio::time::sleep(after).await;
         delete(facade, &spec, deleted_record).await
     };
-    let (deleted, requested) = tokio::join!(deletion, join_all(requests));
+    let (deleted, requested) = tokio::join!(deletion, requests);
 
     let created = requested
         .iter()
@@ -149,8 +157,10 @@ async fn fifty_creations_racing_a_deletion_leave_no_dangling_reference() {
         for seed in 0..4 {
             let slow = InterceptedStore::new(memory_store(), RandomDelays::new(seed));
             let facade = TestFacade::builder().store(slow).build().await;
-            let after = Duration::from_millis(seed * 45);
-            outcomes.insert(race(&facade, deleted_record, after).await > 0);
+            // The first deletion has a head start, since it also releases quota.
+            let create_after = Duration::from_millis(if seed == 0 { 400 } else { 0 });
+            let delays = (create_after, Duration::from_millis(seed * 45));
+            outcomes.insert(race(&facade, deleted_record, delays).await > 0);
         }
         assert_eq!(outcomes, [false, true].into(), "{deleted_record:?}");
     }
@@ -162,7 +172,7 @@ async fn fifty_creations_racing_a_deletion_leave_no_dangling_reference_on_sqlite
     for (number, deleted_record) in ALL.into_iter().cycle().take(8).enumerate() {
         let store = sqlite_store(folder.path().join(format!("{number}.db"))).await;
         let facade = TestFacade::builder().store(store).build().await;
-        race(&facade, deleted_record, Duration::ZERO).await;
+        race(&facade, deleted_record, (Duration::ZERO, Duration::ZERO)).await;
     }
 }
 

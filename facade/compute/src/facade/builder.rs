@@ -1,6 +1,10 @@
 //! Building a façade: every part once, over one store.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use fleetwright::InstanceProvisioner;
 use fleetwright_identity::{ActorName, Ledger, Permission, Principal, QuotaKinds};
@@ -15,7 +19,7 @@ use fleetwright_region::{
     network::{Networks, SecurityGroups, SshAuthorities},
     secret::{Keyring, ServerKeys, SshKeys},
     server::{DependencyChecker, Servers, TenantDependencies},
-    snapshot::{SnapshotPolicy, Snapshots},
+    snapshot::{ImageDeleter, SnapshotPolicy, Snapshots},
 };
 use fleetwright_runtime::{
     clock::{Clock, SystemClock},
@@ -58,6 +62,7 @@ pub struct FacadeBuilder {
     server_policy: servers::ControllerPolicy,
     monitor_policy: monitor::Policy,
     snapshot_policy: SnapshotPolicy,
+    image_deleters: BTreeMap<RegionId, Arc<dyn ImageDeleter>>,
 }
 
 enum CatalogSource {
@@ -222,6 +227,13 @@ impl FacadeBuilder {
         self
     }
 
+    /// What deletes tenants' images at the cloud of a region, since provisioners cannot. Default: nothing; a deleted image stays at the
+    /// cloud, *deleting* and charged.
+    pub fn image_deleter(mut self, region: RegionId, deleter: Arc<dyn ImageDeleter>) -> Self {
+        self.image_deleters.insert(region, deleter);
+        self
+    }
+
     /// Sets the policy of every region's snapshot loop.
     pub fn snapshot_policy(mut self, policy: SnapshotPolicy) -> Self {
         self.snapshot_policy = policy;
@@ -293,6 +305,8 @@ impl FacadeBuilder {
             catalog.clone(),
             server_keys.clone(),
         )?;
+        machines = machines.with_ledger(ledger.clone());
+        let mut deleters = self.image_deleters;
         let mut regions = Vec::new();
         for Planned {
             id,
@@ -326,6 +340,12 @@ impl FacadeBuilder {
                 provisioner.clone(),
                 clock.clone(),
             )?;
+            let mut snapshots = snapshots
+                .with_ledger(ledger.clone())
+                .with_references(&crate::schema::references());
+            if let Some(deleter) = deleters.remove(&id) {
+                snapshots = snapshots.with_deleter(deleter);
+            }
             regions.push(FacadeRegion {
                 id,
                 provisioner,

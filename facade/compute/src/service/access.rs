@@ -19,6 +19,7 @@ use fleetwright_region::{
 
 use super::{
     Instances, RETRY_AFTER,
+    allocation::quota_error,
     change::{GenerationStep, RecordChange},
 };
 use crate::{
@@ -114,7 +115,8 @@ impl Instances {
         let work = async {
             let (machines, server) = self.machine_of(principal, verb, id).await?;
             let created = machines.snapshot(&self.service, server, new).await;
-            let image = created.map_err(|error| machine_error(id, error))?;
+            let image = created.map_err(|error| machine_error(id, error));
+            let image = image.map_err(|error| quota_error(principal, error))?;
             self.record_access(principal, verb, id, "a snapshot of its disk was requested")
                 .await?;
             Ok(image)
@@ -283,6 +285,7 @@ fn machine_error(id: InstanceId, error: MachineError) -> ComputeError {
         },
         MachineError::ImageNameTaken(name) => ComputeError::ImageNameTaken(name),
         MachineError::Store(error) => error.into(),
+        MachineError::Ledger(error) => error.into(),
         MachineError::Refused(_)
         | MachineError::NoKeyring(_)
         | MachineError::Key { .. }

@@ -147,12 +147,13 @@ impl Image {
         }
         match self.state {
             ImageState::Ready => Ok(()),
-            state @ (ImageState::Pending | ImageState::Creating | ImageState::Failed) => {
-                Err(NotOffered::NotReady {
-                    image: self.id.clone(),
-                    state,
-                })
-            }
+            state @ (ImageState::Pending
+            | ImageState::Creating
+            | ImageState::Failed
+            | ImageState::Deleting) => Err(NotOffered::NotReady {
+                image: self.id.clone(),
+                state,
+            }),
         }
     }
 }

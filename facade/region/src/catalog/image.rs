@@ -116,11 +116,14 @@ pub enum ImageState {
     Creating,
     /// It can be booted.
     Ready,
-    /// It could not be created. Final.
+    /// It could not be created. Final, unless it is deleted.
     Failed,
+    /// A tenant's image that is being deleted, once nothing uses it. No file has this state.
+    Deleting,
 }
 
 impl ImageState {
+    /// The names that a file may use.
     const NAMES: [(&'static str, Self); 4] = [
         ("pending", Self::Pending),
         ("creating", Self::Creating),
@@ -135,6 +138,7 @@ impl ImageState {
             Self::Creating => "creating",
             Self::Ready => "ready",
             Self::Failed => "failed",
+            Self::Deleting => "deleting",
         }
     }
 }

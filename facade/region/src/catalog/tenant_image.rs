@@ -1,7 +1,9 @@
 //! Images that tenants create from their servers. They are records beside those of the file, and no file changes them.
 
 use chrono::{DateTime, Utc};
-use fleetwright_identity::{Principal, Refused, Resource, Scope, Verb};
+use fleetwright_identity::{
+    Allocation, Amounts, Ledger, LedgerError, Principal, QuotaKind, Refused, Resource, Scope, Verb,
+};
 use fleetwright_store::{IndexName, Invalid, Key, StoreError, Transaction, Versioned};
 use uuid::Uuid;
 
@@ -93,12 +95,24 @@ pub enum ImageError {
         /// The state that was requested.
         next: ImageState,
     },
+    /// A quota would be exceeded, or the ledger failed.
+    #[error(transparent)]
+    Ledger(LedgerError),
     /// Others changed the same record at every attempt. Try again.
     #[error("image {0} is being changed by others: retry")]
     Busy(ImageId),
     /// The store failed.
     #[error("the store failed")]
     Store(#[from] StoreError),
+}
+
+impl From<LedgerError> for ImageError {
+    fn from(error: LedgerError) -> Self {
+        if let LedgerError::Store(error) = error {
+            return Self::Store(error);
+        }
+        Self::Ledger(error)
+    }
 }
 
 impl From<Invalid> for ImageError {
@@ -120,16 +134,17 @@ impl CatalogService {
         principal: &Principal,
         new: &NewImage,
     ) -> Result<Image, ImageError> {
-        self.add_image_with_details(principal, new, ImageDetails::default())
+        self.add_image_with_details(principal, new, ImageDetails::default(), None)
             .await
     }
 
-    /// Like [`add_image`](Self::add_image), with the optional properties.
+    /// Like [`add_image`](Self::add_image), with the optional properties, and charged to a ledger.
     pub(crate) async fn add_image_with_details(
         &self,
         principal: &Principal,
         new: &NewImage,
         details: ImageDetails,
+        ledger: Option<&Ledger>,
     ) -> Result<Image, ImageError> {
         principal.authorize(Verb::Create, Resource::Images, &new.owner.scope())?;
         let source = match self.image(principal, &new.source) {
@@ -169,18 +184,35 @@ impl CatalogService {
         };
         let key = Key::new(id.as_str())?;
         let transaction = self.images.create(Transaction::new(), &key, &image)?;
-        match self.store.commit(&transaction).await {
+        let committed = match ledger {
+            None => self
+                .store
+                .commit(&transaction)
+                .await
+                .map_err(ImageError::from),
+            Some(ledger) => {
+                let amounts = Amounts::new().with(QuotaKind::images(), 1);
+                let charged = self.images.id(&key);
+                let allocation = Allocation::new(charged, organization, project, amounts);
+                let build = || async {
+                    let transaction = transaction.clone();
+                    Ok::<_, ImageError>(ledger.charge(transaction, &allocation).await?)
+                };
+                ledger.commit(organization, build).await
+            }
+        };
+        match committed {
             Ok(revision) => {
                 self.put_current(revision, image.clone());
                 Ok(image)
             }
-            Err(error) if error.conflict().is_some() => {
+            Err(ImageError::Store(error)) if error.conflict().is_some() => {
                 let found = self
                     .find_same_request(new.owner, &new.name, &ImageRequest::of(&image))
                     .await?;
                 found.ok_or(ImageError::Busy(id))
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error),
         }
     }
 
@@ -269,6 +301,36 @@ impl CatalogService {
         };
         let delete = (Verb::Delete, Resource::Images);
         self.change(principal, delete, id, retire).await
+    }
+
+    /// Deletes an image of a tenant that is ready or failed. It is no longer offered; once no instance uses it,
+    /// [`Snapshots`](crate::snapshot::Snapshots) deletes it at the cloud, and then its record and its quota. A repeated call succeeds.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidTransition`](ImageError::InvalidTransition) while it is being created; or the image is not visible, may not be deleted by
+    /// the principal, or comes from the catalog file.
+    pub async fn delete_image(
+        &self,
+        principal: &Principal,
+        id: &ImageId,
+    ) -> Result<Image, ImageError> {
+        let delete = (Verb::Delete, Resource::Images);
+        let mark = |image: &mut Image| match image.state {
+            ImageState::Ready | ImageState::Failed | ImageState::Deleting => {
+                image.state = ImageState::Deleting;
+                image.retired = true;
+                Ok(())
+            }
+            state @ (ImageState::Pending | ImageState::Creating) => {
+                Err(ImageError::InvalidTransition {
+                    image: image.id.clone(),
+                    state,
+                    next: ImageState::Deleting,
+                })
+            }
+        };
+        self.change(principal, delete, id, mark).await
     }
 
     /// Changes an image of a tenant, and tries again if others changed it meanwhile.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fleetwright::{InvalidValue, ProvisionError};
-use fleetwright_identity::{Refused, Verb};
+use fleetwright_identity::{LedgerError, Refused, Verb};
 use fleetwright_store::{Invalid, StoreError};
 
 use crate::{
@@ -110,6 +110,9 @@ pub enum MachineError {
     /// Another image of the project has the name.
     #[error("the project has another image {0}: choose another name, or delete that image first")]
     ImageNameTaken(Name),
+    /// A quota of images would be exceeded, or the ledger failed.
+    #[error(transparent)]
+    Ledger(LedgerError),
     /// The image that the machine was booted from is not in the catalog.
     #[error(
         "server {id} was booted from image {image}, which is not in the catalog: add it to the catalog again"
@@ -153,6 +156,7 @@ impl MachineError {
             | Self::Tags(_)
             | Self::DescriptionTooLong { .. }
             | Self::ImageNameTaken(_)
+            | Self::Ledger(_)
             | Self::NoSource { .. }
             | Self::Image { .. }
             | Self::Store(_) => None,
@@ -175,6 +179,7 @@ impl MachineError {
             Self::NoKeyring(_) | Self::Key { .. } => "key",
             Self::Tags(_) | Self::DescriptionTooLong { .. } => "invalid",
             Self::ImageNameTaken(_) => "taken",
+            Self::Ledger(_) => "quota",
             Self::NoSource { .. } => "no-source",
             Self::Image { .. } => "image",
             Self::Store(_) => "store",

@@ -15,7 +15,7 @@ mod readiness;
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use fleetwright::{InstanceProvisioner, OptionalVerb};
-use fleetwright_identity::{Access, ActorName, Permission, Principal, Resource, Verb};
+use fleetwright_identity::{Access, ActorName, Ledger, Permission, Principal, Resource, Verb};
 use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Invalid, Store, Table};
 use metrics::counter;
@@ -43,6 +43,7 @@ pub struct MachineAccess {
     clouds: BTreeMap<RegionId, Arc<dyn InstanceProvisioner>>,
     /// The principal of the region, for what it does after it has checked the caller's permission.
     pub(crate) own: Principal,
+    pub(crate) ledger: Option<Ledger>,
 }
 
 impl MachineAccess {
@@ -61,7 +62,16 @@ impl MachineAccess {
             keys,
             clouds: BTreeMap::new(),
             own: own()?,
+            ledger: None,
         })
+    }
+
+    /// Charges images to a ledger, on the same store: one of [`QuotaKind::images`](fleetwright_identity::QuotaKind::images) each, from the
+    /// request until the image is deleted. Without it they are not limited.
+    #[must_use]
+    pub fn with_ledger(mut self, ledger: Ledger) -> Self {
+        self.ledger = Some(ledger);
+        self
     }
 
     /// Adds a region with its cloud: the handle of its controller and monitor.

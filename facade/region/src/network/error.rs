@@ -118,22 +118,22 @@ pub enum RecordError {
 
 impl From<LedgerError> for RecordError {
     fn from(error: LedgerError) -> Self {
-        match error {
-            LedgerError::Store(error) => Self::Store(error),
-            other => Self::Ledger(other),
+        if let LedgerError::Store(error) = error {
+            return Self::Store(error);
         }
+        Self::Ledger(error)
     }
 }
 
 impl RecordError {
     /// Removes what the caller may not know of an exceeded quota.
     pub(super) fn for_caller(self, principal: &Principal) -> Self {
-        match self {
-            Self::Ledger(LedgerError::Exceeded(exceeded)) if !exceeded.is_visible_to(principal) => {
-                Self::OrganizationQuota(exceeded.kind)
+        if let Self::Ledger(LedgerError::Exceeded(exceeded)) = &self {
+            if !exceeded.is_visible_to(principal) {
+                return Self::OrganizationQuota(exceeded.kind.clone());
             }
-            other => other,
         }
+        self
     }
 }
 

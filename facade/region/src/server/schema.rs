@@ -25,7 +25,8 @@ pub(crate) fn add_to_schema(builder: SchemaBuilder) -> SchemaBuilder {
         .index(PROJECT_INDEX, ["/organization", "/project"]);
     let server = Reference::SERVER_NETWORK.declare(server);
     let server = Reference::SERVER_SECURITY_GROUPS.declare(server);
-    Reference::SERVER_SSH_AUTHORITY
+    let server = Reference::SERVER_SSH_AUTHORITY.declare(server);
+    Reference::SERVER_IMAGE
         .declare(server)
         .kind(RegionScan::KIND)
 }

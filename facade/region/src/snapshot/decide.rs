@@ -17,6 +17,8 @@ pub enum Step {
     Create,
     /// Mark it as ready.
     Finish,
+    /// Delete it at the cloud, and then its record.
+    Delete,
     /// Mark it as failed, with the reason.
     Fail(&'static str),
     /// Reconcile again at this date.
@@ -31,6 +33,7 @@ impl Step {
         match self {
             Self::Create => "create",
             Self::Finish => "finish",
+            Self::Delete => "delete",
             Self::Fail(_) => "fail",
             Self::Wait(_) => "wait",
             Self::Nothing => "nothing",
@@ -60,6 +63,10 @@ pub fn decide(
         ImageState::Pending => match snapshot.not_before {
             Some(date) if date > now => Step::Wait(date),
             Some(_) | None => Step::Create,
+        },
+        ImageState::Deleting => match snapshot.not_before {
+            Some(date) if date > now => Step::Wait(date),
+            Some(_) | None => Step::Delete,
         },
         ImageState::Creating => {
             let started = snapshot.started_at.unwrap_or(snapshot.requested_at);

@@ -25,10 +25,11 @@
 //! A provisioner has no call that reports the progress of an image. The contract promises that the image can be launched eventually, and
 //! that a launch that is too early has no effect. So an image counts as ready when the cloud has returned its id, or
 //! [`SnapshotPolicy::ready_after`] after that, and the server controller repeats a launch that was too early. A provisioner also has no call
-//! to find an image without its machine, or to delete one: an image whose machine was terminated before its id was recorded stays at the
-//! cloud under its name, and the failed record says so.
+//! to find an image without its machine: an image whose machine was terminated before its id was recorded stays at the cloud under its
+//! name, and the failed record says so. Nor has it a call to delete one: an [`ImageDeleter`] does that.
 
 mod decide;
+mod delete;
 mod policy;
 mod provenance;
 mod reconcile;
@@ -38,12 +39,13 @@ mod run;
 use std::{fmt, sync::Arc};
 
 use fleetwright::InstanceProvisioner;
-use fleetwright_identity::Principal;
+use fleetwright_identity::{Ledger, Principal};
 use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Invalid, Store, Table};
 use uuid::Uuid;
 
 pub use decide::{Step, decide};
+pub use delete::ImageDeleter;
 pub use policy::SnapshotPolicy;
 pub use provenance::{IMAGE, Provenance, SOURCE_IMAGE};
 pub use request::{MAX_DESCRIPTION_CHARS, NewSnapshot};
@@ -52,6 +54,7 @@ use crate::{
     catalog::{CatalogService, Image},
     ids::{ImageId, RegionId},
     machine::own,
+    references::{Reference, ReferenceTarget, References},
     server::Server,
 };
 
@@ -86,6 +89,10 @@ pub struct Snapshots {
     clock: Arc<dyn Clock>,
     policy: SnapshotPolicy,
     own: Principal,
+    deleter: Option<Arc<dyn ImageDeleter>>,
+    ledger: Option<Ledger>,
+    /// The references to images.
+    references: Vec<Reference>,
 }
 
 impl Snapshots {
@@ -108,6 +115,9 @@ impl Snapshots {
             clock,
             policy: SnapshotPolicy::default(),
             own: own()?,
+            deleter: None,
+            ledger: None,
+            references: References::default().to(ReferenceTarget::Image).collect(),
         })
     }
 

@@ -34,11 +34,14 @@ impl Snapshots {
         let Some(read) = self.images.get(&Key::new(id.as_str())?).await? else {
             return Ok(Action::AwaitChange);
         };
-        let image = read.value;
-        let step = decide(&image, &self.region, &self.policy, self.clock.now());
+        let step = decide(&read.value, &self.region, &self.policy, self.clock.now());
         tracing::debug!(image = %id, step = step.name(), "reconcile");
+        if step == Step::Delete {
+            return self.delete(read).await;
+        }
+        let image = read.value;
         match (step, &image.snapshot) {
-            (Step::Nothing, _) | (_, None) => Ok(Action::AwaitChange),
+            (Step::Nothing | Step::Delete, _) | (_, None) => Ok(Action::AwaitChange),
             (Step::Wait(date), _) => Ok(Action::RequeueAt(date)),
             (Step::Fail(reason), _) => self.fail(id, reason.to_owned()).await,
             (Step::Finish, _) => self.finish(id).await,
@@ -157,7 +160,9 @@ impl Snapshots {
                 image.snapshot = Some(snapshot);
                 Ok(())
             }
-            (ImageState::Ready | ImageState::Failed, _) | (_, None) => Ok(()),
+            (ImageState::Ready | ImageState::Failed | ImageState::Deleting, _) | (_, None) => {
+                Ok(())
+            }
         };
         self.catalog
             .change(

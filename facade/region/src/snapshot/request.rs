@@ -106,7 +106,7 @@ impl MachineAccess {
         };
         let created = self
             .catalog
-            .add_image_with_details(&self.own, &image, details)
+            .add_image_with_details(&self.own, &image, details, self.ledger.as_ref())
             .await;
         created.map_err(refusal)
     }
@@ -147,6 +147,7 @@ fn refusal(server: &Server, name: &Name, error: ImageError) -> MachineError {
             image,
         },
         ImageError::Store(error) => MachineError::Store(error),
+        ImageError::Ledger(error) => MachineError::Ledger(error),
         source @ (ImageError::Refused(_)
         | ImageError::FromFile(_)
         | ImageError::InvalidTransition { .. }

@@ -79,7 +79,11 @@ impl Snapshots {
         let index = IndexName::new(BY_SNAPSHOT_STATE)?;
         let mut ids = Vec::new();
         let mut from = None;
-        for state in [ImageState::Pending, ImageState::Creating] {
+        for state in [
+            ImageState::Pending,
+            ImageState::Creating,
+            ImageState::Deleting,
+        ] {
             let parts = [self.region.as_str(), state.as_str()].map(Scalar::from);
             let query = self.images.by(&index, IndexValue(parts.into()));
             let page = self.images.list_all(&query).await?;

@@ -76,7 +76,7 @@ impl TestFacadeBuilder {
         self
     }
 
-    /// With this many networks, and as many certificate authorities, for each organization. Without it, 1000.
+    /// With this many networks, certificate authorities and images for each organization. Without it, 1000.
     #[must_use]
     pub fn record_quota(mut self, records: u64) -> Self {
         self.record_quota = records;
@@ -125,6 +125,10 @@ impl TestFacadeBuilder {
             )
             .with(
                 QuotaKind::ssh_authorities(),
+                Defaults::organization(self.record_quota),
+            )
+            .with(
+                QuotaKind::images(),
                 Defaults::organization(self.record_quota),
             );
         let catalog = match self.catalog {
