@@ -91,14 +91,19 @@ MACHINE_PATHS = re.compile(r"(?<![\w.~*)}>-])/(?:work|root|tmp/bash\w*)" + "/")
 FACADE_ITEMS = [f"B{number}" for number in range(1, 27)] + [f"C{number}" for number in range(1, 26)]
 # What people do wrong. One line for each item.
 FACADE_ITEMS += [
+    "S1",
     "S2",
     "S5",
     "S6",
     "S7",
+    "S8",
     "S9",
     "S10",
+    "S11",
     "S16",
     "S17",
+    "S18",
+    "S19",
 ]
 
 # Crates that can be replaced because few files name them: what names them, the sources that this is about, and the files and folders

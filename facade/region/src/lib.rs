@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod account;
 pub mod catalog;
 pub mod controller;
 pub mod file;

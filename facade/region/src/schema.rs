@@ -33,7 +33,7 @@ pub(crate) const BY_OWNER_AND_NAME: &str = "owner-name";
 pub(crate) const BY_STATE: &str = "state";
 
 /// Adds every kind of this crate to a schema: the catalog, networks with their groups and authorities, servers with their
-/// keys, and the scans of monitors. A store for any part of a region needs all of them, so that no part deletes a record
+/// keys, the scans of monitors, and the accounts of regions. A store for any part of a region needs all of them, so that no part deletes a record
 /// that another part uses.
 ///
 /// ```

@@ -174,7 +174,10 @@ async fn too_many_absent_machines_freeze_the_monitor() {
     );
     assert_eq!(cloud.oracle().call_count(WireCall::Describe), calls);
     assert!(findings.drift.is_empty());
-    let region = region.policy(|policy| policy.limit = Limit::new(3, 10));
+    let region = region.policy(|policy| {
+        policy.limit = Limit::new(3, 10);
+        policy.confirm_after = Duration::ZERO;
+    });
     let findings = region.monitor.scan().await.unwrap();
     assert_eq!(findings.frozen, None);
     assert_eq!(findings.drift[&Drift::Missing], 3);

@@ -5,7 +5,9 @@ use fleetwright_facade_testkit::{
     principals::{scope, with_roles},
     without_entry,
 };
-pub use fleetwright_facade_testkit::{flavor, image, name, north as region, operator};
+pub use fleetwright_facade_testkit::{
+    fixed_account as account, flavor, image, name, north as region, operator,
+};
 use fleetwright_identity::{Defaults, Principal, QuotaKind, QuotaKinds};
 use fleetwright_region::name::Name;
 

@@ -22,6 +22,7 @@ mod region;
 mod servers;
 mod snapshots;
 pub mod stores;
+mod switched_cloud;
 
 pub use catalog::{CATALOG, MAPPING, flavor, image, name, north, south, without_entry};
 pub use facade::{TestFacade, TestFacadeBuilder, has_condition, is_running, is_settled};
@@ -32,6 +33,7 @@ pub use region::{NamePlanner, TestRegion, bare_server};
 pub use servers::{new_server, server_admin, server_id, server_spec, server_user};
 pub use snapshots::{SNAPSHOT_NAME, new_snapshot};
 pub use stores::{memory_store, schema, sqlite_store};
+pub use switched_cloud::{SwitchedCloud, fixed_account};
 
 use std::time::Duration;
 

@@ -64,6 +64,8 @@ impl Controller {
         if machine.termination.is_none() {
             record::mark_for_termination(&mut read.value, reason, self.clock.now());
             read = self.written(read).await?;
+        } else if !self.is_current(&read).await? {
+            return Ok(Action::Requeue);
         }
         let result = self.cloud.terminate_instance(&machine.id).await;
         let now = self.clock.now();
@@ -88,6 +90,13 @@ impl Controller {
                 self.finish(read, accepted).await
             }
         }
+    }
+
+    /// Returns whether the record is still the one that was decided on. A step that writes nothing before its call checks this, because
+    /// another controller may have carried it out meanwhile.
+    async fn is_current(&self, read: &Read) -> Result<bool, StoreError> {
+        let found = self.servers.get(&read.key).await?;
+        Ok(found.is_some_and(|found| found.revision == read.revision))
     }
 
     /// Withdraws the termination of a machine that is listed again.
@@ -126,9 +135,11 @@ impl Controller {
             // The mapping changed since the decision.
             return Ok(Action::Requeue);
         }
-        let before = record::add_unconfirmed(&mut read.value, act);
+        let before = record::add_unconfirmed(&mut read.value, act, self.clock.now());
         if read.value.machine.as_ref() != Some(&machine) {
             read = self.written(read).await?;
+        } else if !self.is_current(&read).await? {
+            return Ok(Action::Requeue);
         }
         let result = self.call(&read.value, &machine, act, config.as_ref()).await;
         let now = self.clock.now();
@@ -136,6 +147,7 @@ impl Controller {
         let store_outcome = |server: &mut Server| match &result {
             Ok(()) => record::record_change(server, act, &wanted, now),
             Err(error) => {
+                record::record_returned(server);
                 if error.effect() == Effect::None {
                     record::restore_unconfirmed(server, before.clone());
                 }
@@ -221,7 +233,8 @@ impl Controller {
     async fn done(&self, mut read: Read) -> ReconcileResult {
         let before = read.value.clone();
         let verbs = &self.cloud.capabilities().verbs;
-        record::record_done(&mut read.value, verbs, self.clock.now());
+        let disk = self.smaller_disk(&read.value);
+        record::record_done(&mut read.value, verbs, disk, self.clock.now());
         if read.value == before {
             return Ok(Action::AwaitChange);
         }

@@ -146,7 +146,7 @@ fn with_machine(
     if !server.has_booted() && seen.state == CloudInstanceState::Pending {
         // Only a scan after the timeout shows that it has not booted in time.
         let looked = server
-            .observed_at(facts.scan)
+            .observed_at(facts.scan, now)
             .is_some_and(|at| at > too_late);
         return if looked && seen.presence == Presence::Shown {
             Step::Terminate(TerminationReason::Failed)
@@ -159,7 +159,7 @@ fn with_machine(
         let shows_it = later(last_action.at, facts.window);
         // An observation from before the change could be visible proves nothing.
         if server
-            .observed_at(facts.scan)
+            .observed_at(facts.scan, now)
             .is_none_or(|at| at <= shows_it)
         {
             let next_look = later(shows_it.max(now), facts.tick());

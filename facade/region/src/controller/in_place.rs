@@ -5,6 +5,7 @@
 
 use chrono::{DateTime, Utc};
 use fleetwright::{CloudInstanceState, OptionalVerb};
+use fleetwright_runtime::clock::later;
 
 use super::{Facts, Step, Wait};
 use crate::server::{
@@ -48,7 +49,12 @@ pub(super) fn decide_in_place(
         return Step::Retag;
     }
     if pending.reimage {
-        return Step::Reimage;
+        let sent_at = machine.unconfirmed.reimage_sent_at;
+        // Another controller may be waiting for its result: a second one would delete what was written since.
+        return match sent_at.map(|sent_at| later(sent_at, facts.policy.reimage_timeout)) {
+            Some(until) if until > now => Step::Wait(Wait::Cloud, Some(until)),
+            Some(_) | None => Step::Reimage,
+        };
     }
     if pending.resize {
         return if runs { Step::Stop } else { Step::Resize };

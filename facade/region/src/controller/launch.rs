@@ -1,19 +1,22 @@
 //! Launching: what is stored before and after the call, and how a launch with an unknown outcome is settled.
 
 use chrono::{DateTime, Utc};
-use fleetwright::{Effect, ErrorKind, InstanceConfig, LaunchRecord, ProvisionError};
+use fleetwright::{AccountId, Effect, ErrorKind, InstanceConfig, LaunchRecord, ProvisionError};
 use fleetwright_runtime::{
     Action,
     clock::{MIN_DELAY, later},
 };
-use fleetwright_store::StoreError;
+use fleetwright_store::{IndexName, StoreError, Transaction, Versioned};
 
 use super::{
     Controller, LaunchReason,
     act::{Read, ReconcileResult},
-    record,
+    record::{self, SmallerDisk},
 };
-use crate::server::{ChangeMethod, EventKind, Launch, Server};
+use crate::{
+    account::AccountState,
+    server::{ChangeMethod, EventKind, Launch, REGION_INDEX, Server},
+};
 
 impl Controller {
     /// Stores a new launch with its own incarnation, and sends it.
@@ -32,9 +35,31 @@ impl Controller {
                 return self.commit(read, Action::AwaitChange).await;
             }
         };
+        let account = self.unrecorded_account().await?;
         record::start_launch(&mut read.value, launch, now);
-        let read = self.written(read).await?;
-        self.send(read).await
+        let mut transaction = self
+            .servers
+            .replace(Transaction::new(), &read, &read.value)?;
+        if let Some(account) = account {
+            transaction = self.account.add_record(transaction, account, now)?;
+        }
+        let revision = self.store.commit(&transaction).await?;
+        self.send(Versioned { revision, ..read }).await
+    }
+
+    /// Returns the account of the provider if the region has none yet and no machine either: the first launch records it.
+    ///
+    /// If the region has machines from before accounts were recorded, the monitor records the account in which it finds one of them.
+    async fn unrecorded_account(&self) -> Result<Option<AccountId>, StoreError> {
+        let Ok(AccountState::NotRecorded(Some(account))) = self.account.recent().await else {
+            // If the account cannot be read, the launch itself is refused.
+            return Ok(None);
+        };
+        let by_region = IndexName::new(REGION_INDEX)?;
+        let query = self.servers.by(&by_region, self.region.as_str());
+        let page = self.servers.list_all(&query).await?;
+        let has_machine = page.items.iter().any(|item| item.value.machine.is_some());
+        Ok(Some(account).filter(|_| !has_machine))
     }
 
     /// Sends the stored launch again, after recording the time.
@@ -137,6 +162,20 @@ impl Controller {
         }
         let config = self.configs.complete(server, next_incarnation(server));
         Ok(config.await?.err().map(|refusal| refusal.message()))
+    }
+
+    /// Returns by how much the disk of the machine is smaller than that of its flavor, because it was resized.
+    pub(super) fn smaller_disk(&self, server: &Server) -> Option<SmallerDisk> {
+        let (launch, machine) = (server.launch.as_ref()?, server.machine.as_ref()?);
+        if machine.applied.flavor == launch.spec.flavor {
+            return None;
+        }
+        let planned = self.configs.without_user_data(server, machine.incarnation);
+        let (has, flavor) = (launch.config.disk_size_gb?, planned.ok()?.disk_size_gb?);
+        (has < flavor).then_some(SmallerDisk {
+            has: has.get(),
+            flavor: flavor.get(),
+        })
     }
 }
 

@@ -66,6 +66,7 @@
 //! again.
 
 mod act;
+mod dates;
 mod decide;
 mod in_place;
 mod launch;
@@ -88,6 +89,7 @@ use fleetwright_store::{
 use metrics::{counter, gauge};
 
 use crate::{
+    account::{AccountGuard, guarded},
     ids::RegionId,
     launch_config::LaunchConfigs,
     mapping::LaunchPlanner,
@@ -99,6 +101,10 @@ pub use decide::{Facts, decide};
 pub use policy::ControllerPolicy;
 pub use stage::Stage;
 pub use step::{FailureReason, LaunchReason, Step, Wait};
+
+/// How many conflicts in a row are tried again at once. A conflict that stays is none of writers, such as a machine that another record
+/// has.
+const CONFLICTS: u32 = 16;
 
 /// Brings each server of a region to its desired state.
 ///
@@ -112,14 +118,18 @@ pub use step::{FailureReason, LaunchReason, Step, Wait};
 ///
 /// A [monitor](crate::monitor::Monitor) scans the same region: without it machines are launched and never observed. One controller works on
 /// a region at a time; two repeat each other's work, and are kept consistent by the records' revisions and by the launch tokens for as
-/// long as the cloud remembers those. The clocks of the processes differ by much less than the cloud's consistency window.
+/// long as the cloud remembers those. Nothing is terminated or reimaged on a record that another one has changed, and a reimage is not
+/// sent while another one may have sent it. The clocks of the processes differ by much less than the cloud's consistency window. A clock
+/// that is set back starts running delays again, and none lasts longer than its policy.
 #[derive(Clone)]
 pub struct Controller {
     region: RegionId,
     store: Arc<dyn Store>,
     servers: Table<Server>,
     scans: Table<RegionScan>,
+    /// Refuses every call while the provider uses another account than the region's.
     cloud: Arc<dyn InstanceProvisioner>,
+    account: Arc<AccountGuard>,
     configs: LaunchConfigs,
     clock: Arc<dyn Clock>,
     policy: ControllerPolicy,
@@ -134,6 +144,8 @@ impl Controller {
         planner: Arc<dyn LaunchPlanner>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Invalid> {
+        let accounts = Table::new(Arc::clone(&store))?;
+        let (cloud, account) = guarded(&region, &store, accounts, cloud);
         Ok(Self {
             region,
             servers: Table::new(Arc::clone(&store))?,
@@ -141,6 +153,7 @@ impl Controller {
             configs: LaunchConfigs::new(Arc::clone(&store), Arc::clone(&cloud), planner)?,
             store,
             cloud,
+            account,
             clock,
             policy: ControllerPolicy::default(),
         })
@@ -155,11 +168,15 @@ impl Controller {
 
     /// Reconciles one server: reads it, decides, and carries out one step.
     pub async fn reconcile(&self, id: ServerId) -> Result<Action, StoreError> {
-        let Some(read) = self.servers.get(&id.key()?).await? else {
+        let Some(mut read) = self.servers.get(&id.key()?).await? else {
             return Ok(Action::AwaitChange);
         };
         if read.value.region != self.region {
             return Ok(Action::AwaitChange);
+        }
+        if dates::replace_future_dates(&mut read.value, &self.policy, self.clock.now()) {
+            tracing::warn!(server = %id, "a clock was set back: dates in the future are replaced");
+            return self.commit(read, Action::Requeue).await;
         }
         let scan = self.scans.get(&RegionScan::key(&self.region)?).await?;
         let capabilities = self.cloud.capabilities();
@@ -195,7 +212,7 @@ impl Controller {
 
     /// Returns the delay before a server whose reconcile failed is reconciled again.
     fn error_delay(&self, id: ServerId, error: &StoreError, failures: u32) -> Duration {
-        if error.conflict().is_some() {
+        if error.conflict().is_some() && failures <= CONFLICTS {
             // Another writer changed the record first: read it again at once.
             return Duration::ZERO;
         }

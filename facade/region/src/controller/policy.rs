@@ -22,6 +22,9 @@ pub struct ControllerPolicy {
     pub max_backoff: Duration,
     /// The delay after a permanent refusal, in case the catalog or the cloud changes. Default: 10 minutes.
     pub refused_backoff: Duration,
+    /// How long a reimage may take until the cloud has returned its result. One whose result is unknown is not repeated earlier, so that a
+    /// second controller does not send it as well. Default: 2 minutes.
+    pub reimage_timeout: Duration,
     /// How many servers are reconciled at once. Default: 32.
     pub concurrency: NonZeroUsize,
 }
@@ -37,12 +40,19 @@ impl Default for ControllerPolicy {
             first_backoff: seconds(2),
             max_backoff: seconds(300),
             refused_backoff: seconds(600),
+            reimage_timeout: seconds(120),
             concurrency: NonZeroUsize::MIN.saturating_add(31),
         }
     }
 }
 
 impl ControllerPolicy {
+    /// Returns the longest delay after a failure, unless the cloud requests a longer one.
+    pub fn longest_delay(&self) -> Duration {
+        // The random part is at most as long as the delay itself.
+        self.max_backoff.saturating_mul(2).max(self.refused_backoff)
+    }
+
     /// Returns the delay after the given number of failures in a row, counted from 1: different for each server, and the same in every
     /// process.
     pub fn backoff(&self, server: ServerId, failures: u32) -> Duration {

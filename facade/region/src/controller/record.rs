@@ -145,17 +145,34 @@ fn field_of(act: MachineAction) -> Option<Field> {
 /// Records a change that is about to be sent as unconfirmed. Returns the unconfirmed changes before that.
 ///
 /// If the response is lost, the field stays unconfirmed, and the next reconcile applies it again whatever the spec says then.
-pub(super) fn add_unconfirmed(server: &mut Server, act: MachineAction) -> UnconfirmedChange {
+///
+/// A reimage is recorded with its time, so that no other controller sends it before the result of this one is known.
+pub(super) fn add_unconfirmed(
+    server: &mut Server,
+    act: MachineAction,
+    now: DateTime<Utc>,
+) -> UnconfirmedChange {
     let Some(machine) = &mut server.machine else {
         return UnconfirmedChange::default();
     };
-    let before = machine.unconfirmed.clone();
+    let mut before = machine.unconfirmed.clone();
+    before.reimage_sent_at = None;
+    if act == MachineAction::Reimage {
+        machine.unconfirmed.reimage_sent_at = Some(now);
+    }
     machine.unconfirmed.fields.extend(field_of(act));
     if act == MachineAction::Retag {
         let keys = server.spec.tags.iter().map(|(key, _)| key.to_owned());
         machine.unconfirmed.tag_keys.extend(keys);
     }
     before
+}
+
+/// Records that a call has returned: whatever its result is, it can be sent again.
+pub(super) fn record_returned(server: &mut Server) {
+    if let Some(machine) = &mut server.machine {
+        machine.unconfirmed.reimage_sent_at = None;
+    }
 }
 
 /// Restores the unconfirmed changes after a call without effect.
@@ -183,6 +200,7 @@ pub(super) fn record_change(
     if let Some(field) = field_of(act) {
         machine.unconfirmed.fields.remove(&field);
     }
+    machine.unconfirmed.reimage_sent_at = None;
     let message = match act {
         // A start or a stop makes a pending reboot unnecessary.
         MachineAction::Start => {
@@ -246,6 +264,7 @@ pub(super) fn record_refusal(
     server.set_condition(now, ConditionKind::Refused, message.clone());
     let failures = server.retry.as_ref().map_or(0, |retry| retry.failures);
     server.retry = Some(Retry {
+        since: Some(now),
         not_before: until,
         failures: failures.saturating_add(1),
         generation: server.generation,
@@ -332,6 +351,7 @@ pub(super) fn record_failure(
     let message = format!("{} failed: {}", error.operation(), error.message());
     server.set_condition(now, kind, message.clone());
     server.retry = Some(Retry {
+        since: Some(now),
         not_before,
         failures,
         generation: server.generation,
@@ -381,7 +401,13 @@ pub(super) fn record_final_failure(
 /// Records that the desired state is reached: the generation is observed and the conditions of failures end.
 ///
 /// A change that takes effect only at the next launch stays visible as a condition.
-pub(super) fn record_done(server: &mut Server, verbs: &BTreeSet<OptionalVerb>, now: DateTime<Utc>) {
+/// So does a disk that is smaller than the flavor's: no provider grows the disk of a machine.
+pub(super) fn record_done(
+    server: &mut Server,
+    verbs: &BTreeSet<OptionalVerb>,
+    disk: Option<SmallerDisk>,
+    now: DateTime<Utc>,
+) {
     server.retry = None;
     server.observed_generation = server.generation;
     server.keep_conditions(&[ConditionKind::NextLaunch, ConditionKind::Unsupported]);
@@ -392,12 +418,30 @@ pub(super) fn record_done(server: &mut Server, verbs: &BTreeSet<OptionalVerb>, n
     }
     let machine = server.machine.as_ref();
     let plan = machine.map(|machine| machine.plan_to(&server.spec, verbs));
+    let mut pending = Vec::new();
     if plan.is_some_and(|plan| plan.has(ChangeMethod::NextLaunch)) {
-        let message = "the change of user data or tags takes effect at the next launch";
-        server.set_condition(now, ConditionKind::NextLaunch, message.to_owned());
+        pending.push("the change of user data or tags takes effect at the next launch".to_owned());
+    }
+    if let Some(SmallerDisk { has, flavor }) = disk {
+        pending.push(format!(
+            "the disk was not resized: it has {has} GiB, and the {flavor} GiB of the flavor take effect at the next launch; request a \
+             replacement for that, which deletes the data on the disk, or grow the file system on a disk of your own"
+        ));
+    }
+    if !pending.is_empty() {
+        server.set_condition(now, ConditionKind::NextLaunch, pending.join("; "));
     } else {
         server.keep_conditions(&[ConditionKind::Unsupported]);
     }
+}
+
+/// A disk that is smaller than the flavor of the server says, in GiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SmallerDisk {
+    /// The size that the machine was launched with.
+    pub(super) has: u32,
+    /// The size that a machine of the flavor is launched with.
+    pub(super) flavor: u32,
 }
 
 /// Clears the failure state after a successful call.

@@ -24,6 +24,7 @@ pub use error::MachineError;
 pub(crate) use readiness::{RequiredState, ready_machine};
 
 use crate::{
+    account::{RegionAccount, guarded},
     catalog::CatalogService,
     ids::RegionId,
     secret::SshKeys,
@@ -40,6 +41,9 @@ pub struct MachineAccess {
     pub(crate) catalog: Arc<CatalogService>,
     pub(crate) clock: Arc<dyn Clock>,
     keys: SshKeys,
+    store: Arc<dyn Store>,
+    accounts: Table<RegionAccount>,
+    /// The handles by region. They refuse every call while the provider uses another account than the region's.
     clouds: BTreeMap<RegionId, Arc<dyn InstanceProvisioner>>,
     /// The principal of the region, for what it does after it has checked the caller's permission.
     pub(crate) own: Principal,
@@ -56,7 +60,9 @@ impl MachineAccess {
         keys: SshKeys,
     ) -> Result<Self, Invalid> {
         Ok(Self {
-            servers: Table::new(store)?,
+            servers: Table::new(Arc::clone(&store))?,
+            accounts: Table::new(Arc::clone(&store))?,
+            store,
             catalog,
             clock,
             keys,
@@ -77,6 +83,7 @@ impl MachineAccess {
     /// Adds a region with its cloud: the handle of its controller and monitor.
     #[must_use]
     pub fn with_region(mut self, region: RegionId, cloud: Arc<dyn InstanceProvisioner>) -> Self {
+        let (cloud, _) = guarded(&region, &self.store, self.accounts.clone(), cloud);
         self.clouds.insert(region, cloud);
         self
     }

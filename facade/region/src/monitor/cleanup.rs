@@ -17,6 +17,16 @@ use crate::{
 };
 
 impl Monitor {
+    /// Returns whether the list has a machine of the region that no record names.
+    pub(super) fn has_orphans(
+        &self,
+        listed: &BTreeMap<InstanceId, InstanceInfo>,
+        named: &BTreeSet<InstanceId>,
+    ) -> bool {
+        let claimed = |id: &InstanceId| named.contains(id);
+        !orphan::candidates(&self.region, listed, &claimed).is_empty()
+    }
+
     /// Finds the orphans of the region, and terminates them if the policy allows it and the scan is trusted.
     pub(super) async fn orphans(
         &self,

@@ -5,18 +5,33 @@
 //!
 //! # A scan
 //!
-//! 1. It lists every machine of the account once. Machines are identified by id, so one that lost its tags is not missing.
-//! 2. Then it reads the records of the region. A machine that was launched after the list started is too young to be missing.
-//! 3. It describes the machines that were not listed in one batch: those that are being terminated, and, if the list was complete and
-//!    not too many are absent, the others. "Not found" after the consistency window means missing.
-//! 4. It writes the changes to the records of the servers, and then the [scan record](RegionScan), which covers all unchanged servers.
+//! 1. It compares the [account](crate::account) of the provider with the region's, and ends if it is another one.
+//! 2. It lists every machine of the account once. Machines are identified by id, so one that lost its tags is not missing.
+//! 3. Then it reads the records of the region. A machine that was launched after the list started is too young to be missing.
+//! 4. It describes the machines that were not listed: those that are being terminated, and, if the list was complete and not too many
+//!    are absent, the others. "Not found" after the consistency window means missing. Before that is believed, the accounts are compared
+//!    again.
+//! 5. It writes the changes to the records of the servers, and then the [scan record](RegionScan), which covers all unchanged servers.
 //!
 //! # When a scan is not trusted
 //!
-//! A list with gaps, or more absent machines than the [limit](Limit), freezes the scan: no machine is declared missing, except those
+//! A few absent machines are believed at once: a tenth of the servers, and at least one, if the list contains another machine of the
+//! region. More of them, or all of them, whatever the size of the region, are missing only if they are not found for a
+//! [time](Policy::confirm_after) and then once more when each is described on its own. Until then, and after a list with gaps, or with more absent machines
+//! than the [limit](Limit), the scan is frozen: no machine is declared missing, except those
 //! that are being terminated, and no orphan is terminated. If there are more orphans than the limit, none of them is terminated. The
 //! scan record and the metrics say why. A scan that fails, or whose results cannot be written, leaves the
 //! scan record unchanged: a server that was not observed within two ticks has unknown health.
+//!
+//! # Between two scans
+//!
+//! A machine that was launched, started, stopped or terminated is described after a second, and then after delays that double up to a tick,
+//! until it has reached its state: all machines that are changing together, and at most once a second. So a boot is observed when it
+//! happens, and the scan is the safety net.
+//!
+//! # Clocks
+//!
+//! A date in the future, from before a clock was set back, is replaced: it hides no later observation.
 //!
 //! # Metrics
 //!
@@ -32,6 +47,7 @@
 //! | `fleetwright_region_orphans` | gauge | orphans found |
 //! | `fleetwright_region_orphans_terminated_total` | counter | orphans terminated |
 //! | `fleetwright_region_frozen` | gauge | 1 if the last scan was frozen |
+//! | `fleetwright_region_account_differs` | gauge | 1 if the provider uses another account than the region's |
 //! | `fleetwright_region_scan_seconds` | histogram | duration of a scan |
 //! | `fleetwright_region_unreadable_total` | counter | records of servers that cannot be read |
 //!
@@ -39,7 +55,9 @@
 //! `kind`, `fleetwright_region_store_failures_total`, `fleetwright_region_servers_queued` and
 //! `fleetwright_region_servers_deleted_total`.
 
+mod absence;
 mod cleanup;
+mod follow;
 mod observation;
 mod orphan;
 mod policy;
@@ -52,13 +70,17 @@ use std::{
     time::Duration,
 };
 
-use fleetwright::{InstanceProvisioner, ProvisionError};
+use fleetwright::{AccountId, InstanceProvisioner, ProvisionError};
 use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Invalid, Store, StoreError, Table};
 use metrics::{counter, histogram};
 use tokio::time::{Instant, sleep_until};
 
-use crate::{ids::RegionId, server::Server};
+use crate::{
+    account::{AccountError, AccountGuard, guarded},
+    ids::RegionId,
+    server::Server,
+};
 
 pub use policy::{Limit, OrphanPolicy, Policy};
 pub use record::{MAX_LISTED_ORPHANS, Orphan, OrphanOutcome, RegionScan};
@@ -70,7 +92,7 @@ use orphan::FirstSeen;
 ///
 /// # Guarantees
 ///
-/// - One list per scan, whatever the number of servers.
+/// - One list per scan, whatever the number of servers, and at most one batch of descriptions a second in between.
 /// - A machine that exists after the consistency window is never declared missing. A machine that belongs to a record, or that a
 ///   pending launch may have created, is never terminated.
 /// - Dropping [`run`](Self::run) at any point is as safe as killing the process.
@@ -79,7 +101,9 @@ pub struct Monitor {
     store: Arc<dyn Store>,
     servers: Table<Server>,
     scans: Table<RegionScan>,
+    /// Refuses every call while the provider uses another account than the region's.
     cloud: Arc<dyn InstanceProvisioner>,
+    account: Arc<AccountGuard>,
     clock: Arc<dyn Clock>,
     policy: Policy,
     unclaimed: Mutex<FirstSeen>,
@@ -92,12 +116,34 @@ pub enum ScanError {
     /// The cloud could not be listed.
     #[error("the region cannot be listed")]
     Cloud(#[from] ProvisionError),
+    /// The provider uses another account than the one of the region's machines.
+    #[error(
+        "the machines of region {region} are in the account {recorded}, and the provider uses {current}: nothing is observed or changed until \
+         the credentials of {recorded} are configured, or the operator accepts {current}"
+    )]
+    OtherAccount {
+        /// The region.
+        region: RegionId,
+        /// The account of the region's machines.
+        recorded: AccountId,
+        /// The account that the provider uses.
+        current: AccountId,
+    },
     /// The results could not be stored.
     #[error("the store failed")]
     Store(#[from] StoreError),
     /// Other writers changed the same records on every attempt.
     #[error("{0} servers were changed by others during the scan: the next scan includes them")]
     Busy(u64),
+}
+
+impl From<AccountError> for ScanError {
+    fn from(error: AccountError) -> Self {
+        match error {
+            AccountError::Cloud(error) => Self::Cloud(error),
+            AccountError::Store(error) => Self::Store(error),
+        }
+    }
 }
 
 impl From<Invalid> for ScanError {
@@ -114,12 +160,15 @@ impl Monitor {
         cloud: Arc<dyn InstanceProvisioner>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Invalid> {
+        let accounts = Table::new(Arc::clone(&store))?;
+        let (cloud, account) = guarded(&region, &store, accounts, cloud);
         Ok(Self {
             region,
             servers: Table::new(Arc::clone(&store))?,
             scans: Table::new(Arc::clone(&store))?,
             store,
             cloud,
+            account,
             clock,
             policy: Policy::default(),
             unclaimed: Mutex::default(),
@@ -138,8 +187,12 @@ impl Monitor {
         self.policy.tick_with(self.cloud.capabilities())
     }
 
-    /// Scans once per tick until the future is dropped.
+    /// Scans once per tick, and describes machines that are changing in between, until the future is dropped.
     pub async fn run(&self) {
+        tokio::join!(self.run_scans(), self.follow_changes());
+    }
+
+    async fn run_scans(&self) {
         loop {
             let began = Instant::now();
             let outcome = match self.scan().await {

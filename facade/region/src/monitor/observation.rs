@@ -28,6 +28,8 @@ pub(super) enum Observation {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScanContext {
     pub(super) began: DateTime<Utc>,
+    /// The current time, which is later.
+    pub(super) now: DateTime<Utc>,
     pub(super) window: Duration,
     pub(super) stuck_after: Duration,
 }
@@ -37,7 +39,8 @@ pub(super) fn apply(server: &mut Server, observation: &Observation, look: &ScanC
     let Some(machine) = server.machine.clone() else {
         return;
     };
-    let before = server.current_observation().cloned();
+    let recorded = server.current_observation().cloned();
+    let before = recorded.clone().map(|seen| without_future(seen, look.now));
     let Some(now_seen) = observed(&machine, before.as_ref(), observation, look.began) else {
         server.observed = None;
         return;
@@ -55,9 +58,22 @@ pub(super) fn apply(server: &mut Server, observation: &Observation, look: &ScanC
     }
     server.drift = drift;
     // The scan record covers a scan without changes.
-    if !before.is_some_and(|before| before.same_observation(&now_seen)) {
+    let from_the_future = recorded != before;
+    if from_the_future || !before.is_some_and(|before| before.same_observation(&now_seen)) {
         server.observed = Some(now_seen);
     }
+}
+
+/// Replaces the dates of an observation that are in the future: a clock was set back since.
+fn without_future(mut seen: Observed, now: DateTime<Utc>) -> Observed {
+    seen.at = seen.at.min(now);
+    seen.since = seen.since.min(now);
+    seen.presence = match seen.presence {
+        Presence::Shown => Presence::Shown,
+        Presence::Absent(since) => Presence::Absent(since.min(now)),
+        Presence::Missing(since) => Presence::Missing(since.min(now)),
+    };
+    seen
 }
 
 /// Returns what is known of the machine after an observation, or `None` if it was never observed.

@@ -42,7 +42,8 @@ impl FirstSeen {
     pub(super) fn remember(&mut self, unclaimed: &[&InstanceInfo], now: DateTime<Utc>) {
         let since = |info: &&InstanceInfo| {
             let seen = self.0.get(&info.id).copied();
-            (info.id.clone(), seen.unwrap_or(now))
+            // A date in the future is from before the clock was set back.
+            (info.id.clone(), seen.map_or(now, |seen| seen.min(now)))
         };
         self.0 = unclaimed.iter().map(since).collect();
     }

@@ -18,6 +18,12 @@ pub struct Policy {
     pub orphans: OrphanPolicy,
     /// How many absent machines and how many orphans one scan may find and still be trusted. Default: 5, or 10 percent of the servers.
     pub limit: Limit,
+    /// How long machines must be absent to be declared missing, if they are more than [a few](Limit::at_once) or all of the region.
+    /// Default: 5 minutes.
+    pub confirm_after: Duration,
+    /// How long after a change a machine is described for the first time. The delay doubles up to a tick. The provider's poll interval is
+    /// used if that is longer. Default: 1 second.
+    pub follow_after: Duration,
 }
 
 /// What the monitor does about orphans.
@@ -47,8 +53,17 @@ impl Limit {
 
     /// Returns the highest plausible count for this number of servers.
     pub fn among(&self, servers: u64) -> u64 {
-        let part = servers.saturating_mul(self.percent) / 100;
-        self.least.max(part)
+        self.least.max(self.share(servers))
+    }
+
+    /// Returns how many absences are believed at once: the percentage, and at least one. It is the same share of a small and of a large
+    /// region.
+    pub fn at_once(&self, servers: u64) -> u64 {
+        self.share(servers).max(1).min(self.among(servers))
+    }
+
+    fn share(&self, servers: u64) -> u64 {
+        servers.saturating_mul(self.percent) / 100
     }
 }
 
@@ -62,11 +77,21 @@ impl Default for Policy {
             orphan_age: seconds(3600),
             orphans: OrphanPolicy::Report,
             limit: Limit::new(5, 10),
+            confirm_after: seconds(300),
+            follow_after: seconds(1),
         }
     }
 }
 
 impl Policy {
+    /// Returns the delay before a machine that is changing is described for the first time.
+    pub fn follow_after_with(&self, capabilities: &Capabilities) -> Duration {
+        const SHORTEST: Duration = Duration::from_millis(100);
+        self.follow_after
+            .max(capabilities.poll_interval)
+            .max(SHORTEST)
+    }
+
     /// Returns the time between two scans with a provider.
     pub fn tick_with(&self, capabilities: &Capabilities) -> Duration {
         self.tick.max(capabilities.poll_interval)
@@ -85,6 +110,11 @@ mod tests {
         for (servers, believed) in cases {
             assert_eq!(limit.among(servers), believed);
         }
+        let cases = [(0, 1), (1, 1), (19, 1), (20, 2), (1000, 100)];
+        for (servers, believed) in cases {
+            assert_eq!(limit.at_once(servers), believed);
+        }
+        assert_eq!(Limit::new(0, 0).at_once(9), 0, "nothing is believed");
     }
 
     #[test]

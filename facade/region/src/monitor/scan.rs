@@ -1,12 +1,9 @@
 //! One scan: the order of its reads and writes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
-use fleetwright::{
-    ErrorKind, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, ListItem, ProvisionError,
-};
-use fleetwright_runtime::clock::later;
+use fleetwright::{AccountId, InstanceFilter, InstanceId, InstanceInfo, ListItem, ProvisionError};
 use fleetwright_store::{IndexName, Transaction, Versioned};
 use futures_util::{StreamExt as _, stream};
 use metrics::{counter, gauge};
@@ -15,7 +12,10 @@ use super::{
     Monitor, Orphan, RegionScan, ScanError,
     observation::{self, Observation, ScanContext},
 };
-use crate::server::{Drift, Presence, REGION_INDEX, Server};
+use crate::{
+    account::AccountState,
+    server::{Drift, REGION_INDEX, Server},
+};
 
 /// How many records are written at once.
 const CONCURRENT_WRITES: usize = 16;
@@ -48,6 +48,7 @@ impl Monitor {
     /// Scans the region once.
     pub async fn scan(&self) -> Result<ScanReport, ScanError> {
         let began = self.clock.now();
+        let unrecorded = self.check_account(began).await?;
         let (listed, gaps) = self.list().await?;
         let servers = self.records().await?;
         let mut report = ScanReport {
@@ -59,10 +60,18 @@ impl Monitor {
         let named = servers
             .iter()
             .filter_map(|read| read.value.machine.as_ref());
-        let named = named.map(|machine| machine.id.clone()).collect();
+        let named: BTreeSet<_> = named.map(|machine| machine.id.clone()).collect();
         let observations = self
             .observations(&servers, &listed, began, &mut report)
             .await;
+        let missing = |seen: &Observation| matches!(seen, Observation::Missing);
+        if observations.values().any(missing) || self.has_orphans(&listed, &named) {
+            // The list is believed only if it was one of the region's account at its end as well.
+            self.check_account(began).await?;
+        }
+        if let Some(account) = unrecorded.filter(|_| listed.keys().any(|id| named.contains(id))) {
+            self.account.adopt(account, began).await?;
+        }
         let unwritten = self
             .write_all(servers, &observations, began, &mut report)
             .await?;
@@ -73,6 +82,33 @@ impl Monitor {
         }
         self.write_scan_record(began, &report).await?;
         Ok(report)
+    }
+
+    /// Compares the account of the provider with the region's. Returns the account of the provider if none is recorded yet.
+    async fn check_account(&self, now: DateTime<Utc>) -> Result<Option<AccountId>, ScanError> {
+        let state = self.account.current().await?;
+        let differs = matches!(state, AccountState::Other { .. });
+        gauge!("fleetwright_region_account_differs", "region" => self.label()).set(if differs {
+            1.0
+        } else {
+            0.0
+        });
+        match state {
+            AccountState::NotRecorded(current) => Ok(current),
+            AccountState::Same => {
+                self.account.report(None, now).await?;
+                Ok(None)
+            }
+            AccountState::Other { recorded, current } => {
+                self.account.report(Some(&current), now).await?;
+                let region = self.region.clone();
+                Err(ScanError::OtherAccount {
+                    region,
+                    recorded,
+                    current,
+                })
+            }
+        }
     }
 
     /// Lists every machine in the account that is not terminated, with the gaps of the list.
@@ -105,73 +141,6 @@ impl Monitor {
         Ok(page.items.into_iter().filter(has_machine).collect())
     }
 
-    /// Returns the observation of each machine that a record names.
-    async fn observations(
-        &self,
-        servers: &[Versioned<Server>],
-        listed: &BTreeMap<InstanceId, InstanceInfo>,
-        began: DateTime<Utc>,
-        report: &mut ScanReport,
-    ) -> BTreeMap<InstanceId, Observation> {
-        let window = self.cloud.capabilities().consistency_window;
-        let (mut observations, mut to_describe, mut unexplained) =
-            (BTreeMap::new(), Vec::new(), Vec::new());
-        for server in servers {
-            let Some(machine) = &server.value.machine else {
-                continue;
-            };
-            if let Some(info) = listed.get(&machine.id) {
-                let tags = Some(info.tags.clone());
-                let observation = Observation::Shown(Box::new(info.clone().into()), tags);
-                observations.insert(machine.id.clone(), observation);
-                continue;
-            }
-            let known = server.value.current_observation();
-            if known.is_some_and(|seen| seen.state.is_final()) {
-                continue;
-            }
-            report.absent += 1;
-            observations.insert(machine.id.clone(), Observation::Absent);
-            let visible = began > later(machine.recorded_at, window);
-            let missing = known.is_some_and(|seen| matches!(seen.presence, Presence::Missing(_)));
-            if missing || !visible {
-            } else if machine.termination.is_some() {
-                to_describe.push(machine.id.clone());
-            } else {
-                unexplained.push(machine.id.clone());
-            }
-        }
-        let limit = self.policy.limit.among(report.servers);
-        if !report.gaps.is_empty() {
-            report.frozen = Some(format!("the list has gaps: {}", report.gaps.join(", ")));
-        } else if count(unexplained.len()) > limit {
-            let absent = unexplained.len();
-            report.frozen = Some(format!(
-                "{absent} machines are absent at once, more than the limit of {limit}"
-            ));
-        }
-        if report.frozen.is_none() {
-            to_describe.append(&mut unexplained);
-        }
-        observations.extend(self.describe(&to_describe).await);
-        observations
-    }
-
-    /// Describes machines by id.
-    async fn describe(&self, ids: &[InstanceId]) -> Vec<(InstanceId, Observation)> {
-        if ids.is_empty() {
-            return Vec::new();
-        }
-        let results = self.cloud.describe_instances(ids).await;
-        let observation = |result: Result<InstanceStatus, ProvisionError>| match result {
-            Ok(status) => Observation::Shown(Box::new(status), None),
-            Err(error) if error.kind() == ErrorKind::NotFound => Observation::Missing,
-            Err(_) => Observation::Absent,
-        };
-        let results = results.into_iter().map(observation);
-        ids.iter().cloned().zip(results).collect()
-    }
-
     /// Writes every record that an observation changes, and returns how many could not be written.
     async fn write_all(
         &self,
@@ -199,7 +168,7 @@ impl Monitor {
     }
 
     /// Writes the observation of one server. Returns `None` if every attempt conflicted with another writer.
-    async fn write(
+    pub(super) async fn write(
         &self,
         mut read: Versioned<Server>,
         observations: &BTreeMap<InstanceId, Observation>,
@@ -207,6 +176,7 @@ impl Monitor {
     ) -> Result<Option<Written>, ScanError> {
         let context = ScanContext {
             began,
+            now: self.clock.now(),
             window: self.cloud.capabilities().consistency_window,
             stuck_after: self.policy.stuck_after,
         };
@@ -260,9 +230,10 @@ impl Monitor {
             frozen: report.frozen.clone(),
             orphans,
         };
+        let now = self.clock.now();
         let transaction = match self.scans.get(&key).await? {
-            // Another monitor has written a later scan.
-            Some(newer) if newer.value.at > began => return Ok(()),
+            // Another monitor has written a later scan. One from the future hides no other: a clock was set back.
+            Some(newer) if newer.value.at > began && newer.value.at <= now => return Ok(()),
             Some(older) => self.scans.replace(Transaction::new(), &older, &scan)?,
             None => self.scans.create(Transaction::new(), &key, &scan)?,
         };
@@ -292,7 +263,7 @@ impl Monitor {
 }
 
 /// The result of writing the record of a server.
-struct Written {
+pub(super) struct Written {
     drift: Vec<Drift>,
     changed: bool,
 }

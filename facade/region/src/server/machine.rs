@@ -97,6 +97,9 @@ pub struct UnconfirmedChange {
     pub fields: BTreeSet<Field>,
     /// The keys of tags that it may have.
     pub tag_keys: BTreeSet<String>,
+    /// When a reimage was sent whose result is not known.
+    #[serde(default)]
+    pub reimage_sent_at: Option<DateTime<Utc>>,
 }
 
 impl Machine {

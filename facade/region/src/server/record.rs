@@ -129,6 +129,9 @@ pub enum Power {
 /// When the next call may be made after a failed one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retry {
+    /// When the call failed. Records from before this field have none.
+    #[serde(default)]
+    pub since: Option<DateTime<Utc>>,
     /// The earliest time of the next call. A change of the desired state overrides it.
     pub not_before: DateTime<Utc>,
     /// How many calls failed in a row.

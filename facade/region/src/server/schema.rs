@@ -3,7 +3,7 @@
 use fleetwright_store::{Document as _, SchemaBuilder};
 
 use super::Server;
-use crate::{monitor::RegionScan, references::Reference};
+use crate::{account::RegionAccount, monitor::RegionScan, references::Reference};
 
 /// The unique index of a server's owner: kind, id.
 pub const OWNER_INDEX: &str = "owner";
@@ -14,7 +14,7 @@ pub const REGION_INDEX: &str = "region";
 /// The index of a server's tenant: organization, project.
 pub const PROJECT_INDEX: &str = "project";
 
-/// Adds the records of servers and of monitors to a schema.
+/// Adds the records of servers, of monitors and of accounts to a schema.
 #[must_use]
 pub(crate) fn add_to_schema(builder: SchemaBuilder) -> SchemaBuilder {
     let server = builder
@@ -29,4 +29,5 @@ pub(crate) fn add_to_schema(builder: SchemaBuilder) -> SchemaBuilder {
     Reference::SERVER_IMAGE
         .declare(server)
         .kind(RegionScan::KIND)
+        .kind(RegionAccount::KIND)
 }

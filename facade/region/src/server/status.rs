@@ -1,12 +1,17 @@
 //! Phase and health of a server: a pure summary of its record, the last region scan and the date.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use fleetwright::CloudInstanceState;
-use fleetwright_runtime::clock::between;
+use fleetwright_runtime::clock::{between, later};
 use serde::{Deserialize, Serialize};
 
 use super::{ConditionKind, Drift, Power, Presence, Server, TerminationReason};
 use crate::monitor::RegionScan;
+
+/// How much the clocks of two processes may differ without a date counting as one of the future.
+const CLOCK_DIFFERENCE: Duration = Duration::from_secs(5);
 
 /// The phase of a server's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -107,13 +112,24 @@ impl Server {
         }
     }
 
-    /// Returns when its machine was last observed: by the scan that found a change, or a later one that found none.
-    pub fn observed_at(&self, scan: Option<&RegionScan>) -> Option<DateTime<Utc>> {
+    /// Returns when its machine was last observed, at `now`: by the scan that found a change, or a later one that found none.
+    ///
+    /// An observation from the future is from before a clock was set back, and is not counted: the next scan replaces it.
+    pub fn observed_at(
+        &self,
+        scan: Option<&RegionScan>,
+        now: DateTime<Utc>,
+    ) -> Option<DateTime<Utc>> {
         let seen = self.current_observation()?;
-        let later = scan
+        let known = |at: &DateTime<Utc>| *at <= later(now, CLOCK_DIFFERENCE);
+        if !known(&seen.at) {
+            return None;
+        }
+        let confirmed = scan
             .map(|scan| scan.at)
+            .filter(known)
             .filter(|at| seen.presence == Presence::Shown && *at > seen.at);
-        Some(later.unwrap_or(seen.at))
+        Some(confirmed.unwrap_or(seen.at).min(now))
     }
 
     /// Returns the health at `now`. A machine that was not observed within two ticks of the monitor has unknown health.
@@ -127,7 +143,7 @@ impl Server {
             | Phase::Failed
             | Phase::Lost => false,
         };
-        let fresh = match (self.observed_at(scan), scan) {
+        let fresh = match (self.observed_at(scan, now), scan) {
             (Some(at), Some(scan)) => between(at, now) <= scan.tick * 2,
             (Some(_) | None, None) | (None, Some(_)) => false,
         };
@@ -173,7 +189,7 @@ impl ServerView {
         Self {
             phase: server.phase(),
             health: server.health(scan, now),
-            observed_at: server.observed_at(scan),
+            observed_at: server.observed_at(scan, now),
             revision: read.revision,
             server,
         }

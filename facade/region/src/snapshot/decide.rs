@@ -61,17 +61,22 @@ pub fn decide(
         ImageState::Ready | ImageState::Failed => Step::Nothing,
         ImageState::Pending if image.retired => Step::Fail("it was retired before it was created"),
         ImageState::Pending => match snapshot.not_before {
-            Some(date) if date > now => Step::Wait(date),
+            // A later date is from before a clock was set back.
+            Some(date) if date > now && date <= later(now, policy.longest_delay()) => {
+                Step::Wait(date)
+            }
             Some(_) | None => Step::Create,
         },
         ImageState::Deleting => match snapshot.not_before {
-            Some(date) if date > now => Step::Wait(date),
+            Some(date) if date > now && date <= later(now, policy.longest_delay()) => {
+                Step::Wait(date)
+            }
             Some(_) | None => Step::Delete,
         },
         ImageState::Creating => {
             let started = snapshot.started_at.unwrap_or(snapshot.requested_at);
             let ready = later(started, policy.ready_after);
-            if ready > now {
+            if ready > now && started <= now {
                 Step::Wait(ready)
             } else {
                 Step::Finish

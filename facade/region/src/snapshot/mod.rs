@@ -51,6 +51,7 @@ pub use provenance::{IMAGE, Provenance, SOURCE_IMAGE};
 pub use request::{MAX_DESCRIPTION_CHARS, NewSnapshot};
 
 use crate::{
+    account::guarded,
     catalog::{CatalogService, Image},
     ids::{ImageId, RegionId},
     machine::own,
@@ -105,6 +106,8 @@ impl Snapshots {
         cloud: Arc<dyn InstanceProvisioner>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Invalid> {
+        let accounts = Table::new(Arc::clone(&store))?;
+        let (cloud, _) = guarded(&region, &store, accounts, cloud);
         Ok(Self {
             region,
             images: Table::new(Arc::clone(&store))?,

@@ -19,7 +19,7 @@ pub struct SnapshotPolicy {
     pub timeout: Duration,
     /// The delay after the first failure. It doubles with every further one. Default: 2 seconds.
     pub first_backoff: Duration,
-    /// The longest delay, without the random part. A longer delay that the cloud requests is kept. Default: 5 minutes.
+    /// The longest delay, without the random part. A longer delay that the cloud requests is kept, up to an hour. Default: 5 minutes.
     pub max_backoff: Duration,
     /// How many images are reconciled at once. Default: 8.
     pub concurrency: NonZeroUsize,
@@ -40,6 +40,13 @@ impl Default for SnapshotPolicy {
 }
 
 impl SnapshotPolicy {
+    /// Returns the longest delay after a failure.
+    pub fn longest_delay(&self) -> Duration {
+        self.max_backoff
+            .saturating_mul(2)
+            .max(Duration::from_secs(3600))
+    }
+
     /// Returns the delay after the given number of failures in a row, counted from 1.
     pub fn backoff(&self, image: &ImageId, failures: u32) -> Duration {
         let key = Uuid::new_v5(&NAMES, image.as_str().as_bytes());

@@ -21,6 +21,7 @@ pub use process::Process;
 use crate::{
     check::Check,
     client::{Client, Expected},
+    constants,
     fixtures::{Fixtures, SeededEntropy},
     journal::{Journal, Outcome},
     mistake::Mistake,
@@ -71,6 +72,7 @@ async fn simulate(scenario: &Scenario, mistake: Option<Mistake>) -> Result<Outco
     let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(epoch));
     let mut builder = MemoryCloud::builder()
         .seed(scenario.seed)
+        .account_id(constants::account())
         .latency(scenario.latency)
         .read_lag(scenario.read_lag)
         .terminated_visible(scenario.terminated_visible);

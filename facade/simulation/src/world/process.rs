@@ -267,6 +267,7 @@ impl World<'_> {
         }
         policy.orphans = OrphanPolicy::Terminate;
         policy.limit = Limit::new(12, 50);
+        policy.confirm_after = Duration::from_secs(10);
         let monitor = Monitor::new(
             constants::region(),
             self.store(Actor::Monitor),

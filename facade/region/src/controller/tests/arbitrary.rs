@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// A day after all records were made.
-pub(super) fn now() -> DateTime<Utc> {
+pub(in crate::controller) fn now() -> DateTime<Utc> {
     later(DateTime::UNIX_EPOCH, Duration::from_secs(86_400))
 }
 
@@ -115,7 +115,7 @@ fn machine(applied: ServerSpec) -> Machine {
 }
 
 /// The least record for each place in the drawing and each reason to leave it.
-pub(super) fn every_shape() -> Vec<Server> {
+pub(in crate::controller) fn every_shape() -> Vec<Server> {
     let mut shapes = Vec::new();
     for power in [Power::Running, Power::Stopped, Power::Deleted] {
         let bare = new(power);
@@ -156,6 +156,7 @@ fn launched(bare: &Server) -> Vec<Server> {
         }
         shapes.push(server.clone());
         server.retry = Some(Retry {
+            since: Some(now()),
             not_before: later(now(), Duration::from_secs(9)),
             failures: 2,
             generation: server.generation,

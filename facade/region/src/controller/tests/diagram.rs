@@ -76,7 +76,7 @@ fn leads_to(server: &Server, step: &Step) -> BTreeSet<String> {
         Step::Fail(reason) => {
             after(&[&|server| record::record_final_failure(server, *reason, 3, now)])
         }
-        Step::Done => after(&[&|server| record::record_done(server, &BTreeSet::new(), now)]),
+        Step::Done => after(&[&|server| record::record_done(server, &BTreeSet::new(), None, now)]),
         Step::DeleteRecord => [DELETED.to_owned()].into(),
         Step::Start => changed(MachineAction::Start),
         Step::Stop => changed(MachineAction::Stop),

@@ -1,4 +1,4 @@
 //! Tests of the decision: the diagram of the module's documentation, and the promises for every shape of a record.
 
-mod arbitrary;
+pub(super) mod arbitrary;
 mod diagram;

@@ -131,20 +131,23 @@ fn server_without_a_recent_scan_is_unknown() {
     assert_eq!(health(Some(&scan(200)), 220), Health::Healthy);
     assert_eq!(health(Some(&scan(200)), 221), Health::Unknown);
     assert_eq!(health(None, 100), Health::Unknown);
-    assert_eq!(running.observed_at(Some(&scan(200))), Some(at(200)));
+    assert_eq!(
+        running.observed_at(Some(&scan(200)), at(300)),
+        Some(at(200))
+    );
     // A scan says nothing about a machine that it did not contain.
     let mut absent = running.clone();
     if let Some(observed) = &mut absent.observed {
         observed.presence = Presence::Absent(at(150));
     }
-    assert_eq!(absent.observed_at(Some(&scan(200))), Some(at(100)));
+    assert_eq!(absent.observed_at(Some(&scan(200)), at(300)), Some(at(100)));
     assert_eq!(absent.health(Some(&scan(200)), at(205)), Health::Unknown);
     // Neither does the observation of another machine.
     let mut renewed = running;
     if let Some(machine) = &mut renewed.machine {
         machine.id = InstanceId::new("i-2").unwrap();
     }
-    assert_eq!(renewed.observed_at(Some(&scan(200))), None);
+    assert_eq!(renewed.observed_at(Some(&scan(200)), at(300)), None);
 }
 
 #[test]

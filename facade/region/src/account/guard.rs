@@ -1,0 +1,184 @@
+//! Comparing the account of the provider with the recorded one.
+
+use std::{sync::Arc, time::Duration};
+
+use chrono::{DateTime, Utc};
+use fleetwright::{AccountId, InstanceProvisioner, ProvisionError};
+use fleetwright_store::{Invalid, Store, StoreError, Table, Transaction, Versioned};
+use tokio::{sync::Mutex, time::Instant};
+
+use super::{OtherAccount, RegionAccount};
+use crate::ids::RegionId;
+
+/// How long a comparison is used again.
+const CHECKED_FOR: Duration = Duration::from_secs(1);
+
+/// The result of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AccountState {
+    /// The provider reports no account, or none is recorded yet. With what the provider reports.
+    NotRecorded(Option<AccountId>),
+    /// The provider uses the recorded account.
+    Same,
+    /// The provider uses another account.
+    Other {
+        /// The account of the region's machines.
+        recorded: AccountId,
+        /// The account that the provider uses.
+        current: AccountId,
+    },
+}
+
+/// Why the accounts could not be compared.
+#[derive(Clone, Debug)]
+pub(crate) enum AccountError {
+    /// The provider could not read its account.
+    Cloud(ProvisionError),
+    /// The record could not be read or written.
+    Store(StoreError),
+}
+
+impl From<StoreError> for AccountError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<Invalid> for AccountError {
+    fn from(invalid: Invalid) -> Self {
+        Self::Store(invalid.into())
+    }
+}
+
+/// Compares the account of a provider with the recorded one of a region.
+#[derive(Debug)]
+pub(crate) struct AccountGuard {
+    region: RegionId,
+    store: Arc<dyn Store>,
+    accounts: Table<RegionAccount>,
+    cloud: Arc<dyn InstanceProvisioner>,
+    /// The last comparison. Concurrent callers wait for one comparison.
+    last: Mutex<Option<(Instant, AccountState)>>,
+}
+
+impl AccountGuard {
+    /// Guards a region. `cloud` is the provider itself.
+    pub(super) fn new(
+        region: RegionId,
+        store: Arc<dyn Store>,
+        accounts: Table<RegionAccount>,
+        cloud: Arc<dyn InstanceProvisioner>,
+    ) -> Self {
+        Self {
+            region,
+            store,
+            accounts,
+            cloud,
+            last: Mutex::new(None),
+        }
+    }
+
+    /// Compares the accounts, or returns a comparison that is less than a second old.
+    pub(crate) async fn recent(&self) -> Result<AccountState, AccountError> {
+        let mut last = self.last.lock().await;
+        if let Some((at, state)) = &*last {
+            if at.elapsed() < CHECKED_FOR {
+                return Ok(state.clone());
+            }
+        }
+        self.renew(&mut last).await
+    }
+
+    /// Compares the accounts now.
+    pub(crate) async fn current(&self) -> Result<AccountState, AccountError> {
+        let mut last = self.last.lock().await;
+        self.renew(&mut last).await
+    }
+
+    async fn renew(
+        &self,
+        last: &mut Option<(Instant, AccountState)>,
+    ) -> Result<AccountState, AccountError> {
+        // A comparison that fails or is dropped is made again by the next caller.
+        *last = None;
+        let at = Instant::now();
+        let current = self.cloud.account_id().await.map_err(AccountError::Cloud)?;
+        let recorded = self.record().await?;
+        let state = match (recorded, current) {
+            (None, current) => AccountState::NotRecorded(current),
+            (Some(_), None) => AccountState::NotRecorded(None),
+            (Some(recorded), Some(current)) if recorded.value.account == current => {
+                AccountState::Same
+            }
+            (Some(recorded), Some(current)) => AccountState::Other {
+                recorded: recorded.value.account,
+                current,
+            },
+        };
+        // An account that is about to be recorded must be compared by the next call.
+        if !matches!(state, AccountState::NotRecorded(Some(_))) {
+            *last = Some((at, state.clone()));
+        }
+        Ok(state)
+    }
+
+    async fn record(&self) -> Result<Option<Versioned<RegionAccount>>, AccountError> {
+        Ok(self
+            .accounts
+            .get(&RegionAccount::key(&self.region)?)
+            .await?)
+    }
+
+    /// Adds the record of the account to the transaction of a region's first launch.
+    pub(crate) fn add_record(
+        &self,
+        transaction: Transaction,
+        account: AccountId,
+        now: DateTime<Utc>,
+    ) -> Result<Transaction, StoreError> {
+        let key = RegionAccount::key(&self.region)?;
+        let record = RegionAccount::new(self.region.clone(), account, now);
+        self.accounts.create(transaction, &key, &record)
+    }
+
+    /// Records an account that was found to have a machine of the region. Another writer may have recorded one before.
+    pub(crate) async fn adopt(
+        &self,
+        account: AccountId,
+        now: DateTime<Utc>,
+    ) -> Result<(), AccountError> {
+        let transaction = self.add_record(Transaction::new(), account, now)?;
+        self.commit(&transaction).await
+    }
+
+    /// Writes to the record which other account the provider uses, or that it uses none, if that has changed.
+    pub(crate) async fn report(
+        &self,
+        other: Option<&AccountId>,
+        now: DateTime<Utc>,
+    ) -> Result<(), AccountError> {
+        let Some(read) = self.record().await? else {
+            return Ok(());
+        };
+        let known = read.value.other.as_ref().map(|other| &other.account);
+        if known == other {
+            return Ok(());
+        }
+        let mut record = read.value.clone();
+        record.other = other.map(|account| OtherAccount {
+            account: account.clone(),
+            since: now,
+        });
+        let transaction = self.accounts.replace(Transaction::new(), &read, &record)?;
+        self.commit(&transaction).await
+    }
+
+    /// Commits a transaction. After a conflict the next comparison sees what the other writer wrote.
+    async fn commit(&self, transaction: &Transaction) -> Result<(), AccountError> {
+        match self.store.commit(transaction).await {
+            Ok(_) => Ok(()),
+            Err(error) if error.conflict().is_some() => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

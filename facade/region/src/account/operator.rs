@@ -1,0 +1,112 @@
+//! The operator's calls: reading the account of a region, and accepting another one.
+
+use std::sync::Arc;
+
+use fleetwright::AccountId;
+use fleetwright_runtime::clock::Clock;
+use fleetwright_store::{Invalid, Store, StoreError, Table, Transaction};
+
+use super::RegionAccount;
+use crate::ids::RegionId;
+
+/// Reads and changes the accounts of regions, for operators.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fleetwright::{AccountId, InstanceProvisioner as _};
+/// use fleetwright_memory::MemoryCloud;
+/// use fleetwright_region::{account::RegionAccounts, ids::RegionId, schema};
+/// use fleetwright_runtime::clock::SystemClock;
+/// use fleetwright_store::{MemoryStore, Schema};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Arc::new(MemoryStore::new(schema::add_kinds(Schema::builder()).build()?));
+/// let accounts = RegionAccounts::new(store, Arc::new(SystemClock))?;
+/// let north = RegionId::new("north")?;
+/// // Nothing was launched in the region yet.
+/// assert_eq!(accounts.read(&north).await?, None);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct RegionAccounts {
+    store: Arc<dyn Store>,
+    accounts: Table<RegionAccount>,
+    clock: Arc<dyn Clock>,
+}
+
+/// Why an account was not accepted.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AcceptError {
+    /// Nothing was launched in the region yet: the first launch records its account.
+    #[error("no account is recorded for region {0}: the first launch records it")]
+    NotRecorded(RegionId),
+    /// The region has another account than the caller believes.
+    #[error("region {region} has the account {recorded}, not {expected}: read it again")]
+    Changed {
+        /// The region.
+        region: RegionId,
+        /// The recorded account.
+        recorded: AccountId,
+        /// What the caller believed.
+        expected: AccountId,
+    },
+    /// The store failed.
+    #[error("the store failed")]
+    Store(#[from] StoreError),
+}
+
+impl From<Invalid> for AcceptError {
+    fn from(invalid: Invalid) -> Self {
+        Self::Store(invalid.into())
+    }
+}
+
+impl RegionAccounts {
+    /// Opens the accounts of a store with [the region's kinds](crate::schema::add_kinds).
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, Invalid> {
+        Ok(Self {
+            accounts: Table::new(Arc::clone(&store))?,
+            store,
+            clock,
+        })
+    }
+
+    /// Returns the account of a region. `None` if nothing was launched in it, or if its provider reports no account.
+    pub async fn read(&self, region: &RegionId) -> Result<Option<RegionAccount>, StoreError> {
+        let found = self.accounts.get(&RegionAccount::key(region)?).await?;
+        Ok(found.map(|found| found.value))
+    }
+
+    /// Records that the machines of a region are in another account from now on.
+    ///
+    /// `expected` is the account that was recorded until now. Only for machines that were really moved: those that the new account does
+    /// not have are reported as lost, and cannot be reached by the region any more.
+    ///
+    /// # Errors
+    ///
+    /// [`AcceptError::Changed`] if the region has another account than `expected`.
+    pub async fn accept(
+        &self,
+        region: &RegionId,
+        expected: &AccountId,
+        account: AccountId,
+    ) -> Result<RegionAccount, AcceptError> {
+        let found = self.accounts.get(&RegionAccount::key(region)?).await?;
+        let read = found.ok_or_else(|| AcceptError::NotRecorded(region.clone()))?;
+        if read.value.account != *expected {
+            return Err(AcceptError::Changed {
+                region: region.clone(),
+                recorded: read.value.account,
+                expected: expected.clone(),
+            });
+        }
+        let record = RegionAccount::new(region.clone(), account, self.clock.now());
+        let transaction = self.accounts.replace(Transaction::new(), &read, &record)?;
+        self.store.commit(&transaction).await?;
+        tracing::warn!(%region, before = %expected, account = %record.account, "the operator accepted another account");
+        Ok(record)
+    }
+}

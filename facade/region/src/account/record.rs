@@ -1,0 +1,53 @@
+//! The record of the account of a region.
+
+use chrono::{DateTime, Utc};
+use fleetwright::AccountId;
+use fleetwright_store::{Document, Invalid, Key};
+use serde::{Deserialize, Serialize};
+
+use crate::ids::RegionId;
+
+/// The account that the machines of a region are in. There is one record for each region, created with its first launch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RegionAccount {
+    /// The region.
+    pub region: RegionId,
+    /// The account.
+    pub account: AccountId,
+    /// When it was recorded or accepted.
+    pub recorded_at: DateTime<Utc>,
+    /// The account that the provider reports instead. While it is set, the region makes no call to the cloud.
+    #[serde(default)]
+    pub other: Option<OtherAccount>,
+}
+
+/// An account that is not the one of the region's machines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherAccount {
+    /// The account.
+    pub account: AccountId,
+    /// Since when the monitor finds it.
+    pub since: DateTime<Utc>,
+}
+
+impl Document for RegionAccount {
+    const KIND: &'static str = "region-account";
+}
+
+impl RegionAccount {
+    /// Returns the key of a region's record.
+    pub fn key(region: &RegionId) -> Result<Key, Invalid> {
+        Key::new(region.as_str())
+    }
+
+    /// Creates the record of a region.
+    pub(super) fn new(region: RegionId, account: AccountId, now: DateTime<Utc>) -> Self {
+        Self {
+            region,
+            account,
+            recorded_at: now,
+            other: None,
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! A region knows the account of its machines: with another one it observes, launches, changes and terminates nothing.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use fleetwright::{
+    AccountId, BoxFuture, InstanceConfig, InstanceId, InstanceProvisioner, Operation,
+    Result as CloudResult,
+    layer::{Layer, Layered, Request},
+};
+use fleetwright_facade_testkit::{
+    SwitchedCloud, TestRegion, bare_server, north, server_admin, server_id,
+};
+use fleetwright_memory::{MemoryCloud, WireCall};
+use fleetwright_region::{
+    account::{AcceptError, RegionAccount, RegionAccounts},
+    controller::tags,
+    monitor::{OrphanPolicy, ScanError},
+    server::{ConditionKind, Phase, Power, ServerView},
+};
+use fleetwright_store::{Document as _, RecordId, Store as _, Transaction};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn running(view: &ServerView) -> bool {
+    view.phase == Phase::Running && view.server.observed_generation == view.server.generation
+}
+
+fn machine_of(view: &ServerView) -> InstanceId {
+    view.server.machine.as_ref().unwrap().id.clone()
+}
+
+/// A region on the first of two accounts, which terminates orphans at once.
+struct TwoAccounts {
+    right: MemoryCloud,
+    wrong: MemoryCloud,
+    switch: Arc<SwitchedCloud>,
+    region: TestRegion,
+    accounts: RegionAccounts,
+}
+
+impl TwoAccounts {
+    fn new() -> Self {
+        // With other seeds, because machines of two accounts have other ids.
+        let cloud = |seed| MemoryCloud::builder().seed(seed).build();
+        let (right, wrong) = (cloud(1), cloud(2));
+        let handles: Vec<Arc<dyn InstanceProvisioner>> =
+            vec![Arc::new(right.provisioner()), Arc::new(wrong.provisioner())];
+        let switch = SwitchedCloud::new(handles);
+        let region = TestRegion::new(switch.clone()).policy(|policy| {
+            policy.orphans = OrphanPolicy::Terminate;
+            policy.orphan_age = Duration::ZERO;
+        });
+        let accounts = RegionAccounts::new(region.store.clone(), region.clock.clone()).unwrap();
+        Self {
+            right,
+            wrong,
+            switch,
+            region,
+            accounts,
+        }
+    }
+
+    async fn create(&self, number: u128) {
+        let new = bare_server(number);
+        let created = self.region.servers.ensure(&server_admin(), &new).await;
+        created.unwrap();
+    }
+
+    async fn running(&self, servers: u128) -> Vec<InstanceId> {
+        let mut machines = Vec::new();
+        for number in 1..=servers {
+            let view = self.region.until(server_id(number), running).await;
+            machines.push(machine_of(&view));
+        }
+        machines
+    }
+
+    async fn record(&self) -> RegionAccount {
+        self.accounts.read(&north()).await.unwrap().unwrap()
+    }
+
+    /// Machines that another installation has launched for a region of the same name.
+    fn populate(&self, machines: usize) {
+        for _ in 0..machines {
+            let config = InstanceConfig::builder("debian", "small")
+                .tag(tags::REGION, "north")
+                .build();
+            self.wrong
+                .external_actor()
+                .launch(&config.unwrap())
+                .unwrap();
+        }
+    }
+}
+
+async fn id_of(cloud: &MemoryCloud) -> AccountId {
+    cloud.provisioner().account_id().await.unwrap().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_account_for_a_while_changes_nothing() {
+    for (servers, populated) in (1..=20).map(|servers| (servers, servers % 2 == 0)) {
+        let two = TwoAccounts::new();
+        if populated {
+            two.populate(3);
+        }
+        for number in 1..=servers {
+            two.create(number).await;
+        }
+        two.region
+            .during(async {
+                let machines = two.running(servers).await;
+                two.switch.switch_to(1);
+                // A comparison is used for a second. What is requested after that waits.
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                let (admin, first) = (server_admin(), server_id(1));
+                let stopped = two.region.servers.set_power(&admin, first, Power::Stopped);
+                stopped.await.unwrap();
+                two.create(servers + 1).await;
+                tokio::time::sleep(MINUTE).await;
+                let record = two.record().await;
+                assert_eq!(record.account, id_of(&two.right).await);
+                assert_eq!(record.other.unwrap().account, id_of(&two.wrong).await);
+                let waiting = two.region.read(server_id(servers + 1)).await;
+                let condition = waiting.server.condition(ConditionKind::CloudError).unwrap();
+                assert!(condition.message.contains("its operator"), "{condition:?}");
+                assert!(!condition.message.contains("memory/"), "{condition:?}");
+                two.switch.switch_to(0);
+                let stopped = |view: &ServerView| view.phase == Phase::Stopped;
+                two.region.until(server_id(1), stopped).await;
+                two.region.until(server_id(servers + 1), running).await;
+                for (number, machine) in (1..).zip(&machines) {
+                    let view = two.region.read(server_id(number)).await;
+                    assert_eq!(machine_of(&view), *machine, "of {servers} servers");
+                    assert!(view.server.conditions.is_empty(), "{view:#?}");
+                }
+                assert_eq!(two.record().await.other, None);
+            })
+            .await;
+        assert_eq!(two.right.oracle().call_count(WireCall::Terminate), 0);
+        let launches = u128::from(two.right.oracle().call_count(WireCall::Launch));
+        assert_eq!(launches, servers + 1);
+        for call in [WireCall::Launch, WireCall::Terminate, WireCall::ListPage] {
+            assert_eq!(
+                two.wrong.oracle().call_count(call),
+                0,
+                "{call} in the wrong account"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn scan_of_another_account_says_which_and_what_to_do() {
+    let two = TwoAccounts::new();
+    two.create(1).await;
+    two.region.during(two.running(1)).await;
+    two.switch.switch_to(1);
+    let error = two.region.monitor.scan().await.unwrap_err();
+    let text = error.to_string();
+    let (right, wrong) = (id_of(&two.right).await, id_of(&two.wrong).await);
+    assert!(matches!(error, ScanError::OtherAccount { .. }), "{text}");
+    assert!(
+        text.contains(right.as_str()) && text.contains(wrong.as_str()),
+        "{text}"
+    );
+    assert!(text.contains("the operator accepts"), "{text}");
+    two.switch.switch_to(0);
+    two.region.monitor.scan().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn operator_can_accept_another_account() {
+    let two = TwoAccounts::new();
+    two.create(1).await;
+    two.region.during(two.running(1)).await;
+    let (right, wrong) = (id_of(&two.right).await, id_of(&two.wrong).await);
+    two.switch.switch_to(1);
+    assert!(two.region.monitor.scan().await.is_err());
+    let mistaken = two.accounts.accept(&north(), &wrong, right.clone()).await;
+    assert!(matches!(mistaken, Err(AcceptError::Changed { .. })));
+    let accepted = two.accounts.accept(&north(), &right, wrong.clone()).await;
+    assert_eq!(accepted.unwrap().account, wrong);
+    two.region.monitor.scan().await.unwrap();
+    two.create(2).await;
+    two.region
+        .during(two.region.until(server_id(2), running))
+        .await;
+    assert_eq!(two.wrong.oracle().call_count(WireCall::Launch), 1);
+    let lost = |view: &ServerView| view.phase == Phase::Lost;
+    two.region
+        .during(two.region.until(server_id(1), lost))
+        .await;
+    assert_eq!(two.right.oracle().call_count(WireCall::Terminate), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn account_of_an_older_region_is_recorded_where_its_machines_are() {
+    let two = TwoAccounts::new();
+    two.create(1).await;
+    two.region.during(two.running(1)).await;
+    let record = RecordId::new(RegionAccount::KIND, north().as_str()).unwrap();
+    let deletion = Transaction::new().delete(record);
+    two.region.store.commit(&deletion).await.unwrap();
+    // No list of the other account contains a machine of the region, and the region has a machine.
+    two.switch.switch_to(1);
+    two.region.monitor.scan().await.unwrap();
+    assert_eq!(two.accounts.read(&north()).await.unwrap(), None);
+    two.switch.switch_to(0);
+    two.region.monitor.scan().await.unwrap();
+    assert_eq!(two.record().await.account, id_of(&two.right).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn account_is_read_as_often_for_many_servers_as_for_one() {
+    let reads = async |servers: u128| {
+        let cloud = MemoryCloud::new();
+        let reads = Reads::default();
+        let counted = Layered::new(cloud.provisioner(), reads.clone());
+        let region = TestRegion::new(Arc::new(counted));
+        for number in 1..=servers {
+            let new = bare_server(number);
+            region.servers.ensure(&server_admin(), &new).await.unwrap();
+        }
+        region.during(tokio::time::sleep(5 * MINUTE)).await;
+        reads.0.load(Ordering::SeqCst)
+    };
+    let (one, many) = (reads(1).await, reads(40).await);
+    // Until the first launch is recorded, every launch that waits for it reads the account.
+    assert!(
+        many <= one + 2 * 40,
+        "{many} reads for 40 servers, {one} for one"
+    );
+}
+
+/// Counts reads of the account.
+#[derive(Clone, Debug, Default)]
+struct Reads(Arc<AtomicU64>);
+
+impl Layer for Reads {
+    fn call<'a, T: Send + 'a>(
+        &'a self,
+        request: Request<'a>,
+        send: impl Fn() -> BoxFuture<'a, CloudResult<T>> + Send + Sync + 'a,
+    ) -> BoxFuture<'a, CloudResult<T>> {
+        if request.operation() == Operation::AccountId {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+        send()
+    }
+}
