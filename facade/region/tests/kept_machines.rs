@@ -18,7 +18,7 @@ use fleetwright::{
 use fleetwright_facade_testkit::{TestRegion, bare_server, server_admin, server_id};
 use fleetwright_memory::{Fault, MemoryCloud, RefusalReason, Rule, WireCall};
 use fleetwright_region::{
-    ids::FlavorId,
+    ids::{FlavorId, ImageId},
     server::{
         ConditionKind, Consent, MAX_USER_DATA_BYTES, Phase, Power, ServerId, ServerSpec, ServerView,
     },
@@ -245,6 +245,40 @@ async fn size_that_the_cloud_refuses_late_starts_the_old_size_again() {
             assert!(view.server.conditions.is_empty(), "{view:#?}");
         })
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn change_that_fails_without_credentials_is_made_when_they_are_back() {
+    type Change = fn(&mut ServerSpec);
+    let changes: [(WireCall, Change); 2] = [
+        (WireCall::Reimage, |spec| {
+            spec.image = ImageId::new("rocky").unwrap();
+        }),
+        (WireCall::Resize, |spec| {
+            spec.flavor = FlavorId::new("large").unwrap();
+        }),
+    ];
+    for (call, change) in changes {
+        let cloud = MemoryCloud::new();
+        let (region, id) = running_region(&cloud).await;
+        let expired = Fault::Refused(RefusalReason::BadCredentials);
+        cloud.faults().add(Rule::always(call, expired));
+        let mut spec = region.read(id).await.server.spec;
+        change(&mut spec);
+        region
+            .during(async {
+                set_spec(&region, &spec).await;
+                tokio::time::sleep(Duration::from_secs(1200)).await;
+                assert!(cloud.oracle().call_count(call) > 3, "{call:?} is repeated");
+                cloud.faults().clear();
+                let view = region.until(id, running).await;
+                let machine = view.server.machine.as_ref().unwrap();
+                assert_eq!(machine.applied.image, spec.image);
+                assert_eq!(machine.applied.flavor, spec.flavor);
+                assert!(view.server.conditions.is_empty(), "{view:#?}");
+            })
+            .await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,8 @@
 
 use chrono::{DateTime, Utc};
 use fleetwright::{
-    Effect, ErrorKind, InstanceConfig, InstanceId, LaunchToken, OptionalVerb, ProvisionError,
+    CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceId, LaunchToken, OptionalVerb,
+    ProvisionError,
 };
 use fleetwright_runtime::{
     Action,
@@ -152,7 +153,7 @@ impl Controller {
                     record::restore_unconfirmed(server, before.clone());
                 }
                 self.failed(server, error, now);
-                if self.is_refused(server, error) {
+                if self.is_refused(server, act, error) {
                     let retry_at = self.refusal_ends(now);
                     record::record_refused_value(server, act, &wanted, error, retry_at);
                 }
@@ -193,15 +194,22 @@ impl Controller {
         }
     }
 
-    /// Returns whether a change that failed is given up, so that it delays the machine's start no longer: the cloud refuses it or has no
-    /// capacity for it, or it failed as often as a launch may.
-    fn is_refused(&self, server: &Server, error: &ProvisionError) -> bool {
+    /// Returns whether a change that failed is given up: the cloud refuses it or has no capacity for it; or it failed as often as a launch
+    /// may, and delays the start of a stopped machine.
+    ///
+    /// A running machine that cannot be reimaged now waits for nothing, so the reimage is sent again until the cloud decides. Without
+    /// credentials the machine cannot be started either, so nothing is gained by giving up.
+    fn is_refused(&self, server: &Server, act: MachineAction, error: &ProvisionError) -> bool {
         let lasting = matches!(
             error.kind(),
             ErrorKind::Invalid | ErrorKind::Unsupported | ErrorKind::Capacity | ErrorKind::Quota
         );
         let failures = server.retry.as_ref().map_or(0, |retry| retry.failures);
-        lasting || failures >= self.policy.max_attempts
+        let seen = server.current_observation().map(|seen| seen.state);
+        let delays_start =
+            act == MachineAction::Resize || seen == Some(CloudInstanceState::Stopped);
+        let says_nothing = error.kind() == ErrorKind::Unauthenticated;
+        lasting || (failures >= self.policy.max_attempts && delays_start && !says_nothing)
     }
 
     /// Deletes the record together with the server's key.
