@@ -1,13 +1,14 @@
 //! The constants of every run: names, tenants, principals, quota and catalog.
 
+use std::collections::BTreeSet;
+
+use fleetwright::{AccountId, InvalidValue};
 use fleetwright_facade_testkit::{
     CATALOG, Tenant,
     principals::{scope, with_roles},
     without_entry,
 };
-pub use fleetwright_facade_testkit::{
-    fixed_account as account, flavor, image, name, north as region, operator,
-};
+pub use fleetwright_facade_testkit::{flavor, image, name, north as region, operator};
 use fleetwright_identity::{Defaults, Principal, QuotaKind, QuotaKinds};
 use fleetwright_region::name::Name;
 
@@ -21,6 +22,9 @@ pub const SERVER_QUOTA: u64 = 3;
 pub const GPU_QUOTA: u64 = 4;
 /// The quota of public addresses of an organization.
 pub const PUBLIC_IP_QUOTA: u64 = 1;
+
+/// The most bytes of user data that the memory cloud accepts. The API accepts more.
+pub const MAX_USER_DATA: usize = 16 * 1024;
 
 /// A slot for an instance: its tenant, network and name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +57,11 @@ const fn slot(tenant: usize, network: usize, name: &'static str) -> Slot {
 
 /// The tenant of each network.
 pub const NETWORKS: [usize; 3] = [0, 0, 1];
+
+/// Returns the id of an account by number: 0 is that of the region.
+pub fn account_number(number: u64) -> Result<AccountId, InvalidValue> {
+    AccountId::new(format!("memory/{number}"))
+}
 
 /// Returns a tenant by number.
 pub fn tenant(number: usize) -> Tenant {
@@ -94,11 +103,10 @@ pub fn quota() -> QuotaKinds {
 /// The flavor that operators remove and add.
 pub const RETIRED_FLAVOR: &str = "large";
 
-/// Returns the catalog, with or without [`RETIRED_FLAVOR`].
-pub fn catalog(with_large: bool) -> String {
-    if with_large {
-        CATALOG.to_owned()
-    } else {
-        without_entry(CATALOG, RETIRED_FLAVOR)
-    }
+/// Returns the catalog without these flavors and images.
+pub fn catalog(retired: &BTreeSet<&str>) -> String {
+    let all = CATALOG.to_owned();
+    retired
+        .iter()
+        .fold(all, |catalog, entry| without_entry(&catalog, entry))
 }

@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeSet,
-    fmt::Write as _,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -73,7 +72,7 @@ impl Fixtures {
     ) -> Result<Self, SetupError> {
         let operator = constants::operator();
         let (catalog, _) = CatalogService::open(Arc::clone(&store)).await?;
-        catalog.load(&constants::catalog(true)).await?;
+        catalog.load(&constants::catalog(&BTreeSet::new())).await?;
         let regions = BTreeSet::from([constants::region()]);
         let networks = Networks::new(
             Arc::clone(&store),
@@ -155,28 +154,5 @@ impl Fixtures {
         let tenant = constants::tenant(slot_data.tenant);
         let network = self.networks[slot_data.network];
         NewInstance::new(constants::name(slot_data.name), tenant, network, spec)
-    }
-
-    /// Returns the region's mapping file. The second network is in the second zone.
-    pub fn mapping(&self) -> String {
-        let mut text = format!(
-            "region = \"{}\"\nprovider = \"memory\"\n\
-             flavors = {{ small = \"small\", large = \"large\", gpu = \"gpu\" }}\n\
-             images = {{ debian = \"debian\", rocky = \"rocky\" }}\n",
-            constants::region()
-        );
-        for (index, network) in self.networks.iter().enumerate() {
-            let zone = if index == 1 { "mem-b" } else { "mem-a" };
-            // Writing to a string does not fail.
-            let _ = writeln!(
-                text,
-                "[networks.\"{network}\"]\nsubnet = \"net-{index}\"\nzone = \"{zone}\""
-            );
-        }
-        text.push_str("[security-groups]\n");
-        for (index, group) in self.groups.iter().enumerate() {
-            let _ = writeln!(text, "\"{group}\" = \"sg-{index}\"");
-        }
-        text
     }
 }

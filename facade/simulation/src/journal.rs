@@ -11,13 +11,16 @@ use chrono::{DateTime, Utc};
 use fleetwright::InstanceId;
 use fleetwright_chaos::SeededRng;
 use fleetwright_compute::instance::{InstanceId as Instance, InstanceSpec};
-use fleetwright_region::server::{Consent, ServerSpec};
+use fleetwright_region::server::{Consent, ServerId, ServerSpec};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep},
 };
 
-use crate::fault::{Fault, FaultKind, FaultPoint};
+use crate::{
+    fault::{Fault, FaultKind, FaultPoint},
+    life::Life,
+};
 
 /// How many lines of a run's log are kept.
 const LOG_LINES: usize = 60;
@@ -27,7 +30,7 @@ const LOG_LINES: usize = 60;
 pub struct Journal {
     faults: Vec<Fault>,
     inner: Mutex<Inner>,
-    crash: Notify,
+    violated: Notify,
     started: Instant,
 }
 
@@ -36,7 +39,6 @@ struct Inner {
     rng: SeededRng,
     counts: BTreeMap<FaultPoint, u64>,
     occurred: BTreeSet<(FaultPoint, FaultKind)>,
-    crashed: bool,
     crashes: u64,
     violation: Option<String>,
     trace: Vec<String>,
@@ -46,10 +48,8 @@ struct Inner {
 /// Facts that the rules need and that are in no record.
 #[derive(Debug, Default)]
 pub struct Facts {
-    /// When the monitor's last successful list began, and whether it was complete.
-    pub list: Option<(DateTime<Utc>, Complete)>,
-    /// Whether the current scan has no list.
-    pub list_failed: bool,
+    /// What the rules know of each process, by its number.
+    pub processes: BTreeMap<usize, ProcessFacts>,
     /// Machines that the monitor may terminate.
     pub orphans: BTreeSet<InstanceId>,
     /// Machines that no part of the façade may touch.
@@ -58,8 +58,18 @@ pub struct Facts {
     pub failing_boots: usize,
     /// How often an external actor terminated a machine.
     pub external_terminations: usize,
-    /// When a call for a server last failed.
-    pub last_failure: BTreeMap<String, DateTime<Utc>>,
+    /// Whether the second zone is unreachable.
+    pub cut_off: bool,
+    /// Whether the capacity of the cloud is limited.
+    pub limited: bool,
+    /// Native networks that an operator deleted at the cloud.
+    pub deleted_subnets: BTreeSet<String>,
+    /// Instance types that the cloud withdrew.
+    pub withdrawn: BTreeSet<&'static str>,
+    /// Servers for which the cloud failed a resize, a reimage or a launch, and instances that requested what it refuses.
+    pub failed_changes: BTreeSet<ServerId>,
+    /// Whether a clock was ever set.
+    pub clocks_were_set: bool,
     /// The update that a tenant is requesting now.
     pub pending_update: Option<PendingUpdate>,
     /// The server spec that each tenant's last update consented to.
@@ -70,6 +80,19 @@ pub struct Facts {
     pub requested_replacements: BTreeMap<Instance, u64>,
     /// Instances whose server an operator deleted.
     pub deleted_by_operator: BTreeSet<Instance>,
+}
+
+/// Facts about one process.
+#[derive(Debug, Default)]
+pub struct ProcessFacts {
+    /// When the monitor's last successful list began, and whether it was complete.
+    pub list: Option<(DateTime<Utc>, Complete)>,
+    /// When the last successful description of machines between two scans began.
+    pub description: Option<DateTime<Utc>>,
+    /// Whether the current scan has no list.
+    pub list_failed: bool,
+    /// When a call for a server last failed.
+    pub last_failure: BTreeMap<String, DateTime<Utc>>,
 }
 
 /// An update as a tenant requests it.
@@ -99,8 +122,6 @@ pub struct Outcome {
     pub steps: u64,
     /// Crashes of a process.
     pub crashes: u64,
-    /// Injected faults.
-    pub faults: u64,
     /// The pairs of fault point and fault kind that occurred.
     pub occurred: BTreeSet<(FaultPoint, FaultKind)>,
     /// The first rule that was broken, if any.
@@ -118,13 +139,12 @@ impl Journal {
                 rng: SeededRng::for_purpose(seed, 2),
                 counts: BTreeMap::new(),
                 occurred: BTreeSet::new(),
-                crashed: false,
                 crashes: 0,
                 violation: None,
                 trace: Vec::new(),
                 facts: Facts::default(),
             }),
-            crash: Notify::new(),
+            violated: Notify::new(),
             started: Instant::now(),
         }
     }
@@ -150,48 +170,44 @@ impl Journal {
     }
 
     /// Waits for a random time up to `most`, or forever once the process has crashed.
-    pub async fn pause(&self, most: Duration) {
-        let (delay, dead) = {
-            let mut inner = self.lock();
-            (inner.rng.up_to(most), inner.crashed)
-        };
-        if dead {
-            std::future::pending::<()>().await;
-        }
+    pub async fn pause(&self, life: &Life, most: Duration) {
+        life.wait_if_over().await;
+        let delay = self.lock().rng.up_to(most);
         if !delay.is_zero() {
             sleep(delay).await;
         }
-        if self.lock().crashed {
-            std::future::pending::<()>().await;
-        }
+        life.wait_if_over().await;
     }
 
-    /// Crashes the process: the caller never continues.
-    pub async fn crash(&self) {
+    /// Crashes a process: the caller never continues.
+    pub async fn crash(&self, life: &Life) {
         {
             let mut inner = self.lock();
-            inner.crashed = true;
             inner.crashes += 1;
-            inner.log(self.started.elapsed(), "the process crashes");
+            let line = match life.number {
+                0 => "the process crashes".to_owned(),
+                number => format!("process {number} crashes"),
+            };
+            inner.log(self.started.elapsed(), &line);
         }
-        self.crash.notify_one();
+        life.end();
         std::future::pending::<()>().await;
     }
 
-    /// Waits until the process crashes or a rule is broken.
-    pub async fn wait_for_crash(&self) {
-        self.crash.notified().await;
+    /// Waits until a rule is broken.
+    pub async fn wait_for_violation(&self) {
+        self.violated.notified().await;
     }
 
-    /// Prepares for a new process and returns how long to wait before it starts.
-    pub fn restart(&self) -> Duration {
+    /// Prepares for a new process in place of one that ended, and returns how long to wait before it
+    /// starts.
+    pub fn restart(&self, number: usize) -> Duration {
         let mut inner = self.lock();
-        inner.crashed = false;
-        // A failure that was not stored is unknown to the next process.
-        inner.facts.last_failure.clear();
-        // Nothing that the crashed process had begun continues.
-        inner.facts.list_failed = true;
-        inner.facts.pending_update = None;
+        // A failure that was not stored is unknown to the next process, and nothing that the crashed
+        // process had begun continues. Its last list stays known: it is how old the scan record is.
+        let facts = inner.facts.processes.entry(number).or_default();
+        facts.last_failure.clear();
+        facts.list_failed = true;
         inner.rng.up_to(Duration::from_secs(30))
     }
 
@@ -204,7 +220,7 @@ impl Journal {
             inner.violation = Some(rule);
         }
         drop(inner);
-        self.crash.notify_one();
+        self.violated.notify_one();
     }
 
     /// Returns whether a rule was broken.
@@ -222,13 +238,17 @@ impl Journal {
         access(&mut self.lock().facts)
     }
 
+    /// Facts about one process.
+    pub fn process<T>(&self, number: usize, access: impl FnOnce(&mut ProcessFacts) -> T) -> T {
+        access(self.lock().facts.processes.entry(number).or_default())
+    }
+
     /// Returns the result of the run.
     pub fn outcome(&self) -> Outcome {
         let inner = self.lock();
         Outcome {
             steps: inner.counts.values().sum(),
             crashes: inner.crashes,
-            faults: inner.occurred.len() as u64,
             occurred: inner.occurred.clone(),
             violation: inner.violation.clone(),
             trace: inner.trace.clone(),
@@ -243,8 +263,9 @@ impl Journal {
 /// Whether a step runs all the time in the background.
 fn is_background(point: FaultPoint) -> bool {
     use FaultPoint::{
-        List, ReadInstances, ReadNetworks, ReadRegion, ReadService, WatchInstances, WatchNetworks,
-        WatchRegion, WriteScan,
+        List, OpenWatch, ReadCatalog, ReadInstances, ReadMapping, ReadNetworks, ReadOperator,
+        ReadRegion, ReadService, WatchCatalog, WatchInstances, WatchNetworks, WatchRegion,
+        WriteScan,
     };
     let steady = [
         List,
@@ -256,6 +277,11 @@ fn is_background(point: FaultPoint) -> bool {
         WatchInstances,
         WatchNetworks,
         WatchRegion,
+        ReadCatalog,
+        WatchCatalog,
+        ReadOperator,
+        OpenWatch,
+        ReadMapping,
     ];
     steady.contains(&point)
 }

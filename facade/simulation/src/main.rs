@@ -3,14 +3,14 @@
 //!
 //! The exit code is 1 if a scenario breaks a rule, or if `--mistakes` leaves a mistake unfound.
 
-use std::process::ExitCode;
+use std::{num::NonZeroUsize, process::ExitCode};
 
 use clap::Parser;
 use fleetwright_simulation::{
     fault::{FaultPoint, seeds_targeting},
     mistake::Mistake,
-    scenario::Scenario,
-    seeds::{StopAfter, run_seeds},
+    scenario::Disruption,
+    seeds::{Settings, StopAfter, run_seeds},
     shrink::shrink,
     world::run,
 };
@@ -23,9 +23,18 @@ const PRINTED: usize = 3;
 #[derive(Debug, Parser)]
 #[command(name = "simulate")]
 struct Arguments {
-    /// How many seeds to run, starting at 0.
+    /// How many seeds to run.
     #[arg(long, default_value_t = 1000)]
     seeds: u64,
+    /// The first seed.
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+    /// How many threads run seeds. Default: one for each core.
+    #[arg(long)]
+    threads: Option<NonZeroUsize>,
+    /// The disruptions that scenarios may have, separated by commas; empty for none. Default: all.
+    #[arg(long, value_parser = disruptions)]
+    disruptions: Option<Disruptions>,
     /// Run only this seed and print its scenario.
     #[arg(long)]
     seed: Option<u64>,
@@ -44,6 +53,21 @@ struct Arguments {
     /// Make every mistake, one after the other, and print which seed finds it.
     #[arg(long)]
     mistakes: bool,
+}
+
+/// A list of disruptions.
+#[derive(Clone, Debug)]
+struct Disruptions(Vec<Disruption>);
+
+fn disruptions(names: &str) -> Result<Disruptions, String> {
+    let names = names.split(',').filter(|name| !name.is_empty());
+    let found = names.map(|name| {
+        let mut all = Disruption::ALL.iter().copied();
+        let names = || Disruption::ALL.iter().map(|each| each.as_str());
+        all.find(|each| each.as_str() == name)
+            .ok_or_else(|| one_of(names().map(str::to_owned)))
+    });
+    found.collect::<Result<_, _>>().map(Disruptions)
 }
 
 fn mistake(name: &str) -> Result<Mistake, String> {
@@ -67,31 +91,40 @@ fn one_of(names: impl Iterator<Item = String>) -> String {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    let default = Settings::default();
+    let settings = Settings {
+        mistake: arguments.mistake,
+        stop_after: if arguments.first_violation {
+            StopAfter::FirstViolation
+        } else {
+            StopAfter::LastSeed
+        },
+        disruptions: arguments
+            .disruptions
+            .map_or(default.disruptions, |given| given.0),
+        threads: arguments.threads,
+    };
     if arguments.mistakes {
-        return find_all_mistakes(arguments.seeds);
+        return find_all_mistakes(arguments.seeds, &settings);
     }
     if let Some(seed) = arguments.seed {
-        return run_one(seed, arguments.mistake);
+        return run_one(seed, &settings);
     }
     let targeted = arguments.target.into_iter();
     let targeted = targeted.flat_map(|point| seeds_targeting(point).take(arguments.target_seeds));
-    let seeds = targeted.chain(0..arguments.seeds);
-    let stop_after = if arguments.first_violation {
-        StopAfter::FirstViolation
-    } else {
-        StopAfter::LastSeed
-    };
-    let summary = run_seeds(seeds, arguments.mistake, stop_after);
+    let last = arguments.first.saturating_add(arguments.seeds);
+    let seeds = targeted.chain(arguments.first..last);
+    let summary = run_seeds(seeds, &settings);
     let printed = if arguments.first_violation {
         0
     } else {
         PRINTED
     };
     for seed in summary.violations.iter().take(printed) {
-        run_one(*seed, arguments.mistake);
+        run_one(*seed, &settings);
     }
     for seed in summary.violations.iter().skip(printed) {
-        let outcome = run(&Scenario::from_seed(*seed), arguments.mistake);
+        let outcome = run(&settings.scenario(*seed), settings.mistake);
         let rule = outcome.violation.unwrap_or_default();
         println!("seed {seed} breaks a rule: {rule}");
     }
@@ -109,16 +142,16 @@ fn main() -> ExitCode {
 }
 
 /// Runs one seed. A scenario that breaks a rule is shrunk and printed.
-fn run_one(seed: u64, mistake: Option<Mistake>) -> ExitCode {
-    let scenario = Scenario::from_seed(seed);
-    let outcome = run(&scenario, mistake);
+fn run_one(seed: u64, settings: &Settings) -> ExitCode {
+    let scenario = settings.scenario(seed);
+    let outcome = run(&scenario, settings.mistake);
     let Some(rule) = outcome.violation.clone() else {
         print!("{scenario}");
         println!("seed {seed}: {} steps, no rule broken", outcome.steps);
         return ExitCode::SUCCESS;
     };
     println!("seed {seed} breaks a rule: {rule}");
-    let (smallest, outcome) = shrink(scenario, mistake, outcome);
+    let (smallest, outcome) = shrink(scenario, settings.mistake, outcome);
     println!("shrunk: {}", outcome.violation.unwrap_or_default());
     print!("{smallest}");
     for line in outcome.trace {
@@ -127,19 +160,20 @@ fn run_one(seed: u64, mistake: Option<Mistake>) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn find_all_mistakes(seeds: u64) -> ExitCode {
+fn find_all_mistakes(seeds: u64, settings: &Settings) -> ExitCode {
     let mut not_found = 0;
     for mistake in Mistake::ALL.iter().copied() {
         let first = mistake.target().into_iter();
         let first = first.flat_map(|point| seeds_targeting(point).take(30));
-        let summary = run_seeds(
-            first.chain(0..seeds),
-            Some(mistake),
-            StopAfter::FirstViolation,
-        );
+        let settings = Settings {
+            mistake: Some(mistake),
+            stop_after: StopAfter::FirstViolation,
+            ..settings.clone()
+        };
+        let summary = run_seeds(first.chain(0..seeds), &settings);
         match summary.violations.first() {
             Some(seed) => {
-                let rule = run(&Scenario::from_seed(*seed), Some(mistake)).violation;
+                let rule = run(&settings.scenario(*seed), Some(mistake)).violation;
                 let rule = rule.unwrap_or_default();
                 println!("{}: seed {seed}: {rule}", mistake.as_str());
             }

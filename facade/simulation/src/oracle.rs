@@ -9,22 +9,44 @@ use fleetwright::{InstanceId, InstanceInfo, LaunchToken};
 use fleetwright_memory::{ExternalActor, MemoryCloud};
 use fleetwright_region::{controller::tags, server::ServerId};
 
-use crate::constants;
+use crate::{cloud::Accounts, constants};
 
 /// Reads and changes the account without going through a provisioner.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     cloud: MemoryCloud,
+    empty: MemoryCloud,
+    other: MemoryCloud,
     tokens: Arc<Mutex<BTreeMap<LaunchToken, ServerId>>>,
 }
 
 impl Oracle {
-    /// Creates the oracle of an account.
-    pub fn new(cloud: MemoryCloud) -> Self {
+    /// Creates the oracle of the region's account and of two others: one without and one with machines of others.
+    pub fn new(cloud: MemoryCloud, empty: MemoryCloud, other: MemoryCloud) -> Self {
         Self {
             cloud,
+            empty,
+            other,
             tokens: Arc::default(),
         }
+    }
+
+    /// Opens a handle on each account.
+    pub fn accounts(&self) -> Accounts {
+        Accounts::open(&self.cloud, &self.empty, &self.other)
+    }
+
+    /// Returns the machines in another account than the region's that have not ended.
+    pub fn elsewhere(&self) -> Vec<InstanceInfo> {
+        let others = [&self.empty, &self.other].into_iter();
+        let all = others.flat_map(|cloud| cloud.oracle().instances());
+        let live = all.filter(|machine| !machine.info.state.is_ending());
+        live.map(|machine| machine.info).collect()
+    }
+
+    /// Returns the external actor of the other account with machines.
+    pub fn external_actor_elsewhere(&self) -> ExternalActor {
+        self.other.external_actor()
     }
 
     /// Remembers for which server a token is sent.
@@ -36,15 +58,17 @@ impl Oracle {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether the machine exists and is not terminated.
+    /// Returns whether the machine exists in any account and is not terminated.
     pub fn exists(&self, id: &InstanceId) -> bool {
-        let found = self.cloud.oracle().instance(id);
-        found.is_some_and(|machine| !machine.info.state.is_final())
+        self.machine(id)
+            .is_some_and(|machine| !machine.state.is_final())
     }
 
-    /// Returns the machine as it really is.
+    /// Returns the machine as it really is, in whichever account.
     pub fn machine(&self, id: &InstanceId) -> Option<InstanceInfo> {
-        self.cloud.oracle().instance(id).map(|machine| machine.info)
+        let mut accounts = [&self.cloud, &self.empty, &self.other].into_iter();
+        let found = accounts.find_map(|cloud| cloud.oracle().instance(id));
+        found.map(|machine| machine.info)
     }
 
     /// Returns the machines that are neither terminating nor terminated, each with the server it

@@ -24,7 +24,7 @@ pub fn shrink(
     }
 }
 
-/// Every scenario with one operation or fault less, later ones first.
+/// Every scenario with one process, operation or fault less, later ones first.
 fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     let without_op = (0..scenario.ops.len()).rev().map(|index| {
         let mut smaller = scenario.clone();
@@ -36,5 +36,11 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
         smaller.faults.remove(index);
         smaller
     });
-    without_fault.chain(without_op).collect()
+    let one_process = (scenario.processes > 1).then(|| {
+        let mut smaller = scenario.clone();
+        smaller.processes = 1;
+        smaller
+    });
+    let smaller = without_fault.chain(without_op);
+    one_process.into_iter().chain(smaller).collect()
 }

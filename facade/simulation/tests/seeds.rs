@@ -5,14 +5,14 @@ use fleetwright_simulation::{
     fault::{PAIRS, seeds_targeting},
     mistake::Mistake,
     scenario::Scenario,
-    seeds::{StopAfter, run_seeds},
+    seeds::{Settings, StopAfter, run_seeds},
     shrink::shrink,
     world::run,
 };
 
 #[test]
 fn hundred_seeds_break_no_rule() {
-    let summary = run_seeds(0..100, None, StopAfter::LastSeed);
+    let summary = run_seeds(0..100, &Settings::default());
     for seed in &summary.violations {
         let outcome = run(&Scenario::from_seed(*seed), None);
         println!("seed {seed}: {:?}\n{:#?}", outcome.violation, outcome.trace);
@@ -20,7 +20,10 @@ fn hundred_seeds_break_no_rule() {
     assert!(summary.violations.is_empty(), "{summary}");
     assert_eq!(summary.seeds, 100);
     // Seeds without crashes and faults would prove nothing.
-    assert!(summary.crashes >= 50 && summary.faults >= 100, "{summary}");
+    assert!(
+        summary.crashes >= 50 && summary.fault_count() >= 100,
+        "{summary}"
+    );
     // The thousand seeds of the program reach all pairs.
     assert!(
         summary.missed().len() <= PAIRS * 3 / 5,
@@ -29,13 +32,21 @@ fn hundred_seeds_break_no_rule() {
     );
 }
 
+fn with(mistake: Mistake) -> Settings {
+    Settings {
+        mistake: Some(mistake),
+        stop_after: StopAfter::FirstViolation,
+        ..Settings::default()
+    }
+}
+
 #[test]
 fn every_mistake_is_found() {
     let found = |mistake: &Mistake| {
         let first = mistake.target().into_iter();
         let first = first.flat_map(|point| seeds_targeting(point).take(30));
         let seeds = first.chain(0..150);
-        let summary = run_seeds(seeds, Some(*mistake), StopAfter::FirstViolation);
+        let summary = run_seeds(seeds, &with(*mistake));
         let seed = summary.violations.first().copied();
         let rule = seed.and_then(|seed| run(&Scenario::from_seed(seed), Some(*mistake)).violation);
         println!(
@@ -65,7 +76,7 @@ fn same_seed_gives_same_run() {
 #[test]
 fn failing_scenario_is_shrunk() {
     let mistake = Some(Mistake::TokenNotStored);
-    let summary = run_seeds(0..20, mistake, StopAfter::FirstViolation);
+    let summary = run_seeds(0..20, &with(Mistake::TokenNotStored));
     let scenario = Scenario::from_seed(*summary.violations.first().unwrap());
     let outcome = run(&scenario, mistake);
     let (smallest, outcome) = shrink(scenario.clone(), mistake, outcome);

@@ -9,6 +9,7 @@ use fleetwright_compute::{
 use fleetwright_region::server::{Consent, Health, Phase, Power};
 
 use super::{Check, describe_server};
+use crate::constants::MAX_USER_DATA;
 
 impl Check<'_> {
     /// Checks every instance against what its tenant may expect.
@@ -117,9 +118,10 @@ impl Check<'_> {
                 let offered = self.rules.verbs.contains(&OptionalVerb::RebootInstance);
                 !offered && instance.intent.reboots > 0
             }
+            // A change that the cloud refused is tried again only if the tenant stops the instance, or if it fits.
+            ConditionKind::Refused => self.is_refused(instance),
             // The catalog is complete again, and invalid requests were refused at once.
-            ConditionKind::Refused
-            | ConditionKind::IdConflict
+            ConditionKind::IdConflict
             | ConditionKind::NoCapacity
             | ConditionKind::AccountLimit
             | ConditionKind::CloudError
@@ -134,6 +136,19 @@ impl Check<'_> {
             "has given up without a cause: {}",
             condition.message
         ))
+    }
+}
+
+impl Check<'_> {
+    /// Returns whether the provider refuses the spec of an instance, or failed a change to it.
+    fn is_refused(&self, instance: &Instance) -> bool {
+        let data = instance.spec.user_data.as_ref();
+        let too_long = data.is_some_and(|data| data.as_bytes().len() > MAX_USER_DATA);
+        let failed = self
+            .rules
+            .journal
+            .facts(|facts| facts.failed_changes.contains(&instance.server));
+        too_long || failed
     }
 }
 

@@ -14,7 +14,7 @@ use fleetwright_region::{
 };
 use fleetwright_store::{Document as _, Record, RecordId, Store as _, Table, Versioned};
 
-use crate::{client::Expected, constants, rules::Rules};
+use crate::{client::Expected, constants, environment::catalog_name, rules::Rules};
 
 /// The monitor's interval.
 pub const TICK: Duration = Duration::from_secs(2);
@@ -31,11 +31,16 @@ pub struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Checks that no server is reported healthy without a recent scan.
+    /// Checks that no server is reported healthy without a recent scan, or a recent description between two scans.
     pub async fn check_health(&self) {
         let now = self.rules.clock.now();
-        let scanned = self.rules.journal.facts(|facts| facts.list);
-        let fresh = scanned.is_some_and(|(began, _)| {
+        let last_read = self.rules.journal.facts(|facts| {
+            let known = facts.processes.values();
+            let reads =
+                known.map(|known| known.list.map(|(began, _)| began).max(known.description));
+            reads.max().flatten()
+        });
+        let fresh = last_read.is_some_and(|began| {
             let age = now.signed_duration_since(began).to_std();
             age.unwrap_or_default() <= TICK * 2
         });
@@ -124,13 +129,27 @@ impl Check<'_> {
                 None => Ok(()),
             };
         }
+        let refused = server.condition(ConditionKind::Refused).is_some();
         let [info] = live.as_slice() else {
+            if refused && live.is_empty() && !server.has_booted() {
+                // It was never launched, and its instance says why.
+                return Ok(());
+            }
             return Err(format!(
                 "has {} machines: {}",
                 live.len(),
                 describe_server(server)
             ));
         };
+        if refused {
+            // Its instance says why the spec is not applied; its power state is.
+            let power = power_of(server);
+            return if info.state == power {
+                Ok(())
+            } else {
+                Err(format!("is not {power}: {}", describe_server(server)))
+            };
+        }
         self.compare(&view, info)
     }
 
@@ -138,10 +157,7 @@ impl Check<'_> {
         let server = &view.server;
         let recorded = server.machine.as_ref().ok_or("does not name its machine")?;
         let observed = server.current_observation().ok_or("was never observed")?;
-        let wanted = match server.intent.power {
-            Power::Running => CloudInstanceState::Running,
-            Power::Stopped | Power::Deleted => CloudInstanceState::Stopped,
-        };
+        let wanted = power_of(server);
         let now = self.rules.clock.now();
         let age = view
             .observed_at
@@ -153,7 +169,8 @@ impl Check<'_> {
             PublicAddress::Assigned => wanted == CloudInstanceState::Running,
             PublicAddress::Absent => false,
         };
-        let text = |name: Option<&str>| name.unwrap_or_default().to_owned();
+        // A machine keeps the native names of the mapping that it was launched with.
+        let text = |name: Option<&str>| catalog_name(name.unwrap_or_default()).to_owned();
         let rules = [
             (recorded.id == info.id, "names another machine"),
             (info.state == wanted, "is not in the requested state"),
@@ -221,6 +238,14 @@ impl Check<'_> {
         let record: Record = self.rules.store.get(&id.ok()?).await.ok()??;
         let read: Versioned<RegionScan> = Table::read(record).ok()?;
         Some(read.value)
+    }
+}
+
+/// Returns the state that a server's machine must have.
+fn power_of(server: &Server) -> CloudInstanceState {
+    match server.intent.power {
+        Power::Running => CloudInstanceState::Running,
+        Power::Stopped | Power::Deleted => CloudInstanceState::Stopped,
     }
 }
 

@@ -44,9 +44,22 @@ impl Client {
             Op::Capacity(machines) => {
                 let limit = vec![Capacity::of(machines)];
                 self.oracle.external_actor().set_capacity(limit);
+                self.journal.facts(|facts| facts.limited = true);
             }
-            Op::CutOffZone => in_second_zone(|zone| self.oracle.external_actor().cut_off(zone)),
+            Op::CutOffZone => {
+                in_second_zone(|zone| self.oracle.external_actor().cut_off(zone));
+                self.journal.facts(|facts| facts.cut_off = true);
+            }
             Op::Recover => self.recover(),
+            Op::TerminateAll => self.terminate_all(),
+            Op::DeleteSubnet(network) => {
+                let subnet = format!("net-{network}");
+                self.journal
+                    .facts(|facts| facts.deleted_subnets.insert(subnet));
+            }
+            Op::WithdrawType(name) => {
+                self.journal.facts(|facts| facts.withdrawn.insert(name));
+            }
             Op::Create(_)
             | Op::CreateAllAtOnce
             | Op::Update(..)
@@ -60,9 +73,28 @@ impl Client {
             | Op::ReadKeyAndConsole(_)
             | Op::Probe(_)
             | Op::DeleteNetwork(_)
+            | Op::OperatorDeletesNetwork(_)
             | Op::RetireFlavor
+            | Op::RetireEntry(_)
             | Op::OfferFlavor
-            | Op::DeleteServer(_) => {}
+            | Op::DeleteServer(_)
+            | Op::SetCredentials(..)
+            | Op::SetClock(..)
+            | Op::CorrectClock(_)
+            | Op::RemoveMapping(..)
+            | Op::RenameMapping(..)
+            | Op::BreakMapping(_)
+            | Op::CorrectMapping(_) => {}
+        }
+    }
+
+    /// Terminates every machine of the region.
+    fn terminate_all(&self) {
+        let actor = self.oracle.external_actor();
+        for (info, server) in self.oracle.live() {
+            if server.is_some() && actor.terminate(&info.id).is_ok() {
+                self.journal.facts(|facts| facts.external_terminations += 1);
+            }
         }
     }
 
@@ -80,12 +112,18 @@ impl Client {
         }
     }
 
-    /// Makes every zone reachable and removes every limit.
+    /// Makes every zone reachable, removes every limit, and offers every type and subnet again.
     pub(super) fn recover(&self) {
         let actor = self.oracle.external_actor();
         actor.set_capacity(Vec::new());
         in_second_zone(|zone| actor.reconnect(zone));
-        self.journal.facts(|facts| facts.failing_boots = 0);
+        self.journal.facts(|facts| {
+            facts.failing_boots = 0;
+            facts.limited = false;
+            facts.cut_off = false;
+            facts.deleted_subnets.clear();
+            facts.withdrawn.clear();
+        });
     }
 
     fn launch_foreign(&self, tags: &[(&str, &str)]) {

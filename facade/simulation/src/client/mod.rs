@@ -1,6 +1,7 @@
 //! The clients of the façade: tenants, operators and external actors. They outlive the processes.
 
 mod external;
+mod operator;
 mod probe;
 mod race;
 mod tenant;
@@ -24,12 +25,14 @@ use fleetwright_region::{
 use tokio::time::sleep;
 
 use crate::{
+    constants,
+    environment::{Environment, MappingFile},
     fixtures::Fixtures,
     journal::Journal,
     oracle::Oracle,
     rules::Rules,
     scenario::{Op, Scenario},
-    world::Process,
+    world::{Process, Slots},
 };
 
 /// The delay before a request is sent again.
@@ -61,6 +64,10 @@ pub struct Client {
     pub rules: Rules,
     /// The networks and other dependencies of instances.
     pub fixtures: Arc<Fixtures>,
+    /// What operators set for each process.
+    pub environments: Vec<Arc<Environment>>,
+    /// The entries that are missing in the catalog file.
+    pub retired: BTreeSet<&'static str>,
     /// Where operations are logged.
     pub journal: Arc<Journal>,
     /// The source of its random choices.
@@ -76,33 +83,52 @@ enum OpResult {
 }
 
 impl Client {
-    /// Runs the remaining operations of a scenario against a process.
-    pub async fn run(&mut self, scenario: &Scenario, process: &Process) {
+    /// Runs the remaining operations of a scenario. A request whose process crashes is sent again, to
+    /// whichever process runs then.
+    pub async fn run(&mut self, scenario: &Scenario, slots: &Slots) {
         while let Some((gap, op)) = scenario.ops.get(self.done).copied() {
             sleep(gap).await;
             self.journal.log(&format!("{op:?}"));
-            for _ in 0..MAX_TRIES {
-                match self.run_op(op, process).await {
-                    OpResult::Done => break,
-                    OpResult::Retry => sleep(RETRY_DELAY).await,
-                }
-            }
+            self.repeat(op, slots).await;
             self.done += 1;
         }
     }
 
-    /// Ends all disruptions: every zone, all capacity and every flavor are available again.
-    pub async fn end_disruptions(&mut self, process: &Process) {
+    /// Ends all disruptions: every zone, all capacity and every flavor are available again, and every
+    /// process has the right credentials, mapping and clock.
+    pub async fn end_disruptions(&mut self, slots: &Slots) {
         self.recover();
-        for _ in 0..MAX_TRIES {
-            match self.load_catalog(process, true).await {
-                OpResult::Done => return,
-                OpResult::Retry => sleep(RETRY_DELAY).await,
+        self.correct_environments();
+        self.repeat(Op::CorrectMapping(None), slots).await;
+        self.repeat(Op::OfferFlavor, slots).await;
+    }
+
+    /// Sends a request until its result is known.
+    async fn repeat(&mut self, op: Op, slots: &Slots) {
+        let mut tries = 0;
+        while tries < MAX_TRIES {
+            let process = slots.any(&mut self.rng).await;
+            let result = tokio::select! {
+                biased;
+                () = process.life.wait_for_end() => None,
+                result = self.run_op(op, &process, slots) => Some(result),
+            };
+            match result {
+                Some(OpResult::Done) => return,
+                Some(OpResult::Retry) => {
+                    tries += 1;
+                    sleep(RETRY_DELAY).await;
+                }
+                None => {
+                    // The process crashed.
+                    self.journal.facts(|facts| facts.pending_update = None);
+                    sleep(RETRY_DELAY).await;
+                }
             }
         }
     }
 
-    async fn run_op(&mut self, op: Op, process: &Process) -> OpResult {
+    async fn run_op(&mut self, op: Op, process: &Process, slots: &Slots) -> OpResult {
         match op {
             Op::Create(slot) => self.create(process, slot).await,
             Op::CreateAllAtOnce => self.create_all_at_once(process).await,
@@ -117,8 +143,38 @@ impl Client {
             Op::ReadKeyAndConsole(slot) => self.read_key_and_console(process, slot).await,
             Op::Probe(slot) => self.probe(process, slot).await,
             Op::DeleteNetwork(network) => self.delete_network(process, network).await,
-            Op::RetireFlavor => self.load_catalog(process, false).await,
-            Op::OfferFlavor => self.load_catalog(process, true).await,
+            Op::RetireFlavor => {
+                self.retired.insert(constants::RETIRED_FLAVOR);
+                self.load_catalog(process).await
+            }
+            Op::RetireEntry(name) => {
+                self.retired.insert(name);
+                self.load_catalog(process).await
+            }
+            Op::OfferFlavor => {
+                self.retired.clear();
+                self.load_catalog(process).await
+            }
+            Op::OperatorDeletesNetwork(network) => {
+                self.delete_unused_network(process, network).await
+            }
+            Op::SetCredentials(process, credentials) => self.set_credentials(process, credentials),
+            Op::SetClock(process, seconds) => self.set_clock(process, seconds),
+            Op::CorrectClock(process) => self.correct_clock(process),
+            Op::RemoveMapping(process, entry) => {
+                let edit = |mapping: &mut MappingFile| mapping.missing.extend([entry]);
+                self.load_mapping(process, slots, edit)
+            }
+            Op::RenameMapping(process, entry) => {
+                let edit = |mapping: &mut MappingFile| mapping.renamed.extend([entry]);
+                self.load_mapping(process, slots, edit)
+            }
+            Op::BreakMapping(process) => {
+                self.load_mapping(process, slots, |mapping| mapping.broken = true)
+            }
+            Op::CorrectMapping(process) => {
+                self.load_mapping(process, slots, |mapping| *mapping = MappingFile::default())
+            }
             Op::DeleteServer(slot) => self.delete_server(process, slot).await,
             Op::ExternalStop(_)
             | Op::ExternalStart(_)
@@ -130,6 +186,9 @@ impl Client {
             | Op::FailBoots(_)
             | Op::Capacity(_)
             | Op::CutOffZone
+            | Op::TerminateAll
+            | Op::DeleteSubnet(_)
+            | Op::WithdrawType(_)
             | Op::Recover => {
                 self.act_externally(op).await;
                 OpResult::Done

@@ -8,12 +8,10 @@ use fleetwright_compute::{
 };
 use fleetwright_identity::Principal;
 use fleetwright_region::{
-    catalog::LoadError,
     network::{IfUsed, RecordError},
-    server::{Consent, Power, ServerError},
+    server::{Consent, Power},
     snapshot::NewSnapshot,
 };
-use fleetwright_store::Advice;
 
 use super::{Client, OpResult};
 use crate::{
@@ -141,6 +139,10 @@ impl Client {
             Change::UserData(number) => {
                 spec.user_data = UserData::new(format!("#!/bin/sh\necho {number}\n")).ok();
             }
+            Change::LongUserData => {
+                let text = "x".repeat(constants::MAX_USER_DATA);
+                spec.user_data = UserData::new(format!("#!/bin/sh\n# {text}\n")).ok();
+            }
             Change::Description(number) => wanted.description = Some(format!("number {number}")),
         }
     }
@@ -247,33 +249,6 @@ impl Client {
                 }
                 OpResult::Done
             }
-            Err(error) => self.after_error(&error.into()),
-        }
-    }
-
-    pub(super) async fn load_catalog(&mut self, process: &Process, with_large: bool) -> OpResult {
-        match process.catalog.load(&constants::catalog(with_large)).await {
-            Ok(_) => OpResult::Done,
-            Err(LoadError::Store(error)) if error.advice() != Advice::GiveUp => OpResult::Retry,
-            Err(error) => {
-                self.journal
-                    .report_violation(format!("the catalog was refused: {error}"));
-                OpResult::Done
-            }
-        }
-    }
-
-    /// An operator deletes a server directly. Nobody should do that, but it happens.
-    pub(super) async fn delete_server(&mut self, process: &Process, slot: usize) -> OpResult {
-        let id = self.fixtures.id(slot);
-        self.journal
-            .facts(|facts| facts.deleted_by_operator.insert(id));
-        match process
-            .servers
-            .delete(&constants::operator(), id.server())
-            .await
-        {
-            Ok(_) | Err(ServerError::NotFound(_)) => OpResult::Done,
             Err(error) => self.after_error(&error.into()),
         }
     }

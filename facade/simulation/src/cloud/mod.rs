@@ -1,24 +1,29 @@
 //! The cloud as a process uses it: each call is a step at which a fault may be injected and rules
 //! are checked.
 
+mod account;
+
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use fleetwright::{
     AccountId, BoxStream, Call, Capabilities, ConsoleOutput, Effect, ImageId, InstanceConfig,
     InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
-    LaunchRecord, LaunchToken, ListItem, Operation, ProvisionError, Reboot, Result, Scope,
-    SnapshotRequest, TagChange,
+    InvalidValue, LaunchRecord, LaunchToken, ListItem, Operation, Problem, ProvisionError, Reboot,
+    Result, Scope, SnapshotRequest, TagChange,
 };
 use fleetwright_region::server::ServerId;
-use fleetwright_runtime::clock::Clock;
 use futures_util::{StreamExt as _, stream};
 
+pub use account::Accounts;
+
 use crate::{
+    environment::{Environment, catalog_name},
     fault::{FaultKind, FaultPoint},
     journal::{Complete, Journal},
+    life::Life,
     oracle::Oracle,
-    rules::Rules,
+    rules::{Destruction, Rules},
     store::Actor,
 };
 
@@ -27,16 +32,18 @@ use crate::{
 pub struct FaultyCloud {
     /// The part that calls.
     pub actor: Actor,
-    /// The provider's own handle.
-    pub inner: Arc<dyn InstanceProvisioner>,
+    /// The handles of the accounts.
+    pub accounts: Accounts,
+    /// The credentials of the process.
+    pub environment: Arc<Environment>,
+    /// The process.
+    pub life: Arc<Life>,
     /// Counts steps and injects faults.
     pub journal: Arc<Journal>,
     /// The cloud's real state.
     pub oracle: Oracle,
     /// The rules that every call must keep.
     pub rules: Rules,
-    /// The clock.
-    pub clock: Arc<dyn Clock>,
 }
 
 impl FaultyCloud {
@@ -48,25 +55,27 @@ impl FaultyCloud {
         server: Option<ServerId>,
         call: impl Future<Output = Result<T>> + Send,
     ) -> Result<T> {
-        self.journal.pause(Duration::from_millis(10)).await;
+        self.journal
+            .pause(&self.life, Duration::from_millis(10))
+            .await;
         if self.actor == Actor::ServerController {
-            self.rules.check_backoff(server).await;
+            self.rules.check_backoff(self.life.number, server).await;
         }
         let fault = self.journal.next_fault(point);
         let result = match fault {
             Some(FaultKind::CrashBefore) => {
-                self.journal.crash().await;
+                self.journal.crash(&self.life).await;
                 Err(self.injected_error(operation))
             }
             Some(FaultKind::Error) => Err(self.injected_error(operation)),
             Some(FaultKind::LostRequest) => Err(self.lost_response(operation)),
             Some(FaultKind::CrashAfter | FaultKind::LostResponse) | None => call.await,
         };
-        self.journal.pause(Duration::ZERO).await;
+        self.journal.pause(&self.life, Duration::ZERO).await;
         let result = match fault {
             Some(FaultKind::CrashAfter) => {
                 self.rules.check_single_machine(point);
-                self.journal.crash().await;
+                self.journal.crash(&self.life).await;
                 result
             }
             Some(FaultKind::LostResponse) => {
@@ -80,7 +89,11 @@ impl FaultyCloud {
         self.rules.check_single_machine(point);
         if let (Err(error), Actor::ServerController) = (&result, self.actor) {
             self.journal.log(&format!("  {error}"));
-            self.rules.remember_failure(server);
+            self.rules.remember_failure(self.life.number, server);
+            let changes = [FaultPoint::Resize, FaultPoint::Reimage];
+            if let Some(id) = server.filter(|_| changes.contains(&point)) {
+                self.journal.facts(|facts| facts.failed_changes.insert(id));
+            }
         }
         result
     }
@@ -88,13 +101,40 @@ impl FaultyCloud {
     /// Returns an error without effect: one of several, chosen by the time.
     fn injected_error(&self, operation: Operation) -> ProvisionError {
         let call = Call::new("injected", operation);
-        match (operation, self.clock.now().timestamp_subsec_millis() % 3) {
+        match (
+            operation,
+            self.rules.clock.now().timestamp_subsec_millis() % 3,
+        ) {
             (Operation::LaunchInstance | Operation::StartInstance, 0) => {
                 call.capacity(Scope::Region, "no capacity")
             }
             (_, 1) => call.throttled(Duration::from_secs(7)),
             (_, _) => call.unavailable(Effect::None, "the cloud is busy"),
         }
+    }
+
+    /// Returns the handle of the account that the credentials of the process belong to.
+    fn account(&self, operation: Operation) -> Result<&dyn InstanceProvisioner> {
+        let found = self.accounts.of(self.environment.credentials());
+        let refused = || Call::new("simulated", operation).unauthenticated("the key is unknown");
+        found.ok_or_else(refused)
+    }
+
+    /// Refuses an instance type that the cloud withdrew.
+    fn check_offer(&self, operation: Operation, wanted: &InstanceType) -> Result<()> {
+        let name = catalog_name(wanted.as_str());
+        let withdrawn = self.journal.facts(|facts| facts.withdrawn.contains(name));
+        require(!withdrawn, operation, "instance type")
+    }
+
+    /// Refuses a launch in a native network that an operator deleted.
+    fn check_subnet(&self, config: &InstanceConfig) -> Result<()> {
+        let subnet = config.placement.network.as_ref().map(AsRef::<str>::as_ref);
+        let name = catalog_name(subnet.unwrap_or_default());
+        let deleted = self
+            .journal
+            .facts(|facts| facts.deleted_subnets.contains(name));
+        require(!deleted, Operation::LaunchInstance, "placement.network")
     }
 
     fn lost_response(&self, operation: Operation) -> ProvisionError {
@@ -106,10 +146,13 @@ impl FaultyCloud {
     }
 
     async fn list_with_fault(&self, filter: &InstanceFilter) -> Vec<Result<ListItem>> {
-        self.journal.facts(|facts| facts.list_failed = true);
-        let started = self.clock.now();
+        let number = self.life.number;
+        self.journal
+            .process(number, |facts| facts.list_failed = true);
+        let started = self.rules.clock.now();
         let collected = async {
-            let items: Vec<_> = self.inner.stream_instances(filter).collect().await;
+            let account = self.account(Operation::StreamInstances)?;
+            let items: Vec<_> = account.stream_instances(filter).collect().await;
             let items: Result<Vec<ListItem>> = items.into_iter().collect();
             items
         };
@@ -123,7 +166,7 @@ impl FaultyCloud {
                     .iter()
                     .any(|item| matches!(item, ListItem::Gap { .. }));
                 let complete = if gap { Complete::No } else { Complete::Yes };
-                self.journal.facts(|facts| {
+                self.journal.process(number, |facts| {
                     facts.list = Some((started, complete));
                     facts.list_failed = false;
                 });
@@ -134,10 +177,20 @@ impl FaultyCloud {
     }
 }
 
+/// Fails like a cloud that does not offer the value of a field, unless it is `offered`.
+fn require(offered: bool, operation: Operation, field: &str) -> Result<()> {
+    if offered {
+        return Ok(());
+    }
+    let instead = "choose another one".to_owned();
+    let refused = InvalidValue::new(field, Problem::NotOffered { instead });
+    Err(Call::new("simulated", operation).invalid(refused))
+}
+
 #[async_trait]
 impl InstanceProvisioner for FaultyCloud {
     fn capabilities(&self) -> &Capabilities {
-        self.inner.capabilities()
+        self.accounts.right.capabilities()
     }
 
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
@@ -146,7 +199,10 @@ impl InstanceProvisioner for FaultyCloud {
             self.oracle.launched(token, id);
         }
         let call = async {
-            let result = self.inner.launch_instance(config).await;
+            let account = self.account(Operation::LaunchInstance)?;
+            self.check_offer(Operation::LaunchInstance, &config.instance_type)?;
+            self.check_subnet(config)?;
+            let result = account.launch_instance(config).await;
             if let Ok(info) = &result {
                 self.fail_boot(&info.id);
             }
@@ -159,33 +215,52 @@ impl InstanceProvisioner for FaultyCloud {
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
         let server = self.owner(id).await;
         let point = if self.actor == Actor::Monitor {
-            self.rules.check_orphan_termination(id);
+            self.rules.check_orphan_termination(self.life.number, id);
             FaultPoint::TerminateOrphan
         } else {
             self.rules.check_terminate(id, server).await;
+            self.rules
+                .check_destruction(id, server, Destruction::Terminate)
+                .await;
             FaultPoint::Terminate
         };
-        let call = self.inner.terminate_instance(id);
+        let call = async {
+            self.account(Operation::TerminateInstance)?
+                .terminate_instance(id)
+                .await
+        };
         self.call(point, Operation::TerminateInstance, server, call)
             .await
     }
 
     async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
         let server = self.owner(id).await;
-        let call = self.inner.stop_instance(id);
+        let call = async {
+            self.account(Operation::StopInstance)?
+                .stop_instance(id)
+                .await
+        };
         self.call(FaultPoint::Stop, Operation::StopInstance, server, call)
             .await
     }
 
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
         let server = self.owner(id).await;
-        let call = self.inner.start_instance(id);
+        let call = async {
+            self.account(Operation::StartInstance)?
+                .start_instance(id)
+                .await
+        };
         self.call(FaultPoint::Start, Operation::StartInstance, server, call)
             .await
     }
 
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
-        let call = self.inner.describe_instance(id);
+        let call = async {
+            self.account(Operation::DescribeInstance)?
+                .describe_instance(id)
+                .await
+        };
         self.call(
             FaultPoint::Describe,
             Operation::DescribeInstance,
@@ -196,16 +271,27 @@ impl InstanceProvisioner for FaultyCloud {
     }
 
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
-        let call = async { Ok(self.inner.describe_instances(ids).await) };
-        let operation = Operation::DescribeInstances;
+        let call = async {
+            let account = self.account(Operation::DescribeInstances)?;
+            Ok(account.describe_instances(ids).await)
+        };
+        let (operation, began) = (Operation::DescribeInstances, self.rules.clock.now());
         match self.call(FaultPoint::Describe, operation, None, call).await {
-            Ok(results) => results,
+            Ok(results) => {
+                self.journal
+                    .process(self.life.number, |facts| facts.description = Some(began));
+                results
+            }
             Err(error) => ids.iter().map(|_| Err(error.clone())).collect(),
         }
     }
 
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
-        let call = self.inner.list_instances(filter);
+        let call = async {
+            self.account(Operation::ListInstances)?
+                .list_instances(filter)
+                .await
+        };
         self.call(FaultPoint::List, Operation::ListInstances, None, call)
             .await
     }
@@ -220,35 +306,58 @@ impl InstanceProvisioner for FaultyCloud {
 
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         let server = self.oracle.server_of(token);
-        let call = self.inner.find_launch(token);
+        let call = async {
+            self.account(Operation::FindLaunch)?
+                .find_launch(token)
+                .await
+        };
         self.call(FaultPoint::FindLaunch, Operation::FindLaunch, server, call)
             .await
     }
 
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
         let server = self.owner(id).await;
-        let call = self.inner.update_tags(id, change);
+        let call = async {
+            self.account(Operation::UpdateTags)?
+                .update_tags(id, change)
+                .await
+        };
         self.call(FaultPoint::Retag, Operation::UpdateTags, server, call)
             .await
     }
 
     async fn reboot_instance(&self, id: &InstanceId, how: Reboot) -> Result<()> {
         let server = self.owner(id).await;
-        let call = self.inner.reboot_instance(id, how);
+        let call = async {
+            self.account(Operation::RebootInstance)?
+                .reboot_instance(id, how)
+                .await
+        };
         self.call(FaultPoint::Reboot, Operation::RebootInstance, server, call)
             .await
     }
 
     async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
         let server = self.owner(id).await;
-        let call = self.inner.resize_instance(id, to);
+        let call = async {
+            let account = self.account(Operation::ResizeInstance)?;
+            self.check_offer(Operation::ResizeInstance, to)?;
+            account.resize_instance(id, to).await
+        };
         self.call(FaultPoint::Resize, Operation::ResizeInstance, server, call)
             .await
     }
 
     async fn reimage_instance(&self, id: &InstanceId, image: &ImageId) -> Result<()> {
         let server = self.owner(id).await;
-        let call = self.inner.reimage_instance(id, image);
+        self.rules
+            .check_destruction(id, server, Destruction::Reimage)
+            .await;
+        let call = async {
+            self.account(Operation::ReimageInstance)?
+                .reimage_instance(id, image)
+                .await
+        };
         self.call(
             FaultPoint::Reimage,
             Operation::ReimageInstance,
@@ -259,17 +368,25 @@ impl InstanceProvisioner for FaultyCloud {
     }
 
     async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
-        let call = self.inner.console_output(id);
+        let call = async {
+            self.account(Operation::ConsoleOutput)?
+                .console_output(id)
+                .await
+        };
         self.call(FaultPoint::Console, Operation::ConsoleOutput, None, call)
             .await
     }
 
     async fn account_id(&self) -> Result<Option<AccountId>> {
-        self.inner.account_id().await
+        self.account(Operation::AccountId)?.account_id().await
     }
 
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
-        let call = self.inner.snapshot_image(id, request);
+        let call = async {
+            self.account(Operation::SnapshotImage)?
+                .snapshot_image(id, request)
+                .await
+        };
         self.call(FaultPoint::Snapshot, Operation::SnapshotImage, None, call)
             .await
     }

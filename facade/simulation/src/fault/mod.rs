@@ -30,6 +30,17 @@ impl FaultKind {
         Self::LostRequest,
         Self::LostResponse,
     ];
+
+    /// The name in the summary.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::CrashBefore => "crash-before",
+            Self::CrashAfter => "crash-after",
+            Self::Error => "error",
+            Self::LostRequest => "lost-request",
+            Self::LostResponse => "lost-response",
+        }
+    }
 }
 
 /// The number of pairs of fault point and fault kind.

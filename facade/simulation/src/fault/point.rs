@@ -81,12 +81,22 @@ points! {
     ReadNetworks,
     /// The server controller, the monitor or the snapshot controller reads.
     ReadRegion,
+    /// The catalog reads, when a process starts and when it follows the store.
+    ReadCatalog,
+    /// A process reads its mapping file.
+    ReadMapping,
+    /// An operator's call reads.
+    ReadOperator,
     /// The instance controller gets a watch event.
     WatchInstances,
     /// The network controller gets a watch event.
     WatchNetworks,
-    /// The server controller, the snapshot controller or the catalog gets a watch event.
+    /// The server controller or the snapshot controller gets a watch event.
     WatchRegion,
+    /// The catalog gets a watch event.
+    WatchCatalog,
+    /// A watch is opened.
+    OpenWatch,
     /// A launch.
     Launch,
     /// A lookup of a launch by its token.

@@ -36,14 +36,7 @@ impl RecordChange {
 
     /// Returns whether the value at a JSON pointer changes.
     pub fn differs(&self, path: &str) -> bool {
-        let part = |value: &'_ Option<Value>| {
-            value
-                .as_ref()
-                .and_then(|value| value.pointer(path))
-                .cloned()
-        };
-        let known = |found: Option<Value>| found.filter(|found| !found.is_null());
-        known(part(&self.before)) != known(part(&self.after))
+        known(self.before.as_ref(), path) != known(self.after.as_ref(), path)
     }
 
     /// Returns whether there is a value at a JSON pointer afterwards.
@@ -67,6 +60,12 @@ impl RecordChange {
     pub fn after_as<T: DeserializeOwned>(&self) -> Option<T> {
         read(self.after.as_ref())
     }
+}
+
+/// Returns the value at a JSON pointer, if there is one.
+fn known<'v>(value: Option<&'v Value>, path: &str) -> Option<&'v Value> {
+    let found = value.and_then(|value| value.pointer(path));
+    found.filter(|found| !found.is_null())
 }
 
 fn read<T: DeserializeOwned>(value: Option<&Value>) -> Option<T> {

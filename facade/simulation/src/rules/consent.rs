@@ -91,7 +91,7 @@ impl Rules {
 
     /// Returns whether the tenant's instance is being deleted, or an operator deleted the server. An
     /// instance without a record proves nothing: its record must outlive its machine.
-    async fn deletion_requested(&self, server: &Server) -> bool {
+    pub(super) async fn deletion_requested(&self, server: &Server) -> bool {
         let instance = self.instance(server.id).await;
         let is_deleted = instance.is_some_and(|instance| instance.deletion.is_some());
         let id = InstanceId::from_uuid(server.id.as_uuid());
@@ -103,7 +103,7 @@ impl Rules {
 
     /// Returns whether the tenant ever consented to the server's spec, or requested a replacement since the
     /// last launch.
-    fn has_consent(&self, server: &Server) -> bool {
+    pub(super) fn has_consent(&self, server: &Server) -> bool {
         let replaces_at_launch = server.launch.as_ref().map(|launch| launch.replaces);
         if replaces_at_launch.is_some_and(|replaces| server.intent.replaces > replaces) {
             return true;

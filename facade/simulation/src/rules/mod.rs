@@ -2,7 +2,9 @@
 
 mod change;
 mod consent;
+mod destruction;
 mod instance;
+mod power;
 mod quota;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
@@ -20,8 +22,11 @@ use fleetwright_store::{Kind, MemoryStore, Query, Store, Table};
 use serde::de::DeserializeOwned;
 
 pub use change::RecordChange;
+pub use destruction::Destruction;
+pub use power::{INTERVAL as POWER_INTERVAL, PowerWatch};
 
 use crate::{
+    environment::Environment,
     fault::FaultPoint,
     fixtures::Fixtures,
     journal::{Complete, Journal},
@@ -52,6 +57,8 @@ pub struct Rules {
     pub fixtures: Arc<Fixtures>,
     /// The optional verbs that the cloud supports.
     pub verbs: Arc<BTreeSet<OptionalVerb>>,
+    /// What operators set for each process.
+    pub environments: Arc<[Arc<Environment>]>,
 }
 
 impl Rules {
@@ -63,6 +70,7 @@ impl Rules {
         clock: Arc<dyn Clock>,
         fixtures: Arc<Fixtures>,
         verbs: BTreeSet<OptionalVerb>,
+        environments: &[Arc<Environment>],
     ) -> Result<Self, fleetwright_store::Invalid> {
         let shared: Arc<dyn Store> = Arc::new(store.clone());
         Ok(Self {
@@ -74,12 +82,20 @@ impl Rules {
             clock,
             fixtures,
             verbs: Arc::new(verbs),
+            environments: environments.into(),
         })
     }
 
     /// Checks a commit.
-    pub async fn check_commit(&self, actor: Actor, point: FaultPoint, changes: &[RecordChange]) {
-        if point == FaultPoint::WriteScan && self.journal.facts(|facts| facts.list_failed) {
+    pub async fn check_commit(
+        &self,
+        process: usize,
+        actor: Actor,
+        point: FaultPoint,
+        changes: &[RecordChange],
+    ) {
+        let list_failed = self.journal.process(process, |facts| facts.list_failed);
+        if point == FaultPoint::WriteScan && list_failed {
             self.report("a scan is recorded although its list failed");
         }
         for change in changes {
@@ -89,11 +105,7 @@ impl Rules {
                 _ => {}
             }
         }
-        let charged = [INSTANCE_KIND, "allocation", "quota-account"];
-        if changes
-            .iter()
-            .any(|change| charged.contains(&change.kind()))
-        {
+        if changes.iter().any(concerns_charges) {
             self.check_charges().await;
         }
     }
@@ -117,6 +129,9 @@ impl Rules {
     }
 
     async fn check_server_write(&self, actor: Actor, point: FaultPoint, change: &RecordChange) {
+        if actor == Actor::Monitor && !change.has("/observed/presence/missing") {
+            return;
+        }
         match (change.before_as::<Server>(), change.after_as::<Server>()) {
             (None, Some(server)) => self.check_server_created(&server).await,
             (Some(before), Some(server)) => match actor {
@@ -173,10 +188,9 @@ impl Rules {
 
     /// Checks a machine that the monitor is about to terminate: it is an orphan, and the list was
     /// complete.
-    pub fn check_orphan_termination(&self, id: &InstanceId) {
-        let (orphan, list) = self
-            .journal
-            .facts(|facts| (facts.orphans.contains(id), facts.list));
+    pub fn check_orphan_termination(&self, process: usize, id: &InstanceId) {
+        let orphan = self.journal.facts(|facts| facts.orphans.contains(id));
+        let list = self.journal.process(process, |facts| facts.list);
         if !orphan {
             self.journal.report_violation(format!(
                 "the monitor terminates machine {id}, which is not an orphan"
@@ -191,11 +205,11 @@ impl Rules {
 
     /// Checks a call of the server controller: it comes no sooner after a failure than the backoff
     /// allows.
-    pub async fn check_backoff(&self, about: Option<ServerId>) {
+    pub async fn check_backoff(&self, process: usize, about: Option<ServerId>) {
         let Some(id) = about else { return };
-        let failed = self
-            .journal
-            .facts(|facts| facts.last_failure.get(&id.to_string()).copied());
+        let failed = self.journal.process(process, |facts| {
+            facts.last_failure.get(&id.to_string()).copied()
+        });
         let Some(failed) = failed else { return };
         let Some(server) = self.server(id).await else {
             return;
@@ -214,11 +228,12 @@ impl Rules {
     }
 
     /// Remembers that a call of the server controller failed.
-    pub fn remember_failure(&self, about: Option<ServerId>) {
+    pub fn remember_failure(&self, process: usize, about: Option<ServerId>) {
         let now = self.clock.now();
         if let Some(id) = about {
-            self.journal
-                .facts(|facts| facts.last_failure.insert(id.to_string(), now));
+            self.journal.process(process, |facts| {
+                facts.last_failure.insert(id.to_string(), now)
+            });
         }
     }
 
@@ -277,5 +292,18 @@ impl Rules {
     pub async fn server(&self, id: ServerId) -> Option<Server> {
         let read = self.servers.get(&id.key().ok()?).await.ok().flatten();
         read.map(|read| read.value)
+    }
+}
+
+/// Returns whether a change concerns what is charged or what exists. Checking all charges takes long.
+fn concerns_charges(change: &RecordChange) -> bool {
+    match change.kind() {
+        "allocation" | "quota-account" => true,
+        INSTANCE_KIND => {
+            let exists = |value: &Option<serde_json::Value>| value.is_some();
+            exists(&change.before) != exists(&change.after) || change.differs("/spec")
+        }
+        SERVER_KIND => change.differs("/machine/applied"),
+        _ => false,
     }
 }

@@ -1,5 +1,6 @@
 //! Scenarios: the requests, external actions and faults that a seed stands for.
 
+mod disruption;
 mod op;
 mod target;
 
@@ -8,6 +9,7 @@ use std::{fmt, time::Duration};
 use fleetwright::OptionalVerb;
 use fleetwright_chaos::SeededRng;
 
+pub use disruption::Disruption;
 pub use op::{Change, Op, UpdateMode};
 
 use crate::{
@@ -24,6 +26,10 @@ pub struct Scenario {
     pub ops: Vec<(Duration, Op)>,
     /// The injected faults.
     pub faults: Vec<Fault>,
+    /// What people do wrong in it.
+    pub disruptions: Vec<Disruption>,
+    /// How many processes run at once.
+    pub processes: usize,
     /// The cloud's read lag.
     pub read_lag: Duration,
     /// The latency of a cloud call.
@@ -35,8 +41,13 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Creates the scenario of a seed.
+    /// Creates the scenario of a seed, with the default disruptions.
     pub fn from_seed(seed: u64) -> Self {
+        Self::with_disruptions(seed, Disruption::DEFAULT)
+    }
+
+    /// Creates the scenario of a seed with some of these disruptions.
+    pub fn with_disruptions(seed: u64, enabled: &[Disruption]) -> Self {
         let mut rng = SeededRng::for_purpose(seed, 1);
         let (point, kind) = fault::pair(seed);
         let mut ops = Vec::new();
@@ -67,6 +78,9 @@ impl Scenario {
             let slot = pick(&mut rng, FIRST_SLOTS);
             push(&mut rng, (None, Op::Delete(slot)));
         }
+        let mut people = SeededRng::for_purpose(seed, 5);
+        let disruptions = disruption::add(&mut people, enabled, &mut ops);
+        let two = disruptions.contains(&Disruption::SecondProcess);
         let nth = nth_run(&mut rng, point, 2);
         let mut faults = vec![Fault { point, nth, kind }];
         if point == FaultPoint::FindLaunch {
@@ -113,6 +127,8 @@ impl Scenario {
             seed,
             ops,
             faults,
+            processes: if two { 2 } else { 1 },
+            disruptions,
             read_lag,
             latency,
             terminated_visible: terminated_visible.max(read_lag * 2),
@@ -155,8 +171,8 @@ impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "seed {}: read lag {:?}, call latency {:?}, unsupported verbs {:?}",
-            self.seed, self.read_lag, self.latency, self.unsupported
+            "seed {}: {} processes, read lag {:?}, call latency {:?}, unsupported verbs {:?}",
+            self.seed, self.processes, self.read_lag, self.latency, self.unsupported
         )?;
         for (gap, op) in &self.ops {
             writeln!(f, "  after {gap:>10.3?}  {op:?}")?;

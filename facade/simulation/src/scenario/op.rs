@@ -5,7 +5,10 @@ use std::time::Duration;
 use fleetwright_chaos::SeededRng;
 
 use super::pick;
-use crate::constants::SLOT_COUNT;
+use crate::{
+    constants::SLOT_COUNT,
+    environment::{Credentials, Entry},
+};
 
 /// A request of a tenant or operator, or an external action. A `usize` is a slot unless documented
 /// otherwise.
@@ -52,8 +55,32 @@ pub enum Op {
     Capacity(u64),
     /// Makes the second zone unreachable.
     CutOffZone,
-    /// Makes every zone reachable and removes the capacity limit.
+    /// Makes every zone reachable, removes the capacity limit, and offers every type and subnet.
     Recover,
+    /// An operator sets the credentials of a process, or of all.
+    SetCredentials(Option<usize>, Credentials),
+    /// An operator removes an entry from the mapping of a process, or of all.
+    RemoveMapping(Option<usize>, Entry),
+    /// An operator changes the native name of an entry.
+    RenameMapping(Option<usize>, Entry),
+    /// An operator writes half a mapping file.
+    BreakMapping(Option<usize>),
+    /// An operator corrects the mapping.
+    CorrectMapping(Option<usize>),
+    /// An operator loads a catalog without a flavor or an image.
+    RetireEntry(&'static str),
+    /// An operator terminates every machine of the region at the cloud.
+    TerminateAll,
+    /// An operator deletes the native network of a network (by index).
+    DeleteSubnet(usize),
+    /// An operator deletes a network (by index) that nobody uses, or tries to.
+    OperatorDeletesNetwork(usize),
+    /// The clock of a process, or of all, is set this many seconds forward or back.
+    SetClock(Option<usize>, i64),
+    /// The clock of a process, or of all, is corrected.
+    CorrectClock(Option<usize>),
+    /// The cloud withdraws an instance type.
+    WithdrawType(&'static str),
 }
 
 /// A change of an instance's spec. Applying it twice has the effect of applying it once.
@@ -72,6 +99,8 @@ pub enum Change {
     Private,
     Authority,
     UserData(usize),
+    /// User data that the API accepts and the provider does not.
+    LongUserData,
     Description(usize),
 }
 

@@ -125,14 +125,16 @@ pub(super) fn target_ops(point: FaultPoint) -> Vec<TimedOp> {
                 (None, Op::ReadKeyAndConsole(3)),
             ];
         }
-        FaultPoint::LoadCatalog => {
+        FaultPoint::LoadCatalog | FaultPoint::ReadCatalog | FaultPoint::WatchCatalog => {
             vec![
                 Op::RetireFlavor,
                 with_consent(0, Change::Large),
                 Op::OfferFlavor,
             ]
         }
-        FaultPoint::OperatorWrite => vec![Op::DeleteServer(0), Op::DeleteServer(1), Op::Replace(0)],
+        FaultPoint::OperatorWrite | FaultPoint::ReadOperator => {
+            vec![Op::DeleteServer(0), Op::DeleteServer(1), Op::Replace(0)]
+        }
         FaultPoint::ApplyToServer => vec![
             without_consent(1, Change::Debian),
             without_consent(1, Change::Group),
@@ -157,7 +159,9 @@ pub(super) fn target_ops(point: FaultPoint) -> Vec<TimedOp> {
         | FaultPoint::ReadInstances
         | FaultPoint::WatchInstances
         | FaultPoint::ReadRegion
-        | FaultPoint::WatchRegion => Vec::new(),
+        | FaultPoint::WatchRegion
+        | FaultPoint::OpenWatch => Vec::new(),
+        FaultPoint::ReadMapping => vec![Op::CorrectMapping(None), Op::CorrectMapping(None)],
     };
     ops.into_iter().map(|op| (None, op)).collect()
 }

@@ -15,6 +15,7 @@ use fleetwright_store::{
 use crate::{
     fault::{FaultKind, FaultPoint},
     journal::Journal,
+    life::Life,
     rules::{RecordChange, Rules},
 };
 use watch::FaultySource;
@@ -42,16 +43,16 @@ pub enum Actor {
 
 impl Actor {
     /// Returns the fault point of its reads.
-    fn reads(self) -> Option<FaultPoint> {
+    fn reads(self) -> FaultPoint {
         match self {
-            Self::Service => Some(FaultPoint::ReadService),
-            Self::InstanceController => Some(FaultPoint::ReadInstances),
-            Self::NetworkController => Some(FaultPoint::ReadNetworks),
+            Self::Service => FaultPoint::ReadService,
+            Self::InstanceController => FaultPoint::ReadInstances,
+            Self::NetworkController => FaultPoint::ReadNetworks,
             Self::ServerController | Self::Monitor | Self::SnapshotController => {
-                Some(FaultPoint::ReadRegion)
+                FaultPoint::ReadRegion
             }
-            // A failed read at the start would only keep the process from starting.
-            Self::Catalog | Self::Operator => None,
+            Self::Catalog => FaultPoint::ReadCatalog,
+            Self::Operator => FaultPoint::ReadOperator,
         }
     }
 
@@ -60,9 +61,8 @@ impl Actor {
         match self {
             Self::InstanceController => Some(FaultPoint::WatchInstances),
             Self::NetworkController => Some(FaultPoint::WatchNetworks),
-            Self::ServerController | Self::SnapshotController | Self::Catalog => {
-                Some(FaultPoint::WatchRegion)
-            }
+            Self::ServerController | Self::SnapshotController => Some(FaultPoint::WatchRegion),
+            Self::Catalog => Some(FaultPoint::WatchCatalog),
             Self::Service | Self::Operator | Self::Monitor => None,
         }
     }
@@ -75,6 +75,8 @@ pub struct FaultyStore {
     pub actor: Actor,
     /// The store that outlives the process.
     pub inner: MemoryStore,
+    /// The process.
+    pub life: Arc<Life>,
     /// Counts steps and injects faults.
     pub journal: Arc<Journal>,
     /// The rules that every commit must keep.
@@ -83,14 +85,11 @@ pub struct FaultyStore {
 
 impl FaultyStore {
     /// Injects a fault into a read.
-    async fn before_read(&self) -> Result<()> {
-        self.journal.pause(Duration::ZERO).await;
-        let Some(point) = self.actor.reads() else {
-            return Ok(());
-        };
+    async fn before_read(&self, point: FaultPoint) -> Result<()> {
+        self.journal.pause(&self.life, Duration::ZERO).await;
         match self.journal.next_fault(point) {
             Some(FaultKind::CrashBefore | FaultKind::CrashAfter) => {
-                self.journal.crash().await;
+                self.journal.crash(&self.life).await;
                 Ok(())
             }
             Some(FaultKind::Error | FaultKind::LostRequest | FaultKind::LostResponse) => {
@@ -132,32 +131,36 @@ impl Store for FaultyStore {
     }
 
     async fn get(&self, id: &RecordId) -> Result<Option<Record>> {
-        self.before_read().await?;
+        self.before_read(self.actor.reads()).await?;
         self.inner.get(id).await
     }
 
     async fn list(&self, query: &Query) -> Result<Page> {
-        self.before_read().await?;
+        self.before_read(self.actor.reads()).await?;
         self.inner.list(query).await
     }
 
     async fn commit(&self, transaction: &Transaction) -> Result<Revision> {
-        self.journal.pause(Duration::from_millis(30)).await;
+        self.journal
+            .pause(&self.life, Duration::from_millis(30))
+            .await;
         let changes = self.changes_of(transaction).await;
         let point = point::of_transaction(self.actor, &changes);
         let fault = self.journal.next_fault(point);
         match fault {
-            Some(FaultKind::CrashBefore) => self.journal.crash().await,
+            Some(FaultKind::CrashBefore) => self.journal.crash(&self.life).await,
             Some(FaultKind::Error) => return Err(unavailable()),
             Some(FaultKind::LostRequest) => return Err(unknown_outcome()),
             Some(FaultKind::CrashAfter | FaultKind::LostResponse) | None => {}
         }
         let result = self.inner.commit(transaction).await;
         if result.is_ok() {
-            self.rules.check_commit(self.actor, point, &changes).await;
+            self.rules
+                .check_commit(self.life.number, self.actor, point, &changes)
+                .await;
         }
         match fault {
-            Some(FaultKind::CrashAfter) => self.journal.crash().await,
+            Some(FaultKind::CrashAfter) => self.journal.crash(&self.life).await,
             Some(FaultKind::LostResponse) => return Err(unknown_outcome()),
             Some(FaultKind::CrashBefore | FaultKind::Error | FaultKind::LostRequest) | None => {}
         }
@@ -165,15 +168,22 @@ impl Store for FaultyStore {
     }
 
     async fn head(&self) -> Result<Revision> {
+        self.before_read(self.actor.reads()).await?;
         self.inner.head().await
     }
 
     async fn watch(&self, after: Revision, interest: Interest) -> Result<Watch> {
+        self.before_read(FaultPoint::OpenWatch).await?;
         let inner = self.inner.watch(after, interest).await?;
         let Some(point) = self.actor.watches() else {
             return Ok(inner);
         };
-        let source = FaultySource::new(inner, point, Arc::clone(&self.journal));
+        let source = FaultySource::new(
+            inner,
+            point,
+            Arc::clone(&self.life),
+            Arc::clone(&self.journal),
+        );
         Ok(Watch::new(source, after))
     }
 

@@ -10,20 +10,28 @@ use super::unavailable;
 use crate::{
     fault::{FaultKind, FaultPoint},
     journal::Journal,
+    life::Life,
 };
 
 /// Passes on the commits of another watch, one by one.
 pub(super) struct FaultySource {
     inner: Mutex<(Watch, Option<Commit>)>,
     point: FaultPoint,
+    life: Arc<Life>,
     journal: Arc<Journal>,
 }
 
 impl FaultySource {
-    pub(super) fn new(watch: Watch, point: FaultPoint, journal: Arc<Journal>) -> Self {
+    pub(super) fn new(
+        watch: Watch,
+        point: FaultPoint,
+        life: Arc<Life>,
+        journal: Arc<Journal>,
+    ) -> Self {
         Self {
             inner: Mutex::new((watch, None)),
             point,
+            life,
             journal,
         }
     }
@@ -44,7 +52,9 @@ impl Source for FaultySource {
             *held = Some(commit.clone());
         }
         match kind {
-            Some(FaultKind::CrashBefore | FaultKind::CrashAfter) => self.journal.crash().await,
+            Some(FaultKind::CrashBefore | FaultKind::CrashAfter) => {
+                self.journal.crash(&self.life).await;
+            }
             Some(FaultKind::Error | FaultKind::LostResponse) => return Err(unavailable()),
             // The watch is behind what the store still keeps.
             Some(FaultKind::LostRequest) => {

@@ -1,32 +1,38 @@
 //! One run: process after process over a store and a cloud that outlive them.
 
 mod process;
+mod slots;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
-use fleetwright::{InstanceProvisioner as _, OptionalVerb};
+use fleetwright::{InstanceConfig, InstanceProvisioner as _, OptionalVerb};
 use fleetwright_chaos::SeededRng;
 use fleetwright_compute::schema;
 use fleetwright_memory::MemoryCloud;
+use fleetwright_region::controller::tags;
 use fleetwright_runtime::{
     clock::{Clock, TokioClock},
     entropy::Entropy,
 };
 use fleetwright_store::{MemoryStore, Schema};
+use futures_util::future::join_all;
 use tokio::time::sleep;
 
 pub use process::Process;
+pub use slots::Slots;
 
 use crate::{
     check::Check,
     client::{Client, Expected},
     constants,
+    environment::{Environment, MappingFile},
     fixtures::{Fixtures, SeededEntropy},
     journal::{Journal, Outcome},
+    life::Life,
     mistake::Mistake,
     oracle::Oracle,
-    rules::Rules,
+    rules::{POWER_INTERVAL, PowerWatch, Rules},
     scenario::Scenario,
 };
 
@@ -35,6 +41,10 @@ const NEW_YEAR: i64 = 1_767_225_600;
 /// How many rounds the system has to settle after the last operation.
 const ROUNDS: usize = 120;
 const ROUND: Duration = Duration::from_secs(10);
+/// How often in a row a process may fail to start.
+const MAX_FAILED_STARTS: usize = 20;
+/// After how many failed starts an operator repairs the mapping file.
+const REPAIR_AFTER: usize = 2;
 
 /// A setup error: it cannot happen while the constants of this crate are right.
 pub type SetupError = Box<dyn std::error::Error + Send + Sync>;
@@ -57,35 +67,41 @@ pub fn run(scenario: &Scenario, mistake: Option<Mistake>) -> Outcome {
 /// Everything that outlives the processes.
 struct World<'a> {
     scenario: &'a Scenario,
-    cloud: MemoryCloud,
     store: MemoryStore,
     entropy: Arc<dyn Entropy>,
     journal: Arc<Journal>,
     oracle: Oracle,
     rules: Rules,
-    clock: Arc<dyn Clock>,
+    /// What operators set for each process.
+    environments: Vec<Arc<Environment>>,
     mistake: Option<Mistake>,
 }
 
 async fn simulate(scenario: &Scenario, mistake: Option<Mistake>) -> Result<Outcome, SetupError> {
     let epoch = DateTime::<Utc>::from_timestamp(NEW_YEAR, 0).unwrap_or_default();
-    let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(epoch));
-    let mut builder = MemoryCloud::builder()
-        .seed(scenario.seed)
-        .account_id(constants::account())
-        .latency(scenario.latency)
-        .read_lag(scenario.read_lag)
-        .terminated_visible(scenario.terminated_visible);
-    for verb in &scenario.unsupported {
-        builder = builder.without_verb(*verb);
-    }
-    let cloud = builder.build();
+    let right_clock = TokioClock::starting_at(epoch);
+    let clock: Arc<dyn Clock> = Arc::new(right_clock);
+    let environments = (0..scenario.processes).map(|_| Arc::new(Environment::new(right_clock)));
+    let environments: Vec<_> = environments.collect();
+    let account = |number: u64| {
+        let mut builder = MemoryCloud::builder()
+            .seed(scenario.seed.wrapping_add(number << 32))
+            .account_id(constants::account_number(number)?)
+            .latency(scenario.latency)
+            .read_lag(scenario.read_lag)
+            .terminated_visible(scenario.terminated_visible);
+        for verb in &scenario.unsupported {
+            builder = builder.without_verb(*verb);
+        }
+        Ok::<_, SetupError>(builder.build())
+    };
+    let cloud = account(0)?;
     let verbs = cloud.provisioner().capabilities().verbs.clone();
     let store = MemoryStore::new(schema::add_all_kinds(Schema::builder()).build()?);
     let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(scenario.seed));
     let fixtures = Fixtures::create(Arc::new(store.clone()), Arc::clone(&entropy)).await?;
     let journal = Arc::new(Journal::new(scenario.seed, &scenario.faults));
-    let oracle = Oracle::new(cloud.clone());
+    let oracle = Oracle::new(cloud, account(1)?, account(2)?);
     let rules = Rules::new(
         &store,
         oracle.clone(),
@@ -93,61 +109,140 @@ async fn simulate(scenario: &Scenario, mistake: Option<Mistake>) -> Result<Outco
         Arc::clone(&clock),
         Arc::new(fixtures),
         verbs,
+        &environments,
     )?;
     let world = World {
         scenario,
-        cloud,
         store,
         entropy,
         journal,
         oracle,
         rules,
-        clock,
+        environments,
         mistake,
     };
-    world.run_processes().await?;
+    world.populate_other_account();
+    world.run().await;
     Ok(world.journal.outcome())
 }
 
 impl World<'_> {
-    async fn run_processes(&self) -> Result<(), SetupError> {
+    /// Launches the machines of others in the other account: one has nothing to do with the façade, and
+    /// two belong to another façade, whose region has the same name.
+    fn populate_other_account(&self) {
+        let region = constants::region();
+        let server = self.rules.fixtures.server(0).to_string();
+        let stranger = uuid::Uuid::from_u128(99).to_string();
+        let sets: [&[(&str, &str)]; 3] = [
+            &[("owner", "another")],
+            &[
+                (tags::REGION, region.as_str()),
+                (tags::SERVER, &stranger),
+                (tags::MACHINE, "1"),
+            ],
+            &[
+                (tags::REGION, region.as_str()),
+                (tags::SERVER, &server),
+                (tags::MACHINE, "1"),
+            ],
+        ];
+        for set in sets {
+            let mut builder = InstanceConfig::builder("debian", "small");
+            for (key, value) in set {
+                builder = builder.tag(*key, *value);
+            }
+            // The config is valid, and the account has no limits.
+            let launched = builder.build().ok().and_then(|config| {
+                let actor = self.oracle.external_actor_elsewhere();
+                actor.launch(&config).ok()
+            });
+            if let Some(info) = launched {
+                self.journal.facts(|facts| facts.foreign.insert(info.id));
+            }
+        }
+    }
+
+    /// Runs processes and clients until everything has settled or a rule is broken.
+    async fn run(&self) {
+        let slots = Slots::new(self.scenario.processes);
         let mut client = Client {
             done: 0,
             expected: Expected::default(),
             oracle: self.oracle.clone(),
             rules: self.rules.clone(),
             fixtures: Arc::clone(&self.rules.fixtures),
+            environments: self.environments.clone(),
+            retired: BTreeSet::new(),
             journal: Arc::clone(&self.journal),
             rng: SeededRng::for_purpose(self.scenario.seed, 3),
         };
-        loop {
-            let settled = tokio::select! {
-                biased;
-                () = self.journal.wait_for_crash() => false,
-                settled = self.run_process(&mut client) => { settled?; true }
-            };
-            if settled || self.journal.has_violation() {
-                return Ok(());
-            }
-            sleep(self.journal.restart()).await;
-            self.check(&client.expected).check_health().await;
+        let clients = async {
+            client.run(self.scenario, &slots).await;
+            client.end_disruptions(&slots).await;
+            self.settle(&client.expected).await;
+        };
+        let processes = (0..self.scenario.processes).map(|number| self.run_slot(number, &slots));
+        tokio::select! {
+            biased;
+            () = self.journal.wait_for_violation() => {}
+            () = clients => {}
+            () = self.watch_power(&slots) => {}
+            _ = join_all(processes) => {}
         }
     }
 
-    /// Runs one process until everything has settled.
-    async fn run_process(&self, client: &mut Client) -> Result<(), SetupError> {
-        let process = self.start().await?;
-        let scenario = async {
-            client.run(self.scenario, &process).await;
-            client.end_disruptions(&process).await;
-            self.settle(&client.expected).await;
-        };
-        tokio::select! {
-            biased;
-            () = scenario => {}
-            () = process.run() => {}
+    /// Checks that power requests take effect.
+    async fn watch_power(&self, slots: &Slots) {
+        let mut watch = PowerWatch::default();
+        loop {
+            sleep(POWER_INTERVAL).await;
+            let wrong = |each: &Arc<Environment>| !each.is_right();
+            let prevented = slots.is_empty() || self.environments.iter().any(wrong);
+            watch.check(&self.rules, prevented).await;
         }
-        Ok(())
+    }
+
+    /// Runs process after process: each one until it crashes.
+    async fn run_slot(&self, number: usize, slots: &Slots) {
+        let mut failed_starts = 0;
+        loop {
+            let life = Arc::new(Life::new(number));
+            let started = tokio::select! {
+                biased;
+                () = life.wait_for_end() => None,
+                started = self.start(&life) => Some(started),
+            };
+            match started {
+                Some(Ok(process)) => {
+                    failed_starts = 0;
+                    let process = Arc::new(process);
+                    slots.set(number, Some(Arc::clone(&process)));
+                    tokio::select! {
+                        biased;
+                        () = life.wait_for_end() => {}
+                        () = process.run() => {}
+                    }
+                    slots.set(number, None);
+                }
+                Some(Err(error)) => {
+                    failed_starts += 1;
+                    self.journal.log(&format!("  cannot start: {error}"));
+                    if failed_starts > REPAIR_AFTER {
+                        let repair = |mapping: &mut MappingFile| mapping.broken = false;
+                        self.environments[number].edit_mapping(repair);
+                    }
+                    if failed_starts == MAX_FAILED_STARTS {
+                        let rule = format!("a process cannot start: {error}");
+                        self.journal.report_violation(rule);
+                    }
+                }
+                None => {}
+            }
+            sleep(self.journal.restart(number)).await;
+            if slots.is_empty() {
+                self.check(&Expected::default()).check_health().await;
+            }
+        }
     }
 
     /// Waits until everything is as requested in two consecutive rounds, or reports what is not.

@@ -14,13 +14,14 @@ use fleetwright_region::{
     controller::{self, Controller},
     launch_config::LaunchConfigs,
     machine::MachineAccess,
-    mapping::RegionPlanner,
+    mapping::{LaunchPlanner, RegionPlanner},
     monitor::{Limit, Monitor, OrphanPolicy, Policy},
     network::{Networks, SecurityGroups, SshAuthorities},
     secret::{ServerKeys, SshKeys},
     server::{DependencyChecker, Servers, TenantDependencies},
     snapshot::{SnapshotPolicy, Snapshots},
 };
+use fleetwright_runtime::clock::Clock;
 use fleetwright_store::Store;
 use tokio::time::sleep;
 
@@ -28,6 +29,9 @@ use super::{SetupError, World};
 use crate::{
     cloud::FaultyCloud,
     constants,
+    environment::Environment,
+    fault::{FaultKind, FaultPoint},
+    life::Life,
     mistake::{Mistake, MistakenCloud, MistakenDependencies, MistakenStore},
     rules::MIN_BACKOFF,
     store::{Actor, FaultyStore},
@@ -39,12 +43,18 @@ const KEYS: &str = "may:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 /// A process with all its parts.
 #[derive(Debug)]
 pub struct Process {
+    /// Its life.
+    pub life: Arc<Life>,
     /// The service that tenants call.
     pub instances: Instances,
     /// The service of networks.
     pub networks: Arc<Networks>,
     /// The catalog.
     pub catalog: Arc<CatalogService>,
+    /// The planner of launches, whose mapping operators load.
+    pub planner: Arc<RegionPlanner>,
+    /// Its environment.
+    pub environment: Arc<Environment>,
     /// The service of servers, for operators.
     pub servers: Servers,
     instance_controller: InstanceController,
@@ -78,56 +88,85 @@ impl Process {
 
 impl World<'_> {
     /// Starts a new process.
-    pub(super) async fn start(&self) -> Result<Process, SetupError> {
+    pub(super) async fn start(&self, life: &Arc<Life>) -> Result<Process, SetupError> {
+        let environment = &self.environments[life.number];
+        let starting = Starting {
+            world: self,
+            life,
+            environment,
+        };
+        starting.start().await
+    }
+}
+
+/// A process that is being assembled.
+#[derive(Clone, Copy)]
+struct Starting<'s> {
+    world: &'s World<'s>,
+    life: &'s Arc<Life>,
+    environment: &'s Arc<Environment>,
+}
+
+impl Starting<'_> {
+    async fn start(&self) -> Result<Process, SetupError> {
         let (catalog, _) = CatalogService::open(self.store(Actor::Catalog)).await?;
         let catalog = Arc::new(catalog);
+        let planner = self.planner(&catalog).await?;
         let networks = self.networks(Actor::Service)?;
         let (service, instances) = (Actor::Service, Actor::InstanceController);
         let parts = InstanceDependencies::new(
             self.store(service),
-            Arc::clone(&self.clock),
+            self.clock(),
             self.dependencies(service, &catalog)?,
             Arc::clone(&networks),
             Arc::clone(&catalog),
             self.ledger(service)?,
-            self.servers(service, &catalog)?,
+            self.servers(service, &catalog, &planner)?,
         );
         let parts = parts.with_machines(self.machines(&catalog)?);
         let policy = self.instance_policy();
         let controller = InstanceController::new(
             self.store(instances),
-            self.servers(instances, &catalog)?,
+            self.servers(instances, &catalog, &planner)?,
             self.ledger(instances)?,
-            Arc::clone(&self.clock),
+            self.clock(),
             compute_principal()?,
         )?;
         let network_controller = NetworkDeletionController::new(
             self.store(Actor::NetworkController),
             self.networks(Actor::NetworkController)?,
-            Arc::clone(&self.clock),
+            self.clock(),
             compute_principal()?,
         )?;
         Ok(Process {
+            life: Arc::clone(self.life),
             instances: Instances::new(parts)?,
             networks,
-            servers: self.servers(Actor::Operator, &catalog)?,
+            servers: self.servers(Actor::Operator, &catalog, &planner)?,
             instance_controller: controller.with_policy(policy.clone()),
             network_controller: network_controller.with_policy(policy),
-            server_controller: self.server_controller(&catalog)?,
+            server_controller: self.server_controller(&planner)?,
             monitor: self.monitor()?,
             snapshot_controller: self.snapshot_controller(&catalog)?,
             catalog,
+            planner,
+            environment: Arc::clone(self.environment),
         })
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.environment.clock) as Arc<dyn Clock>
     }
 
     fn store(&self, actor: Actor) -> Arc<dyn Store> {
         let inner = FaultyStore {
             actor,
-            inner: self.store.clone(),
-            journal: Arc::clone(&self.journal),
-            rules: self.rules.clone(),
+            life: Arc::clone(self.life),
+            inner: self.world.store.clone(),
+            journal: Arc::clone(&self.world.journal),
+            rules: self.world.rules.clone(),
         };
-        match self.mistake {
+        match self.world.mistake {
             Some(mistake) => Arc::new(MistakenStore { inner, mistake }),
             None => Arc::new(inner),
         }
@@ -136,14 +175,19 @@ impl World<'_> {
     fn cloud(&self, actor: Actor) -> Arc<dyn InstanceProvisioner> {
         let inner = Arc::new(FaultyCloud {
             actor,
-            inner: Arc::new(self.cloud.provisioner()),
-            journal: Arc::clone(&self.journal),
-            oracle: self.oracle.clone(),
-            rules: self.rules.clone(),
-            clock: Arc::clone(&self.clock),
+            life: Arc::clone(self.life),
+            accounts: self.world.oracle.accounts(),
+            environment: Arc::clone(self.environment),
+            journal: Arc::clone(&self.world.journal),
+            oracle: self.world.oracle.clone(),
+            rules: self.world.rules.clone(),
         });
-        match self.mistake {
-            Some(mistake) => Arc::new(MistakenCloud::new(inner, mistake, self.oracle.clone())),
+        match self.world.mistake {
+            Some(mistake) => Arc::new(MistakenCloud::new(
+                inner,
+                mistake,
+                self.world.oracle.clone(),
+            )),
             None => inner,
         }
     }
@@ -153,7 +197,7 @@ impl World<'_> {
         let networks = Networks::new(
             self.store(actor),
             regions,
-            self.entropy.clone(),
+            self.world.entropy.clone(),
             &fleetwright_compute::schema::references(),
         )?;
         Ok(Arc::new(networks))
@@ -168,18 +212,18 @@ impl World<'_> {
         let groups = SecurityGroups::new(
             self.store(actor),
             Arc::clone(&networks),
-            self.entropy.clone(),
+            self.world.entropy.clone(),
             &fleetwright_compute::schema::references(),
         )?;
         let authorities = SshAuthorities::new(
             self.store(actor),
-            self.entropy.clone(),
+            self.world.entropy.clone(),
             &fleetwright_compute::schema::references(),
         )?;
         let (groups, authorities) = (Arc::new(groups), Arc::new(authorities));
         let checker = TenantDependencies::new(networks, groups, authorities, Arc::clone(catalog));
         let inner = Arc::new(checker);
-        Ok(match self.mistake {
+        Ok(match self.world.mistake {
             Some(mistake) if actor == Actor::Service => {
                 Arc::new(MistakenDependencies { inner, mistake })
             }
@@ -189,21 +233,26 @@ impl World<'_> {
 
     fn keys(&self, actor: Actor) -> Result<SshKeys, SetupError> {
         let keyring = Arc::new(KEYS.parse()?);
-        let keys = ServerKeys::new(self.store(actor), keyring, self.entropy.clone())?;
+        let keys = ServerKeys::new(self.store(actor), keyring, self.world.entropy.clone())?;
         Ok(SshKeys::OnePerServer(keys))
     }
 
-    fn servers(&self, actor: Actor, catalog: &Arc<CatalogService>) -> Result<Servers, SetupError> {
-        let (store, clock) = (self.store(actor), Arc::clone(&self.clock));
+    fn servers(
+        &self,
+        actor: Actor,
+        catalog: &Arc<CatalogService>,
+        planner: &Arc<RegionPlanner>,
+    ) -> Result<Servers, SetupError> {
+        let (store, clock) = (self.store(actor), self.clock());
         let (checker, keys) = (self.dependencies(actor, catalog)?, self.keys(actor)?);
         let servers = Servers::new(store, clock, checker, keys)?;
         let configs = LaunchConfigs::new(
             self.store(actor),
             self.cloud(actor),
-            Arc::new(self.planner(catalog)?),
+            Arc::clone(planner) as Arc<dyn LaunchPlanner>,
         )?;
         Ok(servers
-            .with_region(constants::region(), (*self.rules.verbs).clone())
+            .with_region(constants::region(), (*self.world.rules.verbs).clone())
             .with_launch_configs(constants::region(), configs))
     }
 
@@ -215,7 +264,7 @@ impl World<'_> {
     }
 
     fn machines(&self, catalog: &Arc<CatalogService>) -> Result<MachineAccess, SetupError> {
-        let (store, clock) = (self.store(Actor::Service), Arc::clone(&self.clock));
+        let (store, clock) = (self.store(Actor::Service), self.clock());
         let keys = self.keys(Actor::Service)?;
         let machines = MachineAccess::new(store, clock, Arc::clone(catalog), keys)?;
         Ok(machines.with_region(constants::region(), self.cloud(Actor::Service)))
@@ -229,32 +278,48 @@ impl World<'_> {
         policy
     }
 
-    fn server_controller(&self, catalog: &Arc<CatalogService>) -> Result<Controller, SetupError> {
+    /// Reads the mapping file.
+    async fn planner(
+        &self,
+        catalog: &Arc<CatalogService>,
+    ) -> Result<Arc<RegionPlanner>, SetupError> {
+        let read = self.world.journal.next_fault(FaultPoint::ReadMapping);
+        match read {
+            Some(FaultKind::CrashBefore | FaultKind::CrashAfter) => {
+                self.world.journal.crash(self.life).await;
+            }
+            Some(FaultKind::Error | FaultKind::LostRequest | FaultKind::LostResponse) => {
+                return Err("the mapping file cannot be read".into());
+            }
+            None => {}
+        }
+        let mapping = self.environment.mapping();
+        let text = mapping.text(&self.world.rules.fixtures);
+        let planner = RegionPlanner::new(Arc::clone(catalog), &text)?;
+        self.environment.set_loaded(mapping);
+        Ok(Arc::new(planner))
+    }
+
+    fn server_controller(&self, planner: &Arc<RegionPlanner>) -> Result<Controller, SetupError> {
         let mut policy = controller::ControllerPolicy::default();
         policy.boot_timeout = Duration::from_secs(120);
         policy.termination_timeout = Duration::from_secs(30);
         policy.first_backoff = MIN_BACKOFF;
         policy.max_backoff = Duration::from_secs(20);
         policy.refused_backoff = Duration::from_secs(30);
-        if self.mistake == Some(Mistake::BackoffIgnored) {
+        if self.world.mistake == Some(Mistake::BackoffIgnored) {
             policy.first_backoff = Duration::ZERO;
             policy.max_backoff = Duration::ZERO;
             policy.refused_backoff = Duration::ZERO;
         }
-        let planner = self.planner(catalog)?;
         let controller = Controller::new(
             constants::region(),
             self.store(Actor::ServerController),
             self.cloud(Actor::ServerController),
-            Arc::new(planner),
-            Arc::clone(&self.clock),
+            Arc::clone(planner) as Arc<dyn LaunchPlanner>,
+            self.clock(),
         )?;
         Ok(controller.with_policy(policy))
-    }
-
-    fn planner(&self, catalog: &Arc<CatalogService>) -> Result<RegionPlanner, SetupError> {
-        let mapping = self.rules.fixtures.mapping();
-        Ok(RegionPlanner::new(Arc::clone(catalog), &mapping)?)
     }
 
     fn monitor(&self) -> Result<Monitor, SetupError> {
@@ -262,7 +327,7 @@ impl World<'_> {
         policy.tick = Duration::from_secs(2);
         policy.stuck_after = Duration::from_secs(60);
         policy.orphan_age = Duration::from_secs(30);
-        if self.mistake == Some(Mistake::TerminatePendingLaunches) {
+        if self.world.mistake == Some(Mistake::TerminatePendingLaunches) {
             policy.orphan_age = Duration::ZERO;
         }
         policy.orphans = OrphanPolicy::Terminate;
@@ -272,7 +337,7 @@ impl World<'_> {
             constants::region(),
             self.store(Actor::Monitor),
             self.cloud(Actor::Monitor),
-            Arc::clone(&self.clock),
+            self.clock(),
         )?;
         Ok(monitor.with_policy(policy))
     }
@@ -285,7 +350,7 @@ impl World<'_> {
             self.store(Actor::SnapshotController),
             Arc::clone(catalog),
             self.cloud(Actor::SnapshotController),
-            Arc::clone(&self.clock),
+            self.clock(),
         )?;
         Ok(images.with_policy(rules))
     }
