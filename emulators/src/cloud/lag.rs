@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 /// Eventual consistency. Both durations are milliseconds in JSON and zero by default: every read
 /// returns the current state.
 ///
-/// EC2 documents that a new resource may not be visible to the next call for some seconds; Azure's
-/// and Compute Engine's lists can lag behind in the same way.
+/// AWS gives no bound for EC2 and advises to repeat reads for a few minutes ("Eventual consistency in the Amazon
+/// EC2 API"). Azure's lists omit machines for minutes (azure-sdk-for-go#17195). For Compute Engine the lag is
+/// assumed: Google documents neither a lag nor its absence.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]

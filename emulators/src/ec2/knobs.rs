@@ -82,6 +82,12 @@ pub struct Knobs {
     /// for the condition to match (runs-on/terraform-aws-runs-on#60, aws/karpenter-provider-aws#2100).
     /// Default: none.
     pub required_tag: Option<RequiredTag>,
+    /// The length of the lines in the base64 of console output. Default 76, as in the sample response of the Amazon
+    /// EC2 API reference ("GetConsoleOutput"). Zero: one line.
+    pub console_line_length: u32,
+    /// Whether a launch with a zone beside a subnet of another zone is refused, with the message of EC2 that
+    /// InQuicker/kaws#11 quotes. Default true. Otherwise the subnet decides, as in moto.
+    pub check_zone_of_subnet: bool,
     /// How many machines there are. Default: no rule, so there is no limit.
     pub capacity: Vec<Capacity>,
     /// Launches that are accepted and fail before they run: `pending`, then `terminated` with a
@@ -123,6 +129,8 @@ impl Default for Knobs {
             volume_quota: None,
             failed_launch_keeps_token: true,
             required_tag: None,
+            console_line_length: 76,
+            check_zone_of_subnet: true,
             capacity: Vec::new(),
             late_failures: Vec::new(),
             throttle: BTreeMap::new(),
@@ -159,11 +167,13 @@ impl RequiredTag {
 }
 
 /// How long transitions take, and how long things are remembered. In JSON, milliseconds.
+///
+/// The times of transitions are chosen, so that tests are fast: EC2 documents none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Timing {
-    /// From launch or start to `running`. Default 100 ms; EC2 takes some seconds.
+    /// From launch or start to `running`. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub boot: Duration,
     /// From stop to `stopped`. Default 100 ms.
@@ -172,16 +182,18 @@ pub struct Timing {
     /// From terminate to `terminated`. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub terminate: Duration,
-    /// From `running` until the status checks pass. Default 100 ms; EC2 takes minutes.
+    /// From `running` until the status checks pass. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub checks: Duration,
     /// From CreateImage until the image is `available`. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub image: Duration,
-    /// How long a terminated instance is still described. Default one hour, as EC2 documents.
+    /// How long a terminated instance is still described. Default one hour: EC2 documents "usually less than one
+    /// hour" (Amazon EC2 API reference, "DescribeInstances").
     #[serde(with = "crate::cloud::millis")]
     pub terminated_visible: Duration,
-    /// How long a client token is remembered after its instances are terminated. Default one day.
+    /// How long a client token is remembered after its instances are terminated. Default one day: "at least 24
+    /// hours" in an earlier version of AWS's page "Ensuring idempotency".
     #[serde(with = "crate::cloud::millis")]
     pub token_retention: Duration,
 }

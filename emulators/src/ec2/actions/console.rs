@@ -1,7 +1,7 @@
 //! GetConsoleOutput.
 //!
-//! The console has one line for each boot, reboot and stop of the instance. The base64 of it has lines of 76
-//! characters, like the example of GetConsoleOutput in the Amazon EC2 API reference.
+//! The console has one line for each boot, reboot and stop of the instance. The base64 of it has several lines,
+//! by the knob `console_line_length`.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
@@ -41,21 +41,22 @@ pub(super) fn output(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
     let text = lines
         .filter(|text| !text.is_empty())
         .map(|text| format!("{text}\n"));
+    let length = engine.core.knobs.console_line_length as usize;
     call.respond(&Response {
         instance_id: id,
         timestamp: engine.stamp(engine.now()),
-        output: text.map(|text| wrap(&STANDARD.encode(text))),
+        output: text.map(|text| wrap(&STANDARD.encode(text), length)),
     })
 }
 
-/// The length of a line of base64, as in MIME.
-const LINE_LENGTH: usize = 76;
-
-/// Breaks base64 into lines. Each one ends with a newline.
-fn wrap(encoded: &str) -> String {
-    let mut lines = String::with_capacity(encoded.len() + encoded.len() / LINE_LENGTH + 1);
+/// Breaks base64 into lines of `length`, each of which ends with a newline. Zero leaves it as it is.
+fn wrap(encoded: &str, length: usize) -> String {
+    if length == 0 {
+        return encoded.to_owned();
+    }
+    let mut lines = String::with_capacity(encoded.len() + encoded.len() / length + 1);
     for (at, c) in encoded.chars().enumerate() {
-        if at > 0 && at % LINE_LENGTH == 0 {
+        if at > 0 && at % length == 0 {
             lines.push('\n');
         }
         lines.push(c);
@@ -69,12 +70,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_has_lines_of_76_characters() {
+    fn base64_has_lines_of_the_length() {
         let text = "x".repeat(150);
         let encoded = STANDARD.encode(&text);
-        let lines = wrap(&encoded);
+        let lines = wrap(&encoded, 76);
         let lengths: Vec<_> = lines.lines().map(str::len).collect();
         assert_eq!(lengths, [76, 76, 48]);
         assert_eq!(lines.replace('\n', ""), encoded);
+        assert_eq!(wrap(&encoded, 0), encoded);
     }
 }

@@ -100,8 +100,9 @@ impl Engine {
             let message = "No default subnet for availability zone: 'null'.";
             return Err(Refusal::client("MissingInput", message));
         };
-        if let Some(zone) = request.zone.as_ref().filter(|zone| first.zone != **zone) {
-            // The words of InQuicker/kaws#11.
+        let checks = self.core.knobs.check_zone_of_subnet;
+        let other = |zone: &&String| checks && first.zone != **zone;
+        if let Some(zone) = request.zone.as_ref().filter(other) {
             return Err(Refusal::invalid(format!(
                 "Value ({zone}) for parameter availabilityZone is invalid. Subnet '{}' is in the availability zone {}",
                 first.id, first.zone

@@ -198,6 +198,9 @@ fn console_shows_boots_and_reboots() {
     fixture.ok(&format!("RebootInstances&InstanceId.1={id}"));
     let output = all(&fixture.ok(&call), "output").remove(0);
     assert!(output.lines().count() > 1, "base64 has several lines");
+    fixture.engine.core.knobs.console_line_length = 0;
+    let one_line = all(&fixture.ok(&call), "output").remove(0);
+    assert_eq!(one_line, output.replace('\n', ""));
     let output = output.replace('\n', "");
     let text = String::from_utf8(STANDARD.decode(output).unwrap()).unwrap();
     assert_eq!(

@@ -7,7 +7,7 @@ use fleetwright_ec2::fleetwright::{
     CloudInstanceState, ErrorKind, InstanceFilter, InstanceProvisioner as _, NetworkId,
     RetryAdvice, SnapshotRequest, TagChange, Zone,
 };
-use fleetwright_emulators::ec2::{Action, Fault, FaultRule};
+use fleetwright_emulators::ec2::{Action, Fault, FaultRule, Phase};
 
 use crate::{alive, emulated::Ec2Harness, launch_error, wait_for_state};
 
@@ -104,8 +104,21 @@ async fn trap_54_console_output_has_several_lines_of_base64() {
         let reboot = fleetwright_ec2::fleetwright::Reboot::Soft;
         ec2.reboot_instance(&id, reboot).await.unwrap();
     }
-    let text = ec2.console_output(&id).await.unwrap().text;
-    assert!(text.len() > 76, "{text}");
+    // One line, EC2's lines, and lines that cut base64's groups of four characters.
+    for length in [0, 76, 7] {
+        let mut knobs = harness.emulator().knobs();
+        knobs.console_line_length = length;
+        harness.emulator().set_knobs(knobs);
+        let text = ec2.console_output(&id).await.unwrap().text;
+        let events: Vec<_> = text
+            .lines()
+            .filter_map(|line| line.split_once("] "))
+            .map(|(_, event)| event)
+            .collect();
+        let rebooted = "rebooted";
+        let expected = ["booted", rebooted, rebooted, rebooted, rebooted];
+        assert_eq!(events, expected, "lines of {length}: {text}");
+    }
 }
 
 #[tokio::test]
@@ -137,22 +150,29 @@ async fn trap_56_image_name_that_exists_is_looked_up_again() {
     let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
     wait_for_state(&*ec2, &id, CloudInstanceState::Running).await;
     let request = SnapshotRequest::new("golden").unwrap();
-    // Both look for the image before either creates it.
-    let second = harness.open().await;
-    let (one, other) = tokio::join!(
-        ec2.snapshot_image(&id, &request),
-        second.snapshot_image(&id, &request)
-    );
+    // The first one has looked for the image, and is delayed before it creates one. Meanwhile the second one looks and creates.
+    let pause = Fault::Delay {
+        phase: Phase::Before,
+        by: Duration::from_secs(1),
+    };
+    let emulator = harness.emulator();
+    emulator.add_fault(FaultRule::nth(Action::CreateImage, 1, pause));
+    let second = async {
+        while !emulator.unused_faults().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let second = harness.open().await;
+        second.snapshot_image(&id, &request).await
+    };
+    let (one, other) = tokio::join!(ec2.snapshot_image(&id, &request), second);
     assert_eq!(one.unwrap(), other.unwrap());
-    let codes = harness.emulator().calls();
-    let codes: Vec<_> = codes
+    let calls = emulator.calls();
+    let refused: Vec<_> = calls
         .iter()
         .filter_map(|call| call.code.as_deref())
         .collect();
-    assert!(
-        codes.iter().all(|code| *code == "InvalidAMIName.Duplicate"),
-        "{codes:?}"
-    );
+    assert_eq!(refused, ["InvalidAMIName.Duplicate"]);
+    assert_eq!(harness.call_count("CreateImage"), 2);
     // A name that no image has, although EC2 says so.
     let refused = Fault::Refused {
         status: 400,
@@ -160,7 +180,7 @@ async fn trap_56_image_name_that_exists_is_looked_up_again() {
         message: "AMI name other is already in use".to_owned(),
     };
     let rule = FaultRule::nth(Action::CreateImage, 1, refused);
-    harness.emulator().add_fault(rule);
+    emulator.add_fault(rule);
     let other = SnapshotRequest::new("other").unwrap();
     let error = ec2.snapshot_image(&id, &other).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
