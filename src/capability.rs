@@ -18,7 +18,8 @@ use crate::{NativeCost, Operation, PlacementField, TagLimits};
 /// What callers read:
 ///
 /// - [`consistency_window`](Self::consistency_window) before they conclude that an instance does not
-///   exist, and [`poll_interval`](Self::poll_interval) when they poll;
+///   exist, [`usual_lag`](Self::usual_lag()) where a wrong conclusion only costs another call, and
+///   [`poll_interval`](Self::poll_interval) when they poll;
 /// - [`late_failures`](Self::late_failures) to know how long a launch may still fail;
 /// - [`token_after_terminate`](Self::token_after_terminate) to decide whether the attempt of each slot
 ///   must be stored;
@@ -46,6 +47,11 @@ pub struct Capabilities {
     /// How long after a change a read may return data from before it. "Not found" proves absence only
     /// after this time. Default: zero.
     pub consistency_window: Duration,
+    /// How long after a change reads usually still return data from before it, if that is less than the
+    /// [consistency window](Self::consistency_window), which is the worst case. Read it with
+    /// [`usual_lag`](Self::usual_lag()). Default: `None`, as long as the window.
+    #[serde(default)]
+    pub usual_lag: Option<Duration>,
     /// How long a launch token is remembered after its last instance was terminated. A replay within
     /// this time is refused as [spent](crate::ErrorKind::TokenSpent) and never launches. Default: zero,
     /// the cloud forgets at once.
@@ -98,6 +104,7 @@ impl Capabilities {
         Self {
             provider: provider.into(),
             consistency_window: Duration::ZERO,
+            usual_lag: None,
             token_after_terminate: Duration::ZERO,
             terminated_visible: Duration::ZERO,
             terminated_listed: false,
@@ -112,6 +119,28 @@ impl Capabilities {
             placement: BTreeSet::new(),
             verbs: BTreeSet::new(),
         }
+    }
+
+    /// Returns how long it is worth waiting for a read to show a change: the declared
+    /// [lag](field@Self::usual_lag), and never more than the [consistency window](Self::consistency_window).
+    ///
+    /// A backend waits this long in a call before it returns what reads show, and so does a caller for
+    /// whom stale data costs only another call. It proves nothing: what must not happen twice, such as
+    /// a launch, waits for the consistency window.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use fleetwright::{Capabilities, TagLimits};
+    ///
+    /// let mut capabilities = Capabilities::new("my-cloud", TagLimits::new(50, 128, 256), 16 * 1024);
+    /// capabilities.consistency_window = Duration::from_secs(300);
+    /// assert_eq!(capabilities.usual_lag(), Duration::from_secs(300));
+    /// capabilities.usual_lag = Some(Duration::from_secs(20));
+    /// assert_eq!(capabilities.usual_lag(), Duration::from_secs(20));
+    /// ```
+    pub fn usual_lag(&self) -> Duration {
+        let window = self.consistency_window;
+        self.usual_lag.map_or(window, |lag| lag.min(window))
     }
 
     /// Returns how many native calls a call of `operation` for so many instances needs, at least one:
@@ -187,6 +216,10 @@ mod tests {
         declared.verbs.insert(OptionalVerb::UpdateTags);
         assert!(declared.supports(OptionalVerb::UpdateTags));
         assert!(!declared.supports(OptionalVerb::ConsoleOutput));
+        declared.usual_lag = Some(Duration::from_secs(2));
+        assert_eq!(declared.usual_lag(), Duration::ZERO);
+        declared.consistency_window = Duration::from_secs(9);
+        assert_eq!(declared.usual_lag(), Duration::from_secs(2));
         let describe = Operation::DescribeInstances;
         assert_eq!(declared.native_calls(describe, 7).get(), 7);
         let cost = NativeCost::constant(2);

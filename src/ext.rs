@@ -68,7 +68,9 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
         let info = match (self.launch_instance(config).await, &config.launch_token) {
             (Ok(info), _) => info,
             (Err(error), Some(token)) if error.effect() == Effect::Unknown => {
-                let found = match self.settle_launch(token).await {
+                // Nothing follows from "not found" here, so no proof of it is needed.
+                let lag = self.capabilities().usual_lag();
+                let found = match look_up_within(self, token, lag).await {
                     Ok(LaunchRecord::Found(found)) => found,
                     // A failed look-up proves nothing: the outcome is as unknown as before.
                     Ok(LaunchRecord::Terminated(_) | LaunchRecord::NotFound) | Err(_) => Vec::new(),
@@ -325,24 +327,7 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
     /// ```
     async fn settle_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         let window = self.capabilities().consistency_window;
-        let interval = self
-            .capabilities()
-            .poll_interval
-            .max(Duration::from_millis(1));
-        let started = Instant::now();
-        loop {
-            let remaining = window.saturating_sub(started.elapsed());
-            match self.find_launch(token).await {
-                Ok(LaunchRecord::NotFound) if !remaining.is_zero() => {
-                    sleep(interval.min(remaining)).await;
-                }
-                Err(error) if error.retry().delay().is_some() && !remaining.is_zero() => {
-                    let delay = error.retry().delay().unwrap_or_default();
-                    sleep(delay.max(interval).min(remaining)).await;
-                }
-                settled => return settled,
-            }
-        }
+        look_up_within(self, token, window).await
     }
 
     /// Streams instances like [`stream_instances`](InstanceProvisioner::stream_instances), but owns
@@ -401,6 +386,30 @@ pub struct LaunchAttempt {
     pub token: LaunchToken,
     /// The instance, which this call or an earlier one launched.
     pub instance: InstanceInfo,
+}
+
+/// Looks a token up until a launch is found, or `time` has passed since this call.
+pub(crate) async fn look_up_within<P: InstanceProvisioner + ?Sized>(
+    provisioner: &P,
+    token: &LaunchToken,
+    time: Duration,
+) -> Result<LaunchRecord> {
+    let interval = provisioner.capabilities().poll_interval;
+    let interval = interval.max(Duration::from_millis(1));
+    let started = Instant::now();
+    loop {
+        let remaining = time.saturating_sub(started.elapsed());
+        match provisioner.find_launch(token).await {
+            Ok(LaunchRecord::NotFound) if !remaining.is_zero() => {
+                sleep(interval.min(remaining)).await;
+            }
+            Err(error) if error.retry().delay().is_some() && !remaining.is_zero() => {
+                let delay = error.retry().delay().unwrap_or_default();
+                sleep(delay.max(interval).min(remaining)).await;
+            }
+            settled => return settled,
+        }
+    }
 }
 
 /// Waits until the instance that `operation` returned runs. If it does not, the error carries the

@@ -66,9 +66,9 @@ impl Call {
             .with_scope(Scope::Instance(id.clone()))
     }
 
-    /// [`NotFound`](ErrorKind::NotFound) for an instance that this handle launched and that may stay
-    /// invisible for another `hidden_for`: the rest of the consistency window since its launch.
-    /// Advises to retry after it, unless it is zero.
+    /// [`NotFound`](ErrorKind::NotFound) for an instance that this handle launched and that a read may
+    /// show after another `hidden_for`: the [usual lag](crate::Capabilities::usual_lag()), or the rest of
+    /// the consistency window since its launch. Advises to retry after it, unless it is zero.
     ///
     /// Never use it for an instance that this handle did not launch: a retry layer would wait for
     /// every wrong id.

@@ -5,6 +5,8 @@
 //! alternative may not need, and only when the attempt before is known to have launched nothing. Every
 //! other error is returned as it is.
 
+use std::time::Duration;
+
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
@@ -17,7 +19,7 @@ use super::{
 };
 use crate::{
     Effect, ErrorKind, InstanceConfig, InstanceProvisionerExt as _, LaunchRecord, LaunchToken,
-    Operation, ProvisionError, Result, RetryAdvice, Scope,
+    Operation, ProvisionError, Result, RetryAdvice, Scope, ext::look_up_within,
 };
 
 /// Launches the first alternative that has capacity and quota.
@@ -134,8 +136,8 @@ impl Fallback {
         if time.is_zero() {
             return Ok(launched);
         }
-        // A read may show the failure only after the window.
-        let time = time.saturating_add(capabilities.consistency_window);
+        // A read may show the failure late.
+        let time = time.saturating_add(capabilities.usual_lag());
         follow(request, config, launched, time).await
     }
 
@@ -258,7 +260,9 @@ async fn used_token(request: &Request<'_>, skipped: bool) -> Result<Option<Provi
     let Some(token) = request.token.filter(|_| skipped) else {
         return Ok(None);
     };
-    let settled = settle(request, token).await;
+    // Nothing is launched after "not found", so no proof of it is needed.
+    let lag = request.capabilities().usual_lag();
+    let settled = settle(request, token, lag).await;
     let record = settled.map_err(|error| error.with_operation(request.operation()))?;
     let used = record != LaunchRecord::NotFound;
     Ok(used.then(|| request.call.token_conflict(token)))
@@ -284,17 +288,24 @@ async fn launched_nothing(request: &Request<'_>, error: &ProvisionError) -> bool
         (Effect::None, _) => true,
         // The outcome of an earlier attempt of the same launch is unknown.
         (Effect::Unknown, Some(token)) => {
-            matches!(settle(request, token).await, Ok(LaunchRecord::NotFound))
+            let window = request.capabilities().consistency_window;
+            let settled = settle(request, token, window).await;
+            matches!(settled, Ok(LaunchRecord::NotFound))
         }
         (Effect::Done, _) | (Effect::Unknown, None) => false,
     }
 }
 
-/// Finds out what the token launched. Waits for the consistency window before "not found".
-async fn settle(request: &Request<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
-    let record = request.inner.settle_launch(token).await?;
+/// Finds out what the token launched. Waits for `time` before "not found", which is proved after the
+/// consistency window.
+async fn settle(
+    request: &Request<'_>,
+    token: &LaunchToken,
+    time: Duration,
+) -> Result<LaunchRecord> {
+    let record = look_up_within(request.inner, token, time).await?;
     if record == LaunchRecord::NotFound && request.operation() == Operation::LaunchInstances {
-        // The window is over, so one look-up of the batch's items is enough.
+        // The time is over, so one look-up of the batch's items is enough.
         return request.inner.find_launches(token, request.count).await;
     }
     Ok(record)

@@ -53,12 +53,14 @@ const MIN_DELAY: Duration = Duration::from_millis(1);
 ///   cloud describes a thousand instances at once.
 /// - An error that may be retried does not end the wait. Its delay is respected; if the delay ends
 ///   after the deadline, there is no further poll.
-/// - "Not found" counts only when the consistency window has passed since the start of the wait. Then
-///   a wait for [`Terminated`](CloudInstanceState::Terminated) succeeds for the instance, with the
-///   reason `no record kept`, and any other wait fails.
+/// - "Not found" counts only when some time has passed since the start of the wait. A wait for
+///   [`Terminated`](CloudInstanceState::Terminated) succeeds for the instance, with the reason
+///   `no record kept`, when the consistency window has passed, which proves that it is gone. Any other wait
+///   fails after the [usual lag](crate::Capabilities::usual_lag()) of reads; for an instance that a call
+///   has just returned, after the window.
 /// - The wait fails at once when an instance cannot reach the goal any more. If an instance that was
-///   heading to the goal went back to another state (a start that failed), it fails once the window
-///   has passed.
+///   heading to the goal went back to another state (a start that failed), it fails once it has been
+///   observed there for the usual lag.
 ///
 /// # Errors
 /// A [`WaitError`] with the cause, the instances that reached the goal, and the last observation of
@@ -101,12 +103,12 @@ pub(crate) async fn for_state_after<P: InstanceProvisioner + ?Sized>(
     policy: &WaitPolicy,
     before: Option<CloudInstanceState>,
 ) -> Result<Vec<InstanceStatus>, WaitError> {
-    let window = provisioner.capabilities().consistency_window;
-    let interval = provisioner.capabilities().poll_interval.max(MIN_DELAY);
+    let capabilities = provisioner.capabilities();
+    let interval = capabilities.poll_interval.max(MIN_DELAY);
     let deadline = policy.deadline(Instant::now());
     let mut watches: BTreeMap<&InstanceId, Watch> = ids
         .iter()
-        .map(|id| (id, Watch::new(goal, window, before)))
+        .map(|id| (id, Watch::new(goal, capabilities, before)))
         .collect();
     let mut backoff = policy.backoff();
     for poll in 1_u32.. {

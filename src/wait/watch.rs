@@ -7,7 +7,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::WaitCause;
-use crate::{CloudInstanceState, ErrorKind, InstanceId, InstanceStatus, ProvisionError, Result};
+use crate::{
+    Capabilities, CloudInstanceState, ErrorKind, InstanceId, InstanceStatus, ProvisionError, Result,
+};
 
 /// The decision after a poll.
 pub(super) enum Decision {
@@ -22,8 +24,13 @@ pub(super) enum Decision {
 /// The observations of one instance.
 pub(super) struct Watch {
     goal: CloudInstanceState,
+    /// When "not found" proves that there is no instance.
     window: Duration,
+    /// For how long a read is expected to be stale, where a wrong conclusion ends only this wait.
+    usual_lag: Duration,
     started: Instant,
+    /// Whether a call has just returned the instance.
+    was_returned: bool,
     last: Option<InstanceStatus>,
     error: Option<ProvisionError>,
     /// Whether it was ever observed in a state that leads to the goal by itself.
@@ -35,13 +42,15 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) fn new(
         goal: CloudInstanceState,
-        window: Duration,
+        capabilities: &Capabilities,
         before: Option<CloudInstanceState>,
     ) -> Self {
         Self {
             goal,
-            window,
+            window: capabilities.consistency_window,
+            usual_lag: capabilities.usual_lag(),
             started: Instant::now(),
+            was_returned: before.is_some(),
             last: None,
             error: None,
             was_heading_to_goal: before.is_some_and(|state| state.leads_to(goal)),
@@ -89,9 +98,9 @@ impl Watch {
             self.off_course_since = None;
             return Decision::PollAfter(Duration::ZERO);
         }
-        // A read may be stale, so one such state proves nothing within the window.
+        // A read may be stale, so one such state says nothing yet.
         let since = *self.off_course_since.get_or_insert_with(Instant::now);
-        if self.was_heading_to_goal && since.elapsed() >= self.window {
+        if self.was_heading_to_goal && since.elapsed() >= self.usual_lag {
             return Decision::Failed(WaitCause::Reverted(Box::new(status)));
         }
         Decision::PollAfter(Duration::ZERO)
@@ -100,7 +109,15 @@ impl Watch {
     fn fail(&mut self, id: &InstanceId, error: ProvisionError) -> Decision {
         self.error = Some(error.clone());
         if error.kind() == ErrorKind::NotFound {
-            let remaining = self.window.saturating_sub(self.started.elapsed());
+            // A backend advises a retry if it has launched the instance itself.
+            let exists = self.was_returned || error.retry().delay().is_some();
+            let needs_proof = self.goal.is_final() || exists;
+            let wait = if needs_proof {
+                self.window
+            } else {
+                self.usual_lag
+            };
+            let remaining = wait.saturating_sub(self.started.elapsed());
             if !remaining.is_zero() {
                 return Decision::PollAfter(
                     error.retry().delay().unwrap_or_default().min(remaining),

@@ -193,6 +193,35 @@ async fn launch_with_lost_response_is_found_by_its_token() {
     assert_eq!(live(&cloud), 1);
 }
 
+/// The window proves that nothing was launched. It does not delay a machine that shows before.
+#[tokio::test(start_paused = true)]
+async fn launch_with_lost_response_is_found_before_the_window_ends() {
+    let window = Duration::from_secs(600);
+    let cloud = MemoryCloud::builder()
+        .read_lag(window)
+        .usual_lag(Duration::from_secs(4))
+        .build();
+    let lost = Fault::Lost(When::After);
+    cloud.faults().add(Rule::nth(WireCall::Launch, 1, lost));
+    let began = tokio::time::Instant::now();
+    let (region, id) = region_with_server(&cloud).await;
+    region
+        .during(async {
+            region.until(id, running).await;
+            let admin = server_admin();
+            for (power, phase) in [
+                (Power::Stopped, Phase::Stopped),
+                (Power::Running, Phase::Running),
+            ] {
+                region.servers.set_power(&admin, id, power).await.unwrap();
+                region.until(id, |view| view.phase == phase).await;
+            }
+        })
+        .await;
+    assert!(began.elapsed() < window, "{:?}", began.elapsed());
+    assert_eq!(cloud.oracle().call_count(WireCall::Launch), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn unlaunchable_spec_is_refused_with_a_message_until_it_changes() {
     let cloud = MemoryCloud::new();

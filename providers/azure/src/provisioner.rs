@@ -157,9 +157,7 @@ impl AzureProvisioner {
     pub(crate) fn about<'a>(&self, id: &'a InstanceId) -> ErrorContext<'a> {
         ErrorContext {
             instance: Some(id),
-            hidden_for: self
-                .recent_launches
-                .hidden_for(id, self.capabilities.consistency_window),
+            hidden_for: self.recent_launches.hidden_for(id, &self.capabilities),
             ..ErrorContext::default()
         }
     }

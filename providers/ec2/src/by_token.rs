@@ -75,8 +75,7 @@ pub(crate) fn launches(instances: Vec<Instance>) -> Vec<Launch> {
 
 /// Returns the instances of the token's launches that a caller must know: all launches that are alive, or
 /// the first one if none is.
-pub(crate) fn visible(instances: Vec<Instance>) -> Vec<Instance> {
-    let mut launches = launches(instances);
+pub(crate) fn visible(mut launches: Vec<Launch>) -> Vec<Instance> {
     let alive = launches.iter().filter(|launch| launch.is_alive()).count();
     launches.truncate(alive.max(1));
     launches
@@ -139,8 +138,8 @@ mod tests {
             .map(|launch| ids(&launch.instances)[0])
             .collect();
         assert_eq!(sorted, ["i-2", "i-3", "i-1", "i-4"]);
-        assert_eq!(ids(&visible(all.clone())), ["i-2", "i-3", "i-1"]);
-        assert_eq!(ids(&visible(all[..1].to_vec())), ["i-4"]);
+        assert_eq!(ids(&visible(launches(all.clone()))), ["i-2", "i-3", "i-1"]);
+        assert_eq!(ids(&visible(launches(all[..1].to_vec()))), ["i-4"]);
         assert!(visible(Vec::new()).is_empty());
     }
 

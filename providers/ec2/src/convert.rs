@@ -15,7 +15,7 @@ use fleetwright::{
     NetworkId, Placement, RESERVED_PREFIX, SecurityGroupId, Tags, UserData, Zone,
 };
 
-use crate::state;
+use crate::{late, state};
 
 /// The tag with the fingerprint of the config that an instance was launched with.
 pub(crate) const FINGERPRINT_TAG: &str = "fleetwright:config";
@@ -66,6 +66,7 @@ pub(crate) fn info(native: &Instance) -> Result<InstanceInfo, String> {
     info.instance_type = instance_type.and_then(|text| InstanceType::new(text).ok());
     info.placement = placement(native);
     info.config = fingerprint(native);
+    info.launch_failure = late::launch_failure(native, &info);
     Ok(info)
 }
 

@@ -6,18 +6,20 @@
 //!    handle are; nothing is sent.
 //! 2. Otherwise `RunInstances` is sent. EC2 makes it idempotent within one zone. If EC2 has the client token
 //!    with other parameters, either another handle has launched, and reads will show it, or EC2 refused
-//!    an earlier launch, and the next client token is sent.
+//!    an earlier launch, and the next client token is sent. So it is after a launch that failed late.
 //! 3. The token is looked up once more. If another handle has launched in another zone at the same moment, the
 //!    older launch stays, and a call terminates only what it has launched itself.
 
-use std::{num::NonZeroU32, sync::PoisonError};
+use std::{num::NonZeroU32, sync::PoisonError, time::Duration};
 
 use aws_sdk_ec2::types::Instance;
 use fleetwright::{
-    Call, CloudInstanceState, Effect, InstanceConfig, InstanceId, InstanceInfo, LaunchToken, Result,
+    Call, CloudInstanceState, Effect, InstanceConfig, InstanceId, InstanceInfo, LaunchToken,
+    Result, RetryAdvice,
 };
-use fleetwright_provider_support::{Change, ChangeInstances as _, read_until};
+use fleetwright_provider_support::{Change, ChangeInstances as _, read_until, read_until_proved};
 use futures_util::future::BoxFuture;
+use tokio::time::Instant;
 
 use crate::{
     Ec2Provisioner,
@@ -35,6 +37,9 @@ const CLIENT_TOKENS: u32 = 4;
 
 /// EC2's largest page. A launch reads its instances with as few calls as possible.
 const MAX_PAGE_SIZE: usize = 1_000;
+
+/// How long a handle remembers when EC2 first refused a client token because of other parameters.
+const MISMATCHES_KEPT: Duration = Duration::from_secs(60 * 60);
 
 /// A launch with a token, as its caller requested it.
 #[derive(Clone, Copy)]
@@ -84,7 +89,8 @@ impl Ec2Provisioner {
                 };
                 let launched = self.launch_once(requested).await?;
                 let fingerprint = config.fingerprint(count);
-                self.recent_tokens.record(token, fingerprint, window);
+                self.recent_tokens
+                    .record_launch(token, fingerprint, &launched, window);
                 launched
             }
             None => {
@@ -106,23 +112,39 @@ impl Ec2Provisioner {
             config,
             count,
         } = requested;
+        let fingerprint = config.fingerprint(count);
+        self.check_recent_token(call, token, fingerprint).await?;
         let recent = self
             .recent_tokens
             .fingerprint(token, self.capabilities.consistency_window);
-        if recent.is_some_and(|recent| recent != config.fingerprint(count)) {
-            return Err(call.token_conflict(token));
-        }
         // A launch of this handle exists, although a read may not show it yet.
-        if let Some(known) = self.known_launch(requested, recent.is_some()).await? {
+        let exists = recent == Some(fingerprint);
+        if let Some(known) = self.known_launch(requested, exists).await? {
             return Ok(known);
         }
         for attempt in 1..=CLIENT_TOKENS {
             let client_token = token::client_token(token, config, attempt);
-            match self.run(call, config, count, Some(client_token)).await? {
+            if self.failed_launches.contains(&client_token) {
+                continue;
+            }
+            let run = self.run(call, config, count, Some(client_token.clone()));
+            match run.await? {
                 Ok(natives) => return self.keep_one_launch(requested, natives).await,
                 Err(failure) if failure.code() == "IdempotentParameterMismatch" => {
+                    let began = self.mismatch_began(client_token);
                     if let Some(known) = self.known_launch(requested, true).await? {
                         return Ok(known);
+                    }
+                    self.require_proof(call, began)?;
+                }
+                Err(failure) if failure.code() == "IdempotentInstanceTerminated" => {
+                    if let Some(known) = self.known_launch(requested, true).await? {
+                        return Ok(known);
+                    }
+                    // Only a launch that failed late leaves its token free.
+                    let client_token = token::client_token(token, config, attempt);
+                    if !self.failed_launches.contains(&client_token) {
+                        return Err(failure.into_error(call, self.launch_context(config)));
                     }
                 }
                 Err(failure) => return Err(failure.into_error(call, self.launch_context(config))),
@@ -131,8 +153,40 @@ impl Ec2Provisioner {
         Err(call.token_conflict(token))
     }
 
+    /// Returns when EC2 first refused the client token because of other parameters: now, unless this handle
+    /// remembers it.
+    fn mismatch_began(&self, client_token: String) -> Instant {
+        let known = self.mismatches.get(&client_token, MISMATCHES_KEPT);
+        known.unwrap_or_else(|| {
+            let now = Instant::now();
+            self.mismatches
+                .record([(client_token, now)], MISMATCHES_KEPT);
+            now
+        })
+    }
+
+    /// Refuses a launch whose client token EC2 has with other parameters, while that can be a launch that no
+    /// read shows yet. Once the consistency window has passed since the first refusal, EC2 had refused the
+    /// other request, and nothing was launched.
+    ///
+    /// # Errors
+    ///
+    /// A conflict that may pass, without effect. A call waits only for the usual lag, which can be shorter than
+    /// the window; the caller retries.
+    fn require_proof(&self, call: &Call, began: Instant) -> Result<()> {
+        let window = self.capabilities.consistency_window;
+        let remaining = window.saturating_sub(began.elapsed());
+        if remaining.is_zero() {
+            return Ok(());
+        }
+        let message = "EC2 knows this launch with other options, and no read shows its instance yet; retry the \
+                       same launch, which is sent with a new client token once reads cannot be stale anymore";
+        let delay = remaining.min(self.capabilities.usual_lag());
+        Err(call.conflict(message, RetryAdvice::After(delay)))
+    }
+
     /// Returns the live launch of a token; `None` if it has launched nothing. With `wait`, or if a part of a
-    /// batch is missing, reads until the launch is there or reads cannot be stale anymore.
+    /// batch is missing, reads until the launch is there or the usual lag of reads has passed.
     ///
     /// # Errors
     ///
@@ -145,20 +199,19 @@ impl Ec2Provisioner {
     ) -> Result<Option<Vec<InstanceInfo>>> {
         let (call, config) = (requested.call, requested.config);
         let count = requested.count;
-        let read = || -> BoxFuture<'_, _> {
-            Box::pin(async move { Ok(self.find_launches(requested).await?.into_iter().next()) })
-        };
+        let read = || -> BoxFuture<'_, _> { Box::pin(self.find_launches(requested)) };
         let wanted = usize::try_from(count.get()).unwrap_or(usize::MAX);
         let requested_config = config.fingerprint(count);
-        let is_settled = |launch: &Option<Launch>| match launch {
-            None => !wait,
+        let is_settled = |found: &(Vec<Launch>, bool)| match found.0.first() {
+            None => !wait || found.1,
             Some(launch) => {
                 let other = |config| config != requested_config;
                 launch.instances.len() >= wanted || launch.fingerprint().is_some_and(other)
             }
         };
-        let launch = read_until(&self.capabilities, read, is_settled).await;
-        let Some(launch) = launch.map_err(|error| error.with_effect(Effect::None))? else {
+        let found = read_until(&self.capabilities, read, is_settled).await;
+        let (launches, _) = found.map_err(|error| error.with_effect(Effect::None))?;
+        let Some(launch) = launches.into_iter().next() else {
             return Ok(None);
         };
         requested.check(&launch)?;
@@ -219,9 +272,9 @@ impl Ec2Provisioner {
 
     /// Returns another live launch of the token to which `ours` must yield.
     ///
-    /// A launch that is older by EC2's clock stays, because its call may have returned before ours was sent. If
-    /// the options of this handle have chosen the zone, other handles may have chosen another one. Then the
-    /// token is read until `ours` shows, because a read that shows it also shows what is older.
+    /// A launch that is older by EC2's clock stays, because its call may have returned before ours was sent.
+    /// Other handles may have chosen another zone, by their options or by their config, or another offering. So
+    /// the token is read until `ours` shows, for the usual lag, because a read that shows it also shows what is older.
     ///
     /// EC2's clock has seconds. In the same second, the launch with the lower id yields at once, and the
     /// other one if the lower one has not yielded by the time that reads cannot be stale anymore.
@@ -231,10 +284,8 @@ impl Ec2Provisioner {
         ours: &Launch,
     ) -> Result<Option<Launch>> {
         let read = || -> BoxFuture<'_, _> { Box::pin(self.find_launches(requested)) };
-        let is_placed = plan::is_placed_by_options(&self.launch, requested.config);
-        let shows_ours =
-            |launches: &Vec<Launch>| !is_placed || launches.iter().any(|one| one.is_same(ours));
-        let launches = read_until(&self.capabilities, read, shows_ours).await?;
+        let shows_ours = |found: &(Vec<Launch>, bool)| found.0.iter().any(|one| one.is_same(ours));
+        let (launches, _) = read_until(&self.capabilities, read, shows_ours).await?;
         let mut others = launches.into_iter().filter(|other| !other.is_same(ours));
         let Some(other) = others.find(Launch::is_alive) else {
             return Ok(None);
@@ -247,19 +298,30 @@ impl Ec2Provisioner {
             return Ok(Some(other));
         }
         // A read that does not show the other launch is older than it, and proves nothing.
-        let has_yielded = |launches: &Vec<Launch>| {
-            let mut ended = launches.iter().filter(|launch| !launch.is_alive());
+        let has_yielded = |found: &(Vec<Launch>, bool)| {
+            let mut ended = found.0.iter().filter(|launch| !launch.is_alive());
             ended.any(|launch| launch.is_same(&other))
         };
-        let launches = read_until(&self.capabilities, read, has_yielded).await?;
-        Ok((!has_yielded(&launches)).then_some(other))
+        let found = read_until_proved(&self.capabilities, read, has_yielded).await?;
+        Ok((!has_yielded(&found)).then_some(other))
     }
 
-    /// Reads all launches of the token, its own first.
-    async fn find_launches(&self, requested: Requested<'_>) -> Result<Vec<Launch>> {
+    /// Reads the launches of the token that did not fail, its own first, and whether any other one failed.
+    async fn find_launches(&self, requested: Requested<'_>) -> Result<(Vec<Launch>, bool)> {
         let natives = self.list_by_token(requested.token, MAX_PAGE_SIZE).await;
         let error = |failure: Failure| failure.into_error(requested.call, ErrorContext::default());
-        Ok(by_token::launches(natives.map_err(error)?))
+        Ok(self.launches_that_count(natives.map_err(error)?))
+    }
+
+    /// Sorts the instances of a token by launch, without the launches that failed late, which leave their token
+    /// free. Also returns whether there are any of those.
+    pub(crate) fn launches_that_count(&self, natives: Vec<Instance>) -> (Vec<Launch>, bool) {
+        self.failed_launches.record(&natives);
+        let mut launches = by_token::launches(natives);
+        let all = launches.len();
+        launches.retain(|launch| !self.failed_launches.are_all_of(launch));
+        let has_failed = launches.len() < all;
+        (launches, has_failed)
     }
 
     /// Sends `RunInstances`. Returns EC2's instances, or its refusal.

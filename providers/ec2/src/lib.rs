@@ -9,6 +9,7 @@ mod config;
 mod convert;
 mod error;
 mod image;
+mod late;
 mod launch;
 mod native_costs;
 mod options;

@@ -30,17 +30,26 @@ const MAX_USER_DATA_BYTES: usize = 16_384;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ec2Options {
-    /// How long after a change EC2's reads may still be stale. Default: 20 seconds.
+    /// How long after a change EC2's reads may still be stale, at most. Absence is proved only after it.
+    /// Default: 5 minutes. AWS promises no bound, and advises to repeat reads for "a few minutes", or five
+    /// ("Eventual consistency in the Amazon EC2 API").
     ///
-    /// For this time a launch of this handle that EC2 does not find is waited for. `NotFound` of any
-    /// other instance is returned at once. Zero means that reads are consistent.
+    /// `NotFound` of an instance that this handle did not launch within this time is returned at once. Zero
+    /// means that reads are consistent.
     pub consistency_window: Duration,
+    /// How long a call repeats a read that may be stale, before it returns what the read shows. Default: 20
+    /// seconds, within which EC2 nearly always shows a change.
+    pub usual_lag: Duration,
     /// The shortest useful delay between two polls of one instance, for waiters and for reads that
     /// are repeated within the consistency window. Default: 2 seconds.
     pub poll_interval: Duration,
     /// How long EC2 shows a terminated instance at least, and thereby remembers its launch token. Default: 20
     /// minutes.
     pub terminated_visible: Duration,
+    /// How long after a launch EC2 may still terminate it because it has no machine or no disk for it. Default: one
+    /// minute, which is chosen: EC2 documents such launches, not when they fail. The fallback layer follows a
+    /// launch for at most this time, and only while it is pending.
+    pub late_failures: Duration,
     /// How long one native call may take. The connection must be established within 5 seconds or this
     /// time, whichever is shorter. Default: 60 seconds.
     pub call_timeout: Duration,
@@ -55,9 +64,11 @@ pub struct Ec2Options {
 impl Default for Ec2Options {
     fn default() -> Self {
         Self {
-            consistency_window: Duration::from_secs(20),
+            consistency_window: Duration::from_secs(5 * 60),
+            usual_lag: Duration::from_secs(20),
             poll_interval: Duration::from_secs(2),
             terminated_visible: Duration::from_secs(20 * 60),
+            late_failures: Duration::from_secs(60),
             call_timeout: Duration::from_secs(60),
             page_size: thousand(),
             report_account: true,
@@ -82,9 +93,11 @@ impl Ec2Options {
         tags.reserved_prefixes = vec!["aws:".to_owned()];
         let mut capabilities = Capabilities::new("ec2", tags, MAX_USER_DATA_BYTES);
         capabilities.consistency_window = self.consistency_window;
+        capabilities.usual_lag = Some(self.usual_lag);
         capabilities.token_after_terminate = self.terminated_visible;
         capabilities.terminated_visible = self.terminated_visible;
         capabilities.terminated_listed = true;
+        capabilities.late_failures = self.late_failures;
         capabilities.page_size = self.page_size;
         capabilities.batch_size = thousand();
         capabilities.native_costs = native_costs(thousand());

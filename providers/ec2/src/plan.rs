@@ -143,14 +143,6 @@ pub(crate) fn subnet<'a>(
     }
 }
 
-/// Returns whether the launch config chooses the subnet of a launch that names neither zone nor network, and
-/// thereby its zone.
-pub(crate) fn is_placed_by_options(launch: &Ec2LaunchConfig, config: &InstanceConfig) -> bool {
-    let requested = &config.placement;
-    let is_open = requested.zone.is_none() && requested.network.is_none();
-    is_open && launch.default_subnet.is_some()
-}
-
 /// Returns the zone of a launch, if the settings decide it: that of its subnet, or the requested one.
 pub(crate) fn zone<'a>(
     launch: &'a Ec2LaunchConfig,

@@ -16,9 +16,10 @@ use fleetwright::{
     Reboot, Result, SnapshotRequest, TagChange, async_trait,
 };
 use fleetwright_provider_support::{
-    Change, ChangeInstances as _, ReadInstances as _, RecentLaunches, RecentTerminations,
-    RecentTokens, batch::single_result, collect_complete,
+    Change, ChangeInstances as _, ReadInstances as _, RecentLaunches, RecentMap,
+    RecentTerminations, RecentTokens, batch::single_result, collect_complete,
 };
+use tokio::time::Instant;
 
 use crate::{
     Ec2LaunchConfig, Ec2Options,
@@ -27,6 +28,7 @@ use crate::{
     client::Ec2Client,
     convert,
     error::{ErrorContext, Failure},
+    late::FailedLaunches,
     read::infos,
 };
 
@@ -76,6 +78,10 @@ pub struct Ec2Provisioner {
     pub(crate) recent_launches: RecentLaunches,
     /// The tokens that this handle used within the consistency window.
     pub(crate) recent_tokens: RecentTokens,
+    /// The launches that this handle has seen fail after EC2 accepted them.
+    pub(crate) failed_launches: FailedLaunches,
+    /// When EC2 first refused a client token of this handle because of other parameters.
+    pub(crate) mismatches: RecentMap<String, Instant>,
     /// The instances that this handle terminated within the consistency window.
     pub(crate) recent_terminations: RecentTerminations,
     /// The names of root devices by image. They never change for an image.
@@ -140,6 +146,8 @@ impl Ec2Provisioner {
             region: config.region().map(ToString::to_string),
             recent_launches: RecentLaunches::new(),
             recent_tokens: RecentTokens::new(),
+            failed_launches: FailedLaunches::default(),
+            mismatches: RecentMap::default(),
             recent_terminations: RecentTerminations::new(),
             root_devices: Mutex::default(),
         })
@@ -150,9 +158,7 @@ impl Ec2Provisioner {
     pub(crate) fn error_context<'a>(&self, id: &'a InstanceId) -> ErrorContext<'a> {
         ErrorContext {
             instance: Some(id),
-            hidden_for: self
-                .recent_launches
-                .hidden_for(id, self.capabilities.consistency_window),
+            hidden_for: self.recent_launches.hidden_for(id, &self.capabilities),
             ..ErrorContext::default()
         }
     }
@@ -224,8 +230,8 @@ impl InstanceProvisioner for Ec2Provisioner {
         self.start_one(Operation::StartInstance, id).await
     }
 
-    /// `DescribeInstances` by id. A recent launch of this handle that is not found is read again until
-    /// the consistency window is over.
+    /// `DescribeInstances` by id. A recent launch of this handle that is not found is read again for the
+    /// usual lag.
     ///
     /// Errors: `NotFound` for an id that EC2 does not know, or no longer knows.
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
@@ -243,14 +249,14 @@ impl InstanceProvisioner for Ec2Provisioner {
 
     /// `DescribeInstances` by client token, in all zones and for all types.
     ///
-    /// Includes terminated instances for as long as EC2 shows them.
+    /// Includes terminated instances for as long as EC2 shows them, except those whose launch failed late.
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         let call = self.call(Operation::FindLaunch);
         let page_size = self.options.page_size.get();
         let natives = self.list_by_token(token, page_size).await;
         let natives =
             natives.map_err(|failure| failure.into_error(&call, ErrorContext::default()))?;
-        let visible = by_token::visible(natives);
+        let visible = by_token::visible(self.launches_that_count(natives).0);
         Ok(LaunchRecord::from_instances(infos(&call, &visible)?))
     }
 

@@ -30,10 +30,14 @@ impl ReadInstances for Ec2Provisioner {
         let mut results = Vec::with_capacity(ids.len());
         for chunk in ids.chunks(self.capabilities.batch_size.get()) {
             match batch::read(&self.client, chunk).await {
-                Ok(found) => results.extend(chunk.iter().map(|id| match found.get(id) {
-                    Some(native) => info(&call, native),
-                    None => Err(self.not_found_yet(&call, id)),
-                })),
+                Ok(found) => {
+                    let natives: Vec<_> = found.values().cloned().collect();
+                    self.failed_launches.record(&natives);
+                    results.extend(chunk.iter().map(|id| match found.get(id) {
+                        Some(native) => info(&call, native),
+                        None => Err(self.not_found_yet(&call, id)),
+                    }));
+                }
                 Err(failure) => {
                     let error = failure.into_error(&call, ErrorContext::default());
                     results.extend(repeat_error(chunk, &error));

@@ -127,9 +127,7 @@ impl GcpProvisioner {
                 .zones
                 .iter()
                 .find(|zone| zone.as_str() == at.zone),
-            hidden_for: self
-                .recent_launches
-                .hidden_for(id, self.capabilities.consistency_window),
+            hidden_for: self.recent_launches.hidden_for(id, &self.capabilities),
             ..ErrorContext::default()
         }
     }

@@ -265,6 +265,12 @@ impl MemoryCloudBuilder {
         self.set(|knobs| knobs.capabilities.consistency_window = window)
     }
 
+    /// Declares a usual lag that is shorter than the consistency window, and limits the random lag of reads
+    /// to it. Only [`StaleRead`](crate::Fault::StaleRead) lags by the whole window. Default: the window.
+    pub fn usual_lag(self, lag: Duration) -> Self {
+        self.set(|knobs| knobs.capabilities.usual_lag = Some(lag))
+    }
+
     /// Sets the number of instances in one page of a list. Default: 100.
     pub fn page_size(self, size: NonZeroUsize) -> Self {
         self.set(|knobs| knobs.capabilities.page_size = size)

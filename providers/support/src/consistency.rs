@@ -1,6 +1,9 @@
-//! Reads that wait out the consistency window.
+//! Reads that are repeated while they may be stale.
 //!
-//! Owns the rule that no call is refused because of a stale read. It only reads.
+//! Owns for how long: for the usual lag of the cloud, or for the consistency window where a wrong conclusion
+//! would launch or terminate something. It only reads.
+
+use std::time::Duration;
 
 use fleetwright::{
     Call, Capabilities, CloudInstanceState, Effect, InstanceId, InstanceInfo, Result,
@@ -8,8 +11,8 @@ use fleetwright::{
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, sleep};
 
-/// Reads until `accept` returns `true`, or until the consistency window has passed since the first read, and
-/// returns the last result. Until then a read may be stale. Pauses by the poll interval in between.
+/// Reads until `accept` returns `true`, or until the [usual lag](Capabilities::usual_lag()) of reads has passed
+/// since the first one, and returns the last result. Pauses by the poll interval in between.
 ///
 /// # Errors
 ///
@@ -19,10 +22,33 @@ pub async fn read_until<'a, T>(
     read: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync,
     accept: impl Fn(&T) -> bool + Send + Sync,
 ) -> Result<T> {
+    read_within(capabilities, capabilities.usual_lag(), read, accept).await
+}
+
+/// Reads like [`read_until`], but until the consistency window has passed, so that the last result cannot be
+/// stale. For what must be proved.
+///
+/// # Errors
+///
+/// The first failed read ends the wait.
+pub async fn read_until_proved<'a, T>(
+    capabilities: &Capabilities,
+    read: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync,
+    accept: impl Fn(&T) -> bool + Send + Sync,
+) -> Result<T> {
+    read_within(capabilities, capabilities.consistency_window, read, accept).await
+}
+
+async fn read_within<'a, T>(
+    capabilities: &Capabilities,
+    time: Duration,
+    read: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync,
+    accept: impl Fn(&T) -> bool + Send + Sync,
+) -> Result<T> {
     let began = Instant::now();
     loop {
-        // Computed before the read: only a read that begins after the window cannot be stale.
-        let is_last = began.elapsed() >= capabilities.consistency_window;
+        // Computed before the read: only a read that begins after the time is not older than this call.
+        let is_last = began.elapsed() >= time;
         let result = read().await?;
         if is_last || accept(&result) {
             return Ok(result);
@@ -36,7 +62,7 @@ pub async fn read_until<'a, T>(
 /// # Errors
 ///
 /// [`WrongState`](fleetwright::ErrorKind::WrongState), with `needed` as the state that is required, if the
-/// instance is terminating or terminated, or is still in another state when reads cannot be stale anymore.
+/// instance is terminating or terminated, or is still in another state when the usual lag of reads has passed.
 /// No error has an effect.
 pub async fn read_until_state<'a>(
     capabilities: &Capabilities,
@@ -87,6 +113,25 @@ mod tests {
         assert_eq!(reads_until(2).await, (2, Duration::from_secs(8)));
         // The last read began after the window.
         assert_eq!(reads_until(99).await, (3, Duration::from_secs(12)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn usual_lag_ends_a_read_and_only_the_window_proves() {
+        let mut capabilities = capabilities();
+        capabilities.usual_lag = Some(Duration::from_secs(4));
+        let read = || -> BoxFuture<'_, Result<u32>> { Box::pin(async { Ok(7) }) };
+        let began = Instant::now();
+        let usual = read_until(&capabilities, read, |_| false).await;
+        assert_eq!(
+            (usual.unwrap(), began.elapsed()),
+            (7, Duration::from_secs(4))
+        );
+        let began = Instant::now();
+        let proved = read_until_proved(&capabilities, read, |_| false).await;
+        assert_eq!(
+            (proved.unwrap(), began.elapsed()),
+            (7, Duration::from_secs(12))
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -36,8 +36,8 @@ pub trait ReadInstances: InstanceProvisioner {
     /// Returns the error for an instance that reads do not show. It advises a retry only for a recent launch
     /// of this handle: any other instance does not exist, as far as this handle can know.
     fn not_found_yet(&self, call: &Call, id: &InstanceId) -> ProvisionError {
-        let window = self.capabilities().consistency_window;
-        call.not_found_yet(id, self.recent_launches().hidden_for(id, window))
+        let hidden_for = self.recent_launches().hidden_for(id, self.capabilities());
+        call.not_found_yet(id, hidden_for)
     }
 
     /// Reads instances, and waits for recent launches of this handle to show.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fleetwright::{Capabilities, ErrorKind, InstanceId, InstanceInfo, Result};
 use futures_util::future::BoxFuture;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::recent::RecentMap;
 
@@ -64,14 +64,17 @@ impl RecentLaunches {
         self.launches.record(ids, window);
     }
 
-    /// Returns for how long reads may still not show an instance: the rest of the consistency `window` since
-    /// this handle launched it. Zero for every other instance, because "not found" is then final.
-    pub fn hidden_for(&self, id: &InstanceId, window: Duration) -> Duration {
-        self.launches.remaining(id, window)
+    /// Returns after which time another read of an instance that is not found may show it: at most the usual
+    /// lag of reads, while the consistency window since this handle launched it is not over. Zero for every
+    /// other instance, because "not found" is then final.
+    pub fn hidden_for(&self, id: &InstanceId, capabilities: &Capabilities) -> Duration {
+        let remaining = self.launches.remaining(id, capabilities.consistency_window);
+        remaining.min(capabilities.usual_lag())
     }
 
     /// Sends a call about `ids`, and sends it again for recent launches that are not found, until they are
-    /// found or their consistency window is over. Pauses by the poll interval in between.
+    /// found, the usual lag of reads has passed, or their consistency window is over. Pauses by the poll
+    /// interval in between.
     ///
     /// `send` returns one result for each id, in the same order. So does this function.
     pub async fn retry_not_found<'a, T>(
@@ -80,8 +83,9 @@ impl RecentLaunches {
         capabilities: &Capabilities,
         send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync,
     ) -> Vec<Result<T>> {
-        let window = capabilities.consistency_window;
-        let pause = capabilities.poll_interval.min(window);
+        let (window, usual_lag) = (capabilities.consistency_window, capabilities.usual_lag());
+        let pause = capabilities.poll_interval.min(usual_lag);
+        let began = Instant::now();
         // Computed before the call is sent: when its result arrives, the window may have long passed.
         let mut recent: Vec<_> = ids.iter().map(|id| self.contains(id, window)).collect();
         let mut results = send(ids.to_vec()).await;
@@ -98,8 +102,9 @@ impl RecentLaunches {
             }
             sleep(pause.max(Duration::from_millis(1))).await;
             let hidden_ids: Vec<_> = hidden.iter().map(|index| ids[*index].clone()).collect();
+            let may_wait = began.elapsed() < usual_lag;
             for index in &hidden {
-                recent[*index] = self.contains(&ids[*index], window);
+                recent[*index] = may_wait && self.contains(&ids[*index], window);
             }
             let retried = send(hidden_ids).await;
             for (index, result) in hidden.into_iter().zip(retried) {
@@ -117,9 +122,16 @@ impl RecentLaunches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fleetwright::CloudInstanceState;
+    use fleetwright::{Call, CloudInstanceState, Operation, TagLimits};
 
     const WINDOW: Duration = Duration::from_secs(10);
+
+    fn capabilities() -> Capabilities {
+        let mut capabilities = Capabilities::new("test", TagLimits::new(1, 1, 1), 1);
+        capabilities.consistency_window = WINDOW;
+        capabilities.poll_interval = Duration::from_secs(1);
+        capabilities
+    }
 
     fn info(name: &str) -> InstanceInfo {
         InstanceInfo::new(InstanceId::new(name).unwrap(), CloudInstanceState::Pending)
@@ -131,16 +143,22 @@ mod tests {
         launches.record(std::slice::from_ref(&one), WINDOW);
         assert!(launches.contains(&one.id, WINDOW));
         assert!(!launches.contains(&two.id, WINDOW));
-        assert_eq!(launches.hidden_for(&one.id, WINDOW), WINDOW);
-        assert_eq!(launches.hidden_for(&two.id, WINDOW), Duration::ZERO);
+        assert_eq!(launches.hidden_for(&one.id, &capabilities()), WINDOW);
+        assert_eq!(
+            launches.hidden_for(&two.id, &capabilities()),
+            Duration::ZERO
+        );
         tokio::time::sleep(WINDOW - Duration::from_millis(1)).await;
         launches.record(std::slice::from_ref(&two), WINDOW);
         assert!(launches.contains(&one.id, WINDOW));
         let rest = Duration::from_millis(1);
-        assert_eq!(launches.hidden_for(&one.id, WINDOW), rest);
+        assert_eq!(launches.hidden_for(&one.id, &capabilities()), rest);
         assert_eq!(launches.launches.sizes().0, 2);
         tokio::time::sleep(rest).await;
-        assert_eq!(launches.hidden_for(&one.id, WINDOW), Duration::ZERO);
+        assert_eq!(
+            launches.hidden_for(&one.id, &capabilities()),
+            Duration::ZERO
+        );
         assert!(!launches.contains(&one.id, WINDOW));
         launches.record(&[], WINDOW);
         assert_eq!(launches.launches.sizes(), (1, 1));
@@ -166,5 +184,29 @@ mod tests {
         let (launches, one) = (RecentLaunches::new(), info("i-1"));
         launches.record(std::slice::from_ref(&one), Duration::ZERO);
         assert_eq!(launches.launches.sizes(), (0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn call_waits_for_the_usual_lag_and_advises_a_retry_within_the_window() {
+        let (launches, one, mut capabilities) =
+            (RecentLaunches::new(), info("i-1"), capabilities());
+        launches.record(std::slice::from_ref(&one), WINDOW);
+        let missing = |ids: Vec<InstanceId>| -> BoxFuture<'static, Vec<Result<()>>> {
+            let call = Call::new("test", Operation::DescribeInstances);
+            let results = ids.iter().map(|id| Err(call.not_found(id))).collect();
+            Box::pin(async move { results })
+        };
+        let usual = Duration::from_secs(2);
+        capabilities.usual_lag = Some(usual);
+        let ids = std::slice::from_ref(&one.id);
+        for _ in 0..2 {
+            let began = Instant::now();
+            let results = launches.retry_not_found(ids, &capabilities, missing).await;
+            assert!(results[0].is_err());
+            assert_eq!(began.elapsed(), usual);
+            assert_eq!(launches.hidden_for(&one.id, &capabilities), usual);
+        }
+        tokio::time::sleep(WINDOW - usual * 2).await;
+        assert_eq!(launches.hidden_for(&one.id, &capabilities), Duration::ZERO);
     }
 }

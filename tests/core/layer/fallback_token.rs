@@ -246,6 +246,35 @@ async fn unknown_outcome_is_settled_after_the_window() {
     assert_eq!(sent_last(fallback.inner()), "small mem-b -");
 }
 
+#[tokio::test(start_paused = true)]
+async fn only_an_attempt_of_unknown_outcome_waits_for_the_window() {
+    let unknown = lacks(fleetwright::Scope::Instance(id("i-9"))).with_effect(Effect::Unknown);
+    let lagging = |responses: Vec<Response>| {
+        let mut backend = Scripted::new(responses);
+        backend.capabilities.consistency_window = secs(50);
+        backend.capabilities.usual_lag = Some(secs(2));
+        backend
+    };
+    let backend = lagging(vec![unknown.into()]);
+    let fallback = wrap(backend, zones());
+    fallback.launch_instance(&with_token("t-1")).await.unwrap();
+    assert_eq!(fallback.inner().calls().last().unwrap().at, secs(50));
+    // All alternatives are skipped, so nothing is launched, and nothing must be proved.
+    let refused = ["mem-a", "mem-b", "mem-c"]
+        .map(|zone| lacks(fleetwright::Scope::zone(Zone::new(zone).unwrap())).into());
+    let fallback = wrap(lagging(refused.into()), zones());
+    fallback
+        .launch_instance(&with_token("t-1"))
+        .await
+        .unwrap_err();
+    let refused_at = fallback.inner().calls().last().unwrap().at;
+    let error = fallback.launch_instance(&with_token("t-2")).await;
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Capacity);
+    let last = fallback.inner().calls().last().unwrap().clone();
+    assert_eq!(last.targets, ["t-2"]);
+    assert_eq!(last.at, refused_at + secs(2));
+}
+
 fn sent_last(backend: &Scripted) -> String {
     sent(backend).pop().unwrap()
 }

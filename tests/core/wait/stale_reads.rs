@@ -139,3 +139,26 @@ async fn failed_read_does_not_shorten_the_window() {
     wait_for(&fake, &["i-1"], Running).await.unwrap();
     assert_eq!(fake.elapsed(), secs(8));
 }
+
+#[tokio::test(start_paused = true)]
+async fn usual_lag_ends_a_wait_and_only_the_window_proves() {
+    fn lagging<const N: usize>(observations: [(u64, Observation); N]) -> Fake {
+        let mut fake = Fake::new(secs(60)).with_timeline("i-1", observations);
+        fake.capabilities.usual_lag = Some(secs(5));
+        fake
+    }
+    let fake = lagging([(0, missing())]);
+    wait_for(&fake, &["i-1"], Running).await.unwrap_err();
+    assert_eq!(fake.elapsed(), secs(5));
+    let fake = lagging([(0, Pending.into()), (2, Stopped.into())]);
+    let error = wait_for(&fake, &["i-1"], Running).await.unwrap_err();
+    assert_eq!((cause(&error), fake.elapsed()), ("reverted", secs(7)));
+    // The end of an instance must be proved, and so must that of one that the backend has launched.
+    let fake = lagging([(0, missing())]);
+    wait_for(&fake, &["i-1"], Terminated).await.unwrap();
+    assert_eq!(fake.elapsed(), secs(60));
+    let launched = || poll().not_found(&id("i-1")).retry_after(secs(5)).into();
+    let fake = lagging([(0, launched()), (40, Running.into())]);
+    wait_for(&fake, &["i-1"], Running).await.unwrap();
+    assert_eq!(fake.elapsed(), secs(40));
+}

@@ -74,7 +74,7 @@ impl Controller {
         let shown_by = later(machine.recorded_at, window);
         match result {
             Err(error) if error.kind() == ErrorKind::NotFound && now <= shown_by => {
-                Ok(Action::RequeueAt(later(shown_by, MIN_DELAY)))
+                Ok(Action::RequeueAt(self.next_read(now, shown_by)))
             }
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 let failed = |server: &mut Server| self.failed(server, &error, now);
@@ -98,6 +98,13 @@ impl Controller {
     async fn is_current(&self, read: &Read) -> Result<bool, StoreError> {
         let found = self.servers.get(&read.key).await?;
         Ok(found.is_some_and(|found| found.revision == read.revision))
+    }
+
+    /// Returns when to read again what reads do not show yet: after their usual lag, or just after `proof`, when the consistency window ends.
+    pub(super) fn next_read(&self, now: DateTime<Utc>, proof: DateTime<Utc>) -> DateTime<Utc> {
+        let capabilities = self.cloud.capabilities();
+        let usual_lag = capabilities.usual_lag().max(capabilities.poll_interval);
+        later(later(now, usual_lag).min(proof), MIN_DELAY)
     }
 
     /// Withdraws the termination of a machine that is listed again.

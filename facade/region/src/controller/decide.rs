@@ -22,8 +22,8 @@ use crate::{
 pub struct Facts<'a> {
     /// The optional verbs that the provider supports.
     pub verbs: &'a BTreeSet<OptionalVerb>,
-    /// The consistency window of the provider.
-    pub window: Duration,
+    /// How long the provider's reads usually show the state from before a change.
+    pub usual_lag: Duration,
     /// The last scan of the region.
     pub scan: Option<&'a RegionScan>,
     /// The policy of the controller.
@@ -156,8 +156,9 @@ fn with_machine(
         };
     }
     if let Some(last_action) = machine.last_action {
-        let shows_it = later(last_action.at, facts.window);
-        // An observation from before the change could be visible proves nothing.
+        let shows_it = later(last_action.at, facts.usual_lag);
+        // An observation from before the change could be visible says nothing. A later one can still be stale; then the change is made again,
+        // which has no further effect.
         if server
             .observed_at(facts.scan, now)
             .is_none_or(|at| at <= shows_it)

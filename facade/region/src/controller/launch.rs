@@ -2,10 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use fleetwright::{AccountId, Effect, ErrorKind, InstanceConfig, LaunchRecord, ProvisionError};
-use fleetwright_runtime::{
-    Action,
-    clock::{MIN_DELAY, later},
-};
+use fleetwright_runtime::{Action, clock::later};
 use fleetwright_store::{IndexName, StoreError, Transaction, Versioned};
 
 use super::{
@@ -135,7 +132,7 @@ impl Controller {
         // Only after the window does its absence prove that the machine does not exist.
         let proof = later(sent_at, self.cloud.capabilities().consistency_window);
         if now <= proof {
-            return Ok(Action::RequeueAt(later(proof, MIN_DELAY)));
+            return Ok(Action::RequeueAt(self.next_read(now, proof)));
         }
         self.finish(read, record::record_no_effect).await
     }

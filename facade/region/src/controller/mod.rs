@@ -183,7 +183,7 @@ impl Controller {
         let refusal = self.refusal_of_change(&read.value).await?;
         let facts = Facts {
             verbs: &capabilities.verbs,
-            window: capabilities.consistency_window,
+            usual_lag: capabilities.usual_lag(),
             scan: scan.as_ref().map(|scan| &scan.value),
             policy: &self.policy,
             refusal: refusal.as_deref(),

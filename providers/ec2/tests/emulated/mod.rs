@@ -68,7 +68,8 @@ impl EmulatedAccount for Ec2Account {
     fn options(_: &Ec2Emulator, _: bool) -> Ec2Options {
         let mut options = Ec2Options::default();
         options.consistency_window = CONSISTENCY_WINDOW;
-        options.poll_interval = POLL_INTERVAL;
+        // A launch polls until reads show it, and the sweeps of the kit have a case for each call.
+        options.poll_interval = POLL_INTERVAL * 4;
         options.page_size = std::num::NonZeroUsize::new(5).expect("five");
         options
     }

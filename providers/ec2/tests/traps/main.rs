@@ -11,6 +11,8 @@ mod configs;
 mod emulated;
 mod fallback;
 mod identity;
+mod lag;
+mod late;
 mod lifecycle;
 mod parts;
 mod refusals;
@@ -40,5 +42,5 @@ fn alive(harness: &Ec2Harness) -> usize {
 
 #[test]
 fn readme_lists_every_trap() {
-    check_traps(env!("CARGO_MANIFEST_DIR"), 57);
+    check_traps(env!("CARGO_MANIFEST_DIR"), 59);
 }

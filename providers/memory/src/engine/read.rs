@@ -30,9 +30,10 @@ impl World {
     /// Returns the time as of which a read that is made now sees the account. `None` is before the
     /// account existed.
     pub(super) fn read_time(&mut self, lag: Lag) -> Option<Duration> {
-        let window = self.knobs.capabilities.consistency_window;
+        let declared = &self.knobs.capabilities;
+        let (window, usual) = (declared.consistency_window, declared.usual_lag());
         let lag = match lag {
-            Lag::Random => self.lag_rng.up_to(window),
+            Lag::Random => self.lag_rng.up_to(usual),
             Lag::Full => window,
         };
         self.now.checked_sub(lag)

@@ -58,6 +58,7 @@ async fn settings_are_declared_in_the_capabilities() {
     let (_, provisioner) = open(
         builder()
             .read_lag(seconds(1))
+            .usual_lag(seconds(0))
             .token_after_terminate(seconds(2))
             .terminated_visible(seconds(3))
             .poll_interval(seconds(4))
@@ -69,6 +70,7 @@ async fn settings_are_declared_in_the_capabilities() {
     );
     let declared = provisioner.capabilities();
     assert_eq!(declared.consistency_window, seconds(1));
+    assert_eq!(declared.usual_lag(), seconds(0));
     assert_eq!(declared.token_after_terminate, seconds(2));
     assert_eq!(declared.terminated_visible, seconds(3));
     assert_eq!(declared.poll_interval, seconds(4));

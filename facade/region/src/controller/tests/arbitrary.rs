@@ -45,7 +45,7 @@ pub(super) fn facts<'a>(
 ) -> Facts<'a> {
     Facts {
         verbs,
-        window: Duration::from_secs(5),
+        usual_lag: Duration::from_secs(5),
         scan: Some(scan),
         policy,
         refusal: None,
