@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 /// cloud handles together. Some backends handle a few instances one by one and many together; the
 /// cost of those few replaces the sum.
 ///
-/// It counts the calls of the ordinary case: the instances exist, the change is allowed, and reads are
-/// not stale. Calls that explain a refusal, wait for a stale read or follow an operation of the cloud
+/// It counts the most calls of the ordinary case: the instances exist, the change is allowed, reads are
+/// not stale, and caches are empty. Calls that explain a refusal, wait for a stale read or follow an operation of the cloud
 /// come in addition, and so do the pages of a list after the first.
 ///
 /// ```

@@ -11,7 +11,5 @@ async fn operations_send_as_many_calls_as_declared() {
     let harness = Ec2Harness::with_knobs(|_| {});
     let mut options = harness.options();
     options.page_size = Ec2Options::default().page_size;
-    let launch = Ec2Harness::launch_config();
-    let handle = harness.open_with_options(launch, options).await;
-    check_native_costs(&harness, &handle, &[]).await;
+    check_native_costs(&harness, &options, &[]).await;
 }

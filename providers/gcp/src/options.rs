@@ -101,7 +101,7 @@ impl GcpOptions {
         declared.terminated_visible = self.operations_kept;
         declared.page_size = self.page_size;
         declared.batch_size = size(NAMES_PER_FILTER);
-        declared.native_costs = native_costs();
+        declared.native_costs = native_costs(self.remember_spent_tokens);
         declared.batch_launch = BatchLaunch::Partial;
         declared.poll_interval = self.poll_interval;
         declared.late_failures = self.late_failures;

@@ -4,27 +4,16 @@ mod emulated;
 
 use emulated::GcpHarness;
 use fleetwright_gcp::GcpOptions;
-use fleetwright_gcp::fleetwright::Operation;
 use fleetwright_provider_testkit::native_costs::check_native_costs;
 
 #[tokio::test]
 async fn operations_send_as_many_calls_as_declared() {
-    let harness = GcpHarness::with_knobs(|_| {});
-    let mut options = harness.options();
-    options.page_size = GcpOptions::default().page_size;
-    let launch = GcpHarness::launch_config();
-    let handle = harness.open_with_options(launch, options).await;
-    check_native_costs(
-        &harness,
-        &handle,
-        &[
-            Operation::LaunchInstance,
-            Operation::LaunchInstances,
-            Operation::StartInstance,
-            Operation::StartInstances,
-            Operation::UpdateTags,
-            Operation::RebootInstance,
-        ],
-    )
-    .await;
+    for remember_spent_tokens in [false, true] {
+        let harness = GcpHarness::with_knobs(|_| {});
+        let mut options = harness.options();
+        options.page_size = GcpOptions::default().page_size;
+        options.remember_spent_tokens = remember_spent_tokens;
+        let polls = ["zoneOperations.get", "zoneOperations.wait"];
+        check_native_costs(&harness, &options, &polls).await;
+    }
 }

@@ -13,6 +13,7 @@
 //! - [`batch`]: ids and results in order.
 //! - [`collect_complete`]: a complete list from a stream with gaps.
 //! - [`launch`]: the launch sequence of clouds on which the backend names its instances.
+//! - [`native_costs`]: the table of native calls that a backend declares.
 //! - [`poll`]: delays and deadlines for following an operation.
 //!
 //! This crate talks to no cloud, never retries a call that changes something, and decides nothing that
@@ -24,6 +25,7 @@ mod consistency;
 mod failure;
 pub mod launch;
 mod list;
+pub mod native_costs;
 pub mod poll;
 mod read;
 mod recent;
