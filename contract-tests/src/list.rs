@@ -40,6 +40,8 @@ macro_rules! for_each_clause {
             async token token_15_zone_is_part_of_the_config "TOKEN-15" "refuse the same token for another zone as a token conflict instead of launching a second instance" "a zone";
             async token token_16_options_do_not_matter_to_a_replay "TOKEN-16" "return the live instances for a replay through a handle with other launch options, and launch nothing more" "nothing";
             async token token_17_fingerprint_is_that_of_the_config "TOKEN-17" "report with an instance that a token launched the fingerprint of its config, or none, and never another one" "nothing";
+            async token token_18_single_launch_and_batch_share_a_token "TOKEN-18" "launch either the instance of a single launch or those of a batch, if both have the same token, and refuse the other launch as a token conflict" "nothing";
+            async token token_19_one_zone_for_concurrent_launches "TOKEN-19" "launch in one zone only, if a token is launched in two zones at the same moment" "a zone";
             async state state_01_states_follow_the_allowed_order "STATE-01" "report states only in an order that the state machine allows, from launch through stop and start to terminated" "nothing";
             async state state_02_terminated_is_final "STATE-02" "never report a terminated instance in another state again" "nothing";
             async state state_03_unknown_native_state_is_pending "STATE-03" "report a native state that it does not know as pending with its native name, never as running or terminated" "fault: unknown state";

@@ -2,7 +2,8 @@
 //!
 //! Owns the decision which of two launches keeps its instances. Names are unique in a zone only, and the
 //! lookup before the insert cannot see an instance that another handle creates in another zone after it.
-//! Therefore a launch with a token reads the other zones again after its insert, if several zones are configured:
+//! Therefore a launch with a token reads the other zones again after its insert, if several zones are configured, until
+//! the read shows what the launch has created itself, for the usual lag of reads: such a read also shows what is older.
 //!
 //! 1. No instance of the token is in another zone: the launch keeps its own.
 //! 2. One is there that was created earlier, or at the same moment in a zone that sorts first: this launch
@@ -10,7 +11,7 @@
 //! 3. Otherwise the other launch will see this one and give way. If it has not done so within the consistency
 //!    window, and at least [`TWIN_TIMEOUT`], because its process died, this launch gives way.
 //!
-//! A launch must never delete an instance that it did not create. If the second read is stale or fails,
+//! A launch must never delete an instance that it did not create. If the second read stays stale or fails,
 //! both instances remain: both are found by their token, and each replay returns the same one.
 
 use std::time::Duration;
@@ -25,6 +26,7 @@ use crate::{
     address::{self, Address, last_part},
     convert, history,
     launch::GcpLaunch,
+    operations::Outcome,
 };
 
 /// How long another launch gets to give way, at least.
@@ -58,29 +60,54 @@ impl GcpLaunch<'_> {
         let began = Instant::now();
         loop {
             // Without the second read, both may remain. The launch itself has succeeded.
-            let twins = self.read_twins(token).await.ok()?;
+            let (twins, shows_own) = self.read_twins(token, &created).await.ok()?;
             let first = twins.iter().find(|twin| self.is_first(twin, since));
             let late = began.elapsed() >= timeout;
-            match first.or_else(|| twins.first().filter(|_| late)) {
-                _ if twins.is_empty() => return None,
-                Some(twin) => return Some(self.withdraw(token, twin, &created).await),
-                None => sleep(self.gcp.capabilities.poll_interval).await,
+            if let Some(twin) = first.or_else(|| twins.first().filter(|_| late)) {
+                return Some(self.withdraw(token, twin, &created).await);
             }
+            if twins.is_empty() && (shows_own || self.is_read_enough(began, &created).await) {
+                return None;
+            }
+            sleep(self.gcp.capabilities.poll_interval).await;
         }
     }
 
-    /// Reads the instances of the token in other zones that are not being removed.
-    async fn read_twins(&self, token: &LaunchToken) -> Result<Vec<Instance>> {
+    /// Whether no further read is useful, although none shows what this launch has created: the usual lag has
+    /// passed, or the insert has failed.
+    async fn is_read_enough(&self, began: Instant, created: &[&NativeOperation]) -> bool {
+        if began.elapsed() >= self.gcp.capabilities.usual_lag() {
+            return true;
+        }
+        let Some(name) = created.first().and_then(|insert| insert.name.as_deref()) else {
+            return true;
+        };
+        let outcome = self.gcp.read_outcome(self.plan.zone.as_str(), name).await;
+        !matches!(outcome, Ok(Outcome::Running | Outcome::Succeeded))
+    }
+
+    /// Reads the instances of the token in other zones that are not being removed, and whether the read shows
+    /// an instance that this launch has created.
+    async fn read_twins(
+        &self,
+        token: &LaunchToken,
+        created: &[&NativeOperation],
+    ) -> Result<(Vec<Instance>, bool)> {
         let pattern = address::pattern_of(token);
         let natives = self.gcp.list_token_instances(self.context.call, &pattern);
         let mut natives = natives.await?;
+        let is_own = |native: &Instance| {
+            let mut targets = created.iter().filter_map(|insert| insert.target_id);
+            targets.any(|target| native.id == Some(target))
+        };
+        let shows_own = natives.iter().any(is_own);
         natives.retain(|native| {
             let state = native.status.as_ref().and_then(|status| status.name());
             convert::owner(native) == self.context.owner
                 && zone(native) != self.plan.zone.as_str()
                 && state != Some("STOPPING")
         });
-        Ok(natives)
+        Ok((natives, shows_own))
     }
 
     /// Whether an instance in another zone came before this launch, which began at `since`.

@@ -1,13 +1,14 @@
 //! Launch tokens: launches with the same token are one launch, from any handle and at any time.
 //!
 //! This file tests how tokens and configs are compared. [`retention`] tests how long a token is known
-//! and which handles know it, [`find`] how a launch is looked up.
+//! and which handles know it, [`find`] how a launch is looked up, [`race`] launches of one token that differ.
 //!
 //! A clause about "another config" changes one field that is valid for the backend: a tag if the
 //! declared limits leave room for one, otherwise the disk. A conflict must be without effect, and
 //! the number of instances is counted at the end of each clause.
 
 mod find;
+mod race;
 mod retention;
 
 use std::collections::BTreeSet;
@@ -22,6 +23,9 @@ use find::require_found;
 pub(crate) use find::{
     token_09_find_launch_finds_the_instance, token_10_find_launch_launches_nothing,
     token_11_find_launch_reports_terminated, token_17_fingerprint_is_that_of_the_config,
+};
+pub(crate) use race::{
+    token_18_single_launch_and_batch_share_a_token, token_19_one_zone_for_concurrent_launches,
 };
 pub(crate) use retention::{
     token_04_replay_returns_current_state, token_05_refused_launch_frees_its_token,

@@ -142,6 +142,10 @@ pub const SHARED: &[(&str, &str)] = &[
         "CONCURRENCY-03",
         "TERMINATE-06 makes the same calls concurrently, one pair at a time",
     ),
+    (
+        "CONCURRENCY-04",
+        "TOKEN-19 also makes two different launches with one token at the same moment",
+    ),
     ("CANCELLATION-01", WHOLE_LIFECYCLES),
     ("CRASH-01", WHOLE_LIFECYCLES),
     ("CRASH-02", WHOLE_LIFECYCLES),

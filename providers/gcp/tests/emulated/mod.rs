@@ -77,7 +77,8 @@ impl EmulatedAccount for GcpProject {
     fn options(_: &GcpEmulator, wait_for_launch: bool) -> GcpOptions {
         let mut options = GcpOptions::default();
         options.consistency_window = CONSISTENCY_WINDOW;
-        options.poll_interval = POLL_INTERVAL;
+        // A launch polls until reads show it, and the sweeps of the kit have a case for each call.
+        options.poll_interval = POLL_INTERVAL * 4;
         options.page_size = std::num::NonZeroUsize::new(5).expect("five");
         if !wait_for_launch {
             options.launch_wait = Duration::ZERO;

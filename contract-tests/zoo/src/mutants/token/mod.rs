@@ -3,6 +3,7 @@
 mod compare;
 mod find;
 mod options;
+mod race;
 mod retention;
 
 use std::{
@@ -267,6 +268,21 @@ pub(super) const MUTANTS: &[Mutant] = &[
         "TOKEN-17",
         "the fingerprint of a batch is not that of its config",
         OverrideHarness::factory::<find::ReportsOtherFingerprint<2>>,
+    ),
+    mutant(
+        "TOKEN-18",
+        "a batch has native tokens of its own",
+        OverrideHarness::factory::<race::TokensOfBatches>,
+    ),
+    mutant(
+        "TOKEN-18",
+        "a single launch and a batch at the same moment both launch",
+        OverrideHarness::factory::<race::ChecksBatchThenLaunches>,
+    ),
+    mutant(
+        "TOKEN-19",
+        "a token launches in two zones at the same moment",
+        OverrideHarness::factory::<race::ChecksZoneThenLaunches>,
     ),
 ];
 
