@@ -92,6 +92,7 @@ impl LateFailure {
 /// When a cloud with asynchronous operations reports that a limit is reached.
 ///
 /// In JSON: `immediate` or `in_operation`.
+#[cfg(any(feature = "gcp", feature = "azure"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitCheck {
