@@ -153,13 +153,20 @@ impl GcpLaunch<'_> {
         }
     }
 
-    /// Deletes an instance that this launch has created. Returns whether Compute Engine accepted it.
+    /// Deletes an instance that this launch has created. A delete can be refused while the insert runs, so it is
+    /// repeated for [`TWIN_TIMEOUT`]. Returns whether Compute Engine accepted it.
     async fn delete_own(&self, at: &Address) -> bool {
-        let sent = self.gcp.client.delete(at).await;
-        if let Ok(operation) = &sent {
-            self.gcp.memory.record_delete(operation);
+        let began = Instant::now();
+        loop {
+            if let Ok(operation) = self.gcp.client.delete(at).await {
+                self.gcp.memory.record_delete(&operation);
+                return true;
+            }
+            if began.elapsed() >= TWIN_TIMEOUT {
+                return false;
+            }
+            sleep(self.gcp.capabilities.poll_interval).await;
         }
-        sent.is_ok()
     }
 }
 
