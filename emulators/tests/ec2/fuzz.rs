@@ -120,13 +120,18 @@ fn check_response(response: &Response) -> Result<(), TestCaseError> {
         return Ok(());
     }
     prop_assert!((400..600).contains(&response.status));
-    prop_assert!(
-        response.body.contains("<Response><Errors><Error><Code>"),
-        "{}",
-        response.body
-    );
+    // STS has another form of errors than EC2.
+    let is_sts = response
+        .body
+        .contains("<ErrorResponse xmlns=\"https://sts.");
+    let (form, id) = if is_sts {
+        ("<Error><Type>Sender</Type><Code>", "RequestId")
+    } else {
+        ("<Response><Errors><Error><Code>", "RequestID")
+    };
+    prop_assert!(response.body.contains(form), "{}", response.body);
     prop_assert_ne!(response.code(), "InternalError");
-    prop_assert_eq!(response.all("RequestID").len(), 1);
+    prop_assert_eq!(response.all(id).len(), 1);
     Ok(())
 }
 

@@ -29,7 +29,7 @@ impl Story<'_> {
         Err(format!("the cloud has {alive:?}, and the store {recorded:?}").into())
     }
 
-    /// The servers that the project is charged for. Fails unless that is the sum of its instances' allocations.
+    /// The servers that the project is charged for. Fails unless each use of quota is the sum of its allocations.
     pub(crate) async fn ledger(&self, instances: usize) -> Result<u64, Failure> {
         let (organization, project) = self.tenant;
         let audit = self.facade.ledger.audit(organization).await?;
@@ -45,7 +45,7 @@ impl Story<'_> {
             );
         }
         println!(
-            "ledger: {used} servers are charged, the sum of {} allocations",
+            "ledger: {used} servers are charged, and all use is the sum of {} allocations",
             audit.allocations
         );
         Ok(used)

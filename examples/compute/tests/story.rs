@@ -103,7 +103,8 @@ fn killed_fleet_process_loses_nothing() {
         );
         assert_eq!(restarted.matches("m6g.large").count(), 1, "{restarted}");
     }
-    next("ledger: 5 servers", &["the sum of 5 allocations"]);
+    // Five instances and their network.
+    next("ledger: 5 servers", &["the sum of 6 allocations"]);
     next(
         "delete: 5 instances are gone",
         &["network", "exit status: 0"],
