@@ -21,7 +21,7 @@ pub enum Destruction {
 impl Rules {
     /// Checks a call of the server controller that is about to be sent.
     ///
-    /// The rules for [commits](super::consent) judge the record that announces the call. This one judges the call by what is true when
+    /// The rules for commits judge the record that announces the call. This one judges the call by what is true when
     /// it is sent: whether the machine exists, in whichever account, and whether its successor can be launched.
     pub async fn check_destruction(
         &self,
