@@ -254,8 +254,8 @@ impl Instances {
         Ok(self.check_id(found).map_err(StoreError::from)?)
     }
 
-    /// Returns the error for a record that cannot be read. Only who may read instances of its project learns that it exists; if its
-    /// project cannot be read either, only who may read all instances.
+    /// Returns the error for a record that cannot be read. Callers who may not read the instances of its
+    /// project get "not found". If the project cannot be read either, callers need the permission to read all instances.
     async fn unreadable(
         &self,
         principal: &Principal,

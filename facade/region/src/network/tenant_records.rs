@@ -156,8 +156,8 @@ impl<T: TenantRecord> TenantRecords<T> {
         Ok(found)
     }
 
-    /// Returns the error for a record that cannot be read. Only who may read records of its project learns that it exists; if its
-    /// project cannot be read either, only who may read all records.
+    /// Returns the error for a record that cannot be read. Callers who may not read the records of its
+    /// project get "not found". If the project cannot be read either, callers need the permission to read all records.
     async fn unreadable(
         &self,
         principal: &Principal,
