@@ -165,9 +165,12 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     /// The default body launches one instance after the other with [item tokens](LaunchToken::item)
     /// and stops at the first failure. [`find_launch`](Self::find_launch) then finds the items by
     /// their own tokens only, while a backend with its own body finds them by the batch's token.
-    /// [`find_launches`](crate::InstanceProvisionerExt::find_launches) tries both. With this body,
-    /// [`launch_instance`](Self::launch_instance) must refuse a single launch whose token has a first item, and a
-    /// first item whose token has a single launch (TOKEN-18). [`InstanceConfig::batch`] tells them apart.
+    /// [`find_launches`](crate::InstanceProvisionerExt::find_launches) tries both.
+    ///
+    /// A token is for a single launch or for a batch, not for both (TOKEN-18). A backend that keeps the default
+    /// body ensures that in [`launch_instance`](Self::launch_instance): it refuses a token if the first item of
+    /// that token was launched, and refuses a first item if its batch's token was launched alone.
+    /// [`InstanceConfig::batch`] is set for items only.
     ///
     /// ```
     /// use std::num::NonZeroU32;

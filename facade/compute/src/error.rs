@@ -135,7 +135,7 @@ pub enum ComputeError {
         "instance {0} has no SSH key pair: give access through a certificate authority or its user data"
     )]
     NoKey(InstanceId),
-    /// The organization's quota would be exceeded. The caller may not read that quota, so the amounts are not told.
+    /// The organization's quota would be exceeded. The caller may not read that quota, so the error has no amounts.
     #[error(
         "the organization's quota of {0} is used up: release some, or ask an administrator of the organization"
     )]

@@ -138,7 +138,7 @@ impl ListInstances {
 impl Instances {
     /// Returns a page of the instances that the caller may list, in the order of their ids.
     ///
-    /// The view has no user data and no events, unless the caller may also read the instance.
+    /// A view has no user data and no events unless the caller may also read its instance.
     ///
     /// An instance that exists during the whole list is on exactly one page. One that is created or deleted meanwhile may or may not be
     /// listed. The cost does not grow with the number of other tenants' instances.

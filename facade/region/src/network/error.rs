@@ -95,7 +95,7 @@ pub enum RecordError {
     /// A quota would be exceeded, or the ledger failed.
     #[error(transparent)]
     Ledger(LedgerError),
-    /// The organization's quota would be exceeded. The caller may not read that quota, so the amounts are not told.
+    /// The organization's quota would be exceeded. The caller may not read that quota, so the error has no amounts.
     #[error(
         "the organization's quota of {0} is used up: release some, or ask an administrator of the organization"
     )]

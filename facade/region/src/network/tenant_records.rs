@@ -277,8 +277,8 @@ impl<T: TenantRecord> TenantRecords<T> {
         }
     }
 
-    /// Returns how a caller knows a record that refers to another: tenants know their instances, not the servers behind them. The id
-    /// of a record that the caller may not read is not told.
+    /// Returns the name of a referring record for a message to the caller. A server is named as its instance. If the caller may not
+    /// read the record, the name has no id.
     async fn visible_name(&self, principal: &Principal, scope: &Scope, by: &RecordId) -> String {
         let (resource, some) = match by.kind.as_str() {
             SECURITY_GROUP_KIND => (Resource::SecurityGroups, "a security group"),
