@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Effect, ErrorKind, Parts, ProvisionError, RetryAdvice, Scope, one_line};
+use super::{Effect, ErrorKind, Inner, ProvisionError, RetryAdvice, Scope, one_line};
 use crate::{CloudInstanceState, InstanceId, InvalidValue, LaunchFailure, LaunchToken, Operation};
 
 /// A call on a backend. It creates the errors of the call, one method per
@@ -217,7 +217,7 @@ impl Call {
         message: &str,
         retry: RetryAdvice,
     ) -> ProvisionError {
-        ProvisionError(Arc::new(Parts {
+        ProvisionError(Arc::new(Inner {
             call: self.clone(),
             kind,
             effect: if self.operation.is_read() {

@@ -79,10 +79,10 @@ pub type Result<T, E = ProvisionError> = std::result::Result<T, E>;
 /// # assert!(matches!(after_failed_launch(&error), Next::GiveUp));
 /// ```
 #[derive(Clone)]
-pub struct ProvisionError(Arc<Parts>);
+pub struct ProvisionError(Arc<Inner>);
 
 #[derive(Clone)]
-struct Parts {
+struct Inner {
     call: Call,
     kind: ErrorKind,
     effect: Effect,
@@ -218,7 +218,7 @@ impl ProvisionError {
         self.change(|parts| parts.source = Some(Arc::new(source)))
     }
 
-    fn change(mut self, change: impl FnOnce(&mut Parts)) -> Self {
+    fn change(mut self, change: impl FnOnce(&mut Inner)) -> Self {
         change(Arc::make_mut(&mut self.0));
         self
     }
@@ -228,7 +228,7 @@ impl fmt::Display for ProvisionError {
     /// Writes one line: provider, operation, kind, message, and in brackets effect, advice, scopes,
     /// codes and the number of survivors.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Parts {
+        let Inner {
             call,
             kind,
             effect,
@@ -261,7 +261,7 @@ impl fmt::Display for ProvisionError {
 impl fmt::Debug for ProvisionError {
     /// Writes all fields but the source, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Parts {
+        let Inner {
             call,
             kind,
             effect,
