@@ -99,6 +99,14 @@ pub enum Reboot {
 }
 
 /// The output of an instance on its console. `Debug` prints only its length.
+///
+/// ```
+/// use fleetwright::ConsoleOutput;
+///
+/// let output = ConsoleOutput::new("login: ");
+/// assert_eq!(output.text, "login: ");
+/// assert!(!format!("{output:?}").contains("login"), "`Debug` hides the text");
+/// ```
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ConsoleOutput {
@@ -130,6 +138,14 @@ impl fmt::Debug for ConsoleOutput {
 }
 
 /// A temporary connection to an instance's console. `Debug` omits the address.
+///
+/// ```
+/// use fleetwright::ConsoleSession;
+///
+/// let session = ConsoleSession::new("wss://console.example/session?key=secret");
+/// assert_eq!(session.expires_at, None);
+/// assert!(!format!("{session:?}").contains("secret"), "`Debug` hides the address");
+/// ```
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ConsoleSession {

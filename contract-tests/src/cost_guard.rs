@@ -181,6 +181,23 @@ impl Drop for Reservation {
 }
 
 /// A handle whose launches the guard counts.
+///
+/// [`CostGuard`] shows a refused launch. Calls other than launches pass through:
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use fleetwright::{InstanceFilter, InstanceProvisioner as _};
+/// use fleetwright_contract_tests::cost_guard::{CostGuard, CostLimits, GuardedProvisioner};
+/// use fleetwright_memory::MemoryCloud;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let nothing = CostLimits { max_live: 0, max_time: Duration::ZERO };
+/// let handle = Arc::new(MemoryCloud::new().provisioner());
+/// let handle = GuardedProvisioner::new(handle, Arc::new(CostGuard::new(nothing)));
+/// assert!(handle.list_instances(&InstanceFilter::default()).await.unwrap().is_empty());
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct GuardedProvisioner {
     inner: Arc<dyn InstanceProvisioner>,

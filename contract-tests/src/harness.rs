@@ -197,6 +197,22 @@ pub struct Truth {
 /// An emulator usually has an endpoint for it; a simulated cloud in the process reads its own memory.
 /// Without an oracle, clauses about user data, disks, machines, leftovers and the number of calls are not
 /// run, and the others have only the list to count instances with.
+///
+/// ```
+/// use fleetwright::{InstanceProvisioner as _, Tags};
+/// use fleetwright_contract_tests::Harness as _;
+/// use fleetwright_contract_zoo::MemoryHarness;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// let harness = MemoryHarness::new();
+/// let oracle = harness.oracle().expect("the memory cloud has one");
+/// harness.open().await.launch_instance(&harness.config()).await.unwrap();
+/// let instances = oracle.instances(&Tags::new()).await;
+/// assert!(instances[0].holds_machine, "without waiting for a consistent read");
+/// assert!(!oracle.leftovers(&Tags::new()).await.is_empty(), "the instance costs money");
+/// # }
+/// ```
 #[async_trait]
 pub trait Oracle: Send + Sync {
     /// Returns every instance with `tags` that the cloud has a record of, terminated ones included.
@@ -287,6 +303,25 @@ impl WireFault {
 /// the account. With an emulator that has fault rules, each method is one request to it. A fault that an
 /// environment cannot inject is left out in [`supports`](Self::supports); the clauses that need it
 /// are then not run.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright::{ErrorKind, InstanceProvisioner as _};
+/// use fleetwright_contract_tests::{Harness as _, WireFault, WireOp};
+/// use fleetwright_contract_zoo::MemoryHarness;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// let harness = MemoryHarness::new();
+/// let faults = harness.faults().expect("the memory cloud injects them");
+/// let throttled = WireFault::Throttled(Duration::from_secs(1));
+/// faults.inject(WireOp::Launch, 1, throttled).await;
+///
+/// let error = harness.open().await.launch_instance(&harness.config()).await.unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Throttled);
+/// assert!(faults.clear().await, "the fault was injected");
+/// # }
+/// ```
 #[async_trait]
 pub trait Faults: Send + Sync {
     /// Returns whether this fault can be injected here.
@@ -307,6 +342,23 @@ pub trait Faults: Send + Sync {
 
 /// Somebody else with access to the account: another person, another program, or the cloud itself.
 /// Its changes bypass every handle.
+///
+/// ```
+/// use fleetwright::{InstanceProvisioner as _, Tags};
+/// use fleetwright_contract_tests::Harness as _;
+/// use fleetwright_contract_zoo::MemoryHarness;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// let harness = MemoryHarness::new();
+/// let handle = harness.open().await;
+/// let launched = handle.launch_instance(&harness.config()).await.unwrap();
+///
+/// // Somebody terminates the instance in the cloud's console.
+/// let actor = harness.external_actor().expect("the memory cloud has one");
+/// actor.terminate(&launched.id).await;
+/// # }
+/// ```
 #[async_trait]
 pub trait ExternalActor: Send + Sync {
     /// Launches an instance with these tags that no handle knows of.
@@ -333,6 +385,23 @@ pub trait ExternalActor: Send + Sync {
 }
 
 /// Waits for a state, as a program that uses the backend does.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright::{CloudInstanceState, InstanceProvisioner as _, wait::WaitPolicy};
+/// use fleetwright_contract_tests::Harness as _;
+/// use fleetwright_contract_zoo::MemoryHarness;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// let harness = MemoryHarness::new();
+/// let handle = harness.open().await;
+/// let launched = handle.launch_instance(&harness.config()).await.unwrap();
+/// let policy = WaitPolicy::within(Duration::from_secs(60));
+/// let waiter = harness.state_waiter(); // by default the core's
+/// waiter.for_state(&*handle, &[launched.id], CloudInstanceState::Running, &policy).await.unwrap();
+/// # }
+/// ```
 #[async_trait]
 pub trait StateWaiter: Send + Sync {
     /// See [`fleetwright::wait::for_state`].

@@ -63,6 +63,17 @@ use crate::{
 };
 
 /// The arguments of a live run; see the module's table.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_contract_tests::{cost_guard::CostLimits, live::Options};
+///
+/// let limits = CostLimits { max_live: 8, max_time: Duration::from_secs(3600) };
+/// let parse = |arguments: &str| Options::parse(arguments.split(' ').map(str::to_owned), limits);
+/// assert!(parse("live LAUNCH --max-live 4").is_ok());
+/// assert_eq!(parse("live --max-live four").unwrap_err(), "--max-live takes a whole number");
+/// assert_eq!(parse("live --apply").unwrap_err(), "--apply needs --cleanup");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     limits: CostLimits,
@@ -121,6 +132,14 @@ impl Options {
 ///
 /// `make` returns the harness, or the reason why there is no account to run against. Without an account,
 /// every clause is shown as ignored. The default limits are 8 instances at once and one hour.
+///
+/// ```no_run
+/// # use std::process::ExitCode;
+/// # use fleetwright_contract_zoo::MemoryHarness;
+/// fn main() -> ExitCode {
+///     fleetwright_contract_tests::live::main(|| Ok(MemoryHarness::new()))
+/// }
+/// ```
 pub fn main<H: Harness + 'static>(make: fn() -> Result<H, String>) -> ExitCode {
     let hour = Duration::from_secs(3600);
     main_with_limits(
@@ -133,6 +152,16 @@ pub fn main<H: Harness + 'static>(make: fn() -> Result<H, String>) -> ExitCode {
 }
 
 /// Like [`main`], with other default limits.
+///
+/// ```no_run
+/// # use std::{process::ExitCode, time::Duration};
+/// # use fleetwright_contract_tests::{cost_guard::CostLimits, live};
+/// # use fleetwright_contract_zoo::MemoryHarness;
+/// fn main() -> ExitCode {
+///     let limits = CostLimits { max_live: 2, max_time: Duration::from_secs(900) };
+///     live::main_with_limits(|| Ok(MemoryHarness::new()), limits)
+/// }
+/// ```
 pub fn main_with_limits<H: Harness + 'static>(
     make: fn() -> Result<H, String>,
     limits: CostLimits,

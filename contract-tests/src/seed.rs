@@ -101,6 +101,11 @@ fn seed() -> Result<u64, Failure> {
 /// Returns the seed in `FLEETWRIGHT_CONTRACT_SEED`, or `None` if it is unset or not a number.
 ///
 /// Use it for everything else in a harness that depends on a seed, so that one variable repeats a run.
+///
+/// ```
+/// let seed = fleetwright_contract_tests::seed_from_env().unwrap_or(1);
+/// let cloud = fleetwright_memory::MemoryCloud::builder().seed(seed).build();
+/// ```
 pub fn seed_from_env() -> Option<u64> {
     std::env::var(VARIABLE).ok()?.parse().ok()
 }

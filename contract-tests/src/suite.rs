@@ -37,6 +37,17 @@ use crate::{
 ///
 /// It applies no waiver and writes no report; [`run_and_report`] does. The front page of the crate
 /// has an example.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fleetwright_contract_tests::{Factory, Status, clause, run_clause};
+/// use fleetwright_contract_zoo::MemoryHarness;
+///
+/// let factory: Factory = Arc::new(|| Arc::new(MemoryHarness::new()));
+/// let verdict = run_clause(clause("LAUNCH-01").unwrap(), &factory);
+/// assert_eq!(verdict.status, Status::Pass);
+/// println!("{}", verdict.transcript.join("\n")); // the calls and their results
+/// ```
 pub fn run_clause(clause: &Clause, factory: &Factory) -> Verdict {
     let transcript = Transcript::default();
     let mut verdict = run(clause, || match clause.body {
@@ -182,6 +193,12 @@ fn new_scope(clause: &str) -> String {
 ///
 /// [`contract_tests!`](crate::contract_tests) sets `proptest-regressions` next to the backend's
 /// manifest; commit the files that appear there. Only the first call in a process has an effect.
+///
+/// ```
+/// use fleetwright_contract_tests::keep_regressions_in;
+///
+/// keep_regressions_in(concat!(env!("CARGO_MANIFEST_DIR"), "/proptest-regressions"));
+/// ```
 pub fn keep_regressions_in(folder: &'static str) {
     seed::keep_regressions_in(folder);
 }
@@ -199,6 +216,16 @@ pub fn clause(id: &str) -> Option<&'static Clause> {
 
 /// Runs one clause and panics if it fails: the body of each `#[test]` that
 /// [`contract_tests!`](crate::contract_tests) emits.
+///
+/// ```no_run
+/// use fleetwright_contract_tests::test_clause;
+/// use fleetwright_contract_zoo::MemoryHarness;
+///
+/// #[test]
+/// fn token_01() {
+///     test_clause("TOKEN-01", MemoryHarness::new);
+/// }
+/// ```
 ///
 /// # Panics
 /// If the clause fails, if the kit fails, if there is no such clause, or if the clause was not run
@@ -234,6 +261,16 @@ pub(crate) const fn passes(status: Status, on_missing: OnMissing) -> bool {
 /// Runs the clauses of a family, such as `TOKEN-`, except the `excluded` ones: the body of a
 /// `#[test]` for a backend under layers, where not every clause is worth its time.
 ///
+/// ```no_run
+/// use fleetwright_contract_tests::test_family;
+/// use fleetwright_contract_zoo::MemoryHarness;
+///
+/// #[test]
+/// fn crashes() {
+///     test_family("CRASH-", &["CRASH-06"], MemoryHarness::new);
+/// }
+/// ```
+///
 /// # Panics
 /// If a clause fails, and if there is no clause to run.
 #[expect(clippy::panic, reason = "a failed check panics")]
@@ -255,6 +292,16 @@ pub fn test_family<H: Harness + 'static>(family: &str, excluded: &[&str], make: 
 ///
 /// A waiver file that cannot be read and a report that cannot be written are
 /// [`Status::KitError`], with the reason in the verdict.
+///
+/// ```no_run
+/// use std::sync::Arc;
+/// use fleetwright_contract_tests::{CONTRACT, Factory, clause, run_and_report};
+/// use fleetwright_contract_zoo::MemoryHarness;
+///
+/// let factory: Factory = Arc::new(|| Arc::new(MemoryHarness::new()));
+/// let verdict = run_and_report(clause("TOKEN-01").unwrap(), &factory);
+/// println!("{}", CONTRACT.message(&verdict));
+/// ```
 pub fn run_and_report(clause: &Clause, factory: &Factory) -> Verdict {
     let harness = factory();
     let verdict = run_clause(clause, factory);

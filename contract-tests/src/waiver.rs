@@ -76,6 +76,21 @@ struct File {
 
 /// Parses a waiver file.
 ///
+/// The [module](self) shows a valid file.
+///
+/// ```
+/// use fleetwright_contract_tests::waiver;
+///
+/// let file = r#"
+///     [[waiver]]
+///     clause = "TOKEN-99"
+///     peer = "some-emulator"
+///     version = "5.2.1"
+///     reason = "it ignores client tokens"
+/// "#;
+/// assert_eq!(waiver::parse(file).unwrap_err(), "waiver file: there is no clause TOKEN-99");
+/// ```
+///
 /// # Errors
 /// One line that says what is wrong with the file and where: TOML that does not parse, an unknown
 /// field, a clause that does not exist, a waiver without a reason.
@@ -99,6 +114,23 @@ pub fn parse(text: &str) -> Result<Vec<Waiver>, String> {
 ///
 /// A failure whose waiver is for this peer and version becomes [`Status::Waived`]. A waiver for
 /// another peer or version, and a waived clause that passes, become [`Status::Fail`].
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_contract_tests::{Pass, Status, Verdict, waiver::{self, Peer, Waiver}};
+///
+/// let peer = Peer { name: "some-emulator".to_owned(), version: "5.2.1".to_owned() };
+/// let waiver = Waiver {
+///     clause: "TOKEN-01".to_owned(),
+///     peer: peer.name.clone(),
+///     version: peer.version.clone(),
+///     reason: "it ignores client tokens".to_owned(),
+/// };
+/// // The emulator was fixed, and the waiver was forgotten.
+/// let passed = Verdict::new("TOKEN-01", Ok(Pass::Held), Duration::ZERO);
+/// let verdict = waiver::apply(passed, &[waiver], Some(&peer));
+/// assert_eq!(verdict.status, Status::Fail);
+/// ```
 pub fn apply(mut verdict: Verdict, waivers: &[Waiver], peer: Option<&Peer>) -> Verdict {
     let Some(waiver) = waivers.iter().find(|waiver| waiver.clause == verdict.id) else {
         return verdict;

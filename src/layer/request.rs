@@ -137,6 +137,36 @@ impl Debug for Request<'_> {
 /// default body passes the call on unchanged, so implement only what the layer changes. The
 /// [module](super#writing-a-layer) has an example.
 ///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use fleetwright::{BoxFuture, InstanceFilter, InstanceProvisioner as _, Result, layer::{Layer, Layered, Request}};
+/// use fleetwright_memory::MemoryCloud;
+///
+/// /// Counts calls with one result, and passes them on.
+/// #[derive(Debug, Default)]
+/// struct Count(AtomicU64);
+///
+/// impl Layer for &Count {
+///     fn call<'a, T: Send + 'a>(
+///         &'a self,
+///         _: Request<'a>,
+///         send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
+///     ) -> BoxFuture<'a, Result<T>> {
+///         self.0.fetch_add(1, Ordering::Relaxed);
+///         send()
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<()> {
+/// let count = Count::default();
+/// let counted = Layered::new(MemoryCloud::new().provisioner(), &count);
+/// counted.list_instances(&InstanceFilter::default()).await?;
+/// assert_eq!(count.0.load(Ordering::Relaxed), 1);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Rules for implementations
 ///
 /// - A future or stream that a method returns may be dropped at any point. The layer must not keep a
@@ -189,6 +219,17 @@ pub trait Layer: Send + Sync + Debug {
 }
 
 /// The output of a launch: one [`InstanceInfo`], or a `Vec` of them for a batch.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use fleetwright::{CloudInstanceState, InstanceId, InstanceInfo, layer::LaunchOutput as _};
+///
+/// let running = InstanceInfo::new(InstanceId::new("i-1")?, CloudInstanceState::Running);
+/// let two = NonZeroU32::new(2).expect("not zero");
+/// assert!(InstanceInfo::complete(vec![running.clone()], NonZeroU32::MIN).is_some());
+/// assert!(Vec::complete(vec![running], two).is_none(), "one of two instances is missing");
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
 pub trait LaunchOutput: Sized + Send {
     /// Builds the output of a launch of `count` instances from the instances that a look-up of its
     /// token `found`. Returns `None` if the launch is incomplete: instances are missing, or some are

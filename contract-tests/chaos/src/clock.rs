@@ -43,6 +43,18 @@ pub trait Clock: Debug + Send + Sync {
 const NEW_YEAR_2026: DateTime<Utc> = DateTime::from_timestamp(1_767_225_600, 0).unwrap();
 
 /// Follows tokio's clock: real time in a program, virtual time under a paused runtime.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// use std::time::Duration;
+/// use fleetwright_chaos::{Clock as _, TokioClock};
+///
+/// let clock = TokioClock::new();
+/// tokio::time::sleep(Duration::from_secs(3600)).await; // returns at once: the runtime's time is paused
+/// assert_eq!(clock.elapsed(), Duration::from_secs(3600));
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct TokioClock {
     epoch: DateTime<Utc>,
@@ -81,6 +93,16 @@ impl Clock for TokioClock {
 }
 
 /// Stands still until [`advance`](Self::advance) is called.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_chaos::{Clock as _, ManualClock};
+///
+/// let clock = ManualClock::new();
+/// assert_eq!(clock.elapsed(), Duration::ZERO);
+/// clock.advance(Duration::from_secs(5));
+/// assert_eq!(clock.elapsed(), Duration::from_secs(5));
+/// ```
 #[derive(Debug, Default)]
 pub struct ManualClock {
     elapsed: Mutex<Duration>,

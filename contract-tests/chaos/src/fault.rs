@@ -11,6 +11,16 @@ use std::{
 /// A fault and the calls that it is injected into.
 ///
 /// `F` is the fault, in whatever form the simulated cloud understands.
+///
+/// ```
+/// use fleetwright_chaos::{FaultPlan, Rule};
+///
+/// let plan = FaultPlan::new();
+/// plan.add(Rule::always("list", "slow response"));
+/// plan.add(Rule::nth_of_any(2, "lost response"));
+/// assert_eq!(plan.next_fault("list"), Some("slow response"));
+/// assert_eq!(plan.next_fault("launch"), Some("lost response"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule<F> {
     /// The operation, or `None` for every operation.

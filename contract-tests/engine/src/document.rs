@@ -30,6 +30,13 @@ use crate::{Clause, Contract};
 /// A row is `| id | promise | reason |`, or `| id | promise | reason | needs |` for a clause with
 /// needs. The rows must be the clauses in their order and in the same words, each reason must be a
 /// sentence, and the document must contain `The text is version <version>;`.
+///
+/// ```
+/// # use fleetwright_clause_engine::{Contract, document::compare_text};
+/// # let contract: Contract<(), ()> = Contract { subject: "adder", document: "docs/adders.md", version: "1.0", clauses: &[] };
+/// let text = "The text is version 0.9; it has no clause.";
+/// assert_eq!(compare_text(&contract, text), [r#"the document does not say "The text is version 1.0;""#]);
+/// ```
 pub fn compare_text<C, E>(contract: &Contract<C, E>, text: &str) -> Vec<String> {
     let rows: Vec<_> = text.lines().filter_map(row).collect();
     let mut problems = Vec::new();
@@ -51,6 +58,19 @@ pub fn compare_text<C, E>(contract: &Contract<C, E>, text: &str) -> Vec<String> 
 }
 
 /// Checks that ids are unique and that the name of each test begins with its id.
+///
+/// ```
+/// # use fleetwright_clause_engine::{Body, Clause, Contract, Pass, document::check_names};
+/// static CLAUSES: &[Clause<(), ()>] = &[Clause {
+///     id: "ADD-01",
+///     name: "adds",
+///     promise: "return the sum of two numbers",
+///     needs: "",
+///     body: Body::Sync(|()| Ok(Pass::Held)),
+/// }];
+/// # let contract = Contract { subject: "adder", document: "docs/adders.md", version: "1.0", clauses: CLAUSES };
+/// assert_eq!(check_names(&contract), ["adds must have a name that begins with add_01_"]);
+/// ```
 pub fn check_names<C, E>(contract: &Contract<C, E>) -> Vec<String> {
     let mut ids = BTreeSet::new();
     let mut problems = Vec::new();
@@ -71,6 +91,12 @@ pub fn check_names<C, E>(contract: &Contract<C, E>) -> Vec<String> {
 
 /// Checks the ids that the documentation in `source` cites: every one must be a clause, and every
 /// family must be cited at least once.
+///
+/// ```
+/// # use fleetwright_clause_engine::{Contract, document::check_citations};
+/// # let contract: Contract<(), ()> = Contract { subject: "adder", document: "docs/adders.md", version: "1.0", clauses: &[] };
+/// assert_eq!(check_citations(&contract, "/// Adds (ADD-07)."), ["ADD-07 is cited and is no clause"]);
+/// ```
 pub fn check_citations<C, E>(contract: &Contract<C, E>, source: &str) -> Vec<String> {
     let words = source.split(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '-'));
     let cited: BTreeSet<_> = words

@@ -9,6 +9,15 @@ use std::fmt;
 pub type Outcome = Result<Pass, Failure>;
 
 /// Which promise was proven.
+///
+/// ```
+/// use fleetwright_clause_engine::Pass;
+///
+/// // A clause that tests several cases returns the weakest of their results.
+/// let results = [Pass::Held, Pass::Refused, Pass::Held];
+/// let result = results.into_iter().fold(Pass::Held, Pass::weaker);
+/// assert_eq!(result, Pass::Refused);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
     /// The behaviour itself.
@@ -31,6 +40,22 @@ impl Pass {
 }
 
 /// Why a test ended early.
+///
+/// ```
+/// use fleetwright_clause_engine::{Failure, Outcome, Pass};
+///
+/// fn add_01_adds(sum: Result<u32, std::num::ParseIntError>) -> Outcome {
+///     let sum = sum.map_err(|error| Failure::call_failed("add", &error))?;
+///     if sum == 2 {
+///         Ok(Pass::Held)
+///     } else {
+///         Err(Failure::violated(format!("1 + 1 is {sum}")))
+///     }
+/// }
+///
+/// assert_eq!(add_01_adds(Ok(2)), Ok(Pass::Held));
+/// assert_eq!(add_01_adds(Ok(3)), Err(Failure::Violated("1 + 1 is 3".to_owned())));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The subject broke the promise. The text says what was observed.

@@ -13,6 +13,25 @@ use crate::{Contract, Status, Verdict};
 ///
 /// A new report lists every clause as not run, and each verdict replaces its entry: a run that ends
 /// early is therefore never conformant.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_clause_engine::{Body, Clause, Contract, Pass, Report, Verdict};
+///
+/// # static CLAUSES: &[Clause<(), ()>] = &[Clause {
+/// #     id: "ADD-01",
+/// #     name: "add_01_adds",
+/// #     promise: "return the sum of two numbers",
+/// #     needs: "",
+/// #     body: Body::Sync(|()| Ok(Pass::Held)),
+/// # }];
+/// # let contract = Contract { subject: "adder", document: "docs/adders.md", version: "1.0", clauses: CLAUSES };
+/// let mut report = Report::new(&contract, "my adder", "virtual", "run-1");
+/// assert_eq!(report.summary(), "not conformant: 1 not run");
+///
+/// report.record(&Verdict::new("ADD-01", Ok(Pass::Held), Duration::from_millis(3)));
+/// assert_eq!(report.summary(), "conformant: 1 pass");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Report {

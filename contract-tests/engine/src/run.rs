@@ -50,6 +50,17 @@ impl Executor {
 
 /// Runs a future to its end on a runtime of its own.
 ///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_clause_engine::{Executor, block_on};
+///
+/// let hours = block_on(Executor::PausedClock, async {
+///     tokio::time::sleep(Duration::from_secs(3 * 3600)).await; // returns at once
+///     Ok(3)
+/// });
+/// assert_eq!(hours, Ok(3));
+/// ```
+///
 /// # Errors
 /// What the future returns, or [`Failure::KitError`] if there is no runtime for it.
 pub fn block_on<T>(
@@ -63,6 +74,21 @@ pub fn block_on<T>(
 ///
 /// A panic is caught and counts as an error of the suite: subjects that panic inside a call are the
 /// business of the context, which knows the call.
+///
+/// ```
+/// use fleetwright_clause_engine::{Body, Clause, Pass, Status, run};
+///
+/// let clause: Clause<(), ()> = Clause {
+///     id: "ADD-01",
+///     name: "add_01_adds",
+///     promise: "return the sum of two numbers",
+///     needs: "",
+///     body: Body::Sync(|()| Ok(Pass::Held)),
+/// };
+/// let Body::Sync(test) = clause.body else { unreachable!() };
+/// assert_eq!(run(&clause, || test(&())).status, Status::Pass);
+/// assert_eq!(run(&clause, || panic!("a bug of the suite")).status, Status::KitError);
+/// ```
 pub fn run<C, E>(clause: &Clause<C, E>, test: impl FnOnce() -> Outcome) -> Verdict {
     let start = Instant::now();
     let outcome = catch_unwind(AssertUnwindSafe(test)).unwrap_or_else(|panic| {
@@ -73,6 +99,13 @@ pub fn run<C, E>(clause: &Clause<C, E>, test: impl FnOnce() -> Outcome) -> Verdi
 }
 
 /// Returns the text of a caught panic.
+///
+/// ```
+/// use fleetwright_clause_engine::panic_message;
+///
+/// let panic = std::panic::catch_unwind(|| panic!("index 3")).unwrap_err();
+/// assert_eq!(panic_message(&*panic), "index 3");
+/// ```
 pub fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());

@@ -66,6 +66,16 @@ pub enum DetectedBy {
 }
 
 /// A clause that was run.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_clause_engine::{Failure, Status, Verdict};
+///
+/// let outcome = Err(Failure::violated("1 + 1 is 3"));
+/// let verdict = Verdict::new("ADD-01", outcome, Duration::from_millis(3));
+/// assert_eq!(verdict.status, Status::Fail);
+/// assert_eq!(verdict.reason.as_deref(), Some("1 + 1 is 3"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// The id of the clause.

@@ -15,6 +15,11 @@ use super::{Report, junit};
 
 /// Returns the folder of all reports: `FLEETWRIGHT_CONTRACT_DIR` if that is set, else `contract` in
 /// cargo's target folder.
+///
+/// ```
+/// let report = fleetwright_contract_tests::report::directory().join("my-backend.json");
+/// println!("the report of my-backend is {}", report.display());
+/// ```
 pub fn directory() -> PathBuf {
     env::var_os("FLEETWRIGHT_CONTRACT_DIR").map_or_else(in_target, PathBuf::from)
 }

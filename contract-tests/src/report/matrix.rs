@@ -10,6 +10,14 @@ use crate::{CLAUSES, CONTRACT_VERSION};
 
 /// Returns a self-contained HTML page with one column for each report and one row for each clause. Below
 /// the table are the reasons of all entries that have one, linked from their cells.
+///
+/// ```
+/// use fleetwright_contract_tests::{CONTRACT, report::{Report, matrix}};
+///
+/// let report = Report::new(&CONTRACT, "my-backend", "virtual", "run-1");
+/// let page = matrix(&[report]);
+/// assert!(page.contains("my-backend") && page.contains("LAUNCH-01"));
+/// ```
 pub fn matrix(reports: &[Report]) -> String {
     let mut page = String::from(HEAD);
     let _ = write!(

@@ -19,6 +19,13 @@ use crate::{Failure, Harness, require};
 /// Two kinds, `thing` and `other`, have a unique index of the same name. `thing` has a unique index
 /// and an index of two parts, and an index for arrays.
 ///
+/// ```
+/// let schema = fleetwright_store_contract::schema()?;
+/// let kinds: Vec<_> = schema.kinds().map(|(kind, _)| kind.as_str()).collect();
+/// assert_eq!(kinds, ["other", "thing"]);
+/// # Ok::<(), fleetwright_store::Invalid>(())
+/// ```
+///
 /// # Errors
 ///
 /// Never, unless the schema itself has a mistake.
@@ -37,6 +44,21 @@ pub fn schema() -> Result<Schema, Invalid> {
 }
 
 /// A fresh store with the schema of all clauses, and the harness that opened it.
+///
+/// The body of an asynchronous clause is given one:
+///
+/// ```
+/// use fleetwright_store_contract::{Body, Context, Failure, Outcome, Pass, require};
+///
+/// async fn starts_empty(cx: &Context) -> Outcome {
+///     let head = cx.open_another().await?.head().await;
+///     let head = head.map_err(|error| Failure::call_failed("head", &error))?;
+///     require(head.0 == 0, || format!("a new store is at revision {head}"))?;
+///     Ok(Pass::Held)
+/// }
+///
+/// let body: Body = Body::Async(|cx| Box::pin(starts_empty(cx)));
+/// ```
 pub struct Context {
     harness: Arc<dyn Harness>,
     store: Arc<dyn Store>,

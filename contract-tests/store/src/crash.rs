@@ -45,6 +45,12 @@ const ACKNOWLEDGED: &str = "acknowledged";
 pub(crate) const ITEMS_KEPT: u64 = 3;
 
 /// How to start the process that writes: the name of its test in this program.
+///
+/// ```
+/// use fleetwright_store_contract::crash::Child;
+///
+/// let child = Child::new(concat!(module_path!(), "::store_contract_child"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Child {
     test: String,
@@ -134,6 +140,13 @@ fn acknowledged(line: &str) -> Result<Option<(u64, Revision)>, Failure> {
 /// Writes until the process is killed, if CRASH-01 has started it. Returns at once otherwise.
 ///
 /// `at` creates a harness on the records at a [`location`](Harness::location).
+///
+/// ```
+/// use fleetwright_store_contract::{MemoryHarness, crash::run_child};
+///
+/// // Returns at once: CRASH-01 has not started this process.
+/// run_child(|_location| MemoryHarness::new());
+/// ```
 pub fn run_child<H: Harness>(at: impl FnOnce(&str) -> H) {
     let Ok(location) = std::env::var(LOCATION) else {
         return;

@@ -17,8 +17,29 @@ use crate::crash::Child;
 ///
 /// The kit creates a new harness for each clause, so that clauses do not see each other's records.
 /// Dropping the harness may destroy the records. Only [`name`](Self::name) and [`open`](Self::open)
-/// are required; a store that implements the others is tested by more clauses. [`MemoryHarness`] is
-/// an example; the crate's front page shows how to run one.
+/// are required; a store that implements the others is tested by more clauses. The
+/// crate's front page shows how to run one.
+///
+/// ```
+/// use std::sync::Arc;
+/// use async_trait::async_trait;
+/// use fleetwright_store::{MemoryStore, Result, Schema, Store};
+/// use fleetwright_store_contract::Harness;
+///
+/// #[derive(Default)]
+/// struct MyHarness(tokio::sync::OnceCell<MemoryStore>);
+///
+/// #[async_trait]
+/// impl Harness for MyHarness {
+///     fn name(&self) -> String {
+///         "my store".to_owned()
+///     }
+///     async fn open(&self, schema: Schema) -> Result<Arc<dyn Store>> {
+///         let store = self.0.get_or_init(|| async { MemoryStore::new(schema) }).await;
+///         Ok(Arc::new(store.clone())) // every handle sees the same records
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait Harness: Send + Sync {
     /// Returns the name of the store for reports.
@@ -89,6 +110,19 @@ impl std::fmt::Debug for Environment {
 }
 
 /// The harness of the [`MemoryStore`].
+///
+/// ```
+/// use fleetwright_store::Store as _;
+/// use fleetwright_store_contract::{Harness as _, MemoryHarness, schema};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let harness = MemoryHarness::new();
+/// let store = harness.open(schema()?).await?;
+/// assert_eq!(store.head().await?.0, 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct MemoryHarness {
     store: OnceLock<MemoryStore>,

@@ -24,6 +24,15 @@ pub fn clause(id: &str) -> Option<&'static Clause> {
 
 /// Runs one clause on a fresh store and judges it. `child` is how another process can write to the
 /// store, for CRASH-01.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fleetwright_store_contract::{Factory, MemoryHarness, Status, clause, run_clause};
+///
+/// let factory: Factory = Arc::new(|| Arc::new(MemoryHarness::new()));
+/// let verdict = run_clause(clause("WATCH-03").unwrap(), &factory, None);
+/// assert_eq!(verdict.status, Status::Pass);
+/// ```
 pub fn run_clause(clause: &Clause, factory: &Factory, child: Option<&Child>) -> Verdict {
     run(clause, || match clause.body {
         Body::Sync(body) => body(&Environment {
@@ -63,6 +72,12 @@ fn factory<H: Harness + 'static>(make: fn() -> H) -> Factory {
 }
 
 /// Runs one clause as a test.
+///
+/// ```
+/// use fleetwright_store_contract::{MemoryHarness, test_clause};
+///
+/// test_clause("WATCH-03", MemoryHarness::new, None); // panics if the store breaks the promise
+/// ```
 ///
 /// # Panics
 /// With the promise and what was observed, if the clause fails or cannot be run.

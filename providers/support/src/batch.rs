@@ -19,6 +19,18 @@ pub fn deduplicate(ids: &[InstanceId]) -> Vec<InstanceId> {
 
 /// Returns one result for each of `ids`, in their order. An id that was given twice gets its result twice,
 /// and an id without a result gets the error that `missing` returns.
+///
+/// ```
+/// # use std::collections::BTreeMap;
+/// # use fleetwright::{Call, ErrorKind, InstanceId, Operation};
+/// # use fleetwright_provider_support::batch::results_in_order;
+/// let [known, gone] = ["i-1", "i-2"].map(|id| InstanceId::new(id).unwrap());
+/// let call = Call::new("acme", Operation::DescribeInstances);
+/// let results = BTreeMap::from([(known.clone(), Ok("running"))]);
+/// let ordered = results_in_order(&[gone, known], &results, |id| call.not_found(id));
+/// assert_eq!(ordered[0].as_ref().unwrap_err().kind(), ErrorKind::NotFound);
+/// assert_eq!(ordered[1].as_ref().unwrap(), &"running");
+/// ```
 pub fn results_in_order<T: Clone>(
     ids: &[InstanceId],
     results: &BTreeMap<InstanceId, Result<T>>,
@@ -29,11 +41,28 @@ pub fn results_in_order<T: Clone>(
 }
 
 /// Returns the same error for each of `ids`.
+///
+/// ```
+/// # use fleetwright::{Call, InstanceId, Operation};
+/// # use fleetwright_provider_support::batch::repeat_error;
+/// let ids = ["i-1", "i-2"].map(|id| InstanceId::new(id).unwrap());
+/// let error = Call::new("acme", Operation::StopInstances).unsupported();
+/// assert_eq!(repeat_error::<()>(&ids, &error).len(), 2);
+/// ```
 pub fn repeat_error<T>(ids: &[InstanceId], error: &ProvisionError) -> Vec<Result<T>> {
     ids.iter().map(|_| Err(error.clone())).collect()
 }
 
 /// Returns the result of a batch of one.
+///
+/// ```
+/// # use fleetwright::{Call, ErrorKind, Operation};
+/// # use fleetwright_provider_support::batch::single_result;
+/// let call = Call::new("acme", Operation::StopInstance);
+/// assert!(single_result(&call, vec![Ok(())]).is_ok());
+/// let error = single_result::<()>(&call, vec![]).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Unexpected);
+/// ```
 ///
 /// # Errors
 ///
@@ -47,6 +76,17 @@ pub fn single_result<T>(call: &Call, results: Vec<Result<T>>) -> Result<T> {
 }
 
 /// Replaces each `Ok` of `results` by the next of `values`, in order.
+///
+/// ```
+/// # use fleetwright::{Call, Operation};
+/// # use fleetwright_provider_support::batch::replace_successes;
+/// let call = Call::new("acme", Operation::StartInstances);
+/// let started = vec![Ok(()), Err(call.unsupported())];
+/// let read = vec![Ok("i-1 is running")];
+/// let results = replace_successes(&call, started, read);
+/// assert_eq!(results[0].as_ref().unwrap(), &"i-1 is running");
+/// assert!(results[1].is_err());
+/// ```
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
 //! Terminating, stopping and starting, with one implementation of everything around the native call.
 //!
-//! Owns that an id which is given twice is changed once, and that a recent launch is waited for. It never
+//! Owns two rules: an id that is given twice is changed once, and a recent launch is waited for. It never
 //! sends a change again that may have had an effect.
 
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ impl Change {
 }
 
 /// A backend that changes many instances with few native calls. It implements the native calls once, in
-/// [`change_once`](Self::change_once), and gets the rest.
+/// [`change_once`](Self::change_once), and gets the rest. `change.rs` of the EC2 provider is an example.
 #[async_trait]
 pub trait ChangeInstances: ReadInstances + Sized {
     /// Changes instances with as few native calls as possible. Each id is given once. Returns one result for

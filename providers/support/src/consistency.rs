@@ -14,6 +14,24 @@ use tokio::time::{Instant, sleep};
 /// Reads until `accept` returns `true`, or until the [usual lag](Capabilities::usual_lag()) of reads has passed
 /// since the first one, and returns the last result. Pauses by the poll interval in between.
 ///
+/// ```
+/// # use std::{sync::atomic::{AtomicU32, Ordering}, time::Duration};
+/// # use fleetwright::{Capabilities, TagLimits};
+/// # use fleetwright_provider_support::read_until;
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> fleetwright::Result<()> {
+/// let mut capabilities = Capabilities::new("acme", TagLimits::new(50, 128, 256), 16_384);
+/// capabilities.consistency_window = Duration::from_secs(10);
+///
+/// let reads = AtomicU32::new(0); // a cloud whose third read shows the change
+/// let read = || -> futures_util::future::BoxFuture<'_, _> {
+///     Box::pin(async { Ok(reads.fetch_add(1, Ordering::Relaxed) == 2) })
+/// };
+/// assert!(read_until(&capabilities, read, |shows_change| *shows_change).await?);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 ///
 /// The first failed read ends the wait.
@@ -27,6 +45,22 @@ pub async fn read_until<'a, T>(
 
 /// Reads like [`read_until`], but until the consistency window has passed, so that the last result cannot be
 /// stale. For what must be proved.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use fleetwright::{Capabilities, TagLimits};
+/// # use fleetwright_provider_support::read_until_proved;
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> fleetwright::Result<()> {
+/// let mut capabilities = Capabilities::new("acme", TagLimits::new(50, 128, 256), 16_384);
+/// capabilities.consistency_window = Duration::from_secs(10);
+///
+/// // No read of these ten seconds shows an instance, so there is none.
+/// let read = || -> futures_util::future::BoxFuture<'_, _> { Box::pin(async { Ok(None::<&str>) }) };
+/// assert_eq!(read_until_proved(&capabilities, read, Option::is_some).await?, None);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 ///
@@ -58,6 +92,24 @@ async fn read_within<'a, T>(
 }
 
 /// Reads an instance until it is in one of `states`.
+///
+/// ```
+/// # use fleetwright::{Call, Capabilities, CloudInstanceState, ErrorKind, InstanceId, InstanceInfo, Operation, TagLimits};
+/// # use fleetwright_provider_support::read_until_state;
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let capabilities = Capabilities::new("acme", TagLimits::new(50, 128, 256), 16_384);
+/// let call = Call::new("acme", Operation::ResizeInstance);
+/// let id = InstanceId::new("i-1")?;
+/// let read = || -> futures_util::future::BoxFuture<'_, _> {
+///     Box::pin(async { Ok(InstanceInfo::new(id.clone(), CloudInstanceState::Running)) })
+/// };
+/// let stopped = (&[CloudInstanceState::Stopped][..], "stopped");
+/// let error = read_until_state(&capabilities, &call, &id, stopped, read).await.unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::WrongState);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 ///

@@ -79,6 +79,18 @@ pub trait Service: Clone + fmt::Debug + Send + Sync + 'static {
 /// A failed native call, as the backend's client observed it.
 ///
 /// Its `Display` never shows the message, so it can travel through an SDK's own error type and logs.
+///
+/// [`Service`] has an example with a service.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_provider_support::{Cause, Failure};
+///
+/// let failure = Failure::<()>::new(Cause::Responded(429), "too many requests")
+///     .with_code("SlowDown")
+///     .with_retry_after(Some(Duration::from_secs(2)));
+/// assert_eq!((failure.status(), failure.code()), (Some(429), "SlowDown"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Failure<S> {
     /// How the call failed.

@@ -20,6 +20,104 @@ use futures_util::{StreamExt as _, future::BoxFuture, stream};
 /// The names of a launch follow from its token, so that a replay uses the same names and the
 /// cloud itself refuses a second instance. Each instance carries [`Marks`]: a digest of the token
 /// and the fingerprint of its config.
+///
+/// ```
+/// use std::{collections::BTreeMap, num::NonZeroU32, sync::Mutex};
+///
+/// use fleetwright::{
+///     Call, Capabilities, CloudInstanceState, Fingerprint, InstanceConfig, InstanceId, InstanceInfo, LaunchToken,
+///     Operation, Result, RetryAdvice, TagLimits, async_trait,
+/// };
+/// use fleetwright_provider_support::{
+///     RecentLaunches, RecentTokens,
+///     launch::{Attempt, CreateError, LaunchCalls, LaunchContext, LaunchOutcome, Marks, launch},
+/// };
+///
+/// /// A cloud that stores the token's digest and the fingerprint of each instance by name.
+/// type Cloud = Mutex<BTreeMap<String, (String, Fingerprint)>>;
+///
+/// struct Launch<'a> {
+///     cloud: &'a Cloud,
+///     context: &'a LaunchContext<'a>,
+/// }
+///
+/// fn info(name: &str) -> InstanceInfo {
+///     InstanceInfo::new(InstanceId::new(name).unwrap(), CloudInstanceState::Pending)
+/// }
+///
+/// #[async_trait]
+/// impl LaunchCalls for Launch<'_> {
+///     type Known = BTreeMap<String, InstanceInfo>;
+///     type Existing = InstanceInfo;
+///     type Accepted = InstanceInfo;
+///     type Native = (String, String, Fingerprint);
+///
+///     async fn find_by_token(&self, token: &LaunchToken) -> Result<Self::Known> {
+///         let mut known = Self::Known::new();
+///         for (name, (owner, fingerprint)) in self.cloud.lock().unwrap().clone() {
+///             let native = (name, owner, fingerprint);
+///             self.context.check_marks(token, &self.marks(&native))?;
+///             known.insert(native.0.clone(), info(&native.0));
+///         }
+///         Ok(known)
+///     }
+///     fn existing(&self, known: &Self::Known, name: &str) -> Option<InstanceInfo> {
+///         known.get(name).cloned()
+///     }
+///     async fn create(&self, name: &str, _: &Self::Known) -> std::result::Result<InstanceInfo, CreateError> {
+///         let mut instances = self.cloud.lock().unwrap();
+///         if instances.contains_key(name) {
+///             let refusal = self.context.call.conflict("the name is taken", RetryAdvice::Never);
+///             return Err(CreateError::NameTaken(refusal));
+///         }
+///         let owner = self.context.owner.unwrap_or_default().to_owned();
+///         instances.insert(name.to_owned(), (owner, self.context.fingerprint));
+///         Ok(info(name))
+///     }
+///     async fn have_failed(&self, _: &[InstanceId]) -> bool {
+///         false
+///     }
+///     async fn read_by_name(&self, name: &str) -> Result<Option<Self::Native>> {
+///         let found = self.cloud.lock().unwrap().get(name).cloned();
+///         Ok(found.map(|(owner, fingerprint)| (name.to_owned(), owner, fingerprint)))
+///     }
+///     fn marks<'n>(&self, (name, owner, fingerprint): &'n Self::Native) -> Marks<'n> {
+///         Marks { name, id: InstanceId::new(name).ok(), owner: Some(owner), fingerprint: Some(*fingerprint) }
+///     }
+///     async fn adopt(&self, _: &LaunchToken, native: Self::Native) -> Result<InstanceInfo> {
+///         Ok(info(&native.0))
+///     }
+///     async fn settle(&self, attempts: Vec<Attempt<InstanceInfo, InstanceInfo>>) -> LaunchOutcome {
+///         let results = attempts.into_iter().map(|attempt| match attempt {
+///             Attempt::Existing { instance, .. } => Ok(instance),
+///             Attempt::Accepted { creation, .. } => Ok(creation),
+///         });
+///         results.collect()
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+/// let (call, token) = (Call::new("acme", Operation::LaunchInstance), LaunchToken::new("blue/slot-1")?);
+/// let context = LaunchContext {
+///     call: &call,
+///     capabilities: &Capabilities::new("acme", TagLimits::new(50, 128, 256), 16_384),
+///     token: Some(&token),
+///     owner: Some("digest of the token"),
+///     fingerprint: InstanceConfig::builder("image-1", "small").build()?.fingerprint(NonZeroU32::MIN),
+///     concurrency: 2,
+///     first_alone: false,
+///     recent_launches: &RecentLaunches::new(),
+///     recent_tokens: &RecentTokens::new(),
+/// };
+/// let (cloud, names) = (Cloud::default(), ["vm-1".to_owned()]);
+/// let calls = Launch { cloud: &cloud, context: &context };
+/// let first = launch(&calls, &context, &names).await?;
+/// let replay = launch(&calls, &context, &names).await?;
+/// assert_eq!(first[0].id, replay[0].id, "one instance for one token");
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait LaunchCalls: Sync {
     /// All that a token has launched before, as far as reads show it. Its default is a launch
@@ -261,7 +359,7 @@ impl FromIterator<Result<InstanceInfo>> for LaunchOutcome {
     }
 }
 
-/// Launches one instance per name.
+/// Launches one instance per name. [`LaunchCalls`] has an example.
 ///
 /// With a token: refuses it if it was used for another config or is spent, adopts what it has
 /// launched before, and creates the rest. Without one, `names` are random and all are created.
@@ -338,7 +436,7 @@ async fn attempt<C: LaunchCalls>(
 }
 
 /// Adopts the instance that took a name, once reads show it. Returns `refusal` if none does within
-/// the consistency window.
+/// the usual lag of reads. [`launch`] calls it; [`LaunchCalls`] has an example.
 ///
 /// # Errors
 ///
@@ -359,6 +457,15 @@ pub async fn adopt_by_name<C: LaunchCalls>(
 }
 
 /// Whether a token has launched something and nothing of it is alive.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use fleetwright_provider_support::launch::is_spent;
+///
+/// let states = BTreeMap::from([("vm-1".to_owned(), "deleting"), ("vm-2".to_owned(), "running")]);
+/// assert!(!is_spent(&states, |state| *state == "deleting"), "vm-2 is alive");
+/// assert!(!is_spent(&BTreeMap::new(), |_: &&str| true), "the token has launched nothing");
+/// ```
 pub fn is_spent<T>(by_name: &BTreeMap<String, T>, is_ending: impl Fn(&T) -> bool) -> bool {
     !by_name.is_empty() && by_name.values().all(is_ending)
 }

@@ -7,6 +7,24 @@ use futures_util::{Stream, StreamExt as _};
 /// result of [`list_instances`](fleetwright::InstanceProvisioner::list_instances), for backends that
 /// implement the list with the stream.
 ///
+/// ```
+/// # use fleetwright::{Call, CloudInstanceState, ErrorKind, InstanceId, InstanceInfo, ListItem, Operation, Scope};
+/// # use fleetwright_provider_support::collect_complete;
+/// # use futures_util::stream;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let call = Call::new("acme", Operation::ListInstances);
+/// let found = InstanceInfo::new(InstanceId::new("i-1")?, CloudInstanceState::Running);
+/// let gap = ListItem::Gap { scope: Scope::Region, error: call.unsupported() };
+///
+/// let complete = stream::iter([Ok(ListItem::Instance(Box::new(found.clone())))]);
+/// assert_eq!(collect_complete(&call, complete).await?, [found]);
+/// let error = collect_complete(&call, stream::iter([Ok(gap)])).await.unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Incomplete);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 ///
 /// The first error of the stream, or [`Incomplete`](fleetwright::ErrorKind::Incomplete) with the scope of

@@ -32,6 +32,15 @@ pub fn poll_delays(interval: Duration) -> impl Iterator<Item = Duration> + use<>
 }
 
 /// Returns the time at which `timeout` ends, a year from now at most.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_provider_support::poll::deadline_after;
+/// use tokio::time::Instant;
+///
+/// assert!(deadline_after(Duration::from_secs(60)) > Instant::now());
+/// assert!(deadline_after(Duration::MAX) > Instant::now(), "a year from now, without an overflow");
+/// ```
 #[must_use]
 pub fn deadline_after(timeout: Duration) -> Instant {
     Instant::now() + timeout.min(YEAR)
@@ -41,6 +50,24 @@ pub fn deadline_after(timeout: Duration) -> Instant {
 ///
 /// Returns `false` without sleeping if the deadline has passed or comes before `retry_after`: a
 /// request before that time would be throttled too, and would count against the limit.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_provider_support::poll::{deadline_after, poll_delays, sleep_before};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// let deadline = deadline_after(Duration::from_secs(60));
+/// let mut polls = 1;
+/// for delay in poll_delays(Duration::from_secs(15)) {
+///     if !sleep_before(deadline, delay, Duration::ZERO).await {
+///         break;
+///     }
+///     polls += 1; // ask the service again
+/// }
+/// assert_eq!(polls, 9);
+/// # }
+/// ```
 pub async fn sleep_before(deadline: Instant, delay: Duration, retry_after: Duration) -> bool {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() || retry_after > left {

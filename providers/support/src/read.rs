@@ -14,7 +14,8 @@ use crate::{RecentLaunches, read_until, read_until_state};
 /// A backend that reads many instances with few native calls. It implements the native calls once, in
 /// [`describe_once`](Self::describe_once), and gets the rest.
 ///
-/// Each method takes the [`Operation`] that the caller sent, because errors name it.
+/// Each method takes the [`Operation`] that the caller sent, because errors name it. `read.rs` of the EC2 provider
+/// is an example.
 #[async_trait]
 pub trait ReadInstances: InstanceProvisioner {
     /// Returns the recent launches of this handle.
@@ -110,6 +111,15 @@ pub trait ReadInstances: InstanceProvisioner {
 }
 
 /// Returns whether a read of a started instance shows it after the start.
+///
+/// ```
+/// use fleetwright::{CloudInstanceState, InstanceId, InstanceInfo};
+/// use fleetwright_provider_support::is_after_start;
+///
+/// let in_state = |state| InstanceInfo::new(InstanceId::new("i-1").unwrap(), state);
+/// assert!(is_after_start(&in_state(CloudInstanceState::Running)));
+/// assert!(!is_after_start(&in_state(CloudInstanceState::Stopped)), "a stale read");
+/// ```
 pub fn is_after_start(info: &InstanceInfo) -> bool {
     let before = [CloudInstanceState::Stopped, CloudInstanceState::Stopping];
     !before.contains(&info.state)
