@@ -39,6 +39,14 @@ impl QuotaKind {
 }
 
 /// The default limits of a kind.
+///
+/// ```
+/// use fleetwright_identity::{Defaults, QuotaKind, QuotaKinds};
+///
+/// let volumes = QuotaKind::new("volumes")?;
+/// let kinds = QuotaKinds::standard().with(volumes, Defaults::organization(100).project(20));
+/// # Ok::<(), fleetwright_identity::InvalidName>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
     /// The limit of an organization with all its projects.

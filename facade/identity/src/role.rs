@@ -146,6 +146,15 @@ impl From<Role> for RoleData {
 }
 
 /// A role at a scope, for one actor. It applies to the scope and everything within it.
+///
+/// ```
+/// use fleetwright_identity::{Binding, RoleName, Scope};
+///
+/// let auditor = RoleName::new("organization-auditor")?;
+/// let acme = "5ba1e150-0000-4000-8000-000000000001".parse()?;
+/// let binding = Binding::new(auditor, Scope::Organization(acme));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Binding {
     /// The role.

@@ -18,6 +18,24 @@ pub const MIN_DELAY: Duration = Duration::from_millis(1);
 /// # Contract
 ///
 /// Two readings are as far apart as tokio's timers measure, except for the drift of a wall clock.
+///
+/// A clock for a test that chooses its dates:
+///
+/// ```
+/// # use chrono::{DateTime, Utc};
+/// use fleetwright_runtime::clock::Clock;
+///
+/// #[derive(Debug)]
+/// struct FixedClock(DateTime<Utc>);
+///
+/// impl Clock for FixedClock {
+///     fn now(&self) -> DateTime<Utc> {
+///         self.0
+///     }
+/// }
+///
+/// assert_eq!(FixedClock(DateTime::UNIX_EPOCH).now().timestamp(), 0);
+/// ```
 pub trait Clock: Debug + Send + Sync {
     /// Returns the current date.
     fn now(&self) -> DateTime<Utc>;
@@ -34,6 +52,19 @@ impl Clock for SystemClock {
 }
 
 /// A clock that follows tokio's time, also while that is paused. For tests and simulations.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use chrono::DateTime;
+/// use fleetwright_runtime::clock::{Clock as _, TokioClock};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// let clock = TokioClock::starting_at(DateTime::UNIX_EPOCH);
+/// tokio::time::sleep(Duration::from_secs(90)).await; // returns at once while tokio's time is paused
+/// assert_eq!(clock.now().timestamp(), 90);
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TokioClock {
     epoch: DateTime<Utc>,
@@ -75,6 +106,17 @@ pub fn later(date: DateTime<Utc>, delay: Duration) -> DateTime<Utc> {
 }
 
 /// Returns the time from `earlier` to `date`, or zero if `date` is before `earlier`.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use chrono::{DateTime, TimeDelta, Utc};
+/// use fleetwright_runtime::clock::between;
+///
+/// let epoch = DateTime::<Utc>::UNIX_EPOCH;
+/// let minute_later = epoch + TimeDelta::minutes(1);
+/// assert_eq!(between(epoch, minute_later), Duration::from_secs(60));
+/// assert_eq!(between(minute_later, epoch), Duration::ZERO);
+/// ```
 pub fn between(earlier: DateTime<Utc>, date: DateTime<Utc>) -> Duration {
     date.signed_duration_since(earlier)
         .to_std()

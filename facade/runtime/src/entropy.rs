@@ -12,6 +12,25 @@ use uuid::{Builder, Uuid};
 ///
 /// The bytes are unpredictable and never repeat. A source that breaks either promise is for simulations only: keys and sealed
 /// secrets created with it protect nothing.
+///
+/// A source for a simulation, which repeats its bytes:
+///
+/// ```
+/// use fleetwright_runtime::entropy::{Entropy, EntropyError, new_uuid};
+///
+/// #[derive(Debug)]
+/// struct Zeros;
+///
+/// impl Entropy for Zeros {
+///     fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
+///         bytes.fill(0);
+///         Ok(())
+///     }
+/// }
+///
+/// assert_eq!(new_uuid(&Zeros)?.to_string(), "00000000-0000-4000-8000-000000000000");
+/// # Ok::<(), EntropyError>(())
+/// ```
 pub trait Entropy: Send + Sync + Debug {
     /// Fills all of `bytes`.
     ///
@@ -22,6 +41,13 @@ pub trait Entropy: Send + Sync + Debug {
 }
 
 /// No random bytes are available. Nothing was created.
+///
+/// ```
+/// use fleetwright_runtime::entropy::EntropyError;
+///
+/// let error = EntropyError::new("the hardware source is not connected");
+/// assert_eq!(error.to_string(), "no random bytes are available: the hardware source is not connected");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no random bytes are available: {reason}")]
 pub struct EntropyError {

@@ -1,4 +1,12 @@
 #![doc = include_str!("../README.md")]
+//!
+//! ## Where to start
+//!
+//! | task | start with |
+//! | --- | --- |
+//! | run a controller | [`Runner`], [`Action`], [`Backoff`] |
+//! | turn a watch into keys | [`watch_keys`] |
+//! | inject time and randomness | [`clock::Clock`], [`entropy::Entropy`] |
 
 mod action;
 mod backoff;

@@ -16,6 +16,26 @@ const MAX_TIMER: Duration = Duration::from_secs(3600);
 
 /// Runs one reconcile function for many keys.
 ///
+/// ```
+/// use std::{convert::Infallible, num::NonZeroUsize, sync::Arc, time::Duration};
+/// use fleetwright_runtime::{Action, Runner, clock::SystemClock};
+/// use futures_util::{FutureExt as _, StreamExt as _, stream};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// let keys = stream::iter([vec!["s-1", "s-2"]]).chain(stream::pending());
+/// let two_at_once = NonZeroUsize::MIN.saturating_add(1);
+/// let running = Runner::new(keys, Arc::new(SystemClock)).concurrency(two_at_once).run(
+///     |key| async move {
+///         println!("reconcile {key}");
+///         Ok::<_, Infallible>(Action::AwaitChange)
+///     },
+///     |_key, _error, failures| Duration::from_secs(2) * failures,
+/// );
+/// assert!(running.now_or_never().is_none(), "a runner works until its future is dropped");
+/// # }
+/// ```
+///
 /// # Guarantees
 ///
 /// - A key is reconciled by at most one call at a time, and at most [`concurrency`](Self::concurrency) keys at once.

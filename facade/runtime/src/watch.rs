@@ -16,6 +16,30 @@ const RETRY_DELAY: Duration = Duration::from_secs(2);
 /// replaced by a new `list`. A list that fails is repeated every two seconds.
 ///
 /// `name` is the plural of the records, for warnings: "servers".
+///
+/// ```
+/// use fleetwright_runtime::watch_keys;
+/// use fleetwright_store::{Interest, MemoryStore, RecordId, Revision, Schema, Store as _, StoreError, Transaction};
+/// use futures_util::StreamExt as _;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new(Schema::builder().kind("server").build()?);
+/// let list = || async {
+///     let (keys, interest) = (vec!["s-1".to_owned()], Interest::all());
+///     Ok::<_, StoreError>((keys, store.watch(Revision::ZERO, interest).await?))
+/// };
+/// let keys = watch_keys("servers", list, |commit| {
+///     commit.changes.iter().map(|change| change.id().key.as_str().to_owned()).collect()
+/// });
+/// let mut keys = std::pin::pin!(keys);
+/// assert_eq!(keys.next().await, Some(vec!["s-1".to_owned()])); // from the list
+///
+/// store.commit(&Transaction::new().put(RecordId::new("server", "s-2")?, "new".into())).await?;
+/// assert_eq!(keys.next().await, Some(vec!["s-2".to_owned()])); // from the watch
+/// # Ok(())
+/// # }
+/// ```
 pub fn watch_keys<K, E, L, F, C>(
     name: &'static str,
     list: L,

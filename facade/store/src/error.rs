@@ -238,6 +238,13 @@ impl fmt::Display for Found {
 }
 
 /// An invalid request.
+///
+/// ```
+/// use fleetwright_store::Invalid;
+///
+/// let error = Invalid::new("must not be empty").within("the key");
+/// assert_eq!(error.to_string(), "the key: must not be empty");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Invalid {

@@ -19,7 +19,7 @@ use crate::{
 
 /// The state that a transaction is evaluated against.
 ///
-/// All results must be from one moment, which lasts until the writes are applied.
+/// All results must be from one moment, which lasts until the writes are applied. [`Prepared`] has an example.
 pub trait View {
     /// Returns the revision of a record, or `None` if it does not exist.
     fn revision(&mut self, id: &RecordId) -> Result<Option<Revision>>;
@@ -34,6 +34,36 @@ pub trait View {
 }
 
 /// A valid transaction, with everything that can be computed without the store's state.
+///
+/// ```
+/// use fleetwright_store::{Check, IndexName, Key, Kind, Prepared, RecordId, Result, Revision, Schema, Transaction, View};
+/// use serde_json::json;
+///
+/// struct Empty; // the view of a store without records
+///
+/// impl View for Empty {
+///     fn revision(&mut self, _: &RecordId) -> Result<Option<Revision>> {
+///         Ok(None)
+///     }
+///     fn find_two_holders(&mut self, _: &Kind, _: &IndexName, _: &[u8]) -> Result<Vec<Key>> {
+///         Ok(Vec::new())
+///     }
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let schema = Schema::builder().kind("server").build()?;
+/// let id = RecordId::new("server", "s-1")?;
+///
+/// let create = Transaction::new().create(id.clone(), json!({}));
+/// let prepared = Prepared::new(&create, &schema)?;
+/// prepared.evaluate(&mut Empty)?;
+/// assert_eq!(prepared.writes().len(), 1); // the store applies them
+///
+/// let replace = Transaction::new().check(Check::Exists(id));
+/// assert!(Prepared::new(&replace, &schema)?.evaluate(&mut Empty).is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Prepared<'t> {
     checks: Vec<(&'t Check, Vec<u8>)>,

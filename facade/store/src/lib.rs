@@ -1,4 +1,15 @@
 #![doc = include_str!("../README.md")]
+//!
+//! ## Where to start
+//!
+//! | task | start with |
+//! | --- | --- |
+//! | use a store | [`Store`], [`StoreExt`], [`Transaction`], [`Query`], [`Watch`] |
+//! | store one Rust type | [`Document`], [`Table`] |
+//! | define kinds and indexes | [`Schema`] |
+//! | open a store in memory | [`MemoryStore`] |
+//! | react to errors | [`StoreError`], [`StoreError::advice`] |
+//! | implement a store | [`Prepared`], [`View`], [`Plan`], [`Source`] |
 
 mod error;
 mod evaluate;

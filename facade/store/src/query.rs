@@ -172,6 +172,27 @@ impl Plan {
 }
 
 /// The end of a page. Opaque: stores create it, and callers pass it back. Its text fits into a URL.
+///
+/// ```
+/// use fleetwright_store::{Cursor, Kind, MemoryStore, Query, RecordId, Schema, Store as _, Transaction};
+/// # use serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = MemoryStore::new(Schema::builder().kind("server").build()?);
+/// # for key in ["s-1", "s-2", "s-3"] {
+/// #     store.commit(&Transaction::new().put(RecordId::new("server", key)?, json!({}))).await?;
+/// # }
+/// let query = Query::all(Kind::new("server")?).limit(2);
+/// let first = store.list(&query).await?;
+/// let text = first.next.expect("there is a second page").as_str().to_owned(); // for a URL
+///
+/// let second = store.list(&query.after(Cursor::from_text(text))).await?;
+/// assert_eq!(second.records.len(), 1);
+/// assert!(second.next.is_none());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cursor(String);

@@ -11,6 +11,12 @@ use crate::{Key, Kind, RecordId};
 ///
 /// Every commit that changes something raises the revision of the whole store: by one in the stores
 /// of this project, by any number in others. All writes of a transaction have the same revision.
+///
+/// ```
+/// use fleetwright_store::Revision;
+///
+/// assert_eq!(Revision::ZERO.next(), Revision(1)); // of the first commit
+/// ```
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

@@ -185,6 +185,18 @@ fn values_of_items(items: &[Value]) -> Result<BTreeSet<IndexValue>, Invalid> {
 }
 
 /// Builds a [`Schema`]. [`build`](Self::build) reports errors.
+///
+/// ```
+/// use fleetwright_store::Schema;
+///
+/// let schema = Schema::builder()
+///     .kind("server")
+///     .unique("owner", ["/owner"]) // of the kind before it
+///     .kind("network")
+///     .build()?;
+/// assert_eq!(schema.kinds().count(), 2);
+/// # Ok::<(), fleetwright_store::Invalid>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct SchemaBuilder {
     schema: Schema,

@@ -38,7 +38,26 @@ use crate::{
 ///
 /// # Example
 ///
-/// The crate's first page shows transactions, claims, lists and watches on the memory store.
+/// ```
+/// use fleetwright_store::{MemoryStore, RecordId, Schema, Store as _, Transaction};
+/// use serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new(Schema::builder().kind("server").build()?);
+/// let id = RecordId::new("server", "s-1")?;
+/// store.commit(&Transaction::new().create(id.clone(), json!({ "power": "off" }))).await?;
+///
+/// // Read, decide, and write only if nobody else has written since.
+/// let read = store.get(&id).await?.expect("it was created");
+/// let update = Transaction::new().replace(id, read.revision, json!({ "power": "on" }));
+/// store.commit(&update).await?;
+/// assert!(store.commit(&update).await.unwrap_err().conflict().is_some());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The crate's first page shows indexes, lists and watches too.
 #[async_trait]
 pub trait Store: Send + Sync + Debug {
     /// Returns the schema that the store was opened with.

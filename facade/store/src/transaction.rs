@@ -47,6 +47,25 @@ pub enum Check {
 }
 
 /// An index value of a kind, or its first parts.
+///
+/// ```
+/// use fleetwright_store::{Check, Claim, IndexName, Kind, MemoryStore, RecordId, Schema, Store as _, Transaction};
+/// # use serde_json::json;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let schema = Schema::builder().kind("network").kind("server").index("network", ["/network"]).build()?;
+/// let store = MemoryStore::new(schema);
+/// let server = RecordId::new("server", "s-1")?;
+/// store.commit(&Transaction::new().create(server, json!({ "network": "n-1" }))).await?;
+///
+/// // Delete the network, but only if no server uses it.
+/// let used = Claim::new(Kind::new("server")?, IndexName::new("network")?, "n-1");
+/// let delete = Transaction::new().check(Check::Unclaimed(used)).delete(RecordId::new("network", "n-1")?);
+/// assert!(store.commit(&delete).await.unwrap_err().conflict().is_some());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The kind.

@@ -148,6 +148,31 @@ pub struct Batch {
 }
 
 /// The source of a watch's commits, implemented by authors of stores.
+///
+/// ```
+/// use fleetwright_store::{Batch, Commit, Result, Revision, Source, Watch};
+///
+/// /// A store that was committed to once.
+/// struct OneCommit;
+///
+/// #[async_trait::async_trait]
+/// impl Source for OneCommit {
+///     async fn batch(&self, after: Revision) -> Result<Batch> {
+///         if after >= Revision(1) {
+///             std::future::pending::<()>().await; // nothing else will be committed
+///         }
+///         let commit = Commit { revision: Revision(1), changes: Vec::new() };
+///         Ok(Batch { commits: vec![commit], through: Revision(1) })
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<()> {
+/// let mut watch = Watch::new(OneCommit, Revision::ZERO);
+/// assert_eq!(watch.next().await?.revision, Revision(1));
+/// # Ok(())
+/// # }
+/// ```
 #[async_trait]
 pub trait Source: Send + Sync {
     /// Waits for commits after `after`, and returns at least one, or a later revision up to which

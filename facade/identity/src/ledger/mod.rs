@@ -33,6 +33,20 @@ const MAX_RACES: usize = 256;
 const QUEUES: usize = 64;
 
 /// The quota that one record uses. Its key is the record's id.
+///
+/// ```
+/// use fleetwright_identity::{Allocation, Amounts, OrganizationId, ProjectId, QuotaKind};
+/// use fleetwright_store::RecordId;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let acme: OrganizationId = "5ba1e150-0000-4000-8000-000000000001".parse()?;
+/// let web: ProjectId = "5ba1e150-0000-4000-8000-000000000002".parse()?;
+/// let amounts = Amounts::new().with(QuotaKind::servers(), 1).with(QuotaKind::gpus(), 8);
+/// let allocation = Allocation::new(RecordId::new("instance", "i-1")?, acme, web, amounts);
+/// assert_eq!(allocation.amounts.of(&QuotaKind::gpus()), 8);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocation {
     /// The record that is paid for, such as an instance. It has at most one allocation.
@@ -68,7 +82,30 @@ impl Document for Allocation {
 
 /// The ledger of a store whose schema contains the kinds of [`schema`](crate::schema()).
 ///
-/// The crate's first page has an example with a charge.
+/// ```
+/// # use std::sync::Arc;
+/// use fleetwright_identity::{
+///     Account, Allocation, Amounts, Ledger, LedgerError, OrganizationId, ProjectId, QuotaKind, QuotaKinds, schema,
+/// };
+/// use fleetwright_store::{MemoryStore, RecordId, Schema, Transaction};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Arc::new(MemoryStore::new(schema(Schema::builder().kind("instance")).build()?));
+/// let ledger = Ledger::new(store, Arc::new(QuotaKinds::standard()))?;
+/// # let acme: OrganizationId = "5ba1e150-0000-4000-8000-000000000001".parse()?;
+/// # let web: ProjectId = "5ba1e150-0000-4000-8000-000000000002".parse()?;
+/// let id = RecordId::new("instance", "i-1")?;
+/// let cost = Amounts::new().with(QuotaKind::servers(), 1);
+/// let allocation = Allocation::new(id.clone(), acme, web, cost);
+///
+/// // The record and its charge are committed together, or not at all.
+/// let build = || ledger.charge(Transaction::new().create(id.clone(), "new".into()), &allocation);
+/// ledger.commit::<_, _, LedgerError>(acme, build).await?;
+/// assert_eq!(ledger.allocation(&id).await?, Some(allocation));
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Guarantees
 ///

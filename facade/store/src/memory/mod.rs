@@ -43,6 +43,14 @@ struct Shared {
 }
 
 /// The limits of a [`MemoryStore`].
+///
+/// ```
+/// use fleetwright_store::{MemoryOptions, MemoryStore, Schema};
+///
+/// let options = MemoryOptions::default().keep_commits(100).capacity(1_000_000);
+/// let store = MemoryStore::with_options(Schema::builder().kind("server").build()?, options);
+/// # Ok::<(), fleetwright_store::Invalid>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryOptions {
