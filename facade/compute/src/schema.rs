@@ -41,6 +41,15 @@ const INSTANCE_REFERENCES: [Reference; 4] = [
 
 /// Returns all references of the façade, by which the region's services refuse to delete what an instance uses: the region's and those of instances. The region's services on a store with
 /// [every kind](add_all_kinds) are built with these.
+///
+/// ```
+/// use fleetwright_compute::schema::{INSTANCE_NETWORK, references};
+/// use fleetwright_region::references::ReferenceTarget;
+///
+/// let references = references();
+/// let mut to_networks = references.to(ReferenceTarget::Network);
+/// assert!(to_networks.any(|reference| reference == INSTANCE_NETWORK));
+/// ```
 pub fn references() -> References {
     References::default().with(INSTANCE_REFERENCES)
 }
@@ -57,6 +66,15 @@ pub const REGION_INDEX: &str = "region";
 /// Adds the kind of instances. A store for compute has the kinds of [region](fleetwright_region::schema::add_kinds) and of
 /// [identity](fleetwright_identity::schema()) too, so that an instance, its allocation and checks of its dependencies are one
 /// transaction.
+///
+/// ```
+/// use fleetwright_compute::schema::add_kinds;
+/// use fleetwright_store::Schema;
+///
+/// let schema = add_kinds(Schema::builder()).build()?;
+/// assert_eq!(schema.kinds().count(), 1, "instances alone");
+/// # Ok::<(), fleetwright_store::Invalid>(())
+/// ```
 #[must_use]
 pub fn add_kinds(builder: SchemaBuilder) -> SchemaBuilder {
     let instance = builder
@@ -71,6 +89,15 @@ pub fn add_kinds(builder: SchemaBuilder) -> SchemaBuilder {
 }
 
 /// Adds every kind of a façade's store. [`Facade::schema`](crate::Facade::schema) is the complete schema.
+///
+/// ```
+/// use fleetwright_compute::schema::add_all_kinds;
+/// use fleetwright_store::Schema;
+///
+/// let schema = add_all_kinds(Schema::builder().kind("invoice")).build()?; // with a kind of your own
+/// assert!(schema.kinds().any(|(kind, _)| kind.as_str() == "instance"));
+/// # Ok::<(), fleetwright_store::Invalid>(())
+/// ```
 #[must_use]
 pub fn add_all_kinds(builder: SchemaBuilder) -> SchemaBuilder {
     add_kinds(fleetwright_region::schema::add_kinds(

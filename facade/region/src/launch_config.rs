@@ -19,6 +19,21 @@ use crate::{
 
 /// Returns the launch configs of the servers of one region, from its mapping, its authorities and the limits of its provider. Clones
 /// share everything.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fleetwright_memory::MemoryCloud;
+/// use fleetwright_region::launch_config::LaunchConfigs;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = fleetwright_facade_testkit::memory_store();
+/// # let planner = Arc::new(fleetwright_facade_testkit::NamePlanner::identity());
+/// let cloud = Arc::new(MemoryCloud::new().provisioner());
+/// let configs = LaunchConfigs::new(store, cloud, planner)?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct LaunchConfigs {
     planner: Arc<dyn LaunchPlanner>,

@@ -140,6 +140,15 @@ impl Reference {
 }
 
 /// The registry of references: the region's own, and those of the crates that build on it.
+///
+/// ```
+/// use fleetwright_region::references::{Reference, ReferenceTarget, References};
+///
+/// // A crate whose records use networks registers that, so that no used network is deleted.
+/// let gateways = Reference { from: "gateway", to: ReferenceTarget::Network, path: "/network" };
+/// let references = References::default().with([gateways]);
+/// assert!(references.to(ReferenceTarget::Network).any(|reference| reference == gateways));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct References(Vec<Reference>);
 

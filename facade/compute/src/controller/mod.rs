@@ -64,6 +64,24 @@ use wait_gauge::WaitGauge;
 
 /// Keeps one server for each instance. Clones share everything.
 ///
+/// ```
+/// use fleetwright_compute::{controller::{Controller, ControllerPolicy}, service::compute_principal};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let facade = fleetwright_facade_testkit::TestFacade::new().await;
+/// # let (store, servers, ledger, clock) =
+/// #     (facade.store.clone(), facade.servers.clone(), facade.ledger.clone(), facade.clock.clone());
+/// let controller = Controller::new(store, servers, ledger, clock, compute_principal()?)?
+///     .with_policy(ControllerPolicy::default());
+/// tokio::select! {
+///     () = controller.run() => {} // it runs until it is dropped
+///     () = tokio::time::sleep(std::time::Duration::from_secs(60)) => {}
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Guarantees
 ///
 /// - At most one server for each instance, and none without one, whatever is dropped, dies, fails or is lost, and whenever.

@@ -133,6 +133,20 @@ pub struct Facade {
 }
 
 /// One region of a façade, with the loops that work for it.
+///
+/// A process can run the loops of one region alone:
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// # let facade = fleetwright_facade_testkit::TestFacade::new().await;
+/// let north = facade.regions.iter().find(|region| region.id.as_str() == "north").unwrap();
+/// tokio::select! {
+///     () = north.run() => {} // it runs until it is dropped
+///     () = tokio::time::sleep(std::time::Duration::from_secs(60)) => {}
+/// }
+/// # }
+/// ```
 #[non_exhaustive]
 pub struct FacadeRegion {
     /// The region.

@@ -75,6 +75,16 @@ impl FacadeRegion {
 }
 
 /// The loops of a façade that run in the background. They stop when it is dropped.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// # let facade = fleetwright_facade_testkit::TestFacade::new().await;
+/// let running = facade.start();
+/// // Serve calls until the process is asked to stop.
+/// running.shutdown().await;
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct RunningFacade {
     stop: oneshot::Sender<()>,

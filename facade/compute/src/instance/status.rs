@@ -10,6 +10,13 @@ use serde::{Deserialize, Serialize};
 use super::{Condition, ConditionKind, Instance};
 
 /// The observed state of an instance.
+///
+/// ```
+/// use fleetwright_compute::{instance::Status, prelude::Phase};
+///
+/// let status = Status::new(); // of an instance that was just requested
+/// assert_eq!((status.phase, status.observed_generation), (Phase::Pending, 0));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Status {

@@ -34,6 +34,22 @@ use crate::{
 
 /// Deletes the instances of networks that are being deleted, and then the networks. Clones share everything.
 ///
+/// ```
+/// use fleetwright_compute::{networks::NetworkDeletionController, service::compute_principal};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let facade = fleetwright_facade_testkit::TestFacade::new().await;
+/// # let (store, networks, clock) = (facade.store.clone(), facade.networks.clone(), facade.clock.clone());
+/// let controller = NetworkDeletionController::new(store, networks, clock, compute_principal()?)?;
+/// tokio::select! {
+///     () = controller.run() => {} // it runs until it is dropped
+///     () = tokio::time::sleep(std::time::Duration::from_secs(60)) => {}
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Guarantees
 ///
 /// - No instance is deleted because of its network unless the network's own record says that it is being deleted.

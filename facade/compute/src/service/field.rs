@@ -8,6 +8,13 @@ use super::UpdateInstance;
 use crate::{instance::Instance, loss};
 
 /// A field that an update names.
+///
+/// ```
+/// use fleetwright_compute::service::{FieldScope, InstanceField};
+///
+/// assert_eq!(InstanceField::Name.scope(), FieldScope::Immutable);
+/// assert_eq!(InstanceField::Description.scope(), FieldScope::Record);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each variant is named after its field")]
 pub enum InstanceField {

@@ -64,6 +64,26 @@ pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// The dependencies of [`Instances`]: the parts of one façade, over one store.
 ///
 /// [`Facade::builder`](crate::Facade::builder) fills it in. Build it by hand only to put another part in place of one.
+///
+/// ```
+/// use fleetwright_compute::service::{InstanceDependencies, Instances};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let facade = fleetwright_facade_testkit::TestFacade::new().await;
+/// let parts = InstanceDependencies::new(
+///     facade.store.clone(),
+///     facade.clock.clone(),
+///     facade.dependencies.clone(),
+///     facade.networks.clone(),
+///     facade.catalog.clone(),
+///     facade.ledger.clone(),
+///     facade.servers.clone(),
+/// );
+/// let without_consoles = Instances::new(parts)?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct InstanceDependencies {

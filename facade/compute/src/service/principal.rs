@@ -4,6 +4,14 @@ use fleetwright_identity::{ActorName, InvalidName, Permission, Principal, Resour
 
 /// The permissions of compute in every scope: everything on servers, reading what servers refer to, and finishing the deletion of
 /// networks. None on instances: those calls are made with the caller's own principal.
+///
+/// ```
+/// use fleetwright_compute::service::compute_permissions;
+/// use fleetwright_identity::Resource;
+///
+/// assert!(compute_permissions().any(|permission| permission.resource() == Resource::Servers));
+/// assert!(compute_permissions().all(|permission| permission.resource() != Resource::Instances));
+/// ```
 pub fn compute_permissions() -> impl Iterator<Item = Permission> {
     Permission::all().filter(|permission| match permission.resource() {
         Resource::Servers => true,
@@ -27,6 +35,12 @@ pub fn compute_permissions() -> impl Iterator<Item = Permission> {
 }
 
 /// The service principal `compute` with [its permissions](compute_permissions). The events of servers name it.
+///
+/// ```
+/// let principal = fleetwright_compute::service::compute_principal()?;
+/// assert_eq!(principal.actor().to_string(), "service compute");
+/// # Ok::<(), fleetwright_identity::InvalidName>(())
+/// ```
 ///
 /// # Errors
 ///

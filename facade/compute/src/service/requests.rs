@@ -64,6 +64,24 @@ impl NewInstance {
 }
 
 /// An update of an instance. It replaces every field, so start from [`of`](Self::of) and change what has to change.
+///
+/// ```
+/// use fleetwright_compute::prelude::*;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use fleetwright_facade_testkit::{TestFacade, project_user, tenant};
+/// # let facade = TestFacade::new().await;
+/// # let (ada, network) = (project_user(tenant(1, 1)), facade.network("blue").await);
+/// # let id = facade.create(network, "web-1").await.instance.id;
+/// let view = facade.instances.read(&ada, id).await?;
+/// let mut update = UpdateInstance::of(&view.instance);
+/// update.description = Some("the first web server".to_owned());
+/// update.if_revision = Some(view.revision); // refused if somebody else has changed it
+/// facade.instances.update(&ada, id, &update).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UpdateInstance {

@@ -16,6 +16,25 @@ use crate::{
 };
 
 /// An instance as a caller reads it.
+///
+/// ```
+/// use fleetwright_compute::prelude::*;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use fleetwright_facade_testkit::{TestFacade, project_user, tenant};
+/// # let facade = TestFacade::new().await;
+/// # let (ada, network) = (project_user(tenant(1, 1)), facade.network("blue").await);
+/// # let id = facade.create(network, "web-1").await.instance.id;
+/// let view = facade.instances.read(&ada, id).await?;
+/// match (view.provisioning, view.waiting) {
+///     (Provisioning::Provisioned, _) => println!("{:?}", view.instance.status.public_ip),
+///     (progress, Some(waiting)) => println!("{progress:?} since {}: {}", waiting.since, waiting.what),
+///     (progress, None) => println!("{progress:?}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InstanceView {

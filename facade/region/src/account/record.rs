@@ -8,6 +8,22 @@ use serde::{Deserialize, Serialize};
 use crate::ids::RegionId;
 
 /// The account that the machines of a region are in. There is one record for each region, created with its first launch.
+///
+/// An operator reads it by the region's key:
+///
+/// ```
+/// use fleetwright_region::{account::RegionAccount, ids::RegionId};
+/// use fleetwright_store::Table;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = fleetwright_facade_testkit::memory_store();
+/// let accounts = Table::<RegionAccount>::new(store)?;
+/// let found = accounts.get(&RegionAccount::key(&RegionId::new("north")?)?).await?;
+/// assert!(found.is_none(), "nothing was launched yet");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RegionAccount {

@@ -12,6 +12,17 @@ use crate::{
 };
 
 /// A size that a server can have.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use fleetwright_region::{catalog::{Architecture, Flavor}, ids::FlavorId};
+///
+/// let (memory, disk) = ("4 GiB".parse()?, "20 GB".parse()?);
+/// let cpus = NonZeroU32::MIN.saturating_add(1);
+/// let flavor = Flavor::new(FlavorId::new("small")?, cpus, memory, disk, Architecture::X86_64);
+/// assert_eq!(flavor.name, "small");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Flavor {
@@ -71,6 +82,16 @@ impl std::fmt::Display for Architecture {
 }
 
 /// The graphics processors of a flavor.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use fleetwright_region::catalog::{Gpu, GpuVendor};
+///
+/// let two = NonZeroU32::MIN.saturating_add(1);
+/// let mut gpu = Gpu::new(GpuVendor::Nvidia, "L4".to_owned(), "24 GiB".parse()?, two);
+/// gpu.logical_count = two.saturating_mul(two); // each processor is divided in two
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Gpu {

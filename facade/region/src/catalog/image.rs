@@ -13,6 +13,19 @@ use crate::{
 };
 
 /// An image that servers boot from.
+///
+/// ```
+/// use fleetwright_region::{
+///     catalog::{Architecture, Image, ImageState, Os, Visibility},
+///     ids::ImageId,
+/// };
+///
+/// let os = Os::new("debian".to_owned(), "debian".to_owned(), "13".to_owned());
+/// let (id, size) = (ImageId::new("debian-13")?, "10 GiB".parse()?);
+/// let image = Image::new(id, Architecture::X86_64, size, os, Visibility::Global);
+/// assert_eq!(image.state, ImageState::Ready);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Image {
@@ -173,6 +186,13 @@ impl Visibility {
 }
 
 /// The operating system on an image.
+///
+/// ```
+/// use fleetwright_region::catalog::Os;
+///
+/// let mut noble = Os::new("debian".to_owned(), "ubuntu".to_owned(), "24.04".to_owned());
+/// noble.codename = Some("noble".to_owned());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Os {

@@ -13,6 +13,18 @@ use crate::{
 
 /// The machine that an image is created from, and the progress of the creation. Written when the image is requested;
 /// afterwards only [`Snapshots`](crate::snapshot::Snapshots) changes it.
+///
+/// ```
+/// use chrono::DateTime;
+/// use fleetwright::InstanceId;
+/// use fleetwright_region::{catalog::Snapshot, ids::ImageId, server::ServerId};
+/// use uuid::Uuid;
+///
+/// let (server, machine) = (ServerId::from_uuid(Uuid::from_u128(7)), InstanceId::new("i-1")?);
+/// let snapshot = Snapshot::new(server, machine, ImageId::new("debian-13")?, DateTime::UNIX_EPOCH);
+/// assert_eq!((snapshot.started_at, snapshot.failures), (None, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Snapshot {

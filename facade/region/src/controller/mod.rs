@@ -108,6 +108,28 @@ const CONFLICTS: u32 = 16;
 
 /// Brings each server of a region to its desired state.
 ///
+/// ```
+/// use std::sync::Arc;
+/// use fleetwright_memory::MemoryCloud;
+/// use fleetwright_region::{controller::{Controller, ControllerPolicy}, ids::RegionId};
+/// use fleetwright_runtime::clock::SystemClock;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = fleetwright_facade_testkit::memory_store();
+/// # let planner = Arc::new(fleetwright_facade_testkit::NamePlanner::identity());
+/// let north = RegionId::new("north")?;
+/// let cloud = Arc::new(MemoryCloud::new().provisioner());
+/// let controller = Controller::new(north, store, cloud, planner, Arc::new(SystemClock))?
+///     .with_policy(ControllerPolicy::default());
+/// tokio::select! {
+///     () = controller.run() => {} // it runs until it is dropped
+///     () = tokio::time::sleep(std::time::Duration::from_secs(60)) => {}
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Guarantees
 ///
 /// - At most one machine for each server, whatever is dropped, dies, fails or is lost, and whenever.

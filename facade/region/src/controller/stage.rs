@@ -5,6 +5,20 @@ use fleetwright::CloudInstanceState;
 use crate::server::{Presence, Server};
 
 /// A stage in the diagram. It follows from the record alone and is not stored.
+///
+/// ```
+/// use fleetwright_region::controller::Stage;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use fleetwright_facade_testkit::{TestRegion, bare_server, server_admin};
+/// # let cloud = fleetwright_memory::MemoryCloud::new().provisioner();
+/// # let (region, admin) = (TestRegion::new(std::sync::Arc::new(cloud)), server_admin());
+/// let created = region.servers.ensure(&admin, &bare_server(1)).await?;
+/// assert_eq!(Stage::of(&created.server), Stage::New);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
     /// Nothing was ever launched.

@@ -13,6 +13,20 @@ pub const SERVER: &str = "fleetwright-server";
 pub const MACHINE: &str = "fleetwright-machine";
 
 /// Returns the desired tags of a machine: those of the spec, and the region's own, which take precedence.
+///
+/// ```
+/// use fleetwright_region::controller::tags;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use fleetwright_facade_testkit::{TestRegion, bare_server, server_admin};
+/// # let cloud = fleetwright_memory::MemoryCloud::new().provisioner();
+/// # let (region, admin) = (TestRegion::new(std::sync::Arc::new(cloud)), server_admin());
+/// let server = region.servers.ensure(&admin, &bare_server(1)).await?.server;
+/// assert_eq!(tags::of(&server, 1).get(tags::REGION), Some("north"));
+/// # Ok(())
+/// # }
+/// ```
 pub fn of(server: &Server, incarnation: u64) -> Tags {
     tagged(server, &server.spec.tags, incarnation)
 }

@@ -35,6 +35,29 @@ use crate::{
 ///
 /// Every call takes the caller's principal and requires the permission of its own verb on servers. A server that is not visible to the
 /// caller is reported as missing.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fleetwright_memory::MemoryCloud;
+/// use fleetwright_region::{
+///     catalog::CatalogService, ids::RegionId, machine::{MachineAccess, MachineError}, secret::SshKeys,
+/// };
+/// use fleetwright_runtime::clock::SystemClock;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = fleetwright_facade_testkit::memory_store();
+/// # let (admin, id) = (fleetwright_facade_testkit::server_admin(), fleetwright_facade_testkit::server_id(1));
+/// let (catalog, _damaged) = CatalogService::open(store.clone()).await?;
+/// let cloud = Arc::new(MemoryCloud::new().provisioner());
+/// let machines = MachineAccess::new(store, Arc::new(SystemClock), catalog.into(), SshKeys::Disabled)?
+///     .with_region(RegionId::new("north")?, cloud);
+///
+/// let error = machines.console_output(&admin, id, None).await.unwrap_err();
+/// assert!(matches!(error, MachineError::NotFound(missing) if missing == id));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct MachineAccess {
     servers: Table<Server>,

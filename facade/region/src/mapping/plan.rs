@@ -36,6 +36,25 @@ pub struct LaunchSpec {
 ///
 /// Planning is a function of the spec, the catalog and the mapping: it has no effect, reads no clock and does not block. The
 /// same spec gives the same configuration until the catalog or the mapping changes.
+///
+/// [`RegionPlanner`](super::RegionPlanner) plans by a mapping file. A planner of your own, where catalog and cloud use the same names:
+///
+/// ```
+/// use fleetwright::InstanceConfig;
+/// use fleetwright_region::{ids::RegionId, mapping::{LaunchPlanner, LaunchSpec, PlanError}};
+///
+/// struct SameNames(RegionId);
+///
+/// impl LaunchPlanner for SameNames {
+///     fn plan(&self, spec: &LaunchSpec) -> Result<InstanceConfig, PlanError> {
+///         let config = InstanceConfig::builder(spec.image.as_str(), spec.flavor.as_str())
+///             .tags(&spec.tags)
+///             .launch_token(&spec.token)
+///             .build();
+///         config.map_err(|source| PlanError::Refused { region: self.0.clone(), source })
+///     }
+/// }
+/// ```
 pub trait LaunchPlanner: Send + Sync {
     /// Returns the configuration to launch.
     ///

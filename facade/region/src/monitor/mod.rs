@@ -90,6 +90,27 @@ use orphan::FirstSeen;
 
 /// Scans a region once per tick. See the [module](self).
 ///
+/// ```
+/// use std::sync::Arc;
+/// use fleetwright_memory::MemoryCloud;
+/// use fleetwright_region::{ids::RegionId, monitor::{Monitor, OrphanPolicy, Policy}};
+/// use fleetwright_runtime::clock::SystemClock;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = fleetwright_facade_testkit::memory_store();
+/// let mut policy = Policy::default();
+/// policy.orphans = OrphanPolicy::Terminate;
+/// let cloud = Arc::new(MemoryCloud::new().provisioner());
+/// let monitor = Monitor::new(RegionId::new("north")?, store, cloud, Arc::new(SystemClock))?
+///     .with_policy(policy);
+///
+/// let report = monitor.scan().await?; // `run` scans once per tick
+/// assert_eq!(report.frozen, None);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Guarantees
 ///
 /// - One list per scan, whatever the number of servers, and at most one batch of descriptions a second in between.

@@ -36,6 +36,14 @@ pub enum OrphanPolicy {
 }
 
 /// The highest plausible count: `least`, or `percent` of the region's servers if that is more.
+///
+/// ```
+/// use fleetwright_region::monitor::Limit;
+///
+/// let limit = Limit::new(5, 10);
+/// assert_eq!((limit.among(20), limit.among(1000)), (5, 100));
+/// assert_eq!((limit.at_once(20), limit.at_once(1000)), (2, 100));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limit {

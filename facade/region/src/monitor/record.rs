@@ -15,6 +15,22 @@ pub const MAX_LISTED_ORPHANS: usize = 50;
 
 /// The result of the last scan of a region. Written only by its [monitor](super::Monitor), after all changes are in the records of the
 /// servers.
+///
+/// ```
+/// use fleetwright_region::{ids::RegionId, monitor::RegionScan};
+/// use fleetwright_store::Table;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let cloud = fleetwright_memory::MemoryCloud::new().provisioner();
+/// # let region = fleetwright_facade_testkit::TestRegion::new(std::sync::Arc::new(cloud));
+/// region.monitor.scan().await?;
+/// let scans = Table::<RegionScan>::new(region.store.clone())?;
+/// let scan = scans.get(&RegionScan::key(&RegionId::new("north")?)?).await?;
+/// assert_eq!(scan.map(|scan| scan.value.machines), Some(0));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RegionScan {

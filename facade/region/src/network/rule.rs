@@ -219,6 +219,18 @@ impl From<Rule> for RuleJson {
 }
 
 /// The rules of a group, in the order in which they were given, without duplicates. The default is none.
+///
+/// ```
+/// use fleetwright_region::network::Rules;
+///
+/// let rules: Rules = serde_json::from_str(
+///     r#"[{ "direction": "ingress", "protocol": "tcp", "port": 22, "prefix": "10.0.0.0/8" }]"#,
+/// )?;
+/// assert_eq!(rules.iter().count(), 1);
+/// let twice: Vec<_> = rules.iter().chain(rules.iter()).collect();
+/// assert!(Rules::new(twice).is_err(), "two rules are equal");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Rule>", into = "Vec<Rule>")]
 pub struct Rules(Vec<Rule>);

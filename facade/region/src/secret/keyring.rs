@@ -15,6 +15,13 @@ use zeroize::Zeroizing;
 const KEY_BYTES: usize = 32;
 
 /// The id of a key. Every sealed value contains the id of its key in plain text, so do not put anything secret into it.
+///
+/// ```
+/// use fleetwright_region::secret::KeyId;
+///
+/// assert_eq!(KeyId::new("2026-05").unwrap().as_str(), "2026-05");
+/// assert!(KeyId::new("May 2026").is_none());
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct KeyId(Arc<str>);

@@ -21,6 +21,17 @@ use crate::{
 };
 
 /// The dependencies of a server to check, and which of them are new. The others were checked when they were new.
+///
+/// ```
+/// use fleetwright_region::server::{Field, ServerPlacement};
+///
+/// # let new = fleetwright_facade_testkit::bare_server(1);
+/// let tenant = (new.organization, new.project);
+/// let placement = ServerPlacement::new(&new.region, tenant, &new.spec);
+/// assert!(placement.changed.contains(&Field::Network), "every field of a new server is new");
+/// let unchanged = placement.changed_from(&new.spec);
+/// assert!(unchanged.changed.is_empty());
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerPlacement<'a> {
@@ -71,6 +82,34 @@ impl<'a> ServerPlacement<'a> {
 /// The result is the list of checks that must hold when the server is written, and becomes part of that transaction: a dependency that
 /// is deleted between check and write fails the transaction. A check has no effect. A field that has not
 /// [changed](ServerPlacement::changed) is not checked, so that a dependency which is no longer offered does not prevent other changes.
+///
+/// A checker that allows one flavor only:
+///
+/// ```
+/// use async_trait::async_trait;
+/// use fleetwright_identity::Principal;
+/// use fleetwright_region::server::{DependencyChecker, DependencyError, ServerPlacement};
+/// use fleetwright_store::Check;
+///
+/// #[derive(Debug)]
+/// struct OnlySmall;
+///
+/// #[async_trait]
+/// impl DependencyChecker for OnlySmall {
+///     async fn check(
+///         &self,
+///         _: &Principal,
+///         placement: &ServerPlacement<'_>,
+///     ) -> Result<Vec<Check>, DependencyError> {
+///         let flavor = &placement.spec.flavor;
+///         if flavor.as_str() == "small" {
+///             Ok(Vec::new()) // nothing has to be checked again when the server is written
+///         } else {
+///             Err(DependencyError::NoFlavor(flavor.clone()))
+///         }
+///     }
+/// }
+/// ```
 #[async_trait]
 pub trait DependencyChecker: Debug + Send + Sync {
     /// Returns the checks for the transaction that writes the server.
@@ -133,6 +172,24 @@ pub enum DependencyError {
 /// The record that is written refers to its network, groups and authority, and each has a check in the same transaction: of a server and
 /// a concurrent deletion, the second one is refused. The catalog needs no such check, because its entries are never deleted. Whether
 /// the region can launch the server is another question: [`Servers::refusal_of_new`](super::Servers::refusal_of_new).
+///
+/// ```
+/// use fleetwright_region::server::{DependencyChecker as _, ServerPlacement, TenantDependencies};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use fleetwright_facade_testkit::{TestFacade, bare_server, operator};
+/// # let facade = TestFacade::new().await;
+/// # let (networks, groups, authorities) =
+/// #     (facade.networks.clone(), facade.security_groups.clone(), facade.ssh_authorities.clone());
+/// # let (catalog, root) = (facade.catalog.clone(), operator());
+/// let checker = TenantDependencies::new(networks, groups, authorities, catalog);
+/// let new = bare_server(1); // in a network that does not exist
+/// let placement = ServerPlacement::new(&new.region, (new.organization, new.project), &new.spec);
+/// assert!(checker.check(&root, &placement).await.is_err());
+/// # Ok(())
+/// # }
+/// ```
 pub struct TenantDependencies {
     networks: Arc<Networks>,
     groups: Arc<SecurityGroups>,

@@ -7,6 +7,15 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// The id of a server. The owner chooses it: an instance and its server have the same UUID.
+///
+/// ```
+/// use fleetwright_region::server::ServerId;
+/// use uuid::Uuid;
+///
+/// let id = ServerId::from_uuid(Uuid::from_u128(7));
+/// assert_eq!(id.to_string(), "00000000-0000-0000-0000-000000000007");
+/// assert_eq!(id.to_string().parse(), Ok(id));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ServerId(Uuid);
@@ -48,6 +57,12 @@ impl FromStr for ServerId {
 }
 
 /// The owner of a server: a record, named by its kind and its id. It has no other server.
+///
+/// ```
+/// use fleetwright_region::server::Owner;
+///
+/// assert_eq!(Owner::new("instance", "web-01").to_string(), "instance web-01");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Owner {
     /// The kind of the record: `instance`.

@@ -172,6 +172,20 @@ pub enum TerminationReason {
 }
 
 /// What the monitor last observed of a machine.
+///
+/// ```
+/// use chrono::{DateTime, TimeDelta, Utc};
+/// use fleetwright::{CloudInstanceState, InstanceId, InstanceStatus};
+/// use fleetwright_region::server::Observed;
+///
+/// let status = InstanceStatus::new(InstanceId::new("i-1")?, CloudInstanceState::Running);
+/// let start = DateTime::<Utc>::UNIX_EPOCH;
+/// let first = Observed::of(status.clone(), start, None);
+/// let second = Observed::of(status, start + TimeDelta::minutes(1), Some(&first));
+/// assert_eq!(second.since, start, "running since the first observation");
+/// assert!(second.same_observation(&first));
+/// # Ok::<(), fleetwright::InvalidValue>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Observed {

@@ -87,6 +87,13 @@ impl Document for Server {
 }
 
 /// The desired power state, and how many reboots and replacements were requested. It holds until it is changed.
+///
+/// ```
+/// use fleetwright_region::server::{Intent, Power};
+///
+/// let mut intent = Intent::new(Power::Stopped);
+/// intent.replaces += 1; // one replacement is requested
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Intent {

@@ -15,6 +15,22 @@ pub const MAX_USER_DATA_BYTES: usize = fleetwright_cloud_init::MAX_BYTES;
 pub const MAX_SECURITY_GROUPS: usize = 32;
 
 /// A server to create.
+///
+/// ```
+/// use fleetwright_region::{
+///     ids::{FlavorId, ImageId, NetworkId, RegionId},
+///     server::{Intent, NewServer, Owner, Power, ServerId, ServerSpec},
+/// };
+/// use uuid::Uuid;
+///
+/// let network = NetworkId::from_uuid(Uuid::from_u128(3));
+/// let spec = ServerSpec::new(FlavorId::new("small")?, ImageId::new("debian-13")?, network);
+/// let tenant = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
+/// let (id, owner) = (ServerId::from_uuid(Uuid::from_u128(7)), Owner::new("instance", "web-01"));
+/// let mut new = NewServer::new(id, owner, RegionId::new("north")?, tenant, spec);
+/// new.intent = Intent::new(Power::Stopped);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NewServer {

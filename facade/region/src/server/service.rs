@@ -25,6 +25,26 @@ use crate::{ids::RegionId, launch_config::LaunchConfigs, monitor::RegionScan, se
 const TRIES: usize = 16;
 
 /// The server service. Clones share everything.
+///
+/// ```
+/// use fleetwright_region::server::{Phase, Power};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use fleetwright_facade_testkit::{TestRegion, bare_server, server_admin};
+/// # let cloud = fleetwright_memory::MemoryCloud::new().provisioner();
+/// # let region = TestRegion::new(std::sync::Arc::new(cloud));
+/// # let (servers, admin, new) = (&region.servers, server_admin(), bare_server(1));
+/// let created = servers.ensure(&admin, &new).await?;
+/// assert_eq!(servers.ensure(&admin, &new).await?.server.id, created.server.id, "the same server");
+///
+/// servers.set_power(&admin, new.id, Power::Stopped).await?;
+/// assert_eq!(servers.read(&admin, new.id).await?.server.intent.power, Power::Stopped);
+/// servers.delete(&admin, new.id).await?;
+/// assert_eq!(servers.read(&admin, new.id).await?.phase, Phase::Deleting);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Servers {
     store: Arc<dyn Store>,

@@ -11,6 +11,16 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{FlavorId, ImageId, NetworkId, SecurityGroupId, SshAuthorityId};
 
 /// The desired spec of a server.
+///
+/// ```
+/// use fleetwright::PublicAddress;
+/// use fleetwright_region::{ids::{FlavorId, ImageId, NetworkId}, server::ServerSpec};
+///
+/// # let network = NetworkId::from_uuid(uuid::Uuid::from_u128(3));
+/// let mut spec = ServerSpec::new(FlavorId::new("small")?, ImageId::new("debian-13")?, network);
+/// spec.public_ip = PublicAddress::Assigned;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ServerSpec {
@@ -155,6 +165,20 @@ impl ChangeMethod {
 }
 
 /// The plan of a change: the change method of each changed field.
+///
+/// ```
+/// use std::collections::BTreeSet;
+/// use fleetwright::OptionalVerb;
+/// use fleetwright_region::{ids::FlavorId, server::{ChangeMethod, Plan}};
+///
+/// # let applied = fleetwright_facade_testkit::bare_server(1).spec;
+/// let mut wanted = applied.clone();
+/// wanted.flavor = FlavorId::new("large")?;
+/// let plan = |verbs| Plan::between(&applied, &wanted, &verbs);
+/// assert!(plan(BTreeSet::from([OptionalVerb::ResizeInstance])).has(ChangeMethod::Resize));
+/// assert_eq!(plan(BTreeSet::new()).destructive().count(), 1, "without resize, it is replaced");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Plan {

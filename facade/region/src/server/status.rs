@@ -52,6 +52,21 @@ pub enum Health {
 }
 
 /// A server with its summary, as the service returns it.
+///
+/// ```
+/// use fleetwright_region::server::{Health, Phase};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use fleetwright_facade_testkit::{TestRegion, bare_server, server_admin};
+/// # let cloud = fleetwright_memory::MemoryCloud::new().provisioner();
+/// # let region = TestRegion::new(std::sync::Arc::new(cloud));
+/// # let (servers, admin, new) = (&region.servers, server_admin(), bare_server(1));
+/// let view = servers.ensure(&admin, &new).await?;
+/// assert_eq!((view.phase, view.health), (Phase::Pending, Health::Unknown));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerView {

@@ -63,12 +63,41 @@ use crate::{
 const NAMES: Uuid = Uuid::from_u128(0x3f1d_29a6_5b0e_4c7a_9d52_8e61_c04b_7a13);
 
 /// Returns the name of an image at the cloud: valid at every cloud, and the same in every process.
+///
+/// ```
+/// use fleetwright_region::{ids::ImageId, snapshot::native_name};
+///
+/// let id = ImageId::new("6ba7b810-9dad-11d1-80b4-00c04fd430c8")?;
+/// assert_eq!(native_name(&id), "fleetwright-047fff05-339c-59cb-a4f6-be46486a3460");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn native_name(image: &ImageId) -> String {
     let name = Uuid::new_v5(&NAMES, image.as_str().as_bytes());
     format!("fleetwright-{name}")
 }
 
 /// The controller that creates the images of a region.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fleetwright_memory::MemoryCloud;
+/// use fleetwright_region::{catalog::CatalogService, ids::RegionId, snapshot::Snapshots};
+/// use fleetwright_runtime::clock::SystemClock;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let store = fleetwright_facade_testkit::memory_store();
+/// let (catalog, _damaged) = CatalogService::open(store.clone()).await?;
+/// let cloud = Arc::new(MemoryCloud::new().provisioner());
+/// let north = RegionId::new("north")?;
+/// let snapshots = Snapshots::new(north, store, catalog.into(), cloud, Arc::new(SystemClock))?;
+/// tokio::select! {
+///     () = snapshots.run() => {} // it runs until it is dropped
+///     () = tokio::time::sleep(std::time::Duration::from_secs(60)) => {}
+/// }
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Guarantees
 ///

@@ -20,6 +20,15 @@ use crate::{
 pub const MAX_DESCRIPTION_CHARS: usize = 1000;
 
 /// An image to create from a server.
+///
+/// ```
+/// use fleetwright_region::{name::Name, snapshot::NewSnapshot};
+///
+/// let mut golden = NewSnapshot::new(Name::new("golden")?);
+/// golden.description = Some("with all updates of May".to_owned());
+/// golden.tags.insert("team".to_owned(), "blue".to_owned());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NewSnapshot {
