@@ -7,6 +7,13 @@ use ipnet::Ipv4Net;
 use serde::{Deserialize, Serialize};
 
 /// A location, for example `eastus`.
+///
+/// ```
+/// use fleetwright_emulators::azure::{Knobs, Location};
+///
+/// let mut knobs = Knobs::default();
+/// knobs.locations = vec![Location::new("northeurope", &["1", "2"])];
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -37,6 +44,13 @@ impl Location {
 }
 
 /// A resource group. It exists in every subscription.
+///
+/// ```
+/// use fleetwright_emulators::azure::{Knobs, ResourceGroup};
+///
+/// let mut knobs = Knobs::default();
+/// knobs.resource_groups.push(ResourceGroup::new("fleet", "eastus"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -58,6 +72,15 @@ impl ResourceGroup {
 }
 
 /// A size of virtual machines.
+///
+/// ```
+/// use fleetwright_emulators::azure::{Knobs, SizeSpec};
+///
+/// let mut large = SizeSpec::new("Standard_D32s_v5", "standardDSv5Family", 32, 131_072);
+/// large.zones = vec!["2".to_owned()];
+/// let mut knobs = Knobs::default();
+/// knobs.sizes.push(large);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -133,6 +156,14 @@ impl SizeSpec {
 }
 
 /// An image of the marketplace.
+///
+/// ```
+/// use fleetwright_emulators::azure::{Knobs, MarketplaceImage};
+///
+/// let debian = MarketplaceImage::linux("Debian", "debian-12", "12-gen2", "0.20260112.1");
+/// let mut knobs = Knobs::default();
+/// knobs.images.push(debian);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -190,6 +221,15 @@ impl MarketplaceImage {
 }
 
 /// A virtual network. It exists in every subscription.
+///
+/// ```
+/// use fleetwright_emulators::azure::{Knobs, VirtualNetwork};
+///
+/// let mut knobs = Knobs::default();
+/// let network = VirtualNetwork::new("fleet", "runners", "eastus", "10.9.0.0/16".parse()?);
+/// knobs.virtual_networks.push(network);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -231,6 +271,13 @@ impl VirtualNetwork {
 }
 
 /// A network security group. It exists in every subscription and has no rules.
+///
+/// ```
+/// use fleetwright_emulators::azure::{Knobs, SecurityGroup};
+///
+/// let mut knobs = Knobs::default();
+/// knobs.network_security_groups.push(SecurityGroup::new("fleet", "runners", "eastus"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

@@ -184,6 +184,15 @@ pub enum RetryAfter {
 }
 
 /// How long transitions take, and how long things are remembered. In JSON, milliseconds.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_emulators::azure::Knobs;
+///
+/// let mut knobs = Knobs::default();
+/// knobs.timing.boot = Duration::from_secs(30);
+/// knobs.timing.operation_retention = Duration::from_secs(60);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]

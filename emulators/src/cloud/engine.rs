@@ -27,7 +27,7 @@ pub(crate) struct EngineCore<K, E> {
     pub(crate) usage: CapacityUsage,
     /// The public addresses that are free.
     pub(crate) public_ips: AddressPool,
-    /// How many records reads have looked at. Tests use it to prove that the cost of a call does
+    /// How many records calls have read. Tests use it to prove that the cost of a call does
     /// not grow with the fleet.
     pub(crate) records_read: u64,
     /// The number of the newest record.
@@ -37,7 +37,7 @@ pub(crate) struct EngineCore<K, E> {
     request_ids: IdGenerator,
 }
 
-/// What [`EngineCore::pause_observation`] has set aside.
+/// The values that [`EngineCore::pause_observation`] has saved.
 #[derive(Debug)]
 #[must_use = "observation stays paused until it is resumed"]
 pub(crate) struct PausedObservation {
@@ -92,7 +92,7 @@ impl<K: CommonKnobs, E: Ord> EngineCore<K, E> {
         }
     }
 
-    /// Restores what [`EngineCore::pause_observation`] has set aside.
+    /// Restores the values that [`EngineCore::pause_observation`] has saved.
     pub(crate) fn resume_observation(&mut self, paused: &PausedObservation) {
         self.records_read = paused.records_read;
         self.knobs.lag_mut().writes = paused.write_lag;

@@ -116,6 +116,15 @@ pub enum Phase {
 }
 
 /// The error of an asynchronous operation.
+///
+/// ```
+/// # #[cfg(feature = "gcp")] {
+/// use fleetwright_emulators::gcp::{Failure, Fault};
+///
+/// let shortage = Failure::new("ZONE_RESOURCE_POOL_EXHAUSTED", "the zone has no capacity");
+/// let fault = Fault::OperationError { errors: vec![shortage] };
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

@@ -11,6 +11,17 @@ use serde::{Deserialize, Serialize};
 /// `AllocationFailed`.
 ///
 /// In JSON: `{"instance_type": "m5.large", "zone": "us-east-1a", "market": "spot", "machines": 3}`.
+///
+/// ```
+/// # #[cfg(feature = "ec2")] {
+/// use fleetwright_emulators::ec2::{Capacity, Knobs};
+///
+/// let mut three_large = Capacity::of(3);
+/// three_large.instance_type = Some("m5.large".to_owned());
+/// let mut knobs = Knobs::default();
+/// knobs.capacity.push(three_large);
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -55,6 +66,17 @@ pub enum Market {
 ///
 /// On EC2 the instance becomes `terminated` with `code` as its state reason; on Compute Engine and
 /// Azure the operation ends with `code` as its error.
+///
+/// ```
+/// # #[cfg(feature = "ec2")] {
+/// use fleetwright_emulators::ec2::{Knobs, LateFailure};
+///
+/// let mut failure = LateFailure::new("Server.InternalError", "internal error on launch");
+/// failure.zone = Some("us-east-1b".to_owned());
+/// let mut knobs = Knobs::default();
+/// knobs.late_failures.push(failure);
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -72,7 +94,7 @@ pub struct LateFailure {
 }
 
 impl LateFailure {
-    /// Lets every launch fail; set the public fields to narrow the rule.
+    /// Makes every launch fail; set the public fields to narrow the rule.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             instance_type: None,
@@ -113,6 +135,20 @@ pub(super) fn is_or_any(expected: Option<&str>, value: &str) -> bool {
 ///
 /// The refusal is the cloud's own: `RequestLimitExceeded` (EC2), `rateLimitExceeded` (Compute
 /// Engine), `TooManyRequests` (Azure).
+///
+/// ```
+/// # #[cfg(feature = "ec2")] {
+/// use std::{num::NonZeroU32, time::Duration};
+/// use fleetwright_emulators::ec2::{Counts, Knobs, Throttle};
+///
+/// // Five instances at once, then two per second.
+/// let burst = NonZeroU32::MIN.saturating_add(4);
+/// let mut throttle = Throttle::new(Duration::from_millis(500), burst);
+/// throttle.counts = Counts::Resources;
+/// let mut knobs = Knobs::default();
+/// knobs.throttle.insert("RunInstances".to_owned(), throttle);
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

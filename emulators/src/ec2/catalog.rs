@@ -12,6 +12,15 @@ use serde::{Deserialize, Serialize};
 pub(crate) const VPC: &str = "vpc-00000000000000001";
 
 /// An instance type.
+///
+/// ```
+/// use fleetwright_emulators::ec2::{Knobs, TypeSpec};
+///
+/// let mut gpu = TypeSpec::new("p5.48xlarge", 192, 2_097_152, "x86_64");
+/// gpu.zones = vec!["us-east-1b".to_owned()];
+/// let mut knobs = Knobs::default();
+/// knobs.types.push(gpu);
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -65,6 +74,13 @@ impl TypeSpec {
 }
 
 /// A machine image.
+///
+/// ```
+/// use fleetwright_emulators::ec2::{Image, Knobs};
+///
+/// let mut knobs = Knobs::default();
+/// knobs.images.push(Image::new("ami-0000000000000000a", "debian-12", "x86_64", "/dev/xvda", 8));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -134,6 +150,16 @@ impl Image {
 }
 
 /// A subnet.
+///
+/// ```
+/// use fleetwright_emulators::ec2::{Knobs, Subnet};
+///
+/// let mut private = Subnet::new("subnet-0000000000000000a", "us-east-1a", "10.0.9.0/24".parse()?);
+/// private.public = false;
+/// let mut knobs = Knobs::default();
+/// knobs.subnets.push(private);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -179,6 +205,13 @@ pub(crate) fn default_subnets(zones: &[String]) -> Vec<Subnet> {
 }
 
 /// A security group. The emulator filters no packets, so it has no rules here.
+///
+/// ```
+/// use fleetwright_emulators::ec2::{Knobs, SecurityGroup};
+///
+/// let mut knobs = Knobs::default();
+/// knobs.security_groups.push(SecurityGroup::new("sg-0000000000000000a", "runners"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -216,6 +249,13 @@ impl SecurityGroup {
 }
 
 /// A key pair.
+///
+/// ```
+/// use fleetwright_emulators::ec2::{KeyPair, Knobs};
+///
+/// let mut knobs = Knobs::default();
+/// knobs.key_pairs.push(KeyPair::new("ops"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

@@ -146,6 +146,13 @@ impl Default for Knobs {
 }
 
 /// A tag that a condition of an IAM policy requires (`aws:ResourceTag`).
+///
+/// ```
+/// use fleetwright_emulators::ec2::{Knobs, RequiredTag};
+///
+/// let mut knobs = Knobs::default();
+/// knobs.required_tag = Some(RequiredTag::new("team", "blue"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -169,6 +176,15 @@ impl RequiredTag {
 /// How long transitions take, and how long things are remembered. In JSON, milliseconds.
 ///
 /// The times of transitions are chosen, so that tests are fast: EC2 documents none.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_emulators::ec2::Knobs;
+///
+/// let mut knobs = Knobs::default();
+/// knobs.timing.boot = Duration::from_secs(30);
+/// knobs.timing.terminated_visible = Duration::from_secs(60);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]

@@ -7,6 +7,15 @@ use ipnet::Ipv4Net;
 use serde::{Deserialize, Serialize};
 
 /// A machine type that instances can use.
+///
+/// ```
+/// use fleetwright_emulators::gcp::{Knobs, MachineType};
+///
+/// let mut large = MachineType::new("n2-standard-32", 32, 131_072);
+/// large.zones = vec!["us-central1-b".to_owned()];
+/// let mut knobs = Knobs::default();
+/// knobs.machine_types.push(large);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -89,6 +98,15 @@ pub(crate) const DISK_TYPES: [&str; 6] = [
 ];
 
 /// A public image.
+///
+/// ```
+/// use fleetwright_emulators::gcp::{Image, Knobs};
+///
+/// let mut image = Image::new("my-project", "runner-v7", 20);
+/// image.family = Some("runner".to_owned());
+/// let mut knobs = Knobs::default();
+/// knobs.images.push(image);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -149,6 +167,16 @@ impl Image {
 }
 
 /// A subnetwork.
+///
+/// ```
+/// use fleetwright_emulators::gcp::{Knobs, Subnetwork};
+///
+/// let mut runners = Subnetwork::new("us-central1", "10.9.0.0/20".parse()?);
+/// runners.name = "runners".to_owned();
+/// let mut knobs = Knobs::default();
+/// knobs.subnetworks.push(runners);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

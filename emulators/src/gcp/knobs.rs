@@ -168,6 +168,15 @@ impl Default for Knobs {
 impl_common_knobs!(Knobs);
 
 /// How long transitions take, and how long things are remembered. In JSON, milliseconds.
+///
+/// ```
+/// use std::time::Duration;
+/// use fleetwright_emulators::gcp::{Knobs, Timing};
+///
+/// let mut knobs = Knobs::default();
+/// knobs.timing = Timing::all(Duration::ZERO); // every step ends at once
+/// knobs.timing.operation_retention = Duration::from_secs(60);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]

@@ -61,8 +61,8 @@ impl Context<'_> {
         })
     }
 
-    /// Refuses a GET that [`Omissions::reads`](crate::azure::Omissions) lets miss its resource, with
-    /// 404 `ResourceNotFound`. Disks and images are always shown.
+    /// Returns 404 `ResourceNotFound` if [`Omissions::reads`](crate::azure::Omissions) hides the resource
+    /// from this GET. Disks and images are never hidden.
     pub(super) fn check_shown(&mut self, id: &Id) -> Result<(), Refusal> {
         let percent = match id.kind {
             Kind::VirtualMachine | Kind::Nic | Kind::PublicIp => {

@@ -70,7 +70,7 @@ pub enum ExternalAction {
     CreateExternalDisk {
         /// Its id.
         id: String,
-        /// Its size.
+        /// Its size in GiB.
         gib: u32,
         /// Its tags.
         #[serde(default)]
@@ -102,7 +102,7 @@ pub enum ExternalAction {
         id: String,
         /// The code of the reason.
         code: String,
-        /// The words of the reason.
+        /// The message of the reason.
         message: String,
     },
     /// Replaces the tags of a virtual machine.

@@ -1,7 +1,7 @@
 //! The engine of the emulated subscriptions: virtual machines, their resources, operations, and
 //! time.
 //!
-//! Owns the true state. It must never wait, spawn or look at HTTP: everything here is synchronous,
+//! Owns the true state. It must never wait, spawn a task or parse HTTP: everything here is synchronous,
 //! and the wire handles requests, faults and lost responses. A call changes the state immediately
 //! where Azure does, and begins an operation for the rest. The end of an operation is an event in a
 //! queue; the next call processes the events that are due. So nothing runs in the background, the

@@ -146,7 +146,7 @@ impl Engine {
         Ok(Some(task))
     }
 
-    /// Marks a virtual machine as generalized, immediately and for good.
+    /// Marks a virtual machine as generalized, immediately and permanently.
     ///
     /// # Errors
     ///

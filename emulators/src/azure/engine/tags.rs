@@ -17,7 +17,7 @@ const MAX_VALUE_LENGTH: usize = 256;
 const FORBIDDEN: &str = "<>%&\\?/";
 
 impl Engine {
-    /// Checks the tags of a document; none are fine.
+    /// Checks the tags of a document. A document without tags is valid.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! The protocol of Azure Resource Manager: paths, queries, JSON documents, and headers.
 //!
-//! Owns the translation between HTTP and typed values. It must never look at the state of the
+//! Owns the translation between HTTP and typed values. It must never read the state of the
 //! engine: a request is parsed with the [`Knobs`](super::knobs::Knobs) alone, so a refusal from
 //! here has no effect.
 //!

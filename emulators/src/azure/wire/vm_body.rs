@@ -60,7 +60,7 @@ pub(crate) struct VmProperties {
     pub(crate) os_profile: Option<OsProfile>,
     /// The interfaces. Required to create.
     pub(crate) network_profile: Option<NetworkProfile>,
-    /// Whether the serial console can be read. Default: it can not.
+    /// Whether the serial console can be read. Default: it cannot.
     pub(crate) diagnostics_profile: Option<DiagnosticsProfile>,
     /// `Regular` (default), `Spot` or `Low`; the last two mean a spot machine. Never changes.
     pub(crate) priority: Option<String>,

@@ -1,7 +1,7 @@
 //! GetConsoleOutput.
 //!
-//! The console has one line for each boot, reboot and stop of the instance. The base64 of it has several lines,
-//! by the knob `console_line_length`.
+//! The console has one line for each boot, reboot and stop of the instance. Its base64 text is broken
+//! into lines of the length that the knob `console_line_length` sets.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;

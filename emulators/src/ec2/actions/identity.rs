@@ -1,6 +1,6 @@
 //! GetCallerIdentity, an action of STS.
 //!
-//! It needs no permission: STS serves it even to a caller that a policy denies it to (AWS STS API reference,
+//! It needs no permission: STS serves it even if a policy denies it to the caller (AWS STS API reference,
 //! "GetCallerIdentity").
 
 use super::Call;

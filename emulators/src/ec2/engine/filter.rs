@@ -1,7 +1,7 @@
 //! EC2's filters: names, values with wildcards, and the comparison with a resource.
 //!
-//! The values of a filter are alternatives, and every filter must match. Values are compared by
-//! case.
+//! The values of a filter are alternatives, and every filter must match. The
+//! comparison is case-sensitive.
 
 use super::record::Tags;
 use crate::ec2::error::Refusal;

@@ -30,9 +30,9 @@ pub(crate) struct LaunchRequest {
     pub(crate) image: String,
     /// The instance type.
     pub(crate) instance_type: String,
-    /// How many instances are enough.
+    /// The minimum number of instances: with fewer, the launch is refused.
     pub(crate) min: u32,
-    /// How many instances to launch if possible.
+    /// The maximum number of instances, which are launched if possible.
     pub(crate) max: u32,
     /// The zone; `None` means the zone with the most room.
     pub(crate) zone: Option<String>,

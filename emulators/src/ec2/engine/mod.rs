@@ -212,7 +212,7 @@ impl Engine {
         self.instances.prune(seq, oldest);
     }
 
-    /// Removes a terminated instance for good. Its id does not exist from then on.
+    /// Removes the record of a terminated instance. Its id does not exist from then on.
     fn remove_expired(&mut self, seq: Seq) {
         if let Some(instance) = self.instances.remove(seq) {
             self.by_id.remove(&instance.fixed.id);

@@ -11,7 +11,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// `UnauthorizedOperation` for the first id whose instance has not, is terminated or does not exist.
+    /// `UnauthorizedOperation` for the first id whose instance lacks the tag, is terminated or does not exist.
     pub(crate) fn check_permission(&self, action: &str, ids: &[String]) -> Result<(), Refusal> {
         let Some(required) = &self.core.knobs.required_tag else {
             return Ok(());

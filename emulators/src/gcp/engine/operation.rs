@@ -6,7 +6,7 @@
 //!
 //! An operation is `PENDING` for `timing.pending`, `DONE` when its work is, and readable for
 //! `timing.operation_retention` after that. The work begins at the call, whatever the status says.
-//! An operation with errors is `DONE` too: clients must look at `error`.
+//! An operation with errors is `DONE` too: clients must read `error`.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,7 +1,7 @@
 //! Stop, start, reset, suspend, resume, delete: the checks of the instance's state.
 //!
-//! A call whose target state is reached or on its way succeeds and gets an operation of its own.
-//! Every other state is refused with 400 `resourceNotReady`:
+//! A call on an instance that is in the target state, or on its way to it, succeeds and gets an
+//! operation of its own. Every other state is refused with 400 `resourceNotReady`:
 //!
 //! | call | begins in | succeeds without effect in |
 //! | --- | --- | --- |
@@ -307,10 +307,10 @@ impl Engine {
         }
     }
 
-    /// Creates the operation of a call whose target state is reached or on its way.
+    /// Creates the operation of a call on an instance that is in the target state, or on its way to it.
     ///
-    /// It ends after the full duration of that step, or after `timing.change` if the instance
-    /// rests.
+    /// It ends after the full duration of the step to that state, or after `timing.change` if the
+    /// instance is in it already.
     fn create_following_operation(&mut self, seq: Seq, kind: &'static str) -> Seq {
         let operation = self.create_instance_operation(seq, kind);
         let timing = &self.core.knobs.timing;

@@ -50,6 +50,14 @@ pub trait TokenSource: fmt::Debug + Send + Sync {
 /// A bearer token.
 ///
 /// Created by a [`TokenSource`].
+///
+/// ```
+/// use chrono::{TimeDelta, Utc};
+/// use fleetwright_azure::Token;
+///
+/// let token = Token::new("s3cr3t", Utc::now() + TimeDelta::hours(1));
+/// assert!(!format!("{token:?}").contains("s3cr3t"), "`Debug` hides the secret");
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Token {
@@ -81,6 +89,13 @@ impl fmt::Debug for Token {
 ///
 /// The message appears in errors and logs. It must contain no secret, so a source must not copy the
 /// text of a token service into it.
+///
+/// ```
+/// use fleetwright_azure::TokenFailure;
+///
+/// let failure = TokenFailure::refused("the certificate has expired; install a new one");
+/// assert_eq!(failure.message(), "the certificate has expired; install a new one");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TokenFailure {
