@@ -113,7 +113,7 @@ impl AzureCleanup {
             .await;
     }
 
-    /// Stops the cleanup for good and waits until its task has ended. Returns how many creations
+    /// Stops the cleanup permanently and waits until its task has ended. Returns how many creations
     /// were still tracked.
     ///
     /// A deletion that is in progress is abandoned, as if the process had ended. Call
@@ -342,8 +342,8 @@ impl Drop for CleanupOwner {
 /// Marks the task as ended, also if its runtime drops it or it panics.
 struct EndedOnDrop {
     handle: AzureCleanup,
-    /// Unset once the state says already that the task has ended: the state may be another task's
-    /// by now.
+    /// Whether dropping this guard marks the task as ended. Unset once the state says so already,
+    /// because another task may have started since.
     armed: bool,
 }
 

@@ -45,8 +45,8 @@ pub(crate) enum Removal {
     Deleting,
     /// It has power: only its guest did not report in time. It is an instance and stays.
     Running,
-    /// It could not be read or deleted before the deadline, and may still exist. Azure wants no
-    /// request before `retry_after`.
+    /// It could not be read or deleted before the deadline, and may still exist. Azure requested
+    /// a delay of `retry_after` before the next call.
     Unfinished { retry_after: Duration },
 }
 

@@ -40,8 +40,9 @@ pub(crate) enum ItemResult {
 
 /// Changes `ids`, with one native call if EC2 accepts all of them. Returns a result for each id.
 ///
-/// EC2 changes all ids of a call or none, so a refused batch can be sent again in parts. Only a protected
-/// instance lets EC2 terminate a part of a batch and fail, and a second termination changes nothing.
+/// EC2 changes all ids of a call or none, so a refused batch can be sent again in parts. The exception is the
+/// termination of a protected instance: EC2 then terminates a part of the batch and fails. That part can be sent
+/// again too, because a second termination changes nothing.
 pub(crate) async fn change(
     client: &Ec2Client,
     change: Change,
@@ -159,8 +160,8 @@ impl Batch<'_> {
         self.pending.extend((!rest.is_empty()).then_some(rest));
     }
 
-    /// Separates the ids that the read does not show. Under an IAM condition on tags, EC2 refuses an id that
-    /// does not exist as unauthorized, and so it does an ended instance that has lost its tags. The read
+    /// Separates the ids that the read does not show. Under an IAM condition on tags, EC2 refuses two of them as
+    /// unauthorized: an id that does not exist, and that of an ended instance, which has lost its tags. The read
     /// may have been stale, so the ids that it does not show are sent once more without the others.
     fn split_by_permission(&mut self, ids: Vec<InstanceId>, failure: &Failure) {
         let all = ids.len();

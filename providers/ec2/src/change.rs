@@ -119,8 +119,8 @@ impl Ec2Provisioner {
     }
 
     /// Returns the states of the instances that have refused a stop or a start because of their state: EC2
-    /// has one code for every such state. Reads those whose state is not known yet with one call for all,
-    /// until it explains the refusal: a stale read still shows the state from before.
+    /// has one code for every such state. Reads those whose state is not known yet with one call. The read is
+    /// repeated until it explains the refusal, because a stale read shows an earlier state.
     async fn read_refusing_states(
         &self,
         call: &Call,

@@ -6,7 +6,7 @@
 //!    handle are; nothing is sent.
 //! 2. Otherwise `RunInstances` is sent. EC2 makes it idempotent within one zone. If EC2 has the client token
 //!    with other parameters, either another handle has launched, and reads will show it, or EC2 refused
-//!    an earlier launch, and the next client token is sent. So it is after a launch that failed late.
+//!    an earlier launch, and the next client token is sent. It is also sent after a launch that failed late.
 //! 3. The token is looked up once more. If another handle has launched in another zone at the same moment, the
 //!    older launch stays, and a call terminates only what it has launched itself.
 
@@ -165,9 +165,9 @@ impl Ec2Provisioner {
         })
     }
 
-    /// Refuses a launch whose client token EC2 has with other parameters, while that can be a launch that no
-    /// read shows yet. Once the consistency window has passed since the first refusal, EC2 had refused the
-    /// other request, and nothing was launched.
+    /// Decides about a launch whose client token EC2 has bound to other parameters: either they launched something
+    /// that no read shows yet, or EC2 refused that request too. Refuses this launch until the consistency window
+    /// has passed since the first refusal. After that, a launch would show, so nothing was launched.
     ///
     /// # Errors
     ///
@@ -276,8 +276,8 @@ impl Ec2Provisioner {
     /// Other handles may have chosen another zone, by their options or by their config, or another offering. So
     /// the token is read until `ours` shows, for the usual lag, because a read that shows it also shows what is older.
     ///
-    /// EC2's clock has seconds. In the same second, the launch with the lower id yields at once, and the
-    /// other one if the lower one has not yielded by the time that reads cannot be stale anymore.
+    /// EC2's clock has seconds. Of two launches in the same second, the one with the lower id yields at once. The
+    /// other one yields only if the first has not done so when reads cannot be stale anymore.
     async fn older_launch(
         &self,
         requested: Requested<'_>,

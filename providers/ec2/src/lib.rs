@@ -1,4 +1,8 @@
 #![doc = include_str!("../README.md")]
+//!
+//! ## Where to start
+//!
+//! [`Ec2Provisioner`] is the backend, [`Ec2Options`] its settings, and [`Ec2LaunchConfig`] what its launches have in common.
 
 mod account;
 mod batch;

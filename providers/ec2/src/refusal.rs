@@ -1,6 +1,6 @@
 //! What EC2's refusal of a call about many instances is about. Pure.
 //!
-//! Owns which part of a batch a code and a message blame. It decides nothing about the batch.
+//! Owns which part of a batch a code and a message are about. It decides nothing about the batch.
 
 use fleetwright::InstanceId;
 use fleetwright_provider_support::{Class, Service as _};

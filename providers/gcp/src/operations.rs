@@ -37,7 +37,7 @@ pub(crate) enum Outcome {
 impl GcpProvisioner {
     /// Waits until it is known that no insert of one launch fails for lack of capacity, for `launch_wait`
     /// in all. A single operation is awaited by its own call. Several are followed by lists of their
-    /// instances, and only those of instances that disappear are read. Updates them in place.
+    /// instances: an operation is read only if its instance disappears. Updates `pending` in place.
     pub(crate) async fn await_inserts(&self, zone: &str, mut pending: Vec<&mut NativeOperation>) {
         let timeout = self.options.launch_wait;
         if let [one] = &mut pending[..] {

@@ -155,8 +155,8 @@ fn unread(call: &Call, failure: Failure) -> fleetwright::ProvisionError {
 
 /// Sorts the instances of a token by name: one of each name, and the other ones of that name.
 ///
-/// Two instances of one name are in different zones. One that is not ending is kept, and of two such
-/// ones that in the zone that sorts first, so that each replay returns the same one.
+/// Two instances of one name are in different zones. If only one of them is not ending, it is kept.
+/// Otherwise the one whose zone sorts first is kept, so that each replay returns the same one.
 fn by_name(
     natives: &[Instance],
     infos: Vec<InstanceInfo>,

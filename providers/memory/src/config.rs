@@ -300,7 +300,7 @@ impl MemoryCloudBuilder {
     }
 
     /// Declares [late failures](fleetwright::Capabilities::late_failures): a launch that an injected fault
-    /// lets fail late ends after `time` and frees its token. Default: zero, such a launch spends its token.
+    /// makes fail late ends after `time` and frees its token. Default: zero, such a launch spends its token.
     pub fn late_failures(self, time: Duration) -> Self {
         self.set(|knobs| knobs.capabilities.late_failures = time)
     }

@@ -1,8 +1,8 @@
 //! Assertions signed with a client certificate. Pure.
 //!
 //! Owns the format of an assertion: "Microsoft identity platform application authentication
-//! certificate credentials". `azure_identity` has this too, on top of OpenSSL; this is the part of it
-//! that `ring` cannot avoid, so that building the provider needs no C library of the system.
+//! certificate credentials". `azure_identity` signs with OpenSSL. This module signs with `ring`, so
+//! that building the provider needs no C library of the system.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta, Utc};
