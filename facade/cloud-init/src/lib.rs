@@ -1,4 +1,9 @@
 #![doc = include_str!("../README.md")]
+//!
+//! ## Where to start
+//!
+//! [`check`] checks a tenant's user data, [`assemble()`] adds what the region needs ([`ManagedConfig`]), and [`UserDataError`] says what is
+//! wrong.
 
 mod assemble;
 mod error;

@@ -1,4 +1,16 @@
 #![doc = include_str!("../README.md")]
+//!
+//! ## Where to start
+//!
+//! | task | start with |
+//! | --- | --- |
+//! | build and run a façade | [`Facade`], [`FacadeBuilder`](facade::FacadeBuilder), [`RunningFacade`](facade::RunningFacade) |
+//! | import what a program needs | [`prelude`] |
+//! | call the service | [`Instances`](service::Instances), [`NewInstance`](service::NewInstance), [`UpdateInstance`](service::UpdateInstance) |
+//! | read an instance | [`InstanceView`](service::InstanceView), [`Instance`](instance::Instance), [`Status`](instance::Status) |
+//! | report an error to a tenant | [`ComputeError::meaning`], [`ComputeError::tenant_message`] |
+//! | run the loops by hand | [`controller::Controller`], [`networks::NetworkDeletionController`] |
+//! | open a store | [`Facade::schema`], [`schema`] |
 
 pub mod controller;
 mod error;

@@ -1,4 +1,14 @@
 #![doc = include_str!("../README.md")]
+//!
+//! ## Where to start
+//!
+//! | task | start with |
+//! | --- | --- |
+//! | create a principal from roles and bindings | [`Roles`], [`Role`], [`Binding`] |
+//! | check a permission | [`Principal::authorize`], [`Principal::access`] |
+//! | charge quota in a transaction | [`Ledger`], [`Allocation`], [`Amounts`] |
+//! | define quota kinds and limits | [`QuotaKinds`], [`Defaults`], [`Limits`] |
+//! | open a store | [`schema()`] |
 
 mod account;
 mod amount;

@@ -1,4 +1,8 @@
 #![doc = include_str!("../README.md")]
+//!
+//! ## Where to start
+//!
+//! [`SqliteStore::open`] opens a file, [`SqliteOptions`] has the settings.
 
 mod check;
 mod connection;
