@@ -129,6 +129,12 @@ def crate_is_known(name):
             "add the row with its allowed dependencies, and the crate to ARCHITECTURE.md"]
 
 
+def every_row_has_its_crate(members):
+    """`members`: the names of the workspace's crates."""
+    return [f"{name}: a row of ARROWS in scripts/house_rules.py, and no crate of the workspace; remove the row"
+            for name in ARROWS if name not in members]
+
+
 def arrows_are_allowed(name, dependencies):
     """`dependencies`: (workspace crate, kind, optional) of every normal and build dependency."""
     allowed = ARROWS.get(name, ANYTHING)
@@ -170,6 +176,23 @@ def readme_states_clause_count(readme, clause_list):
         return [f"README.md: does not state the number of clauses; write `<!-- clauses -->{count}<!-- /clauses -->`"]
     return [f"README.md: says that the contract has {stated} clauses, the list has {count}; correct the number"
             for stated in found if int(stated) != count]
+
+
+def readme_links_work_in_rustdoc(path, text, files, repository):
+    """A README that a crate includes as its front page is read in the repository and in rustdoc, where a relative link leads nowhere.
+    `files`: the paths of the repository. `repository`: the URL of its files."""
+    problems = []
+    for number, line in enumerate(text.splitlines(), 1):
+        for target in re.findall(r"\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)", line):
+            target = target[0] or target[1]
+            if target.startswith(repository):
+                file = target.removeprefix(repository).partition("#")[0]
+                if file not in files:
+                    problems.append(f"{path}:{number}: links to {file}, which does not exist; correct the path")
+            elif not target.startswith(("https://", "#")):
+                problems.append(f"{path}:{number}: links to {target}, which is broken in rustdoc; "
+                                f"write {repository}<path>, or the name without a link")
+    return problems
 
 
 def provider_has_common_files(provider, files):
@@ -287,10 +310,12 @@ def lines_with(pattern, text):
 
 RULES = [
     crate_is_known,
+    every_row_has_its_crate,
     arrows_are_allowed,
     tree_is_free_of,
     readme_states_core_count,
     readme_states_clause_count,
+    readme_links_work_in_rustdoc,
     provider_has_common_files,
     manifest_inherits_lints,
     text_names_no_registry,

@@ -1,5 +1,6 @@
 """Checks that every house rule reports a violation and accepts a valid case."""
 
+import house_examples as examples
 import house_rules as rules
 
 COMMON = set(rules.PROVIDER_FILES)
@@ -12,10 +13,39 @@ INDEX = "| [B1](B1.md) | region | the problem |\n"
 PAGE = "## Tests\n\n- `it_works` in `x/b.rs`"
 TEST = "#[test]\n    #[ignore]\n    fn it_works() {}"
 
+REPOSITORY = "https://example.org/blob/main/"
+WITHOUT = "/// A thing.\n#[derive(Debug)]\npub struct Thing;\n\nimpl Thing {\n    pub fn new() -> Self {\n        Self\n    }\n}\n"
+WITH = WITHOUT.replace("A thing.", "A thing.\n///\n/// ```\n/// Thing::new();\n/// ```")
+SETTER = "/// A thing.\npub struct Thing;\n\nimpl Thing {\n    pub fn with(mut self, x: u8) -> Self {\n        self\n    }\n}\n"
+DATA = "/// A thing.\npub struct Thing;\n\nimpl Thing {\n    pub fn id(&self) -> u8 {\n        0\n    }\n}\n"
+TEST_ONLY = "#[cfg(test)]\nmod tests {\n    fn f() {}\n}\n"
+
 # Rule, arguments, and a part of the single problem that it must report, or None.
 CASES = [
     (rules.crate_is_known, ("fleetwright-surprise",), "fleetwright-surprise: a workspace crate without a row"),
     (rules.crate_is_known, ("fleetwright",), None),
+
+    (rules.every_row_has_its_crate, ([name for name in rules.ARROWS if name != "layers"],), "layers: a row of ARROWS"),
+    (rules.every_row_has_its_crate, ([*rules.ARROWS, "other"],), None),
+
+    (rules.readme_links_work_in_rustdoc, ("README.md", "a\n[b](docs/b.md)", {"docs/b.md"}, REPOSITORY), "README.md:2: links to docs/b.md, which is broken"),
+    (rules.readme_links_work_in_rustdoc, ("README.md", "[b]: ../b.md", {"b.md"}, REPOSITORY), "README.md:1: links to ../b.md"),
+    (rules.readme_links_work_in_rustdoc, ("README.md", f"[b]: {REPOSITORY}c.md", {"b.md"}, REPOSITORY), "links to c.md, which does not exist"),
+    (rules.readme_links_work_in_rustdoc, ("README.md", f"[b](#b) [c](https://c.org)\n[b]: {REPOSITORY}b.md#x", {"b.md"}, REPOSITORY), None),
+
+    (examples.entry_points_have_examples, ({"a.rs": WITHOUT}, {}), "a.rs Thing: a struct that users call or create"),
+    (examples.entry_points_have_examples, ({"a.rs": SETTER}, {}), "a.rs Thing: a struct"),
+    (examples.entry_points_have_examples, ({"a.rs": "pub fn f() {}"}, {}), "a.rs f: a fn"),
+    (examples.entry_points_have_examples, ({"a.rs": TEST_ONLY + "pub async fn f() {}"}, {}), "a.rs f: a fn"),
+    (examples.entry_points_have_examples, ({"a.rs": "pub trait T {\n    fn f();\n}"}, {}), "a.rs T: a trait"),
+    (examples.entry_points_have_examples, ({"a.rs": WITH}, {"a.rs Thing": "old"}), "has an example; remove it"),
+    (examples.entry_points_have_examples, ({"a.rs": WITH, "b.rs": DATA + TEST_ONLY + "pub(crate) fn f() {}"}, {}), None),
+    (examples.entry_points_have_examples, ({"a.rs": WITH.replace("derive(Debug)", "derive(\n    Debug,\n)")}, {}), None),
+    (examples.entry_points_have_examples, ({"a.rs": "#[doc(hidden)]\npub fn f() {}"}, {}), None),
+    (examples.entry_points_have_examples, ({"a.rs": "/// Adds. [`Sum`] has an example.\npub fn f() {}"}, {}), None),
+    (examples.entry_points_have_examples, ({"a.rs": WITHOUT}, {"a.rs Thing": "a reason"}), None),
+    (examples.exceptions_exist, ({"a.rs": WITHOUT}, {"b.rs Thing": "moved"}), "b.rs Thing: does not exist"),
+    (examples.exceptions_exist, ({"a.rs": WITHOUT}, {"a.rs Thing": "a reason"}), None),
 
     (rules.arrows_are_allowed, ("fleetwright", [("fleetwright-memory", "normal", False)]),
      "fleetwright -> fleetwright-memory: a normal"),
@@ -106,14 +136,15 @@ CASES = [
 def run():
     """Prints every failed case and returns their number."""
     wrong = [message for case in CASES if (message := failure(*case))]
-    for rule in rules.RULES:
+    all_rules = rules.RULES + examples.RULES
+    for rule in all_rules:
         fires = any(case_rule is rule and expected for case_rule, _, expected in CASES)
         silent = any(case_rule is rule and expected is None for case_rule, _, expected in CASES)
         if not (fires and silent):
             wrong.append(f"{rule.__name__}: needs a case with a problem and one without")
     for message in wrong:
         print(message)
-    print(f"check-house self-test: {len(rules.RULES)} rules, {len(CASES)} cases, {len(wrong)} wrong")
+    print(f"check-house self-test: {len(all_rules)} rules, {len(CASES)} cases, {len(wrong)} wrong")
     return len(wrong)
 
 
