@@ -281,11 +281,10 @@ fn parse(id: RecordId, revision: Revision, json: &str) -> Result<Record, Damaged
             revision,
             value,
         }),
-        Err(error) => Err(Damaged {
-            id,
-            revision,
-            reason: format!("the value is not JSON: {error}"),
-        }),
+        Err(error) => {
+            let reason = format!("the value is not JSON: {error}");
+            Err(Damaged::new(id, revision, reason))
+        }
     }
 }
 

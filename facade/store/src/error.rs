@@ -168,13 +168,17 @@ impl From<Conflict> for StoreError {
 
 impl From<Damaged> for StoreError {
     fn from(damaged: Damaged) -> Self {
-        Self::Corrupt {
-            what: format!(
-                "{} at revision {}: {}",
-                damaged.id, damaged.revision, damaged.reason
-            ),
-            source: None,
+        let Damaged {
+            id,
+            revision,
+            reason,
+            is_newer,
+        } = damaged;
+        let what = format!("{id} at revision {revision}: {reason}");
+        if is_newer {
+            return Self::Incompatible { reason: what };
         }
+        Self::Corrupt { what, source: None }
     }
 }
 

@@ -64,7 +64,17 @@ impl Record {
 }
 
 /// A record that cannot be read: its bytes are damaged, or do not match the expected type.
+///
+/// ```
+/// use fleetwright_store::{Damaged, RecordId, Revision};
+///
+/// let id = RecordId::new("server", "s-1")?;
+/// let damaged = Damaged::new(id, Revision(7), "the value is not JSON");
+/// assert!(!damaged.is_newer);
+/// # Ok::<(), fleetwright_store::Invalid>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Damaged {
     /// The id.
     pub id: RecordId,
@@ -72,4 +82,27 @@ pub struct Damaged {
     pub revision: Revision,
     /// The reason.
     pub reason: String,
+    /// Whether nothing is damaged, and a newer version wrote the record. It must be left to newer
+    /// programs: this one can neither replace it without losing data nor decide on it.
+    pub is_newer: bool,
+}
+
+impl Damaged {
+    /// Creates a record that is damaged.
+    pub fn new(id: RecordId, revision: Revision, reason: impl Into<String>) -> Self {
+        Self {
+            id,
+            revision,
+            reason: reason.into(),
+            is_newer: false,
+        }
+    }
+
+    /// Creates a record that a newer version wrote.
+    pub fn newer(id: RecordId, revision: Revision, reason: impl Into<String>) -> Self {
+        Self {
+            is_newer: true,
+            ..Self::new(id, revision, reason)
+        }
+    }
 }

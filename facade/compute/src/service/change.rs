@@ -113,13 +113,7 @@ impl Instances {
             }
             let transaction = self.table.replace(Transaction::new(), &found, &instance)?;
             match self.store.commit(&transaction).await {
-                Ok(revision) => {
-                    return Ok(Versioned {
-                        key: found.key,
-                        revision,
-                        value: instance,
-                    });
-                }
+                Ok(revision) => return Ok(found.replaced_by(revision, instance)),
                 Err(error) if error.conflict().is_some() => {}
                 Err(error) => return Err(error.into()),
             }

@@ -83,12 +83,7 @@ impl Instances {
             let written = self.commit_new(&key, &instance, checks).await;
             match written {
                 Ok(revision) => {
-                    let value = instance;
-                    let created = Versioned {
-                        key,
-                        revision,
-                        value,
-                    };
+                    let created = Versioned::created(key, revision, instance);
                     return Ok(self.view_after_write(created).await);
                 }
                 Err(error) => self.check_retryable(error, &instance).await?,

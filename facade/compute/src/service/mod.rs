@@ -261,7 +261,7 @@ impl Instances {
         let key = id.key()?;
         let found = match self.table.get(&key).await {
             Ok(found) => found.ok_or(ComputeError::NotFound(id))?,
-            Err(error @ StoreError::Corrupt { .. }) => {
+            Err(error @ (StoreError::Corrupt { .. } | StoreError::Incompatible { .. })) => {
                 return Err(self.unreadable(principal, id, &key, error).await);
             }
             Err(error) => return Err(error.into()),
@@ -304,11 +304,9 @@ impl Instances {
         if found.key.as_str() == found.value.id.to_string() {
             return Ok(found);
         }
-        Err(Damaged {
-            id: self.table.id(&found.key),
-            revision: found.revision,
-            reason: "its id differs from its key".to_owned(),
-        })
+        let id = self.table.id(&found.key);
+        let reason = "its id differs from its key";
+        Err(Damaged::new(id, found.revision, reason))
     }
 
     /// Finds the instance of this name in a network by the index, whatever its id is.

@@ -233,11 +233,8 @@ impl Instances {
             instance.release_to.clone_from(&amounts);
         }
         let revision = self.commit_changed(found, &instance, &draft.checks, amounts.as_ref());
-        Ok(Versioned {
-            revision: revision.await?,
-            key: draft.found.key,
-            value: instance,
-        })
+        let revision = revision.await?;
+        Ok(draft.found.replaced_by(revision, instance))
     }
 
     /// The updated record, with its events.

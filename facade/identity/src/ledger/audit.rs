@@ -79,7 +79,7 @@ impl Ledger {
                 differences,
             } in corrections
             {
-                transaction = opened.close(transaction)?;
+                transaction = opened.close(&self.accounts, transaction)?;
                 found.extend(differences);
             }
             match self.store.commit(&transaction).await {
@@ -113,7 +113,7 @@ impl Ledger {
             }
             let accounts = accounts.items.into_iter().map(|found| OpenAccount {
                 id: self.accounts.id(&found.key),
-                read: ReadState::At(found.revision),
+                read: ReadState::At(found.base()),
                 record: found.value,
             });
             let accounts: Vec<_> = accounts.collect();

@@ -150,7 +150,7 @@ impl Ledger {
         for account in allocation.payers() {
             let mut opened = self.account(&transaction, &account).await?;
             opened.record.used = opened.record.used_after(&self.kinds, before, after)?;
-            transaction = opened.close(transaction)?;
+            transaction = opened.close(&self.accounts, transaction)?;
         }
         Ok(transaction)
     }

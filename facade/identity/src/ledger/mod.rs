@@ -11,8 +11,8 @@ mod quota;
 use std::{future::Future, sync::Arc};
 
 use fleetwright_store::{
-    Check, Document, Invalid, Part, RecordId, Revision, Store, StoreError, Table, Transaction,
-    Write,
+    Base, Check, Document, Invalid, Part, RecordId, Revision, Store, StoreError, Table,
+    Transaction, Write,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
@@ -220,16 +220,20 @@ impl Ledger {
             .iter()
             .position(|write| *write.id() == id);
         if let Some(position) = position {
-            let record = match &transaction.writes[position] {
-                Write::Put(_, value) => parse_account(&id, value)?,
-                Write::Delete(_) => empty(),
+            let (base, record) = match &transaction.writes[position] {
+                Write::Put(id, value) => {
+                    // The revision is not used: the transaction has the check already.
+                    let base = Base::new(Revision::ZERO, value.clone());
+                    (Some(base), parse_account(id, value)?)
+                }
+                Write::Delete(_) => (None, empty()),
             };
-            let read = ReadState::Written(position);
+            let read = ReadState::Written(position, base);
             return Ok(OpenAccount { id, read, record });
         }
         let found = self.accounts.get(&id.key).await?;
         let (read, record) = match found {
-            Some(found) => (ReadState::At(found.revision), found.value),
+            Some(found) => (ReadState::At(found.base()), found.value),
             None => (ReadState::Absent, empty()),
         };
         Ok(OpenAccount { id, read, record })
@@ -247,27 +251,50 @@ struct OpenAccount {
 enum ReadState {
     /// It does not exist.
     Absent,
-    /// It exists at this revision.
-    At(Revision),
-    /// An earlier write of the same transaction, at this position, changes it.
-    Written(usize),
+    /// It exists in this form and at this revision.
+    At(Base),
+    /// An earlier write of the same transaction, at this position, changes it to this form or deletes it.
+    Written(usize, Option<Base>),
+}
+
+impl ReadState {
+    fn base(&self) -> Option<&Base> {
+        match self {
+            Self::Absent => None,
+            Self::At(base) => Some(base),
+            Self::Written(_, base) => base.as_ref(),
+        }
+    }
 }
 
 impl OpenAccount {
     /// Adds the changed account to the transaction, with a check that it was not changed meanwhile.
-    fn close(self, mut transaction: Transaction) -> Result<Transaction, LedgerError> {
+    ///
+    /// An account that says the same as its absence is deleted, unless a newer version has stored something in it.
+    fn close(
+        self,
+        accounts: &Table<AccountRecord>,
+        mut transaction: Transaction,
+    ) -> Result<Transaction, LedgerError> {
         let Self { id, read, record } = self;
-        let write = if record.is_deletable() {
+        let has_unknown = match read.base() {
+            Some(base) => accounts.has_unknown(&id.key, base)?,
+            None => false,
+        };
+        let write = if record.is_deletable() && !has_unknown {
             Write::Delete(id.clone())
         } else {
-            let value = serde_json::to_value(&record);
-            let value = value.map_err(|error| Invalid::new(error.to_string()).within(&id))?;
-            Write::Put(id.clone(), value)
+            let created = Base::without_form(Revision::ZERO);
+            let base = read.base().unwrap_or(&created);
+            Write::Put(id.clone(), accounts.stored_form(&id.key, base, &record)?)
         };
         Ok(match read {
             ReadState::Absent => transaction.check(Check::Absent(id)).write(write),
-            ReadState::At(revision) => transaction.check(Check::At(id, revision)).write(write),
-            ReadState::Written(position) => {
+            ReadState::At(base) => {
+                let unchanged = Check::At(id, base.revision());
+                transaction.check(unchanged).write(write)
+            }
+            ReadState::Written(position, _) => {
                 transaction.writes[position] = write;
                 transaction
             }

@@ -94,7 +94,7 @@ impl Ledger {
             }
         }
         account_record.record = updated;
-        account_record.close(transaction)
+        account_record.close(&self.accounts, transaction)
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
 
 use fleetwright_identity::{Principal, Refused, Resource, Scope, Verb};
 use fleetwright_store::{
-    Change as Written, Check, Damaged, Interest, Invalid, Key, Revision, Store, StoreError, Table,
+    Base, Change as Written, Damaged, Interest, Invalid, Key, Revision, Store, StoreError, Table,
     Transaction, TypedPage,
 };
 
@@ -312,13 +312,22 @@ fn put<T: Entry>(
     let Some(entry) = entry else {
         return Ok(transaction);
     };
-    let id = table.id(&Key::new(entry.id().to_string())?);
-    let value = serde_json::to_value(entry).map_err(|error| Invalid::new(error.to_string()))?;
-    let check = match stored.revisions.get(&entry.id().clone().into()) {
-        Some(revision) => Check::At(id.clone(), *revision),
-        None => Check::Absent(id.clone()),
-    };
-    Ok(transaction.check(check).put(id, value))
+    let key = Key::new(entry.id().to_string())?;
+    let entry_id = entry.id().clone().into();
+    if let Some(newer) = stored.newer.get(&entry_id) {
+        return Err(newer.clone().into());
+    }
+    if let Some(base) = stored.bases.get(&entry_id) {
+        return table.replace_base(transaction, &key, base, entry);
+    }
+    match stored.revisions.get(&entry_id) {
+        // A damaged entry is replaced by the one of the file.
+        Some(revision) => {
+            let base = Base::without_form(*revision);
+            table.replace_base(transaction, &key, &base, entry)
+        }
+        None => table.create(transaction, &key, entry),
+    }
 }
 
 /// The content of the store.
@@ -329,7 +338,11 @@ struct Stored {
     read_at: Revision,
     /// The revisions of all entries whose id can be read, damaged or not.
     revisions: BTreeMap<EntryId, Revision>,
+    /// The stored forms of the entries that can be read.
+    bases: BTreeMap<EntryId, Base>,
     damaged: Vec<Damaged>,
+    /// The entries that a newer version wrote, and that this one does not understand.
+    newer: BTreeMap<EntryId, Damaged>,
     /// The ids of the damaged entries, as far as they are valid ids.
     unread: BTreeSet<EntryId>,
 }
@@ -346,19 +359,21 @@ impl Stored {
             if found.value.id().to_string() == found.key.as_str() {
                 let id = found.value.id().clone();
                 self.revisions.insert(id.clone().into(), found.revision);
+                self.bases.insert(id.clone().into(), found.base());
                 entries.insert(id, found.value);
             } else {
-                damaged.push(Damaged {
-                    id: table.id(&found.key),
-                    revision: found.revision,
-                    reason: "its id does not match its key".to_owned(),
-                });
+                let id = table.id(&found.key);
+                let reason = "its id does not match its key";
+                damaged.push(Damaged::new(id, found.revision, reason));
             }
         }
         for damaged in &damaged {
             if let Ok(id) = damaged.id.key.as_str().parse::<T::Id>() {
                 self.revisions.insert(id.clone().into(), damaged.revision);
-                self.unread.insert(id.into());
+                self.unread.insert(id.clone().into());
+                if damaged.is_newer {
+                    self.newer.insert(id.into(), damaged.clone());
+                }
             }
         }
         self.damaged.append(&mut damaged);

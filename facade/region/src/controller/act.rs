@@ -326,7 +326,7 @@ impl Controller {
             .servers
             .replace(Transaction::new(), &read, &read.value)?;
         let revision = self.store.commit(&transaction).await?;
-        Ok(Versioned { revision, ..read })
+        Ok(read.replaced_at(revision))
     }
 }
 

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use fleetwright::{AccountId, Effect, ErrorKind, InstanceConfig, LaunchRecord, ProvisionError};
 use fleetwright_runtime::{Action, clock::later};
-use fleetwright_store::{IndexName, StoreError, Transaction, Versioned};
+use fleetwright_store::{IndexName, StoreError, Transaction};
 
 use super::{
     Controller, LaunchReason,
@@ -41,7 +41,7 @@ impl Controller {
             transaction = self.account.add_record(transaction, account, now)?;
         }
         let revision = self.store.commit(&transaction).await?;
-        self.send(Versioned { revision, ..read }).await
+        self.send(read.replaced_at(revision)).await
     }
 
     /// Returns the account of the provider if the region has none yet and no machine either: the first launch records it.

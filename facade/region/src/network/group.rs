@@ -192,14 +192,7 @@ impl SecurityGroups {
             let table = &self.records.table;
             let transaction = table.replace(Transaction::new(), &found, &value)?;
             match self.records.store.commit(&transaction).await {
-                Ok(revision) => {
-                    let key = found.key;
-                    return Ok(Versioned {
-                        key,
-                        revision,
-                        value,
-                    });
-                }
+                Ok(revision) => return Ok(found.replaced_by(revision, value)),
                 Err(error) if error.conflict().is_some() => {}
                 Err(error) => return Err(error.into()),
             }

@@ -307,11 +307,7 @@ impl<T: TenantRecord> TenantRecords<T> {
         let key = key(value.id())?;
         let transaction = self.table.create(transaction, &key, &value)?;
         match self.commit_creation(&key, &value, transaction).await {
-            Ok(revision) => Ok(Some(Versioned {
-                key,
-                revision,
-                value,
-            })),
+            Ok(revision) => Ok(Some(Versioned::created(key, revision, value))),
             Err(RecordError::Store(error)) => {
                 match error.conflict().map(|conflict| conflict.part) {
                     Some(Part::Write(_)) => Err(RecordError::NameTaken {
@@ -349,11 +345,8 @@ impl<T: TenantRecord> TenantRecords<T> {
     }
 
     fn mismatched(&self, found: &Versioned<T>) -> Damaged {
-        Damaged {
-            id: self.table.id(&found.key),
-            revision: found.revision,
-            reason: "its id does not match its key".to_owned(),
-        }
+        let id = self.table.id(&found.key);
+        Damaged::new(id, found.revision, "its id does not match its key")
     }
 }
 

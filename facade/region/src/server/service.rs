@@ -129,12 +129,7 @@ impl Servers {
             let transaction = self.table.create(transaction, &key, &server)?;
             match self.store.commit(&transaction).await {
                 Ok(revision) => {
-                    let (key, value) = (key.clone(), server);
-                    let created = Versioned {
-                        key,
-                        revision,
-                        value,
-                    };
+                    let created = Versioned::created(key.clone(), revision, server);
                     return self.view(created).await;
                 }
                 Err(error) => self.explain_conflict(error, new).await?,
@@ -379,13 +374,7 @@ impl Servers {
             let transaction = self.table.replace(transaction, &found, &server)?;
             match self.store.commit(&transaction).await {
                 Ok(revision) => {
-                    let (key, value) = (found.key, server);
-                    let written = Versioned {
-                        key,
-                        revision,
-                        value,
-                    };
-                    return self.view(written).await;
+                    return self.view(found.replaced_by(revision, server)).await;
                 }
                 Err(error) if error.conflict().is_some() && !is_guard_conflict(&error, guards) => {}
                 Err(error) => return Err(error.into()),

@@ -3,14 +3,30 @@
 //! A [`Table`] converts between JSON values and a type; it holds no state and no cache. A record
 //! that does not match the type is reported as [`Damaged`] beside the others and never stops a
 //! list.
+//!
+//! Programs of several versions can share a store. A write keeps everything in a record that the
+//! writer's type does not have, and a record that the reader does not understand in full is not
+//! returned as if it did.
+
+mod merge;
+mod place;
+#[cfg(test)]
+mod tests;
+mod understand;
+mod version;
+mod versioned;
 
 use std::{fmt, marker::PhantomData, sync::Arc};
 
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
+pub use versioned::{Base, Versioned};
+
+use self::{understand::understand, version::Version};
 use crate::{
     Change, Cursor, Damaged, IndexName, IndexValue, Invalid, Key, Kind, Page, Query, Record,
-    RecordId, Result, Revision, Store, StoreExt, Transaction,
+    RecordId, Result, Revision, Store, StoreError, StoreExt, Transaction,
 };
 
 /// A type that is stored as records of one kind.
@@ -28,20 +44,25 @@ use crate::{
 ///     const KIND: &'static str = "server";
 /// }
 /// ```
+///
+/// The stored object also has the members `version` and `min_reader`, which a type must not have.
 pub trait Document: Serialize + DeserializeOwned {
     /// The name of the kind.
     const KIND: &'static str;
-}
 
-/// A typed record with its key and revision.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Versioned<T> {
-    /// The key.
-    pub key: Key,
-    /// The revision of the last write.
-    pub revision: Revision,
-    /// The value.
-    pub value: T,
+    /// The version of the stored form. Raise it with every change of the form.
+    const VERSION: u64 = 1;
+
+    /// The lists on which no decision depends, as JSON pointers, such as a history of events. An
+    /// item that this version does not understand is left out there, and kept by writes. Anywhere
+    /// else it makes the record one that this version does not understand.
+    const INERT: &'static [&'static str] = &[];
+
+    /// Returns the oldest version that may read this value. Readers of older versions are refused,
+    /// so raise it only for a value that they would misunderstand.
+    fn min_reader(&self) -> u64 {
+        1
+    }
 }
 
 /// A page of typed records; see [`Page`].
@@ -175,20 +196,95 @@ impl<T: Document> Table<T> {
     /// Adds the creation of a record, which must not exist, to a transaction.
     pub fn create(&self, transaction: Transaction, key: &Key, value: &T) -> Result<Transaction> {
         let id = self.id(key);
-        let value = to_json(&id, value)?;
-        Ok(transaction.create(id, value))
+        let mut json = to_json(&id, value)?;
+        writer(value).stamp(&mut json);
+        Ok(transaction.create(id, json))
     }
 
-    /// Adds the replacement of a record, which must be unchanged, to a transaction.
+    /// Adds the replacement of a record, which must be unchanged, to a transaction. What the stored
+    /// record has beyond its type stays.
+    ///
+    /// # Errors
+    ///
+    /// The value cannot be stored, or not without losing what a newer version has written.
     pub fn replace(
         &self,
         transaction: Transaction,
         read: &Versioned<T>,
         value: &T,
     ) -> Result<Transaction> {
-        let id = self.id(&read.key);
-        let value = to_json(&id, value)?;
-        Ok(transaction.replace(id, read.revision, value))
+        self.replace_base(transaction, &read.key, &read.base(), value)
+    }
+
+    /// Like [`replace`](Self::replace), for a caller that kept the [`Base`] of the record.
+    ///
+    /// # Errors
+    ///
+    /// As for [`replace`](Self::replace).
+    pub fn replace_base(
+        &self,
+        transaction: Transaction,
+        key: &Key,
+        base: &Base,
+        value: &T,
+    ) -> Result<Transaction> {
+        let stored = self.stored_form(key, base, value)?;
+        Ok(transaction.replace(self.id(key), base.revision, stored))
+    }
+
+    /// Returns the form in which a value is stored over its base, for a caller that writes the
+    /// transaction itself.
+    ///
+    /// # Errors
+    ///
+    /// As for [`replace`](Self::replace).
+    pub fn stored_form(&self, key: &Key, base: &Base, value: &T) -> Result<Value> {
+        let id = self.id(key);
+        let new = to_json(&id, value)?;
+        let writer = writer(value);
+        let Some(stored) = base.stored.as_deref() else {
+            let mut new = new;
+            writer.stamp(&mut new);
+            return Ok(new);
+        };
+        let damaged = |damaged: understand::Misread| damaged.of(id.clone(), base.revision);
+        let understood = understand::<T>(stored).map_err(damaged)?;
+        let known = to_json(&id, &understood.value)?;
+        let mut merged = if understood.skipped.is_empty() && version::is_same(stored, &known) {
+            new
+        } else {
+            let lists = merge::Lists {
+                inert: T::INERT,
+                skipped: &understood.skipped,
+            };
+            let merged = merge::merge(stored, &known, new.clone(), lists);
+            let read = understand::<T>(&merged).map_err(damaged)?;
+            if to_json(&id, &read.value)? != new {
+                let reason = format!(
+                    "{id} cannot be changed without losing what a newer version has written: upgrade this program"
+                );
+                return Err(StoreError::Incompatible { reason });
+            }
+            merged
+        };
+        Version::of(stored).after(writer).stamp(&mut merged);
+        Ok(merged)
+    }
+
+    /// Returns whether the stored form of a record has something beyond its type.
+    ///
+    /// # Errors
+    ///
+    /// The stored form cannot be read.
+    pub fn has_unknown(&self, key: &Key, base: &Base) -> Result<bool> {
+        let Some(stored) = base.stored.as_deref() else {
+            return Ok(false);
+        };
+        let id = self.id(key);
+        let understood = understand::<T>(stored);
+        let understood = understood.map_err(|misread| misread.of(id.clone(), base.revision))?;
+        let known = to_json(&id, &understood.value)?;
+        Ok(!understood.skipped.is_empty() || !version::is_same(stored, &known))
     }
 
     /// Adds the deletion of a record, which must be unchanged, to a transaction.
@@ -200,25 +296,17 @@ impl<T: Document> Table<T> {
     ///
     /// # Errors
     ///
-    /// The value does not match the type. The reason contains no text of the value, which may be
-    /// secret.
+    /// The value does not match the type, or a newer version wrote it for newer readers. The reason
+    /// contains no text of the value, which may be secret.
     pub fn read(record: Record) -> Result<Versioned<T>, Damaged> {
         let Record {
             id,
             revision,
-            value,
+            value: stored,
         } = record;
-        match serde_json::from_value(value) {
-            Ok(value) => Ok(Versioned {
-                key: id.key,
-                revision,
-                value,
-            }),
-            Err(error) => Err(Damaged {
-                id,
-                revision,
-                reason: without_text(&error.to_string()),
-            }),
+        match understand::<T>(&stored) {
+            Ok(understood) => Ok(Versioned::read(id.key, revision, understood.value, stored)),
+            Err(misread) => Err(misread.of(id, revision)),
         }
     }
 
@@ -273,17 +361,23 @@ impl<T> fmt::Debug for Table<T> {
     }
 }
 
-fn to_json<T: Serialize>(id: &RecordId, value: &T) -> Result<serde_json::Value, Invalid> {
-    serde_json::to_value(value).map_err(|error| Invalid::new(error.to_string()).within(id))
+/// Returns the JSON form of a value, without its version.
+fn to_json<T: Serialize>(id: &RecordId, value: &T) -> Result<Value, Invalid> {
+    let json =
+        serde_json::to_value(value).map_err(|error| Invalid::new(error.to_string()).within(id))?;
+    match version::reserved(&json) {
+        Some(name) => {
+            let reason = format!("its type has the member {name}, which every record has already");
+            Err(Invalid::new(reason).within(id))
+        }
+        None => Ok(json),
+    }
 }
 
-/// Removes the quoted text of the record from a message: it can be a secret, and messages are
-/// logged.
-fn without_text(message: &str) -> String {
-    match (message.find('"'), message.rfind('"')) {
-        (Some(first), Some(last)) if first < last => {
-            format!("{}\"…\"{}", &message[..first], &message[last + 1..])
-        }
-        (None | Some(_), None | Some(_)) => message.to_owned(),
+/// Returns the version that a writer of this type gives to a value.
+fn writer<T: Document>(value: &T) -> Version {
+    Version {
+        written: T::VERSION,
+        min_reader: value.min_reader(),
     }
 }
