@@ -105,6 +105,7 @@ FACADE_ITEMS += [
     "S17",
     "S18",
     "S19",
+    "S20",
 ]
 
 # Crates that can be replaced because few files name them: what names them, the sources that this is about, and the files and folders

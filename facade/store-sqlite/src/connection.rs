@@ -15,13 +15,10 @@ use std::{fs::OpenOptions, io, path::Path, sync::Arc};
 use fleetwright_store::{Result, StoreError};
 use rusqlite::{Connection, OpenFlags};
 
-use crate::{SqliteOptions, error::store_error, format::incompatible};
+use crate::{SqliteOptions, checkpoint::LOG_BYTES, error::store_error, format::incompatible};
 
 /// SQLite's default page size, in bytes. `max_bytes` is rounded down to a multiple of it.
 pub(crate) const PAGE_BYTES: u64 = 4096;
-
-/// The size in bytes to which a large write-ahead log is truncated after a checkpoint: 16 MiB.
-const LOG_BYTES: i64 = 16_777_216;
 
 /// The size of the statement cache: more than there are statements.
 const STATEMENTS: usize = 32;

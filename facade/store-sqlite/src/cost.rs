@@ -15,6 +15,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     task::{Context, Waker},
+    time::Duration,
 };
 
 use fleetwright_store::{
@@ -28,6 +29,7 @@ use tokio::sync::watch;
 
 use crate::{
     SqliteOptions,
+    checkpoint::Log,
     queue::{Queue, WriteRequest},
     read,
     readers::Readers,
@@ -253,6 +255,7 @@ async fn many_writers_share_a_commit() {
         keep_commits: 1000,
         head: watch::Sender::new(Revision::ZERO),
         has_unresolved_commit: false,
+        log: Log::new(&path, Duration::ZERO),
         _lock: Arc::new(opened.lock),
     }));
     let writers = (0..WRITERS).map(|number| queue.push(WriteRequest::Commit(put(number))));

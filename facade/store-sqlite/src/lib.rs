@@ -5,11 +5,13 @@
 //! [`SqliteStore::open`] opens a file, [`SqliteOptions`] has the settings.
 
 mod check;
+mod checkpoint;
 mod connection;
 #[cfg(test)]
 mod cost;
 mod error;
 mod format;
+mod location;
 mod lock;
 mod options;
 mod queue;

@@ -3,7 +3,7 @@
 //! Owns the order of the steps, which makes opening safe while other processes do the same:
 //!
 //! 1. Take the lock: exclusively if no other handle is open, otherwise shared.
-//! 2. Create the file if necessary and open it.
+//! 2. Create the file if necessary, check that it has one name, and open it.
 //! 3. Identify it, before anything is changed: a file of another program is left as it is.
 //! 4. With an exclusive lock, migrate the format and rebuild the indexes that differ from the
 //!    schema, in one transaction. Then make the lock shared, unless the handle is exclusive.
@@ -19,6 +19,7 @@ use crate::{
     SqliteOptions, connection,
     error::{corrupt, store_error},
     format::{self, Identity, MIGRATIONS, incompatible},
+    location,
     lock::{self, Exclusivity, Lock},
     options::Sharing,
     read, write,
@@ -64,6 +65,7 @@ enum Attempt {
 fn attempt(path: &Path, schema: &Schema, options: &SqliteOptions) -> Result<Attempt> {
     let (lock, exclusivity) = Lock::take(path, options.sharing, options.lock_timeout)?;
     connection::create_file(path)?;
+    location::check_single_name(path)?;
     let mut writer = connection::open(path, options)?;
     // Before anything is changed: a file of another program is not touched.
     format::identify(&writer, MIGRATIONS.len())?;

@@ -28,7 +28,8 @@ use tokio::sync::{Mutex, watch};
 
 use crate::{
     SqliteOptions, check,
-    error::unavailable,
+    checkpoint::Log,
+    location,
     queue::{Queue, WriteRequest},
     read,
     readers::{Readers, blocking},
@@ -94,19 +95,14 @@ impl SqliteStore {
         schema: Schema,
         options: SqliteOptions,
     ) -> Result<Self> {
-        // An absolute path does not depend on the current folder and has no special meaning for
-        // SQLite.
-        let path = std::path::absolute(&path).map_err(|error| {
-            let given = path.as_ref().display();
-            unavailable(format!("{given:?} is not a path: {error}"))
-        })?;
+        let given = path.as_ref().to_owned();
         let schema = Arc::new(schema);
-        let for_setup = (path.clone(), Arc::clone(&schema));
-        let (opened, history) = blocking(move || {
-            let (path, schema) = for_setup;
-            let opened = setup::open(&path, &schema, &options)?;
+        let for_setup = Arc::clone(&schema);
+        let (path, opened, history) = blocking(move || {
+            let path = location::resolve(&given)?;
+            let opened = setup::open(&path, &for_setup, &options)?;
             let history = read::history(&opened.writer)?;
-            Ok((opened, history))
+            Ok((path, opened, history))
         })
         .await?;
         let head = watch::Sender::new(history.head);
@@ -117,6 +113,7 @@ impl SqliteStore {
             keep_commits: options.keep_commits,
             head: head.clone(),
             has_unresolved_commit: false,
+            log: Log::new(&path, options.lock_timeout),
             _lock: Arc::clone(&lock),
         };
         let shared = Shared {

@@ -17,6 +17,7 @@ use rusqlite::Connection;
 use tokio::sync::watch;
 
 use crate::{
+    checkpoint::Log,
     error::{is_full, store_error, unknown},
     lock::Lock,
     queue::{Job, WriteRequest},
@@ -33,6 +34,8 @@ pub(crate) struct Writer {
     pub(crate) head: watch::Sender<Revision>,
     /// Whether a commit failed and may still be in the log.
     pub(crate) has_unresolved_commit: bool,
+    /// Limited after each group.
+    pub(crate) log: Log,
     /// Held while the connection is open.
     pub(crate) _lock: Arc<Lock>,
 }
@@ -61,7 +64,10 @@ impl Writer {
     /// Writes a group and returns the result of each write.
     pub(crate) fn write(&mut self, group: Vec<Job>) -> Vec<(Job, Result<Revision>)> {
         match self.attempt(&group) {
-            Attempt::Committed(results) => group.into_iter().zip(results).collect(),
+            Attempt::Committed(results) => {
+                self.log.limit(&self.connection);
+                group.into_iter().zip(results).collect()
+            }
             Attempt::FailedByOne(_) if group.len() > 1 => {
                 let each = group.into_iter().flat_map(|job| self.write(vec![job]));
                 each.collect()
