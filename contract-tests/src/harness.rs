@@ -372,7 +372,7 @@ pub trait ExternalActor: Send + Sync {
 
     /// Makes the part of the cloud with the instance `id` unreachable and returns it, as a list's
     /// gaps name it. Returns `None` if the cloud has no parts that fail separately.
-    async fn cut_off(&self, id: &InstanceId) -> Option<Scope>;
+    async fn disconnect(&self, id: &InstanceId) -> Option<Scope>;
 
     /// Makes every part reachable again, and undoes [`limit_capacity`](Self::limit_capacity).
     async fn reconnect(&self);

@@ -265,9 +265,9 @@ impl ExternalActor for MemoryHarness {
         let _ = self.cloud.external_actor().terminate(id);
     }
 
-    async fn cut_off(&self, id: &InstanceId) -> Option<Scope> {
+    async fn disconnect(&self, id: &InstanceId) -> Option<Scope> {
         let zone = self.cloud.oracle().instance(id)?.info.placement.zone?;
-        self.cloud.external_actor().cut_off(zone.clone());
+        self.cloud.external_actor().disconnect(zone.clone());
         Some(Scope::zone(zone))
     }
 

@@ -105,7 +105,7 @@ async fn unreachable_zone_freezes_the_monitor_and_health_is_unknown() {
         .build()
         .unwrap();
     let orphan = cloud.external_actor().launch(&orphan).unwrap().id;
-    cloud.external_actor().cut_off(zone.clone());
+    cloud.external_actor().disconnect(zone.clone());
     let findings = region.monitor.scan().await.unwrap();
     assert!(findings.frozen.as_ref().unwrap().contains("has gaps"));
     assert_eq!(findings.absent, 2);

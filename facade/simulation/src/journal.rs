@@ -59,7 +59,7 @@ pub struct Facts {
     /// How often an external actor terminated a machine.
     pub external_terminations: usize,
     /// Whether the second zone is unreachable.
-    pub cut_off: bool,
+    pub disconnected: bool,
     /// Whether the capacity of the cloud is limited.
     pub limited: bool,
     /// Native networks that an operator deleted at the cloud.

@@ -40,7 +40,7 @@ use crate::{
 /// assert_eq!(status.state, CloudInstanceState::Terminating);
 /// assert_eq!(status.state_reason.as_deref(), Some("terminated by an external actor"));
 ///
-/// cloud.external_actor().cut_off(Zone::new("mem-a")?);
+/// cloud.external_actor().disconnect(Zone::new("mem-a")?);
 /// assert!(provisioner.describe_instance(&instance.id).await.is_err());
 /// # Ok(())
 /// # }
@@ -121,7 +121,7 @@ impl ExternalActor {
     /// Makes a zone unreachable: calls for its instances fail with
     /// [`ErrorKind::Unavailable`](fleetwright::ErrorKind::Unavailable), and lists have a gap. Its
     /// instances keep running.
-    pub fn cut_off(&self, zone: Zone) {
+    pub fn disconnect(&self, zone: Zone) {
         self.shared
             .with_world(|world| world.set_zone_down(zone, true));
     }

@@ -147,7 +147,7 @@ pub trait EmulatedAccount: Send + Sync + 'static {
 
     /// Makes the part of the cloud with an instance unreachable and returns that part. Default: `None`,
     /// for clouds without parts that fail separately.
-    fn cut_off(knobs: &mut KnobsOf<Self>, id: &InstanceId) -> Option<Scope> {
+    fn disconnect(knobs: &mut KnobsOf<Self>, id: &InstanceId) -> Option<Scope> {
         let _ = (knobs, id);
         None
     }
@@ -392,8 +392,8 @@ impl<A: EmulatedAccount> ExternalActor for EmulatorAccess<A> {
         let _ = self.0.perform_external(A::external_termination(id));
     }
 
-    async fn cut_off(&self, id: &InstanceId) -> Option<Scope> {
-        self.adjust_knobs(|knobs| A::cut_off(knobs, id))
+    async fn disconnect(&self, id: &InstanceId) -> Option<Scope> {
+        self.adjust_knobs(|knobs| A::disconnect(knobs, id))
     }
 
     async fn reconnect(&self) {

@@ -143,7 +143,9 @@ async fn only_capacity_errors_fall_back() {
         assert_eq!(live(&cloud), 0);
     }
     let cloud = cloud([]);
-    cloud.external_actor().cut_off(Zone::new("mem-a").unwrap());
+    cloud
+        .external_actor()
+        .disconnect(Zone::new("mem-a").unwrap());
     let fallback = wrap(cloud.provisioner(), zones());
     let error = fallback.launch_instance(&plain()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);

@@ -108,7 +108,7 @@ pub(crate) async fn list_10_unreachable_part_is_named(cx: &Context) -> Outcome {
     launch_in_other_zone(cx).await?;
     cx.wait_for_consistent_reads().await;
     let all = cx.list(&cx.filter()).await?;
-    let Some(scope) = external_actor.cut_off(&hidden).await else {
+    let Some(scope) = external_actor.disconnect(&hidden).await else {
         // A cloud without parts that fail separately has no gaps: its list is complete.
         cx.require_count(all.len()).await?;
         return Ok(Pass::Weaker);

@@ -34,7 +34,7 @@ impl Client {
                     |actor: &ExternalActor, machine: &_| actor.update_tags(machine, &change);
                 self.on_machine(slot, retag).await;
             }
-            Op::Decoy(slot) => {
+            Op::ForeignWithServerTag(slot) => {
                 let server = self.fixtures.server(slot).to_string();
                 self.launch_foreign(&[(tags::REGION, "elsewhere"), (tags::SERVER, &server)]);
             }
@@ -46,9 +46,9 @@ impl Client {
                 self.oracle.external_actor().set_capacity(limit);
                 self.journal.facts(|facts| facts.limited = true);
             }
-            Op::CutOffZone => {
-                in_second_zone(|zone| self.oracle.external_actor().cut_off(zone));
-                self.journal.facts(|facts| facts.cut_off = true);
+            Op::DisconnectZone => {
+                in_second_zone(|zone| self.oracle.external_actor().disconnect(zone));
+                self.journal.facts(|facts| facts.disconnected = true);
             }
             Op::Recover => self.recover(),
             Op::TerminateAll => self.terminate_all(),
@@ -120,7 +120,7 @@ impl Client {
         self.journal.facts(|facts| {
             facts.failing_boots = 0;
             facts.limited = false;
-            facts.cut_off = false;
+            facts.disconnected = false;
             facts.deleted_subnets.clear();
             facts.withdrawn.clear();
         });

@@ -180,12 +180,12 @@ impl Client {
             | Op::ExternalStart(_)
             | Op::ExternalTerminate(_)
             | Op::ExternalRetag(_)
-            | Op::Decoy(_)
+            | Op::ForeignWithServerTag(_)
             | Op::Orphan
             | Op::Foreign
             | Op::FailBoots(_)
             | Op::Capacity(_)
-            | Op::CutOffZone
+            | Op::DisconnectZone
             | Op::TerminateAll
             | Op::DeleteSubnet(_)
             | Op::WithdrawType(_)

@@ -67,7 +67,7 @@ impl Rules {
         }
         let info = self.oracle.machine(&machine.id)?;
         let in_second_zone = self.fixtures.networks.get(1) == Some(&instance.network);
-        let unreachable = in_second_zone && self.journal.facts(|facts| facts.cut_off);
+        let unreachable = in_second_zone && self.journal.facts(|facts| facts.disconnected);
         if info.state.is_ending() || unreachable {
             return None;
         }

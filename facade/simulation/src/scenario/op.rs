@@ -44,7 +44,7 @@ pub enum Op {
     ExternalTerminate(usize),
     ExternalRetag(usize),
     /// Launches a machine of another region that carries the server's tag.
-    Decoy(usize),
+    ForeignWithServerTag(usize),
     /// Launches a machine with the region's tag that no server claims.
     Orphan,
     /// Launches a machine that has nothing to do with the façade.
@@ -54,7 +54,7 @@ pub enum Op {
     /// Limits the cloud to this many machines.
     Capacity(u64),
     /// Makes the second zone unreachable.
-    CutOffZone,
+    DisconnectZone,
     /// Makes every zone reachable, removes the capacity limit, and offers every type and subnet.
     Recover,
     /// An operator sets the credentials of a process, or of all.
@@ -129,12 +129,12 @@ pub(super) fn random_op(rng: &mut SeededRng) -> Op {
         20 => Op::ExternalStart(slot),
         21 => Op::ExternalTerminate(slot),
         22 => Op::ExternalRetag(slot),
-        23 => Op::Decoy(slot),
+        23 => Op::ForeignWithServerTag(slot),
         24 => Op::Orphan,
         25 => Op::Foreign,
         26 => Op::FailBoots(1 + pick(rng, 4)),
         27 => Op::Capacity(pick(rng, 2) as u64),
-        28 => Op::CutOffZone,
+        28 => Op::DisconnectZone,
         29 => Op::Recover,
         30 => Op::Snapshot(slot),
         31 => Op::ReadKeyAndConsole(slot),

@@ -18,7 +18,7 @@ pub(super) fn setup_ops(point: FaultPoint) -> Vec<TimedOp> {
     } else if point == FaultPoint::FindLaunch {
         // A machine with the same tag must not be adopted.
         (0..FIRST_SLOTS)
-            .map(|slot| (None, Op::Decoy(slot)))
+            .map(|slot| (None, Op::ForeignWithServerTag(slot)))
             .collect()
     } else if point == FaultPoint::WriteStatus {
         // The deletion comes before the status names the server.
@@ -87,7 +87,7 @@ pub(super) fn target_ops(point: FaultPoint) -> Vec<TimedOp> {
             let long = Some(Duration::from_secs(40));
             return vec![
                 (None, Op::Orphan),
-                (None, Op::CutOffZone),
+                (None, Op::DisconnectZone),
                 (None, Op::Orphan),
                 (long, Op::Recover),
             ];

@@ -207,7 +207,7 @@ impl EmulatedAccount for GcpProject {
         ExternalAction::Delete { instance }
     }
 
-    fn cut_off(knobs: &mut Knobs, id: &InstanceId) -> Option<Scope> {
+    fn disconnect(knobs: &mut Knobs, id: &InstanceId) -> Option<Scope> {
         let zone = id.as_str().split('/').nth(3)?;
         knobs.unreachable_zones.insert(zone.to_owned());
         Some(Scope::zone(parse_name(zone)))

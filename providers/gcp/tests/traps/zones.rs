@@ -30,7 +30,7 @@ async fn one_in_each(harness: &GcpHarness, gcp: &dyn InstanceProvisioner) -> Vec
     ids
 }
 
-fn cut_off(harness: &GcpHarness, zone: &str) {
+fn disconnect(harness: &GcpHarness, zone: &str) {
     let mut knobs = harness.emulator().knobs();
     knobs.unreachable_zones.insert(zone.to_owned());
     harness.emulator().set_knobs(knobs);
@@ -41,7 +41,7 @@ async fn unconfigured_zone_affects_nothing() {
     let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     let ids = one_in_each(&harness, &*gcp).await;
-    cut_off(&harness, "europe-west1-b");
+    disconnect(&harness, "europe-west1-b");
     for result in gcp.describe_instances(&ids).await {
         assert_eq!(result.unwrap().state, CloudInstanceState::Running);
     }
@@ -67,7 +67,7 @@ async fn unreachable_zone_does_not_affect_other_zones() {
     let harness = GcpHarness::with_knobs(|_| {});
     let gcp = harness.open().await;
     let ids = one_in_each(&harness, &*gcp).await;
-    cut_off(&harness, ZONES[1]);
+    disconnect(&harness, ZONES[1]);
     let seen = gcp.describe_instances(&ids).await;
     assert_eq!(seen[0].as_ref().unwrap().state, CloudInstanceState::Running);
     let error = seen[1].as_ref().unwrap_err();

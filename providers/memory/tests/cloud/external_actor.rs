@@ -113,7 +113,7 @@ async fn external_actor_reaches_unreachable_zones() {
     let (cloud, provisioner) = open(brisk());
     let id = running(&provisioner).await.id;
     let actor = cloud.external_actor();
-    actor.cut_off(zone("mem-a"));
+    actor.disconnect(zone("mem-a"));
     actor.launch(&plain()).unwrap();
     actor.terminate(&id).unwrap();
     pass(seconds(1)).await;

@@ -56,7 +56,7 @@ async fn stream_all(
 async fn list_with_an_unreachable_zone_is_incomplete_and_names_it() {
     let (cloud, provisioner, launched) = two_zones().await;
     let actor = cloud.external_actor();
-    actor.cut_off(zone("mem-b"));
+    actor.disconnect(zone("mem-b"));
     let error = provisioner.list_instances(&all_blue()).await.unwrap_err();
     assert_eq!(
         (error.kind(), error.effect()),
@@ -78,7 +78,7 @@ async fn list_with_an_unreachable_zone_is_incomplete_and_names_it() {
         (ErrorKind::Unavailable, Effect::None)
     );
     assert_eq!(error.scopes(), std::slice::from_ref(scope));
-    actor.cut_off(zone("mem-a"));
+    actor.disconnect(zone("mem-a"));
     let error = provisioner.list_instances(&all_blue()).await.unwrap_err();
     let both = [Scope::zone(zone("mem-a")), Scope::zone(zone("mem-b"))];
     assert_eq!(error.scopes(), both);
@@ -96,7 +96,7 @@ async fn zone_unreachable_during_one_page_is_a_gap() {
     let filter = all_blue();
     let mut stream = provisioner.stream_instances(&filter);
     let (mut instances, mut gaps) = (0, 0);
-    cloud.external_actor().cut_off(zone("mem-b"));
+    cloud.external_actor().disconnect(zone("mem-b"));
     while let Some(item) = stream.try_next().await.unwrap() {
         cloud.external_actor().reconnect(zone("mem-b"));
         match item {
@@ -126,7 +126,7 @@ fn calls_to_an_unreachable_zone_fail_without_effect() {
                 provisioner.launch_instance(&config).await.unwrap();
                 pass(seconds(1)).await;
             }
-            cloud.external_actor().cut_off(zone("mem-a"));
+            cloud.external_actor().disconnect(zone("mem-a"));
             let before = calls::snapshot_state(&cloud);
             let error = calls::send(call, &provisioner, &id).await.unwrap_err();
             assert_eq!(
@@ -150,7 +150,7 @@ async fn unreachable_zone_affects_neither_other_zones_nor_time() {
         .terminate_instance(&launched[1].id)
         .await
         .unwrap();
-    cloud.external_actor().cut_off(zone("mem-b"));
+    cloud.external_actor().disconnect(zone("mem-b"));
     pass(seconds(1)).await;
     let states = provisioner.describe_instances(&ids(&launched)).await;
     let (found, failed): (Vec<_>, Vec<_>) = states.into_iter().partition(Result::is_ok);
@@ -181,7 +181,7 @@ async fn find_launch_is_not_not_found_while_the_zone_is_unreachable() {
         .launch_instances(&config, many(2))
         .await
         .unwrap();
-    cloud.external_actor().cut_off(zone("mem-a"));
+    cloud.external_actor().disconnect(zone("mem-a"));
     let error = provisioner.find_launch(&token("t")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     let error = provisioner
