@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fleetwright_compute::instance::{ConditionKind, EventKind, Instance, InstanceId, Provisioning};
 use fleetwright_facade_testkit::{
-    TestFacade, flavor, has_condition, image, instance_record, is_running, is_settled,
+    TestFacade, flavor, has_condition, image, instance_record, is_applied, is_running,
 };
 use fleetwright_memory::{Capacity, Fault, MemoryCloud, RefusalReason, Rule, WireCall};
 use fleetwright_region::server::{ChangeMethod, Consent, Field, Health, Phase, Power};
@@ -84,7 +84,7 @@ async fn stopped_instance_is_healthy_and_stays_stopped_after_replacement() {
                 .edit(id, |instance| instance.intent.power = Power::Stopped)
                 .await;
             let is_stopped = |instance: &Instance| {
-                instance.status.phase == Phase::Stopped && is_settled(instance)
+                instance.status.phase == Phase::Stopped && is_applied(instance)
             };
             let stopped = facade.until(id, is_stopped).await;
             assert_eq!(stopped.status.health, Health::Healthy, "stopped on purpose");

@@ -99,7 +99,7 @@ async fn damaged_network_does_not_exist_for_strangers() {
     assert!(error_chain(&error.unwrap_err()).contains("the store failed"));
 }
 
-/// The use and the limit of an organization are told to those who may read its quota.
+/// The use and the limit of an organization are shown only to those who may read its quota.
 #[tokio::test(start_paused = true)]
 async fn quota_refusal_tells_a_project_only_of_itself() {
     let facade = TestFacade::builder().server_quota(1).build().await;
@@ -108,10 +108,10 @@ async fn quota_refusal_tells_a_project_only_of_itself() {
     let new = new_instance(network, "more");
     let alice = project_user(tenant(1, 1));
     let error = facade.instances.create(&alice, &new).await.unwrap_err();
-    let told = "the organization's quota of servers is used up: release some, or ask an administrator of the organization";
+    let message = "the organization's quota of servers is used up: release some, or ask an administrator of the organization";
     assert_eq!(
         (error.meaning(), error_chain(&error).as_str()),
-        (Meaning::Forbidden, told)
+        (Meaning::Forbidden, message)
     );
     let everywhere = Scope::Organization(tenant(1, 1).0);
     let administrator = with_roles("ada", &[("organization-administrator", everywhere)]);

@@ -9,7 +9,7 @@ use fleetwright_compute::{
     service::{NewInstance, UpdateInstance},
 };
 use fleetwright_facade_testkit::{
-    MAPPING, TestFacade, error_chain, flavor, has_condition, image, is_running, is_settled,
+    MAPPING, TestFacade, error_chain, flavor, has_condition, image, is_applied, is_running,
     new_instance, project_user, tenant,
 };
 use fleetwright_memory::MemoryCloud;
@@ -205,12 +205,12 @@ async fn lost_mapping_does_not_block_unrelated_changes_or_their_withdrawal() {
     tagged.description = Some("kept".to_owned());
     facade.instances.update(&alice, id, &tagged).await.unwrap();
     facade
-        .during(facade.until(id, |instance| is_settled(instance) && !refused(instance)))
+        .during(facade.until(id, |instance| is_applied(instance) && !refused(instance)))
         .await;
     assert_eq!(cloud.oracle().instances().len(), 1);
     // Power works as ever.
     facade.instances.stop(&alice, id).await.unwrap();
-    facade.during(facade.until(id, is_settled)).await;
+    facade.during(facade.until(id, is_applied)).await;
 }
 
 proptest! {

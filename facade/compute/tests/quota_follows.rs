@@ -10,7 +10,7 @@ use fleetwright_compute::{
     service::UpdateInstance,
 };
 use fleetwright_facade_testkit::{
-    TestFacade, flavor, is_running, is_settled, new_instance, operator, project_user,
+    TestFacade, flavor, is_applied, is_running, new_instance, operator, project_user,
     stores::{Applied, RacingStore},
     tenant,
 };
@@ -99,7 +99,7 @@ async fn request(facade: &TestFacade, id: InstanceId, gpus: bool, address: bool)
 }
 
 fn is_released(instance: &Instance) -> bool {
-    is_settled(instance) && instance.release_to.is_none()
+    is_applied(instance) && instance.release_to.is_none()
 }
 
 fn cloud() -> MemoryCloud {

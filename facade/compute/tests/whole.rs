@@ -9,7 +9,7 @@ use fleetwright_compute::{
     service::{NewInstance, UpdateInstance},
 };
 use fleetwright_facade_testkit::{
-    TestFacade, flavor, image, is_running, is_settled, project_user, tenant,
+    TestFacade, flavor, image, is_applied, is_running, project_user, tenant,
 };
 use fleetwright_memory::MemoryCloud;
 use fleetwright_region::{
@@ -18,7 +18,7 @@ use fleetwright_region::{
 };
 
 fn stopped(instance: &Instance) -> bool {
-    instance.status.phase == Phase::Stopped && is_settled(instance)
+    instance.status.phase == Phase::Stopped && is_applied(instance)
 }
 
 #[tokio::test(start_paused = true)]

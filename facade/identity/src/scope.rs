@@ -38,6 +38,24 @@ impl Level {
 }
 
 impl Scope {
+    /// Returns the project that a stored record names in its fields `organization` and `project`, also if the rest of
+    /// the record cannot be read.
+    ///
+    /// ```
+    /// use fleetwright_identity::{Level, Scope};
+    /// use serde_json::json;
+    ///
+    /// let project = "5ba1e150-0000-4000-8000-000000000002";
+    /// let record = json!({ "organization": "5ba1e150-0000-4000-8000-000000000001", "project": project, "broken": 7 });
+    /// assert_eq!(Scope::of_record(&record).map(|scope| scope.level()), Some(Level::Project));
+    /// assert_eq!(Scope::of_record(&json!({ "project": project })), None);
+    /// ```
+    pub fn of_record(record: &serde_json::Value) -> Option<Self> {
+        let organization = record.get("organization")?.as_str()?.parse().ok()?;
+        let project = record.get("project")?.as_str()?.parse().ok()?;
+        Some(Self::Project(organization, project))
+    }
+
     /// Returns the level.
     pub fn level(&self) -> Level {
         match self {

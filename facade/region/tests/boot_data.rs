@@ -58,17 +58,7 @@ async fn trusted_authority_is_configured_on_each_machine() {
             assert!(first.get(ours..).unwrap().contains(part), "{first}");
         }
         assert!(!first.contains("comment of the tenant"), "{first}");
-        let replaced = facade
-            .servers
-            .request_replace(&principal, server_id(1))
-            .await;
-        let generation = replaced.unwrap().server.generation;
-        advance_until("the replacement", async || {
-            let read = facade.servers.read(&principal, server_id(1)).await.unwrap();
-            (read.phase == Phase::Running && read.server.observed_generation == generation)
-                .then_some(())
-        })
-        .await;
+        facade.replace_server().await;
         assert_eq!(facade.user_data(), first);
     };
     facade.during_region(work).await;

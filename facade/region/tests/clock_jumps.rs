@@ -10,9 +10,7 @@ use std::{
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
-use fleetwright_facade_testkit::{
-    NamePlanner, TestRegion, bare_server, memory_store, server_admin, server_id,
-};
+use fleetwright_facade_testkit::{NamePlanner, TestRegion, memory_store, server_admin, server_id};
 use fleetwright_memory::{Fault, MemoryCloud, Phase as When, RefusalReason, Rule, WireCall};
 use fleetwright_region::server::{Health, Phase, Power, ServerView};
 use fleetwright_runtime::clock::{Clock, TokioClock};
@@ -63,12 +61,7 @@ async fn soon(region: &TestRegion, what: &str, condition: impl Fn(&ServerView) -
 
 /// The life of a server: launched, stopped, started, deleted.
 async fn life(region: &TestRegion) {
-    let (admin, id) = (server_admin(), server_id(1));
-    region
-        .servers
-        .ensure(&admin, &bare_server(1))
-        .await
-        .unwrap();
+    let (admin, id) = (server_admin(), region.create(1).await);
     soon(region, "the launch", healthy).await;
     for (power, phase) in [
         (Power::Stopped, Phase::Stopped),
@@ -140,12 +133,7 @@ async fn jumps_at_every_second_of_a_life_delay_nothing_for_long() {
 async fn scan_from_the_future_hides_no_later_one() {
     let cloud = MemoryCloud::new();
     let (region, clock) = region(&cloud);
-    let (admin, id) = (server_admin(), server_id(1));
-    region
-        .servers
-        .ensure(&admin, &bare_server(1))
-        .await
-        .unwrap();
+    let id = region.create(1).await;
     region
         .during(async {
             soon(&region, "the launch", healthy).await;

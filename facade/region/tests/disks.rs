@@ -4,9 +4,7 @@
 use std::sync::Arc;
 
 use fleetwright::{InstanceConfig, InstanceProvisioner as _};
-use fleetwright_facade_testkit::{
-    NamePlanner, TestRegion, bare_server, north, server_admin, server_id,
-};
+use fleetwright_facade_testkit::{NamePlanner, TestRegion, north, server_admin, server_id};
 use fleetwright_memory::{MemoryCloud, WireCall};
 use fleetwright_region::{
     controller::Controller,
@@ -59,12 +57,7 @@ async fn larger_disk_of_a_flavor_is_a_condition_until_the_next_launch() {
         Arc::clone(&region.clock),
     )
     .unwrap();
-    let (admin, id) = (server_admin(), server_id(1));
-    region
-        .servers
-        .ensure(&admin, &bare_server(1))
-        .await
-        .unwrap();
+    let (admin, id) = (server_admin(), region.create(1).await);
     region
         .during(async {
             let view = region.until(id, settled).await;

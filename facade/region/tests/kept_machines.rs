@@ -2,20 +2,12 @@
 //! refuses. And whatever is refused, the machine can be stopped, started and rebooted.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use fleetwright::{
-    BoxFuture, BoxStream, InstanceId, InstanceProvisioner as _, ListItem, OptionalVerb, Reboot,
-    Result as CloudResult, UserData,
-    layer::{Layer, Layered, Request},
+    InstanceId, InstanceProvisioner as _, OptionalVerb, Reboot, UserData, layer::Layered,
 };
-use fleetwright_facade_testkit::{TestRegion, bare_server, server_admin, server_id};
+use fleetwright_facade_testkit::{HiddenMachines, TestRegion, server_admin, server_id};
 use fleetwright_memory::{Fault, MemoryCloud, RefusalReason, Rule, WireCall};
 use fleetwright_region::{
     ids::{FlavorId, ImageId},
@@ -23,7 +15,6 @@ use fleetwright_region::{
         ConditionKind, Consent, MAX_USER_DATA_BYTES, Phase, Power, ServerId, ServerSpec, ServerView,
     },
 };
-use futures_util::{StreamExt as _, stream};
 
 fn running(view: &ServerView) -> bool {
     view.phase == Phase::Running && view.server.observed_generation == view.server.generation
@@ -40,10 +31,9 @@ fn machine_of(view: &ServerView) -> InstanceId {
 /// A region with a server that runs. The loops must run to keep it so.
 async fn running_region(cloud: &MemoryCloud) -> (TestRegion, ServerId) {
     let region = TestRegion::new(Arc::new(cloud.provisioner()));
-    let new = bare_server(1);
-    region.servers.ensure(&server_admin(), &new).await.unwrap();
-    region.during(region.until(new.id, running)).await;
-    (region, new.id)
+    let id = region.create(1).await;
+    region.during(region.until(id, running)).await;
+    (region, id)
 }
 
 async fn set_spec(region: &TestRegion, spec: &ServerSpec) {
@@ -60,71 +50,15 @@ async fn set_power(region: &TestRegion, power: Power) {
     changed.await.unwrap();
 }
 
-/// Shows an empty account while it is switched on: lists are complete and empty, and no instance is found.
-#[derive(Clone, Debug, Default)]
-struct OtherAccount(Arc<AtomicBool>);
-
-impl OtherAccount {
-    fn is_on(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
-    }
-
-    fn switch(&self, on: bool) {
-        self.0.store(on, Ordering::SeqCst);
-    }
-}
-
-impl Layer for OtherAccount {
-    fn call<'a, T: Send + 'a>(
-        &'a self,
-        request: Request<'a>,
-        send: impl Fn() -> BoxFuture<'a, CloudResult<T>> + Send + Sync + 'a,
-    ) -> BoxFuture<'a, CloudResult<T>> {
-        match request.ids.first() {
-            Some(id) if self.is_on() => {
-                let error = request.call.not_found(id);
-                Box::pin(async move { Err(error) })
-            }
-            Some(_) | None => send(),
-        }
-    }
-
-    fn batch<'a, T: Send + 'a>(
-        &'a self,
-        request: Request<'a>,
-        send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<CloudResult<T>>> + Send + Sync + 'a,
-    ) -> BoxFuture<'a, Vec<CloudResult<T>>> {
-        if !self.is_on() {
-            return send(request.ids.to_vec());
-        }
-        let missing = |id| Err(request.call.not_found(id));
-        let results = request.ids.iter().map(missing).collect();
-        Box::pin(async move { results })
-    }
-
-    fn stream<'a>(
-        &'a self,
-        _: Request<'a>,
-        open: impl Fn() -> BoxStream<'a, CloudResult<ListItem>> + Send + Sync + 'a,
-    ) -> BoxStream<'a, CloudResult<ListItem>> {
-        if self.is_on() {
-            stream::empty().boxed()
-        } else {
-            open()
-        }
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn machines_survive_a_while_on_another_account() {
     for servers in [1, 3, 12] {
         let cloud = MemoryCloud::new();
-        let account = OtherAccount::default();
-        let layered = Layered::new(cloud.provisioner(), account.clone());
+        let hidden = HiddenMachines::default();
+        let layered = Layered::new(cloud.provisioner(), hidden.clone());
         let region = TestRegion::new(Arc::new(layered));
         for number in 1..=servers {
-            let new = bare_server(number);
-            region.servers.ensure(&server_admin(), &new).await.unwrap();
+            region.create(number).await;
         }
         region
             .during(async {
@@ -133,9 +67,9 @@ async fn machines_survive_a_while_on_another_account() {
                     let view = region.until(server_id(number), running).await;
                     machines.push(machine_of(&view));
                 }
-                account.switch(true);
+                hidden.set(true);
                 tokio::time::sleep(Duration::from_secs(600)).await;
-                account.switch(false);
+                hidden.set(false);
                 tokio::time::sleep(Duration::from_secs(600)).await;
                 for (number, machine) in (1..).zip(machines) {
                     let view = region.until(server_id(number), running).await;

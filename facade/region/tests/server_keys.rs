@@ -62,18 +62,7 @@ async fn key_is_created_and_deleted_with_its_server_and_public_on_the_machine() 
         assert!(first.contains(&public), "{first}");
         assert!(first.contains("\n\n#!/bin/sh\necho hello\n"), "{first}");
         // The next machine of the server accepts the same key.
-        let principal = operator();
-        let replaced = facade
-            .servers
-            .request_replace(&principal, server_id(1))
-            .await;
-        let generation = replaced.unwrap().server.generation;
-        advance_until("the replacement", async || {
-            let read = facade.servers.read(&principal, server_id(1)).await.unwrap();
-            (read.phase == Phase::Running && read.server.observed_generation == generation)
-                .then_some(())
-        })
-        .await;
+        facade.replace_server().await;
         assert!(cloud.oracle().instances().len() > 1);
         assert_eq!(facade.user_data(), first);
         delete_server(&facade).await;

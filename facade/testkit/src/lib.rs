@@ -14,6 +14,7 @@
 
 mod catalog;
 mod facade;
+mod hidden_machines;
 pub mod lifecycle;
 mod metrics;
 pub mod principals;
@@ -25,7 +26,8 @@ pub mod stores;
 mod switched_cloud;
 
 pub use catalog::{CATALOG, MAPPING, flavor, image, name, north, south, without_entry};
-pub use facade::{TestFacade, TestFacadeBuilder, has_condition, is_running, is_settled};
+pub use facade::{TestFacade, TestFacadeBuilder, has_condition, is_applied, is_running};
+pub use hidden_machines::HiddenMachines;
 pub use metrics::RecordedMetrics;
 pub use principals::{Tenant, operator, project_user, tenant};
 pub use records::{error_chain, instance_record, new_instance, record_id, spec};

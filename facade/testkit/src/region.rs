@@ -172,6 +172,13 @@ impl TestRegion {
         }
     }
 
+    /// Creates server `number`, and returns its id.
+    pub async fn create(&self, number: u128) -> ServerId {
+        let new = bare_server(number);
+        let created = self.servers.ensure(&server_admin(), &new).await;
+        created.unwrap().server.id
+    }
+
     /// Reads a server.
     pub async fn read(&self, id: ServerId) -> ServerView {
         self.servers.read(&server_admin(), id).await.unwrap()

@@ -166,14 +166,7 @@ impl<T: TenantRecord> TenantRecords<T> {
         error: StoreError,
     ) -> RecordError {
         let raw = self.store.get(&self.table.id(key)).await.ok().flatten();
-        let scope = raw.and_then(|record| {
-            let part = |path: &str| record.value.pointer(path)?.as_str();
-            let organization = part("/organization")?.parse().ok()?;
-            Some(Scope::Project(
-                organization,
-                part("/project")?.parse().ok()?,
-            ))
-        });
+        let scope = raw.and_then(|record| Scope::of_record(&record.value));
         let scope = scope.unwrap_or(Scope::Global);
         match principal.authorize(Verb::Read, T::RESOURCE, &scope) {
             Ok(()) => error.into(),

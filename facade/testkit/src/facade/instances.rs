@@ -130,11 +130,11 @@ impl TestFacade {
 
 /// Whether an instance is running and everything requested is applied.
 pub fn is_running(instance: &Instance) -> bool {
-    instance.status.phase == Phase::Running && is_settled(instance)
+    instance.status.phase == Phase::Running && is_applied(instance)
 }
 
 /// Whether everything requested of an instance is applied.
-pub fn is_settled(instance: &Instance) -> bool {
+pub fn is_applied(instance: &Instance) -> bool {
     instance.status.observed_generation == instance.generation
 }
 

@@ -32,7 +32,7 @@ use fleetwright_runtime::entropy::Entropy;
 use fleetwright_store::{Store, Table};
 
 pub use builder::TestFacadeBuilder;
-pub use instances::{has_condition, is_running, is_settled};
+pub use instances::{has_condition, is_applied, is_running};
 
 use crate::{MAPPING, north};
 

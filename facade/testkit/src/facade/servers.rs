@@ -86,6 +86,14 @@ impl TestFacade {
         advance_until("a phase of server 1", read).await
     }
 
+    /// Replaces the machine of server 1, and waits until the next one runs. The loops of the region must run meanwhile.
+    pub async fn replace_server(&self) {
+        let operator = operator();
+        let requested = self.servers.request_replace(&operator, server_id(1));
+        requested.await.unwrap();
+        self.until_server(Phase::Running).await;
+    }
+
     /// Waits until the server of an instance is in a phase. The loops of the region must run meanwhile.
     pub async fn until_server_phase(&self, id: InstanceId, phase: Phase) {
         let read = async || {
