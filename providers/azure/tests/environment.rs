@@ -62,8 +62,8 @@ fn started_program(endpoint: &str) -> ExitCode {
         .unwrap();
     let result = runtime.block_on(async {
         if endpoint.is_empty() {
-            let made = AzureProvisioner::from_env(emulated::AzureHarness::launch_config())?;
-            return Ok(format!("{made:?}"));
+            let azure = AzureProvisioner::from_env(emulated::AzureHarness::launch_config())?;
+            return Ok(format!("{azure:?}"));
         }
         list(endpoint).await.map(|()| "listed".to_owned())
     });
@@ -329,7 +329,7 @@ fn clouds() {
         ("AZURE_CLIENT_ID", "c"),
         ("AZURE_CLIENT_SECRET", "s3cr3t"),
     ];
-    let made = |authority: &'static str| {
+    let start_at = |authority: &'static str| {
         let host = ("AZURE_AUTHORITY_HOST", authority);
         start("", &base.into_iter().chain([host]).collect::<Vec<_>>())
     };
@@ -345,10 +345,10 @@ fn clouds() {
             "management.usgovcloudapi.net",
         ),
     ] {
-        let printed = made(authority);
+        let printed = start_at(authority);
         assert!(printed.contains(endpoint), "{authority}: {printed}");
     }
-    let printed = made("https://login.example.net");
+    let printed = start_at("https://login.example.net");
     assert!(printed.starts_with("Unauthenticated None"), "{printed}");
     assert!(printed.contains("AzureOptions"), "{printed}");
 }

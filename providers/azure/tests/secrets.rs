@@ -2,12 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod emulated;
+#[path = "identity/local.rs"]
+mod local;
 
-use std::{
-    fmt::{Debug, Write as _},
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::time::Duration;
 
 use emulated::{AzureHarness, TOKEN};
 use fleetwright_azure::fleetwright::{
@@ -15,35 +13,12 @@ use fleetwright_azure::fleetwright::{
     wait::{self, WaitPolicy},
 };
 use fleetwright_contract_tests::Harness as _;
-use tracing::{Event, Subscriber, field::Field, field::Visit};
-use tracing_subscriber::{Layer, layer::Context, prelude::*};
-
-/// Collects all log output as text.
-#[derive(Clone, Debug, Default)]
-struct Log(Arc<Mutex<String>>);
-
-impl<S: Subscriber> Layer<S> for Log {
-    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let mut text = self.0.lock().unwrap();
-        let _ = write!(text, "{} ", event.metadata().target());
-        event.record(&mut Line(&mut text));
-        text.push('\n');
-    }
-}
-
-struct Line<'a>(&'a mut String);
-
-impl Visit for Line<'_> {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        let _ = write!(self.0, "{}={value:?} ", field.name());
-    }
-}
+use local::Log;
 
 #[tokio::test]
 async fn logs_contain_no_secrets() {
     let log = Log::default();
-    let subscriber = tracing_subscriber::registry().with(log.clone());
-    tracing::subscriber::set_global_default(subscriber).unwrap();
+    log.install();
     let harness = AzureHarness::with_knobs(|_| {}).wait_for_launch();
     let azure = harness.open().await;
     let mut config = harness.config();
@@ -58,7 +33,7 @@ async fn logs_contain_no_secrets() {
     assert!(!azure.console_output(&id).await.unwrap().text.is_empty());
     azure.stop_instance(&id).await.unwrap();
     azure.terminate_instance(&id).await.unwrap();
-    let text = log.0.lock().unwrap().clone();
+    let text = log.text();
     assert!(
         text.contains("azure_core"),
         "the SDK logs something: {text}"

@@ -124,7 +124,7 @@ fn field(pairs: &str, name: &str) -> Option<String> {
     found.next().map(|(_, value)| value.into_owned())
 }
 
-/// Collects all log output of this thread as text.
+/// Collects all log output as text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log(Arc<Mutex<String>>);
 

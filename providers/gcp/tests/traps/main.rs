@@ -19,8 +19,9 @@ mod zones;
 
 use std::time::Duration;
 
-use emulated::GcpHarness;
+use emulated::{GcpHarness, PROJECT, ZONES};
 use fleetwright_contract_tests::check_traps;
+use fleetwright_emulators::gcp::ExternalAction;
 use fleetwright_provider_testkit::broken_responses::{config_with_token, wait_for_state};
 use fleetwright_provider_testkit::canned_responses::{self, CannedResponse};
 
@@ -35,6 +36,21 @@ fn serve(respond_to: impl Fn(&str) -> CannedResponse + Send + 'static) -> String
 /// Returns how many instances there are.
 fn alive(harness: &GcpHarness) -> usize {
     harness.emulator().oracle().instances.len()
+}
+
+/// Launches a second instance with the name and the marks of the only one, in the second zone, as another process would.
+fn launch_twin(harness: &GcpHarness) {
+    let first = harness.only_instance();
+    let twin = ExternalAction::LaunchExternal {
+        project: PROJECT.to_owned(),
+        zone: Some(ZONES[1].to_owned()),
+        name: Some(first.name),
+        machine_type: None,
+        count: 1,
+        labels: first.labels,
+        metadata: first.metadata,
+    };
+    harness.emulator().perform_external(twin).unwrap();
 }
 
 #[test]

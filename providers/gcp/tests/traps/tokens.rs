@@ -3,17 +3,13 @@
 use std::{net::TcpListener, num::NonZeroU32, time::Duration};
 
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::gcp::{Capacity, ExternalAction, Fault, FaultRule, Method, Phase};
+use fleetwright_emulators::gcp::{Capacity, Fault, FaultRule, Method, Phase};
 use fleetwright_gcp::fleetwright::{
     Effect, ErrorKind, InstanceProvisioner as _, LaunchRecord, RetryAdvice, UserData,
 };
 use fleetwright_provider_testkit::canned_responses::CannedResponse;
 
-use crate::{
-    alive, config_with_token,
-    emulated::{GcpHarness, PROJECT, ZONES},
-    serve,
-};
+use crate::{alive, config_with_token, emulated::GcpHarness, launch_twin, serve};
 
 #[tokio::test]
 async fn token_is_free_after_any_number_of_failed_attempts() {
@@ -200,17 +196,7 @@ async fn find_launch_returns_concurrent_launches_in_two_zones() {
     let config = config_with_token(&harness, "t-1");
     let gcp = harness.open().await;
     let id = gcp.launch_instance(&config).await.unwrap().id;
-    let first = harness.only_instance();
-    let twin = ExternalAction::LaunchExternal {
-        project: PROJECT.to_owned(),
-        zone: Some(ZONES[1].to_owned()),
-        name: Some(first.name),
-        machine_type: None,
-        count: 1,
-        labels: first.labels,
-        metadata: first.metadata,
-    };
-    harness.emulator().perform_external(twin).unwrap();
+    launch_twin(&harness);
     let token = config.launch_token.as_ref().unwrap();
     for _ in 0..4 {
         let LaunchRecord::Found(found) = gcp.find_launch(token).await.unwrap() else {

@@ -3,7 +3,7 @@
 use std::{num::NonZeroU32, time::Duration};
 
 use fleetwright_contract_tests::Harness as _;
-use fleetwright_emulators::gcp::{ExternalAction, Fault, FaultRule, Method, Phase};
+use fleetwright_emulators::gcp::{Fault, FaultRule, Method, Phase};
 use fleetwright_gcp::fleetwright::{
     ErrorKind, InstanceConfig, InstanceProvisioner as _, LaunchRecord, ProvisionError, RetryAdvice,
     Zone,
@@ -11,7 +11,8 @@ use fleetwright_gcp::fleetwright::{
 
 use crate::{
     alive, config_with_token,
-    emulated::{GcpHarness, PROJECT, ZONES},
+    emulated::{GcpHarness, ZONES},
+    launch_twin,
 };
 
 const THREE: NonZeroU32 = NonZeroU32::new(3).unwrap();
@@ -23,7 +24,7 @@ fn in_zone(config: &InstanceConfig, zone: &str) -> InstanceConfig {
 }
 
 /// Waits until deleted instances are gone.
-async fn settle(harness: &GcpHarness) {
+async fn wait_for_deletions(harness: &GcpHarness) {
     for _ in 0..40 {
         tokio::time::sleep(Duration::from_millis(5)).await;
         let oracle = harness.emulator().oracle();
@@ -112,7 +113,7 @@ async fn trap_46_one_token_in_two_zones_at_the_same_moment_launches_once() {
             one.launch_instance(&configs[0]),
             other.launch_instance(&configs[1])
         );
-        settle(&harness).await;
+        wait_for_deletions(&harness).await;
         assert_eq!(alive(&harness), 1, "{first:?}, {second:?}");
         let results = [&first, &second];
         let errors: Vec<_> = results
@@ -141,7 +142,7 @@ async fn batches_in_two_zones_at_the_same_moment_launch_once() {
         one.launch_instances(&configs[0], THREE),
         other.launch_instances(&configs[1], THREE)
     );
-    settle(&harness).await;
+    wait_for_deletions(&harness).await;
     assert_eq!(alive(&harness), 3, "{first:?}, {second:?}");
     assert!(first.is_ok() != second.is_ok(), "{first:?}, {second:?}");
 }
@@ -156,7 +157,7 @@ async fn launch_that_gives_way_deletes_only_what_it_created() {
     let (one, other) = (harness.open().await, harness.open_with(reversed).await);
     let (first, second) =
         tokio::join!(one.launch_instance(&config), other.launch_instance(&config));
-    settle(&harness).await;
+    wait_for_deletions(&harness).await;
     let (kept, error) = match (first, second) {
         (Ok(kept), Err(error)) | (Err(error), Ok(kept)) => (kept, error),
         both => panic!("one of them launches: {both:?}"),
@@ -186,19 +187,9 @@ async fn launch_gives_way_to_the_twin_of_a_dead_process() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     // Another process creates its instance after this one, and dies before it looks again.
-    let first = harness.only_instance();
-    let twin = ExternalAction::LaunchExternal {
-        project: PROJECT.to_owned(),
-        zone: Some(ZONES[1].to_owned()),
-        name: Some(first.name),
-        machine_type: None,
-        count: 1,
-        labels: first.labels,
-        metadata: first.metadata,
-    };
-    harness.emulator().perform_external(twin).unwrap();
+    launch_twin(&harness);
     let error = launched.await.unwrap().unwrap_err();
     check_refusal(&error);
-    settle(&harness).await;
+    wait_for_deletions(&harness).await;
     assert_eq!(harness.only_instance().zone, ZONES[1]);
 }
