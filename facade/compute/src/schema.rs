@@ -39,8 +39,8 @@ const INSTANCE_REFERENCES: [Reference; 4] = [
     INSTANCE_IMAGE,
 ];
 
-/// Returns all references of the façade, by which the region's services refuse to delete what an instance uses: the region's and those of instances. The region's services on a store with
-/// [every kind](add_all_kinds) are built with these.
+/// Returns the references of the region and of instances. The region's services on a store with [every kind](add_all_kinds) are built
+/// with them, so that they refuse to delete what an instance uses.
 ///
 /// ```
 /// use fleetwright_compute::schema::{INSTANCE_NETWORK, references};

@@ -1,7 +1,7 @@
 //! Conversion of SQLite errors into store errors.
 //!
 //! Owns the decision which SQLite error means what to a caller: no space is `Full`, damage is
-//! `Corrupt`, and everything else is taken to pass and is `Unavailable`. Whether a failed commit
+//! `Corrupt`, and everything else is assumed to be temporary and is `Unavailable`. Whether a failed commit
 //! had an effect is decided by the [`writer`](crate::writer), which calls [`unknown`] if it cannot
 //! decide.
 //!

@@ -84,7 +84,8 @@ use wait_gauge::WaitGauge;
 ///
 /// # Guarantees
 ///
-/// - At most one server for each instance, and none without one, whatever is dropped, dies, fails or is lost, and whenever.
+/// - At most one server for each instance, and no server without an instance, at whatever point a future is dropped, a process dies, a call
+///   fails or a response is lost.
 /// - The desired state of every instance is applied once the region, the store and the tenant's consent permit it. What prevents that
 ///   is a condition in its status.
 /// - No change that destroys a disk or addresses is applied to a server unless the record has the tenant's consent.
@@ -93,8 +94,8 @@ use wait_gauge::WaitGauge;
 ///
 /// # Assumptions
 ///
-/// The region's controllers and monitors work on the same store. One controller works on it at a time; several do the same work
-/// several times, and are held apart by the records' revisions.
+/// The region's controllers and monitors work on the same store. One controller works on it at a time; several repeat each other's
+/// work, and the revisions of the records keep it consistent.
 #[derive(Clone)]
 pub struct Controller {
     store: Arc<dyn Store>,

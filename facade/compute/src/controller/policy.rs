@@ -55,8 +55,8 @@ impl ControllerPolicy {
         backoff.delay(key, failures)
     }
 
-    /// Returns when to repeat a call that is refused since `since`: after as long as that has lasted, so that the delay doubles, within
-    /// the limits of the policy. It needs no counter, so a new process continues with the same delays.
+    /// Returns when to repeat a call that has been refused since `since`. The delay equals the time since then, so it doubles with each
+    /// attempt, within the limits of the policy. It needs no counter, so a new process continues with the same delays.
     pub(crate) fn retry_refused_at(
         &self,
         since: DateTime<Utc>,

@@ -127,9 +127,9 @@ fn with_machine(
         if !deleted && is_withdrawn(server, &termination, seen) {
             return Step::KeepMachine;
         }
-        let patience = |at| later(at, facts.policy.termination_timeout);
-        return match termination.accepted_at.map(patience) {
-            Some(again) if again > now => Step::Wait(Wait::Termination, Some(again)),
+        let retry_at = |accepted| later(accepted, facts.policy.termination_timeout);
+        return match termination.accepted_at.map(retry_at) {
+            Some(date) if date > now => Step::Wait(Wait::Termination, Some(date)),
             Some(_) | None => Step::Terminate(termination.reason),
         };
     }
@@ -139,20 +139,20 @@ fn with_machine(
     if replace {
         return Step::Terminate(TerminationReason::Replace);
     }
-    let too_late = later(machine.recorded_at, facts.policy.boot_timeout);
+    let boot_deadline = later(machine.recorded_at, facts.policy.boot_timeout);
     let Some(seen) = seen else {
         return Step::Wait(Wait::Observation, None);
     };
     if !server.has_booted() && seen.state == CloudInstanceState::Pending {
         // Only a scan after the timeout shows that it has not booted in time.
-        let looked = server
+        let is_scanned = server
             .observed_at(facts.scan, now)
-            .is_some_and(|at| at > too_late);
-        return if looked && seen.presence == Presence::Shown {
+            .is_some_and(|at| at > boot_deadline);
+        return if is_scanned && seen.presence == Presence::Shown {
             Step::Terminate(TerminationReason::Failed)
         } else {
-            let next_look = later(too_late.max(now), facts.tick());
-            Step::Wait(Wait::Cloud, Some(next_look))
+            let next_scan = later(boot_deadline.max(now), facts.tick());
+            Step::Wait(Wait::Cloud, Some(next_scan))
         };
     }
     if let Some(last_action) = machine.last_action {
@@ -163,8 +163,8 @@ fn with_machine(
             .observed_at(facts.scan, now)
             .is_none_or(|at| at <= shows_it)
         {
-            let next_look = later(shows_it.max(now), facts.tick());
-            return Step::Wait(Wait::Observation, Some(next_look));
+            let next_scan = later(shows_it.max(now), facts.tick());
+            return Step::Wait(Wait::Observation, Some(next_scan));
         }
     }
     decide_in_place(server, machine, seen, &plan, replace_requested, facts, now)

@@ -102,8 +102,8 @@ pub use policy::ControllerPolicy;
 pub use stage::Stage;
 pub use step::{FailureReason, LaunchReason, Step, Wait};
 
-/// How many conflicts in a row are tried again at once. A conflict that stays is none of writers, such as a machine that another record
-/// has.
+/// How many conflicts in a row are tried again at once. A conflict that persists is not caused by other writers: another record
+/// may have the same machine.
 const CONFLICTS: u32 = 16;
 
 /// Brings each server of a region to its desired state.
@@ -132,7 +132,7 @@ const CONFLICTS: u32 = 16;
 ///
 /// # Guarantees
 ///
-/// - At most one machine for each server, whatever is dropped, dies, fails or is lost, and whenever.
+/// - At most one machine for each server, at whatever point a future is dropped, a process dies, a call fails or a response is lost.
 /// - Every server reaches its desired state once cloud and store work.
 /// - Dropping [`run`](Self::run) at any point is as safe as killing the process.
 ///

@@ -36,7 +36,7 @@ enum Belief {
 
 /// Decides how many absent machines are believed.
 ///
-/// `shown` is the number of machines of the region that were listed: without any, nothing proves that the list is one of the region.
+/// `shown` is the number of machines of the region that were listed: without any, nothing proves that it is a list of the region\'s account.
 fn belief(limit: &Limit, servers: u64, absent: u64, shown: u64, gaps: &[String]) -> Belief {
     let most = limit.among(servers);
     if !gaps.is_empty() {

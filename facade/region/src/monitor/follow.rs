@@ -88,7 +88,7 @@ impl Schedule {
         }
     }
 
-    /// Returns when a machine is described that was described so often, if that is before the next scan.
+    /// Returns the delay before a machine that was described this often is described again, if it is shorter than a tick.
     fn delay(&self, described: u32) -> Option<Duration> {
         let doubled = self.first.saturating_mul(1 << described.min(20));
         Some(doubled).filter(|delay| *delay < self.tick)

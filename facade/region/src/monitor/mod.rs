@@ -27,7 +27,7 @@
 //!
 //! A machine that was launched, started, stopped or terminated is described after a second, and then after delays that double up to a tick,
 //! until it has reached its state: all machines that are changing together, and at most once a second. So a boot is observed when it
-//! happens, and the scan is the safety net.
+//! happens, and the scan finds what this has missed.
 //!
 //! # Clocks
 //!

@@ -101,7 +101,7 @@ pub fn native_name(image: &ImageId) -> String {
 ///
 /// # Guarantees
 ///
-/// - At most one image at the cloud for each request, whatever is dropped, fails or is lost, and whenever.
+/// - At most one image at the cloud for each request, at whatever point a future is dropped, a call fails or a response is lost.
 /// - Every image becomes ready, or failed with the reason, once the store works.
 /// - Dropping [`run`](Self::run) at any point is as safe as killing the process.
 ///

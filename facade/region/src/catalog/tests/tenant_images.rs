@@ -371,6 +371,6 @@ async fn only_the_image_controller_records_what_an_image_was_made_into() {
     }
     let stored = service.image(&administrator(), &created.id).unwrap();
     assert_eq!(stored, created, "nothing was written");
-    let made = service.set_progress(&maker(), &created.id, &steps[0]).await;
-    assert_eq!(made.unwrap().state, ImageState::Creating);
+    let changed = service.set_progress(&maker(), &created.id, &steps[0]).await;
+    assert_eq!(changed.unwrap().state, ImageState::Creating);
 }
