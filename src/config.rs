@@ -39,9 +39,9 @@ const NAMESPACE: Uuid = Uuid::from_u128(0x8d4c_7a0e_62f1_4b9a_a3c5_90d1_7be8_24f
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct InstanceConfig {
-    /// The machine image.
+    /// The machine image. Required.
     pub image: ImageId,
-    /// The instance type.
+    /// The instance type. Required.
     pub instance_type: InstanceType,
     /// Start-up data for the first boot. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

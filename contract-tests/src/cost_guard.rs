@@ -22,9 +22,10 @@ use fleetwright::{
 /// The limits of a run against a real cloud.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostLimits {
-    /// The most instances that exist at once.
+    /// The most instances that exist at once. Required; [`live::main`](crate::live::main) uses 8.
     pub max_live: usize,
-    /// How long after the start of the run instances may be launched.
+    /// How long after the start of the run instances may be launched. Required; [`live::main`](crate::live::main) uses an
+    /// hour.
     pub max_time: Duration,
 }
 

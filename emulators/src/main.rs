@@ -62,10 +62,10 @@ struct AzureOptions {
     listen: SocketAddr,
     #[command(flatten)]
     common: Common,
-    /// Accept only this bearer token. If given more than once, accept all that are given.
+    /// Accept only this bearer token. Repeat the option to accept several.
     #[arg(long = "token", value_name = "TOKEN")]
     tokens: Vec<String>,
-    /// Let only this subscription exist. If given more than once, all that are given exist.
+    /// Refuse every subscription but this one. Repeat the option to accept several.
     #[arg(long = "subscription", value_name = "ID")]
     subscriptions: Vec<String>,
 }
@@ -78,7 +78,7 @@ struct Ec2Options {
     listen: SocketAddr,
     #[command(flatten)]
     common: Common,
-    /// Also accept this access key id, besides `test`. Can be given more than once.
+    /// Also accept this access key id, besides `test`. Repeat the option to accept several.
     #[arg(long = "access-key", value_name = "ID")]
     access_keys: Vec<String>,
 }
@@ -91,11 +91,11 @@ struct GcpOptions {
     listen: SocketAddr,
     #[command(flatten)]
     common: Common,
-    /// Accept only this access token. If given more than once, accept all that are given.
+    /// Accept only this access token. Repeat the option to accept several.
     #[arg(long = "access-token", value_name = "TOKEN")]
     access_tokens: Vec<String>,
-    /// Let only this project, and those of the images, exist. If given more than once, all that are given
-    /// exist.
+    /// Refuse every project but this one and those of the public images. Repeat the option to accept
+    /// several.
     #[arg(long = "project", value_name = "NAME")]
     projects: Vec<String>,
 }

@@ -24,7 +24,7 @@ use tokio::time::Instant;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaitPolicy {
-    /// How long to wait in total. [`Duration::MAX`] waits without a limit.
+    /// How long to wait in total. Required. [`Duration::MAX`] waits without a limit.
     pub timeout: Duration,
     /// The delay after the first poll. Default: 500 ms.
     pub first_delay: Duration,

@@ -47,7 +47,7 @@ pub struct Knobs {
     pub subscriptions: BTreeSet<String>,
     /// The bearer tokens that are accepted. Default: empty, which accepts any token.
     pub tokens: BTreeSet<String>,
-    /// How long transitions take, and how long things are remembered.
+    /// How long transitions take, and how long things are remembered. Default: [`Timing::default`].
     pub timing: Timing,
     /// Eventual consistency of reads and writes. Default: none.
     pub lag: Lag,
@@ -96,7 +96,7 @@ pub struct Knobs {
     pub virtual_networks: Vec<VirtualNetwork>,
     /// The network security groups, in every subscription. Default: `nsg` in `rg`.
     pub network_security_groups: Vec<SecurityGroup>,
-    /// The images of the marketplace.
+    /// The images of the marketplace. Default: Linux for `x64` and `Arm64`, and Windows for `x64`.
     pub images: Vec<MarketplaceImage>,
     /// The sizes of virtual machines. Default: seven common ones.
     pub sizes: Vec<SizeSpec>,

@@ -53,7 +53,7 @@ pub struct Knobs {
     pub account: String,
     /// The access key ids that are accepted, with any secret. Default `test`.
     pub access_keys: BTreeSet<String>,
-    /// How long transitions take, and how long things are remembered.
+    /// How long transitions take, and how long things are remembered. Default: [`Timing::default`].
     pub timing: Timing,
     /// Eventual consistency of reads and writes. Default: none.
     pub lag: Lag,

@@ -46,7 +46,7 @@ pub struct Knobs {
     pub projects: BTreeSet<String>,
     /// The access tokens that are accepted. Default: empty, which accepts any token or none.
     pub access_tokens: BTreeSet<String>,
-    /// How long transitions take, and how long things are remembered.
+    /// How long transitions take, and how long things are remembered. Default: [`Timing::default`].
     pub timing: Timing,
     /// Eventual consistency of reads and writes. Default: none.
     pub lag: Lag,

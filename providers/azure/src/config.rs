@@ -54,22 +54,22 @@ use crate::{AcceleratedNetworking, BootSecurity, DataDisk, SystemDisk, address, 
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct AzureLaunchConfig {
-    /// The subscription, by its GUID.
+    /// The subscription, by its GUID. Required.
     /// Errors and ids show it in lower case.
     pub subscription: String,
-    /// The resource group that contains everything that is launched and listed. It must exist.
+    /// The resource group that contains everything that is launched and listed. Required. It must exist.
     /// The crate never creates or deletes a group.
     pub resource_group: String,
-    /// The location of the machines, such as `eastus`.
+    /// The location of the machines, such as `eastus`. Required.
     pub location: String,
     /// The subnet of launches that name none: a resource id, or `network/subnet` in the resource
-    /// group. A launch's `placement.network` overrides it.
+    /// group. A launch's `placement.network` overrides it. Required.
     pub subnet: NetworkId,
     /// The user that logs in with [`ssh_public_key`](Self::ssh_public_key), 1 to 64 characters.
     /// Default: `azureuser`.
     #[serde(default = "default_admin_user")]
     pub admin_user: String,
-    /// The key to log in with: one line of an `authorized_keys` file. Azure creates no Linux
+    /// The key to log in with: one line of an `authorized_keys` file. Required. Azure creates no Linux
     /// machine without one.
     pub ssh_public_key: String,
     /// The network security group of launches that name none: a resource id, or a name in the

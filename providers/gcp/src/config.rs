@@ -52,9 +52,9 @@ use crate::{address, labels, metadata};
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct GcpLaunchConfig {
-    /// The id of the project, such as `my-project` or `example.com:my-project`.
+    /// The id of the project, such as `my-project` or `example.com:my-project`. Required.
     pub project: String,
-    /// The zones in which instances are launched and listed, at least one. The first is for
+    /// The zones in which instances are launched and listed, at least one. Required. The first is for
     /// launches that name none. A launch in any other zone is refused, because no list would show
     /// it.
     pub zones: Vec<Zone>,
@@ -185,11 +185,11 @@ fn cloud_platform() -> Vec<String> {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ShieldedOptions {
-    /// Whether only signed software can boot.
+    /// Whether only signed software can boot. Default: `None`.
     pub secure_boot: Option<bool>,
-    /// Whether the instance has a virtual trusted platform module.
+    /// Whether the instance has a virtual trusted platform module. Default: `None`.
     pub vtpm: Option<bool>,
-    /// Whether boots are measured and compared with a baseline.
+    /// Whether boots are measured and compared with a baseline. Default: `None`.
     pub integrity_monitoring: Option<bool>,
 }
 
