@@ -1,4 +1,5 @@
-"""The rule that every entry point of a published crate has an example, as pure functions over the sources of a crate.
+"""The rules that every entry point of a published crate has an example, and that every option states its default: pure functions over
+the sources of a crate.
 
 An entry point is what a user calls or creates: a public function, a public trait, and a public type with a constructor, an asynchronous method, or
 setters. Public means `pub`, because a lint refuses `pub` items that cannot be reached. An example is a code block in the item's own documentation or in
@@ -32,6 +33,10 @@ WITHOUT_EXAMPLE = {
     "facade/region/src/snapshot/delete.rs ImageDeleter": "the program that builds the façade implements it with a vendor's SDK",
     "facade/region/src/snapshot/provenance.rs Provenance": "the system creates it, and tags show it",
 }
+
+
+OPTIONS = re.compile(r"^pub struct (\w*(?:Options|Policy|Knobs|Timing))\b[^{;]*\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+STATES_DEFAULT = re.compile(r"\b[Dd]efault\b|\bby default\b|\bRequired\b")
 
 
 @dataclass
@@ -73,6 +78,22 @@ def exceptions_exist(sources, exceptions=None):
     names = {f"{item.path} {item.name}" for item in public_items(sources)}
     return [f"{name}: does not exist; remove it from WITHOUT_EXAMPLE of scripts/house_examples.py"
             for name in sorted(exceptions) if name not in names]
+
+
+def options_state_defaults(path, text):
+    """Every public field of a struct of options says what it is if nothing sets it."""
+    problems = []
+    for struct, body in OPTIONS.findall(text):
+        docs = []
+        for line in map(str.strip, body.splitlines()):
+            if line.startswith("///"):
+                docs.append(line)
+            elif line.startswith("pub ") and not STATES_DEFAULT.search("\n".join(docs)):
+                name = line.removeprefix("pub ").partition(":")[0]
+                problems.append(f"{path} {struct}::{name}: an option without a default; write `Default: ...` or `Required.`")
+            if not line.startswith(("///", "#[")):
+                docs = []
+    return problems
 
 
 def is_entry_point(item):
@@ -166,4 +187,4 @@ def signature(lines, number):
     return text
 
 
-RULES = [entry_points_have_examples, exceptions_exist]
+RULES = [entry_points_have_examples, exceptions_exist, options_state_defaults]

@@ -18,6 +18,7 @@ WITHOUT = "/// A thing.\n#[derive(Debug)]\npub struct Thing;\n\nimpl Thing {\n  
 WITH = WITHOUT.replace("A thing.", "A thing.\n///\n/// ```\n/// Thing::new();\n/// ```")
 SETTER = "/// A thing.\npub struct Thing;\n\nimpl Thing {\n    pub fn with(mut self, x: u8) -> Self {\n        self\n    }\n}\n"
 DATA = "/// A thing.\npub struct Thing;\n\nimpl Thing {\n    pub fn id(&self) -> u8 {\n        0\n    }\n}\n"
+OPTIONS = "pub struct WaitOptions {\n    /// The limit. Required.\n    pub limit: u8,\n    /// The time. Default: 5.\n    #[serde(default)]\n    pub time: u8,\n}\n"
 TEST_ONLY = "#[cfg(test)]\nmod tests {\n    fn f() {}\n}\n"
 
 # Rule, arguments, and a part of the single problem that it must report, or None.
@@ -44,6 +45,9 @@ CASES = [
     (examples.entry_points_have_examples, ({"a.rs": "#[doc(hidden)]\npub fn f() {}"}, {}), None),
     (examples.entry_points_have_examples, ({"a.rs": "/// Adds. [`Sum`] has an example.\npub fn f() {}"}, {}), None),
     (examples.entry_points_have_examples, ({"a.rs": WITHOUT}, {"a.rs Thing": "a reason"}), None),
+    (examples.options_state_defaults, ("a.rs", OPTIONS.replace(" Default: 5.", "")), "a.rs WaitOptions::time: an option without a default"),
+    (examples.options_state_defaults, ("a.rs", OPTIONS), None),
+    (examples.options_state_defaults, ("a.rs", OPTIONS.replace("WaitOptions", "Wait").replace(" Default: 5.", "")), None),
     (examples.exceptions_exist, ({"a.rs": WITHOUT}, {"b.rs Thing": "moved"}), "b.rs Thing: does not exist"),
     (examples.exceptions_exist, ({"a.rs": WITHOUT}, {"a.rs Thing": "a reason"}), None),
 
