@@ -1,4 +1,4 @@
-//! Compressed user data: decompressed for checking, and never trusted about its size.
+//! Compressed user data: decompressed for checking, with a limit on the decompressed size.
 
 use std::io::{self, Read as _, Write as _};
 

@@ -1,7 +1,7 @@
 //! Checks that a MIME archive is complete, including the archives nested in it, as the MIME parser of cloud-init sees it.
 //!
-//! Owns the recognition of messages, their headers and their boundaries. It never changes the text and does not look into the parts: a
-//! part that cloud-init does not support is ignored by cloud-init alone, without harm to the others.
+//! Owns the recognition of messages, their headers and their boundaries. It never changes the text and does not check the content of
+//! parts: cloud-init ignores a part that it does not support, and applies the others.
 
 use crate::UserDataError;
 

@@ -1,4 +1,4 @@
-//! The loop of a controller: reconciles keys, a bounded number at once, each key one call at a time.
+//! The loop of a controller: reconciles a bounded number of keys at once, and each key by one call at a time.
 
 use std::{fmt, future::Future, num::NonZeroUsize, pin::pin, sync::Arc, time::Duration};
 
@@ -77,8 +77,8 @@ impl<'r, S> Runner<'r, S> {
 
     /// Reconciles keys until the future is dropped.
     ///
-    /// `reconcile` returns when the key is reconciled again. If it fails, `error_policy` returns the delay before the next
-    /// call, from the key, the error and the number of failures in a row, counted from 1. A delay of zero means at once. A
+    /// The [`Action`] that `reconcile` returns says when the key is reconciled next. If it fails, `error_policy` computes the delay
+    /// before the next call from the key, the error and the number of failures in a row, counted from 1. A delay of zero means at once. A
     /// wake-up that arrived during the failed call does not shorten the delay; a later one does.
     pub async fn run<K, R, F, E, P>(self, reconcile: R, error_policy: P)
     where

@@ -69,7 +69,7 @@ pub struct NetworkDeletionController {
     clock: Arc<dyn Clock>,
     service: Principal,
     policy: ControllerPolicy,
-    /// Networks in which every instance is marked. Once is enough: a network in deletion accepts no new instance, and marks are
+    /// Networks in which every instance is marked. Marking once is enough: a network in deletion accepts no new instance, and marks are
     /// never removed.
     marked: Arc<Mutex<BTreeSet<NetworkId>>>,
 }

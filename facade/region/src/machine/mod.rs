@@ -95,8 +95,8 @@ impl MachineAccess {
         })
     }
 
-    /// Charges images to a ledger, on the same store: one of [`QuotaKind::images`](fleetwright_identity::QuotaKind::images) each, from the
-    /// request until the image is deleted. Without it they are not limited.
+    /// Sets the ledger, on the same store, that counts each image as one of
+    /// [`QuotaKind::images`](fleetwright_identity::QuotaKind::images), from the request until it is deleted. Without a ledger, images are not limited.
     #[must_use]
     pub fn with_ledger(mut self, ledger: Ledger) -> Self {
         self.ledger = Some(ledger);

@@ -92,9 +92,8 @@ impl SshAuthorities {
         Ok(Self { records, entropy })
     }
 
-    /// Charges authorities to a ledger, on the same store: one of
-    /// [`QuotaKind::ssh_authorities`](fleetwright_identity::QuotaKind::ssh_authorities) each, released with the authority. Without it they
-    /// are not limited.
+    /// Sets the ledger, on the same store, that counts each authority as one of
+    /// [`QuotaKind::ssh_authorities`](fleetwright_identity::QuotaKind::ssh_authorities), until it is deleted. Without a ledger, authorities are not limited.
     #[must_use]
     pub fn with_ledger(mut self, ledger: Ledger) -> Self {
         self.records.ledger = Some(ledger);

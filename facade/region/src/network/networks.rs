@@ -114,8 +114,8 @@ impl Networks {
         })
     }
 
-    /// Charges networks to a ledger, on the same store: one of [`QuotaKind::networks`](fleetwright_identity::QuotaKind::networks) each,
-    /// released with the network. Without it they are not limited.
+    /// Sets the ledger, on the same store, that counts each network as one of
+    /// [`QuotaKind::networks`](fleetwright_identity::QuotaKind::networks), until it is deleted. Without a ledger, networks are not limited.
     #[must_use]
     pub fn with_ledger(mut self, ledger: Ledger) -> Self {
         self.records.ledger = Some(ledger);
