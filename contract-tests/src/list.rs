@@ -39,7 +39,7 @@ macro_rules! for_each_clause {
             async token token_14_concurrent_launches_with_one_token "TOKEN-14" "launch one instance for all concurrent launches with one token, through one handle or several" "nothing";
             async token token_15_zone_is_part_of_the_config "TOKEN-15" "refuse the same token for another zone as a token conflict instead of launching a second instance" "a zone";
             async token token_16_options_do_not_matter_to_a_replay "TOKEN-16" "return the live instances for a replay through a handle with other launch options, and launch nothing more" "nothing";
-            async token token_17_fingerprint_is_that_of_the_config "TOKEN-17" "report with an instance that a token launched the fingerprint of its config, or none, and never another one" "nothing";
+            async token token_17_fingerprint_is_that_of_the_config "TOKEN-17" "report each instance that a token launched with the fingerprint of its config or with none, and never with another one" "nothing";
             async token token_18_single_launch_and_batch_share_a_token "TOKEN-18" "launch either the instance of a single launch or those of a batch, if both have the same token, and refuse the other launch as a token conflict" "nothing";
             async token token_19_one_zone_for_concurrent_launches "TOKEN-19" "launch in one zone only, if a token is launched in two zones at the same moment" "a zone";
             async state state_01_states_follow_the_allowed_order "STATE-01" "report states only in an order that the state machine allows, from launch through stop and start to terminated" "nothing";

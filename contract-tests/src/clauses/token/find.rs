@@ -140,8 +140,8 @@ async fn require_terminated_record(
     }
 }
 
-/// TOKEN-17: a backend must report with an instance that a token launched the fingerprint of its
-/// config, or none, and never another one.
+/// TOKEN-17: a backend must report each instance that a token launched with the fingerprint of its
+/// config or with none, and never with another one.
 ///
 /// A launch whose outcome is unknown is recognized by it, whatever the cloud adds to tags or changes
 /// in names.
