@@ -203,6 +203,9 @@ fn run_clauses<H: Harness + 'static>(
 
 /// Runs one clause under the guard. A refusal of the guard fails the test even if the clause passed,
 /// because the clause may have tested less without the refused instances.
+///
+/// A waived clause passes and is printed, as in a test, and the report says that the backend is not conformant. That happens
+/// only on a peer: without one, which is the case on a real cloud, a waived clause fails.
 fn run_trial<H: Harness + 'static>(
     clause: &'static Clause,
     make: fn() -> Result<H, String>,
