@@ -28,7 +28,7 @@ ARROWS = {
     "fleetwright-store-contract": {"fleetwright-clause-engine", "fleetwright-store"},
     "fleetwright-store-zoo": {"fleetwright-store", "fleetwright-store-contract"},
     "fleetwright-store-sqlite": {"fleetwright-store"},
-    "fleetwright-identity": {"fleetwright-store"},
+    "fleetwright-identity": {"fleetwright-store", "fleetwright-runtime"},
     "fleetwright-runtime": {"fleetwright-store"},
     "fleetwright-cloud-init": set(),
     "fleetwright-region": {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fleetwright_identity::LedgerError;
+use fleetwright_identity::{LedgerError, ScopeClosed};
 use fleetwright_region::{
     network::RecordError,
     server::{DependencyError, ServerError},
@@ -155,6 +155,11 @@ fn ledger_meaning(error: &LedgerError) -> Meaning {
     match error {
         LedgerError::Exceeded(_) | LedgerError::Refused(_) => Meaning::Forbidden,
         LedgerError::LimitBelowUse { .. } => Meaning::Conflict,
+        LedgerError::Closed(closed) => match closed {
+            ScopeClosed::Deleting { .. } => Meaning::Conflict,
+            ScopeClosed::Missing { .. } => Meaning::NotFound,
+            ScopeClosed::Store(error) => store_meaning(error),
+        },
         LedgerError::UnknownKind(_)
         | LedgerError::AllocationMismatch { .. }
         | LedgerError::NotCharged { .. }

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use fleetwright_store::{Document, Invalid, Key};
+use fleetwright_store::{Document, Invalid, Key, RecordId};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -68,6 +68,11 @@ impl Document for AccountRecord {
 }
 
 impl AccountRecord {
+    /// The id of the record of an account.
+    pub(crate) fn id(account: &Account) -> Result<RecordId, Invalid> {
+        RecordId::new(Self::KIND, account.key()?.as_str())
+    }
+
     pub(crate) fn empty(account: &Account) -> Self {
         Self {
             organization: account.organization(),
@@ -79,7 +84,7 @@ impl AccountRecord {
 
     /// Returns whether the record can be deleted, because it says the same as its absence.
     ///
-    /// The record of an organization is never deleted: an audit relies on its revision, which would
+    /// The record of an organization is deleted only with the organization: an audit relies on its revision, which would
     /// repeat after a deletion.
     pub(crate) fn is_deletable(&self) -> bool {
         self.project.is_some() && self.limits.is_empty() && self.used.is_zero()

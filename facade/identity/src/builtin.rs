@@ -59,7 +59,7 @@ fn organization_administrator() -> Vec<Permission> {
     set.extend(full_access(&ADMINISTERED));
     set.extend(read_access(&CATALOG));
     set.extend(read_access(&ACCOUNTING));
-    set.extend(read_access(&[Resource::Organizations]));
+    set.extend(read_access(&[Resource::Organizations, Resource::AuditLog]));
     // Images of the organization. Those of the catalog are outside its scope.
     set.extend(permissions(
         &[Resource::Images],
@@ -73,7 +73,7 @@ fn organization_auditor() -> Vec<Permission> {
     set.extend(read_access(&ADMINISTERED));
     set.extend(read_access(&CATALOG));
     set.extend(read_access(&ACCOUNTING));
-    set.extend(read_access(&[Resource::Organizations]));
+    set.extend(read_access(&[Resource::Organizations, Resource::AuditLog]));
     set
 }
 

@@ -75,6 +75,16 @@ pub enum Actor {
     Service(ActorName),
 }
 
+impl Actor {
+    /// Returns the type as it is serialized, and the name: the parts of an index value.
+    pub(crate) fn parts(&self) -> (&'static str, &ActorName) {
+        match self {
+            Self::User(name) => ("user", name),
+            Self::Service(name) => ("service", name),
+        }
+    }
+}
+
 impl fmt::Display for Actor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -103,5 +113,12 @@ mod tests {
         let json = serde_json::to_string(&actor).unwrap();
         assert_eq!(json, r#"{"type":"service","name":"monitor"}"#);
         assert_eq!(actor.to_string(), "service monitor");
+        assert_eq!(actor.parts().0, "service");
+        let user = Actor::User(ActorName::new("ada").unwrap());
+        let json = serde_json::to_value(&user).unwrap();
+        assert_eq!(
+            (json["type"].as_str(), json["name"].as_str()),
+            (Some(user.parts().0), Some("ada"))
+        );
     }
 }

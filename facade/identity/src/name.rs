@@ -1,10 +1,10 @@
-//! Names of actors, roles and quota kinds, as types that are always valid.
+//! Names of actors, roles, quota kinds, organizations and projects, as types that are always valid.
 
 use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-/// Defines a checked string type. A macro, because three types have the same methods.
+/// Defines a checked string type. A macro, because four types have the same methods.
 macro_rules! name_type {
     ($(#[$docs:meta])* $name:ident, $what:literal, $rule:expr) => {
         $(#[$docs])*
@@ -79,6 +79,12 @@ name_type! {
     QuotaKind, "a quota kind", LOWER_CASE
 }
 
+name_type! {
+    /// The name of an organization or a project: 1 to 63 ASCII letters, digits, `-`, `_` and `.`, beginning and ending with a letter or
+    /// digit. Upper and lower case are different.
+    TenantName, "an organization or project", TENANT
+}
+
 impl RoleName {
     /// Wraps a literal that is known to be valid.
     pub(crate) fn from_static(text: &'static str) -> Self {
@@ -101,6 +107,16 @@ struct Rule {
 const ONE_LINE: Rule = Rule {
     is_valid: |text| (1..=256).contains(&text.len()) && !text.chars().any(char::is_control),
     description: "1 to 256 bytes without control characters",
+};
+
+const TENANT: Rule = Rule {
+    is_valid: |text| {
+        let edge = |c: char| c.is_ascii_alphanumeric();
+        let allowed = |c: char| edge(c) || "-_.".contains(c);
+        let fits = (1..=63).contains(&text.len());
+        fits && text.chars().all(allowed) && text.starts_with(edge) && text.ends_with(edge)
+    },
+    description: "1 to 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit",
 };
 
 const LOWER_CASE: Rule = Rule {
@@ -153,6 +169,16 @@ mod tests {
         ] {
             assert!(RoleName::new(bad).is_err(), "{bad:?}");
             assert!(QuotaKind::new(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn tenant_name_has_the_rule_of_the_names_in_it() {
+        for good in ["a", "Acme", "web-1", "a_b.c", &"x".repeat(63)] {
+            assert!(TenantName::new(good).is_ok(), "{good:?}");
+        }
+        for bad in ["", "-a", "a-", "a b", "ä", "a/b", &"x".repeat(64)] {
+            assert!(TenantName::new(bad).is_err(), "{bad:?}");
         }
     }
 

@@ -122,6 +122,8 @@ pub enum Resource {
     ProjectQuotas,
     /// Allocations: what uses the quota.
     Allocations,
+    /// The audit log. It can only be read: there is no permission to change it.
+    AuditLog,
 }
 
 const CRUD: &[Verb] = &[
@@ -134,7 +136,7 @@ const CRUD: &[Verb] = &[
 
 impl Resource {
     /// All resources.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Instances,
         Self::Servers,
         Self::Networks,
@@ -150,6 +152,7 @@ impl Resource {
         Self::Quotas,
         Self::ProjectQuotas,
         Self::Allocations,
+        Self::AuditLog,
     ];
 
     /// Returns the verbs that exist for the resource. No role can grant another one.
@@ -157,6 +160,7 @@ impl Resource {
         match self {
             Self::Instances | Self::Servers => &Verb::ALL,
             Self::NativeImages => &[Verb::Update],
+            Self::AuditLog => &[Verb::List],
             Self::Networks
             | Self::SecurityGroups
             | Self::SshCertificateAuthorities
@@ -190,6 +194,7 @@ impl Resource {
             Self::Quotas => "quotas",
             Self::ProjectQuotas => "project-quotas",
             Self::Allocations => "allocations",
+            Self::AuditLog => "audit-log",
         }
     }
 
@@ -201,6 +206,7 @@ impl Resource {
             Self::RoleBindings => "role bindings",
             Self::ProjectQuotas => "project quotas",
             Self::NativeImages => "native images",
+            Self::AuditLog => "the audit log",
             Self::Instances
             | Self::Servers
             | Self::Networks
@@ -287,7 +293,8 @@ impl Permission {
             | Resource::Images
             | Resource::Projects
             | Resource::RoleBindings
-            | Resource::ProjectQuotas => false,
+            | Resource::ProjectQuotas
+            | Resource::AuditLog => false,
         }
     }
 }

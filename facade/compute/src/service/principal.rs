@@ -30,7 +30,8 @@ pub fn compute_permissions() -> impl Iterator<Item = Permission> {
         | Resource::RoleBindings
         | Resource::Quotas
         | Resource::ProjectQuotas
-        | Resource::Allocations => false,
+        | Resource::Allocations
+        | Resource::AuditLog => false,
     })
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use fleetwright_store::{Invalid, RecordId, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::{Account, Principal, QuotaKind, Refused, Resource, UnknownKind, Verb};
+use crate::{Account, Principal, QuotaKind, Refused, Resource, ScopeClosed, UnknownKind, Verb};
 
 /// An error of the ledger. Nothing was written, except possibly after a store error of unknown outcome.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -70,6 +70,9 @@ pub enum LedgerError {
         /// The record.
         pays_for: RecordId,
     },
+    /// The organization or project does not exist or is being deleted (HTTP 404, 409).
+    #[error(transparent)]
+    Closed(ScopeClosed),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -79,6 +82,15 @@ impl LedgerError {
     /// Returns whether the error was decided by combining an account and an allocation.
     pub(super) fn depends_on_sums(&self) -> bool {
         matches!(self, Self::Exceeded(_) | Self::Inconsistent { .. })
+    }
+}
+
+impl From<ScopeClosed> for LedgerError {
+    fn from(closed: ScopeClosed) -> Self {
+        if let ScopeClosed::Store(error) = closed {
+            return Self::Store(error);
+        }
+        Self::Closed(closed)
     }
 }
 

@@ -23,7 +23,7 @@ pub use error::{Exceeded, LedgerError};
 pub use quota::{Quota, QuotaLine};
 
 use crate::{
-    Account, Amounts, OrganizationId, ProjectId, QuotaKinds, account::AccountRecord,
+    Account, Amounts, OrganizationId, ProjectId, QuotaKinds, Tenancy, account::AccountRecord,
     schema::key_for,
 };
 
@@ -127,6 +127,7 @@ pub struct Ledger {
     accounts: Table<AccountRecord>,
     allocations: Table<Allocation>,
     queues: Arc<[Mutex<()>]>,
+    tenancy: Option<Tenancy>,
 }
 
 impl Ledger {
@@ -142,7 +143,15 @@ impl Ledger {
             store,
             kinds,
             queues: (0..QUEUES).map(|_| Mutex::new(())).collect(),
+            tenancy: None,
         })
+    }
+
+    /// Sets limits only of organizations and projects that exist, and adds an entry to the audit log for each. Without it neither is done.
+    #[must_use]
+    pub fn with_tenancy(mut self, tenancy: Tenancy) -> Self {
+        self.tenancy = Some(tenancy);
+        self
     }
 
     /// Returns the registry of kinds.

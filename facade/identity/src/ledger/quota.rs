@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fleetwright_store::Transaction;
 
 use super::{Ledger, LedgerError};
-use crate::{Account, Limits, Principal, QuotaKind, Resource, Verb};
+use crate::{Account, AuditEvent, Limits, Principal, QuotaKind, Resource, Verb};
 
 /// The quota of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,9 +55,13 @@ impl Ledger {
 
     /// Adds new limits of an account to a transaction. Kinds that are not listed get their defaults.
     ///
+    /// With a [tenancy](Self::with_tenancy) the transaction also checks that the organization or project is open, and adds an entry to
+    /// the audit log.
+    ///
     /// # Errors
     ///
-    /// The principal may not update this quota, a kind is unknown, or a limit is lowered below the use.
+    /// The principal may not update this quota, a kind is unknown, a limit is lowered below the use, or the organization or project does
+    /// not exist or is being deleted.
     pub async fn set_limits(
         &self,
         transaction: Transaction,
@@ -94,7 +98,22 @@ impl Ledger {
             }
         }
         account_record.record = updated;
-        account_record.close(&self.accounts, transaction)
+        let transaction = account_record.close(&self.accounts, transaction)?;
+        let Some(tenancy) = &self.tenancy else {
+            return Ok(transaction);
+        };
+        let scope = account.scope();
+        let mut transaction = transaction;
+        transaction.checks.extend(tenancy.check_open(&scope).await?);
+        let actor = principal.actor();
+        let event = AuditEvent::new(
+            actor,
+            Verb::Update,
+            resource(account),
+            account.key()?,
+            scope,
+        );
+        Ok(tenancy.audit().add(transaction, &event)?)
     }
 }
 

@@ -10,9 +10,11 @@ use std::sync::{
 };
 
 use fleetwright_identity::{
-    Account, ActorName, Allocation, Amounts, Ledger, LedgerError, OrganizationId, Permission,
-    Principal, ProjectId, QuotaKind, QuotaKinds, schema,
+    Account, ActorName, Allocation, Amounts, AuditLog, Content, Ledger, LedgerError,
+    OrganizationId, Permission, Principal, ProjectId, QuotaKind, QuotaKinds, Resource, Roles,
+    Tenancy, schema,
 };
+use fleetwright_runtime::{clock::SystemClock, entropy::OsEntropy};
 use fleetwright_store::{
     Check, Interest, MemoryStore, Page, Query, Record, RecordId, Result as Stored, Revision,
     Schema, Store, Transaction, Watch,
@@ -44,7 +46,10 @@ pub(crate) fn allocation(name: impl ToString, amounts: Amounts) -> Allocation {
 
 /// A schema with this crate's kinds and a kind that is paid for.
 pub(crate) fn whole_schema() -> Schema {
-    schema(Schema::builder().kind("instance")).build().unwrap()
+    let instance = Schema::builder()
+        .kind("instance")
+        .index("project", ["/organization", "/project"]);
+    schema(instance).build().unwrap()
 }
 
 pub(crate) fn memory() -> Arc<dyn Store> {
@@ -161,6 +166,87 @@ impl Store for Mixed {
     async fn commit(&self, transaction: &Transaction) -> Stored<Revision> {
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.yield_randomly().await;
+        self.store.commit(transaction).await
+    }
+    async fn head(&self) -> Stored<Revision> {
+        self.store.head().await
+    }
+    async fn watch(&self, after: Revision, interest: Interest) -> Stored<Watch> {
+        self.store.watch(after, interest).await
+    }
+    async fn compact(&self, through: Revision) -> Stored<()> {
+        self.store.compact(through).await
+    }
+}
+
+const INSTANCES: Content = Content {
+    kind: "instance",
+    index: "project",
+    resource: Resource::Instances,
+};
+
+/// The service of organizations and projects, which can contain instances.
+pub(crate) fn tenancy(store: &Arc<dyn Store>) -> Tenancy {
+    tenancy_of(store, Roles::built_in())
+}
+
+/// The same, with other roles.
+pub(crate) fn tenancy_of(store: &Arc<dyn Store>, roles: Roles) -> Tenancy {
+    let store = Arc::clone(store);
+    let audit = AuditLog::new(store.clone(), Arc::new(SystemClock), Arc::new(OsEntropy)).unwrap();
+    let tenancy = Tenancy::new(store, Arc::new(roles), audit).unwrap();
+    tenancy.with_contents([INSTANCES]).unwrap()
+}
+
+/// A store that counts reads and the records that they return.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    store: Arc<dyn Store>,
+    calls: AtomicU64,
+    records: AtomicU64,
+}
+
+impl Counted {
+    pub(crate) fn over(store: &Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self {
+            store: Arc::clone(store),
+            calls: AtomicU64::new(0),
+            records: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn reset(&self) {
+        self.calls.store(0, Ordering::Relaxed);
+        self.records.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn calls_and_records(&self) -> (u64, u64) {
+        let [calls, records] = [&self.calls, &self.records].map(|one| one.load(Ordering::Relaxed));
+        (calls, records)
+    }
+
+    fn count(&self, records: usize) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.records.fetch_add(records as u64, Ordering::Relaxed);
+    }
+}
+
+#[async_trait::async_trait]
+impl Store for Counted {
+    fn schema(&self) -> &Schema {
+        self.store.schema()
+    }
+    async fn get(&self, id: &RecordId) -> Stored<Option<Record>> {
+        let found = self.store.get(id).await?;
+        self.count(usize::from(found.is_some()));
+        Ok(found)
+    }
+    async fn list(&self, query: &Query) -> Stored<Page> {
+        let page = self.store.list(query).await?;
+        self.count(page.records.len());
+        Ok(page)
+    }
+    async fn commit(&self, transaction: &Transaction) -> Stored<Revision> {
         self.store.commit(transaction).await
     }
     async fn head(&self) -> Stored<Revision> {
