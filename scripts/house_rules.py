@@ -100,12 +100,14 @@ FACADE_ITEMS += [
     "S9",
     "S10",
     "S11",
+    "S12",
     "S13",
     "S16",
     "S17",
     "S18",
     "S19",
     "S20",
+    "S21",
 ]
 
 # Crates that can be replaced because few files name them: what names them, the sources that this is about, and the files and folders

@@ -9,6 +9,7 @@ mod facade;
 mod fleet;
 mod moment;
 mod story;
+mod tenants;
 mod truth;
 mod wait;
 

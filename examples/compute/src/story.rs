@@ -8,10 +8,7 @@ use fleetwright_compute::{
     service::{NewInstance, UpdateInstance},
 };
 use fleetwright_emulators::ec2::Ec2Emulator;
-use fleetwright_identity::{
-    Account, Actor, ActorName, Binding, Limits, OrganizationId, Principal, ProjectId, QuotaKind,
-    RoleName, Roles, Scope,
-};
+use fleetwright_identity::{Account, Limits, OrganizationId, Principal, ProjectId, QuotaKind};
 use fleetwright_region::{
     ids::NetworkId,
     name::Name,
@@ -20,7 +17,12 @@ use fleetwright_region::{
 };
 use fleetwright_store::Transaction;
 
-use crate::{Failure, cloud, error_chain, facade, fleet::Fleet, moment::Moment};
+use crate::{
+    Failure, cloud, error_chain, facade,
+    fleet::Fleet,
+    moment::Moment,
+    tenants::{self, People},
+};
 
 const BEFORE: (&str, &str) = ("standard-2", "debian-13");
 const AFTER: (&str, &str) = ("arm-2", "debian-13-arm");
@@ -44,6 +46,7 @@ pub(crate) async fn run(folder: &Path) -> Result<(), Failure> {
     let charged = story.ledger(ids.len()).await?;
     let launched = emulator.oracle().instances.len();
     story.delete(&ids).await?;
+    story.leave().await?;
     let leftovers = story.leftovers().await? + cloud::leftovers(&emulator);
     println!(
         "compute: instances={} machines={machines} killed={} launched={launched} charged={charged} leftovers={leftovers}",
@@ -81,12 +84,11 @@ impl<'a> Story<'a> {
             database.display()
         );
 
-        let tenant = (
-            "5ba1e150-0000-4000-8000-000000000001".parse()?,
-            "5ba1e150-0000-4000-8000-000000000002".parse()?,
-        );
-        let operator = principal("olga", "platform-administrator", Scope::Global)?;
-        let ada = principal("ada", "project-user", Scope::Project(tenant.0, tenant.1))?;
+        let People {
+            operator,
+            ada,
+            tenant,
+        } = tenants::create(&facade).await?;
         let limits = Limits::new().with(QuotaKind::servers(), Moment::ALL.len() as u64);
         let account = Account::Project(tenant.0, tenant.1);
         let limited = facade
@@ -260,12 +262,6 @@ impl<'a> Story<'a> {
         );
         Ok(())
     }
-}
-
-fn principal(name: &str, role: &str, scope: Scope) -> Result<Principal, Failure> {
-    let binding = Binding::new(RoleName::new(role)?, scope);
-    let actor = Actor::User(ActorName::new(name)?);
-    Ok(Roles::built_in().principal(actor, [&binding])?)
 }
 
 /// A plan, field by field.

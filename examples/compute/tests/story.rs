@@ -70,6 +70,7 @@ fn killed_fleet_process_loses_nothing() {
         &["flavor arm-2 was added", "image debian-13 was added"],
     );
     next("fleet: process ", &["fleet.db"]);
+    next("tenants: olga made ada a project-user", &["acme"]);
     next("create: 5 instances", &["run on 5 machines"]);
     next("quota: one more is refused: ", &["servers"]);
     next(
@@ -108,6 +109,11 @@ fn killed_fleet_process_loses_nothing() {
     next(
         "delete: 5 instances are gone",
         &["network", "exit status: 0"],
+    );
+    // Two for the network, and for each instance its creation, its update and its deletion.
+    next(
+        "audit: the organization is gone, and 23 entries stay",
+        &["17 about ada"],
     );
     next(
         "compute: instances=5 machines=5 killed=5 launched=10 charged=5 leftovers=0",

@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | build and run a façade | [`Facade`], [`FacadeBuilder`](facade::FacadeBuilder), [`RunningFacade`](facade::RunningFacade) |
 //! | import what a program needs | [`prelude`] |
+//! | create organizations, projects and users' roles | [`Facade::tenancy`](Facade#structfield.tenancy) |
 //! | call the service | [`Instances`](service::Instances), [`NewInstance`](service::NewInstance), [`UpdateInstance`](service::UpdateInstance) |
 //! | read an instance | [`InstanceView`](service::InstanceView), [`Instance`](instance::Instance), [`Status`](instance::Status) |
 //! | report an error to a tenant | [`ComputeError::meaning`], [`ComputeError::tenant_message`] |

@@ -7,8 +7,9 @@ pub use std::time::Duration;
 
 pub use fleetwright::{InstanceProvisioner, PublicAddress, Reboot, Tags, UserData};
 pub use fleetwright_identity::{
-    Account, Actor, ActorName, Binding, Limits, OrganizationId, Permission, Principal, ProjectId,
-    QuotaKind, QuotaKinds, Resource, RoleName, Roles, Scope, Verb,
+    Account, Actor, ActorName, AuditQuery, AuditRetention, Binding, Limits, NewOrganization,
+    NewProject, NewRoleBinding, OrganizationId, PageRequest, Permission, Principal, ProjectId,
+    QuotaKind, QuotaKinds, Resource, RoleName, Roles, Scope, TenantName, Verb,
 };
 pub use fleetwright_region::{
     ids::{FlavorId, ImageId, NetworkId, RegionId, SecurityGroupId, SshAuthorityId},

@@ -1,5 +1,6 @@
 //! The kinds of records of this crate, their indexes and their references.
 
+use fleetwright_identity::{Content, Resource};
 use fleetwright_region::references::{Reference, ReferenceTarget, References};
 use fleetwright_store::{Document as _, SchemaBuilder};
 
@@ -52,6 +53,24 @@ const INSTANCE_REFERENCES: [Reference; 4] = [
 /// ```
 pub fn references() -> References {
     References::default().with(INSTANCE_REFERENCES)
+}
+
+/// Returns what can be in a project: a project that has any of these is not deleted.
+///
+/// ```
+/// use fleetwright_compute::schema;
+///
+/// assert!(schema::contents().any(|content| content.kind == schema::INSTANCE_KIND));
+/// ```
+pub fn contents() -> impl Iterator<Item = Content> {
+    let instances = Content {
+        kind: INSTANCE_KIND,
+        index: PROJECT_INDEX,
+        resource: Resource::Instances,
+    };
+    fleetwright_region::schema::contents()
+        .into_iter()
+        .chain([instances])
 }
 
 /// The unique index of an instance's name in its network, whatever its id is.

@@ -2,6 +2,7 @@
 //!
 //! Kind and index names are part of the stored format: a store that was written with other names cannot be read.
 
+use fleetwright_identity::{Content, Resource};
 use fleetwright_store::{Document, SchemaBuilder};
 
 use crate::{
@@ -31,6 +32,32 @@ pub(crate) const BY_SNAPSHOT_STATE: &str = "snapshot-state";
 pub(crate) const BY_OWNER_AND_NAME: &str = "owner-name";
 /// The index of networks by state, by which networks that are being deleted are found.
 pub(crate) const BY_STATE: &str = "state";
+
+/// Returns the kinds of this crate that belong to projects: a project that has any of these is not deleted. Security groups belong to
+/// networks.
+///
+/// ```
+/// use fleetwright_region::schema;
+///
+/// assert!(schema::contents().iter().any(|content| content.kind == schema::NETWORK_KIND));
+/// ```
+pub fn contents() -> [Content; 4] {
+    let content = |kind, index, resource| Content {
+        kind,
+        index,
+        resource,
+    };
+    [
+        content(NETWORK_KIND, BY_PROJECT, Resource::Networks),
+        content(
+            SSH_AUTHORITY_KIND,
+            BY_PROJECT,
+            Resource::SshCertificateAuthorities,
+        ),
+        content(Image::KIND, BY_OWNER_AND_NAME, Resource::Images),
+        content(SERVER_KIND, server::PROJECT_INDEX, Resource::Servers),
+    ]
+}
 
 /// Adds every kind of this crate to a schema: the catalog, networks with their groups and authorities, servers with their
 /// keys, the scans of monitors, and the accounts of regions. A store for any part of a region needs all of them, so that no part deletes a record

@@ -15,7 +15,8 @@ use fleetwright::{
     layer::{Layer, Layered, Request},
 };
 use fleetwright_facade_testkit::{
-    SwitchedCloud, TestRegion, bare_server, north, server_admin, server_id,
+    SwitchedCloud, TestRegion, bare_server, north, operator, project_user, server_admin, server_id,
+    tenant,
 };
 use fleetwright_memory::{MemoryCloud, WireCall};
 use fleetwright_region::{
@@ -184,9 +185,21 @@ async fn operator_can_accept_another_account() {
     let (right, wrong) = (id_of(&two.right).await, id_of(&two.wrong).await);
     two.switch.switch_to(1);
     assert!(two.region.monitor.scan().await.is_err());
-    let mistaken = two.accounts.accept(&north(), &wrong, right.clone()).await;
+    let mistaken = two
+        .accounts
+        .accept(&operator(), &north(), &wrong, right.clone())
+        .await;
     assert!(matches!(mistaken, Err(AcceptError::Changed { .. })));
-    let accepted = two.accounts.accept(&north(), &right, wrong.clone()).await;
+    let tenant = project_user(tenant(1, 1));
+    let stranger = two
+        .accounts
+        .accept(&tenant, &north(), &right, wrong.clone())
+        .await;
+    assert!(matches!(stranger, Err(AcceptError::Refused(_))));
+    let accepted = two
+        .accounts
+        .accept(&operator(), &north(), &right, wrong.clone())
+        .await;
     assert_eq!(accepted.unwrap().account, wrong);
     two.region.monitor.scan().await.unwrap();
     two.create(2).await;

@@ -1,6 +1,6 @@
 //! The constants of every run: names, tenants, principals, quota and catalog.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use fleetwright::{AccountId, InvalidValue};
 use fleetwright_facade_testkit::{
@@ -9,8 +9,10 @@ use fleetwright_facade_testkit::{
     without_entry,
 };
 pub use fleetwright_facade_testkit::{flavor, image, name, north as region, operator};
-use fleetwright_identity::{Defaults, Principal, QuotaKind, QuotaKinds};
+use fleetwright_identity::{AuditLog, Defaults, Principal, QuotaKind, QuotaKinds, Roles, Tenancy};
 use fleetwright_region::name::Name;
+use fleetwright_runtime::{clock::Clock, entropy::Entropy};
+use fleetwright_store::{Invalid, Store};
 
 /// How many slots for instances a scenario has.
 pub const SLOT_COUNT: usize = 5;
@@ -98,6 +100,17 @@ pub fn quota() -> QuotaKinds {
             QuotaKind::public_ips(),
             Defaults::organization(PUBLIC_IP_QUOTA),
         )
+}
+
+/// Returns the service of organizations and projects over a store.
+pub fn tenancy(
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+) -> Result<Tenancy, Invalid> {
+    let audit = AuditLog::new(Arc::clone(&store), clock, entropy)?;
+    let roles = Arc::new(Roles::built_in());
+    Tenancy::new(store, roles, audit)?.with_contents(fleetwright_compute::schema::contents())
 }
 
 /// The flavor that operators remove and add.

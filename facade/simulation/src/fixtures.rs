@@ -1,16 +1,18 @@
-//! The fixtures of a run: catalog, networks, security groups and an SSH authority, created before
-//! the first operation.
+//! The fixtures of a run: organizations, projects, catalog, networks, security groups and an SSH
+//! authority, created before the first operation.
 
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex, PoisonError},
 };
 
+use chrono::DateTime;
 use fleetwright_chaos::SeededRng;
 use fleetwright_compute::{
     instance::{InstanceId, InstanceSpec},
     service::NewInstance,
 };
+use fleetwright_facade_testkit::principals::create_tenant;
 use fleetwright_region::{
     catalog::CatalogService,
     ids::{NetworkId, SecurityGroupId, SshAuthorityId},
@@ -20,7 +22,10 @@ use fleetwright_region::{
     },
     server::ServerId,
 };
-use fleetwright_runtime::entropy::{Entropy, EntropyError};
+use fleetwright_runtime::{
+    clock::TokioClock,
+    entropy::{Entropy, EntropyError},
+};
 use fleetwright_store::Store;
 
 use crate::{
@@ -71,6 +76,11 @@ impl Fixtures {
         entropy: Arc<dyn Entropy>,
     ) -> Result<Self, SetupError> {
         let operator = constants::operator();
+        let clock = Arc::new(TokioClock::starting_at(DateTime::UNIX_EPOCH));
+        let tenancy = constants::tenancy(Arc::clone(&store), clock, Arc::clone(&entropy))?;
+        for number in NETWORKS {
+            create_tenant(&tenancy, constants::tenant(number)).await;
+        }
         let (catalog, _) = CatalogService::open(Arc::clone(&store)).await?;
         catalog.load(&constants::catalog(&BTreeSet::new())).await?;
         let regions = BTreeSet::from([constants::region()]);
@@ -80,7 +90,7 @@ impl Fixtures {
             Arc::clone(&entropy),
             &fleetwright_compute::schema::references(),
         )?;
-        let networks = Arc::new(networks);
+        let networks = Arc::new(networks.with_tenancy(tenancy));
         let groups = SecurityGroups::new(
             Arc::clone(&store),
             Arc::clone(&networks),

@@ -26,7 +26,9 @@ pub mod stores;
 mod switched_cloud;
 
 pub use catalog::{CATALOG, MAPPING, flavor, image, name, north, south, without_entry};
-pub use facade::{TestFacade, TestFacadeBuilder, has_condition, is_applied, is_running};
+pub use facade::{
+    TestFacade, TestFacadeBuilder, commits_after, has_condition, is_applied, is_running,
+};
 pub use hidden_machines::HiddenMachines;
 pub use metrics::RecordedMetrics;
 pub use principals::{Tenant, operator, project_user, tenant};

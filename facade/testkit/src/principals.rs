@@ -1,8 +1,8 @@
 //! Tenants, and the principals that make the calls of tests.
 
 use fleetwright_identity::{
-    Actor, ActorName, Binding, OrganizationId, Permission, Principal, ProjectId, Role, RoleName,
-    Roles, Scope,
+    Actor, ActorName, Binding, NewOrganization, NewProject, OrganizationId, Permission, Principal,
+    ProjectId, Role, RoleName, Roles, Scope, Tenancy, TenantName,
 };
 use uuid::Uuid;
 
@@ -13,6 +13,19 @@ pub type Tenant = (OrganizationId, ProjectId);
 pub fn tenant(organization: u128, project: u128) -> Tenant {
     let [organization, project] = [organization, project].map(Uuid::from_u128);
     (organization.into(), project.into())
+}
+
+/// Creates the organization and the project of a tenant, unless they exist. They are named after their ids.
+pub async fn create_tenant(tenancy: &Tenancy, tenant: Tenant) {
+    let named = |prefix: &str, id: Uuid| TenantName::new(format!("{prefix}-{id}")).unwrap();
+    let (organization, project) = tenant;
+    let new = NewOrganization::new(named("org", organization.as_uuid())).with_id(organization);
+    tenancy
+        .create_organization(&operator(), &new)
+        .await
+        .unwrap();
+    let new = NewProject::new(organization, named("project", project.as_uuid())).with_id(project);
+    tenancy.create_project(&operator(), &new).await.unwrap();
 }
 
 /// The scope of a tenant's project.

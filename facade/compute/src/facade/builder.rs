@@ -7,8 +7,11 @@ use std::{
 };
 
 use fleetwright::InstanceProvisioner;
-use fleetwright_identity::{ActorName, Ledger, Permission, Principal, QuotaKinds};
+use fleetwright_identity::{
+    ActorName, AuditLog, AuditRetention, Ledger, Permission, Principal, QuotaKinds, Roles, Tenancy,
+};
 use fleetwright_region::{
+    account::RegionAccounts,
     catalog::CatalogService,
     controller as servers,
     ids::RegionId,
@@ -47,6 +50,8 @@ use crate::{
 /// | clock | [`clock`](Self::clock) | [`SystemClock`] |
 /// | entropy | [`entropy`](Self::entropy) | [`OsEntropy`] |
 /// | quota kinds | [`quota_kinds`](Self::quota_kinds) | [`QuotaKinds::standard`] |
+/// | roles | [`roles`](Self::roles) | [`Roles::built_in`] |
+/// | retention of the audit log | [`audit_retention`](Self::audit_retention) | 400 days |
 /// | policies | [`instance_policy`](Self::instance_policy) and the like | their defaults |
 #[derive(Default)]
 #[must_use = "nothing is built before `build` is called"]
@@ -58,6 +63,8 @@ pub struct FacadeBuilder {
     clock: Option<Arc<dyn Clock>>,
     entropy: Option<Arc<dyn Entropy>>,
     quota_kinds: Option<QuotaKinds>,
+    roles: Option<Roles>,
+    audit_retention: AuditRetention,
     instance_policy: ControllerPolicy,
     server_policy: servers::ControllerPolicy,
     monitor_policy: monitor::Policy,
@@ -199,6 +206,18 @@ impl FacadeBuilder {
         self
     }
 
+    /// Sets the roles that can be bound to users. Default: [`Roles::built_in`].
+    pub fn roles(mut self, roles: Roles) -> Self {
+        self.roles = Some(roles);
+        self
+    }
+
+    /// Sets how long the audit log is kept. Default: 400 days.
+    pub fn audit_retention(mut self, retention: AuditRetention) -> Self {
+        self.audit_retention = retention;
+        self
+    }
+
     /// Sets the policy of the controllers of instances and of networks that are being deleted.
     ///
     /// ```
@@ -258,28 +277,41 @@ impl FacadeBuilder {
         let keys = self.keys.ok_or(FacadeError::MissingKeyring)?;
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let entropy = self.entropy.unwrap_or_else(|| Arc::new(OsEntropy));
-        let catalog = open_catalog(&store, self.catalog).await?;
+        let audit = AuditLog::new(store.clone(), clock.clone(), entropy.clone())?
+            .with_retention(self.audit_retention);
+        let roles = Arc::new(self.roles.unwrap_or_else(Roles::built_in));
+        let tenancy = Tenancy::new(store.clone(), roles, audit.clone())?
+            .with_contents(crate::schema::contents())?;
+        let accounts = RegionAccounts::new(store.clone(), clock.clone())?.with_audit(audit.clone());
+        let catalog = open_catalog(&store, self.catalog, &tenancy).await?;
         let planned = plan_regions(self.regions, &catalog)?;
 
         let ids: BTreeSet<_> = planned.iter().map(|region| region.id.clone()).collect();
         let kinds = self.quota_kinds.unwrap_or_else(QuotaKinds::standard);
-        let ledger = Ledger::new(store.clone(), Arc::new(kinds))?;
+        let ledger = Ledger::new(store.clone(), Arc::new(kinds))?.with_tenancy(tenancy.clone());
         let networks = Networks::new(
             store.clone(),
             ids,
             entropy.clone(),
             &crate::schema::references(),
         )?;
-        let networks = Arc::new(networks.with_ledger(ledger.clone()));
-        let security_groups = Arc::new(SecurityGroups::new(
+        let networks = networks
+            .with_ledger(ledger.clone())
+            .with_tenancy(tenancy.clone());
+        let networks = Arc::new(networks);
+        let security_groups = SecurityGroups::new(
             store.clone(),
             networks.clone(),
             entropy.clone(),
             &crate::schema::references(),
-        )?);
+        )?;
+        let security_groups = Arc::new(security_groups.with_tenancy(tenancy.clone()));
         let ssh_authorities =
             SshAuthorities::new(store.clone(), entropy.clone(), &crate::schema::references())?;
-        let ssh_authorities = Arc::new(ssh_authorities.with_ledger(ledger.clone()));
+        let ssh_authorities = ssh_authorities
+            .with_ledger(ledger.clone())
+            .with_tenancy(tenancy.clone());
+        let ssh_authorities = Arc::new(ssh_authorities);
         let dependencies: Arc<dyn DependencyChecker> = Arc::new(TenantDependencies::new(
             networks.clone(),
             security_groups.clone(),
@@ -305,7 +337,9 @@ impl FacadeBuilder {
             catalog.clone(),
             server_keys.clone(),
         )?;
-        machines = machines.with_ledger(ledger.clone());
+        machines = machines
+            .with_ledger(ledger.clone())
+            .with_audit(audit.clone());
         let mut deleters = self.image_deleters;
         let mut regions = Vec::new();
         for Planned {
@@ -364,6 +398,7 @@ impl FacadeBuilder {
             catalog.clone(),
             ledger.clone(),
             servers.clone(),
+            tenancy.clone(),
         );
         let instances = Instances::new(parts.with_machines(machines.clone()))?;
         let instance_controller = Controller::new(
@@ -381,7 +416,12 @@ impl FacadeBuilder {
         )?;
         Ok(Facade {
             instance_controller: instance_controller.with_policy(self.instance_policy.clone()),
-            network_controller: network_controller.with_policy(self.instance_policy),
+            network_controller: network_controller
+                .with_audit(audit.clone())
+                .with_policy(self.instance_policy),
+            tenancy,
+            audit,
+            accounts: Arc::new(accounts),
             store,
             clock,
             catalog,
@@ -402,13 +442,18 @@ impl FacadeBuilder {
 async fn open_catalog(
     store: &Arc<dyn Store>,
     source: Option<CatalogSource>,
+    tenancy: &Tenancy,
 ) -> Result<Arc<CatalogService>, FacadeError> {
     let text = match source {
-        Some(CatalogSource::Shared(catalog)) => return Ok(catalog),
+        Some(CatalogSource::Shared(catalog)) => {
+            catalog.set_tenancy(tenancy.clone());
+            return Ok(catalog);
+        }
         Some(CatalogSource::Text(text)) => Some(text),
         None => None,
     };
     let (catalog, damaged) = CatalogService::open(Arc::clone(store)).await?;
+    catalog.set_tenancy(tenancy.clone());
     for damaged in damaged {
         tracing::warn!(record = %damaged.id, reason = %damaged.reason, "an entry of the catalog cannot be read");
     }

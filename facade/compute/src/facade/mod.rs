@@ -10,8 +10,9 @@ mod run;
 use std::{fmt, sync::Arc};
 
 use fleetwright::InstanceProvisioner;
-use fleetwright_identity::Ledger;
+use fleetwright_identity::{AuditLog, Ledger, Tenancy};
 use fleetwright_region::{
+    account::RegionAccounts,
     catalog::CatalogService,
     controller as servers,
     ids::RegionId,
@@ -79,10 +80,21 @@ use crate::{controller::Controller, networks::NetworkDeletionController, service
 ///     .await?;
 /// let running = facade.start();
 ///
-/// let organization: OrganizationId = "5ba1e150-0000-4000-8000-000000000001".parse()?;
-/// let project: ProjectId = "5ba1e150-0000-4000-8000-000000000002".parse()?;
-/// let role = Binding::new(RoleName::new("project-user")?, Scope::Project(organization, project));
-/// let ada = Roles::built_in().principal(Actor::User(ActorName::new("ada")?), [&role])?;
+/// // The operator names the first administrator, who creates an organization, a project and its user.
+/// let olga = Actor::User(ActorName::new("olga")?);
+/// facade.tenancy.bootstrap(&olga).await?;
+/// let olga = facade.tenancy.principal(&olga).await?.principal;
+/// let new = NewOrganization::new(TenantName::new("acme")?);
+/// let organization = facade.tenancy.create_organization(&olga, &new).await?.id;
+/// let new = NewProject::new(organization, TenantName::new("shop")?);
+/// let project = facade.tenancy.create_project(&olga, &new).await?.id;
+/// let ada = Actor::User(ActorName::new("ada")?);
+/// let scope = Scope::Project(organization, project);
+/// let binding = NewRoleBinding::new(ada.clone(), RoleName::new("project-user")?, scope);
+/// facade.tenancy.bind(&olga, &binding).await?;
+///
+/// // Each request of hers is made with the principal that her bindings give her now.
+/// let ada = facade.tenancy.principal(&ada).await?.principal;
 /// let network = NewNetwork {
 ///     organization, project, region: "north".parse()?, name: "blue".parse()?,
 ///     prefix: "10.0.0.0/16".parse()?, dns: Vec::new(),
@@ -104,6 +116,12 @@ pub struct Facade {
     pub store: Arc<dyn Store>,
     /// The source of every date.
     pub clock: Arc<dyn Clock>,
+    /// Organizations, projects and role bindings, and the principals of users.
+    pub tenancy: Tenancy,
+    /// Who did what, and when.
+    pub audit: AuditLog,
+    /// The accounts of the regions at their clouds, for operators.
+    pub accounts: Arc<RegionAccounts>,
     /// The flavors and images on offer.
     pub catalog: Arc<CatalogService>,
     /// The tenants' networks.

@@ -10,8 +10,12 @@ use super::{Facade, FacadeRegion};
 /// The delay before the catalog is followed again after the store failed.
 const FOLLOW_AGAIN: Duration = Duration::from_secs(2);
 
+/// How often interrupted deletions of organizations and projects are continued.
+const FINISH_EVERY: Duration = Duration::from_secs(60);
+
 impl Facade {
-    /// Runs the controllers, monitors and snapshot loops of every region, and keeps the catalog up to date with other processes.
+    /// Runs the controllers, monitors and snapshot loops of every region, keeps the catalog up to date with other processes, continues
+    /// interrupted deletions of projects, and removes audit entries that are older than their retention.
     ///
     /// It never returns; drop the future to stop. That is as safe at any point as killing the process: every step is one
     /// transaction, and the next run continues from the records.
@@ -21,6 +25,8 @@ impl Facade {
             self.instance_controller.run(),
             self.network_controller.run(),
             self.follow_catalog(),
+            self.finish_deletions(),
+            self.audit.run(),
             join_all(regions),
         );
     }
@@ -52,6 +58,16 @@ impl Facade {
             }
         });
         RunningFacade { stop, task }
+    }
+
+    /// Continues deletions of organizations and projects that a crash interrupted.
+    async fn finish_deletions(&self) {
+        loop {
+            if let Err(error) = self.tenancy.finish_deletions().await {
+                tracing::warn!(%error, "interrupted deletions of projects are not continued; it is retried");
+            }
+            tokio::time::sleep(FINISH_EVERY).await;
+        }
     }
 
     async fn follow_catalog(&self) {

@@ -95,7 +95,7 @@ pub enum EventKind {
     LossAccepted,
     /// Its deletion was requested.
     DeletionRequested,
-    /// Its key was read, its console was opened, or a snapshot of it was requested.
+    /// A snapshot of it was requested. Reads of its key and its console are in the audit log.
     Accessed,
     /// The region accepted it: its launch is being prepared.
     #[serde(alias = "server-created")]

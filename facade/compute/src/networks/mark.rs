@@ -1,5 +1,6 @@
 //! Marking every instance of a network for deletion, in one transaction each.
 
+use fleetwright_identity::{AuditOutcome, Verb};
 use fleetwright_region::ids::NetworkId;
 use fleetwright_store::{Query, StoreError, Transaction, Versioned};
 use metrics::counter;
@@ -8,6 +9,7 @@ use super::NetworkDeletionController;
 use crate::{
     ComputeError,
     instance::{DeletionCause, Instance},
+    service::event,
 };
 
 /// The number of attempts when other callers write the same instance.
@@ -58,6 +60,14 @@ impl NetworkDeletionController {
             let transaction = self
                 .instances
                 .replace(Transaction::new(), &read, &instance)?;
+            let transaction = match &self.audit {
+                Some(audit) => {
+                    let outcome = AuditOutcome::Requested;
+                    let event = event(actor, Verb::Delete, &instance, outcome);
+                    audit.add(transaction, &event)?
+                }
+                None => transaction,
+            };
             match self.store.commit(&transaction).await {
                 Ok(_) => {
                     counter!("fleetwright_compute_network_marks_total", "outcome" => "marked")

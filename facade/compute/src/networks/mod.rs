@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use fleetwright_identity::Principal;
+use fleetwright_identity::{AuditLog, Principal};
 use fleetwright_region::{
     ids::NetworkId,
     network::{Deletion, NetworkState, Networks, RecordError},
@@ -69,6 +69,7 @@ pub struct NetworkDeletionController {
     clock: Arc<dyn Clock>,
     service: Principal,
     policy: ControllerPolicy,
+    audit: Option<AuditLog>,
     /// Networks in which every instance is marked. Marking once is enough: a network in deletion accepts no new instance, and marks are
     /// never removed.
     marked: Arc<Mutex<BTreeSet<NetworkId>>>,
@@ -94,8 +95,16 @@ impl NetworkDeletionController {
             clock,
             service,
             policy: ControllerPolicy::default(),
+            audit: None,
             marked: Arc::default(),
         })
+    }
+
+    /// Adds an entry to the audit log for every instance that is deleted with its network. Without it none is added.
+    #[must_use]
+    pub fn with_audit(mut self, audit: AuditLog) -> Self {
+        self.audit = Some(audit);
+        self
     }
 
     /// Sets another policy.

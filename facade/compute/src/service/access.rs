@@ -1,8 +1,9 @@
 //! Calls that use an instance's machine: console output, console session, SSH key, snapshot.
 //!
 //! The caller needs the permission for the verb on the instance. Then compute calls the region with its own principal, for the server
-//! that the record names and that names the instance as its owner. A read key, an opened console and a requested snapshot are events,
-//! written before the call returns: nobody gets a secret without an event.
+//! that the record names and that names the instance as its owner. A read key, an opened console and read console output are entries of
+//! the audit log, which are committed before the call returns: nobody gets a secret without an entry. They are no events: an instance
+//! keeps 64 events, and reads would replace all others. A requested snapshot is both.
 
 use std::num::NonZeroUsize;
 
@@ -12,9 +13,10 @@ use fleetwright_region::{
     catalog::Image,
     ids::RegionId,
     machine::{MachineAccess, MachineError},
+    network::RecordError,
     secret::Secret,
-    server::{ServerError, ServerId, ServerView},
-    snapshot::NewSnapshot,
+    server::{ServerError, ServerView},
+    snapshot::{NewSnapshot, RequestedImage},
 };
 
 use super::{
@@ -28,7 +30,7 @@ use crate::{
 };
 
 impl Instances {
-    /// Returns the machine's console output: all that the cloud still has, or the last `lines` of it.
+    /// Returns the machine's console output, all that the cloud still has or the last `lines` of it, after it was recorded in the audit log.
     ///
     /// # Errors
     ///
@@ -43,14 +45,18 @@ impl Instances {
     ) -> Result<ConsoleOutput, ComputeError> {
         let verb = Verb::ConsoleOutput;
         let work = async {
-            let (machines, server) = self.machine_of(principal, verb, id).await?;
-            let output = machines.console_output(&self.service, server, lines).await;
-            output.map_err(|error| machine_error(id, error))
+            let (machines, instance) = self.machine_of(principal, verb, id).await?;
+            let output = machines
+                .console_output(&self.service, instance.server, lines)
+                .await;
+            let output = output.map_err(|error| machine_error(id, error))?;
+            self.record_disclosure(principal, verb, &instance).await?;
+            Ok(output)
         };
         self.measure(verb.as_str(), Some(id), work).await
     }
 
-    /// Opens a session on the console of a running instance, and adds an event.
+    /// Opens a session on the console of a running instance, and returns it after it was recorded in the audit log.
     ///
     /// The session's address is a secret: it gives access to the console without further authentication.
     ///
@@ -64,17 +70,19 @@ impl Instances {
     ) -> Result<ConsoleSession, ComputeError> {
         let verb = Verb::ConsoleSession;
         let work = async {
-            let (machines, server) = self.machine_of(principal, verb, id).await?;
-            let opened = machines.console_session(&self.service, server).await;
+            let (machines, instance) = self.machine_of(principal, verb, id).await?;
+            let opened = machines
+                .console_session(&self.service, instance.server)
+                .await;
             let session = opened.map_err(|error| machine_error(id, error))?;
-            self.record_access(principal, verb, id, "a console session was opened")
-                .await?;
+            self.record_disclosure(principal, verb, &instance).await?;
             Ok(session)
         };
         self.measure(verb.as_str(), Some(id), work).await
     }
 
-    /// Returns the private key of the instance's SSH key pair, and adds an event. The key gives access to no other instance.
+    /// Returns the private key of the instance's SSH key pair after the read was recorded in the audit log. If it cannot be recorded, no key
+    /// is returned. The key gives access to no other instance.
     ///
     /// # Errors
     ///
@@ -86,17 +94,17 @@ impl Instances {
     ) -> Result<Secret, ComputeError> {
         let verb = Verb::SshKey;
         let work = async {
-            let (machines, server) = self.machine_of(principal, verb, id).await?;
-            let key = machines.ssh_key(&self.service, server).await;
+            let (machines, instance) = self.machine_of(principal, verb, id).await?;
+            let key = machines.ssh_key(&self.service, instance.server).await;
             let secret = key.map_err(|error| machine_error(id, error))?;
-            self.record_access(principal, verb, id, "the private SSH key was read")
-                .await?;
+            self.record_disclosure(principal, verb, &instance).await?;
             Ok(secret)
         };
         self.measure(verb.as_str(), Some(id), work).await
     }
 
-    /// Requests an image of the instance's disk, adds an event, and returns the image: pending, and visible to the project.
+    /// Requests an image of the instance's disk, adds an event, and returns the image: pending, and visible to the project. A repeated
+    /// request adds none.
     ///
     /// Its id is the system's, and its name is unique among the images of the project. Reserved tags are removed from the request, and tags
     /// that name the image's origin are added. Repeating the request returns the same image.
@@ -113,24 +121,30 @@ impl Instances {
     ) -> Result<Image, ComputeError> {
         let verb = Verb::Snapshot;
         let work = async {
-            let (machines, server) = self.machine_of(principal, verb, id).await?;
-            let created = machines.snapshot(&self.service, server, new).await;
+            let (machines, instance) = self.machine_of(principal, verb, id).await?;
+            let actor = principal.actor();
+            let created = machines
+                .snapshot_for(&self.service, actor, instance.server, new)
+                .await;
             let image = created.map_err(|error| machine_error(id, error));
-            let image = image.map_err(|error| quota_error(principal, error))?;
-            self.record_access(principal, verb, id, "a snapshot of its disk was requested")
-                .await?;
-            Ok(image)
+            match image.map_err(|error| quota_error(principal, error))? {
+                RequestedImage::Existing(image) => Ok(image),
+                RequestedImage::New(image) => {
+                    self.record_snapshot(principal, id).await?;
+                    Ok(image)
+                }
+            }
         };
         self.measure(verb.as_str(), Some(id), work).await
     }
 
-    /// Checks the caller's permission, and returns the access to machines with the instance's server.
+    /// Checks the caller's permission, and returns the access to machines with the instance, which has a server.
     async fn machine_of(
         &self,
         principal: &Principal,
         verb: Verb,
         id: InstanceId,
-    ) -> Result<(&MachineAccess, ServerId), ComputeError> {
+    ) -> Result<(&MachineAccess, Instance), ComputeError> {
         let instance = self.permitted(principal, verb, id).await?.value;
         if instance.deletion.is_some() {
             return Err(ComputeError::Deleting(id));
@@ -139,7 +153,7 @@ impl Instances {
         let machines = self.machines.as_ref();
         let machines = machines.ok_or(ComputeError::Unsupported { id, what })?;
         match self.server_of(&instance).await? {
-            Some(_) => Ok((machines, instance.server)),
+            Some(_) => Ok((machines, instance)),
             None => Err(not_launched(id)),
         }
     }
@@ -162,21 +176,17 @@ impl Instances {
         }
     }
 
-    async fn record_access(
+    async fn record_snapshot(
         &self,
         principal: &Principal,
-        verb: Verb,
         id: InstanceId,
-        message: &'static str,
     ) -> Result<(), ComputeError> {
         let desired = |_: &mut Instance| {
-            Ok(RecordChange::WithEvent(
-                EventKind::Accessed,
-                message,
-                GenerationStep::Keep,
-            ))
+            let message = "a snapshot of its disk was requested";
+            let (kind, step) = (EventKind::Accessed, GenerationStep::Keep);
+            Ok(RecordChange::WithEvent(kind, message, step))
         };
-        self.write(principal, verb, id, desired).await?;
+        self.write(principal, Verb::Snapshot, id, desired).await?;
         Ok(())
     }
 }
@@ -286,6 +296,7 @@ fn machine_error(id: InstanceId, error: MachineError) -> ComputeError {
         MachineError::ImageNameTaken(name) => ComputeError::ImageNameTaken(name),
         MachineError::Store(error) => error.into(),
         MachineError::Ledger(error) => error.into(),
+        MachineError::Closed(closed) => RecordError::from(closed).into(),
         MachineError::Refused(_)
         | MachineError::NoKeyring(_)
         | MachineError::Key { .. }

@@ -112,6 +112,7 @@ impl Instances {
                 }
             }
             let transaction = self.table.replace(Transaction::new(), &found, &instance)?;
+            let transaction = self.add_entry(transaction, principal, verb, &instance)?;
             match self.store.commit(&transaction).await {
                 Ok(revision) => return Ok(found.replaced_by(revision, instance)),
                 Err(error) if error.conflict().is_some() => {}

@@ -1,9 +1,10 @@
-//! Creating an instance: every check in its order, then one transaction with the instance, its event, its allocation, and checks
-//! that its dependencies have not changed.
+//! Creating an instance: every check in its order, then one transaction with the instance, its event, its entry in the audit log, its
+//! allocation, and checks that its project and its dependencies have not changed.
 
 use fleetwright_identity::{LedgerError, Principal, Resource, Scope, Verb};
 use fleetwright_region::{
     ids::RegionId,
+    network::RecordError,
     server::{Consent, Field, Intent, Power},
 };
 use fleetwright_store::{Check, Conflict, Key, Revision, StoreError, Transaction, Versioned};
@@ -43,6 +44,7 @@ impl Instances {
     /// In the order of the checks:
     /// - [`BadField`](ComputeError::BadField): a field is malformed or too large.
     /// - [`Refused`](ComputeError::Refused): the caller may not create instances in the project.
+    /// - [`Dependency`](ComputeError::Dependency): the project does not exist or is being deleted.
     /// - [`Dependency`](ComputeError::Dependency): network, flavor, image, security group or authority does not exist, is not visible,
     ///   is retired, or does not fit.
     /// - [`Unprocessable`](ComputeError::Unprocessable): the user data or the source addresses are not possible.
@@ -77,10 +79,13 @@ impl Instances {
             .map_err(ComputeError::Refused)?;
         let key = id.key()?;
         for _ in 0..ATTEMPTS {
-            let (region, checks) = self.check_request(principal, new).await?;
+            let open = self.tenancy.check_open(&scope).await;
+            let open = open.map_err(RecordError::from)?;
+            let (region, mut checks) = self.check_request(principal, new).await?;
+            checks.extend(open);
             let instance = self.new_record(principal, new, id, region);
             self.check_launch(&instance).await?;
-            let written = self.commit_new(&key, &instance, checks).await;
+            let written = self.commit_new(principal, &key, &instance, checks).await;
             match written {
                 Ok(revision) => {
                     let created = Versioned::created(key, revision, instance);
@@ -128,6 +133,7 @@ impl Instances {
 
     async fn commit_new(
         &self,
+        principal: &Principal,
         key: &Key,
         instance: &Instance,
         checks: Vec<Check>,
@@ -137,6 +143,7 @@ impl Instances {
         let allocation = self.allocation(instance)?;
         let organization = instance.organization;
         let created = self.table.create(transaction, key, instance)?;
+        let created = self.add_entry(created, principal, Verb::Create, instance)?;
         let build = || async { Ok(self.ledger.charge(created.clone(), &allocation).await?) };
         self.ledger.commit(organization, build).await
     }

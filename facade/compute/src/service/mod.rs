@@ -1,12 +1,13 @@
 //! The tenants' service: creates, reads, lists, changes and deletes instances. Every call takes the caller's principal.
 //!
 //! Each call needs the permission for its own verb. An instance that is not visible to the caller gives exactly the same error as
-//! one that does not exist. A change is one transaction: the record, its event, its allocation, and checks that its dependencies have
-//! not changed. No call waits for a cloud, except those that use the machine: console, key and snapshot. The service never writes a
+//! one that does not exist. A change is one transaction: the record, its event, its entry in the audit log, its allocation, and checks
+//! that its project and its dependencies have not changed. No call waits for a cloud, except those that use the machine: console, key and snapshot. The service never writes a
 //! record's status: that is the controller's.
 
 mod access;
 mod allocation;
+mod audit;
 mod change;
 mod create;
 mod dependencies;
@@ -26,7 +27,7 @@ mod wait;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use fleetwright_identity::{Access, Ledger, Principal, Resource, Scope, Verb};
+use fleetwright_identity::{Access, Ledger, Principal, Resource, Scope, Tenancy, Verb};
 use fleetwright_region::{
     catalog::CatalogService,
     ids::NetworkId,
@@ -38,6 +39,7 @@ use fleetwright_region::{
 use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Damaged, IndexName, Invalid, Key, Store, StoreError, Table, Versioned};
 
+pub(crate) use audit::event;
 pub use change::Accepted;
 pub use field::{FieldScope, InstanceField};
 pub use inspect::Inspection;
@@ -79,6 +81,7 @@ pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(5);
 ///     facade.catalog.clone(),
 ///     facade.ledger.clone(),
 ///     facade.servers.clone(),
+///     facade.tenancy.clone(),
 /// );
 /// let without_consoles = Instances::new(parts)?;
 /// # Ok(())
@@ -101,6 +104,8 @@ pub struct InstanceDependencies {
     pub ledger: Ledger,
     /// The servers behind the instances.
     pub servers: Servers,
+    /// Which projects exist, and the audit log.
+    pub tenancy: Tenancy,
     /// Consoles, keys and snapshots of machines. Default: `None`, and those calls return
     /// [`Unsupported`](ComputeError::Unsupported).
     pub machines: Option<MachineAccess>,
@@ -110,6 +115,10 @@ pub struct InstanceDependencies {
 
 impl InstanceDependencies {
     /// Collects the required parts. All of them must use the same store.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each part is required, and a builder could only report a missing one at run time"
+    )]
     pub fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
@@ -118,6 +127,7 @@ impl InstanceDependencies {
         catalog: Arc<CatalogService>,
         ledger: Ledger,
         servers: Servers,
+        tenancy: Tenancy,
     ) -> Self {
         Self {
             store,
@@ -127,6 +137,7 @@ impl InstanceDependencies {
             catalog,
             ledger,
             servers,
+            tenancy,
             machines: None,
             service: None,
         }
@@ -200,6 +211,7 @@ pub struct Instances {
     catalog: Arc<CatalogService>,
     ledger: Ledger,
     servers: Servers,
+    tenancy: Tenancy,
     machines: Option<MachineAccess>,
     service: Principal,
     by_name: IndexName,
@@ -225,6 +237,7 @@ impl Instances {
             catalog: parts.catalog,
             ledger: parts.ledger,
             servers: parts.servers,
+            tenancy: parts.tenancy,
             machines: parts.machines,
             service,
             by_name: IndexName::new(NAME_INDEX)?,
@@ -268,7 +281,12 @@ impl Instances {
         };
         match principal.access(verb, Resource::Instances, &found.value.scope()) {
             Access::Allowed => {}
-            Access::Refused(refused) => return Err(ComputeError::Refused(refused)),
+            Access::Refused(refused) => {
+                let name = Some(found.value.name.as_str());
+                let audit = self.tenancy.audit();
+                audit.record_refusal(&refused, id, name).await;
+                return Err(ComputeError::Refused(refused));
+            }
             Access::NotVisible => return Err(ComputeError::NotFound(id)),
         }
         Ok(self.check_id(found).map_err(StoreError::from)?)

@@ -232,7 +232,10 @@ impl Instances {
         if amounts.is_some() {
             instance.release_to.clone_from(&amounts);
         }
-        let revision = self.commit_changed(found, &instance, &draft.checks, amounts.as_ref());
+        let mut transaction = Transaction::new();
+        transaction.checks.clone_from(&draft.checks);
+        let transaction = self.add_entry(transaction, principal, Verb::Update, &instance)?;
+        let revision = self.commit_changed(found, &instance, transaction, amounts.as_ref());
         let revision = revision.await?;
         Ok(draft.found.replaced_by(revision, instance))
     }
@@ -278,11 +281,9 @@ impl Instances {
         &self,
         found: &Versioned<Instance>,
         instance: &Instance,
-        checks: &[Check],
+        transaction: Transaction,
         amounts: Option<&Amounts>,
     ) -> Result<Revision, ComputeError> {
-        let mut transaction = Transaction::new();
-        transaction.checks = checks.to_vec();
         let replaced = self.table.replace(transaction, found, instance)?;
         let Some(amounts) = amounts else {
             return Ok(self.store.commit(&replaced).await?);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fleetwright::AccountId;
+use fleetwright_identity::{AuditEvent, AuditLog, Principal, Refused, Resource, Scope, Verb};
 use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Invalid, Store, StoreError, Table, Transaction};
 
@@ -34,12 +35,16 @@ pub struct RegionAccounts {
     store: Arc<dyn Store>,
     accounts: Table<RegionAccount>,
     clock: Arc<dyn Clock>,
+    audit: Option<AuditLog>,
 }
 
 /// Why an account was not accepted.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AcceptError {
+    /// The caller may not update regions.
+    #[error("not permitted")]
+    Refused(#[from] Refused),
     /// Nothing was launched in the region yet: the first launch records its account.
     #[error("no account is recorded for region {0}: the first launch records it")]
     NotRecorded(RegionId),
@@ -71,7 +76,15 @@ impl RegionAccounts {
             accounts: Table::new(Arc::clone(&store))?,
             store,
             clock,
+            audit: None,
         })
+    }
+
+    /// Adds an entry to the audit log for every account that is accepted. Without it none is added.
+    #[must_use]
+    pub fn with_audit(mut self, audit: AuditLog) -> Self {
+        self.audit = Some(audit);
+        self
     }
 
     /// Returns the account of a region. `None` if nothing was launched in it, or if its provider reports no account.
@@ -80,20 +93,23 @@ impl RegionAccounts {
         Ok(found.map(|found| found.value))
     }
 
-    /// Records that the machines of a region are in another account from now on.
+    /// Records that the machines of a region are in another account from now on. It needs the permission to update regions, which only
+    /// roles of the platform have.
     ///
     /// `expected` is the account that was recorded until now. Only for machines that were really moved: those that the new account does
     /// not have are reported as lost, and cannot be reached by the region any more.
     ///
     /// # Errors
     ///
-    /// [`AcceptError::Changed`] if the region has another account than `expected`.
+    /// [`AcceptError::Refused`] without the permission, [`AcceptError::Changed`] if the region has another account than `expected`.
     pub async fn accept(
         &self,
+        principal: &Principal,
         region: &RegionId,
         expected: &AccountId,
         account: AccountId,
     ) -> Result<RegionAccount, AcceptError> {
+        principal.authorize(Verb::Update, Resource::Regions, &Scope::Global)?;
         let found = self.accounts.get(&RegionAccount::key(region)?).await?;
         let read = found.ok_or_else(|| AcceptError::NotRecorded(region.clone()))?;
         if read.value.account != *expected {
@@ -105,6 +121,14 @@ impl RegionAccounts {
         }
         let record = RegionAccount::new(region.clone(), account, self.clock.now());
         let transaction = self.accounts.replace(Transaction::new(), &read, &record)?;
+        let transaction = match &self.audit {
+            Some(audit) => {
+                let (actor, scope) = (principal.actor(), Scope::Global);
+                let event = AuditEvent::new(actor, Verb::Update, Resource::Regions, region, scope);
+                audit.add(transaction, &event.named(&record.account))?
+            }
+            None => transaction,
+        };
         self.store.commit(&transaction).await?;
         tracing::warn!(%region, before = %expected, account = %record.account, "the operator accepted another account");
         Ok(record)

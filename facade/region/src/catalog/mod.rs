@@ -8,6 +8,7 @@
 //! provider calls an entry is in the region's [mapping](crate::mapping), and images are created by
 //! [`Snapshots`](crate::snapshot::Snapshots).
 
+mod audit;
 mod compat;
 mod current;
 mod entry;

@@ -1,16 +1,16 @@
 //! The catalog in a store: loading files, following other processes, and reads with a principal.
 //!
-//! Every entry is a record. A load writes the entries that differ, up to 100 in one transaction, each with a check of the
+//! Every entry is a record. A load writes the entries that differ, up to 50 in one transaction, each with a check of the
 //! revision that was read. A load that is interrupted has written some of them; loading the same file again writes the rest.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     convert::Infallible,
     path::{Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, OnceLock, PoisonError, RwLock},
 };
 
-use fleetwright_identity::{Principal, Refused, Resource, Scope, Verb};
+use fleetwright_identity::{Principal, Refused, Resource, Scope, Tenancy, Verb};
 use fleetwright_store::{
     Base, Change as Written, Damaged, Interest, Invalid, Key, Revision, Store, StoreError, Table,
     Transaction, TypedPage,
@@ -27,8 +27,8 @@ use crate::{
 
 /// The largest catalog file that is read, in bytes: 4 MiB.
 pub const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
-/// How many entries one transaction writes: well below a store's limit.
-const BATCH: usize = 100;
+/// How many entries one transaction writes, each with an entry of the audit log: below a store's limit of 128.
+const BATCH: usize = 50;
 /// How often a load is tried when others write entries.
 const ATTEMPTS: usize = 5;
 
@@ -96,6 +96,7 @@ pub struct CatalogService {
     pub(super) images: Table<Image>,
     pub(super) store: Arc<dyn Store>,
     current: RwLock<CurrentCatalog>,
+    pub(super) tenancy: OnceLock<Tenancy>,
 }
 
 impl CatalogService {
@@ -110,9 +111,17 @@ impl CatalogService {
             images: Table::new(Arc::clone(&store))?,
             store,
             current: RwLock::default(),
+            tenancy: OnceLock::new(),
         };
         let damaged = service.refresh().await?;
         Ok((service, damaged))
+    }
+
+    /// Refuses images in a project that does not exist or is being deleted, and adds an entry to the audit log for every change from now
+    /// on: also for each entry that a loaded file changes. Without it neither is done. Only the first call has an effect.
+    pub fn set_tenancy(&self, tenancy: Tenancy) {
+        // A catalog that several façades of a process share keeps the first one: all of them are on the same store.
+        let _ = self.tenancy.set(tenancy);
     }
 
     /// Reads the store again, for a process that did not load the file itself. Returns the entries that cannot be read.
@@ -275,6 +284,7 @@ impl CatalogService {
             let mut transaction = Transaction::new();
             for change in changes {
                 transaction = self.put(transaction, stored, &reload.catalog, change.id())?;
+                transaction = self.add_file_entry(transaction, change)?;
             }
             self.store.commit(&transaction).await?;
         }

@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use fleetwright_identity::{
-    Allocation, Amounts, Ledger, LedgerError, Principal, QuotaKind, Refused, Resource, Scope, Verb,
+    Actor, Allocation, Amounts, AuditOutcome, Ledger, LedgerError, Principal, QuotaKind, Refused,
+    Resource, Scope, ScopeClosed, Verb,
 };
 use fleetwright_store::{IndexName, Invalid, Key, StoreError, Transaction, Versioned};
 use uuid::Uuid;
@@ -98,6 +99,9 @@ pub enum ImageError {
     /// A quota would be exceeded, or the ledger failed.
     #[error(transparent)]
     Ledger(LedgerError),
+    /// The project does not exist or is being deleted.
+    #[error(transparent)]
+    Closed(ScopeClosed),
     /// Others changed the same record at every attempt. Try again.
     #[error("image {0} is being changed by others: retry")]
     Busy(ImageId),
@@ -112,6 +116,15 @@ impl From<LedgerError> for ImageError {
             return Self::Store(error);
         }
         Self::Ledger(error)
+    }
+}
+
+impl From<ScopeClosed> for ImageError {
+    fn from(closed: ScopeClosed) -> Self {
+        if let ScopeClosed::Store(error) = closed {
+            return Self::Store(error);
+        }
+        Self::Closed(closed)
     }
 }
 
@@ -134,14 +147,16 @@ impl CatalogService {
         principal: &Principal,
         new: &NewImage,
     ) -> Result<Image, ImageError> {
-        self.add_image_with_details(principal, new, ImageDetails::default(), None)
+        let details = ImageDetails::default();
+        self.add_image_with_details((principal, principal.actor()), new, details, None)
             .await
     }
 
-    /// Like [`add_image`](Self::add_image), with the optional properties, and charged to a ledger.
+    /// Like [`add_image`](Self::add_image), with the optional properties, and charged to a ledger. The audit log names `requester`, for
+    /// whom the principal makes the call.
     pub(crate) async fn add_image_with_details(
         &self,
-        principal: &Principal,
+        (principal, requester): (&Principal, &Actor),
         new: &NewImage,
         details: ImageDetails,
         ledger: Option<&Ledger>,
@@ -183,7 +198,14 @@ impl CatalogService {
             owner: Some(new.owner),
         };
         let key = Key::new(id.as_str())?;
-        let transaction = self.images.create(Transaction::new(), &key, &image)?;
+        let mut transaction = self.images.create(Transaction::new(), &key, &image)?;
+        if let Some(tenancy) = self.tenancy.get() {
+            let open = tenancy.check_open(&new.owner.scope()).await?;
+            transaction.checks.extend(open);
+        }
+        let requested = AuditOutcome::Requested;
+        let transaction =
+            self.add_image_entry(transaction, requester, Verb::Create, &image, requested)?;
         let committed = match ledger {
             None => self
                 .store
@@ -210,6 +232,9 @@ impl CatalogService {
                 let found = self
                     .find_same_request(new.owner, &new.name, &ImageRequest::of(&image))
                     .await?;
+                if let (None, Some(tenancy)) = (&found, self.tenancy.get()) {
+                    tenancy.check_open(&new.owner.scope()).await?;
+                }
                 found.ok_or(ImageError::Busy(id))
             }
             Err(error) => Err(error),
@@ -349,7 +374,20 @@ impl CatalogService {
                 self.put_current(found.revision, image.clone());
                 return Ok(image);
             }
-            let transaction = self.images.replace(Transaction::new(), &found, &image)?;
+            let mut transaction = self.images.replace(Transaction::new(), &found, &image)?;
+            // The steps of the image controller carry out what is in the log already.
+            if permission.1 == Resource::Images {
+                let outcome = match image.state {
+                    ImageState::Deleting => AuditOutcome::Requested,
+                    ImageState::Pending
+                    | ImageState::Creating
+                    | ImageState::Ready
+                    | ImageState::Failed => AuditOutcome::Done,
+                };
+                let actor = principal.actor();
+                transaction =
+                    self.add_image_entry(transaction, actor, permission.0, &image, outcome)?;
+            }
             match self.store.commit(&transaction).await {
                 Ok(revision) => {
                     self.put_current(revision, image.clone());
@@ -376,7 +414,14 @@ impl CatalogService {
             // Members of a project see the images that are shared with its organization.
             let scope = found.value.visibility.scope();
             let visible = principal.authorize_within(Verb::Read, Resource::Images, &scope);
-            return Err(visible.map_or_else(|_| hidden(), |()| refused.into()));
+            if visible.is_err() {
+                return Err(hidden());
+            }
+            if let Some(tenancy) = self.tenancy.get() {
+                let name = Some(found.value.name.as_str());
+                tenancy.audit().record_refusal(&refused, id, name).await;
+            }
+            return Err(refused.into());
         }
         if found.value.origin.is_file() {
             return Err(ImageError::FromFile(id.clone()));

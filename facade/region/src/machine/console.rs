@@ -21,7 +21,12 @@ impl MachineAccess {
     ) -> Result<ConsoleOutput, MachineError> {
         let verb = Verb::ConsoleOutput;
         let server = self.permitted(principal, verb, id).await?;
-        let result = self.read_console(&server, lines).await;
+        let result = async {
+            let output = self.read_console(&server, lines).await?;
+            self.record_disclosure(principal, verb, &server).await?;
+            Ok(output)
+        };
+        let result = result.await;
         Self::record_outcome(verb, id, Some(&server.region), result)
     }
 
@@ -33,7 +38,12 @@ impl MachineAccess {
     ) -> Result<ConsoleSession, MachineError> {
         let verb = Verb::ConsoleSession;
         let server = self.permitted(principal, verb, id).await?;
-        let result = self.open_console(&server).await;
+        let result = async {
+            let session = self.open_console(&server).await?;
+            self.record_disclosure(principal, verb, &server).await?;
+            Ok(session)
+        };
+        let result = result.await;
         Self::record_outcome(verb, id, Some(&server.region), result)
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fleetwright::{InvalidValue, ProvisionError};
-use fleetwright_identity::{LedgerError, Refused, Verb};
+use fleetwright_identity::{LedgerError, Refused, ScopeClosed, Verb};
 use fleetwright_store::{Invalid, StoreError};
 
 use crate::{
@@ -113,6 +113,9 @@ pub enum MachineError {
     /// A quota of images would be exceeded, or the ledger failed.
     #[error(transparent)]
     Ledger(LedgerError),
+    /// The project of the image does not exist or is being deleted.
+    #[error(transparent)]
+    Closed(ScopeClosed),
     /// The image that the machine was booted from is not in the catalog.
     #[error(
         "server {id} was booted from image {image}, which is not in the catalog: add it to the catalog again"
@@ -157,6 +160,7 @@ impl MachineError {
             | Self::DescriptionTooLong { .. }
             | Self::ImageNameTaken(_)
             | Self::Ledger(_)
+            | Self::Closed(_)
             | Self::NoSource { .. }
             | Self::Image { .. }
             | Self::Store(_) => None,
@@ -180,6 +184,7 @@ impl MachineError {
             Self::Tags(_) | Self::DescriptionTooLong { .. } => "invalid",
             Self::ImageNameTaken(_) => "taken",
             Self::Ledger(_) => "quota",
+            Self::Closed(_) => "closed",
             Self::NoSource { .. } => "no-source",
             Self::Image { .. } => "image",
             Self::Store(_) => "store",

@@ -18,7 +18,12 @@ impl MachineAccess {
     ) -> Result<Secret, MachineError> {
         let verb = Verb::SshKey;
         let server = self.permitted(principal, verb, id).await?;
-        let result = self.open_key(&server).await;
+        let result = async {
+            let key = self.open_key(&server).await?;
+            self.record_disclosure(principal, verb, &server).await?;
+            Ok(key)
+        };
+        let result = result.await;
         Self::record_outcome(verb, id, Some(&server.region), result)
     }
 

@@ -15,7 +15,10 @@ mod readiness;
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use fleetwright::{InstanceProvisioner, OptionalVerb};
-use fleetwright_identity::{Access, ActorName, Ledger, Permission, Principal, Resource, Verb};
+use fleetwright_identity::{
+    Access, Actor, ActorName, AuditEvent, AuditLog, AuditOutcome, Ledger, Permission, Principal,
+    Resource, Verb,
+};
 use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Invalid, Store, Table};
 use metrics::counter;
@@ -71,6 +74,7 @@ pub struct MachineAccess {
     /// The principal of the region, for what it does after it has checked the caller's permission.
     pub(crate) own: Principal,
     pub(crate) ledger: Option<Ledger>,
+    audit: Option<AuditLog>,
 }
 
 impl MachineAccess {
@@ -92,7 +96,16 @@ impl MachineAccess {
             clouds: BTreeMap::new(),
             own: own()?,
             ledger: None,
+            audit: None,
         })
+    }
+
+    /// Adds an entry to the audit log for every key, console and output that is shown to a user, before it is shown. Services of this system
+    /// call for others, and record those themselves.
+    #[must_use]
+    pub fn with_audit(mut self, audit: AuditLog) -> Self {
+        self.audit = Some(audit);
+        self
     }
 
     /// Sets the ledger, on the same store, that counts each image as one of
@@ -134,9 +147,31 @@ impl MachineAccess {
         let server = found.ok_or(MachineError::NotFound(id))?.value;
         match principal.access(verb, Resource::Servers, &server.scope()) {
             Access::Allowed => Ok(server),
-            Access::Refused(refused) => Err(MachineError::Refused(refused)),
+            Access::Refused(refused) => {
+                if let Some(audit) = &self.audit {
+                    audit.record_refusal(&refused, id, None).await;
+                }
+                Err(MachineError::Refused(refused))
+            }
             Access::NotVisible => Err(MachineError::NotFound(id)),
         }
+    }
+
+    /// Records that something of a server is about to be shown to a user.
+    pub(crate) async fn record_disclosure(
+        &self,
+        principal: &Principal,
+        verb: Verb,
+        server: &Server,
+    ) -> Result<(), MachineError> {
+        let (Some(audit), Actor::User(_)) = (&self.audit, principal.actor()) else {
+            return Ok(());
+        };
+        let actor = principal.actor();
+        let event = AuditEvent::new(actor, verb, Resource::Servers, server.id, server.scope());
+        Ok(audit
+            .record(&event.outcome(AuditOutcome::Disclosed))
+            .await?)
     }
 
     /// Returns the cloud of a server's region.

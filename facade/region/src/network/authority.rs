@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use fleetwright_identity::{
-    Ledger, OrganizationId, Principal, ProjectId, QuotaKind, Resource, Scope, Verb,
+    Ledger, OrganizationId, Principal, ProjectId, QuotaKind, Resource, Scope, Tenancy, Verb,
 };
 use fleetwright_runtime::entropy::{Entropy, new_uuid};
-use fleetwright_store::{Check, Document, IndexValue, Invalid, Store, Transaction, Versioned};
+use fleetwright_store::{Check, Document, IndexValue, Invalid, Store, Versioned};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -100,11 +100,20 @@ impl SshAuthorities {
         self
     }
 
+    /// Refuses what is created in a project that does not exist or is being deleted, and adds an entry to the audit log for every change.
+    /// Without it neither is done.
+    #[must_use]
+    pub fn with_tenancy(mut self, tenancy: Tenancy) -> Self {
+        self.records.tenancy = Some(tenancy);
+        self
+    }
+
     /// Creates an authority.
     ///
     /// # Errors
     ///
-    /// The principal may not create authorities in the project, the name is taken, or a quota would be exceeded.
+    /// The principal may not create authorities in the project, the project does not exist or is being deleted, the name is taken, or a
+    /// quota would be exceeded.
     pub async fn create(
         &self,
         principal: &Principal,
@@ -113,6 +122,7 @@ impl SshAuthorities {
         let scope = Scope::Project(new.organization, new.project);
         principal.authorize(Verb::Create, SshAuthority::RESOURCE, &scope)?;
         for _ in 0..ATTEMPTS {
+            let open = self.records.begin(&scope).await?;
             let authority = SshAuthority {
                 id: SshAuthorityId::from_uuid(new_uuid(&*self.entropy)?),
                 organization: new.organization,
@@ -120,7 +130,7 @@ impl SshAuthorities {
                 name: new.name.clone(),
                 public_key: new.public_key.clone(),
             };
-            let created = self.records.create(Transaction::new(), authority);
+            let created = self.records.create(principal, open, authority);
             let created = created.await.map_err(|error| error.for_caller(principal))?;
             if let Some(created) = created {
                 return Ok(created);

@@ -1,6 +1,6 @@
 //! Why a call for a network, a security group or an authority failed.
 
-use fleetwright_identity::{LedgerError, Principal, QuotaKind, Refused};
+use fleetwright_identity::{LedgerError, Principal, QuotaKind, Refused, ScopeClosed};
 use fleetwright_runtime::entropy::EntropyError;
 use fleetwright_store::{Invalid, StoreError};
 
@@ -122,6 +122,16 @@ impl From<LedgerError> for RecordError {
             return Self::Store(error);
         }
         Self::Ledger(error)
+    }
+}
+
+impl From<ScopeClosed> for RecordError {
+    fn from(closed: ScopeClosed) -> Self {
+        match closed {
+            ScopeClosed::Missing { what, id } => Self::NotFound { what, id },
+            ScopeClosed::Deleting { what, id } => Self::Deleting { what, id },
+            ScopeClosed::Store(error) => Self::Store(error),
+        }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use fleetwright_identity::{OrganizationId, Principal, ProjectId, Resource, Scope, Verb};
+use fleetwright_identity::{
+    AuditOutcome, OrganizationId, Principal, ProjectId, Resource, Scope, Tenancy, Verb,
+};
 use fleetwright_runtime::entropy::{Entropy, new_uuid};
 use fleetwright_store::{Check, Document, IndexValue, Invalid, Store, Transaction, Versioned};
 use serde::{Deserialize, Serialize};
@@ -102,6 +104,13 @@ impl SecurityGroups {
         })
     }
 
+    /// Adds an entry to the audit log for every change. Without it none is added. That the project exists follows from the network.
+    #[must_use]
+    pub fn with_tenancy(mut self, tenancy: Tenancy) -> Self {
+        self.records.tenancy = Some(tenancy);
+        self
+    }
+
     /// Creates a group on a network.
     ///
     /// # Errors
@@ -136,7 +145,7 @@ impl SecurityGroups {
                 rules: new.rules.clone(),
             };
             let transaction = Transaction::new().check(open);
-            if let Some(created) = self.records.create(transaction, group).await? {
+            if let Some(created) = self.records.create(principal, transaction, group).await? {
                 return Ok(created);
             }
         }
@@ -191,6 +200,13 @@ impl SecurityGroups {
             value.rules = rules.clone();
             let table = &self.records.table;
             let transaction = table.replace(Transaction::new(), &found, &value)?;
+            let transaction = self.records.add_entry(
+                transaction,
+                principal,
+                Verb::Update,
+                &value,
+                AuditOutcome::Done,
+            )?;
             match self.records.store.commit(&transaction).await {
                 Ok(revision) => return Ok(found.replaced_by(revision, value)),
                 Err(error) if error.conflict().is_some() => {}

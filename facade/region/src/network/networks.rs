@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use fleetwright_identity::{GrantedScopes, Ledger, Principal, Resource, Scope, Verb};
+use fleetwright_identity::{
+    AuditEvent, AuditOutcome, GrantedScopes, Ledger, Principal, Resource, Scope, Tenancy, Verb,
+};
 use fleetwright_runtime::entropy::{Entropy, new_uuid};
 use fleetwright_store::{
     Check, IndexName, Invalid, Query, Store, StoreError, StoreExt as _, Transaction, Versioned,
@@ -18,8 +20,8 @@ use crate::{
     schema::BY_STATE,
 };
 
-/// How many groups one transaction deletes, with two checks each.
-const GROUPS_AT_ONCE: usize = 50;
+/// How many groups one transaction deletes, with up to four checks each: a transaction has at most 128.
+const GROUPS_AT_ONCE: usize = 25;
 
 /// How to delete a network that is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,12 +124,20 @@ impl Networks {
         self
     }
 
+    /// Refuses what is created in a project that does not exist or is being deleted, and adds an entry to the audit log for every change.
+    /// Without it neither is done.
+    #[must_use]
+    pub fn with_tenancy(mut self, tenancy: Tenancy) -> Self {
+        self.records.tenancy = Some(tenancy);
+        self
+    }
+
     /// Creates a network.
     ///
     /// # Errors
     ///
-    /// The principal may not create networks in the project, the region does not exist, the network is not
-    /// [valid](NewNetwork::check), the name is taken, or a quota would be exceeded.
+    /// The principal may not create networks in the project, the project does not exist or is being deleted, the region does not exist, the
+    /// network is not [valid](NewNetwork::check), the name is taken, or a quota would be exceeded.
     pub async fn create(
         &self,
         principal: &Principal,
@@ -140,8 +150,9 @@ impl Networks {
         }
         new.check()?;
         for _ in 0..ATTEMPTS {
+            let open = self.records.begin(&scope).await?;
             let id = NetworkId::from_uuid(new_uuid(&*self.entropy)?);
-            let created = self.records.create(Transaction::new(), new.with_id(id));
+            let created = self.records.create(principal, open, new.with_id(id));
             let created = created.await.map_err(|error| error.for_caller(principal))?;
             if let Some(created) = created {
                 return Ok(created);
@@ -234,6 +245,13 @@ impl Networks {
                     value.state = NetworkState::Deleting;
                     let table = &self.records.table;
                     let marked = table.replace(Transaction::new(), &found, &value)?;
+                    let marked = self.records.add_entry(
+                        marked,
+                        principal,
+                        Verb::Delete,
+                        &value,
+                        AuditOutcome::Requested,
+                    )?;
                     match self.records.store.commit(&marked).await {
                         Ok(_) => return self.finish(principal, id).await,
                         Err(error) if error.conflict().is_some() => {}
@@ -291,13 +309,20 @@ impl Networks {
             if found.value.state == NetworkState::Ready {
                 return Err(RecordError::NotDeleting(id));
             }
-            let left = match self.remove_groups(&found).await {
+            let left = match self.remove_groups(principal, &found).await {
                 Ok(left) => left,
                 Err(error) if referrer(&error).is_some() => return Ok(Deletion::Waiting),
                 Err(error) if error.conflict().is_some() => continue,
                 Err(error) => return Err(error.into()),
             };
             let transaction = self.records.table.remove(left, &found);
+            let transaction = self.records.add_entry(
+                transaction,
+                principal,
+                Verb::Delete,
+                &found.value,
+                AuditOutcome::Done,
+            )?;
             match self.records.commit_removal(&found, transaction).await {
                 Ok(()) => return Ok(Deletion::Deleted),
                 Err(RecordError::Store(error)) if referrer(&error).is_some() => {
@@ -313,7 +338,11 @@ impl Networks {
     /// Returns the transaction that deletes the groups of a network, with the checks that nothing refers to the network or to
     /// a group. If there are too many groups for one transaction, the first ones are deleted here. No groups are added
     /// meanwhile: a network that is being deleted accepts none.
-    async fn remove_groups(&self, found: &Versioned<Network>) -> Result<Transaction, StoreError> {
+    async fn remove_groups(
+        &self,
+        principal: &Principal,
+        found: &Versioned<Network>,
+    ) -> Result<Transaction, StoreError> {
         let id = found.value.id.to_string();
         let unused = || {
             let mut transaction = Transaction::new();
@@ -329,16 +358,26 @@ impl Networks {
         let readable = groups
             .records
             .into_iter()
-            .map(|group| (group.id, group.revision));
+            .map(|group| (group.id, group.revision, group.value.get("name").cloned()));
         let damaged = groups
             .damaged
             .into_iter()
-            .map(|group| (group.id, group.revision));
+            .map(|group| (group.id, group.revision, None));
         let groups: Vec<_> = readable.chain(damaged).collect();
         let mut transaction = unused()?;
-        for (count, (group, revision)) in (1..).zip(groups) {
+        for (count, (group, revision, name)) in (1..).zip(groups) {
             for reference in &self.to_groups {
                 transaction = transaction.check(reference.absent(group.key.as_str())?);
+            }
+            if let Some(tenancy) = &self.records.tenancy {
+                let (actor, scope) = (principal.actor(), found.value.scope());
+                let resource = Resource::SecurityGroups;
+                let event = AuditEvent::new(actor, Verb::Delete, resource, &group.key, scope);
+                let event = match name.as_ref().and_then(serde_json::Value::as_str) {
+                    Some(name) => event.named(name),
+                    None => event,
+                };
+                transaction = tenancy.audit().add(transaction, &event)?;
             }
             transaction = transaction.remove(group, revision);
             if count % GROUPS_AT_ONCE == 0 {

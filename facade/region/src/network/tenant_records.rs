@@ -3,8 +3,8 @@
 use std::{fmt, sync::Arc};
 
 use fleetwright_identity::{
-    Access, Allocation, Amounts, GrantedScopes, Ledger, LedgerError, Principal, QuotaKind,
-    Resource, Scope, Verb,
+    Access, Allocation, Amounts, AuditEvent, AuditOutcome, GrantedScopes, Ledger, LedgerError,
+    Principal, QuotaKind, Resource, Scope, Tenancy, Verb,
 };
 use fleetwright_store::{
     Check, Conflict, Damaged, Document, Found, IndexName, IndexValue, Invalid, Key, Part, Query,
@@ -116,6 +116,8 @@ pub(super) struct TenantRecords<T> {
     references: Vec<Reference>,
     /// The ledger to which records of this kind are charged, one of `T::QUOTA` each.
     pub(super) ledger: Option<Ledger>,
+    /// Says which projects exist, and has the audit log.
+    pub(super) tenancy: Option<Tenancy>,
 }
 
 impl<T: TenantRecord> TenantRecords<T> {
@@ -127,7 +129,37 @@ impl<T: TenantRecord> TenantRecords<T> {
             store,
             references: references.to(T::TARGET).collect(),
             ledger: None,
+            tenancy: None,
         })
+    }
+
+    /// Starts a transaction that creates something in a project, with the check that the project is open.
+    pub(super) async fn begin(&self, project: &Scope) -> Result<Transaction, RecordError> {
+        let mut transaction = Transaction::new();
+        if let Some(tenancy) = &self.tenancy {
+            transaction
+                .checks
+                .extend(tenancy.check_open(project).await?);
+        }
+        Ok(transaction)
+    }
+
+    /// Adds the entry of a change of a record to its transaction.
+    pub(super) fn add_entry(
+        &self,
+        transaction: Transaction,
+        principal: &Principal,
+        verb: Verb,
+        value: &T,
+        outcome: AuditOutcome,
+    ) -> Result<Transaction, StoreError> {
+        let Some(tenancy) = &self.tenancy else {
+            return Ok(transaction);
+        };
+        let (actor, scope) = (principal.actor(), value.scope());
+        let event = AuditEvent::new(actor, verb, T::RESOURCE, value.id(), scope);
+        let event = event.named(value.name()).outcome(outcome);
+        tenancy.audit().add(transaction, &event)
     }
 
     /// Returns a record, if the principal has the permission for it.
@@ -147,7 +179,13 @@ impl<T: TenantRecord> TenantRecords<T> {
         };
         match principal.access(verb, T::RESOURCE, &found.value.scope()) {
             Access::Allowed => {}
-            Access::Refused(refused) => return Err(refused.into()),
+            Access::Refused(refused) => {
+                if let Some(tenancy) = &self.tenancy {
+                    let name = Some(found.value.name().as_str());
+                    tenancy.audit().record_refusal(&refused, id, name).await;
+                }
+                return Err(refused.into());
+            }
             Access::NotVisible => return Err(not_found::<T>(id)),
         }
         if found.value.id() != id {
@@ -209,6 +247,13 @@ impl<T: TenantRecord> TenantRecords<T> {
                 transaction = transaction.check(reference.absent(id.to_string())?);
             }
             let transaction = self.table.remove(transaction, &found);
+            let transaction = self.add_entry(
+                transaction,
+                principal,
+                Verb::Delete,
+                &found.value,
+                AuditOutcome::Done,
+            )?;
             match self.commit_removal(&found, transaction).await {
                 Ok(()) => return Ok(()),
                 Err(RecordError::Store(error)) => match referrer(&error) {
@@ -290,15 +335,23 @@ impl<T: TenantRecord> TenantRecords<T> {
         owner.map_or_else(|| "an instance".to_owned(), |owner| owner.to_string())
     }
 
-    /// Adds the creation of a record to a transaction and commits it. Returns `None` if a check of the transaction failed, so that the
+    /// Adds the creation of a record and its audit entry to a transaction and commits it. Returns `None` if a check of the transaction failed, so that the
     /// caller can read again and retry.
     pub(super) async fn create(
         &self,
+        principal: &Principal,
         transaction: Transaction,
         value: T,
     ) -> Result<Option<Versioned<T>>, RecordError> {
         let key = key(value.id())?;
         let transaction = self.table.create(transaction, &key, &value)?;
+        let transaction = self.add_entry(
+            transaction,
+            principal,
+            Verb::Create,
+            &value,
+            AuditOutcome::Done,
+        )?;
         match self.commit_creation(&key, &value, transaction).await {
             Ok(revision) => Ok(Some(Versioned::created(key, revision, value))),
             Err(RecordError::Store(error)) => {

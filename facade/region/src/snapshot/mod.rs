@@ -48,7 +48,7 @@ pub use decide::{Step, decide};
 pub use delete::ImageDeleter;
 pub use policy::SnapshotPolicy;
 pub use provenance::{IMAGE, Provenance, SOURCE_IMAGE};
-pub use request::{MAX_DESCRIPTION_CHARS, NewSnapshot};
+pub use request::{MAX_DESCRIPTION_CHARS, NewSnapshot, RequestedImage};
 
 use crate::{
     account::guarded,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fleetwright::{OptionalVerb, Tags};
-use fleetwright_identity::{Principal, Verb};
+use fleetwright_identity::{Actor, Principal, Verb};
 
 use super::Provenance;
 use crate::{
@@ -51,6 +51,25 @@ impl NewSnapshot {
     }
 }
 
+/// The result of a request for an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum RequestedImage {
+    /// The request was recorded by this call.
+    New(Image),
+    /// An earlier call recorded the same request.
+    Existing(Image),
+}
+
+impl RequestedImage {
+    /// Returns the image.
+    pub fn into_image(self) -> Image {
+        match self {
+            Self::New(image) | Self::Existing(image) => image,
+        }
+    }
+}
+
 impl MachineAccess {
     /// Records an image of a server's machine, and returns it: pending, and visible to the server's project. The server must be running
     /// or stopped, and stays so. A repeated request returns the existing image, whatever its state and that of the machine.
@@ -63,17 +82,30 @@ impl MachineAccess {
         id: ServerId,
         new: &NewSnapshot,
     ) -> Result<Image, MachineError> {
+        let requested = self.snapshot_for(principal, principal.actor(), id, new);
+        Ok(requested.await?.into_image())
+    }
+
+    /// Like [`snapshot`](Self::snapshot), for a caller on whose behalf the principal makes the call: the audit log names that caller.
+    pub async fn snapshot_for(
+        &self,
+        principal: &Principal,
+        requester: &Actor,
+        id: ServerId,
+        new: &NewSnapshot,
+    ) -> Result<RequestedImage, MachineError> {
         let verb = Verb::Snapshot;
         let server = self.permitted(principal, verb, id).await?;
-        let result = self.record_request(&server, new).await;
+        let result = self.record_request(requester, &server, new).await;
         Self::record_outcome(verb, id, Some(&server.region), result)
     }
 
     async fn record_request(
         &self,
+        requester: &Actor,
         server: &Server,
         new: &NewSnapshot,
-    ) -> Result<Image, MachineError> {
+    ) -> Result<RequestedImage, MachineError> {
         let cloud = self.offering(server, Verb::Snapshot, OptionalVerb::SnapshotImage)?;
         let actual = new
             .description
@@ -88,7 +120,7 @@ impl MachineAccess {
         let known = self.catalog.find_same_request(owner, &new.name, &request);
         let refusal = |error| refusal(server, &new.name, error);
         if let Some(image) = known.await.map_err(refusal)? {
-            return Ok(image);
+            return Ok(RequestedImage::Existing(image));
         }
         let machine = ready_machine(server, RequiredState::RunningOrStopped)?;
         let source = machine.applied.image.clone();
@@ -115,9 +147,14 @@ impl MachineAccess {
         };
         let created = self
             .catalog
-            .add_image_with_details(&self.own, &image, details, self.ledger.as_ref())
+            .add_image_with_details(
+                (&self.own, requester),
+                &image,
+                details,
+                self.ledger.as_ref(),
+            )
             .await;
-        created.map_err(refusal)
+        created.map(RequestedImage::New).map_err(refusal)
     }
 
     /// Returns the size of the machine's disk: that of the flavor it was launched with, unless that is bare metal.
@@ -157,6 +194,7 @@ fn refusal(server: &Server, name: &Name, error: ImageError) -> MachineError {
         },
         ImageError::Store(error) => MachineError::Store(error),
         ImageError::Ledger(error) => MachineError::Ledger(error),
+        ImageError::Closed(closed) => MachineError::Closed(closed),
         source @ (ImageError::Refused(_)
         | ImageError::FromFile(_)
         | ImageError::InvalidTransition { .. }

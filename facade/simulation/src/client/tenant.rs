@@ -6,7 +6,7 @@ use fleetwright_compute::{
     instance::{Instance, InstanceId},
     service::UpdateInstance,
 };
-use fleetwright_identity::Principal;
+use fleetwright_identity::{AuditEntry, Principal, Verb};
 use fleetwright_region::{
     network::{IfUsed, RecordError},
     server::{Consent, Power},
@@ -201,7 +201,7 @@ impl Client {
         }
     }
 
-    /// Reads console and key, and checks that an event records it.
+    /// Reads console and key, and checks that the audit log has it.
     pub(super) async fn read_key_and_console(
         &mut self,
         process: &Process,
@@ -212,21 +212,19 @@ impl Client {
             return self.after_error(&error);
         }
         match process.instances.ssh_key(&principal, id).await {
-            Ok(_) => self.check_access_event(id).await,
+            Ok(_) => self.check_audit_entry(id).await,
             Err(error) => return self.after_error(&error),
         }
         OpResult::Done
     }
 
-    async fn check_access_event(&self, id: InstanceId) {
-        let Some(instance) = self.rules.instance(id.server()).await else {
-            return;
-        };
-        let is_key_event =
-            |event: &fleetwright_compute::instance::Event| event.message.contains("key");
-        if !instance.events.iter().any(is_key_event) {
+    async fn check_audit_entry(&self, id: InstanceId) {
+        let entries: Vec<AuditEntry> = self.rules.all("audit-entry").await;
+        let id = id.to_string();
+        let is_key_read = |entry: &AuditEntry| entry.record == id && entry.verb == Verb::SshKey;
+        if !entries.iter().any(is_key_read) {
             self.journal.report_violation(format!(
-                "the key of instance {id} was read without an event"
+                "the key of instance {id} was read without an entry in the audit log"
             ));
         }
     }

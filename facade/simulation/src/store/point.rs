@@ -41,6 +41,10 @@ pub(super) fn of_transaction(actor: Actor, changes: &[RecordChange]) -> FaultPoi
     if find(RegionScan::KIND).is_some() {
         return FaultPoint::WriteScan;
     }
+    // An entry without a change: a key or a console that is shown, or a refused call.
+    if find("audit-entry").is_some() {
+        return FaultPoint::RecordAccess;
+    }
     // A charge without the record that it is for.
     match actor {
         Actor::Service => FaultPoint::Recharge,

@@ -8,7 +8,7 @@ use fleetwright_compute::{
     networks::NetworkDeletionController,
     service::{InstanceDependencies, Instances, compute_principal},
 };
-use fleetwright_identity::Ledger;
+use fleetwright_identity::{Ledger, Tenancy};
 use fleetwright_region::{
     catalog::CatalogService,
     controller::{self, Controller},
@@ -122,7 +122,9 @@ impl Starting<'_> {
             Arc::clone(&catalog),
             self.ledger(service)?,
             self.servers(service, &catalog, &planner)?,
+            self.tenancy(service)?,
         );
+        catalog.set_tenancy(self.tenancy(Actor::Catalog)?);
         let parts = parts.with_machines(self.machines(&catalog)?);
         let policy = self.instance_policy();
         let controller = InstanceController::new(
@@ -144,7 +146,9 @@ impl Starting<'_> {
             networks,
             servers: self.servers(Actor::Operator, &catalog, &planner)?,
             instance_controller: controller.with_policy(policy.clone()),
-            network_controller: network_controller.with_policy(policy),
+            network_controller: network_controller
+                .with_audit(self.tenancy(Actor::NetworkController)?.audit().clone())
+                .with_policy(policy),
             server_controller: self.server_controller(&planner)?,
             monitor: self.monitor()?,
             snapshot_controller: self.snapshot_controller(&catalog)?,
@@ -200,7 +204,16 @@ impl Starting<'_> {
             self.world.entropy.clone(),
             &fleetwright_compute::schema::references(),
         )?;
-        Ok(Arc::new(networks))
+        Ok(Arc::new(networks.with_tenancy(self.tenancy(actor)?)))
+    }
+
+    fn tenancy(&self, actor: Actor) -> Result<Tenancy, SetupError> {
+        let entropy = self.world.entropy.clone();
+        Ok(constants::tenancy(
+            self.store(actor),
+            self.clock(),
+            entropy,
+        )?)
     }
 
     fn dependencies(

@@ -24,7 +24,7 @@ use fleetwright_runtime::{
 use fleetwright_store::{Store, Table};
 
 use super::{KEYS, TestFacade};
-use crate::{CATALOG, MAPPING, memory_store, north};
+use crate::{CATALOG, MAPPING, memory_store, north, principals::create_tenant, tenant};
 
 /// Changes what a [`TestFacade`] is built from.
 pub struct TestFacadeBuilder {
@@ -131,6 +131,7 @@ impl TestFacadeBuilder {
                 QuotaKind::images(),
                 Defaults::organization(self.record_quota),
             );
+        let is_reopened = self.catalog.is_some();
         let catalog = match self.catalog {
             Some(catalog) => catalog,
             None => {
@@ -151,8 +152,12 @@ impl TestFacadeBuilder {
             .keyring(keyring.clone())
             .instance_policy(self.instance_policy)
             .monitor_policy(policy);
+        let facade = builder.build().await.unwrap();
+        if !is_reopened {
+            create_tenant(&facade.tenancy, tenant(1, 1)).await;
+        }
         TestFacade {
-            facade: builder.build().await.unwrap(),
+            facade,
             keys: ServerKeys::new(store.clone(), keyring, Arc::new(OsEntropy)).unwrap(),
             table: Table::new(store).unwrap(),
             cloud: self.cloud,

@@ -1,5 +1,6 @@
 //! A whole façade on the memory cloud: its parts, and running its loops. What tests do with its records is in the submodules.
 
+mod audit;
 mod builder;
 mod instances;
 mod records;
@@ -31,6 +32,7 @@ use fleetwright_region::{
 use fleetwright_runtime::entropy::Entropy;
 use fleetwright_store::{Store, Table};
 
+pub use audit::commits_after;
 pub use builder::TestFacadeBuilder;
 pub use instances::{has_condition, is_applied, is_running};
 
@@ -38,8 +40,8 @@ use crate::{MAPPING, north};
 
 const KEYS: &str = "may:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
-/// A façade with regions `north` and `south` on one memory cloud, the [catalog](crate::CATALOG), server keys, and a clock that follows
-/// tokio's. The monitor of `north` scans every two seconds; no loop of `south` runs.
+/// A façade with regions `north` and `south` on one memory cloud, the [catalog](crate::CATALOG), the organization and project of
+/// `tenant(1, 1)`, server keys, and a clock that follows tokio's. The monitor of `north` scans every two seconds; no loop of `south` runs.
 ///
 /// It derefs to its [`Facade`].
 pub struct TestFacade {
@@ -149,6 +151,7 @@ impl TestFacade {
             self.catalog.clone(),
             self.ledger.clone(),
             self.servers.clone(),
+            self.tenancy.clone(),
         );
         Instances::new(parts).unwrap()
     }

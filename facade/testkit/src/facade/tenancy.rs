@@ -1,4 +1,4 @@
-//! Creating networks, security groups and certificate authorities.
+//! Creating organizations, projects, networks, security groups and certificate authorities.
 
 use std::fmt::Write as _;
 
@@ -8,14 +8,24 @@ use fleetwright_region::{
 };
 
 use super::TestFacade;
-use crate::{name, north, operator, principals::Tenant, tenant};
+use crate::{
+    name, north, operator,
+    principals::{Tenant, create_tenant},
+    tenant,
+};
 
 /// With a comment, which must not reach a machine.
 const AUTHORITY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAy6fJc6yBCQTw1DopXqb20HM2tM0UvQcjhH2mQNCtjX comment of the tenant";
 
 impl TestFacade {
+    /// Creates the organization and the project of a tenant, unless they exist.
+    pub async fn ensure_tenant(&self, tenant: Tenant) {
+        create_tenant(&self.tenancy, tenant).await;
+    }
+
     /// Creates a network of a tenant.
     pub async fn network_in(&self, tenant: Tenant, region: RegionId, called: &str) -> NetworkId {
+        self.ensure_tenant(tenant).await;
         let new = NewNetwork {
             organization: tenant.0,
             project: tenant.1,
@@ -59,6 +69,7 @@ impl TestFacade {
 
     /// Creates an SSH certificate authority.
     pub async fn authority(&self, tenant: Tenant) -> SshAuthorityId {
+        self.ensure_tenant(tenant).await;
         let new = NewSshAuthority {
             organization: tenant.0,
             project: tenant.1,

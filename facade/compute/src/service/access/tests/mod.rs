@@ -5,7 +5,11 @@ use std::{error::Error, time::Duration};
 use fleetwright::{Call, InvalidValue, Operation, Problem, ProvisionError};
 use fleetwright_identity::{ActorName, Refused, Resource, Scope};
 use fleetwright_region::{
-    catalog::ImageError, ids::ImageId, name::Name, secret::KeyError, server::Owner,
+    catalog::ImageError,
+    ids::ImageId,
+    name::Name,
+    secret::KeyError,
+    server::{Owner, ServerId},
 };
 use fleetwright_store::StoreError;
 use uuid::Uuid;
