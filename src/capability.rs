@@ -186,11 +186,13 @@ pub enum OptionalVerb {
     ConsoleSession,
     /// [`snapshot_image`](crate::InstanceProvisioner::snapshot_image)
     SnapshotImage,
+    /// [`delete_image`](crate::InstanceProvisioner::delete_image)
+    DeleteImage,
 }
 
 impl OptionalVerb {
     /// All optional calls.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::UpdateTags,
         Self::RebootInstance,
         Self::ResizeInstance,
@@ -198,6 +200,7 @@ impl OptionalVerb {
         Self::ConsoleOutput,
         Self::ConsoleSession,
         Self::SnapshotImage,
+        Self::DeleteImage,
     ];
 }
 

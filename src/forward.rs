@@ -98,6 +98,9 @@ macro_rules! forward {
             ) -> Result<ImageId> {
                 (**self).snapshot_image(id, request).await
             }
+            async fn delete_image(&self, image: &ImageId) -> Result<()> {
+                (**self).delete_image(image).await
+            }
         }
     };
 }

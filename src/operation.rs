@@ -62,11 +62,13 @@ pub enum Operation {
     ConsoleSession,
     /// [`snapshot_image`](crate::InstanceProvisioner::snapshot_image): creates an image. Optional.
     SnapshotImage,
+    /// [`delete_image`](crate::InstanceProvisioner::delete_image): deletes an image. Optional.
+    DeleteImage,
 }
 
 impl Operation {
     /// All calls.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::LaunchInstance,
         Self::LaunchInstances,
         Self::TerminateInstance,
@@ -88,6 +90,7 @@ impl Operation {
         Self::ConsoleOutput,
         Self::ConsoleSession,
         Self::SnapshotImage,
+        Self::DeleteImage,
     ];
 
     /// Returns the method's name.
@@ -114,6 +117,7 @@ impl Operation {
             Self::ConsoleOutput => "console_output",
             Self::ConsoleSession => "console_session",
             Self::SnapshotImage => "snapshot_image",
+            Self::DeleteImage => "delete_image",
         }
     }
 
@@ -140,7 +144,8 @@ impl Operation {
             | Self::ResizeInstance
             | Self::ReimageInstance
             | Self::ConsoleSession
-            | Self::SnapshotImage => false,
+            | Self::SnapshotImage
+            | Self::DeleteImage => false,
         }
     }
 }
@@ -161,6 +166,7 @@ impl From<OptionalVerb> for Operation {
             OptionalVerb::ConsoleOutput => Self::ConsoleOutput,
             OptionalVerb::ConsoleSession => Self::ConsoleSession,
             OptionalVerb::SnapshotImage => Self::SnapshotImage,
+            OptionalVerb::DeleteImage => Self::DeleteImage,
         }
     }
 }

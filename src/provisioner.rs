@@ -379,6 +379,44 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
         let _ = (id, request);
         Err(unsupported(self, Operation::SnapshotImage))
     }
+
+    /// Deletes an image that [`snapshot_image`](Self::snapshot_image) created, with its data. Optional
+    /// (VERBS-10).
+    ///
+    /// # Contract
+    /// - An image that does not exist counts as deleted, because clouds keep no record of deleted images:
+    ///   repeat a call whose response was lost. A repeated call also deletes what an interrupted one left
+    ///   (VERBS-12).
+    /// - Instances that were launched from the image are not affected. A later launch from it is
+    ///   refused as of an image that does not exist, once the
+    ///   [consistency window](Capabilities::consistency_window) has passed (VERBS-10).
+    /// - An image that `snapshot_image` did not create is never deleted (VERBS-11).
+    ///
+    /// ```
+    /// use fleetwright::{SnapshotRequest, prelude::*};
+    /// use fleetwright_memory::MemoryCloud;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let provisioner = MemoryCloud::new().provisioner();
+    /// let config = InstanceConfig::builder("image-1", "small").build()?;
+    /// let instance = provisioner.launch_instance(&config).await?;
+    /// # tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    /// let image = provisioner.snapshot_image(&instance.id, &SnapshotRequest::new("golden-1")?).await?;
+    /// provisioner.delete_image(&image).await?;
+    /// provisioner.delete_image(&image).await?; // changes nothing
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) without the capability;
+    /// [`Conflict`](crate::ErrorKind::Conflict) if `snapshot_image` did not create the image, with
+    /// [advice](crate::ProvisionError::retry) not to retry, or if it is still being created, with a delay.
+    async fn delete_image(&self, image: &ImageId) -> Result<()> {
+        let _ = image;
+        Err(unsupported(self, Operation::DeleteImage))
+    }
 }
 
 /// Returns the error of an optional call that the backend does not support.

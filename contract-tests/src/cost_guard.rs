@@ -319,4 +319,7 @@ impl InstanceProvisioner for GuardedProvisioner {
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         self.inner.snapshot_image(id, request).await
     }
+    async fn delete_image(&self, image: &ImageId) -> Result<()> {
+        self.inner.delete_image(image).await
+    }
 }

@@ -222,6 +222,12 @@ pub trait Oracle: Send + Sync {
     /// are not terminated, disks, network interfaces, addresses. One entry each.
     async fn leftovers(&self, tags: &Tags) -> Vec<String>;
 
+    /// Describes everything that exists of the images that snapshots created with `tags`: the images, and the
+    /// data that they are made of. One entry each. `None` if it cannot tell, which is the default.
+    async fn images(&self, _tags: &Tags) -> Option<Vec<String>> {
+        None
+    }
+
     /// Returns how many calls the cloud has received.
     async fn calls(&self) -> u64;
 }
@@ -326,6 +332,12 @@ impl WireFault {
 pub trait Faults: Send + Sync {
     /// Returns whether this fault can be injected here.
     fn supports(&self, fault: &WireFault) -> bool;
+
+    /// Returns the code of [`WireFault::FailsLate`] that clauses inject. Override it if the cloud reports a launch that
+    /// failed with certain codes only.
+    fn late_failure_code(&self) -> &str {
+        "ContractFailsLate"
+    }
 
     /// Injects a fault into call number `nth` of `operation`, counted from 1 and from now.
     async fn inject(&self, operation: WireOp, nth: u64, fault: WireFault);

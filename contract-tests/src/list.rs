@@ -120,8 +120,8 @@ macro_rules! for_each_clause {
             async batch batch_08_more_than_one_native_batch "BATCH-08" "accept batches that are larger than the cloud's own" "nothing";
             async batch batch_09_starts_as_many_as_there_is_capacity_for "BATCH-09" "start every item of a batch for which there is capacity, and leave the others stopped" "external actor";
             async batch batch_10_changes_items_whose_state_allows_it "BATCH-10" "stop and start the items of a batch whose state allows it although the state of others does not" "nothing";
-            async batch batch_11_describes_like_single_calls "BATCH-11" "describe each instance of a batch exactly as a description of it alone does" "nothing";
-            async batch batch_12_terminations_have_their_effect "BATCH-12" "terminate every instance for which a batch of terminations returns success, also one that its lists omit" "nothing";
+            async batch batch_11_describes_like_single_calls "BATCH-11" "describe each instance of a batch exactly as a description of it alone does, and return from a batch of starts exactly what a start of it alone returns" "nothing";
+            async batch batch_12_terminations_have_their_effect "BATCH-12" "terminate every instance for which a batch of terminations returns success, also one that its lists omit" "fault: stale read";
             async verbs verbs_01_update_tags "VERBS-01" "change tags as requested, all or nothing, within the limits, and list by the new ones" "verb update_tags";
             async verbs verbs_02_reboot "VERBS-02" "reboot a running instance and keep its id, tags and addresses, and refuse to reboot a stopped one as wrong state" "verb reboot_instance";
             async verbs verbs_03_resize "VERBS-03" "change the type of a stopped instance and keep its id and tags, and refuse it while the instance runs as wrong state" "verb resize_instance, another type";
@@ -131,6 +131,9 @@ macro_rules! for_each_clause {
             async verbs verbs_07_snapshot_image "VERBS-07" "create a launchable image of an instance, return the same image for the same name again, and create none under a name that another instance's image has" "verb snapshot_image";
             async verbs verbs_08_unknown_ids_are_not_found "VERBS-08" "return not found for an optional verb on an id that no instance has" "any verb";
             async verbs verbs_09_terminated_instance_is_in_wrong_state "VERBS-09" "refuse optional verbs on a terminated instance as wrong state, or as not found if no record is kept" "any verb";
+            async verbs verbs_10_delete_image "VERBS-10" "delete an image that a snapshot created, accept a second deletion of it, then refuse launches from it as invalid or not found, and change no instance and no other image" "verb delete_image";
+            async verbs verbs_11_other_images_are_kept "VERBS-11" "refuse to delete an image that no snapshot created as a conflict, with advice not to retry, and keep it" "verb delete_image";
+            async verbs verbs_12_interrupted_deletion_is_completed "VERBS-12" "leave nothing of an image whose deletion is repeated, whatever fault occurred at whichever call of the first one, and wherever its process died" "oracle, faults";
             async concurrency concurrency_01_hanging_call_blocks_no_other "CONCURRENCY-01" "serve calls on one instance while a call on another one hangs" "fault: hang";
             async concurrency concurrency_02_concurrent_launches "CONCURRENCY-02" "launch one instance for each of many concurrent launches" "nothing";
             async concurrency concurrency_03_terminate_races "CONCURRENCY-03" "end with a terminated instance, whatever stops and starts are concurrent with the terminate" "nothing";

@@ -473,4 +473,12 @@ impl InstanceProvisioner for Recorder {
         )
         .await
     }
+
+    async fn delete_image(&self, image: &ImageId) -> Result<()> {
+        let call = || self.inner.delete_image(image);
+        self.one(Operation::DeleteImage, image.as_str(), call, |()| {
+            "ok".to_owned()
+        })
+        .await
+    }
 }

@@ -21,7 +21,7 @@ ACTIONS = [
     "ModifyInstanceAttribute", "CreateTags", "DeleteTags", "DescribeTags", "DescribeImages", "DescribeInstanceTypes",
     "DescribeVolumes", "DescribeNetworkInterfaces", "DescribeAvailabilityZones", "DescribeSubnets",
     "DescribeSecurityGroups", "GetConsoleOutput", "CreateImage", "DescribeInstanceStatus", "DescribeInstanceAttribute",
-    "DescribeAddresses",
+    "DescribeAddresses", "DeregisterImage", "DescribeSnapshots", "DeleteSnapshot",
 ]
 
 

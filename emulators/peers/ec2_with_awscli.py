@@ -59,6 +59,9 @@ def successes(url, emulator):
     image = aws(url, "create-image", "--instance-id", instance, "--name", "golden", "--no-reboot")["ImageId"]
     emulator.control("POST", "advance", {"millis": 1000})
     assert aws(url, "describe-images", "--image-ids", image)["Images"][0]["State"] == "available"
+    [snapshot] = aws(url, "describe-snapshots", "--owner-ids", "self")["Snapshots"]
+    aws(url, "deregister-image", "--image-id", image)
+    aws(url, "delete-snapshot", "--snapshot-id", snapshot["SnapshotId"])
     aws(url, "stop-instances", "--instance-ids", instance)
     emulator.control("POST", "advance", {"millis": 1000})
     aws(url, "modify-instance-attribute", "--instance-id", instance, "--instance-type", "Value=c5.large")
@@ -95,6 +98,9 @@ def refusals(url, emulator):
         ("InvalidParameterValue", "describe-tags", "--filters", "Name=colour,Values=red"),
         (missing, "create-image", "--instance-id", MISSING["i"], "--name", "golden"),
         ("InvalidAMIID.Malformed", "describe-images", "--image-ids", "linux"),
+        ("InvalidAMIID.NotFound", "deregister-image", "--image-id", MISSING["ami"]),
+        ("InvalidSnapshot.NotFound", "describe-snapshots", "--snapshot-ids", MISSING["snap"]),
+        ("InvalidSnapshot.NotFound", "delete-snapshot", "--snapshot-id", MISSING["snap"]),
         ("InvalidInstanceType", "describe-instance-types", "--instance-types", "m5.huge"),
         ("InvalidVolume.NotFound", "describe-volumes", "--volume-ids", MISSING["vol"]),
         ("InvalidNetworkInterfaceID.NotFound", "describe-network-interfaces", "--network-interface-ids", MISSING["eni"]),

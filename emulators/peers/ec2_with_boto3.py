@@ -9,7 +9,8 @@ import botocore.exceptions
 
 IMAGE = "ami-00000000000000001"
 MISSING = {"i": "i-00000000000000bad", "vol": "vol-00000000000000bad", "eni": "eni-00000000000000bad",
-        "ami": "ami-00000000000000bad", "subnet": "subnet-00000000000000bad", "sg": "sg-00000000000000bad"}
+        "ami": "ami-00000000000000bad", "subnet": "subnet-00000000000000bad", "sg": "sg-00000000000000bad",
+        "snap": "snap-00000000000000bad"}
 
 
 def client(url, key="test", region="us-east-1", attempts=0):
@@ -99,11 +100,23 @@ def pages(ec2, emulator):
 
 
 def images(ec2, emulator):
-    """An image of an instance becomes available and can be launched."""
+    """An image of an instance becomes available and can be launched, and is deleted with its snapshot."""
     [instance] = running(ec2)
     image = ec2.create_image(InstanceId=instance, Name="golden", NoReboot=True)["ImageId"]
     wait(ec2, "image_available", ImageIds=[image])
     running(ec2, ImageId=image)
+    [device] = ec2.describe_images(ImageIds=[image])["Images"][0]["BlockDeviceMappings"]
+    snapshot = device["Ebs"]["SnapshotId"]
+    wait(ec2, "snapshot_completed", SnapshotIds=[snapshot])
+    refused("InvalidSnapshot.InUse", 400, ec2.delete_snapshot, SnapshotId=snapshot)
+    ec2.deregister_image(ImageId=image)
+    refused("InvalidAMIID.Unavailable", 400, ec2.deregister_image, ImageId=image)
+    assert [found["SnapshotId"] for found in ec2.describe_snapshots(OwnerIds=["self"])["Snapshots"]] == [snapshot]
+    ec2.delete_snapshot(SnapshotId=snapshot)
+    assert ec2.describe_snapshots(OwnerIds=["self"])["Snapshots"] == []
+    image = ec2.create_image(InstanceId=instance, Name="golden", NoReboot=True)["ImageId"]
+    [deleted] = ec2.deregister_image(ImageId=image, DeleteAssociatedSnapshots=True)["DeleteSnapshotResults"]
+    assert deleted["ReturnCode"] == "success"
 
 
 def tags(ec2, emulator):
@@ -145,6 +158,9 @@ def refusals(ec2, emulator):
         (ec2.describe_tags, "InvalidParameterValue", {"Filters": [{"Name": "colour", "Values": ["red"]}]}),
         (ec2.create_image, "InvalidInstanceID.NotFound", {"InstanceId": MISSING["i"], "Name": "golden"}),
         (ec2.describe_images, "InvalidAMIID.NotFound", {"ImageIds": [MISSING["ami"]]}),
+        (ec2.deregister_image, "InvalidAMIID.NotFound", {"ImageId": MISSING["ami"]}),
+        (ec2.describe_snapshots, "InvalidSnapshot.NotFound", {"SnapshotIds": [MISSING["snap"]]}),
+        (ec2.delete_snapshot, "InvalidSnapshot.NotFound", {"SnapshotId": MISSING["snap"]}),
         (ec2.describe_instance_types, "InvalidInstanceType", {"InstanceTypes": ["m5.huge"]}),
         (ec2.describe_volumes, "InvalidVolume.NotFound", {"VolumeIds": [MISSING["vol"]]}),
         (ec2.describe_network_interfaces, "InvalidNetworkInterfaceID.NotFound", {"NetworkInterfaceIds": [MISSING["eni"]]}),

@@ -1,7 +1,7 @@
 """apache-libcloud's EC2 driver against the emulator: GET requests, and its own parser."""
 
 import libcloud.common.exceptions
-from libcloud.compute.base import NodeImage
+from libcloud.compute.base import NodeImage, VolumeSnapshot
 from libcloud.compute.providers import get_driver
 from libcloud.compute.types import Provider
 
@@ -41,6 +41,8 @@ def successes(ec2, emulator):
     assert b"rebooted" in bytes(str(ec2.ex_get_console_output(node)["output"]), "utf-8")
     image = ec2.create_image(node, "golden")
     assert image.id in [image.id for image in ec2.list_images(ex_owner="self")]
+    [snapshot] = ec2.list_snapshots(owner="self")
+    assert ec2.delete_image(image) and ec2.destroy_volume_snapshot(snapshot)
     assert len(ec2.list_volumes(node)) == 1
     assert len(ec2.ex_list_network_interfaces()) == 1 and len(ec2.ex_list_subnets()) == 3
     assert ec2.ex_list_security_groups() == ["default"]
@@ -66,6 +68,10 @@ def refusals(ec2, emulator):
     refused(missing, ec2.create_image, node, "golden")
     refused(missing, ec2.ex_modify_instance_attribute, node, {"InstanceType.Value": "c5.large"})
     refused("InvalidAMIID.NotFound", ec2.get_image, MISSING["ami"])
+    snapshot = VolumeSnapshot(MISSING["snap"], ec2)
+    refused("InvalidAMIID.NotFound", ec2.delete_image, image)
+    refused("InvalidSnapshot.NotFound", ec2.list_snapshots, snapshot=snapshot)
+    refused("InvalidSnapshot.NotFound", ec2.destroy_volume_snapshot, snapshot)
     refused("InvalidParameterValue", ec2.ex_list_subnets, filters={"colour": "red"})
     refused("InvalidParameterValue", ec2.list_volumes, ex_filters={"colour": "red"})
     # Calls that have no other way to fail are forbidden instead.

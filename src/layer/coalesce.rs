@@ -365,4 +365,8 @@ impl<P: InstanceProvisioner + 'static> InstanceProvisioner for Coalesce<P> {
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         self.single.snapshot_image(id, request).await
     }
+
+    async fn delete_image(&self, image: &ImageId) -> Result<()> {
+        self.single.delete_image(image).await
+    }
 }

@@ -232,4 +232,11 @@ impl<P: InstanceProvisioner, L: Layer> InstanceProvisioner for Layered<P, L> {
             .call(call, || self.inner.snapshot_image(id, request))
             .await
     }
+
+    async fn delete_image(&self, image: &ImageId) -> Result<()> {
+        let request = self.request(Operation::DeleteImage);
+        self.layer
+            .call(request, || self.inner.delete_image(image))
+            .await
+    }
 }

@@ -270,7 +270,8 @@ const fn limited_as(operation: Operation) -> Operation {
         | Operation::ReimageInstance
         | Operation::ConsoleOutput
         | Operation::ConsoleSession
-        | Operation::SnapshotImage => operation,
+        | Operation::SnapshotImage
+        | Operation::DeleteImage => operation,
     }
 }
 

@@ -24,7 +24,7 @@ use crate::{
 pub struct Request<'a> {
     /// The call. It creates the errors that the layer returns.
     pub call: Call,
-    /// The instances of the call: one, or those of a batch. Empty for launches and lists.
+    /// The instances of the call: one, or those of a batch. Empty for launches, lists and deletions of images.
     pub ids: &'a [InstanceId],
     /// The token of a launch or of a [`find_launch`](InstanceProvisioner::find_launch).
     pub token: Option<&'a LaunchToken>,
@@ -80,6 +80,7 @@ impl<'a> Request<'a> {
             }
             Operation::FindLaunch
             | Operation::AccountId
+            | Operation::DeleteImage
             | Operation::ListInstances
             | Operation::StreamInstances => 1,
             Operation::TerminateInstance

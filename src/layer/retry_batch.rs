@@ -95,7 +95,8 @@ pub(super) fn min_delay(request: &Request<'_>, error: &ProvisionError) -> Option
         | Operation::ReimageInstance
         | Operation::ConsoleOutput
         | Operation::ConsoleSession
-        | Operation::SnapshotImage => true,
+        | Operation::SnapshotImage
+        | Operation::DeleteImage => true,
     };
     error.retry().delay().filter(|_| allowed)
 }

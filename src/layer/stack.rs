@@ -51,13 +51,13 @@ pub struct Stack {
     /// How many calls may be sent per second. Default: [`LimitPolicy::default`].
     #[cfg(feature = "limit")]
     pub limit: Option<LimitPolicy>,
-    /// How long one attempt may take. Default: 1 minute; 3 minutes for lists, batches and snapshots.
+    /// How long one attempt may take. Default: 1 minute; 3 minutes for lists, batches and images.
     pub attempt_timeout: Option<TimeoutPolicy>,
 }
 
 impl Default for Stack {
     /// Every layer with its defaults and without alternatives. An attempt may take one minute, a
-    /// list, a batch or a snapshot three minutes, and a call ten minutes in total.
+    /// list, a batch or an image three minutes, and a call ten minutes in total.
     fn default() -> Self {
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
         let longer = [
@@ -69,6 +69,7 @@ impl Default for Stack {
             Operation::StartInstances,
             Operation::DescribeInstances,
             Operation::SnapshotImage,
+            Operation::DeleteImage,
         ];
         let attempt_timeout = longer
             .into_iter()

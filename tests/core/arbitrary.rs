@@ -135,7 +135,7 @@ pub(crate) fn capabilities() -> impl Strategy<Value = Capabilities> {
     let size = any::<NonZeroUsize>;
     let sets = (
         subsequence(&PlacementField::ALL[..], 0..=5),
-        subsequence(&OptionalVerb::ALL[..], 0..=7),
+        subsequence(&OptionalVerb::ALL[..], 0..=OptionalVerb::ALL.len()),
     );
     let fields = (
         ".{0,9}",

@@ -129,6 +129,10 @@ impl InstanceProvisioner for Whole {
         self.note(Operation::SnapshotImage);
         Ok(ImageId::new("own").unwrap())
     }
+    async fn delete_image(&self, _: &ImageId) -> Result<()> {
+        self.note(Operation::DeleteImage);
+        Ok(())
+    }
 }
 
 /// Sends every call once through `pointer`, in the order of `Operation::ALL`, and checks its result.
@@ -171,6 +175,7 @@ async fn make_every_call<P: InstanceProvisioner + ?Sized>(pointer: &P) {
     assert_eq!(pointer.console_session(one).await.unwrap().url, "own");
     let created = pointer.snapshot_image(one, &snapshot).await.unwrap();
     assert_eq!(created.as_str(), "own");
+    pointer.delete_image(&image).await.unwrap();
 }
 
 /// Checks that every call was made once, and clears the record.

@@ -1,23 +1,30 @@
 //! The optional verbs: a declared verb works, and one that is not declared is refused without
 //! effect.
 //!
-//! The first seven clauses have one verb each. If it is not declared, they call it on a running
+//! Most clauses have one verb each. If it is not declared, they call it on a running
 //! instance, require `Unsupported`, and compare every field of the instance before and after.
-//! VERBS-08 and VERBS-09 call all verbs, on an unknown id and on a terminated instance.
+//! VERBS-08 and VERBS-09 call all verbs of instances, on an unknown id and on a terminated instance.
 //!
 //! A backend may decide by a read whether a verb is allowed, so these clauses wait until all reads
 //! show the state that a verb needs before they call it.
 
 mod console;
+mod images;
 
 use fleetwright::{
     CloudInstanceState, ErrorKind, InstanceId, InstanceInfo, InvalidValue, Operation, OptionalVerb,
-    Reboot, SnapshotRequest, TagChange, TagLimits,
+    Reboot, TagChange, TagLimits,
 };
 use tokio::time::Instant;
 
-pub(crate) use self::console::{verbs_05_console_output, verbs_06_console_session};
-use crate::{Context, Failure, Outcome, Pass, SCOPE_TAG, require};
+pub(crate) use self::{
+    console::{verbs_05_console_output, verbs_06_console_session},
+    images::{
+        verbs_07_snapshot_image, verbs_10_delete_image, verbs_11_other_images_are_kept,
+        verbs_12_interrupted_deletion_is_completed,
+    },
+};
+use crate::{Context, Failure, Outcome, Pass, require};
 
 /// Launches an instance and waits until all reads show that it runs.
 async fn launch_running(cx: &Context) -> Result<InstanceInfo, Failure> {
@@ -246,79 +253,15 @@ pub(crate) async fn verbs_04_reimage(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
-/// VERBS-07: a backend must create a launchable image of an instance, return the same image for the
-/// same name again, and create none under a name that another instance's image has.
-///
-/// A lost response must not cost a second image. Needs: verb snapshot_image.
-///
-/// Creates an image twice under one name, once under another, and for another instance under the
-/// first name, which must conflict. Then launches from the image.
-pub(crate) async fn verbs_07_snapshot_image(cx: &Context) -> Outcome {
-    if !cx.capabilities().supports(OptionalVerb::SnapshotImage) {
-        return require_unsupported(cx, OptionalVerb::SnapshotImage).await;
-    }
-    let (one, other) = (launch_running(cx).await?.id, launch_running(cx).await?.id);
-    let request = snapshot_of(cx, "one")?;
-    let make = async |request: &SnapshotRequest| {
-        let created = cx.provisioner().snapshot_image(&one, request).await;
-        created.map_err(|error| Failure::call_failed(&format!("snapshot_image of {one}"), &error))
-    };
-    let image = make(&request).await?;
-    let again = make(&request).await?;
-    require(again == image, || {
-        format!(
-            "{} of {one} is {image}, but the second call returned {again}",
-            request.name
-        )
-    })?;
-    let second = make(&snapshot_of(cx, "two")?).await?;
-    require(second != image, || {
-        format!("two image names of {one} returned the same image, {image}")
-    })?;
-    let result = cx.provisioner().snapshot_image(&other, &request).await;
-    let call = format!("an image of {other} under the name of one of {one}");
-    cx.require_refused(&call, result, ErrorKind::Conflict)?;
-    let mut config = cx.config();
-    config.image = image.clone();
-    let what = format!("{image}, created from {one}, can be launched");
-    let launched = cx.eventually(&what, async || {
-        match cx.provisioner().launch_instance(&config).await {
-            Ok(info) => Ok(Some(info)),
-            // An image may take some time until it can be launched.
-            Err(error) if error.effect() == fleetwright::Effect::None => Ok(None),
-            Err(error) => Err(Failure::call_failed("launch_instance", &error)),
-        }
-    });
-    let launched = launched.await?;
-    let shown = cx.wait_until_listed(&launched.id).await?.image;
-    require(shown.as_ref() == Some(&image), || {
-        format!(
-            "{} was launched from {image}, but is reported with {shown:?}",
-            launched.id
-        )
-    })?;
-    for id in [&one, &other] {
-        cx.wait_for_consistent_state(id, CloudInstanceState::Running)
-            .await?;
-    }
-    Ok(Pass::Held)
-}
-
-/// Returns a request with an image name that no other clause uses.
-fn snapshot_of(cx: &Context, which: &str) -> Result<SnapshotRequest, Failure> {
-    let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
-    SnapshotRequest::new(format!("kit-{scope}-{which}")).map_err(kit_error)
-}
-
 /// VERBS-08: a backend must return not found for an optional verb on an id that no instance has.
 ///
 /// A success would hide a wrong id. Needs: any verb.
 ///
-/// Calls every optional verb with the harness's unknown id. Verbs that are not declared must be
+/// Calls every optional verb of instances with the harness's unknown id. Verbs that are not declared must be
 /// unsupported.
 pub(crate) async fn verbs_08_unknown_ids_are_not_found(cx: &Context) -> Outcome {
     let id = cx.harness().unknown_id();
-    for verb in OptionalVerb::ALL {
+    for verb in verbs_of_instances() {
         let result = call(cx, verb, &id).await?;
         let call = format!("{} of {id}, which never existed,", Operation::from(verb));
         cx.require_refused(
@@ -335,7 +278,7 @@ pub(crate) async fn verbs_08_unknown_ids_are_not_found(cx: &Context) -> Outcome 
 ///
 /// A terminated instance cannot change, so a success would be false. Needs: any verb.
 ///
-/// Calls every optional verb with a terminated instance, and requires that it stays terminated.
+/// Calls every optional verb of instances with a terminated instance, and requires that it stays terminated.
 /// Verbs that are not declared must be unsupported.
 pub(crate) async fn verbs_09_terminated_instance_is_in_wrong_state(cx: &Context) -> Outcome {
     let id = launch_running(cx).await?.id;
@@ -343,7 +286,7 @@ pub(crate) async fn verbs_09_terminated_instance_is_in_wrong_state(cx: &Context)
     cx.terminate(&id).await?;
     cx.wait_until_terminated(&id).await?;
     let mut pass = pass_if_any_verb(cx);
-    for verb in OptionalVerb::ALL {
+    for verb in verbs_of_instances() {
         let result = call(cx, verb, &id).await?;
         let call = format!("{} of {id}, which is terminated,", Operation::from(verb));
         if cx.capabilities().supports(verb) {
@@ -354,6 +297,12 @@ pub(crate) async fn verbs_09_terminated_instance_is_in_wrong_state(cx: &Context)
     }
     cx.require_ending(&id, since).await?;
     Ok(pass)
+}
+
+/// Returns the verbs that are called with the id of an instance.
+fn verbs_of_instances() -> impl Iterator<Item = OptionalVerb> {
+    let all = OptionalVerb::ALL.into_iter();
+    all.filter(|verb| *verb != OptionalVerb::DeleteImage)
 }
 
 /// Returns the kind of a refusal: `kind` if the verb is declared, otherwise unsupported.
@@ -413,9 +362,10 @@ async fn call(
         OptionalVerb::ConsoleOutput => handle.console_output(id).await.map(drop),
         OptionalVerb::ConsoleSession => handle.console_session(id).await.map(drop),
         OptionalVerb::SnapshotImage => {
-            let request = snapshot_of(cx, "any")?;
+            let request = images::snapshot_of(cx, "any")?;
             handle.snapshot_image(id, &request).await.map(drop)
         }
+        OptionalVerb::DeleteImage => handle.delete_image(&config.image).await,
     })
 }
 

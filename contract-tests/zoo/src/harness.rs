@@ -164,6 +164,12 @@ impl Oracle for MemoryHarness {
             .collect()
     }
 
+    async fn images(&self, tags: &Tags) -> Option<Vec<String>> {
+        let all = self.cloud.oracle().images().into_iter();
+        let ours = all.filter(|image| image.tags.contains_all(tags));
+        Some(ours.map(|image| format!("image {}", image.id)).collect())
+    }
+
     async fn calls(&self) -> u64 {
         self.cloud.oracle().total_calls()
     }

@@ -208,6 +208,9 @@ pub trait Override: Send + Sync {
     ) -> Result<ImageId> {
         at.inner.snapshot_image(id, request).await
     }
+    async fn delete_image(&self, at: CallContext<'_>, image: &ImageId) -> Result<()> {
+        at.inner.delete_image(image).await
+    }
     fn stream_instances<'a>(
         &'a self,
         at: CallContext<'a>,
@@ -325,6 +328,9 @@ impl InstanceProvisioner for OverriddenProvisioner {
     }
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         self.overrides.snapshot_image(self.at(), id, request).await
+    }
+    async fn delete_image(&self, image: &ImageId) -> Result<()> {
+        self.overrides.delete_image(self.at(), image).await
     }
     fn stream_instances<'a>(
         &'a self,

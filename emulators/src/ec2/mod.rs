@@ -38,7 +38,9 @@ pub use error::Refusal;
 pub use knobs::{
     Capacity, Counts, Knobs, Lag, LateFailure, Market, Refill, RequiredTag, Throttle, Timing,
 };
-pub use oracle::{Oracle, OracleImage, OracleInstance, OracleNetworkInterface, OracleVolume};
+pub use oracle::{
+    Oracle, OracleImage, OracleInstance, OracleNetworkInterface, OracleSnapshot, OracleVolume,
+};
 pub use wire::action::Action;
 
 pub use crate::cloud::{

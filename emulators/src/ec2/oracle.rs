@@ -22,6 +22,8 @@ pub struct Oracle {
     pub network_interfaces: Vec<OracleNetworkInterface>,
     /// All images, those of the catalog first.
     pub images: Vec<OracleImage>,
+    /// The snapshots of the images that were created from instances, also of deregistered ones.
+    pub snapshots: Vec<OracleSnapshot>,
     /// The number of calls by action.
     pub calls: BTreeMap<String, u64>,
     /// The number of records that calls have read, to prove that a call does not scan the whole
@@ -115,6 +117,20 @@ pub struct OracleImage {
     pub tags: BTreeMap<String, String>,
 }
 
+/// The true state of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct OracleSnapshot {
+    /// Its id.
+    pub id: String,
+    /// The image that it was created for, which may be deregistered.
+    pub image: String,
+    /// The tags that the image was created with.
+    pub image_tags: BTreeMap<String, String>,
+    /// Its own tags.
+    pub tags: BTreeMap<String, String>,
+}
+
 impl Oracle {
     pub(crate) fn new(
         engine: &Engine,
@@ -156,6 +172,16 @@ impl Oracle {
                     name: image.name.clone(),
                     source: image.source.clone(),
                     tags: image.tags.clone(),
+                })
+                .collect(),
+            snapshots: engine
+                .snapshots
+                .values()
+                .map(|snapshot| OracleSnapshot {
+                    id: snapshot.id.clone(),
+                    image: snapshot.image.clone(),
+                    image_tags: snapshot.image_tags.clone(),
+                    tags: snapshot.tags.clone(),
                 })
                 .collect(),
             calls,

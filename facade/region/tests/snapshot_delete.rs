@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use fleetwright::{Call, Operation, ProvisionError};
+use fleetwright::{Call, Operation, OptionalVerb, ProvisionError};
 use fleetwright_facade_testkit::{
     TestFacade, new_snapshot, operator,
     principals::project_reader,
@@ -15,11 +15,11 @@ use fleetwright_facade_testkit::{
     stores::{Applied, RacingStore},
     tenant,
 };
-use fleetwright_memory::MemoryCloud;
+use fleetwright_memory::{Fault, MemoryCloud, Phase, Rule, WireCall};
 use fleetwright_region::{
     catalog::{Image, ImageError, ImageState},
     machine::MachineError,
-    server::Phase,
+    server::Phase as ServerPhase,
     snapshot::{ImageDeleter, Snapshots},
 };
 use fleetwright_store::Store;
@@ -37,7 +37,7 @@ impl ImageDeleter for Deleter {
         let mut failures = self.failures.lock().unwrap();
         if *failures > 0 {
             *failures -= 1;
-            let call = Call::new("test", Operation::SnapshotImage);
+            let call = Call::new("test", Operation::DeleteImage);
             return Err(call.throttled(Duration::from_secs(3)));
         }
         self.deleted.lock().unwrap().insert(image.to_string());
@@ -128,6 +128,28 @@ async fn deleted_image_disappears_at_the_cloud_and_its_quota_and_name_are_free()
 }
 
 #[tokio::test(start_paused = true)]
+async fn provisioner_deletes_the_image_if_it_declares_that_call() {
+    let cloud = MemoryCloud::new();
+    let (facade, image) = with_image(&cloud).await;
+    assert_eq!(cloud.oracle().images().len(), 1);
+    let alice = project_user(tenant(1, 1));
+    let deleting = facade.catalog.delete_image(&alice, &image.id).await;
+    assert_eq!(deleting.unwrap().state, ImageState::Deleting);
+    // The response to the first deletion is lost, and the second one fails.
+    for (nth, phase) in [(1, Phase::After), (2, Phase::Before)] {
+        let lost = Fault::Lost(phase);
+        cloud
+            .faults()
+            .add(Rule::nth(WireCall::DeleteImage, nth, lost));
+    }
+    work(&facade.region().snapshots).await;
+    assert_eq!(cloud.oracle().call_count(WireCall::DeleteImage), 3);
+    assert_eq!(cloud.oracle().images().len(), 0);
+    assert_eq!(facade.count_allocations("image").await, 0);
+    assert_eq!(facade.catalog.image(&operator(), &image.id), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn image_in_use_is_deleted_when_its_last_server_is_gone() {
     let cloud = MemoryCloud::new();
     let (facade, image) = with_image(&cloud).await;
@@ -160,7 +182,7 @@ async fn image_in_use_is_deleted_when_its_last_server_is_gone() {
                 .await
                 .unwrap()
                 .phase
-                != Phase::Running
+                != ServerPhase::Running
             {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
@@ -200,7 +222,9 @@ async fn only_members_of_the_project_delete_its_images() {
 
 #[tokio::test(start_paused = true)]
 async fn image_that_is_being_created_is_not_deleted_and_without_deleter_it_stays_charged() {
-    let cloud = MemoryCloud::new();
+    let cloud = MemoryCloud::builder()
+        .without_verb(OptionalVerb::DeleteImage)
+        .build();
     let facade = TestFacade::on(&cloud).await;
     facade.running_server().await;
     let requested = facade

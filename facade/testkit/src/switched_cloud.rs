@@ -98,4 +98,7 @@ impl InstanceProvisioner for SwitchedCloud {
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         self.account().snapshot_image(id, request).await
     }
+    async fn delete_image(&self, image: &ImageId) -> Result<()> {
+        self.account().delete_image(image).await
+    }
 }

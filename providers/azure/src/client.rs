@@ -329,6 +329,15 @@ impl AzureClient {
         self.started_operation(response.into_raw_response()).await
     }
 
+    /// Sends the deletion of an image. Returns `None` if Azure reports that it does not exist.
+    pub(crate) async fn delete_image(&self, name: &str) -> CallResult<Option<StartedOperation>> {
+        let call = self.images.delete(&self.group, name, &self.subscription);
+        let response = self.send(call.send()).await?.into_raw_response();
+        let none = response.status() == StatusCode::NoContent;
+        let operation = self.started_operation(response).await?;
+        Ok((!none).then_some(operation))
+    }
+
     /// Returns the operation that a response started. The body must be empty or JSON: anything else
     /// is not Azure's.
     async fn started_operation(&self, response: Response) -> CallResult<StartedOperation> {

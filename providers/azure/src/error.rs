@@ -102,11 +102,12 @@ impl AzureFailure for Failure {
     }
 
     fn is_name_not_free(&self, name: &str) -> bool {
-        let about_name = || self.message.to_lowercase().contains(&name.to_lowercase());
+        let message = self.message.to_lowercase();
         self.cause == Cause::Responded(404)
             && match self.code() {
-                "NotFound" => true,
-                "ResourceNotFound" => about_name(),
+                // An image that does not exist has the same code (Azure/vagrant-azure#147).
+                "NotFound" => !message.contains("image"),
+                "ResourceNotFound" => message.contains(&name.to_lowercase()),
                 _ => false,
             }
     }

@@ -22,6 +22,7 @@ mod convert;
 mod credentials;
 mod error;
 mod hardware;
+mod image;
 mod interfaces;
 mod launch;
 mod list;

@@ -171,6 +171,8 @@ pub(crate) enum Edit {
 pub(crate) struct ImageRecord {
     pub(crate) path: String,
     pub(crate) tags: BTreeMap<String, String>,
+    /// The provisioning state, such as `Creating`.
+    pub(crate) provisioning: Option<String>,
 }
 
 /// The operation that a call started.

@@ -39,5 +39,7 @@ pub(crate) fn native_costs() -> BTreeMap<Operation, NativeCost> {
         (&[Operation::ConsoleOutput], NativeCost::constant(4)),
         // The machine, its interface, the image by name, the machine again, and the creation of the image.
         (&[Operation::SnapshotImage], NativeCost::constant(5)),
+        // The image, and its deletion.
+        (&[Operation::DeleteImage], NativeCost::constant(2)),
     ])
 }

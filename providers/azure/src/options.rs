@@ -138,6 +138,7 @@ impl AzureOptions {
             OptionalVerb::ResizeInstance,
             OptionalVerb::ConsoleOutput,
             OptionalVerb::SnapshotImage,
+            OptionalVerb::DeleteImage,
         ]
         .into();
         declared

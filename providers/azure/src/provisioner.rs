@@ -351,4 +351,12 @@ impl InstanceProvisioner for AzureProvisioner {
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         self.snapshot_system_disk(id, request).await
     }
+
+    /// GET of the image, then DELETE, and polls until it is done.
+    ///
+    /// Errors: `Conflict` for an image of another group or without the tag that `snapshot_image` sets, and while it is
+    /// being created.
+    async fn delete_image(&self, image: &ImageId) -> Result<()> {
+        self.delete_created_image(image).await
+    }
 }

@@ -10,6 +10,8 @@
 //! | `resize_instance` | stopped | PATCH, polls until done |
 //! | `console_output` | not terminated | `retrieveBootDiagnosticsData` and a read of the blob |
 //! | `snapshot_image` | running or stopped | GET and PUT of the image, polls for `launch_wait` |
+//!
+//! Deleting an image is in [`image`](crate::image).
 
 use fleetwright::{
     Call, CloudInstanceState, ConsoleOutput, Effect, ImageId, InstanceId, InstanceType,
@@ -119,7 +121,10 @@ impl AzureProvisioner {
     }
 
     /// Waits until a change is done. A change whose end cannot be read fails with a timeout.
-    async fn await_change(&self, started: StartedOperation) -> std::result::Result<(), Failure> {
+    pub(crate) async fn await_change(
+        &self,
+        started: StartedOperation,
+    ) -> std::result::Result<(), Failure> {
         let (interval, timeout) = (self.options.poll_interval, self.options.call_timeout);
         if started.url.is_none() {
             return Ok(());

@@ -9,7 +9,9 @@
 use aws_sdk_ec2::{
     Client,
     config::{Builder, retry::RetryConfig, timeout::TimeoutConfig},
-    types::{AttributeValue, Filter, Instance, Reservation, ResourceType, Tag, TagSpecification},
+    types::{
+        AttributeValue, Filter, Image, Instance, Reservation, ResourceType, Tag, TagSpecification,
+    },
 };
 use fleetwright::{InstanceId, Tags};
 
@@ -174,6 +176,13 @@ impl Ec2Client {
         send(call.send()).await.map(drop)
     }
 
+    /// Adds one tag to all of `resources`, or none.
+    pub(crate) async fn add_tag(&self, resources: &[String], tag: Tag) -> Response<()> {
+        let call = self.sdk.create_tags();
+        let call = call.set_resources(Some(resources.to_vec())).tags(tag);
+        send(call.send()).await.map(drop)
+    }
+
     /// Removes tags of all of `resources`, or none. A key that a resource does not have is ignored.
     pub(crate) async fn remove_tags<'k>(
         &self,
@@ -227,28 +236,81 @@ impl Ec2Client {
     }
 
     /// Creates an image and returns its id. The instance is not rebooted, so its file systems are as
-    /// after a power failure. Image and snapshots get the tags.
+    /// after a power failure.
     pub(crate) async fn create_image(
         &self,
         id: &InstanceId,
         name: &str,
         tags: Vec<Tag>,
+        snapshot_tags: Vec<Tag>,
     ) -> Response<Option<String>> {
-        let tagged = |kind| {
-            TagSpecification::builder()
-                .resource_type(kind)
-                .set_tags(Some(tags.clone()))
-                .build()
+        // EC2 refuses an empty list of tags.
+        let tagged = |kind, tags: Vec<Tag>| {
+            let specification = TagSpecification::builder().resource_type(kind);
+            (!tags.is_empty()).then(|| specification.set_tags(Some(tags)).build())
         };
+        let image = tagged(ResourceType::Image, tags);
+        let snapshots = tagged(ResourceType::Snapshot, snapshot_tags);
         let call = self
             .sdk
             .create_image()
             .instance_id(id.as_str())
             .name(name)
             .no_reboot(true)
-            .tag_specifications(tagged(ResourceType::Image))
-            .tag_specifications(tagged(ResourceType::Snapshot));
+            .set_tag_specifications(Some(image.into_iter().chain(snapshots).collect()));
         send(call.send()).await.map(|output| output.image_id)
+    }
+
+    /// Returns the image with this id, of whichever account.
+    pub(crate) async fn image(&self, image: &str) -> Response<Option<Image>> {
+        let call = self.sdk.describe_images().image_ids(image);
+        // A deprecated or disabled image can be deregistered, too.
+        let call = call.include_deprecated(true).include_disabled(true);
+        let output = send(call.send()).await?;
+        Ok(output.images.unwrap_or_default().into_iter().next())
+    }
+
+    /// Returns whether an image of the account uses a snapshot.
+    pub(crate) async fn is_snapshot_used(&self, snapshot: &str) -> Response<bool> {
+        let call = self.sdk.describe_images().owners("self");
+        let filter = convert::value_filter("block-device-mapping.snapshot-id", snapshot);
+        let call = call
+            .filters(filter)
+            .include_deprecated(true)
+            .include_disabled(true);
+        let output = send(call.send()).await?;
+        Ok(!output.images.unwrap_or_default().is_empty())
+    }
+
+    /// Deregisters an image. Its snapshots remain.
+    pub(crate) async fn deregister_image(&self, image: &str) -> Response<()> {
+        let call = self.sdk.deregister_image().image_id(image);
+        send(call.send()).await.map(drop)
+    }
+
+    /// Returns the ids of the account's snapshots with a tag.
+    pub(crate) async fn snapshots_with_tag(&self, key: &str, value: &str) -> Response<Vec<String>> {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let call = self.sdk.describe_snapshots().owner_ids("self");
+            let call = call.filters(convert::value_filter(
+                &format!("tag:{key}"),
+                &convert::literal(value),
+            ));
+            let output = send(call.set_next_token(after.clone()).send()).await?;
+            let found = output.snapshots.unwrap_or_default().into_iter();
+            all.extend(found.filter_map(|snapshot| snapshot.snapshot_id));
+            match next_token(after.as_deref(), output.next_token)? {
+                Some(next) => after = Some(next),
+                None => return Ok(all),
+            }
+        }
+    }
+
+    /// Deletes a snapshot.
+    pub(crate) async fn delete_snapshot(&self, snapshot: &str) -> Response<()> {
+        let call = self.sdk.delete_snapshot().snapshot_id(snapshot);
+        send(call.send()).await.map(drop)
     }
 }
 

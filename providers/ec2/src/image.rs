@@ -1,7 +1,9 @@
 //! Images of instances.
 //!
-//! Owns how a repeated request finds the image of the first one: an image name is unique in an account, and a
+//! Owns how they are marked, and how a repeated request finds the image of the first one: an image name is unique in an account, and a
 //! tag says which instance an image was created from.
+
+mod delete;
 
 use fleetwright::{
     CloudInstanceState, Effect, ImageId, InstanceId, Operation, Result, RetryAdvice,
@@ -56,8 +58,14 @@ impl Ec2Provisioner {
             Some(image) => image,
             None => {
                 let mut tags = convert::native_tags(&request.tags);
+                // A deletion adds a tag to the snapshots, so they must not have as many as the image.
+                let snapshot_tags = tags.clone();
                 tags.push(convert::native_tag(SOURCE_TAG, id.as_str()));
-                match self.client.create_image(id, &request.name, tags).await {
+                let created = self
+                    .client
+                    .create_image(id, &request.name, tags, snapshot_tags)
+                    .await;
+                match created {
                     // Another attempt has created it since the first lookup, or that lookup was stale.
                     Err(failure) if failure.code() == "InvalidAMIName.Duplicate" => {
                         let image = read_until(&self.capabilities, find, Option::is_some).await?;

@@ -21,5 +21,8 @@ pub(crate) fn native_costs(batch_size: NonZeroUsize) -> BTreeMap<Operation, Nati
         (VERBS, NativeCost::constant(2)),
         // A read, the image by name, and its creation.
         (&[Operation::SnapshotImage], NativeCost::constant(3)),
+        // The image, the tag of its snapshot, its deregistration, and the deletion of the snapshot. Images of instances
+        // with more disks have more snapshots.
+        (&[Operation::DeleteImage], NativeCost::constant(4)),
     ])
 }

@@ -111,6 +111,7 @@ impl Ec2Options {
             OptionalVerb::ConsoleOutput,
             OptionalVerb::ConsoleSession,
             OptionalVerb::SnapshotImage,
+            OptionalVerb::DeleteImage,
         ]
         .into();
         capabilities

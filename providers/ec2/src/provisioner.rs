@@ -392,4 +392,13 @@ impl InstanceProvisioner for Ec2Provisioner {
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         self.create_snapshot_image(id, request).await
     }
+
+    /// `DescribeImages`, `CreateTags` on the image's snapshots, `DeregisterImage`, then `DeleteSnapshot` for each. If
+    /// the image is gone, `DescribeSnapshots` by the tag finds what an earlier deletion left. A snapshot that another
+    /// image uses is kept.
+    ///
+    /// Errors: `Conflict` without the tag that `snapshot_image` sets, and while the image is being created.
+    async fn delete_image(&self, image: &ImageId) -> Result<()> {
+        self.delete_created_image(image).await
+    }
 }

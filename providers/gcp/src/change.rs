@@ -21,6 +21,7 @@ use google_cloud_compute_v1::model::Operation as NativeOperation;
 use crate::{
     GcpProvisioner,
     address::Address,
+    client::OperationScope,
     error::{Failure, GcpFailure as _},
     history,
     operations::Outcome,
@@ -116,7 +117,8 @@ impl GcpProvisioner {
         let operation = match change {
             Change::Start => {
                 let timeout = self.options.launch_wait;
-                self.await_operation(&at.zone, operation, timeout).await
+                self.await_operation(OperationScope::Zone(&at.zone), operation, timeout)
+                    .await
             }
             Change::Terminate | Change::Stop => operation,
         };
@@ -241,7 +243,9 @@ impl GcpProvisioner {
         let to_error = |failure: Failure| failure.into_error(call, self.about(id, at));
         let operation = self.client.resume(at).await.map_err(to_error)?;
         let timeout = self.options.launch_wait;
-        let operation = self.await_operation(&at.zone, operation, timeout).await;
+        let operation = self
+            .await_operation(OperationScope::Zone(&at.zone), operation, timeout)
+            .await;
         history::failure(&operation).map_or(Ok(()), |failure| Err(to_error(failure)))
     }
 }

@@ -60,6 +60,15 @@ pub(crate) enum ListScope<'a> {
     AllZones,
 }
 
+/// Where an operation runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OperationScope<'a> {
+    /// In one zone.
+    Zone(&'a str),
+    /// In no zone: it is about an image.
+    Global,
+}
+
 /// The universe of credentials that name none (Google Cloud, "Universe domain").
 const DEFAULT_UNIVERSE: &str = "googleapis.com";
 
@@ -273,9 +282,21 @@ impl GcpClient {
 
     /// Waits for an operation as long as Compute Engine keeps the call open. The operation may
     /// still run then.
-    pub(crate) async fn wait(&self, zone: &str, operation: &str) -> CallResult<Operation> {
-        let call = self.operations.wait().set_project(&self.project);
-        send!(self, call.set_zone(zone).set_operation(operation))
+    pub(crate) async fn wait(
+        &self,
+        scope: OperationScope<'_>,
+        operation: &str,
+    ) -> CallResult<Operation> {
+        match scope {
+            OperationScope::Zone(zone) => {
+                let call = self.operations.wait().set_project(&self.project);
+                send!(self, call.set_zone(zone).set_operation(operation))
+            }
+            OperationScope::Global => {
+                let call = self.global_operations.wait().set_project(&self.project);
+                send!(self, call.set_operation(operation))
+            }
+        }
     }
 
     /// Reads an operation by its name.
@@ -386,6 +407,12 @@ impl GcpClient {
         let call = self.images.insert().set_project(&self.project);
         let call = call.set_force_create(true).set_request_id(request_id);
         send!(self, call.set_body(image))
+    }
+
+    /// Sends the deletion of an image of this project.
+    pub(crate) async fn delete_image(&self, name: &str) -> CallResult<Operation> {
+        let call = self.images.delete().set_project(&self.project);
+        send!(self, call.set_image(name))
     }
 }
 

@@ -18,6 +18,7 @@ mod config;
 mod convert;
 mod error;
 mod history;
+mod image;
 mod labels;
 mod launch;
 mod list;

@@ -30,5 +30,7 @@ pub(crate) fn native_costs(spent_tokens: bool) -> BTreeMap<Operation, NativeCost
         (VERBS, NativeCost::constant(2)),
         // Two reads, the image by name, and its creation.
         (&[Operation::SnapshotImage], NativeCost::constant(4)),
+        // The image, and its deletion.
+        (&[Operation::DeleteImage], NativeCost::constant(2)),
     ])
 }

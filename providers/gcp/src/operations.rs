@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{
     GcpProvisioner,
-    client::ListScope,
+    client::{ListScope, OperationScope},
     convert,
     error::{Failure, GcpFailure as _},
     history,
@@ -41,7 +41,9 @@ impl GcpProvisioner {
     pub(crate) async fn await_inserts(&self, zone: &str, mut pending: Vec<&mut NativeOperation>) {
         let timeout = self.options.launch_wait;
         if let [one] = &mut pending[..] {
-            **one = self.await_operation(zone, one.clone(), timeout).await;
+            **one = self
+                .await_operation(OperationScope::Zone(zone), one.clone(), timeout)
+                .await;
             return;
         }
         let deadline = deadline_after(timeout);
@@ -111,7 +113,7 @@ impl GcpProvisioner {
     /// it was accepted, and a read of the instance shows what became of it.
     pub(crate) async fn await_operation(
         &self,
-        zone: &str,
+        scope: OperationScope<'_>,
         mut operation: NativeOperation,
         timeout: Duration,
     ) -> NativeOperation {
@@ -124,7 +126,7 @@ impl GcpProvisioner {
                 return operation;
             }
             let mut retry_after = Duration::ZERO;
-            match timeout_at(deadline, self.client.wait(zone, &name)).await {
+            match timeout_at(deadline, self.client.wait(scope, &name)).await {
                 Ok(Ok(current)) => operation = current,
                 Ok(Err(failure)) if failure.is_throttled() => retry_after = failure.retry_delay(),
                 Ok(Err(failure)) if failure.may_pass() => {}

@@ -113,6 +113,7 @@ impl GcpOptions {
             OptionalVerb::ConsoleOutput,
             OptionalVerb::ConsoleSession,
             OptionalVerb::SnapshotImage,
+            OptionalVerb::DeleteImage,
         ]
         .into();
         declared

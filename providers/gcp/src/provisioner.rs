@@ -20,7 +20,7 @@ use google_cloud_auth::credentials::{self, Credentials};
 use crate::{
     GcpLaunchConfig, GcpOptions,
     address::Address,
-    client::{GcpClient, build_error_message},
+    client::{GcpClient, OperationScope, build_error_message},
     error::{ErrorContext, Failure},
     history,
     memory::Memory,
@@ -302,7 +302,9 @@ impl InstanceProvisioner for GcpProvisioner {
         let to_error = |failure: Failure| failure.into_error(&call, self.about(id, &at));
         let operation = self.client.reset(&at).await.map_err(to_error)?;
         let timeout = self.options.launch_wait;
-        let operation = self.await_operation(&at.zone, operation, timeout).await;
+        let operation = self
+            .await_operation(OperationScope::Zone(&at.zone), operation, timeout)
+            .await;
         history::failure(&operation).map_or(Ok(()), |failure| Err(to_error(failure)))
     }
 
@@ -350,5 +352,13 @@ impl InstanceProvisioner for GcpProvisioner {
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         let call = self.call(Operation::SnapshotImage);
         self.snapshot_boot_disk(&call, id, request).await
+    }
+
+    /// `images.get`, then `images.delete`, and a wait until it is done.
+    ///
+    /// Errors: `Conflict` for an image of another project or without the label that `snapshot_image` sets, and while
+    /// it is being created.
+    async fn delete_image(&self, image: &ImageId) -> Result<()> {
+        self.delete_created_image(image).await
     }
 }

@@ -11,6 +11,8 @@
 //! | `console_output` | not terminated | `getSerialPortOutput` |
 //! | `console_session` | running | none |
 //! | `snapshot_image` | running or stopped | `images.get`, `images.insert` |
+//!
+//! Deleting an image is in [`image`](crate::image).
 
 use fleetwright::{
     Call, CloudInstanceState, Effect, ImageId, InstanceId, InvalidValue, Operation, Problem,
@@ -26,13 +28,14 @@ use uuid::Uuid;
 use crate::{
     GcpProvisioner,
     address::{self, Address},
+    client::OperationScope,
     error::{Cause, ErrorContext, Failure, GcpFailure as _},
     history, labels, metadata,
     options::MAX_LABELS,
 };
 
 /// The label of an image with the number of its source instance.
-const SOURCE_LABEL: &str = "fwx-source";
+pub(crate) const SOURCE_LABEL: &str = "fwx-source";
 
 /// How often a change of tags starts again because another actor changed them at the same time.
 const MAX_RACES: u32 = 5;
@@ -159,7 +162,9 @@ impl GcpProvisioner {
         sent: std::result::Result<NativeOperation, Failure>,
     ) -> std::result::Result<(), Failure> {
         let timeout = self.options.call_timeout;
-        let operation = self.await_operation(&at.zone, sent?, timeout).await;
+        let operation = self
+            .await_operation(OperationScope::Zone(&at.zone), sent?, timeout)
+            .await;
         if !history::is_over(&operation) {
             let failure = Failure::new(Cause::TimedOut, "the operation did not end in time");
             return Err(failure.with_request_id(operation.name));

@@ -13,7 +13,11 @@ async fn operations_send_as_many_calls_as_declared() {
         let mut options = harness.options();
         options.page_size = GcpOptions::default().page_size;
         options.remember_spent_tokens = remember_spent_tokens;
-        let polls = ["zoneOperations.get", "zoneOperations.wait"];
+        let polls = [
+            "zoneOperations.get",
+            "zoneOperations.wait",
+            "globalOperations.wait",
+        ];
         check_native_costs(&harness, &options, &polls).await;
     }
 }

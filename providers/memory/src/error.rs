@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use fleetwright::{
-    Call, Effect, InstanceId, InstanceType, InvalidValue, LaunchToken, Market, ProvisionError,
-    RetryAdvice, Scope, Zone,
+    Call, Effect, ImageId, InstanceId, InstanceType, InvalidValue, LaunchToken, Market,
+    ProvisionError, RetryAdvice, Scope, Zone,
 };
 
 use crate::state::{NativeState, normalize};
@@ -33,6 +33,8 @@ pub(crate) enum NativeError {
     TokenSpent(LaunchToken),
     /// The name belongs to a snapshot of another instance.
     NameTaken { name: String },
+    /// No snapshot created the image, so it cannot be deleted.
+    NotASnapshot(ImageId),
     /// No machine of the offering is free.
     NoCapacity {
         instance_type: InstanceType,
@@ -70,6 +72,7 @@ impl NativeError {
             Self::TokenMismatch(_) => "TokenMismatch",
             Self::TokenSpent(_) => "TokenSpent",
             Self::NameTaken { .. } => "NameTaken",
+            Self::NotASnapshot(_) => "NotASnapshot",
             Self::NoCapacity { .. } | Self::NoCapacityAnywhere => "InsufficientCapacity",
             Self::QuotaExceeded { .. } => "QuotaExceeded",
             Self::NoAddressLeft => "AddressesExhausted",
@@ -101,6 +104,13 @@ impl NativeError {
                 let message = format!(
                     "the image name {name} belongs to a snapshot of another instance; \
                      choose another name"
+                );
+                call.conflict(&message, RetryAdvice::Never)
+            }
+            Self::NotASnapshot(image) => {
+                let message = format!(
+                    "no snapshot of an instance created the image {image}, so it is not deleted; \
+                     check the id"
                 );
                 call.conflict(&message, RetryAdvice::Never)
             }
@@ -187,6 +197,10 @@ mod tests {
             (NativeError::TokenSpent(token), ErrorKind::TokenSpent),
             (
                 NativeError::NameTaken { name: "n".into() },
+                ErrorKind::Conflict,
+            ),
+            (
+                NativeError::NotASnapshot(ImageId::new("x").unwrap()),
                 ErrorKind::Conflict,
             ),
             (

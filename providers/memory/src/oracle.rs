@@ -153,7 +153,7 @@ impl Oracle {
         self.shared.with_world(|world| leftovers_of(world, tags))
     }
 
-    /// Returns the snapshots of instances, by name. Images never expire.
+    /// Returns the snapshots of instances, by name.
     pub fn images(&self) -> Vec<Image> {
         self.shared
             .with_world(|world| world.images.values().cloned().collect())

@@ -396,4 +396,10 @@ impl InstanceProvisioner for MemoryProvisioner {
         self.verb(OptionalVerb::SnapshotImage, WireCall::Snapshot, work)
             .await
     }
+
+    async fn delete_image(&self, image: &ImageId) -> Result<()> {
+        let work = |world: &mut World, _: &RequestContext| world.delete_image(image);
+        self.verb(OptionalVerb::DeleteImage, WireCall::DeleteImage, work)
+            .await
+    }
 }

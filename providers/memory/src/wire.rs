@@ -57,11 +57,13 @@ pub enum WireCall {
     ConsoleSession,
     /// Creates an image of an instance.
     Snapshot,
+    /// Deletes an image of an instance.
+    DeleteImage,
 }
 
 impl WireCall {
     /// All calls.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Launch,
         Self::Terminate,
         Self::Stop,
@@ -76,6 +78,7 @@ impl WireCall {
         Self::ConsoleOutput,
         Self::ConsoleSession,
         Self::Snapshot,
+        Self::DeleteImage,
     ];
 
     /// Returns the name, as used in fault rules: the variant in snake case.
@@ -95,6 +98,7 @@ impl WireCall {
             Self::ConsoleOutput => "console_output",
             Self::ConsoleSession => "console_session",
             Self::Snapshot => "snapshot",
+            Self::DeleteImage => "delete_image",
         }
     }
 }

@@ -59,6 +59,8 @@ pub struct Fixtures {
     pub zone: &'static str,
     /// A well-formed id that no instance has.
     pub unknown_id: &'static str,
+    /// A code with which a launch fails after it was accepted.
+    pub late_failure_code: &'static str,
 }
 
 /// What differs between the clouds: how to open a handle, and how to read and change the emulator.
@@ -121,6 +123,9 @@ pub trait EmulatedAccount: Send + Sync + 'static {
 
     /// Describes everything that exists of the instances with `tags` and costs money.
     fn leftovers(oracle: &OracleOf<Self>, tags: &Tags) -> Vec<String>;
+
+    /// Describes everything that exists of the images that snapshots created with `tags`.
+    fn images(oracle: &OracleOf<Self>, tags: &Tags) -> Vec<String>;
 
     /// Returns the number of calls by operation.
     fn calls(oracle: &OracleOf<Self>) -> &BTreeMap<String, u64>;
@@ -324,7 +329,11 @@ impl<A: EmulatedAccount> Harness for EmulatedHarness<A> {
 
     fn faults(&self) -> Option<Arc<dyn Faults>> {
         let emulator = Arc::clone(&self.emulator);
-        Some(Arc::new(EmulatorFaults::new(emulator, A::operations)))
+        Some(Arc::new(EmulatorFaults::new(
+            emulator,
+            A::operations,
+            A::FIXTURES.late_failure_code,
+        )))
     }
 
     fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
@@ -362,6 +371,10 @@ impl<A: EmulatedAccount> Oracle for EmulatorAccess<A> {
 
     async fn leftovers(&self, tags: &Tags) -> Vec<String> {
         A::leftovers(&self.0.oracle(), tags)
+    }
+
+    async fn images(&self, tags: &Tags) -> Option<Vec<String>> {
+        Some(A::images(&self.0.oracle(), tags))
     }
 
     async fn calls(&self) -> u64 {

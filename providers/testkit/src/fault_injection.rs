@@ -12,6 +12,7 @@ use fleetwright_emulators::{Cloud, Emulator, Fault, FaultRule, Phase};
 pub struct EmulatorFaults<C: Cloud> {
     emulator: Arc<Emulator<C>>,
     operations: Operations<C>,
+    late_failure_code: &'static str,
 }
 
 /// Returns the native operations that a fault affects for an operation of the kit. An empty list means any
@@ -20,11 +21,16 @@ type Operations<C> = fn(WireOp, &WireFault) -> Vec<<C as Cloud>::Operation>;
 
 impl<C: Cloud> EmulatorFaults<C> {
     /// Creates the faults of an emulator. `operations` returns the native operations for an operation of the
-    /// kit.
-    pub fn new(emulator: Arc<Emulator<C>>, operations: Operations<C>) -> Self {
+    /// kit, and `late_failure_code` is a code of launches that fail late.
+    pub fn new(
+        emulator: Arc<Emulator<C>>,
+        operations: Operations<C>,
+        late_failure_code: &'static str,
+    ) -> Self {
         Self {
             emulator,
             operations,
+            late_failure_code,
         }
     }
 
@@ -48,6 +54,10 @@ impl<C: Cloud> fmt::Debug for EmulatorFaults<C> {
 impl<C: Cloud> Faults for EmulatorFaults<C> {
     fn supports(&self, _: &WireFault) -> bool {
         true
+    }
+
+    fn late_failure_code(&self) -> &str {
+        self.late_failure_code
     }
 
     async fn inject(&self, operation: WireOp, nth: u64, fault: WireFault) {

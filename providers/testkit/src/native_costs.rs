@@ -19,6 +19,9 @@ use crate::emulated::{EmulatedAccount, EmulatedHarness, parse_name};
 /// How many instances the batches have.
 const BATCHES: [u32; 4] = [1, 2, 4, 180];
 
+/// How long an image of an emulator takes at most until it can be deleted.
+const IMAGE_TIME: Duration = Duration::from_millis(500);
+
 /// Calls each operation for one instance and for batches.
 ///
 /// First every call is the first one of its handle and uses every optional part of its request: it must send
@@ -258,6 +261,17 @@ where
                 self.measure(operation, 1, async |handle| {
                     let image = handle.snapshot_image(id, &request).await;
                     image.expect("an image");
+                })
+                .await;
+            }
+            OptionalVerb::DeleteImage => {
+                let request = SnapshotRequest::new("cost-deleted").expect("a name");
+                let image = self.handle.snapshot_image(id, &request).await;
+                let image = image.expect("an image");
+                // An image cannot be deleted while it is being created.
+                tokio::time::sleep(IMAGE_TIME).await;
+                self.measure(operation, 1, async |handle| {
+                    handle.delete_image(&image).await.expect("a deletion");
                 })
                 .await;
             }

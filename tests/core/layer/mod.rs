@@ -152,6 +152,10 @@ pub(crate) async fn send(
             let request = SnapshotRequest::new("image-9").unwrap();
             p.snapshot_image(one, &request).await.map(drop)
         }
+        Operation::DeleteImage => {
+            let image = ImageId::new("image-9").unwrap();
+            p.delete_image(&image).await
+        }
         _ => panic!("{operation} has no case here"),
     }
 }

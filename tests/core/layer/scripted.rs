@@ -352,4 +352,8 @@ impl InstanceProvisioner for Scripted {
         self.one(Operation::SnapshotImage, &[id.as_str()], good)
             .await
     }
+    async fn delete_image(&self, image: &ImageId) -> Result<()> {
+        self.one(Operation::DeleteImage, &[image.as_str()], ())
+            .await
+    }
 }

@@ -62,7 +62,10 @@ async fn every_call_has_one_span() {
         let batch = operation.as_str().ends_with("_instances");
         let about_none = matches!(
             operation,
-            Operation::ListInstances | Operation::StreamInstances | Operation::AccountId
+            Operation::ListInstances
+                | Operation::StreamInstances
+                | Operation::AccountId
+                | Operation::DeleteImage
         );
         let many = if batch && !about_none { "2" } else { "1" };
         assert_eq!(span.field("instances"), Some(many), "{operation}");

@@ -34,6 +34,10 @@ async fn refusal(plain: &dyn InstanceProvisioner, verb: OptionalVerb) -> Provisi
             let request = SnapshotRequest::new("image-9").unwrap();
             refused(plain.snapshot_image(id, &request).await)
         }
+        OptionalVerb::DeleteImage => {
+            let image = ImageId::new("image-9").unwrap();
+            refused(plain.delete_image(&image).await)
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Launches that the cloud accepts and that fail later.
 
-use std::cell::Cell;
+use std::{cell::Cell, sync::Arc};
 
 use fleetwright::{
     CloudInstanceState::{Running, Terminated},
@@ -8,10 +8,15 @@ use fleetwright::{
 };
 use tokio::time::Instant;
 
-use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
+use crate::{Context, Failure, Faults, Outcome, Pass, WireFault, WireOp, require};
 
-/// The code of the failures that these clauses inject.
-const CODE: &str = "ContractFailsLate";
+/// Returns the late failure that these clauses inject, and its code.
+fn late_failure(cx: &Context) -> Result<(Arc<dyn Faults>, WireFault, String), Failure> {
+    let faults = cx.faults(&[])?;
+    let code = faults.late_failure_code().to_owned();
+    let fault = WireFault::FailsLate(code.clone());
+    Ok((cx.faults(std::slice::from_ref(&fault))?, fault, code))
+}
 
 /// STATE-04: a backend must report a launch that fails after it was accepted as terminated, with
 /// the cloud's reason, or, if it waits for the outcome, refuse it with that reason.
@@ -23,15 +28,14 @@ const CODE: &str = "ContractFailsLate";
 /// no effect. If the declared time for which terminated instances are visible allows that the record is
 /// deleted before a read shows its end, a description may say not found.
 pub(crate) async fn state_04_late_failure_has_a_reason(cx: &Context) -> Outcome {
-    let fault = WireFault::FailsLate(CODE.to_owned());
-    let faults = cx.faults(std::slice::from_ref(&fault))?;
+    let (faults, fault, code) = late_failure(cx)?;
     faults.inject(WireOp::Launch, 1, fault).await;
     let launched = cx.provisioner().launch_instance(&cx.config()).await;
     cx.clear_faults(&faults).await?;
     let info = match launched {
         Ok(info) => info,
         // A backend that waits for the end of the launch may refuse it at once, with the reason.
-        Err(error) if error.native_code() == Some(CODE) && error.effect() == Effect::None => {
+        Err(error) if error.native_code() == Some(&code) && error.effect() == Effect::None => {
             cx.require_count(0).await?;
             return Ok(Pass::Weaker);
         }
@@ -48,11 +52,11 @@ pub(crate) async fn state_04_late_failure_has_a_reason(cx: &Context) -> Outcome 
     let Some(status) = ended.await? else {
         return Ok(Pass::Weaker);
     };
-    require_reason("describe", &status)?;
+    require_reason("describe", &status, &code)?;
     cx.wait_for_consistent_reads().await;
     let list = cx.list(&cx.filter().in_any_state()).await?;
     if let Some(listed) = list.into_iter().find(|info| info.id == *id) {
-        require_reason("a list", &listed.into())?;
+        require_reason("a list", &listed.into(), &code)?;
     }
     Ok(Pass::Held)
 }
@@ -92,14 +96,14 @@ async fn follow_failed(
 }
 
 /// Requires that a read shows a failed launch as terminated, with the code in its reason.
-fn require_reason(read: &str, status: &InstanceStatus) -> Result<(), Failure> {
+fn require_reason(read: &str, status: &InstanceStatus, code: &str) -> Result<(), Failure> {
     let InstanceStatus { id, state, .. } = status;
     require(*state == Terminated, || {
         format!("the launch of {id} failed, but {read} returns it as {state}")
     })?;
     let reason = status.state_reason.as_deref().unwrap_or_default();
-    require(reason.contains(CODE), || {
-        format!("the launch of {id} failed with {CODE}, and {read} gives the reason {reason:?}")
+    require(reason.contains(code), || {
+        format!("the launch of {id} failed with {code}, and {read} gives the reason {reason:?}")
     })
 }
 
@@ -117,8 +121,7 @@ fn require_reason(read: &str, status: &InstanceStatus) -> Result<(), Failure> {
 /// a safe one: a fallback cannot tell such an end from that of an instance that somebody terminated, so it
 /// stays with the launch and does not move on. The token must be free all the same.
 pub(crate) async fn state_07_late_failure_is_marked_and_frees_its_token(cx: &Context) -> Outcome {
-    let fault = WireFault::FailsLate(CODE.to_owned());
-    let faults = cx.faults(std::slice::from_ref(&fault))?;
+    let (faults, fault, code) = late_failure(cx)?;
     if cx.capabilities().late_failures.is_zero() {
         return Ok(Pass::NotClaimed);
     }
@@ -143,9 +146,9 @@ pub(crate) async fn state_07_late_failure_is_marked_and_frees_its_token(cx: &Con
     let pass = match marked.await? {
         Some(status) => {
             let failure = status.launch_failure.as_ref();
-            let code = failure.and_then(|failure| failure.native_code.as_deref());
-            require(code == Some(CODE), || {
-                format!("the launch of {id} failed with {CODE}, and is marked with {failure:?}")
+            let marked = failure.and_then(|failure| failure.native_code.as_deref());
+            require(marked == Some(&code), || {
+                format!("the launch of {id} failed with {code}, and is marked with {failure:?}")
             })?;
             Pass::Held
         }

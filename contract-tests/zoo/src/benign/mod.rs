@@ -174,7 +174,7 @@ const ALL: &[Benign] = &[
         make: OverrideHarness::factory::<odd::PlainTags>,
     },
     Benign {
-        name: "images can be launched only some time after the snapshot",
+        name: "images can be launched and deleted only some time after the snapshot",
         make: OverrideHarness::factory::<odd::SlowImages>,
     },
     Benign {

@@ -215,7 +215,7 @@ impl Override for PlainTags {
     }
 }
 
-/// Can launch from an image only some time after it was created.
+/// Can launch from an image, or delete it, only some time after it was created.
 #[derive(Default)]
 pub(super) struct SlowImages(Mutex<BTreeMap<ImageId, Instant>>);
 
@@ -231,6 +231,15 @@ impl Override for SlowImages {
         let mut created = lock(&self.0);
         created.entry(image.clone()).or_insert_with(Instant::now);
         Ok(image)
+    }
+    async fn delete_image(&self, at: CallContext<'_>, image: &ImageId) -> Result<()> {
+        let created = lock(&self.0).get(image).copied();
+        if created.is_some_and(|created| created.elapsed() < Duration::from_secs(40)) {
+            let later = RetryAdvice::After(Duration::from_secs(10));
+            let call = Call::new("memory", Operation::DeleteImage);
+            return Err(call.conflict("the image is being created", later));
+        }
+        at.inner.delete_image(image).await
     }
     async fn launch_instance(
         &self,

@@ -1,4 +1,4 @@
-//! Backends that break the family verbs: consoles, images, and verbs on the wrong instance.
+//! Backends that break the family verbs: consoles, snapshots, and verbs on the wrong instance.
 
 use std::{
     collections::BTreeSet,

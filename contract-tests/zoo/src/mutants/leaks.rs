@@ -103,6 +103,9 @@ impl Oracle for OracleWithLeftovers {
         left.extend(self.sound.leftovers(tags).await);
         left
     }
+    async fn images(&self, tags: &Tags) -> Option<Vec<String>> {
+        self.sound.images(tags).await
+    }
     async fn calls(&self) -> u64 {
         self.sound.calls().await
     }

@@ -10,6 +10,7 @@ mod consoles;
 mod crash;
 mod describe;
 mod errors;
+mod images;
 mod launch;
 mod layers;
 mod leaks;
@@ -60,6 +61,7 @@ pub fn all() -> Vec<&'static Mutant> {
         batch::MUTANTS,
         verbs::MUTANTS,
         consoles::MUTANTS,
+        images::MUTANTS,
         concurrency::MUTANTS,
         cancellation::MUTANTS,
         crash::MUTANTS,

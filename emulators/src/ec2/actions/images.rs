@@ -1,4 +1,4 @@
-//! CreateImage and DescribeImages.
+//! CreateImage, DescribeImages and DeregisterImage.
 
 use serde::Serialize;
 
@@ -26,8 +26,7 @@ struct Created {
     image_id: String,
 }
 
-/// Creates an image of an instance. Tags for `snapshot` are accepted and dropped, because there
-/// are no snapshots.
+/// Creates an image of an instance, and the snapshot of its root volume.
 ///
 /// # Errors
 ///
@@ -41,6 +40,7 @@ pub(super) fn create(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
         name: root.required("Name")?,
         description: root.text("Description").unwrap_or_default(),
         tags: tags.remove("image").unwrap_or_default(),
+        snapshot_tags: tags.remove("snapshot").unwrap_or_default(),
     };
     // The instance does not reboot here in either case.
     let _no_reboot = root.flag("NoReboot")?;
@@ -59,6 +59,60 @@ struct Response {
     /// The token of the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next_token: Option<String>,
+}
+
+/// The response of DeregisterImage.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Deregistered {
+    /// Always true.
+    #[serde(rename = "return")]
+    success: bool,
+    /// What became of the snapshots, if the call deletes them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delete_snapshot_result_set: Option<Set<SnapshotDeletion>>,
+}
+
+/// What became of a snapshot.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SnapshotDeletion {
+    /// The snapshot.
+    snapshot_id: String,
+    /// `success`, or `skipped` for one that another image uses.
+    return_code: &'static str,
+}
+
+/// Deregisters an image: it can no longer be launched. Its snapshot is deleted too if `DeleteAssociatedSnapshots`
+/// says so (API reference, "DeregisterImage").
+///
+/// # Errors
+///
+/// `InvalidAMIID.Malformed`, `InvalidAMIID.NotFound`, `InvalidAMIID.Unavailable` for a deregistered one, or
+/// `AuthFailure` for an image of somebody else.
+pub(super) fn deregister(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
+    let root = call.root();
+    let id = root.required("ImageId")?;
+    let with_snapshots = root.flag("DeleteAssociatedSnapshots")?.unwrap_or(false);
+    let mode = call.mode()?;
+    call.finish()?;
+    let snapshot = engine.deregister_image(&id, mode)?;
+    let results = with_snapshots.then(|| {
+        let deleted = engine.delete_snapshot(&snapshot, mode);
+        let deletion = SnapshotDeletion {
+            snapshot_id: snapshot,
+            return_code: if deleted.is_ok() {
+                "success"
+            } else {
+                "skipped"
+            },
+        };
+        [deletion].into_iter().collect()
+    });
+    call.respond(&Deregistered {
+        success: true,
+        delete_snapshot_result_set: results,
+    })
 }
 
 /// Describes images by id, by owner (`self`, `amazon` or an account) and by filters.
@@ -80,6 +134,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
     let mut filters = call.filters()?;
     let (mut paging, paged) = call.paging(engine)?;
     call.finish_read()?;
+    let moment = engine.read_time(call.context.read_lag);
     if !owners.is_empty() {
         let id = |owner: String| match owner.as_str() {
             "self" => engine.core.knobs.account.clone(),
@@ -93,7 +148,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
     }
     if !ids.is_empty() {
         check_ids(&ids, "ami", "InvalidAMIID.Malformed")?;
-        if let Some(id) = ids.iter().find(|id| engine.image(id).is_none()) {
+        if let Some(id) = ids.iter().find(|id| !engine.shows_image(id, moment)) {
             return Err(image_not_found(id));
         }
         if paged {
@@ -106,7 +161,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
             values: ids,
         });
     }
-    let page = engine.images_page(&filters, &paging)?;
+    let page = engine.images_page(&filters, &paging, moment)?;
     call.respond(&Response {
         images_set: page
             .items

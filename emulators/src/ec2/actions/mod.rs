@@ -14,6 +14,7 @@ mod launch_request;
 mod networks;
 mod power;
 mod run;
+mod snapshots;
 mod status;
 mod storage;
 mod tags;
@@ -62,6 +63,9 @@ pub(crate) fn execute(
         Action::DescribeTags => tags::describe(&call, engine),
         Action::CreateImage => images::create(&call, engine),
         Action::DescribeImages => images::describe(&call, engine),
+        Action::DeregisterImage => images::deregister(&call, engine),
+        Action::DescribeSnapshots => snapshots::describe(&call, engine),
+        Action::DeleteSnapshot => snapshots::delete(&call, engine),
         Action::DescribeVolumes => storage::volumes(&call, engine),
         Action::DescribeNetworkInterfaces => storage::nics(&call, engine),
         Action::DescribeInstanceTypes => types::describe(&call, engine),

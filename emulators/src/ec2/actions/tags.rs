@@ -1,6 +1,6 @@
 //! CreateTags, DeleteTags, DescribeTags.
 //!
-//! Instances, volumes, network interfaces and images have tags. A call applies to all named
+//! Instances, volumes, network interfaces, images and snapshots have tags. A call applies to all named
 //! resources or to none.
 
 use serde::Serialize;

@@ -1,9 +1,10 @@
 //! Images: those of the catalog, and those created from instances.
 //!
 //! A created image is `pending` for `timing.image` and then `available`; only an available one can
-//! be launched. Reads of images never lag.
+//! be launched. A read that lags does not show an image that was created since, and still shows one that was
+//! deregistered since; launches never lag.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use super::{
     Engine, Mode, Seq,
@@ -31,7 +32,7 @@ pub(crate) struct ImageRecord {
     pub(crate) root_device: String,
     /// The size of the root volume in GiB. A launch cannot use a smaller one.
     pub(crate) root_gib: u32,
-    /// The id of the root volume's snapshot, which does not exist as a resource here.
+    /// The id of the root volume's snapshot. Those of the catalog's images are not shown.
     pub(crate) snapshot: String,
     /// The tags.
     pub(crate) tags: Tags,
@@ -56,6 +57,8 @@ pub(crate) struct ImageRequest {
     pub(crate) description: String,
     /// The tags of the image.
     pub(crate) tags: Tags,
+    /// The tags of the snapshot.
+    pub(crate) snapshot_tags: Tags,
 }
 
 /// Amazon's own account, as DescribeImages returns it.
@@ -122,8 +125,51 @@ impl Engine {
             is_available: false,
         };
         let id = image.id.clone();
+        let volume = root.map(|volume| volume.id.clone()).unwrap_or_default();
+        self.add_snapshot(&image, volume, &request.snapshot_tags);
         self.add_image(image);
         Ok(id)
+    }
+
+    /// Deregisters an image and returns its snapshot.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidAMIID.Malformed`, `InvalidAMIID.NotFound`, `InvalidAMIID.Unavailable` for a deregistered one (API
+    /// reference, "Error codes": "the specified AMI has been deregistered or is no longer available"), or
+    /// `AuthFailure` for an image of somebody else.
+    pub(crate) fn deregister_image(&mut self, id: &str, mode: Mode) -> Result<String, Refusal> {
+        check_ids(&[id.to_owned()], "ami", "InvalidAMIID.Malformed")?;
+        let Some(image) = self.image(id) else {
+            if self
+                .deregistered_images
+                .values()
+                .any(|(_, old)| old.id == id)
+            {
+                let message = format!("The image ID '{id}' is no longer available");
+                return Err(Refusal::client("InvalidAMIID.Unavailable", message));
+            }
+            return Err(image_not_found(id));
+        };
+        if image.owner != self.core.knobs.account {
+            let message = format!("Not authorized for image:{id}");
+            return Err(Refusal::new(403, "AuthFailure", message));
+        }
+        mode.check_dry_run()?;
+        if let Some(seq) = self.image_ids.remove(id)
+            && let Some(record) = self.images.remove(&seq)
+        {
+            self.deregistered_images.insert(seq, (self.now(), record));
+        }
+        Ok(image.snapshot)
+    }
+
+    /// Returns whether a read of `moment` shows an image.
+    pub(crate) fn shows_image(&self, id: &str, moment: Option<Duration>) -> bool {
+        let registered = self.images.values().map(|image| (None, image));
+        let deregistered = self.deregistered_images.values();
+        let mut all = registered.chain(deregistered.map(|(end, image)| (Some(*end), image)));
+        all.any(|(end, image)| image.id == id && is_shown(image, end, moment))
     }
 
     /// Adds the images of the knobs, and removes those that the knobs no longer name.
@@ -211,20 +257,35 @@ impl Engine {
         &mut self,
         filters: &[Filter],
         paging: &PageRequest,
+        moment: Option<Duration>,
     ) -> Result<Page<ImageRecord>, Refusal> {
         filter::check::<ImageRecord>(filters)?;
         let now = self.now();
-        let (page, records_read) = paging.take(self.images.range(paging.position.after + 1..).map(
-            |(seq, image)| {
-                let mut image = image.clone();
-                image.is_available = image.available <= now;
-                let passes = filter::passes(&image, filters);
-                (*seq, passes.then_some(image))
-            },
-        ));
+        let first = paging.position.after + 1;
+        let registered = self.images.range(first..);
+        let mut all: BTreeMap<Seq, _> = registered
+            .map(|(seq, image)| (*seq, (None, image)))
+            .collect();
+        let deregistered = self.deregistered_images.range(first..);
+        all.extend(deregistered.map(|(seq, (end, image))| (*seq, (Some(*end), image))));
+        let (page, records_read) = paging.take(all.into_iter().map(|(seq, (end, image))| {
+            let mut read = image.clone();
+            read.is_available = image.available <= now;
+            let passes = is_shown(image, end, moment) && filter::passes(&read, filters);
+            (seq, passes.then_some(read))
+        }));
         self.core.records_read += records_read;
         Ok(page)
     }
+}
+
+/// Returns whether a read of `moment` shows an image, which was deregistered at `end` if at all. Images of the
+/// catalog are always shown.
+fn is_shown(image: &ImageRecord, end: Option<Duration>, moment: Option<Duration>) -> bool {
+    if image.source.is_none() {
+        return end.is_none();
+    }
+    moment.is_some_and(|moment| image.created <= moment && end.is_none_or(|end| moment < end))
 }
 
 /// Refuses a name with `InvalidAMIName.Malformed`, unless it has 3 to 128 characters that EC2

@@ -10,7 +10,7 @@
 //! | `launch`, `plan`, `token` | launching, the checked plan of a launch, client tokens |
 //! | `power`, `transition` | stop, start, reboot, terminate; the begin and the end of a transition |
 //! | `change`, `tags`, `tag_list` | attributes, tags, the list of tags |
-//! | `storage`, `image` | volumes and network interfaces; images created from instances |
+//! | `storage`, `image`, `snapshot` | volumes and network interfaces; images created from instances, and their data |
 //! | `read`, `filter`, `attributes` | describing |
 //! | `limits`, `permission` | capacity and quota; permissions that depend on tags |
 //! | `ids` | ids |
@@ -31,6 +31,7 @@ mod plan;
 mod power;
 pub(crate) mod read;
 pub(crate) mod record;
+pub(crate) mod snapshot;
 pub(crate) mod storage;
 pub(crate) mod tag_list;
 pub(crate) mod tags;
@@ -52,6 +53,7 @@ pub(crate) use crate::cloud::{index::Seq, lag::ReadLag, page};
 use ids::ResourceIds;
 use image::ImageRecord;
 use record::{Instance, Version};
+use snapshot::SnapshotRecord;
 use storage::{Nic, Volume};
 use token::{TokenEntry, TokenKey};
 
@@ -80,6 +82,12 @@ pub struct Engine {
     pub(crate) images: BTreeMap<Seq, ImageRecord>,
     /// The images by id.
     image_ids: HashMap<String, Seq>,
+    /// The images that were deregistered, and when.
+    deregistered_images: BTreeMap<Seq, (Duration, ImageRecord)>,
+    /// The snapshots of the images that were created from instances.
+    pub(crate) snapshots: BTreeMap<Seq, SnapshotRecord>,
+    /// The snapshots by id.
+    snapshot_ids: HashMap<String, Seq>,
     /// The private addresses, by subnet.
     subnet_pools: BTreeMap<String, AddressPool>,
 }
@@ -133,6 +141,9 @@ impl cloud::CloudEngine for Engine {
             nic_ids: HashMap::new(),
             images: BTreeMap::new(),
             image_ids: HashMap::new(),
+            deregistered_images: BTreeMap::new(),
+            snapshots: BTreeMap::new(),
+            snapshot_ids: HashMap::new(),
             subnet_pools: BTreeMap::new(),
             core: EngineCore::new(knobs, clock),
         };

@@ -26,7 +26,7 @@ pub(crate) struct TagRow {
 }
 
 impl Engine {
-    /// Returns a page of tags: of instances first, then of volumes, interfaces and images.
+    /// Returns a page of tags: of instances first, then of volumes, interfaces, images and snapshots.
     ///
     /// Tags of instances may lag; terminated instances have theirs as long as they are described.
     ///
@@ -63,7 +63,9 @@ impl Engine {
                                 .instances
                                 .get(&seq)
                                 .and_then(|i| Some(&*i.version_at(moment)?.tags)),
-                            Kind::Volume | Kind::Nic | Kind::Image => engine.tags_of(kind, seq),
+                            Kind::Volume | Kind::Nic | Kind::Image | Kind::Snapshot => {
+                                engine.tags_of(kind, seq)
+                            }
                         };
                         tags.into_iter()
                             .flatten()
@@ -105,6 +107,7 @@ impl Engine {
                 Kind::Volume => &self.volume_ids,
                 Kind::Nic => &self.nic_ids,
                 Kind::Image => &self.image_ids,
+                Kind::Snapshot => &self.snapshot_ids,
             };
             let mut found: Vec<(Seq, &str)> = by_id
                 .values
@@ -135,6 +138,11 @@ impl Engine {
                 self.images
                     .range(from..)
                     .map(|(seq, i)| (*seq, i.id.as_str())),
+            ),
+            Kind::Snapshot => Box::new(
+                self.snapshots
+                    .range(from..)
+                    .map(|(seq, s)| (*seq, s.id.as_str())),
             ),
         }
     }

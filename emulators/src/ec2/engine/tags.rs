@@ -1,4 +1,4 @@
-//! Tags of instances, volumes, network interfaces and images.
+//! Tags of instances, volumes, network interfaces, images and snapshots.
 //!
 //! A call changes the tags of all named resources or of none. A change of an instance's tags is a
 //! new version, so reads of it may lag; other tags change at once.
@@ -22,11 +22,19 @@ pub(crate) enum Kind {
     Nic,
     /// An image.
     Image,
+    /// A snapshot.
+    Snapshot,
 }
 
 impl Kind {
     /// All kinds, in the order of DescribeTags.
-    pub(super) const ALL: [Self; 4] = [Self::Instance, Self::Volume, Self::Nic, Self::Image];
+    pub(super) const ALL: [Self; 5] = [
+        Self::Instance,
+        Self::Volume,
+        Self::Nic,
+        Self::Image,
+        Self::Snapshot,
+    ];
 
     /// Returns EC2's name of the kind, as in `ResourceType`.
     pub(crate) const fn name(self) -> &'static str {
@@ -35,6 +43,7 @@ impl Kind {
             Self::Volume => "volume",
             Self::Nic => "network-interface",
             Self::Image => "image",
+            Self::Snapshot => "snapshot",
         }
     }
 
@@ -45,6 +54,7 @@ impl Kind {
             Self::Volume => 1,
             Self::Nic => 2,
             Self::Image => 3,
+            Self::Snapshot => 4,
         }
     }
 }
@@ -154,6 +164,11 @@ impl Engine {
                         image.tags = tags;
                     }
                 }
+                Kind::Snapshot => {
+                    if let Some(snapshot) = self.snapshots.get_mut(&seq) {
+                        snapshot.tags = tags;
+                    }
+                }
             }
         }
         Ok(())
@@ -193,6 +208,14 @@ impl Engine {
                         seq.ok_or_else(|| super::image::image_not_found(id))?,
                     )
                 }
+                "snap" => {
+                    check_ids(id_slice, "snap", "InvalidSnapshotID.Malformed")?;
+                    let seq = self.snapshot_ids.get(id).copied();
+                    (
+                        Kind::Snapshot,
+                        seq.ok_or_else(|| super::snapshot::snapshot_not_found(id))?,
+                    )
+                }
                 _ => {
                     return Err(Refusal::client(
                         "InvalidID",
@@ -214,6 +237,7 @@ impl Engine {
             Kind::Volume => self.volumes.get(&seq).map(|volume| &volume.tags),
             Kind::Nic => self.nics.get(&seq).map(|nic| &nic.tags),
             Kind::Image => self.images.get(&seq).map(|image| &image.tags),
+            Kind::Snapshot => self.snapshots.get(&seq).map(|snapshot| &snapshot.tags),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Shapes of images.
+//! Shapes of images and snapshots.
 //!
 //! Fields are in the order of EC2's responses.
 
@@ -82,4 +82,32 @@ pub(crate) struct ImageVolume {
     pub(crate) volume_type: &'static str,
     /// Always false.
     pub(crate) encrypted: bool,
+}
+
+/// A snapshot.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Snapshot {
+    /// The id.
+    pub(crate) snapshot_id: String,
+    /// The volume.
+    pub(crate) volume_id: String,
+    /// `pending` or `completed`.
+    pub(crate) status: &'static str,
+    /// When it was created.
+    pub(crate) start_time: String,
+    /// `0%` or `100%`.
+    pub(crate) progress: &'static str,
+    /// The owner's account.
+    pub(crate) owner_id: String,
+    /// The size in GiB.
+    pub(crate) volume_size: u32,
+    /// The description.
+    pub(crate) description: String,
+    /// Always false.
+    pub(crate) encrypted: bool,
+    /// The tags.
+    pub(crate) tag_set: Set<Tag>,
+    /// Always `standard`.
+    pub(crate) storage_tier: &'static str,
 }

@@ -18,8 +18,12 @@ pub enum Action {
     CreateImage,
     /// Adds and replaces tags.
     CreateTags,
+    /// Deletes a snapshot.
+    DeleteSnapshot,
     /// Removes tags.
     DeleteTags,
+    /// Deletes an image.
+    DeregisterImage,
     /// Lists elastic addresses: always empty.
     DescribeAddresses,
     /// Lists the zones.
@@ -38,6 +42,8 @@ pub enum Action {
     DescribeNetworkInterfaces,
     /// Lists security groups.
     DescribeSecurityGroups,
+    /// Lists snapshots.
+    DescribeSnapshots,
     /// Lists subnets.
     DescribeSubnets,
     /// Lists tags.
@@ -64,10 +70,12 @@ pub enum Action {
 
 impl Action {
     /// All actions, sorted by name.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 26] = [
         Self::CreateImage,
         Self::CreateTags,
+        Self::DeleteSnapshot,
         Self::DeleteTags,
+        Self::DeregisterImage,
         Self::DescribeAddresses,
         Self::DescribeAvailabilityZones,
         Self::DescribeImages,
@@ -77,6 +85,7 @@ impl Action {
         Self::DescribeInstances,
         Self::DescribeNetworkInterfaces,
         Self::DescribeSecurityGroups,
+        Self::DescribeSnapshots,
         Self::DescribeSubnets,
         Self::DescribeTags,
         Self::DescribeVolumes,
@@ -95,7 +104,9 @@ impl Action {
         match self {
             Self::CreateImage => "CreateImage",
             Self::CreateTags => "CreateTags",
+            Self::DeleteSnapshot => "DeleteSnapshot",
             Self::DeleteTags => "DeleteTags",
+            Self::DeregisterImage => "DeregisterImage",
             Self::DescribeAddresses => "DescribeAddresses",
             Self::DescribeAvailabilityZones => "DescribeAvailabilityZones",
             Self::DescribeImages => "DescribeImages",
@@ -105,6 +116,7 @@ impl Action {
             Self::DescribeInstances => "DescribeInstances",
             Self::DescribeNetworkInterfaces => "DescribeNetworkInterfaces",
             Self::DescribeSecurityGroups => "DescribeSecurityGroups",
+            Self::DescribeSnapshots => "DescribeSnapshots",
             Self::DescribeSubnets => "DescribeSubnets",
             Self::DescribeTags => "DescribeTags",
             Self::DescribeVolumes => "DescribeVolumes",
@@ -125,7 +137,9 @@ impl Action {
             Self::GetCallerIdentity => Service::Sts,
             Self::CreateImage
             | Self::CreateTags
+            | Self::DeleteSnapshot
             | Self::DeleteTags
+            | Self::DeregisterImage
             | Self::DescribeAddresses
             | Self::DescribeAvailabilityZones
             | Self::DescribeImages
@@ -135,6 +149,7 @@ impl Action {
             | Self::DescribeInstances
             | Self::DescribeNetworkInterfaces
             | Self::DescribeSecurityGroups
+            | Self::DescribeSnapshots
             | Self::DescribeSubnets
             | Self::DescribeTags
             | Self::DescribeVolumes

@@ -246,8 +246,8 @@ impl FacadeBuilder {
         self
     }
 
-    /// What deletes tenants' images at the cloud of a region, since provisioners cannot. Default: nothing; a deleted image stays at the
-    /// cloud, *deleting* and charged.
+    /// What deletes tenants' images at the cloud of a region. Default: its provisioner, if that declares
+    /// [`delete_image`](InstanceProvisioner::delete_image); otherwise a deleted image stays at the cloud, *deleting* and charged.
     pub fn image_deleter(mut self, region: RegionId, deleter: Arc<dyn ImageDeleter>) -> Self {
         self.image_deleters.insert(region, deleter);
         self

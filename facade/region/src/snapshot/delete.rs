@@ -3,7 +3,7 @@
 use std::{fmt::Debug, sync::Arc};
 
 use async_trait::async_trait;
-use fleetwright::ProvisionError;
+use fleetwright::{OptionalVerb, ProvisionError};
 use fleetwright_identity::Ledger;
 use fleetwright_runtime::{Action, clock::later};
 use fleetwright_store::{Key, Query, StoreError, Transaction, Versioned};
@@ -16,10 +16,8 @@ use crate::{
     references::{ReferenceTarget, References},
 };
 
-/// Deletes images at the cloud of one region.
-///
-/// The contract of provisioners has no such call, so the program that builds the façade provides it: `DeregisterImage` with its
-/// snapshots on EC2, `images.delete` on Compute Engine, the deletion of the image resource on Azure.
+/// Deletes images at the cloud of a region whose provisioner does not declare
+/// [`delete_image`](fleetwright::InstanceProvisioner::delete_image). Every provider of this project declares it, and then no deleter is needed.
 #[async_trait]
 pub trait ImageDeleter: Debug + Send + Sync {
     /// Deletes an image with its data. One that does not exist is no error, because a call whose response was lost is repeated.
@@ -31,7 +29,8 @@ pub trait ImageDeleter: Debug + Send + Sync {
 }
 
 impl Snapshots {
-    /// Sets what deletes images at the cloud. Without it a deleted image stays there, and its record stays *deleting* and charged.
+    /// Sets what deletes images at the cloud. Default: the region's provisioner, if it declares
+    /// [`DeleteImage`](OptionalVerb::DeleteImage). Otherwise a deleted image stays there, and its record stays *deleting* and charged.
     #[must_use]
     pub fn with_deleter(mut self, deleter: Arc<dyn ImageDeleter>) -> Self {
         self.deleter = Some(deleter);
@@ -64,11 +63,21 @@ impl Snapshots {
             Origin::Snapshot { native, .. } => native.as_ref(),
         };
         if let Some(native) = native {
-            let Some(deleter) = &self.deleter else {
-                tracing::warn!(image = %image.id, %native, "a deleted image stays at the cloud, because nothing deletes images in this region");
-                return Ok(Action::AwaitChange);
+            let deleted = match &self.deleter {
+                Some(deleter) => deleter.delete_image(native).await,
+                None if self
+                    .cloud
+                    .capabilities()
+                    .supports(OptionalVerb::DeleteImage) =>
+                {
+                    self.cloud.delete_image(native).await
+                }
+                None => {
+                    tracing::warn!(image = %image.id, %native, "a deleted image stays at the cloud, because nothing deletes images in this region");
+                    return Ok(Action::AwaitChange);
+                }
             };
-            if let Err(error) = deleter.delete_image(native).await {
+            if let Err(error) = deleted {
                 return self.deletion_failed(&image.id, &error).await;
             }
         }

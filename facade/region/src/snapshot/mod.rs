@@ -26,7 +26,8 @@
 //! that a launch that is too early has no effect. So an image counts as ready when the cloud has returned its id, or
 //! [`SnapshotPolicy::ready_after`] after that, and the server controller repeats a launch that was too early. A provisioner also has no call
 //! to find an image without its machine: an image whose machine was terminated before its id was recorded stays at the cloud under its
-//! name, and the failed record says so. Nor has it a call to delete one: an [`ImageDeleter`] does that.
+//! name, and the failed record says so. The provisioner
+//! deletes an image if it declares that call; otherwise an [`ImageDeleter`] does.
 
 mod decide;
 mod delete;

@@ -390,6 +390,16 @@ impl InstanceProvisioner for FaultyCloud {
         self.call(FaultPoint::Snapshot, Operation::SnapshotImage, None, call)
             .await
     }
+
+    async fn delete_image(&self, image: &ImageId) -> Result<()> {
+        let call = async {
+            self.account(Operation::DeleteImage)?
+                .delete_image(image)
+                .await
+        };
+        self.call(FaultPoint::Snapshot, Operation::DeleteImage, None, call)
+            .await
+    }
 }
 
 impl FaultyCloud {

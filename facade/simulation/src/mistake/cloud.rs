@@ -153,4 +153,8 @@ impl InstanceProvisioner for MistakenCloud {
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
         self.inner.snapshot_image(id, request).await
     }
+
+    async fn delete_image(&self, image: &ImageId) -> Result<()> {
+        self.inner.delete_image(image).await
+    }
 }

@@ -90,6 +90,7 @@ pub(super) fn image(document: Image) -> ImageRecord {
     ImageRecord {
         path: document.resource.id.unwrap_or_default(),
         tags: tags(document.resource.tags.as_ref()),
+        provisioning: document.properties.and_then(|it| it.provisioning_state),
     }
 }
 

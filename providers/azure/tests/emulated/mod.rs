@@ -56,6 +56,7 @@ impl EmulatedAccount for AzureGroup {
         unknown_id: "azure:///subscriptions/00000000-0000-0000-0000-00000000000a/resourceGroups/rg/\
                      providers/Microsoft.Compute/virtualMachines/fw-never-launched\
                      #00000000-0000-0000-0000-000000000001.1790000000000.00000000",
+        late_failure_code: "ContractFailsLate",
     };
 
     fn fast_knobs() -> Knobs {
@@ -175,6 +176,13 @@ impl EmulatedAccount for AzureGroup {
             .filter(|address| address.attached_to.is_none())
             .map(|address| format!("address {}", address.id));
         machines.chain(nics).chain(disks).chain(addresses).collect()
+    }
+
+    fn images(oracle: &Oracle, wanted: &Tags) -> Vec<String> {
+        let ours = oracle.images.iter();
+        ours.filter(|image| Tags::from_observed(image.tags.clone()).contains_all(wanted))
+            .map(|image| format!("image {}", image.id))
+            .collect()
     }
 
     fn calls(oracle: &Oracle) -> &BTreeMap<String, u64> {

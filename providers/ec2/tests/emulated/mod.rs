@@ -42,6 +42,8 @@ impl EmulatedAccount for Ec2Account {
         other_type: "t3.small",
         zone: "us-east-1b",
         unknown_id: "i-0fffffffffffffff0",
+        // Codes that EC2 does not document are no failures of a launch.
+        late_failure_code: "Server.InternalError",
     };
 
     fn fast_knobs() -> Knobs {
@@ -131,6 +133,21 @@ impl EmulatedAccount for Ec2Account {
             .filter(|interface| matches(&interface.tags))
             .map(|interface| format!("network interface {}", interface.id));
         instances.chain(volumes).chain(interfaces).collect()
+    }
+
+    fn images(oracle: &Oracle, wanted: &Tags) -> Vec<String> {
+        let matches = |tags: &BTreeMap<String, String>| {
+            Tags::from_observed(tags.clone()).contains_all(wanted)
+        };
+        let images = oracle.images.iter();
+        let images = images
+            .filter(|image| matches(&image.tags))
+            .map(|image| format!("image {}", image.id));
+        let snapshots = oracle.snapshots.iter();
+        let snapshots = snapshots
+            .filter(|snapshot| matches(&snapshot.image_tags))
+            .map(|snapshot| format!("snapshot {}", snapshot.id));
+        images.chain(snapshots).collect()
     }
 
     fn calls(oracle: &Oracle) -> &BTreeMap<String, u64> {

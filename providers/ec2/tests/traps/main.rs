@@ -11,6 +11,7 @@ mod configs;
 mod emulated;
 mod fallback;
 mod identity;
+mod images;
 mod lag;
 mod late;
 mod lifecycle;
@@ -42,5 +43,5 @@ fn alive(harness: &Ec2Harness) -> usize {
 
 #[test]
 fn readme_lists_every_trap() {
-    check_traps(env!("CARGO_MANIFEST_DIR"), 59);
+    check_traps(env!("CARGO_MANIFEST_DIR"), 60);
 }

@@ -54,6 +54,7 @@ impl EmulatedAccount for GcpProject {
         other_type: "e2-small",
         zone: ZONES[1],
         unknown_id: "gce://fleet-1/us-central1-a/fw-never-launched/18446744073709551615",
+        late_failure_code: "ContractFailsLate",
     };
 
     fn fast_knobs() -> Knobs {
@@ -138,6 +139,16 @@ impl EmulatedAccount for GcpProject {
             .filter(|disk| tags(&disk.labels, &no_metadata).contains_all(wanted))
             .map(|disk| format!("disk {}", disk.name));
         instances.chain(disks).collect()
+    }
+
+    /// The tags of an image are in its labels and in its description, which the oracle does not have; the kit's tags
+    /// are valid labels.
+    fn images(oracle: &Oracle, wanted: &Tags) -> Vec<String> {
+        let no_metadata = BTreeMap::new();
+        let ours = oracle.images.iter();
+        ours.filter(|image| tags(&image.labels, &no_metadata).contains_all(wanted))
+            .map(|image| format!("image {}", image.name))
+            .collect()
     }
 
     fn calls(oracle: &Oracle) -> &BTreeMap<String, u64> {

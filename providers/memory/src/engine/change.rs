@@ -76,8 +76,12 @@ impl World {
     /// Checks that the catalog or a snapshot has the image.
     pub(super) fn check_image(&self, image: &ImageId) -> Result<(), NativeError> {
         let images = &self.knobs.images;
-        if images.is_empty() || images.contains(image) || self.image_ids.contains(image) {
+        let any = images.is_empty() && !self.deleted_images.contains(image);
+        if any || images.contains(image) || self.image_ids.contains(image) {
             return Ok(());
+        }
+        if images.is_empty() {
+            return Err(not_offered("image", "the images that were not deleted"));
         }
         let names: Vec<_> = images.iter().map(ImageId::as_str).collect();
         Err(not_offered("image", &names.join(", ")))

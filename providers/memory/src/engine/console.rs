@@ -1,4 +1,4 @@
-//! Console output, console sessions, and snapshots.
+//! Console output, console sessions, and images.
 
 use std::time::Duration;
 
@@ -69,5 +69,19 @@ impl World {
         self.image_ids.insert(image.clone());
         self.images.insert(request.name.clone(), created);
         Ok(image)
+    }
+
+    /// Deletes an image of an instance. One that does not exist counts as deleted. Images of the catalog are
+    /// refused; without a catalog that is every name that no snapshot created.
+    pub(crate) fn delete_image(&mut self, image: &ImageId) -> Result<(), NativeError> {
+        if self.image_ids.remove(image) {
+            self.images.retain(|_, other| other.id != *image);
+            self.deleted_images.insert(image.clone());
+            return Ok(());
+        }
+        if self.check_image(image).is_ok() {
+            return Err(NativeError::NotASnapshot(image.clone()));
+        }
+        Ok(())
     }
 }

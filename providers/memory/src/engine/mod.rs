@@ -11,7 +11,7 @@
 //! | `launch` | launch, launch tokens, `find_launch` |
 //! | `power` | stop, start, terminate, reboot |
 //! | `change` | tags, type, image |
-//! | `console` | console output and sessions, snapshots |
+//! | `console` | console output and sessions, images |
 //! | `read` | describe, and pages of a list, both with read lag |
 //! | `index` | lookup of instances by tag |
 //! | `limits` | quota and capacity |
@@ -74,6 +74,8 @@ pub(crate) struct World {
     usage: Usage,
     pub(crate) images: BTreeMap<String, Image>,
     image_ids: BTreeSet<ImageId>,
+    /// The images that were deleted. Without a catalog, every other name can be launched.
+    deleted_images: BTreeSet<ImageId>,
     zones_down: BTreeSet<Zone>,
     /// Separate from the other generators, so that reads do not change later ids.
     lag_rng: SeededRng,
@@ -128,6 +130,7 @@ impl World {
             usage: Usage::default(),
             images: BTreeMap::new(),
             image_ids: BTreeSet::new(),
+            deleted_images: BTreeSet::new(),
             zones_down: BTreeSet::new(),
             lag_rng: SeededRng::for_purpose(seed, 1),
             session_rng: SeededRng::for_purpose(seed, 2),

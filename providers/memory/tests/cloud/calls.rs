@@ -10,7 +10,13 @@ use fleetwright_memory::{MemoryCloud, MemoryCloudBuilder, MemoryProvisioner, Wir
 
 use crate::support::{all_blue, open, running, stopped, token, with_token};
 
-pub(crate) const ALL: [WireCall; 14] = WireCall::ALL;
+/// The calls for an instance. The deletion of an image has its own tests, in `images.rs`.
+pub(crate) const ALL: [WireCall; 14] = {
+    let [calls @ .., WireCall::DeleteImage] = WireCall::ALL else {
+        panic!("the deletion of an image is the last call");
+    };
+    calls
+};
 
 /// A cloud that is prepared for a call.
 pub(crate) struct Prepared {

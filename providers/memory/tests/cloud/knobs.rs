@@ -79,7 +79,7 @@ async fn settings_are_declared_in_the_capabilities() {
         (5, 6)
     );
     assert_eq!(declared.batch_launch, BatchLaunch::Partial);
-    assert_eq!((declared.verbs.len(), declared.placement.len()), (6, 4));
+    assert_eq!((declared.verbs.len(), declared.placement.len()), (7, 4));
     assert!(!declared.supports(OptionalVerb::ConsoleOutput));
 }
 

@@ -18,6 +18,7 @@ mod determinism;
 mod external_actor;
 mod fault_cases;
 mod faults;
+mod images;
 mod knobs;
 mod lifecycle;
 mod lists;

@@ -21,7 +21,9 @@ use self::items::{
     StartsAllOrNothing, StopsUntilFailure, UnknownStartEffect,
 };
 use self::single::{
-    HidesAddressesBesideTheEnded, NamesNoNativeStates, SkipsWhatListsOmit, TerminatesForItself,
+    HidesAddressesBesideTheEnded, NamesNoNativeStates, SkipsWhatListsOmit, StartsWithoutAddress,
+    StartsWithoutTags, StartsWithoutTime, StartsWithoutType, StartsWithoutZone,
+    TerminatesForItself,
 };
 use super::{Mutant, Override, token::lock};
 use crate::{CallContext, MemoryHarness, OverrideHarness};
@@ -153,6 +155,31 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a batch of descriptions has no native states",
         violates: "BATCH-11",
         make: OverrideHarness::factory::<NamesNoNativeStates>,
+    },
+    Mutant {
+        name: "a batch of starts returns no tags",
+        violates: "BATCH-11",
+        make: OverrideHarness::factory::<StartsWithoutTags>,
+    },
+    Mutant {
+        name: "a batch of starts returns no type",
+        violates: "BATCH-11",
+        make: OverrideHarness::factory::<StartsWithoutType>,
+    },
+    Mutant {
+        name: "a batch of starts returns no zone",
+        violates: "BATCH-11",
+        make: OverrideHarness::factory::<StartsWithoutZone>,
+    },
+    Mutant {
+        name: "a batch of starts returns no launch time",
+        violates: "BATCH-11",
+        make: OverrideHarness::factory::<StartsWithoutTime>,
+    },
+    Mutant {
+        name: "a batch of starts returns no public address",
+        violates: "BATCH-11",
+        make: OverrideHarness::factory::<StartsWithoutAddress>,
     },
     Mutant {
         name: "a batch terminates only what a list shows",

@@ -4,7 +4,8 @@ use std::{collections::BTreeSet, sync::Mutex};
 
 use async_trait::async_trait;
 use fleetwright::{
-    CloudInstanceState::Terminated, InstanceFilter, InstanceId, InstanceStatus, Result,
+    CloudInstanceState::Terminated, InstanceFilter, InstanceId, InstanceInfo, InstanceStatus,
+    Result, Tags,
 };
 
 use crate::{CallContext, Override, mutants::token::lock};
@@ -51,6 +52,45 @@ impl Override for NamesNoNativeStates {
         results
     }
 }
+
+/// Omits from the results of a batch of starts what `omit` removes.
+fn omit_in_starts(
+    mut results: Vec<Result<InstanceInfo>>,
+    omit: fn(&mut InstanceInfo),
+) -> Vec<Result<InstanceInfo>> {
+    if results.len() > 1 {
+        results.iter_mut().flatten().for_each(omit);
+    }
+    results
+}
+
+macro_rules! batch_of_starts_without {
+    ($name:ident, $what:literal, $omit:expr) => {
+        #[doc = concat!("Returns no ", $what, " from a batch of starts.")]
+        #[derive(Default)]
+        pub(super) struct $name;
+
+        #[async_trait]
+        impl Override for $name {
+            async fn start_instances(
+                &self,
+                at: CallContext<'_>,
+                ids: &[InstanceId],
+            ) -> Vec<Result<InstanceInfo>> {
+                omit_in_starts(at.inner.start_instances(ids).await, $omit)
+            }
+        }
+    };
+}
+
+batch_of_starts_without!(StartsWithoutTags, "tags", |info| info.tags = Tags::new());
+batch_of_starts_without!(StartsWithoutType, "type", |info| info.instance_type = None);
+batch_of_starts_without!(StartsWithoutZone, "placement", |info| info.placement.zone =
+    None);
+batch_of_starts_without!(StartsWithoutTime, "launch time", |info| info.launch_time =
+    None);
+batch_of_starts_without!(StartsWithoutAddress, "address", |info| info.public_ip =
+    None);
 
 /// Takes an instance that a list does not show for terminated.
 #[derive(Default)]

@@ -78,6 +78,12 @@ fn only_a_missing_machine_means_that_its_name_is_not_free() {
         failed(Cause::Responded(status), code, message).is_name_not_free("fw-1")
     };
     assert!(is_missing(404, "NotFound", "The entity was not found."));
+    for image in [
+        "Artifact: VMImage was not found.",
+        "The image '/images/x' was not found.",
+    ] {
+        assert!(!is_missing(404, "NotFound", image), "{image}");
+    }
     let machine = "The Resource 'Microsoft.Compute/virtualMachines/FW-1' was not found.";
     assert!(is_missing(404, "ResourceNotFound", machine));
     let disk = "The Resource 'Microsoft.Compute/disks/x' was not found.";
