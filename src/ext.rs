@@ -247,8 +247,8 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
 
     /// Finds out what became of a batch launch of `count` instances.
     ///
-    /// Looks up the token of the batch, and if that finds nothing, the
-    /// [item tokens](LaunchToken::item) of its instances, because some backends launch a batch item
+    /// Looks up the token of the batch, and if that does not find all instances, the
+    /// [item tokens](LaunchToken::item) of the others, because some backends launch a batch item
     /// by item. Like [`find_launch`](InstanceProvisioner::find_launch), it does not wait for the
     /// consistency window.
     ///
@@ -274,12 +274,17 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
     /// # }
     /// ```
     async fn find_launches(&self, token: &LaunchToken, count: NonZeroU32) -> Result<LaunchRecord> {
-        let batch = self.find_launch(token).await?;
-        if batch != LaunchRecord::NotFound {
-            return Ok(batch);
+        // All of the batch, or its first item, which has the same token.
+        let by_token = self.find_launch(token).await?;
+        let (mut instances, mut any_found) = match &by_token {
+            LaunchRecord::Found(infos) | LaunchRecord::Terminated(infos) => (infos.clone(), true),
+            LaunchRecord::NotFound => (Vec::new(), false),
+        };
+        let all = usize::try_from(count.get()).unwrap_or(usize::MAX);
+        if instances.len() >= all {
+            return Ok(by_token);
         }
-        let (mut instances, mut any_found) = (Vec::new(), false);
-        for index in 0..count.get() {
+        for index in 1..count.get() {
             match self.find_launch(&token.item(index)).await? {
                 LaunchRecord::Found(infos) | LaunchRecord::Terminated(infos) => {
                     any_found = true;

@@ -163,14 +163,13 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     ///   replay of the token launches the rest (BATCH-02, BATCH-04).
     ///
     /// The default body launches one instance after the other with [item tokens](LaunchToken::item)
-    /// and stops at the first failure. [`find_launch`](Self::find_launch) then finds the items by
-    /// their own tokens only, while a backend with its own body finds them by the batch's token.
-    /// [`find_launches`](crate::InstanceProvisionerExt::find_launches) tries both.
+    /// and stops at the first failure. [`find_launch`](Self::find_launch) then finds the first item by
+    /// the batch's token and the others by their own, while a backend with its own body finds all of them
+    /// by the batch's token. [`find_launches`](crate::InstanceProvisionerExt::find_launches) tries both.
     ///
-    /// A token is for a single launch or for a batch, not for both (TOKEN-18). A backend that keeps the default
-    /// body ensures that in [`launch_instance`](Self::launch_instance): it refuses a token if the first item of
-    /// that token was launched, and refuses a first item if its batch's token was launched alone.
-    /// [`InstanceConfig::batch`] is set for items only.
+    /// A token is for a single launch or for a batch, not for both (TOKEN-18). The default body ensures that: the first
+    /// item has the batch's token, and [`InstanceConfig::batch`], which is set for items only, makes its config
+    /// another one than that of a single launch.
     ///
     /// ```
     /// use std::num::NonZeroU32;

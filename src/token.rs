@@ -89,10 +89,17 @@ impl LaunchToken {
         Uuid::new_v5(&NAMESPACE, text.as_bytes())
     }
 
-    /// Returns the token of item `index` of a batch that was launched with this token. The first
-    /// item has the index 0.
+    /// Returns the token of item `index` of a batch that was launched with this token. Item 0 has this
+    /// token itself; each later one has a token of its own.
+    ///
+    /// So a single launch and a batch with one token compete for the same token, and a backend that
+    /// compares configs refuses the second one: [`InstanceConfig::batch`](crate::InstanceConfig::batch)
+    /// makes the configs different.
     pub fn item(&self, index: u32) -> Self {
-        Self::from(self.derive(&format!("item-{index}")))
+        match index {
+            0 => self.clone(),
+            later => Self::from(self.derive(&format!("item-{later}"))),
+        }
     }
 
     /// Returns the token of attempt `number` of a launch. Attempt 1 is this token itself; each later
@@ -198,6 +205,7 @@ mod tests {
             token.derive("request").to_string(),
             "fb6e7cb2-a669-569b-9111-b7befbd2dc6c"
         );
+        assert_eq!(token.item(0), token);
         assert_eq!(
             token.item(1).as_str(),
             "77b54c4b-7c42-51cc-b6bd-629350510a62"

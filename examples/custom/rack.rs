@@ -4,7 +4,7 @@
 //! errors. It has no optional verbs and no placement, and declares that.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     net::{IpAddr, Ipv4Addr},
     num::{NonZeroU32, NonZeroUsize},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -35,8 +35,6 @@ pub(crate) struct Rack {
 struct Machines {
     by_number: BTreeMap<u32, Machine>,
     tokens: HashMap<LaunchToken, (Fingerprint, u32)>,
-    /// The tokens that the first items of batches would have, for every token of a single launch.
-    taken_items: HashSet<LaunchToken>,
 }
 
 #[derive(Debug)]
@@ -158,15 +156,6 @@ impl InstanceProvisioner for Rack {
                     .map(Machine::info)
                     .ok_or_else(|| call.token_spent(token));
             }
-            // The default `launch_instances` launches items with tokens of their own. A token is for a
-            // single launch or for a batch, and the first item stands for the batch.
-            let taken = match config.batch {
-                Some(_) => machines.taken_items.contains(token),
-                None => machines.tokens.contains_key(&token.item(0)),
-            };
-            if taken {
-                return Err(call.token_conflict(token));
-            }
         }
         let number = machines
             .by_number
@@ -186,9 +175,6 @@ impl InstanceProvisioner for Rack {
         machines.by_number.insert(number, machine);
         if let Some(token) = &config.launch_token {
             machines.tokens.insert(token.clone(), (fingerprint, number));
-            if config.batch.is_none() {
-                machines.taken_items.insert(token.item(0));
-            }
         }
         Ok(info)
     }

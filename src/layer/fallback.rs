@@ -304,8 +304,13 @@ async fn settle(
     time: Duration,
 ) -> Result<LaunchRecord> {
     let record = look_up_within(request.inner, token, time).await?;
-    if record == LaunchRecord::NotFound && request.operation() == Operation::LaunchInstances {
-        // The time is over, so one look-up of the batch's items is enough.
+    let found = match &record {
+        LaunchRecord::Found(infos) | LaunchRecord::Terminated(infos) => infos.len(),
+        LaunchRecord::NotFound => 0,
+    };
+    let is_partial = u32::try_from(found).is_ok_and(|found| found < request.count.get());
+    if is_partial && request.operation() == Operation::LaunchInstances {
+        // The time is over, or the first item shows, so one look-up of the batch's items is enough.
         return request.inner.find_launches(token, request.count).await;
     }
     Ok(record)

@@ -96,12 +96,14 @@ async fn look_up_is_retried_within_the_window() {
 #[tokio::test(start_paused = true)]
 async fn batch_is_found_by_its_token_or_its_item_tokens() {
     let three = std::num::NonZeroU32::new(3).unwrap();
-    let fake = Fake::new(secs(0)).with_launch_records([(0, Ok(found()))]);
-    assert_eq!(fake.find_launches(&token(), three).await.unwrap(), found());
+    let all = ["i-1", "i-2", "i-3"].map(|name| InstanceInfo::new(id(name), Pending));
+    let all = LaunchRecord::Found(all.into());
+    let fake = Fake::new(secs(0)).with_launch_records([(0, Ok(all.clone()))]);
+    assert_eq!(fake.find_launches(&token(), three).await.unwrap(), all);
     assert_eq!(
         fake.calls(Operation::FindLaunch).len(),
         1,
-        "the token of the batch is known"
+        "the token of the batch finds all of it"
     );
     let fake = Fake::new(secs(0));
     let settled = fake.find_launches(&token(), three).await.unwrap();
@@ -112,7 +114,7 @@ async fn batch_is_found_by_its_token_or_its_item_tokens() {
         .map(|c| c.targets)
         .collect();
     let items = [0, 1, 2].map(|index| vec![token().item(index).to_string()]);
-    assert_eq!(requested[1..], items);
+    assert_eq!(requested, items, "the first item has the batch's token");
 }
 
 #[tokio::test(start_paused = true)]
