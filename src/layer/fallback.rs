@@ -218,7 +218,7 @@ impl Layer for Fallback {
     ) -> BoxFuture<'a, Result<T>> {
         Box::pin(async move {
             let configs = self.policy.configs(config);
-            let mut progress = Progress::new(configs.len());
+            let mut progress = Progress::new(&request, configs.len());
             // Each replay but the last ends with a launch of this token that failed late.
             for _ in 0..=configs.len() {
                 let (already_tried, conflict) = loop {

@@ -28,14 +28,21 @@ pub(super) struct Progress {
     error: Option<ProvisionError>,
     /// Until when reads may show the launch that failed late last, so that its token looks taken.
     stale_until: Option<Instant>,
+    /// For how long this launch may still wait for its token, in all.
+    patience: Duration,
 }
 
 impl Progress {
-    pub(super) fn new(alternatives: usize) -> Self {
+    /// Creates the alternatives of a launch, all of them open. The launch waits for its token for one consistency
+    /// window in all, however many alternatives fail late: a backend that breaks its declared window must not hold
+    /// it for a window for each of them.
+    pub(super) fn new(request: &Request<'_>, alternatives: usize) -> Self {
+        let window = request.capabilities().consistency_window;
         Self {
             alternatives: vec![Alternative::Open; alternatives],
             error: None,
             stale_until: None,
+            patience: window.min(MAX_TIME),
         }
     }
 
@@ -89,18 +96,21 @@ impl Progress {
 
     /// Waits for one poll interval, if the token may look taken because of a launch that failed late.
     /// Returns whether it has waited, so that the token is worth another attempt.
-    pub(super) async fn wait_for_token(&self, request: &Request<'_>) -> bool {
+    pub(super) async fn wait_for_token(&mut self, request: &Request<'_>) -> bool {
         let left = self.stale_for();
         if left.is_zero() {
             return false;
         }
         let interval = request.capabilities().poll_interval;
-        sleep(interval.max(Duration::from_millis(1)).min(left)).await;
+        let pause = interval.max(Duration::from_millis(1)).min(left);
+        self.patience = self.patience.saturating_sub(pause);
+        sleep(pause).await;
         true
     }
 
     fn stale_for(&self) -> Duration {
         let left = |until: Instant| until.saturating_duration_since(Instant::now());
-        self.stale_until.map_or(Duration::ZERO, left)
+        let stale = self.stale_until.map_or(Duration::ZERO, left);
+        stale.min(self.patience)
     }
 }

@@ -364,9 +364,12 @@ async fn launch_that_never_vanishes_ends_with_its_late_failure() {
         let cloud = cloud_with_lag([0, 9, 9], 20);
         let stale = Layered::new(cloud.provisioner(), StaleLaunch::new(u32::MAX, looks_spent));
         let process = Layered::new(stale, Fallback::new(zones()));
-        let config = with_token("t-1");
+        let (config, began) = (with_token("t-1"), Instant::now());
         let launch = timeout(secs(600), process.launch_instance(&config));
         let error = launch.await.unwrap().unwrap_err();
+        // The failure shows within 27 seconds. Then the launch waits for one window of 20 seconds, not for one for each
+        // alternative.
+        assert!(began.elapsed() < secs(60), "{:?}", began.elapsed());
         let expected = if looks_spent {
             ErrorKind::TokenSpent
         } else {
