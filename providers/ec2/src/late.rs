@@ -17,24 +17,14 @@ use crate::{Ec2Provisioner, by_token::Launch};
 /// How long a handle remembers a failed launch. EC2 shows it for about as long.
 const REMEMBERED: Duration = Duration::from_secs(60 * 60);
 
-/// The state reasons of instances that have run, as the Amazon EC2 API reference lists them ("StateReason").
-const REASONS_AFTER_A_LAUNCH: [&str; 7] = [
-    "Client.InstanceInitiatedShutdown",
-    "Client.InstanceTerminated",
-    "Client.UserInitiatedHibernate",
-    "Client.UserInitiatedShutdown",
-    "Server.ScheduledStop",
-    "Server.SpotInstanceShutdown",
-    "Server.SpotInstanceTermination",
-];
-
 /// Returns why the launch of an instance failed; `None` for every other instance.
 ///
-/// EC2 documents the reasons of an instance that has run, and only some of a launch that failed. So every other reason of
-/// a terminated instance counts as one of its launch.
+/// The Amazon EC2 API reference lists the reasons ("StateReason"). Five of them are of a launch that failed. Every other one is of an
+/// instance that has run, and so may be one that EC2 does not list: a failed launch frees its token, and the token of an
+/// instance that was ended must not launch again.
 pub(crate) fn launch_failure(native: &Instance, info: &InstanceInfo) -> Option<LaunchFailure> {
     let code = native.state_reason()?.code()?;
-    if !info.state.is_ending() || REASONS_AFTER_A_LAUNCH.contains(&code) {
+    if !info.state.is_ending() {
         return None;
     }
     let failure = match code {
@@ -49,7 +39,11 @@ pub(crate) fn launch_failure(native: &Instance, info: &InstanceInfo) -> Option<L
         // A quota of the region, for all types.
         "Client.VolumeLimitExceeded" => LaunchFailure::new(ErrorKind::Quota, [Scope::Region]),
         "Client.InvalidSnapshot.NotFound" => LaunchFailure::new(ErrorKind::Invalid, []),
-        _ => LaunchFailure::new(ErrorKind::Unexpected, []),
+        // An error of EC2, or of the request, "caused the instance to terminate during launch".
+        "Server.InternalError" | "Client.InternalError" => {
+            LaunchFailure::new(ErrorKind::Unexpected, [])
+        }
+        _ => return None,
     };
     Some(failure.with_native_code(code))
 }
@@ -144,25 +138,37 @@ mod tests {
         info.launch_failure.map(|failure| failure.kind)
     }
 
+    /// Every reason that the API reference lists, and two that it does not.
+    const REASONS: [(&str, Option<ErrorKind>); 14] = [
+        (
+            "Server.InsufficientInstanceCapacity",
+            Some(ErrorKind::Capacity),
+        ),
+        ("Server.InternalError", Some(ErrorKind::Unexpected)),
+        ("Server.ScheduledStop", None),
+        ("Server.SpotInstanceShutdown", None),
+        ("Server.SpotInstanceTermination", None),
+        ("Client.InstanceInitiatedShutdown", None),
+        ("Client.InstanceTerminated", None),
+        ("Client.InternalError", Some(ErrorKind::Unexpected)),
+        ("Client.InvalidSnapshot.NotFound", Some(ErrorKind::Invalid)),
+        ("Client.UserInitiatedHibernate", None),
+        ("Client.UserInitiatedShutdown", None),
+        ("Client.VolumeLimitExceeded", Some(ErrorKind::Quota)),
+        ("Server.SomethingNew", None),
+        ("", None),
+    ];
+
     #[test]
-    fn reasons_of_an_instance_that_has_run_are_no_failures() {
-        let ended = |code| kind("terminated", code);
-        let capacity = "Server.InsufficientInstanceCapacity";
-        assert_eq!(ended(capacity), Some(ErrorKind::Capacity));
-        assert_eq!(kind("shutting-down", capacity), Some(ErrorKind::Capacity));
-        // A start without capacity leaves the instance stopped.
-        assert_eq!(kind("stopped", capacity), None);
-        assert_eq!(ended("Client.VolumeLimitExceeded"), Some(ErrorKind::Quota));
-        for code in [
-            "Client.UserInitiatedShutdown",
-            "Client.InstanceInitiatedShutdown",
-            "Server.SpotInstanceTermination",
-            "Server.ScheduledStop",
-        ] {
-            assert_eq!(ended(code), None, "{code}");
-        }
-        for code in ["Server.InternalError", "Client.InvalidKMSKey.InvalidState"] {
-            assert_eq!(ended(code), Some(ErrorKind::Unexpected), "{code}");
+    fn only_reasons_of_a_launch_are_failures() {
+        for (code, expected) in REASONS {
+            for state in ["shutting-down", "terminated"] {
+                assert_eq!(kind(state, code), expected, "{state}: {code}");
+            }
+            // A start without capacity leaves the instance stopped.
+            for state in ["pending", "running", "stopping", "stopped"] {
+                assert_eq!(kind(state, code), None, "{state}: {code}");
+            }
         }
     }
 
