@@ -91,7 +91,7 @@ pub struct Knobs {
     /// How many records the lists with a filter may compare in one minute, in a project. A list with a
     /// filter is charged for every instance or operation of its scope, whatever it returns. Default
     /// 750,000; the quota is full again at the next full minute (Compute Engine documentation,
-    /// "Compute Engine rate quotas": filtered list cost overhead; openshift/installer#9169).
+    /// "Compute Engine rate quotas and system limits": filtered list cost overhead; openshift/installer#9169).
     pub filtered_list_quota: u64,
     /// How much the cloud's clock is behind the real one, in milliseconds. Default 0.
     #[serde(with = "crate::cloud::millis")]

@@ -2,7 +2,7 @@
 //!
 //! Compute Engine charges a list with a filter for every record that it compares, not for those that
 //! it returns, against a quota per minute that cannot be raised and that all such lists share
-//! (Compute Engine documentation, "Compute Engine rate quotas": filtered list cost overhead;
+//! (Compute Engine documentation, "Compute Engine rate quotas and system limits": filtered list cost overhead;
 //! openshift/installer#9169, openshift/release#59207). The quota is full again at the next full
 //! minute. Google has one quota for each region and one for lists of all of them; here a project has
 //! one for all.
