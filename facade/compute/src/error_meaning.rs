@@ -202,10 +202,10 @@ fn store_meaning(error: &StoreError) -> Meaning {
         | StoreError::Full { .. }
         | StoreError::Compacted { .. }
         | StoreError::Ahead { .. }
-        | StoreError::UnknownOutcome { .. } => Meaning::Unavailable,
-        StoreError::Invalid(_) | StoreError::Corrupt { .. } | StoreError::Incompatible { .. } => {
-            Meaning::Internal
-        }
+        | StoreError::UnknownOutcome { .. }
+        // A record of a newer version: another replica can, and this one after its upgrade.
+        | StoreError::Incompatible { .. } => Meaning::Unavailable,
+        StoreError::Invalid(_) | StoreError::Corrupt { .. } => Meaning::Internal,
         _ => Meaning::Internal,
     }
 }

@@ -11,7 +11,8 @@ use fleetwright_region::{
     monitor::{Limit, OrphanOutcome, OrphanPolicy, RegionScan, ScanError},
     server::{Drift, Health, Phase, Presence, ServerId, ServerView},
 };
-use fleetwright_store::{Store as _, Table};
+use fleetwright_store::{RecordId, Store as _, Table, Transaction};
+use serde_json::json;
 
 const TICK: Duration = Duration::from_secs(2);
 
@@ -270,6 +271,33 @@ async fn monitor_reports_or_deletes_orphans_and_keeps_foreign_machines() {
         let ends = |id| cloud.oracle().instance(id).unwrap().info.state.is_ending();
         assert_eq!(ends(&orphan), orphans == OrphanPolicy::Terminate);
         assert!(!others.iter().any(ends));
+    }
+}
+
+/// A server that a newer version changed, or whose record is damaged, may own the machine that names it.
+#[tokio::test(start_paused = true)]
+async fn machine_of_an_unreadable_server_is_no_orphan() {
+    for unreadable in [json!({"power": "hibernated"}), json!(7)] {
+        let cloud = MemoryCloud::new();
+        let region = region(&cloud).policy(|policy| {
+            policy.orphans = OrphanPolicy::Terminate;
+            policy.orphan_age = Duration::from_secs(60);
+        });
+        let machines = up(&region, [1, 2]).await;
+        let id = RecordId::new("server", server_id(1).to_string()).unwrap();
+        let mut record = region.store.get(&id).await.unwrap().unwrap().value;
+        record["intent"] = unreadable;
+        let put = Transaction::new().put(id.clone(), record.clone());
+        region.store.commit(&put).await.unwrap();
+        for _ in 0..3 {
+            tokio::time::sleep(Duration::from_secs(61)).await;
+            let findings = region.monitor.scan().await.unwrap();
+            assert_eq!((findings.orphans, findings.servers), (vec![], 1));
+        }
+        let after = region.store.get(&id).await.unwrap().unwrap().value;
+        assert_eq!(after, record);
+        let ends = |id| cloud.oracle().instance(id).unwrap().info.state.is_ending();
+        assert!(!machines.iter().any(ends));
     }
 }
 

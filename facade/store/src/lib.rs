@@ -35,5 +35,5 @@ pub use record::{Damaged, Record, Revision};
 pub use schema::{Entry, Holds, Index, Schema, SchemaBuilder};
 pub use store::{Store, StoreExt};
 pub use transaction::{Check, Claim, Transaction, Write};
-pub use typed::{Base, Document, Table, TypedPage, Versioned};
+pub use typed::{Base, Document, Partial, Table, TypedPage, Versioned};
 pub use watch::{Batch, Change, Commit, History, Interest, Source, Watch};

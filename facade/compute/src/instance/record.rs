@@ -85,6 +85,7 @@ pub struct Instance {
 
 impl Document for Instance {
     const KIND: &'static str = crate::schema::INSTANCE_KIND;
+    const INERT: &'static [&'static str] = &["/events", "/status/conditions"];
 }
 
 /// The last change of the desired state.

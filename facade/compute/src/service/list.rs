@@ -208,7 +208,8 @@ impl Instances {
             let readable = principal
                 .authorize(Verb::Read, Resource::Instances, &found.value.scope())
                 .is_ok();
-            let view = InstanceView::new(found, scan, now);
+            let unknown = merged.unknown.remove(&found.key).unwrap_or_default();
+            let view = InstanceView::new(found, scan, now).with_unknown(unknown);
             instances.push(if readable { view } else { view.for_lists() });
         };
         for damaged in &merged.damaged {

@@ -3,7 +3,7 @@
 //! A range has one exact value under its index, so it is ordered by its records' keys; a list that starts after an id starts there in
 //! each range. Instances that are not visible to the caller are in no range.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fleetwright_identity::{GrantedScopes, OrganizationId, ProjectId, Scope};
 use fleetwright_region::network::RecordError;
@@ -39,6 +39,8 @@ pub(super) struct MergedRanges<'a> {
     instances: &'a Instances,
     sources: Vec<Source>,
     pub(super) damaged: Vec<Damaged>,
+    /// The places that this version does not understand, of the instances that it returns nevertheless, to be shown.
+    pub(super) unknown: BTreeMap<Key, Vec<String>>,
 }
 
 impl<'a> MergedRanges<'a> {
@@ -54,8 +56,18 @@ impl<'a> MergedRanges<'a> {
                     next,
                     ..
                 } = self.instances.table.list(&query).await?;
-                self.damaged.extend(damaged);
-                items.reverse();
+                for damaged in damaged {
+                    let newer = match damaged.is_newer {
+                        true => self.instances.partial(&damaged.id).await?,
+                        false => None,
+                    };
+                    if let Some((shown, unknown)) = newer {
+                        self.unknown.insert(shown.key.clone(), unknown);
+                        items.push(shown);
+                    }
+                    self.damaged.push(damaged);
+                }
+                items.sort_by(|one, two| two.key.cmp(&one.key));
                 for item in items {
                     match self.instances.check_id(item) {
                         Ok(item) => source.read.push(item),
@@ -106,6 +118,7 @@ impl Instances {
             instances: self,
             sources,
             damaged: Vec::new(),
+            unknown: BTreeMap::new(),
         })
     }
 

@@ -7,7 +7,7 @@ use fleetwright_region::{
     server::{Health, Phase, Retry},
 };
 use fleetwright_runtime::clock::between;
-use fleetwright_store::{Revision, Versioned};
+use fleetwright_store::{Revision, StoreError, Versioned};
 
 use super::Instances;
 use crate::{
@@ -50,6 +50,9 @@ pub struct InstanceView {
     pub observed_at: Option<DateTime<Utc>>,
     /// What it waits for, or `None` if the desired state is applied.
     pub waiting: Option<Waiting>,
+    /// The places of the record, as JSON pointers, that a newer version of this program wrote and that this one does not understand. What
+    /// [`instance`](Self::instance) has there is not what is stored. Such an instance can be read, and changed only by the newer version.
+    pub unknown: Vec<String>,
 }
 
 /// What an instance waits for.
@@ -89,8 +92,16 @@ impl InstanceView {
             observed_at,
             waiting: waiting(&instance),
             revision: found.revision,
+            unknown: Vec::new(),
             instance,
         }
+    }
+
+    /// Names the places that this version does not understand.
+    #[must_use]
+    pub(super) fn with_unknown(mut self, unknown: Vec<String>) -> Self {
+        self.unknown = unknown;
+        self
     }
 
     /// Removes what needs the permission to read: user data and events.
@@ -225,7 +236,11 @@ impl Instances {
         if view.waiting.is_none() {
             return Ok(view);
         }
-        let server = self.server_of(&view.instance).await?;
+        let server = match self.server_of(&view.instance).await {
+            // Its retry state is not known to this version.
+            Err(ComputeError::Store(StoreError::Incompatible { .. })) => None,
+            server => server?,
+        };
         let retry = server.and_then(|view| view.server.retry);
         Ok(view.with_retry(retry.as_ref()))
     }

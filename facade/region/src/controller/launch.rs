@@ -55,7 +55,9 @@ impl Controller {
         let by_region = IndexName::new(REGION_INDEX)?;
         let query = self.servers.by(&by_region, self.region.as_str());
         let page = self.servers.list_all(&query).await?;
-        let has_machine = page.items.iter().any(|item| item.value.machine.is_some());
+        // A server that cannot be read may have one.
+        let has_machine =
+            !page.damaged.is_empty() || page.items.iter().any(|item| item.value.machine.is_some());
         Ok(Some(account).filter(|_| !has_machine))
     }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 use fleetwright::{ErrorKind, InstanceId, InstanceInfo};
 use fleetwright_runtime::clock::between;
+use fleetwright_store::StoreError;
 use metrics::counter;
 
 use super::{
@@ -50,7 +51,12 @@ impl Monitor {
         }
         for info in old {
             // The current record, which may be newer than the list.
-            let server = self.server_of(info).await?;
+            let server = match self.server_of(info).await? {
+                NamedServer::Read(server) => Some(*server),
+                NamedServer::Absent => None,
+                // It may be its machine.
+                NamedServer::Unreadable => continue,
+            };
             if !orphan::is_unclaimed(info, server.as_ref()) {
                 continue;
             }
@@ -86,14 +92,33 @@ impl Monitor {
         }
     }
 
-    /// Returns the server that the tags of a machine name, if it exists.
-    async fn server_of(&self, info: &InstanceInfo) -> Result<Option<Server>, ScanError> {
+    /// Returns the server that the tags of a machine name.
+    async fn server_of(&self, info: &InstanceInfo) -> Result<NamedServer, ScanError> {
         let named = info.tags.get(tags::SERVER);
         let Some(id) = named.and_then(|text| text.parse::<ServerId>().ok()) else {
-            return Ok(None);
+            return Ok(NamedServer::Absent);
         };
-        let found = self.servers.get(&id.key()?).await?;
-        let found = found.map(|read| read.value);
-        Ok(found.filter(|server| server.region == self.region))
+        let found = match self.servers.get(&id.key()?).await {
+            Ok(found) => found.map(|read| read.value),
+            Err(error @ (StoreError::Corrupt { .. } | StoreError::Incompatible { .. })) => {
+                tracing::warn!(instance = %info.id, %error, "the server of a machine cannot be read; the machine is left alone");
+                return Ok(NamedServer::Unreadable);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let found = found.filter(|server| server.region == self.region);
+        Ok(found.map_or(NamedServer::Absent, |server| {
+            NamedServer::Read(Box::new(server))
+        }))
     }
+}
+
+/// The server that the tags of a machine name.
+enum NamedServer {
+    /// There is none in the region.
+    Absent,
+    /// It exists.
+    Read(Box<Server>),
+    /// It exists, and is damaged or of a newer version.
+    Unreadable,
 }

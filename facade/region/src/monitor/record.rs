@@ -79,6 +79,7 @@ pub enum OrphanOutcome {
 
 impl Document for RegionScan {
     const KIND: &'static str = "region-scan";
+    const INERT: &'static [&'static str] = &["/orphans"];
 }
 
 impl RegionScan {

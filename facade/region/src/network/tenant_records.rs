@@ -172,7 +172,7 @@ impl<T: TenantRecord> TenantRecords<T> {
         let key = key(id)?;
         let found = match self.table.get(&key).await {
             Ok(found) => found.ok_or_else(|| not_found::<T>(id))?,
-            Err(error @ StoreError::Corrupt { .. }) => {
+            Err(error @ (StoreError::Corrupt { .. } | StoreError::Incompatible { .. })) => {
                 return Err(self.unreadable(principal, id, &key, error).await);
             }
             Err(error) => return Err(error.into()),

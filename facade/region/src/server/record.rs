@@ -84,6 +84,7 @@ pub struct Server {
 
 impl Document for Server {
     const KIND: &'static str = SERVER_KIND;
+    const INERT: &'static [&'static str] = &["/conditions", "/drift", "/events"];
 }
 
 /// The desired power state, and how many reboots and replacements were requested. It holds until it is changed.

@@ -9,6 +9,7 @@
 //! returned as if it did.
 
 mod merge;
+mod partial;
 mod place;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+pub use partial::Partial;
 pub use versioned::{Base, Versioned};
 
 use self::{understand::understand, version::Version};
@@ -308,6 +310,18 @@ impl<T: Document> Table<T> {
             Ok(understood) => Ok(Versioned::read(id.key, revision, understood.value, stored)),
             Err(misread) => Err(misread.of(id, revision)),
         }
+    }
+
+    /// Returns as much of a record as this version understands, to show it to people. `None` if the
+    /// record requires a newer reader or does not match the type at all.
+    pub fn partial(record: &Record) -> Option<Partial<T>> {
+        let (value, unknown) = partial::partial(&record.value)?;
+        Some(Partial {
+            key: record.id.key.clone(),
+            revision: record.revision,
+            value,
+            unknown,
+        })
     }
 
     /// Parses the record of a change, if it is of this kind.

@@ -261,13 +261,44 @@ fn unknown_variant_outside_inert_lists_is_of_a_newer_version() {
     assert!(damaged.is_newer);
     assert_eq!(
         damaged.reason,
-        "a newer version wrote it, in version 1 of its form, and this program knows version 2: \
+        "it has a value that this program does not know, as a newer version may write it: \
          upgrade this program; /power: unknown variant `hibernated`, expected `running`"
     );
     let mismatched = read(json!({"events": 1})).unwrap_err();
     assert!(!mismatched.is_newer);
     let newer = read(json!({"events": 1, "version": 3})).unwrap_err();
     assert!(newer.is_newer);
+    let reason = "a newer version wrote it, in version 3 of its form, and this program knows version 2: \
+                  upgrade this program; /events: ";
+    assert!(newer.reason.starts_with(reason), "{}", newer.reason);
+}
+
+#[test]
+fn parts_that_are_not_understood_are_named_and_the_others_shown() {
+    let partial = |value: Value| {
+        let id = table().id(&Key::new("a").unwrap());
+        let revision = Revision(7);
+        let shown = Table::<Log>::partial(&Record {
+            id,
+            revision,
+            value,
+        })?;
+        Some((shown.value, shown.unknown))
+    };
+    let event = |kind: &str| json!({"at": 1, "kind": kind});
+    let stored = json!({
+        "events": [event("migrated"), event("created"), event("moved")],
+        "power": "hibernated",
+        "version": 9,
+    });
+    let (log, unknown) = partial(stored).unwrap();
+    assert_eq!((log.events.len(), log.power), (1, Some(Power::Running)));
+    assert_eq!(unknown, ["/events", "/power"]);
+    // Nothing can be shown of a record that needs a newer reader, or that has nothing of the type.
+    let unreadable = json!({"events": [], "version": 9, "min_reader": 9});
+    assert!(partial(unreadable).is_none());
+    assert!(partial(json!(["events"])).is_none());
+    assert!(partial(json!({"events": 1})).is_none());
 }
 
 #[test]

@@ -112,9 +112,14 @@ fn misread(failure: &Failure, version: Version, known: u64) -> Misread {
             Step::Item(at) => push(&mut place, &at.to_string()),
         }
     }
-    Misread::Newer(format!(
-        "a newer version wrote it, in version {written} of its form, and this program knows version {known}: upgrade this program; {place}: {reason}"
-    ))
+    let why = if written > known {
+        format!(
+            "a newer version wrote it, in version {written} of its form, and this program knows version {known}"
+        )
+    } else {
+        "it has a value that this program does not know, as a newer version may write it".to_owned()
+    };
+    Misread::Newer(format!("{why}: upgrade this program; {place}: {reason}"))
 }
 
 /// Removes the quoted text of the record from a message: it can be a secret, and messages are
