@@ -47,6 +47,26 @@ async fn health(facade: &TestFacade, instance: &Instance) -> (Health, Option<Dat
 }
 
 #[tokio::test(start_paused = true)]
+async fn scan_from_before_a_clock_was_set_back_proves_no_health() {
+    let (facade, instance) = new_instance().await;
+    let seen = facade.clock.now();
+    write_scan(&facade).await;
+    for (ahead, expected) in [(0, Health::Healthy), (3600, Health::Unknown)] {
+        let at = seen + Duration::from_secs(ahead);
+        status(&facade, &instance, |status| {
+            (status["phase"], status["health"]) = ("running".into(), "healthy".into());
+            status["observed_at"] = json!(at);
+        })
+        .await;
+        assert_eq!(
+            health(&facade, &instance).await.0,
+            expected,
+            "{ahead}s ahead"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn health_is_unknown_after_two_missed_scans() {
     let (facade, instance) = new_instance().await;
     assert_eq!(health(&facade, &instance).await, (Health::Unknown, None));

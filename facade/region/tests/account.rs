@@ -159,6 +159,36 @@ async fn another_account_for_a_while_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn machine_that_is_launched_in_another_account_is_listed_for_the_operator() {
+    let two = TwoAccounts::new();
+    two.create(1).await;
+    let launched = |view: &ServerView| view.server.machine.is_some();
+    let (stray, view) = two
+        .region
+        .during(async {
+            two.region.until(server_id(1), launched).await;
+            // The comparison before the first launch is still used.
+            two.create(2).await;
+            two.switch.switch_to(1);
+            let stray = machine_of(&two.region.until(server_id(2), launched).await);
+            tokio::time::sleep(MINUTE).await;
+            two.switch.switch_to(0);
+            (stray, two.region.until(server_id(2), running).await)
+        })
+        .await;
+    let machines = two.wrong.oracle().instances();
+    assert_eq!(machines.len(), 1, "the launch reached the wrong account");
+    assert_eq!(machines[0].info.id, stray);
+    assert_ne!(machine_of(&view), stray);
+    let listed = two.record().await.not_found;
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!(
+        (&listed[0].machine, listed[0].server),
+        (&stray, server_id(2))
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn scan_of_another_account_says_which_and_what_to_do() {
     let two = TwoAccounts::new();
     two.create(1).await;

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use fleetwright::{
     InstanceId, InstanceProvisioner as _, OptionalVerb, Reboot, UserData, layer::Layered,
 };
-use fleetwright_facade_testkit::{HiddenMachines, TestRegion, server_admin, server_id};
+use fleetwright_facade_testkit::{HiddenMachines, NamePlanner, TestRegion, server_admin, server_id};
 use fleetwright_memory::{Fault, MemoryCloud, RefusalReason, Rule, WireCall};
 use fleetwright_region::{
     ids::{FlavorId, ImageId},
@@ -122,6 +122,52 @@ async fn replacement_that_cannot_be_launched_keeps_the_machine() {
         .await;
     assert_eq!(cloud.oracle().call_count(WireCall::Terminate), 0);
     assert_eq!(cloud.oracle().call_count(WireCall::Stop), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn termination_for_a_replacement_is_withdrawn_when_the_mapping_loses_the_entry() {
+    let cloud = MemoryCloud::builder()
+        .without_verb(OptionalVerb::ResizeInstance)
+        .build();
+    let (region, id) = running_region(&cloud).await;
+    let before = region.read(id).await;
+    let expired = Fault::Refused(RefusalReason::BadCredentials);
+    cloud
+        .faults()
+        .add(Rule::always(WireCall::Terminate, expired));
+    let mut spec = before.server.spec.clone();
+    spec.flavor = FlavorId::new("large").unwrap();
+    region
+        .during(async {
+            set_spec(&region, &spec).await;
+            tokio::time::sleep(Duration::from_secs(60)).await;
+        })
+        .await;
+    let sent = cloud.oracle().call_count(WireCall::Terminate);
+    assert!(sent > 1, "the termination is repeated while it fails");
+    cloud.faults().clear();
+    let mut names = NamePlanner::identity();
+    names.flavors.remove("large");
+    let (store, clock) = (Arc::clone(&region.store), Arc::clone(&region.clock));
+    let cloud_handle = Arc::clone(&region.cloud);
+    let incomplete = TestRegion::reopened(cloud_handle, store, names, clock);
+    incomplete
+        .during(async {
+            let view = incomplete.until(id, refused).await;
+            assert_eq!(machine_of(&view), machine_of(&before));
+            tokio::time::sleep(Duration::from_secs(1200)).await;
+            assert_eq!(incomplete.read(id).await.phase, Phase::Running);
+        })
+        .await;
+    assert_eq!(cloud.oracle().call_count(WireCall::Terminate), sent);
+    // With the entry the replacement takes place.
+    region
+        .during(async {
+            let view = region.until(id, running).await;
+            assert_ne!(machine_of(&view), machine_of(&before));
+            assert_eq!(view.server.machine.unwrap().applied.flavor, spec.flavor);
+        })
+        .await;
 }
 
 #[tokio::test(start_paused = true)]

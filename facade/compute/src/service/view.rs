@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use fleetwright_region::{
     ids::RegionId,
     monitor::RegionScan,
-    server::{Health, Phase, Retry},
+    server::{Health, Phase, Retry, is_from_the_future},
 };
 use fleetwright_runtime::clock::between;
 use fleetwright_store::{Revision, StoreError, Versioned};
@@ -85,7 +85,7 @@ impl InstanceView {
     /// Projects a record at `now`, with the last scan of its region.
     pub fn new(found: Versioned<Instance>, scan: Option<&RegionScan>, now: DateTime<Utc>) -> Self {
         let instance = found.value;
-        let observed_at = observed_at(&instance, scan);
+        let observed_at = observed_at(&instance, scan, now);
         Self {
             provisioning: instance.provisioning(),
             health: health(&instance, observed_at, scan, now),
@@ -129,10 +129,17 @@ impl InstanceView {
     }
 }
 
-/// The date of the scan that observed the last change, or of a later one that observed none.
-fn observed_at(instance: &Instance, scan: Option<&RegionScan>) -> Option<DateTime<Utc>> {
-    let changed = instance.status.observed_at?;
-    Some(scan.map_or(changed, |scan| scan.at.max(changed)))
+/// The date of the scan that observed the last change, or of a later one that observed none. A date from before a clock was set back is
+/// not counted.
+fn observed_at(
+    instance: &Instance,
+    scan: Option<&RegionScan>,
+    now: DateTime<Utc>,
+) -> Option<DateTime<Utc>> {
+    let known = |at: &DateTime<Utc>| !is_from_the_future(*at, now);
+    let changed = instance.status.observed_at.filter(known)?;
+    let confirmed = scan.map(|scan| scan.at).filter(known);
+    Some(confirmed.map_or(changed, |at| at.max(changed)))
 }
 
 fn health(

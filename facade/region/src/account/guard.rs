@@ -7,7 +7,7 @@ use fleetwright::{AccountId, InstanceProvisioner, ProvisionError};
 use fleetwright_store::{Invalid, Store, StoreError, Table, Transaction, Versioned};
 use tokio::{sync::Mutex, time::Instant};
 
-use super::{OtherAccount, RegionAccount};
+use super::{MAX_NOT_FOUND, NotFoundMachine, OtherAccount, RegionAccount};
 use crate::ids::RegionId;
 
 /// How long a comparison is used again.
@@ -171,6 +171,27 @@ impl AccountGuard {
         });
         let transaction = self.accounts.replace(Transaction::new(), &read, &record)?;
         self.commit(&transaction).await
+    }
+
+    /// Adds a machine to those that were not found, for the operator, unless it is one of them already.
+    ///
+    /// Fails with a conflict if another writer changed the record meanwhile.
+    pub(crate) async fn add_not_found(&self, machine: NotFoundMachine) -> Result<(), StoreError> {
+        let key = RegionAccount::key(&self.region)?;
+        let Some(read) = self.accounts.get(&key).await? else {
+            return Ok(());
+        };
+        let mut record = read.value.clone();
+        let known = |one: &NotFoundMachine| one.machine == machine.machine;
+        if record.not_found.iter().any(known) {
+            return Ok(());
+        }
+        record.not_found.push(machine);
+        let surplus = record.not_found.len().saturating_sub(MAX_NOT_FOUND);
+        record.not_found.drain(..surplus);
+        let transaction = self.accounts.replace(Transaction::new(), &read, &record)?;
+        self.store.commit(&transaction).await?;
+        Ok(())
     }
 
     /// Commits a transaction. After a conflict the next comparison sees what the other writer wrote.

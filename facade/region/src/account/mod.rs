@@ -13,7 +13,8 @@
 //!
 //! So the cost does not grow with the number of servers. A call that is made within a second after the credentials were exchanged can reach
 //! the other account. It does no harm to the machines of the region: their ids do not exist there, and "not found" is believed only by a
-//! scan.
+//! scan. A machine that is launched there is not found later, and another one is launched in its place: it is in
+//! [`RegionAccount::not_found`], so that the operator can terminate it.
 //!
 //! # What the operator sees
 //!
@@ -27,7 +28,7 @@ mod operator;
 mod record;
 
 pub use operator::{AcceptError, RegionAccounts};
-pub use record::{OtherAccount, RegionAccount};
+pub use record::{MAX_NOT_FOUND, NotFoundMachine, OtherAccount, RegionAccount};
 
 pub(crate) use guard::{AccountError, AccountGuard, AccountState};
 pub(crate) use layer::guarded;

@@ -119,7 +119,8 @@ impl RegionAccounts {
                 expected: expected.clone(),
             });
         }
-        let record = RegionAccount::new(region.clone(), account, self.clock.now());
+        let mut record = RegionAccount::new(region.clone(), account, self.clock.now());
+        record.not_found.clone_from(&read.value.not_found);
         let transaction = self.accounts.replace(Transaction::new(), &read, &record)?;
         let transaction = match &self.audit {
             Some(audit) => {

@@ -1,11 +1,11 @@
 //! The record of the account of a region.
 
 use chrono::{DateTime, Utc};
-use fleetwright::AccountId;
+use fleetwright::{AccountId, InstanceId};
 use fleetwright_store::{Document, Invalid, Key};
 use serde::{Deserialize, Serialize};
 
-use crate::ids::RegionId;
+use crate::{ids::RegionId, server::ServerId};
 
 /// The account that the machines of a region are in. There is one record for each region, created with its first launch.
 ///
@@ -36,6 +36,36 @@ pub struct RegionAccount {
     /// The account that the provider reports instead. While it is set, the region makes no call to the cloud.
     #[serde(default)]
     pub other: Option<OtherAccount>,
+    /// The last [`MAX_NOT_FOUND`] machines that the cloud did not find when they were to be terminated, oldest first. Each was terminated
+    /// outside this system, or was launched while the credentials of another account were configured, and still runs there.
+    #[serde(default)]
+    pub not_found: Vec<NotFoundMachine>,
+}
+
+/// How many machines [`RegionAccount::not_found`] has at most.
+pub const MAX_NOT_FOUND: usize = 100;
+
+/// A machine that the cloud did not find when it was to be terminated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct NotFoundMachine {
+    /// The machine.
+    pub machine: InstanceId,
+    /// The server that it was launched for.
+    pub server: ServerId,
+    /// When it was not found.
+    pub at: DateTime<Utc>,
+}
+
+impl NotFoundMachine {
+    /// Creates the entry of a machine.
+    pub const fn new(machine: InstanceId, server: ServerId, at: DateTime<Utc>) -> Self {
+        Self {
+            machine,
+            server,
+            at,
+        }
+    }
 }
 
 /// An account that is not the one of the region's machines.
@@ -64,6 +94,7 @@ impl RegionAccount {
             account,
             recorded_at: now,
             other: None,
+            not_found: Vec::new(),
         }
     }
 }

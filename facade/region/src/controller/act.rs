@@ -16,6 +16,7 @@ use metrics::counter;
 
 use super::{Controller, FailureReason, Step, record, tags};
 use crate::{
+    account::{AccountState, NotFoundMachine},
     secret::ServerKeys,
     server::{Machine, MachineAction, Server, TerminationReason, TerminationResponse},
 };
@@ -85,6 +86,12 @@ impl Controller {
                     Ok(()) => TerminationResponse::Accepted,
                     Err(_) => TerminationResponse::NotFound,
                 };
+                if response == TerminationResponse::NotFound {
+                    let (id, server) = (machine.id.clone(), read.value.id);
+                    let missing = NotFoundMachine::new(id, server, now);
+                    self.account.add_not_found(missing).await?;
+                    tracing::warn!(%server, machine = %machine.id, "a machine was not found when it was to be terminated");
+                }
                 let accepted = |server: &mut Server| {
                     record::record_termination_accepted(server, response, now);
                 };
@@ -107,7 +114,7 @@ impl Controller {
         later(later(now, usual_lag).min(proof), MIN_DELAY)
     }
 
-    /// Withdraws the termination of a machine that is listed again.
+    /// Withdraws a termination that the cloud has not accepted.
     async fn keep_machine(&self, mut read: Read) -> ReconcileResult {
         record::withdraw_termination(&mut read.value, self.clock.now());
         self.commit(read, Action::Requeue).await
@@ -152,6 +159,7 @@ impl Controller {
         let result = self.call(&read.value, &machine, act, config.as_ref()).await;
         let now = self.clock.now();
         let wanted = read.value.spec.clone();
+        let disconnected = result.is_err() && self.is_disconnected().await;
         let store_outcome = |server: &mut Server| match &result {
             Ok(()) => record::record_change(server, act, &wanted, now),
             Err(error) => {
@@ -160,7 +168,7 @@ impl Controller {
                     record::restore_unconfirmed(server, before.clone());
                 }
                 self.failed(server, error, now);
-                if self.is_refused(server, act, error) {
+                if !disconnected && self.is_refused(server, act, error) {
                     let retry_at = self.refusal_ends(now);
                     record::record_refused_value(server, act, &wanted, error, retry_at);
                 }
@@ -217,6 +225,15 @@ impl Controller {
             act == MachineAction::Resize || seen == Some(CloudInstanceState::Stopped);
         let says_nothing = error.kind() == ErrorKind::Unauthenticated;
         lasting || (failures >= self.policy.max_attempts && delays_start && !says_nothing)
+    }
+
+    /// Returns whether the provider uses another account, or does not say which one. Every call fails then, and says nothing about its
+    /// subject.
+    async fn is_disconnected(&self) -> bool {
+        match self.account.recent().await {
+            Ok(AccountState::Same | AccountState::NotRecorded(_)) => false,
+            Ok(AccountState::Other { .. }) | Err(_) => true,
+        }
     }
 
     /// Deletes the record together with the server's key.

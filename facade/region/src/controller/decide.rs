@@ -103,7 +103,7 @@ fn attempt_again(server: &Server, launch: &Launch, facts: &Facts<'_>) -> Step {
 /// server is deleted or replaced; the boot took too long; the last action is not visible in an observation yet; then changes in place.
 ///
 /// A machine is terminated for a replacement only while the replacement can be launched: otherwise it is kept, and the replacement is
-/// refused.
+/// refused. That is decided again each time the termination is sent, until the cloud has accepted it.
 fn with_machine(
     server: &Server,
     launch: &Launch,
@@ -120,11 +120,11 @@ fn with_machine(
     match end_of(machine, seen) {
         End::Sure if deleted => return Step::DeleteRecord,
         End::Sure => return after_the_end(server, launch, machine, replace_requested, facts),
-        End::Unsure => return missing(server, machine, replace),
+        End::Unsure => return missing(server, machine, replace, facts),
         End::NotYet => {}
     }
     if let Some(termination) = machine.termination {
-        if !deleted && is_withdrawn(server, &termination, seen) {
+        if !deleted && is_withdrawn(server, &termination, seen, facts) {
             return Step::KeepMachine;
         }
         let retry_at = |accepted| later(accepted, facts.policy.termination_timeout);
@@ -207,11 +207,12 @@ fn end_of(machine: &Machine, seen: Option<&Observed>) -> End {
 /// It is terminated only if that was requested, or if it never ran: then another one is launched in its place, beside which it must not
 /// appear. A machine that ran is reported as lost and never terminated because it is missing: the list may come from another account, and
 /// a machine that appears again is used again.
-fn missing(server: &Server, machine: &Machine, replace: bool) -> Step {
+fn missing(server: &Server, machine: &Machine, replace: bool, facts: &Facts<'_>) -> Step {
     let deleted = server.intent.power == Power::Deleted;
     if let Some(termination) = machine.termination {
         return match termination.reason {
             TerminationReason::Missing if server.has_booted() && !deleted => Step::KeepMachine,
+            TerminationReason::Replace if facts.refusal.is_some() && !deleted => Step::KeepMachine,
             reason @ (TerminationReason::Delete
             | TerminationReason::Replace
             | TerminationReason::Failed
@@ -229,14 +230,27 @@ fn missing(server: &Server, machine: &Machine, replace: bool) -> Step {
     }
 }
 
-/// Returns whether a termination is withdrawn: it was sent because the machine was missing, the cloud did not accept it, and the machine
-/// ran before or is listed again.
-fn is_withdrawn(server: &Server, termination: &Termination, seen: Option<&Observed>) -> bool {
-    let accepted = termination.response == Some(TerminationResponse::Accepted);
+/// Returns whether a termination is withdrawn. The cloud has not accepted it, and
+///
+/// - it was sent because the machine was missing, and the machine ran before or is listed again; or
+/// - it was sent for a replacement, which cannot be launched any more.
+///
+/// One that has an effect although no response arrived is seen in an observation, and then the replacement is launched.
+fn is_withdrawn(
+    server: &Server,
+    termination: &Termination,
+    seen: Option<&Observed>,
+    facts: &Facts<'_>,
+) -> bool {
+    if termination.response == Some(TerminationResponse::Accepted) {
+        return false;
+    }
     let listed = |seen: &Observed| seen.presence == Presence::Shown && !seen.state.is_ending();
-    termination.reason == TerminationReason::Missing
-        && !accepted
-        && (server.has_booted() || seen.is_some_and(listed))
+    match termination.reason {
+        TerminationReason::Missing => server.has_booted() || seen.is_some_and(listed),
+        TerminationReason::Replace => facts.refusal.is_some() && seen.is_none_or(listed),
+        TerminationReason::Delete | TerminationReason::Failed => false,
+    }
 }
 
 /// Returns whether the termination of the machine was accepted, or the cloud did not find the machine.

@@ -28,7 +28,7 @@ pub enum Step {
     Retag,
     /// Terminate the machine.
     Terminate(TerminationReason),
-    /// Withdraw the termination of a machine that is listed again.
+    /// Withdraw a termination that the cloud has not accepted: the machine is listed again, or its replacement cannot be launched.
     KeepMachine,
     /// Report that a change cannot be applied, with the reason. The machine stays as it is.
     Refuse(String),

@@ -19,7 +19,8 @@
 //! region. More of them, or all of them, whatever the size of the region, are missing only if they are not found for a
 //! [time](Policy::confirm_after) and then once more when each is described on its own. Until then, and after a list with gaps, or with more absent machines
 //! than the [limit](Limit), the scan is frozen: no machine is declared missing, except those
-//! that are being terminated, and no orphan is terminated. If there are more orphans than the limit, none of them is terminated. The
+//! that are being terminated, and no orphan is terminated. If there are more orphans than the limit, none of them is terminated, nor
+//! before the [account](crate::account) of the region is recorded, if the provider reports one. The
 //! scan record and the metrics say why. A scan that fails, or whose results cannot be written, leaves the
 //! scan record unchanged: a server that was not observed within two ticks has unknown health.
 //!

@@ -19,6 +19,9 @@ use crate::{
 
 /// How many records are written at once.
 const CONCURRENT_WRITES: usize = 16;
+/// Why no orphan is terminated before the account of the region is recorded.
+const UNKNOWN_ACCOUNT: &str = "there are machines without a server, and the account of the region is not recorded yet, so they may belong to somebody else: \
+     the first launch records it";
 /// How often a write is tried when others write the same record.
 const TRIES: usize = 8;
 
@@ -68,6 +71,9 @@ impl Monitor {
         if observations.values().any(missing) || self.has_orphans(&listed, &named) {
             // The list is believed only if it was one of the region's account at its end as well.
             self.check_account(began).await?;
+        }
+        if unrecorded.is_some() && report.frozen.is_none() && self.has_orphans(&listed, &named) {
+            report.frozen = Some(UNKNOWN_ACCOUNT.to_owned());
         }
         if let Some(account) = unrecorded.filter(|_| listed.keys().any(|id| named.contains(id))) {
             self.account.adopt(account, began).await?;

@@ -41,4 +41,4 @@ pub(crate) use schema::add_to_schema;
 pub use schema::{MACHINE_INDEX, OWNER_INDEX, PROJECT_INDEX, REGION_INDEX};
 pub use service::Servers;
 pub use spec::{ChangeMethod, Field, Plan, ServerSpec};
-pub use status::{Health, Phase, ServerView};
+pub use status::{Health, Phase, ServerView, is_from_the_future};

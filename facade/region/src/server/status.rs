@@ -13,6 +13,11 @@ use crate::monitor::RegionScan;
 /// How much the clocks of two processes may differ without a date counting as one of the future.
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(5);
 
+/// Returns whether a date is from before a clock was set back: it says nothing about how long ago that was.
+pub fn is_from_the_future(date: DateTime<Utc>, now: DateTime<Utc>) -> bool {
+    date > later(now, CLOCK_DIFFERENCE)
+}
+
 /// The phase of a server's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -136,7 +141,7 @@ impl Server {
         now: DateTime<Utc>,
     ) -> Option<DateTime<Utc>> {
         let seen = self.current_observation()?;
-        let known = |at: &DateTime<Utc>| *at <= later(now, CLOCK_DIFFERENCE);
+        let known = |at: &DateTime<Utc>| !is_from_the_future(*at, now);
         if !known(&seen.at) {
             return None;
         }
