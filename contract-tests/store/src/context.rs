@@ -159,7 +159,10 @@ impl Context {
 
     /// Returns the value of a thing.
     pub(crate) async fn value(&self, key: &str) -> Result<Option<Value>, Failure> {
-        Ok(self.get(&thing(key)?).await?.map(|record| record.value))
+        Ok(self
+            .get(&thing(key)?)
+            .await?
+            .map(|record| record.value.into_value()))
     }
 
     /// Returns the newest revision.

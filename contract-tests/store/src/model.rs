@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use fleetwright_store::{
-    Change, Check, Commit, Found, Part, Record, RecordId, Revision, Transaction, Write,
+    Change, Check, Commit, Found, Json, Part, Record, RecordId, Revision, Transaction, Write,
 };
 
 /// All records with their revisions, and every commit since the beginning.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
-    pub(crate) records: BTreeMap<RecordId, (Revision, Value)>,
+    pub(crate) records: BTreeMap<RecordId, (Revision, Json)>,
     pub(crate) log: Vec<Commit>,
     pub(crate) compacted: Revision,
 }
@@ -114,7 +114,7 @@ impl Model {
     }
 }
 
-fn record(id: &RecordId, revision: Revision, value: &Value) -> Record {
+fn record(id: &RecordId, revision: Revision, value: &Json) -> Record {
     Record {
         id: id.clone(),
         revision,
@@ -141,7 +141,7 @@ fn contradicts_itself(transaction: &Transaction) -> bool {
 
 /// Returns the first write whose name another record has, with the id of that record.
 fn find_taken_name(
-    after: &BTreeMap<RecordId, (Revision, Value)>,
+    after: &BTreeMap<RecordId, (Revision, Json)>,
     transaction: &Transaction,
 ) -> Option<(usize, RecordId)> {
     let positions = transaction.writes.iter().enumerate();

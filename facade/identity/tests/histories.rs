@@ -109,7 +109,7 @@ async fn sums(store: &Arc<dyn Store>) -> BTreeMap<Account, Amounts> {
     let query = fleetwright_store::Query::all(kind);
     let mut sums = BTreeMap::<Account, Amounts>::new();
     for record in store.list_all(&query).await.unwrap().records {
-        let paid: Allocation = serde_json::from_value(record.value).unwrap();
+        let paid: Allocation = record.value.parse_owned().unwrap();
         assert!(
             store.get(&paid.pays_for).await.unwrap().is_some(),
             "the record that is paid for does not exist"

@@ -1,6 +1,6 @@
 //! The constants of every run: names, tenants, principals, quota and catalog.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use fleetwright::{AccountId, InvalidValue};
 use fleetwright_facade_testkit::{
@@ -24,6 +24,9 @@ pub const SERVER_QUOTA: u64 = 3;
 pub const GPU_QUOTA: u64 = 4;
 /// The quota of public addresses of an organization.
 pub const PUBLIC_IP_QUOTA: u64 = 1;
+
+/// The interval of the monitor. A shorter one costs more than everything else.
+pub const TICK: Duration = Duration::from_secs(4);
 
 /// The most bytes of user data that the memory cloud accepts. The API accepts more.
 pub const MAX_USER_DATA: usize = 16 * 1024;

@@ -2,7 +2,8 @@
 //! first.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    fmt,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -11,7 +12,10 @@ use chrono::{DateTime, Utc};
 use fleetwright::InstanceId;
 use fleetwright_chaos::SeededRng;
 use fleetwright_compute::instance::{InstanceId as Instance, InstanceSpec};
-use fleetwright_region::server::{Consent, ServerId, ServerSpec};
+use fleetwright_region::{
+    ids::NetworkId,
+    server::{Consent, ServerId, ServerSpec},
+};
 use tokio::{
     sync::Notify,
     time::{Instant, sleep},
@@ -41,8 +45,25 @@ struct Inner {
     occurred: BTreeSet<(FaultPoint, FaultKind)>,
     crashes: u64,
     violation: Option<String>,
-    trace: Vec<String>,
+    trace: VecDeque<(Duration, Line)>,
     facts: Facts,
+}
+
+/// A line of the log. A step is formatted only if the line is printed.
+#[derive(Debug)]
+enum Line {
+    Step(FaultPoint, u64, Option<FaultKind>),
+    Text(String),
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Step(point, nth, None) => write!(f, "{point:?} #{nth}"),
+            Self::Step(point, nth, Some(kind)) => write!(f, "{point:?} #{nth}  <- {kind:?}"),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
 }
 
 /// Facts that the rules need and that are in no record.
@@ -78,8 +99,25 @@ pub struct Facts {
     pub consents: BTreeMap<Instance, Vec<ServerSpec>>,
     /// How many replacements were requested at most.
     pub requested_replacements: BTreeMap<Instance, u64>,
+    /// Instances whose deletion a tenant requested.
+    pub requested_deletions: BTreeSet<Instance>,
+    /// Networks whose deletion, with their instances, a tenant requested.
+    pub deleted_networks: BTreeSet<NetworkId>,
     /// Instances whose server an operator deleted.
     pub deleted_by_operator: BTreeSet<Instance>,
+}
+
+impl Facts {
+    /// Returns how many machines may have failed to boot: those that others terminated, and one whose boot seemed to take too long when a
+    /// clock was set forward.
+    pub fn failed_boots(&self) -> usize {
+        self.external_terminations + usize::from(self.clocks_were_set)
+    }
+
+    /// Returns whether a machine belongs to somebody else, or to no server.
+    pub fn is_of_others(&self, machine: &InstanceId) -> bool {
+        self.foreign.contains(machine) || self.orphans.contains(machine)
+    }
 }
 
 /// Facts about one process.
@@ -92,7 +130,7 @@ pub struct ProcessFacts {
     /// Whether the current scan has no list.
     pub list_failed: bool,
     /// When a call for a server last failed.
-    pub last_failure: BTreeMap<String, DateTime<Utc>>,
+    pub last_failure: BTreeMap<ServerId, DateTime<Utc>>,
 }
 
 /// An update as a tenant requests it.
@@ -141,7 +179,7 @@ impl Journal {
                 occurred: BTreeSet::new(),
                 crashes: 0,
                 violation: None,
-                trace: Vec::new(),
+                trace: VecDeque::new(),
                 facts: Facts::default(),
             }),
             violated: Notify::new(),
@@ -161,10 +199,9 @@ impl Journal {
         if let Some(kind) = kind {
             inner.occurred.insert((point, kind));
         }
-        let fault = kind.map_or_else(String::new, |kind| format!("  <- {kind:?}"));
         // Background steps are logged only with a fault.
         if kind.is_some() || !is_background(point) {
-            inner.log(self.started.elapsed(), &format!("{point:?} #{nth}{fault}"));
+            inner.log(self.started.elapsed(), Line::Step(point, nth, kind));
         }
         kind
     }
@@ -188,7 +225,7 @@ impl Journal {
                 0 => "the process crashes".to_owned(),
                 number => format!("process {number} crashes"),
             };
-            inner.log(self.started.elapsed(), &line);
+            inner.log(self.started.elapsed(), Line::Text(line));
         }
         life.end();
         std::future::pending::<()>().await;
@@ -215,7 +252,8 @@ impl Journal {
     pub fn report_violation(&self, rule: impl Into<String>) {
         let mut inner = self.lock();
         let rule = rule.into();
-        inner.log(self.started.elapsed(), &format!("VIOLATION: {rule}"));
+        let line = Line::Text(format!("VIOLATION: {rule}"));
+        inner.log(self.started.elapsed(), line);
         if inner.violation.is_none() {
             inner.violation = Some(rule);
         }
@@ -229,7 +267,8 @@ impl Journal {
     }
 
     /// Adds a line to the log.
-    pub fn log(&self, line: &str) {
+    pub fn log(&self, line: impl Into<String>) {
+        let line = Line::Text(line.into());
         self.lock().log(self.started.elapsed(), line);
     }
 
@@ -251,7 +290,7 @@ impl Journal {
             crashes: inner.crashes,
             occurred: inner.occurred.clone(),
             violation: inner.violation.clone(),
-            trace: inner.trace.clone(),
+            trace: inner.lines(),
         }
     }
 
@@ -287,10 +326,17 @@ fn is_background(point: FaultPoint) -> bool {
 }
 
 impl Inner {
-    fn log(&mut self, at: Duration, line: &str) {
-        self.trace
-            .push(format!("{:>9.3}s {line}", at.as_secs_f64()));
-        let surplus = self.trace.len().saturating_sub(LOG_LINES);
-        self.trace.drain(..surplus);
+    fn log(&mut self, at: Duration, line: Line) {
+        if self.trace.len() == LOG_LINES {
+            self.trace.pop_front();
+        }
+        self.trace.push_back((at, line));
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let lines = self.trace.iter();
+        lines
+            .map(|(at, line)| format!("{:>9.3}s {line}", at.as_secs_f64()))
+            .collect()
     }
 }

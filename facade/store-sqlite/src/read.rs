@@ -279,7 +279,7 @@ fn parse(id: RecordId, revision: Revision, json: &str) -> Result<Record, Damaged
         Ok(value) => Ok(Record {
             id,
             revision,
-            value,
+            value: value.into(),
         }),
         Err(error) => {
             let reason = format!("the value is not JSON: {error}");

@@ -9,11 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use crate::{
-    Check, Claim, Conflict, Entry, Found, Holds, IndexName, Invalid, Key, Kind, Part, RecordId,
-    Result, Revision, Schema, Transaction, Write,
+    Check, Claim, Conflict, Entry, Found, Holds, IndexName, Invalid, Json, Key, Kind, Part,
+    RecordId, Result, Revision, Schema, Transaction, Write,
     limits::{self, MAX_OPERATIONS, MAX_TRANSACTION_BYTES},
 };
 
@@ -83,7 +81,7 @@ pub struct PreparedWrite<'t> {
 #[derive(Debug)]
 pub struct PreparedPut<'t> {
     /// The value.
-    pub value: &'t Value,
+    pub value: &'t Json,
     /// The value as JSON text.
     pub json: String,
     /// Its entries in the indexes of its kind.

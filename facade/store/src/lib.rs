@@ -14,6 +14,7 @@
 mod error;
 mod evaluate;
 mod index;
+mod json;
 pub mod limits;
 mod memory;
 mod name;
@@ -28,6 +29,7 @@ mod watch;
 pub use error::{Advice, Cause, Conflict, Effect, Found, Invalid, Part, Result, StoreError};
 pub use evaluate::{Prepared, PreparedPut, PreparedWrite, View};
 pub use index::{IndexValue, Scalar};
+pub use json::Json;
 pub use memory::{MemoryOptions, MemoryStore};
 pub use name::{IndexName, Key, Kind, RecordId};
 pub use query::{Cursor, Page, Plan, Query, Range, Select};

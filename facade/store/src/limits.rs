@@ -43,21 +43,15 @@ pub(crate) fn to_json(value: &Value) -> Result<String, Invalid> {
 }
 
 fn is_deeper_than(value: &Value, allowed: usize) -> bool {
-    let mut level: Vec<&Value> = vec![value];
-    for _ in 0..=allowed {
-        level = level.into_iter().flat_map(children).collect();
-        if level.is_empty() {
-            return false;
-        }
-    }
-    true
-}
-
-fn children(value: &Value) -> Vec<&Value> {
+    // It recurses only as deep as is allowed.
+    let inside = |value: &Value| match allowed.checked_sub(1) {
+        Some(allowed) => is_deeper_than(value, allowed),
+        None => true,
+    };
     match value {
-        Value::Array(items) => items.iter().collect(),
-        Value::Object(fields) => fields.values().collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+        Value::Array(items) => items.iter().any(inside),
+        Value::Object(fields) => fields.values().any(inside),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 

@@ -3,9 +3,8 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::{Key, Kind, RecordId};
+use crate::{Json, Key, Kind, RecordId};
 
 /// A point in the history of a store.
 ///
@@ -48,7 +47,7 @@ pub struct Record {
     /// The revision of the last write. It also grows when a record is deleted and created again.
     pub revision: Revision,
     /// The value.
-    pub value: Value,
+    pub value: Json,
 }
 
 impl Record {

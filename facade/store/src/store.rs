@@ -146,7 +146,7 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 /// for _ in 0..3 {
 ///     store.update(&id, |value| Some(json!(value.as_u64().unwrap_or(0) + 1))).await?;
 /// }
-/// assert_eq!(store.get(&id).await?.map(|record| record.value), Some(json!(3)));
+/// assert_eq!(store.get(&id).await?.map(|record| record.value), Some(json!(3).into()));
 /// # Ok(())
 /// # }
 /// ```
@@ -204,7 +204,7 @@ pub trait StoreExt: Store {
         loop {
             let before = self.get(id).await?;
             let revision = before.as_ref().map(|record| record.revision);
-            let value = before.map_or(Value::Null, |record| record.value);
+            let value = before.map_or(Value::Null, |record| record.value.into_value());
             let Some(after) = change(value) else {
                 return Ok(None);
             };

@@ -3,9 +3,7 @@
 
 use std::fmt;
 
-use serde_json::Value;
-
-use crate::{IndexName, IndexValue, Key, Kind, RecordId, Revision};
+use crate::{IndexName, IndexValue, Json, Key, Kind, RecordId, Revision};
 
 /// Checks, and the writes that are committed if all checks pass.
 ///
@@ -101,7 +99,7 @@ impl Claim {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Write {
     /// Creates or replaces the record.
-    Put(RecordId, Value),
+    Put(RecordId, Json),
     /// Deletes the record. No effect if it does not exist.
     Delete(RecordId),
 }
@@ -134,12 +132,12 @@ impl Transaction {
     }
 
     /// Creates a record that must not exist.
-    pub fn create(self, id: RecordId, value: Value) -> Self {
+    pub fn create(self, id: RecordId, value: impl Into<Json>) -> Self {
         self.check(Check::Absent(id.clone())).put(id, value)
     }
 
     /// Replaces a record that must be unchanged since `read_at`.
-    pub fn replace(self, id: RecordId, read_at: Revision, value: Value) -> Self {
+    pub fn replace(self, id: RecordId, read_at: Revision, value: impl Into<Json>) -> Self {
         self.check(Check::At(id.clone(), read_at)).put(id, value)
     }
 
@@ -149,8 +147,8 @@ impl Transaction {
     }
 
     /// Creates or replaces a record without a check.
-    pub fn put(self, id: RecordId, value: Value) -> Self {
-        self.write(Write::Put(id, value))
+    pub fn put(self, id: RecordId, value: impl Into<Json>) -> Self {
+        self.write(Write::Put(id, value.into()))
     }
 
     /// Deletes a record without a check.

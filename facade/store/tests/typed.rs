@@ -20,7 +20,7 @@ impl Document for Server {
     const KIND: &'static str = "server";
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Unwritable {
     pairs: BTreeMap<(u8, u8), u8>,
 }
@@ -29,7 +29,7 @@ impl Document for Unwritable {
     const KIND: &'static str = "server";
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Undeclared {}
 
 impl Document for Undeclared {
@@ -148,7 +148,7 @@ async fn errors_do_not_contain_record_values() {
     let read = Table::<Server>::read(fleetwright_store::Record {
         id: servers.id(&key("b")),
         revision: Revision(1),
-        value: mismatched,
+        value: mismatched.into(),
     });
     assert!(!read.unwrap_err().reason.contains("secret"));
 }

@@ -11,7 +11,7 @@ mod transaction;
 mod unique;
 mod watch;
 
-use fleetwright_store::{Transaction, Write};
+use fleetwright_store::{Json, Transaction, Write};
 use fleetwright_store_contract::Factory;
 use serde_json::Value;
 
@@ -64,14 +64,14 @@ fn with_values(transaction: &Transaction, change: impl Fn(Value) -> Value) -> Tr
     let mut changed = transaction.clone();
     for write in &mut changed.writes {
         if let Write::Put(_, value) = write {
-            *value = change(value.take());
+            *value = change(value.take()).into();
         }
     }
     changed
 }
 
 /// Returns the puts of a transaction.
-fn puts(transaction: &Transaction) -> impl Iterator<Item = (&fleetwright_store::RecordId, &Value)> {
+fn puts(transaction: &Transaction) -> impl Iterator<Item = (&fleetwright_store::RecordId, &Json)> {
     transaction.writes.iter().filter_map(|write| match write {
         Write::Put(id, value) => Some((id, value)),
         Write::Delete(_) => None,

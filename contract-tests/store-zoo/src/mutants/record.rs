@@ -168,7 +168,7 @@ impl Override for HidesInsteadOfDeleting {
         let mut changed = transaction.clone();
         for write in &mut changed.writes {
             if let Write::Delete(id) = write {
-                *write = Write::Put(id.clone(), json!({"hidden": true}));
+                *write = Write::Put(id.clone(), json!({"hidden": true}).into());
             }
         }
         call.store.commit(&changed).await

@@ -71,7 +71,7 @@ changes_batches!(DropsDeletedValue, |batch: &mut Batch| {
         .flat_map(|commit| &mut commit.changes)
     {
         if let Change::Deleted(record) = change {
-            record.value = serde_json::Value::Null;
+            record.value = serde_json::Value::Null.into();
         }
     }
 });

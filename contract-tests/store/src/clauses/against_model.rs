@@ -101,7 +101,7 @@ fn write() -> impl Strategy<Value = Write> {
     let value = (name, group, 0..3_u8)
         .prop_map(|(name, group, other)| json!({"name": name, "group": group, "other": other}));
     prop_oneof![
-        3 => (id(), value).prop_map(|(id, value)| Write::Put(id, value)),
+        3 => (id(), value).prop_map(|(id, value)| Write::Put(id, value.into())),
         1 => id().prop_map(Write::Delete),
     ]
 }

@@ -132,7 +132,7 @@ pub(crate) async fn race_03_acknowledged_commit_is_visible(cx: &Context) -> Outc
         let revision = result.map_err(|error| Failure::call_failed("a commit", &error))?;
         let failed = |error| Failure::call_failed("a read on another handle", &error);
         let found = reader.get(&id).await.map_err(failed)?;
-        let found = found.map(|record| (record.revision, record.value));
+        let found = found.map(|record| (record.revision, record.value.into_value()));
         require(found == Some((revision, value.clone())), || {
             format!("{value} is acknowledged at {revision}, and another handle returned {found:?}")
         })?;

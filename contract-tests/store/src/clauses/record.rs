@@ -123,7 +123,7 @@ pub(crate) async fn record_03_keys_are_compared_exactly(cx: &Context) -> Outcome
     }
     for (position, key) in keys.into_iter().enumerate() {
         for (id, wanted) in [(thing(key)?, position), (other(key)?, position + 1000)] {
-            let found = cx.get(&id).await?.map(|record| record.value);
+            let found = cx.get(&id).await?.map(|record| record.value.into_value());
             let wanted = Some(json!({"position": wanted}));
             require(found == wanted, || {
                 format!("get of {id} returned {found:?}, written was {wanted:?}")

@@ -36,10 +36,10 @@ pub(crate) async fn watch_01_every_commit_in_order(cx: &Context) -> Outcome {
         .delete(thing("a")?)
         .put(other("b")?, json!([]));
     let both = cx.commit(both).await?;
-    let record = |id, revision, value| Record {
+    let record = |id, revision, value: serde_json::Value| Record {
         id,
         revision,
-        value,
+        value: value.into(),
     };
     let commit = |revision, changes| Commit { revision, changes };
     let (a, c) = (thing("a")?, thing("c")?);

@@ -11,7 +11,7 @@ mod quota;
 use std::{future::Future, sync::Arc};
 
 use fleetwright_store::{
-    Base, Check, Document, Invalid, Part, RecordId, Revision, Store, StoreError, Table,
+    Base, Check, Document, Invalid, Json, Part, RecordId, Revision, Store, StoreError, Table,
     Transaction, Write,
 };
 use serde::{Deserialize, Serialize};
@@ -311,7 +311,7 @@ impl OpenAccount {
     }
 }
 
-fn parse_account(id: &RecordId, value: &serde_json::Value) -> Result<AccountRecord, Invalid> {
-    serde_json::from_value(value.clone())
-        .map_err(|error| Invalid::new(error.to_string()).within(id))
+fn parse_account(id: &RecordId, value: &Json) -> Result<AccountRecord, Invalid> {
+    let parsed = value.clone().parse_owned();
+    parsed.map_err(|error| Invalid::new(error.to_string()).within(id))
 }

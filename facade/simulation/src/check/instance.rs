@@ -1,6 +1,8 @@
 //! Checks that every accepted request came true, or that the instance has a condition that says why
 //! not.
 
+use std::sync::Arc;
+
 use fleetwright::OptionalVerb;
 use fleetwright_compute::{
     instance::{Condition, ConditionKind, Instance, InstanceId, InstanceSpec, Provisioning},
@@ -24,7 +26,7 @@ impl Check<'_> {
                     format!("instance {id} {problem}; {}", describe_instance(&view))
                 })?;
         }
-        let all: Vec<Instance> = self.rules.all("instance").await;
+        let all: Vec<Arc<Instance>> = self.rules.all("instance").await;
         for instance in all {
             if instance.deletion.is_some() {
                 let view = self.instance_view(instance.server).await;
@@ -102,7 +104,7 @@ impl Check<'_> {
     ) -> Result<(), String> {
         let (terminations, deleted_by_operator) = self.rules.journal.facts(|facts| {
             (
-                facts.external_terminations,
+                facts.failed_boots(),
                 facts.deleted_by_operator.contains(&instance.id),
             )
         });

@@ -1,13 +1,12 @@
 //! Checks that nothing deleted is left over, and that every requested image exists once.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use fleetwright_region::{
     catalog::{Image, ImageState},
     server::Server,
     snapshot::native_name,
 };
-use serde_json::Value;
 
 use super::Check;
 
@@ -15,28 +14,23 @@ impl Check<'_> {
     pub(super) async fn check_leftovers(&self) -> Result<(), String> {
         let rules = self.rules;
         let ids: BTreeSet<_> = self.expected.live.keys().map(ToString::to_string).collect();
-        let servers: Vec<Server> = rules.all("server").await;
+        let servers: Vec<Arc<Server>> = rules.all("server").await;
         if let Some(server) = servers
             .iter()
             .find(|server| !ids.contains(&server.id.to_string()))
         {
             return Err(format!("server {} is left over", server.id));
         }
-        let allocations: Vec<Value> = rules.all("allocation").await;
-        if allocations.len() != ids.len() {
+        let allocations = rules.values("allocation").await.len();
+        if allocations != ids.len() {
             return Err(format!(
-                "{} allocations for {} instances",
-                allocations.len(),
+                "{allocations} allocations for {} instances",
                 ids.len()
             ));
         }
-        let keys: Vec<Value> = rules.all("server-key").await;
-        if keys.len() != servers.len() {
-            return Err(format!(
-                "{} servers have {} keys",
-                servers.len(),
-                keys.len()
-            ));
+        let keys = rules.values("server-key").await.len();
+        if keys != servers.len() {
+            return Err(format!("{} servers have {keys} keys", servers.len()));
         }
         for network in &self.expected.deleted_networks {
             if rules.network(&network.to_string()).await.is_some() {
@@ -48,7 +42,7 @@ impl Check<'_> {
 
     /// Checks that every requested image is ready and exists once in the cloud, or has failed.
     async fn check_images(&self) -> Result<(), String> {
-        let images: Vec<Image> = self.rules.all("image").await;
+        let images: Vec<Arc<Image>> = self.rules.all("image").await;
         let existing = self.rules.oracle.images();
         for id in &self.expected.images {
             let found = images.iter().find(|image| image.id == *id);

@@ -106,7 +106,7 @@ impl Client {
         act: impl FnOnce(&ExternalActor, &InstanceId) -> fleetwright::Result<()> + Send,
     ) -> bool {
         let server = self.rules.server(self.fixtures.server(slot)).await;
-        match server.and_then(|server| server.machine) {
+        match server.as_ref().and_then(|server| server.machine.as_ref()) {
             Some(machine) => act(&self.oracle.external_actor(), &machine.id).is_ok(),
             None => false,
         }

@@ -88,7 +88,7 @@ impl Client {
     pub async fn run(&mut self, scenario: &Scenario, slots: &Slots) {
         while let Some((gap, op)) = scenario.ops.get(self.done).copied() {
             sleep(gap).await;
-            self.journal.log(&format!("{op:?}"));
+            self.journal.log(format!("{op:?}"));
             self.repeat(op, slots).await;
             self.done += 1;
         }
@@ -158,7 +158,9 @@ impl Client {
             Op::OperatorDeletesNetwork(network) => {
                 self.delete_unused_network(process, network).await
             }
-            Op::SetCredentials(process, credentials) => self.set_credentials(process, credentials),
+            Op::SetCredentials(process, credentials) => {
+                self.set_credentials(process, credentials).await
+            }
             Op::SetClock(process, seconds) => self.set_clock(process, seconds),
             Op::CorrectClock(process) => self.correct_clock(process),
             Op::RemoveMapping(process, entry) => {
@@ -199,7 +201,7 @@ impl Client {
     /// Decides whether a failed request is sent again: yes if it may have taken effect or may
     /// succeed later.
     fn after_error(&self, error: &ComputeError) -> OpResult {
-        self.journal.log(&format!("  {error}"));
+        self.journal.log(format!("  {error}"));
         match error.meaning() {
             Meaning::Unavailable => OpResult::Retry,
             Meaning::Internal => {

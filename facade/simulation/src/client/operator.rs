@@ -1,11 +1,14 @@
 //! What operators do, right and wrong.
 
+use std::sync::Arc;
+
 use fleetwright_region::{
+    account::RegionAccount,
     catalog::LoadError,
     network::{IfUsed, RecordError},
     server::ServerError,
 };
-use fleetwright_store::Advice;
+use fleetwright_store::{Advice, Document as _};
 
 use super::{Client, OpResult};
 use crate::{
@@ -16,12 +19,18 @@ use crate::{
 };
 
 impl Client {
-    /// Sets the credentials of a process, or of all.
-    pub(super) fn set_credentials(
+    /// Sets the credentials of a process, or of all. Those of another account are set only once the region has recorded its own: before
+    /// that, nobody can tell which one is right.
+    pub(super) async fn set_credentials(
         &self,
         process: Option<usize>,
         credentials: Credentials,
     ) -> OpResult {
+        let recorded: Vec<Arc<RegionAccount>> = self.rules.all(RegionAccount::KIND).await;
+        if credentials.is_of_another_account() && recorded.is_empty() {
+            self.journal.log("  the region has no account yet");
+            return OpResult::Done;
+        }
         self.on_environments(process, |each| each.set_credentials(credentials));
         OpResult::Done
     }

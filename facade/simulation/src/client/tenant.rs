@@ -180,6 +180,8 @@ impl Client {
 
     pub(super) async fn delete(&mut self, process: &Process, slot: usize) -> OpResult {
         let (principal, id) = (Self::user(slot), self.fixtures.id(slot));
+        self.journal
+            .facts(|facts| facts.requested_deletions.insert(id));
         match process.instances.delete(&principal, id).await {
             Ok(()) | Err(ComputeError::NotFound(_)) => {
                 self.expected.live.remove(&id);
@@ -234,6 +236,8 @@ impl Client {
             constants::user(constants::NETWORKS[network]),
             self.fixtures.networks[network],
         );
+        self.journal
+            .facts(|facts| facts.deleted_networks.insert(id));
         let result = process
             .networks
             .delete(&principal, id, IfUsed::DeleteFirst)

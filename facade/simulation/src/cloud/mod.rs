@@ -87,8 +87,11 @@ impl FaultyCloud {
             }
         };
         self.rules.check_single_machine(point);
+        if matches!(point, FaultPoint::Launch | FaultPoint::Resize) {
+            self.rules.check_charges_of_machines().await;
+        }
         if let (Err(error), Actor::ServerController) = (&result, self.actor) {
-            self.journal.log(&format!("  {error}"));
+            self.journal.log(format!("  {error}"));
             self.rules.remember_failure(self.life.number, server);
             let changes = [FaultPoint::Resize, FaultPoint::Reimage];
             if let Some(id) = server.filter(|_| changes.contains(&point)) {
@@ -213,6 +216,7 @@ impl InstanceProvisioner for FaultyCloud {
     }
 
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
+        self.rules.check_owner(id);
         let server = self.owner(id).await;
         let point = if self.actor == Actor::Monitor {
             self.rules.check_orphan_termination(self.life.number, id);
@@ -234,6 +238,7 @@ impl InstanceProvisioner for FaultyCloud {
     }
 
     async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
+        self.rules.check_owner(id);
         let server = self.owner(id).await;
         let call = async {
             self.account(Operation::StopInstance)?
@@ -245,11 +250,14 @@ impl InstanceProvisioner for FaultyCloud {
     }
 
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
+        self.rules.check_owner(id);
         let server = self.owner(id).await;
         let call = async {
-            self.account(Operation::StartInstance)?
-                .start_instance(id)
-                .await
+            let account = self.account(Operation::StartInstance)?;
+            if let Some(kind) = self.oracle.machine(id).and_then(|info| info.instance_type) {
+                self.check_offer(Operation::StartInstance, &kind)?;
+            }
+            account.start_instance(id).await
         };
         self.call(FaultPoint::Start, Operation::StartInstance, server, call)
             .await
@@ -316,6 +324,7 @@ impl InstanceProvisioner for FaultyCloud {
     }
 
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
+        self.rules.check_owner(id);
         let server = self.owner(id).await;
         let call = async {
             self.account(Operation::UpdateTags)?
@@ -327,6 +336,7 @@ impl InstanceProvisioner for FaultyCloud {
     }
 
     async fn reboot_instance(&self, id: &InstanceId, how: Reboot) -> Result<()> {
+        self.rules.check_owner(id);
         let server = self.owner(id).await;
         let call = async {
             self.account(Operation::RebootInstance)?
@@ -338,6 +348,7 @@ impl InstanceProvisioner for FaultyCloud {
     }
 
     async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
+        self.rules.check_owner(id);
         let server = self.owner(id).await;
         let call = async {
             let account = self.account(Operation::ResizeInstance)?;
@@ -349,6 +360,7 @@ impl InstanceProvisioner for FaultyCloud {
     }
 
     async fn reimage_instance(&self, id: &InstanceId, image: &ImageId) -> Result<()> {
+        self.rules.check_owner(id);
         let server = self.owner(id).await;
         self.rules
             .check_destruction(id, server, Destruction::Reimage)
@@ -382,6 +394,7 @@ impl InstanceProvisioner for FaultyCloud {
     }
 
     async fn snapshot_image(&self, id: &InstanceId, request: &SnapshotRequest) -> Result<ImageId> {
+        self.rules.check_owner(id);
         let call = async {
             self.account(Operation::SnapshotImage)?
                 .snapshot_image(id, request)
@@ -415,7 +428,7 @@ impl FaultyCloud {
             // The machine was launched just now, so the cloud accepts.
             let _ = self.oracle.external_actor().terminate(id);
             self.journal
-                .log(&format!("  machine {id} fails before it boots"));
+                .log(format!("  machine {id} fails before it boots"));
         }
     }
 }

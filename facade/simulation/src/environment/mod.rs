@@ -28,6 +28,16 @@ pub enum Credentials {
     OtherAccount,
 }
 
+impl Credentials {
+    /// Returns whether the cloud accepts them for another account than the region's.
+    pub const fn is_of_another_account(self) -> bool {
+        match self {
+            Self::Right | Self::Refused => false,
+            Self::EmptyAccount | Self::OtherAccount => true,
+        }
+    }
+}
+
 /// The mapping that a process has loaded, and the one before.
 #[derive(Debug, Default)]
 struct Loaded {

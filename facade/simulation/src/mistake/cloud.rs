@@ -73,7 +73,11 @@ impl InstanceProvisioner for MistakenCloud {
     }
 
     async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
-        self.inner.launch_instance(config).await
+        let mut config = config.clone();
+        if let (Mistake::LaunchLarger, Ok(larger)) = (self.mistake, InstanceType::new("gpu")) {
+            config.instance_type = larger;
+        }
+        self.inner.launch_instance(&config).await
     }
 
     async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {

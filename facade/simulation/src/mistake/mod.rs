@@ -89,6 +89,8 @@ mistakes! {
     /// Store: if a server is missing, its instance reads as if it never had one, so that the instance
     /// controller creates another.
     MissingServerRecreated = "missing-server-recreated",
+    /// Cloud: a launch gets a larger type than it requests.
+    LaunchLarger = "launch-larger",
     /// Store: the instances of a network that is being deleted are not marked for deletion.
     NetworkInstancesKept = "network-instances-kept",
 }
@@ -115,6 +117,7 @@ impl Mistake {
             Self::MissingServerRecreated => Some(FaultPoint::OperatorWrite),
             Self::TokenNotStored
             | Self::ChargeOutsideTransaction
+            | Self::LaunchLarger
             | Self::EventLost
             | Self::GenerationNotRaised
             | Self::DesiredStateNotApplied

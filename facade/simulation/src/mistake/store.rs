@@ -186,7 +186,7 @@ fn split(transaction: Transaction) -> (Transaction, Transaction) {
 fn value_of<'t>(transaction: &'t mut Transaction, record: &RecordChange) -> Option<&'t mut Value> {
     let mut writes = transaction.writes.iter_mut();
     writes.find_map(|write| match write {
-        Write::Put(id, value) if *id == record.id => Some(value),
+        Write::Put(id, value) if *id == record.id => Some(&mut **value),
         Write::Put(..) | Write::Delete(_) => None,
     })
 }

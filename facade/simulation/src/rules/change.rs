@@ -1,6 +1,8 @@
 //! The change of one record in a transaction.
 
-use fleetwright_store::{RecordId, Write};
+use std::sync::Arc;
+
+use fleetwright_store::{Json, RecordId, Write};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -10,14 +12,14 @@ pub struct RecordChange {
     /// The record.
     pub id: RecordId,
     /// Its value before, if it existed.
-    pub before: Option<Value>,
+    pub before: Option<Json>,
     /// Its value after, if it exists.
-    pub after: Option<Value>,
+    pub after: Option<Json>,
 }
 
 impl RecordChange {
     /// Creates the change that a write makes to a record with this value.
-    pub fn new(write: &Write, before: Option<Value>) -> Self {
+    pub fn new(write: &Write, before: Option<Json>) -> Self {
         let after = match write {
             Write::Put(_, value) => Some(value.clone()),
             Write::Delete(_) => None,
@@ -52,22 +54,22 @@ impl RecordChange {
     }
 
     /// Returns the record before, if it existed and can be parsed.
-    pub fn before_as<T: DeserializeOwned>(&self) -> Option<T> {
+    pub fn before_as<T: DeserializeOwned + Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         read(self.before.as_ref())
     }
 
     /// Returns the record after, if it exists and can be parsed.
-    pub fn after_as<T: DeserializeOwned>(&self) -> Option<T> {
+    pub fn after_as<T: DeserializeOwned + Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         read(self.after.as_ref())
     }
 }
 
 /// Returns the value at a JSON pointer, if there is one.
-fn known<'v>(value: Option<&'v Value>, path: &str) -> Option<&'v Value> {
+fn known<'v>(value: Option<&'v Json>, path: &str) -> Option<&'v Value> {
     let found = value.and_then(|value| value.pointer(path));
     found.filter(|found| !found.is_null())
 }
 
-fn read<T: DeserializeOwned>(value: Option<&Value>) -> Option<T> {
-    serde_json::from_value(value?.clone()).ok()
+fn read<T: DeserializeOwned + Send + Sync + 'static>(value: Option<&Json>) -> Option<Arc<T>> {
+    value?.parse().ok()
 }

@@ -75,7 +75,10 @@ impl Rules {
         let allowed = match (termination.map(|marked| marked.reason), reimaged) {
             (None, false) => return,
             (Some(TerminationReason::Delete), _) => self.deletion_requested(now).await,
-            (Some(TerminationReason::Missing), _) => !self.oracle.exists(&machine.id),
+            (Some(TerminationReason::Missing), _) => {
+                let clock_was_set = self.journal.facts(|facts| facts.clocks_were_set);
+                !self.oracle.exists(&machine.id) || (!booted && clock_was_set)
+            }
             (Some(TerminationReason::Failed), _) => !booted,
             (Some(TerminationReason::Replace), _) | (None, true) => {
                 !booted || self.has_consent(now)
@@ -89,16 +92,24 @@ impl Rules {
         }
     }
 
-    /// Returns whether the tenant's instance is being deleted, or an operator deleted the server. An
-    /// instance without a record proves nothing: its record must outlive its machine.
+    /// Returns whether the tenant requested the deletion of the instance, or an operator that of the server. An instance without a record
+    /// proves nothing: its record must outlive its machine.
     pub(super) async fn deletion_requested(&self, server: &Server) -> bool {
         let instance = self.instance(server.id).await;
-        let is_deleted = instance.is_some_and(|instance| instance.deletion.is_some());
+        let by_tenant = instance.is_some_and(|instance| self.tenant_deleted(&instance));
         let id = InstanceId::from_uuid(server.id.as_uuid());
-        is_deleted
+        by_tenant
             || self
                 .journal
                 .facts(|facts| facts.deleted_by_operator.contains(&id))
+    }
+
+    /// Returns whether the tenant called for the deletion of the instance, or of its network with everything in it.
+    pub(super) fn tenant_deleted(&self, instance: &Instance) -> bool {
+        self.journal.facts(|facts| {
+            facts.requested_deletions.contains(&instance.id)
+                || facts.deleted_networks.contains(&instance.network)
+        })
     }
 
     /// Returns whether the tenant ever consented to the server's spec, or requested a replacement since the

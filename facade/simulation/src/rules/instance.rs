@@ -1,5 +1,7 @@
 //! Rules for the records of instances.
 
+use std::sync::Arc;
+
 use fleetwright_compute::instance::Instance;
 use fleetwright_compute::schema::INSTANCE_KIND;
 use fleetwright_region::schema::NETWORK_KIND;
@@ -45,8 +47,9 @@ impl Rules {
         if now.events.is_empty() {
             self.report(format!("instance {id} is created without an event"));
         }
-        let all: Vec<Instance> = self.all(INSTANCE_KIND).await;
-        let same = |other: &&Instance| (other.network, &other.name) == (now.network, &now.name);
+        let all: Vec<Arc<Instance>> = self.all(INSTANCE_KIND).await;
+        let same =
+            |other: &&Arc<Instance>| (other.network, &other.name) == (now.network, &now.name);
         if all.iter().filter(same).count() != 1 {
             self.report(format!("two instances have the name {}", now.name));
         }
@@ -55,6 +58,7 @@ impl Rules {
             facts.last_consent.remove(&id);
             facts.consents.remove(&id);
             facts.requested_replacements.remove(&id);
+            facts.requested_deletions.remove(&id);
             facts.deleted_by_operator.remove(&id);
         });
     }
@@ -72,6 +76,12 @@ impl Rules {
         }
         if before.deletion.is_some() && before.deletion != now.deletion {
             self.report(format!("the deletion mark of instance {} changed", now.id));
+        }
+        if now.deletion.is_some() && before.deletion.is_none() && !self.tenant_deleted(now) {
+            self.report(format!(
+                "instance {} is being deleted although its tenant did not request that",
+                now.id
+            ));
         }
         if now.generation < before.generation
             || now.status.observed_generation > now.generation
@@ -137,7 +147,7 @@ impl Rules {
             .journal
             .facts(|facts| facts.deleted_by_operator.contains(&now.id));
         let server = self.server(now.server).await;
-        if !deleted_by_operator && !server.as_ref().is_some_and(done) {
+        if !deleted_by_operator && !server.as_deref().is_some_and(done) {
             self.report(format!(
                 "the generation of instance {} is marked observed although its server has not applied it",
                 now.id
@@ -188,8 +198,7 @@ impl Rules {
     /// Returns the state of a network, if it exists.
     pub async fn network(&self, id: &str) -> Option<NetworkState> {
         let id = RecordId::new(NETWORK_KIND, id).ok()?;
-        let record = self.store.get(&id).await.ok()??;
-        let network: Network = serde_json::from_value(record.value).ok()?;
+        let network: Arc<Network> = self.read(id).await?;
         Some(network.state)
     }
 

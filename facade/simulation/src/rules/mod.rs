@@ -1,5 +1,6 @@
 //! The rules that hold at every step.
 
+mod account;
 mod change;
 mod consent;
 mod destruction;
@@ -7,9 +8,13 @@ mod instance;
 mod power;
 mod quota;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
-use fleetwright::{InstanceConfig, InstanceId, OptionalVerb};
+use fleetwright::{InstanceConfig, InstanceId, InstanceInfo, OptionalVerb};
 use fleetwright_compute::instance::Instance;
 use fleetwright_compute::schema::INSTANCE_KIND;
 use fleetwright_region::schema::SERVER_KIND;
@@ -18,7 +23,7 @@ use fleetwright_region::{
     server::{Presence, Server, ServerId},
 };
 use fleetwright_runtime::clock::Clock;
-use fleetwright_store::{Kind, MemoryStore, Query, Store, Table};
+use fleetwright_store::{Json, Kind, MemoryStore, Query, RecordId, Store, Table};
 use serde::de::DeserializeOwned;
 
 pub use change::RecordChange;
@@ -116,16 +121,22 @@ impl Rules {
     }
 
     /// Returns all readable records of a kind.
-    pub async fn all<T: DeserializeOwned>(&self, kind: &str) -> Vec<T> {
+    pub async fn all<T>(&self, kind: &str) -> Vec<Arc<T>>
+    where
+        T: DeserializeOwned + Send + Sync + 'static,
+    {
+        let values = self.values(kind).await.into_iter();
+        values.filter_map(|value| value.parse().ok()).collect()
+    }
+
+    /// Returns the values of all records of a kind.
+    pub async fn values(&self, kind: &str) -> Vec<Json> {
         let Ok(kind) = Kind::new(kind) else {
             return Vec::new();
         };
         let page = self.store.list(&Query::all(kind)).await;
         let records = page.map(|page| page.records).unwrap_or_default();
-        let values = records.into_iter().map(|record| record.value);
-        values
-            .filter_map(|value| serde_json::from_value(value).ok())
-            .collect()
+        records.into_iter().map(|record| record.value).collect()
     }
 
     async fn check_server_write(&self, actor: Actor, point: FaultPoint, change: &RecordChange) {
@@ -153,7 +164,10 @@ impl Rules {
         let Some(observed) = server.current_observation() else {
             return;
         };
-        let missing = matches!(observed.presence, Presence::Missing(_));
+        // The consistency window of a launch is measured with dates. If a clock is set meanwhile, the window may seem to be over: then a
+        // machine that nobody has used yet is replaced.
+        let excused = !server.has_booted() && self.journal.facts(|facts| facts.clocks_were_set);
+        let missing = matches!(observed.presence, Presence::Missing(_)) && !excused;
         if point == FaultPoint::WriteObservation && missing && self.oracle.exists(&observed.machine)
         {
             self.report(format!(
@@ -207,9 +221,9 @@ impl Rules {
     /// allows.
     pub async fn check_backoff(&self, process: usize, about: Option<ServerId>) {
         let Some(id) = about else { return };
-        let failed = self.journal.process(process, |facts| {
-            facts.last_failure.get(&id.to_string()).copied()
-        });
+        let failed = self
+            .journal
+            .process(process, |facts| facts.last_failure.get(&id).copied());
         let Some(failed) = failed else { return };
         let Some(server) = self.server(id).await else {
             return;
@@ -220,6 +234,8 @@ impl Rules {
             .as_ref()
             .is_some_and(|retry| retry.generation == server.generation);
         let passed = self.clock.now().signed_duration_since(failed);
+        // A clock that is set forward ends every delay.
+        let waits = waits && !self.journal.facts(|facts| facts.clocks_were_set);
         if waits && passed.to_std().unwrap_or_default() < MIN_BACKOFF {
             self.journal.report_violation(format!(
                 "server {id}: a failed call is repeated without a delay"
@@ -231,9 +247,8 @@ impl Rules {
     pub fn remember_failure(&self, process: usize, about: Option<ServerId>) {
         let now = self.clock.now();
         if let Some(id) = about {
-            self.journal.process(process, |facts| {
-                facts.last_failure.insert(id.to_string(), now)
-            });
+            self.journal
+                .process(process, |facts| facts.last_failure.insert(id, now));
         }
     }
 
@@ -242,10 +257,14 @@ impl Rules {
         if point != FaultPoint::Launch {
             return;
         }
-        for id in self.fixtures.servers() {
-            let orphans = self.journal.facts(|facts| facts.orphans.clone());
-            let mut live = self.oracle.live_of(id);
-            live.retain(|info| !orphans.contains(&info.id));
+        let mut live_of: BTreeMap<ServerId, Vec<InstanceInfo>> = BTreeMap::new();
+        let orphans = self.journal.facts(|facts| facts.orphans.clone());
+        for (info, server) in self.oracle.live() {
+            if let Some(server) = server.filter(|_| !orphans.contains(&info.id)) {
+                live_of.entry(server).or_default().push(info);
+            }
+        }
+        for (id, live) in live_of {
             if live.len() > 1 {
                 let machines: Vec<_> = live.iter().map(|info| info.id.as_str()).collect();
                 let machines = machines.join(" and ");
@@ -259,7 +278,7 @@ impl Rules {
     pub async fn owner_of(&self, machine: &InstanceId) -> Option<ServerId> {
         for id in self.fixtures.servers() {
             let server = self.server(id).await;
-            let named = server.and_then(|server| server.machine);
+            let named = server.as_ref().and_then(|server| server.machine.as_ref());
             if named.is_some_and(|named| named.id == *machine) {
                 return Some(id);
             }
@@ -273,7 +292,7 @@ impl Rules {
             Some(id) => self.server(id).await,
             None => None,
         };
-        let ending = server.and_then(|server| server.machine);
+        let ending = server.as_ref().and_then(|server| server.machine.as_ref());
         if ending.is_none_or(|ending| ending.termination.is_none()) {
             self.report(format!(
                 "machine {machine} is terminated although no record says so"
@@ -282,16 +301,21 @@ impl Rules {
     }
 
     /// Returns an instance as it is stored.
-    pub async fn instance(&self, server: ServerId) -> Option<Instance> {
-        let key = server.key().ok()?;
-        let read = self.instances.get(&key).await.ok().flatten();
-        read.map(|read| read.value)
+    pub async fn instance(&self, server: ServerId) -> Option<Arc<Instance>> {
+        self.read(self.instances.id(&server.key().ok()?)).await
     }
 
     /// Returns a server as it is stored.
-    pub async fn server(&self, id: ServerId) -> Option<Server> {
-        let read = self.servers.get(&id.key().ok()?).await.ok().flatten();
-        read.map(|read| read.value)
+    pub async fn server(&self, id: ServerId) -> Option<Arc<Server>> {
+        self.read(self.servers.id(&id.key().ok()?)).await
+    }
+
+    /// Returns a record as it is stored, if it can be parsed.
+    async fn read<T>(&self, id: RecordId) -> Option<Arc<T>>
+    where
+        T: DeserializeOwned + Send + Sync + 'static,
+    {
+        self.store.get(&id).await.ok()??.value.parse().ok()
     }
 }
 
@@ -300,7 +324,7 @@ fn concerns_charges(change: &RecordChange) -> bool {
     match change.kind() {
         "allocation" | "quota-account" => true,
         INSTANCE_KIND => {
-            let exists = |value: &Option<serde_json::Value>| value.is_some();
+            let exists = |value: &Option<Json>| value.is_some();
             exists(&change.before) != exists(&change.after) || change.differs("/spec")
         }
         SERVER_KIND => change.differs("/machine/applied"),

@@ -3,11 +3,10 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use fleetwright::{CloudInstanceState, OptionalVerb};
-use fleetwright_compute::instance::Instance;
 use fleetwright_region::server::{Power, ServerId};
 
 use super::Rules;
-use crate::constants::SLOT_COUNT;
+use crate::{constants::SLOT_COUNT, environment::catalog_name, journal::Facts};
 
 /// How often the rule is checked.
 pub const INTERVAL: Duration = Duration::from_secs(15);
@@ -51,7 +50,7 @@ impl PowerWatch {
 impl Rules {
     /// Returns the power request of an instance that has not taken effect although it could.
     async fn waiting_power(&self, id: ServerId) -> Option<&'static str> {
-        let instance: Instance = self.instance(id).await?;
+        let instance = self.instance(id).await?;
         let server = self.server(id).await?;
         let machine = server.machine.as_ref()?;
         let booted = server
@@ -75,8 +74,10 @@ impl Rules {
         match instance.intent.power {
             Power::Stopped => (info.state != CloudInstanceState::Stopped).then_some("stop"),
             Power::Running if !runs => {
-                let limited = self.journal.facts(|facts| facts.limited);
-                (!limited).then_some("start")
+                let native = info.instance_type.as_ref().map(AsRef::<str>::as_ref);
+                let name = catalog_name(native.unwrap_or_default());
+                let refused = |facts: &mut Facts| facts.limited || facts.withdrawn.contains(name);
+                (!self.journal.facts(refused)).then_some("start")
             }
             Power::Running => {
                 let offered = self.verbs.contains(&OptionalVerb::RebootInstance);

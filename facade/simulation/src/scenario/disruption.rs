@@ -58,17 +58,11 @@ disruptions! {
 }
 
 impl Disruption {
-    /// The disruptions that scenarios have unless others are chosen: those that break no rule today.
-    pub const DEFAULT: &'static [Self] = &[
-        Self::Credentials,
-        Self::ChangedMapping,
-        Self::Catalog,
-        Self::HandDeletion,
-        Self::SecondProcess,
-    ];
+    /// The disruptions that scenarios have unless others are chosen: all of them.
+    pub const DEFAULT: &'static [Self] = Self::ALL;
 }
 
-/// The operations of a disruption: its beginning, what tenants do meanwhile, and its end.
+/// The operations of a disruption: its beginning, what others do meanwhile, and its end.
 struct Episode {
     begin: Op,
     meanwhile: Vec<Op>,
@@ -81,11 +75,12 @@ pub(super) fn add(
     enabled: &[Disruption],
     ops: &mut Vec<(Duration, Op)>,
 ) -> Vec<Disruption> {
-    let count = match pick(rng, 4) {
+    let count = match pick(rng, 8) {
         _ if enabled.is_empty() => 0,
-        0 => 0,
-        1 | 2 => 1,
-        _ => 2,
+        0 | 1 => 0,
+        2..=4 => 1,
+        5 | 6 => 2,
+        _ => 3,
     };
     let mut chosen: Vec<Disruption> = (0..count)
         .filter_map(|_| enabled.get(pick(rng, enabled.len())).copied())
@@ -127,17 +122,18 @@ fn episode(rng: &mut SeededRng, disruption: Disruption, two_processes: bool) -> 
     };
     let slot = pick(rng, SLOT_COUNT - 1);
     let power = power_op(rng, slot);
+    let request = request_op(rng, slot);
     let episode = match disruption {
         Disruption::Credentials => Episode {
             begin: Op::SetCredentials(process, Credentials::Refused),
-            meanwhile: vec![power],
+            meanwhile: vec![power, request],
             end: Some(Op::SetCredentials(process, Credentials::Right)),
         },
         Disruption::Account => {
             let other = [Credentials::EmptyAccount, Credentials::OtherAccount];
             let meanwhile = match pick(rng, 3) {
                 0 => Vec::new(),
-                1 => vec![power],
+                1 => vec![power, request],
                 _ => vec![op::random_op(rng)],
             };
             Episode {
@@ -148,14 +144,24 @@ fn episode(rng: &mut SeededRng, disruption: Disruption, two_processes: bool) -> 
         }
         Disruption::MissingMapping => {
             let entry = Entry::ALL[pick(rng, Entry::ALL.len())];
-            let begin = if pick(rng, 8) == 0 {
-                Op::BreakMapping(process)
-            } else {
-                Op::RemoveMapping(process, entry)
+            let change = change_to(rng, entry);
+            let remove = Op::RemoveMapping(process, entry);
+            let (begin, meanwhile) = match pick(rng, 8) {
+                0 => (Op::BreakMapping(process), vec![change, power]),
+                // The change has begun when the entry is removed.
+                1 | 2 => (
+                    Op::SetCredentials(process, Credentials::Refused),
+                    vec![
+                        change,
+                        remove,
+                        Op::SetCredentials(process, Credentials::Right),
+                    ],
+                ),
+                _ => (remove, vec![change, power]),
             };
             Episode {
                 begin,
-                meanwhile: vec![change_to(rng, entry), power],
+                meanwhile,
                 end: (pick(rng, 2) == 0).then_some(Op::CorrectMapping(process)),
             }
         }
@@ -184,28 +190,41 @@ fn episode(rng: &mut SeededRng, disruption: Disruption, two_processes: bool) -> 
             };
             Episode {
                 begin,
-                meanwhile: vec![Op::Replace(slot)],
+                meanwhile: vec![Op::Replace(slot), request],
                 end: (pick(rng, 2) == 0).then_some(Op::Recover),
             }
         }
         Disruption::Clock => {
-            let seconds = [-7200, -90, -20, 20, 90, 7200, 86_400];
+            // The façade relies on clocks that differ by less than the cloud's consistency window.
+            let seconds: &[i64] = match process {
+                Some(_) => &[-2, -1, 1, 2],
+                None => &[-7200, -90, -20, 20, 90, 7200, 86_400],
+            };
             Episode {
                 begin: Op::SetClock(process, seconds[pick(rng, seconds.len())]),
-                meanwhile: vec![power],
+                meanwhile: vec![power, request],
                 end: (pick(rng, 3) > 0).then_some(Op::CorrectClock(process)),
             }
         }
         Disruption::SecondProcess => return None,
         Disruption::ProviderLimit => {
-            let (begin, change) = match pick(rng, 3) {
-                0 => (Op::WithdrawType("large"), Change::Large),
-                1 => (Op::WithdrawType("gpu"), Change::Gpu),
-                _ => (Op::Probe(slot), Change::LongUserData),
+            let update = |change| Op::Update(slot, change, UpdateMode::WithConsent);
+            let (begin, meanwhile) = match pick(rng, 4) {
+                0 => (
+                    Op::WithdrawType("large"),
+                    vec![update(Change::Large), power],
+                ),
+                1 => (Op::WithdrawType("gpu"), vec![update(Change::Gpu), power]),
+                2 => (Op::Probe(slot), vec![update(Change::LongUserData), power]),
+                // The type is withdrawn between the stop and the start.
+                _ => (
+                    update(Change::Large),
+                    vec![Op::Stop(slot), Op::WithdrawType("large"), Op::Start(slot)],
+                ),
             };
             Episode {
                 begin,
-                meanwhile: vec![Op::Update(slot, change, UpdateMode::WithConsent), power],
+                meanwhile,
                 end: (pick(rng, 2) == 0).then_some(Op::Recover),
             }
         }
@@ -218,6 +237,16 @@ fn power_op(rng: &mut SeededRng, slot: usize) -> Op {
         0 => Op::Stop(slot),
         1 => Op::Start(slot),
         _ => Op::Reboot(slot),
+    }
+}
+
+/// Returns a request that takes several steps.
+fn request_op(rng: &mut SeededRng, slot: usize) -> Op {
+    match pick(rng, 4) {
+        0 => Op::Delete(slot),
+        1 => Op::Snapshot(slot),
+        2 => Op::Replace(slot),
+        _ => Op::Update(slot, Change::Rocky, UpdateMode::WithConsent),
     }
 }
 

@@ -97,6 +97,8 @@ pub(super) fn target_ops(point: FaultPoint) -> Vec<TimedOp> {
             with_consent(1, Change::Gpu),
             with_consent(0, Change::Public),
             with_consent(3, Change::Public),
+            with_consent(1, Change::Small),
+            with_consent(3, Change::Private),
         ],
         FaultPoint::DeleteNetwork | FaultPoint::MarkByNetwork | FaultPoint::RemoveNetwork => {
             // An instance is created, within quota, in a network that is being deleted.

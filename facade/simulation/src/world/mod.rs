@@ -226,7 +226,7 @@ impl World<'_> {
                 }
                 Some(Err(error)) => {
                     failed_starts += 1;
-                    self.journal.log(&format!("  cannot start: {error}"));
+                    self.journal.log(format!("  cannot start: {error}"));
                     if failed_starts > REPAIR_AFTER {
                         let repair = |mapping: &mut MappingFile| mapping.broken = false;
                         self.environments[number].edit_mapping(repair);

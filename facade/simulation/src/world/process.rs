@@ -337,7 +337,7 @@ impl Starting<'_> {
 
     fn monitor(&self) -> Result<Monitor, SetupError> {
         let mut policy = Policy::default();
-        policy.tick = Duration::from_secs(2);
+        policy.tick = constants::TICK;
         policy.stuck_after = Duration::from_secs(60);
         policy.orphan_age = Duration::from_secs(30);
         if self.world.mistake == Some(Mistake::TerminatePendingLaunches) {

@@ -6,11 +6,9 @@ use std::{
     ops::Bound,
 };
 
-use serde_json::Value;
-
 use super::MemoryOptions;
 use crate::{
-    Batch, Change, Commit, History, IndexName, Interest, Key, Kind, Page, Plan, PreparedPut,
+    Batch, Change, Commit, History, IndexName, Interest, Json, Key, Kind, Page, Plan, PreparedPut,
     PreparedWrite, Range, Record, RecordId, Result, Revision, StoreError, View,
 };
 
@@ -38,7 +36,7 @@ type Row = (Vec<u8>, Option<Key>);
 #[derive(Clone, Debug)]
 struct Stored {
     revision: Revision,
-    value: Value,
+    value: Json,
     bytes: usize,
     entries: Vec<(IndexName, Vec<u8>)>,
 }

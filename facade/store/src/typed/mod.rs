@@ -1,6 +1,6 @@
 //! Typed records over any store.
 //!
-//! A [`Table`] converts between JSON values and a type; it holds no state and no cache. A record
+//! A [`Table`] converts between JSON values and a type; it holds no state. A record
 //! that does not match the type is reported as [`Damaged`] beside the others and never stops a
 //! list.
 //!
@@ -25,9 +25,12 @@ use serde_json::Value;
 pub use partial::Partial;
 pub use versioned::{Base, Versioned};
 
-use self::{understand::understand, version::Version};
+use self::{
+    understand::{understand, understand_shared},
+    version::Version,
+};
 use crate::{
-    Change, Cursor, Damaged, IndexName, IndexValue, Invalid, Key, Kind, Page, Query, Record,
+    Change, Cursor, Damaged, IndexName, IndexValue, Invalid, Json, Key, Kind, Page, Query, Record,
     RecordId, Result, Revision, Store, StoreError, StoreExt, Transaction,
 };
 
@@ -37,7 +40,7 @@ use crate::{
 /// use fleetwright_store::Document;
 /// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Serialize, Deserialize)]
+/// #[derive(Clone, Serialize, Deserialize)]
 /// struct Server {
 ///     owner: String,
 /// }
@@ -48,7 +51,7 @@ use crate::{
 /// ```
 ///
 /// The stored object also has the members `version` and `min_reader`, which a type must not have.
-pub trait Document: Serialize + DeserializeOwned {
+pub trait Document: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
     /// The name of the kind.
     const KIND: &'static str;
 
@@ -89,7 +92,7 @@ pub struct TypedPage<T> {
 /// use fleetwright_store::{Document, Key, MemoryStore, Schema, Store, Table, Transaction};
 /// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Serialize, Deserialize)]
+/// #[derive(Clone, Serialize, Deserialize)]
 /// struct Network { cidr: String }
 /// impl Document for Network { const KIND: &'static str = "network"; }
 ///
@@ -240,17 +243,17 @@ impl<T: Document> Table<T> {
     /// # Errors
     ///
     /// As for [`replace`](Self::replace).
-    pub fn stored_form(&self, key: &Key, base: &Base, value: &T) -> Result<Value> {
+    pub fn stored_form(&self, key: &Key, base: &Base, value: &T) -> Result<Json> {
         let id = self.id(key);
         let new = to_json(&id, value)?;
         let writer = writer(value);
-        let Some(stored) = base.stored.as_deref() else {
+        let Some(stored) = &base.stored else {
             let mut new = new;
             writer.stamp(&mut new);
-            return Ok(new);
+            return Ok(new.into());
         };
         let damaged = |damaged: understand::Misread| damaged.of(id.clone(), base.revision);
-        let understood = understand::<T>(stored).map_err(damaged)?;
+        let understood = understand_shared::<T>(stored).map_err(damaged)?;
         let known = to_json(&id, &understood.value)?;
         let mut merged = if understood.skipped.is_empty() && version::is_same(stored, &known) {
             new
@@ -270,7 +273,7 @@ impl<T: Document> Table<T> {
             merged
         };
         Version::of(stored).after(writer).stamp(&mut merged);
-        Ok(merged)
+        Ok(merged.into())
     }
 
     /// Returns whether the stored form of a record has something beyond its type.
@@ -279,11 +282,11 @@ impl<T: Document> Table<T> {
     ///
     /// The stored form cannot be read.
     pub fn has_unknown(&self, key: &Key, base: &Base) -> Result<bool> {
-        let Some(stored) = base.stored.as_deref() else {
+        let Some(stored) = &base.stored else {
             return Ok(false);
         };
         let id = self.id(key);
-        let understood = understand::<T>(stored);
+        let understood = understand_shared::<T>(stored);
         let understood = understood.map_err(|misread| misread.of(id.clone(), base.revision))?;
         let known = to_json(&id, &understood.value)?;
         Ok(!understood.skipped.is_empty() || !version::is_same(stored, &known))
@@ -306,7 +309,7 @@ impl<T: Document> Table<T> {
             revision,
             value: stored,
         } = record;
-        match understand::<T>(&stored) {
+        match understand_shared::<T>(&stored) {
             Ok(understood) => Ok(Versioned::read(id.key, revision, understood.value, stored)),
             Err(misread) => Err(misread.of(id, revision)),
         }

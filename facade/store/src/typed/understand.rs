@@ -12,7 +12,7 @@ use super::{
     place::{Failure, Step, parse},
     version::Version,
 };
-use crate::{Damaged, RecordId, Revision};
+use crate::{Damaged, Json, RecordId, Revision};
 
 /// A parsed value.
 pub(super) struct Understood<T> {
@@ -36,6 +36,22 @@ impl Misread {
             Self::Newer(reason) => Damaged::newer(id, revision, reason),
             Self::Mismatched(reason) => Damaged::new(id, revision, reason),
         }
+    }
+}
+
+/// Parses a stored value like [`understand`], once for all that share it.
+///
+/// # Errors
+///
+/// As for [`understand`].
+pub(super) fn understand_shared<T: Document>(stored: &Json) -> Result<Understood<T>, Misread> {
+    let is_readable = Version::of(stored).min_reader <= T::VERSION;
+    match stored.parse::<T>() {
+        Ok(value) if is_readable => Ok(Understood {
+            value: T::clone(&value),
+            skipped: Skipped::new(),
+        }),
+        Ok(_) | Err(_) => understand(stored),
     }
 }
 

@@ -1,10 +1,8 @@
 //! A typed record together with the form in which it is stored.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
-use serde_json::Value;
-
-use crate::{Key, Revision};
+use crate::{Json, Key, Revision};
 
 /// A typed record with its key and revision.
 ///
@@ -28,7 +26,7 @@ pub struct Versioned<T> {
     pub revision: Revision,
     /// The value.
     pub value: T,
-    base: Option<Arc<Value>>,
+    base: Option<Json>,
 }
 
 /// The stored form of a record and its revision, without the value.
@@ -46,15 +44,15 @@ pub struct Versioned<T> {
 #[derive(Clone)]
 pub struct Base {
     pub(super) revision: Revision,
-    pub(super) stored: Option<Arc<Value>>,
+    pub(super) stored: Option<Json>,
 }
 
 impl Base {
     /// Returns the base of a value that is stored in this form.
-    pub fn new(revision: Revision, stored: Value) -> Self {
+    pub fn new(revision: Revision, stored: impl Into<Json>) -> Self {
         Self {
             revision,
-            stored: Some(Arc::new(stored)),
+            stored: Some(stored.into()),
         }
     }
 
@@ -83,12 +81,12 @@ impl<T> Versioned<T> {
         }
     }
 
-    pub(super) fn read(key: Key, revision: Revision, value: T, stored: Value) -> Self {
+    pub(super) fn read(key: Key, revision: Revision, value: T, stored: Json) -> Self {
         Self {
             key,
             revision,
             value,
-            base: Some(Arc::new(stored)),
+            base: Some(stored),
         }
     }
 

@@ -10,7 +10,8 @@ async fn damage(world: &World, kind: &str, key: &str, value: serde_json::Value) 
 
 async fn stored(world: &World, kind: &str, key: &str) -> serde_json::Value {
     let id = RecordId::new(kind, key).unwrap();
-    world.store.get(&id).await.unwrap().unwrap().value
+    let found = world.store.get(&id).await.unwrap().unwrap();
+    found.value.into_value()
 }
 
 #[tokio::test]

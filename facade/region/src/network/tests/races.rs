@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn put(kind: &str, key: &str, value: serde_json::Value) -> Transaction {
+fn put(kind: &str, key: &str, value: impl Into<fleetwright_store::Json>) -> Transaction {
     Transaction::new().put(RecordId::new(kind, key).unwrap(), value)
 }
 

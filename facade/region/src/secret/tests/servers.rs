@@ -239,7 +239,7 @@ async fn secret_is_never_shown() {
         .unwrap()
         .unwrap();
     seen.push(format!("{stored:?} {}", stored.value));
-    let typed: ServerKey = serde_json::from_value(stored.value.clone()).unwrap();
+    let typed: ServerKey = stored.value.clone().parse_owned().unwrap();
     seen.push(format!(
         "{typed:?} {}",
         serde_json::to_string(&typed).unwrap()
