@@ -22,8 +22,9 @@ use fleetwright_memory::{MemoryCloud, WireCall};
 use fleetwright_region::{
     account::{AcceptError, RegionAccount, RegionAccounts},
     controller::tags,
+    ids::FlavorId,
     monitor::{OrphanPolicy, ScanError},
-    server::{ConditionKind, Phase, Power, ServerView},
+    server::{ConditionKind, Consent, Phase, Power, ServerView},
 };
 use fleetwright_store::{Document as _, RecordId, Store as _, Transaction};
 
@@ -186,6 +187,51 @@ async fn machine_that_is_launched_in_another_account_is_listed_for_the_operator(
         (&listed[0].machine, listed[0].server),
         (&stray, server_id(2))
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn orphans_are_kept_until_the_account_is_recorded() {
+    let two = TwoAccounts::new();
+    two.populate(2);
+    two.switch.switch_to(1);
+    let report = two.region.monitor.scan().await.unwrap();
+    let reason = report.frozen.unwrap();
+    assert!(reason.contains("the first launch records it"), "{reason}");
+    assert_eq!(report.orphans.len(), 2, "they are reported");
+    assert_eq!(two.wrong.oracle().call_count(WireCall::Terminate), 0);
+    two.switch.switch_to(0);
+    two.create(1).await;
+    two.region.during(two.running(1)).await;
+    assert_eq!(two.region.monitor.scan().await.unwrap().frozen, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn change_that_fails_on_another_account_is_made_when_the_account_is_back() {
+    let two = TwoAccounts::new();
+    two.create(1).await;
+    let (admin, id) = (server_admin(), server_id(1));
+    let servers = &two.region.servers;
+    two.region
+        .during(async {
+            two.running(1).await;
+            let stopped = servers.set_power(&admin, id, Power::Stopped);
+            stopped.await.unwrap();
+            let stopped = |view: &ServerView| view.phase == Phase::Stopped;
+            let mut spec = two.region.until(id, stopped).await.server.spec;
+            two.switch.switch_to(1);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            spec.flavor = FlavorId::new("large").unwrap();
+            let changed = servers.set_spec(&admin, id, &spec, Consent::Destroy);
+            changed.await.unwrap();
+            let started = servers.set_power(&admin, id, Power::Running);
+            started.await.unwrap();
+            tokio::time::sleep(20 * MINUTE).await;
+            two.switch.switch_to(0);
+            let view = two.region.until(id, running).await;
+            assert!(view.server.conditions.is_empty(), "{view:#?}");
+            assert_eq!(view.server.machine.unwrap().applied.flavor, spec.flavor);
+        })
+        .await;
 }
 
 #[tokio::test(start_paused = true)]

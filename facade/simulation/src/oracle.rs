@@ -64,6 +64,12 @@ impl Oracle {
             .is_some_and(|machine| !machine.state.is_final())
     }
 
+    /// Returns whether the machine exists in the region's account and is not terminated.
+    pub fn is_in_region(&self, id: &InstanceId) -> bool {
+        let found = self.cloud.oracle().instance(id);
+        found.is_some_and(|machine| !machine.info.state.is_final())
+    }
+
     /// Returns the machine as it really is, in whichever account.
     pub fn machine(&self, id: &InstanceId) -> Option<InstanceInfo> {
         let mut accounts = [&self.cloud, &self.empty, &self.other].into_iter();

@@ -76,6 +76,7 @@ impl Client {
             | Op::OperatorDeletesNetwork(_)
             | Op::RetireFlavor
             | Op::RetireEntry(_)
+            | Op::KeepCatalog(..)
             | Op::OfferFlavor
             | Op::DeleteServer(_)
             | Op::SetCredentials(..)

@@ -155,6 +155,7 @@ impl Client {
                 self.retired.clear();
                 self.load_catalog(process).await
             }
+            Op::KeepCatalog(process, keeps) => self.keep_catalog(process, keeps),
             Op::OperatorDeletesNetwork(network) => {
                 self.delete_unused_network(process, network).await
             }

@@ -48,6 +48,14 @@ impl Client {
         OpResult::Done
     }
 
+    /// Makes a process, or all, keep the catalog that it has, or follow the store again.
+    pub(super) fn keep_catalog(&self, process: Option<usize>, keeps: bool) -> OpResult {
+        self.on_environments(process, |each| {
+            each.keeps_catalog.send_replace(keeps);
+        });
+        OpResult::Done
+    }
+
     fn on_environments(&self, process: Option<usize>, change: impl Fn(&Environment)) {
         let affected = |number: usize| process.is_none_or(|process| process == number);
         for (number, environment) in self.environments.iter().enumerate() {

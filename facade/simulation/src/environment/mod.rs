@@ -9,7 +9,7 @@ use std::{
 };
 
 use fleetwright_runtime::clock::TokioClock;
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 pub use clock::JumpingClock;
 pub use mapping::{Entry, MappingFile, catalog_name};
@@ -56,6 +56,8 @@ pub struct Environment {
     loaded: Mutex<Loaded>,
     /// The clock of the machine that the process runs on.
     pub clock: Arc<JumpingClock>,
+    /// Whether the process keeps the catalog that it has, whatever is loaded elsewhere.
+    pub keeps_catalog: watch::Sender<bool>,
 }
 
 impl Environment {
@@ -66,6 +68,7 @@ impl Environment {
             mapping: Mutex::default(),
             loaded: Mutex::default(),
             clock: Arc::new(JumpingClock::new(clock)),
+            keeps_catalog: watch::Sender::new(false),
         }
     }
 
@@ -115,6 +118,7 @@ impl Environment {
         self.set_credentials(Credentials::Right);
         self.edit_mapping(|mapping| *mapping = MappingFile::default());
         self.clock.correct();
+        self.keeps_catalog.send_replace(false);
     }
 }
 

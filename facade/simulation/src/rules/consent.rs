@@ -77,7 +77,7 @@ impl Rules {
             (Some(TerminationReason::Delete), _) => self.deletion_requested(now).await,
             (Some(TerminationReason::Missing), _) => {
                 let clock_was_set = self.journal.facts(|facts| facts.clocks_were_set);
-                !self.oracle.exists(&machine.id) || (!booted && clock_was_set)
+                !self.oracle.is_in_region(&machine.id) || (!booted && clock_was_set)
             }
             (Some(TerminationReason::Failed), _) => !booted,
             (Some(TerminationReason::Replace), _) | (None, true) => {

@@ -168,7 +168,9 @@ impl Rules {
         // machine that nobody has used yet is replaced.
         let excused = !server.has_booted() && self.journal.facts(|facts| facts.clocks_were_set);
         let missing = matches!(observed.presence, Presence::Missing(_)) && !excused;
-        if point == FaultPoint::WriteObservation && missing && self.oracle.exists(&observed.machine)
+        if point == FaultPoint::WriteObservation
+            && missing
+            && self.oracle.is_in_region(&observed.machine)
         {
             self.report(format!(
                 "machine {} is reported missing although it exists",

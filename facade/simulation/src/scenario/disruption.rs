@@ -176,9 +176,16 @@ fn episode(rng: &mut SeededRng, disruption: Disruption, two_processes: bool) -> 
         Disruption::Catalog => {
             let names = ["small", "large", "gpu", "debian", "rocky"];
             let replace = Op::Replace(slot);
+            let retire = Op::RetireEntry(names[pick(rng, names.len())]);
+            let request = if pick(rng, 2) == 0 { replace } else { power };
+            // One of two processes may still have the older catalog.
+            let (begin, meanwhile) = match process {
+                Some(_) => (Op::KeepCatalog(process, true), vec![retire, request]),
+                None => (retire, vec![request]),
+            };
             Episode {
-                begin: Op::RetireEntry(names[pick(rng, names.len())]),
-                meanwhile: vec![if pick(rng, 2) == 0 { replace } else { power }],
+                begin,
+                meanwhile,
                 end: (pick(rng, 2) == 0).then_some(Op::OfferFlavor),
             }
         }

@@ -69,6 +69,8 @@ pub enum Op {
     CorrectMapping(Option<usize>),
     /// An operator loads a catalog without a flavor or an image.
     RetireEntry(&'static str),
+    /// A process keeps the catalog that it has, or follows the store again.
+    KeepCatalog(Option<usize>, bool),
     /// An operator terminates every machine of the region at the cloud.
     TerminateAll,
     /// An operator deletes the native network of a network (by index).

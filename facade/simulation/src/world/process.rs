@@ -68,9 +68,15 @@ impl Process {
     /// Runs all controllers until the future is dropped.
     pub(super) async fn run(&self) {
         let follow = async {
+            let mut keeps = self.environment.keeps_catalog.subscribe();
             loop {
-                // A real process would log the error and continue.
-                let _ = self.catalog.follow().await;
+                // The sender lives as long as the environment. A real process would log an error of the catalog and continue.
+                let _ = keeps.wait_for(|keeps| !keeps).await;
+                tokio::select! {
+                    biased;
+                    _ = keeps.wait_for(|keeps| *keeps) => {}
+                    _ = self.catalog.follow() => {}
+                }
                 sleep(Duration::from_secs(2)).await;
             }
         };
