@@ -7,7 +7,9 @@ use std::{sync::Arc, time::Duration};
 use fleetwright::{
     InstanceId, InstanceProvisioner as _, OptionalVerb, Reboot, UserData, layer::Layered,
 };
-use fleetwright_facade_testkit::{HiddenMachines, NamePlanner, TestRegion, server_admin, server_id};
+use fleetwright_facade_testkit::{
+    HiddenMachines, NamePlanner, TestRegion, server_admin, server_id,
+};
 use fleetwright_memory::{Fault, MemoryCloud, RefusalReason, Rule, WireCall};
 use fleetwright_region::{
     ids::{FlavorId, ImageId},

@@ -59,7 +59,7 @@ pub struct NotFoundMachine {
 
 impl NotFoundMachine {
     /// Creates the entry of a machine.
-    pub const fn new(machine: InstanceId, server: ServerId, at: DateTime<Utc>) -> Self {
+    pub(crate) const fn new(machine: InstanceId, server: ServerId, at: DateTime<Utc>) -> Self {
         Self {
             machine,
             server,

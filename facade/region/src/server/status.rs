@@ -14,6 +14,16 @@ use crate::monitor::RegionScan;
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(5);
 
 /// Returns whether a date is from before a clock was set back: it says nothing about how long ago that was.
+///
+/// ```
+/// use chrono::{TimeDelta, Utc};
+/// use fleetwright_region::server::is_from_the_future;
+///
+/// let now = Utc::now();
+/// assert!(is_from_the_future(now + TimeDelta::hours(1), now));
+/// // The clocks of two processes may differ a little.
+/// assert!(!is_from_the_future(now + TimeDelta::seconds(1), now));
+/// ```
 pub fn is_from_the_future(date: DateTime<Utc>, now: DateTime<Utc>) -> bool {
     date > later(now, CLOCK_DIFFERENCE)
 }

@@ -204,14 +204,14 @@ fn table() -> Table<Log> {
 fn written(stored: &Value, log: &Log) -> Value {
     let base = Base::new(Revision(1), stored.clone());
     let key = Key::new("a").unwrap();
-    table().stored_form(&key, &base, log).unwrap()
+    table().stored_form(&key, &base, log).unwrap().into_value()
 }
 
 fn read(value: Value) -> Result<Versioned<Log>, Damaged> {
     Table::read(Record {
         id: table().id(&Key::new("a").unwrap()),
         revision: Revision(7),
-        value,
+        value: value.into(),
     })
 }
 
@@ -307,7 +307,7 @@ fn debug_output_does_not_contain_the_stored_form() {
     assert!(!format!("{log:?} {:?}", log.base()).contains("secret"));
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Reserved {
     version: u64,
 }
