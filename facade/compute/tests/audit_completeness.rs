@@ -65,7 +65,7 @@ const WITHOUT_CALL: [(Resource, &[Verb]); 12] = [
 fn entries_of(commit: &Commit) -> Vec<AuditEntry> {
     let entries = commit.changes.iter().filter_map(|change| match change {
         Change::Put(record) if record.id.kind.as_str() == "audit-entry" => {
-            Some(serde_json::from_value(record.value.clone()).unwrap())
+            Some(record.value.clone().parse_owned().unwrap())
         }
         Change::Put(_) | Change::Deleted(_) => None,
     });

@@ -1,5 +1,7 @@
 //! The requests of tenants and operators, and what they may expect afterwards.
 
+use std::sync::Arc;
+
 use fleetwright::{PublicAddress, Reboot, UserData};
 use fleetwright_compute::{
     ComputeError,
@@ -221,9 +223,9 @@ impl Client {
     }
 
     async fn check_audit_entry(&self, id: InstanceId) {
-        let entries: Vec<AuditEntry> = self.rules.all("audit-entry").await;
+        let entries: Vec<Arc<AuditEntry>> = self.rules.all("audit-entry").await;
         let id = id.to_string();
-        let is_key_read = |entry: &AuditEntry| entry.record == id && entry.verb == Verb::SshKey;
+        let is_key_read = |entry: &Arc<AuditEntry>| entry.record == id && entry.verb == Verb::SshKey;
         if !entries.iter().any(is_key_read) {
             self.journal.report_violation(format!(
                 "the key of instance {id} was read without an entry in the audit log"
