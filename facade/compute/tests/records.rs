@@ -45,13 +45,15 @@ impl Kind {
                 let base = Base::without_form(Revision(1));
                 Ok(table::<T>()
                     .stored_form(&read.key, &base, &read.value)
-                    .unwrap())
+                    .unwrap()
+                    .into_value())
             },
             again: |stored| {
                 let read = read::<T>(stored)?;
                 Ok(table::<T>()
                     .stored_form(&read.key, &read.base(), &read.value)
-                    .unwrap())
+                    .unwrap()
+                    .into_value())
             },
         }
     }
@@ -85,7 +87,7 @@ fn read<T: Document>(stored: &Value) -> Result<fleetwright_store::Versioned<T>, 
     Table::read(Record {
         id: RecordId::new(T::KIND, "a").unwrap(),
         revision: Revision(1),
-        value: stored.clone(),
+        value: stored.clone().into(),
     })
 }
 
@@ -336,15 +338,15 @@ async fn account_of_a_newer_version_keeps_its_unknown_members() {
             .unwrap()
             .map(|record| record.value)
     };
-    assert_eq!(write(&limits).await, Some(golden.clone()));
+    assert_eq!(write(&limits).await, Some(golden.clone().into()));
     let mut newer = golden;
     newer["held"] = json!({"servers": 3});
     let put = Transaction::new().put(id.clone(), newer.clone());
     facade.store.commit(&put).await.unwrap();
-    assert_eq!(write(&limits).await, Some(newer.clone()));
+    assert_eq!(write(&limits).await, Some(newer.clone().into()));
     // Without limits and use it says the same as its absence, apart from what only the newer version knows.
     newer["limits"] = Value::Object(Map::new());
-    assert_eq!(write(&Limits::new()).await, Some(newer));
+    assert_eq!(write(&Limits::new()).await, Some(newer.into()));
 }
 
 #[tokio::test]

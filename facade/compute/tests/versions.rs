@@ -258,7 +258,7 @@ fn is_newer(kind: &str, value: &Value) -> bool {
     let record = Record {
         id: RecordId::new(kind, "a").unwrap(),
         revision: Revision(1),
-        value: value.clone(),
+        value: value.clone().into(),
     };
     let damaged = match kind {
         "instance" => fleetwright_store::Table::<Instance>::read(record).err(),

@@ -225,7 +225,8 @@ impl Client {
     async fn check_audit_entry(&self, id: InstanceId) {
         let entries: Vec<Arc<AuditEntry>> = self.rules.all("audit-entry").await;
         let id = id.to_string();
-        let is_key_read = |entry: &Arc<AuditEntry>| entry.record == id && entry.verb == Verb::SshKey;
+        let is_key_read =
+            |entry: &Arc<AuditEntry>| entry.record == id && entry.verb == Verb::SshKey;
         if !entries.iter().any(is_key_read) {
             self.journal.report_violation(format!(
                 "the key of instance {id} was read without an entry in the audit log"

@@ -281,7 +281,7 @@ fn parts_that_are_not_understood_are_named_and_the_others_shown() {
         let shown = Table::<Log>::partial(&Record {
             id,
             revision,
-            value,
+            value: value.into(),
         })?;
         Some((shown.value, shown.unknown))
     };
