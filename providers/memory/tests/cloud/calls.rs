@@ -82,6 +82,7 @@ pub(crate) async fn send(
             let request = SnapshotRequest::new("swept").unwrap();
             provisioner.snapshot_image(id, &request).await.map(drop)
         }
+        WireCall::DeleteImage => panic!("images.rs has the cases of {call}"),
         other => panic!("{other} has no case here"),
     }
 }
