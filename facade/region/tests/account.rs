@@ -18,7 +18,7 @@ use fleetwright_facade_testkit::{
     SwitchedCloud, TestRegion, bare_server, north, operator, project_user, server_admin, server_id,
     tenant,
 };
-use fleetwright_memory::{MemoryCloud, WireCall};
+use fleetwright_memory::{Fault, MemoryCloud, Phase as When, Rule, WireCall};
 use fleetwright_region::{
     account::{AcceptError, RegionAccount, RegionAccounts},
     controller::tags,
@@ -187,6 +187,44 @@ async fn machine_that_is_launched_in_another_account_is_listed_for_the_operator(
         (&listed[0].machine, listed[0].server),
         (&stray, server_id(2))
     );
+}
+
+/// Switches to the second account once, right before a launch is looked up.
+#[derive(Debug)]
+struct SwitchBeforeLookup(Arc<SwitchedCloud>, AtomicU64);
+
+impl Layer for SwitchBeforeLookup {
+    fn call<'a, T: Send + 'a>(
+        &'a self,
+        request: Request<'a>,
+        send: impl Fn() -> BoxFuture<'a, CloudResult<T>> + Send + Sync + 'a,
+    ) -> BoxFuture<'a, CloudResult<T>> {
+        let looks_up = request.operation() == Operation::FindLaunch;
+        if looks_up && self.1.fetch_add(1, Ordering::SeqCst) == 0 {
+            self.0.switch_to(1);
+        }
+        send()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn launch_that_another_account_does_not_have_is_not_sent_again() {
+    let mut two = TwoAccounts::new();
+    let layer = SwitchBeforeLookup(two.switch.clone(), AtomicU64::new(0));
+    two.region = TestRegion::new(Arc::new(Layered::new(two.switch.clone(), layer)));
+    two.accounts = RegionAccounts::new(two.region.store.clone(), two.region.clock.clone()).unwrap();
+    let lost = Fault::Lost(When::After);
+    two.right.faults().add(Rule::nth(WireCall::Launch, 1, lost));
+    two.create(1).await;
+    two.region
+        .during(async {
+            tokio::time::sleep(MINUTE).await;
+            two.switch.switch_to(0);
+            two.running(1).await;
+        })
+        .await;
+    assert_eq!(two.right.oracle().instances().len(), 1);
+    assert_eq!(two.wrong.oracle().call_count(WireCall::Launch), 0);
 }
 
 #[tokio::test(start_paused = true)]

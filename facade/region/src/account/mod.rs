@@ -9,6 +9,7 @@
 //! | who | when it reads the account |
 //! | --- | --- |
 //! | the monitor | before each scan, and again before it believes that a machine is missing or terminates an orphan |
+//! | the controller | before it believes that a launch had no effect |
 //! | the others | before a call, if they have not read it for a second |
 //!
 //! So the cost does not grow with the number of servers. A call that is made within a second after the credentials were exchanged can reach

@@ -104,7 +104,7 @@ impl Controller {
     /// Looks up a launch with an unknown outcome by its token.
     ///
     /// A machine that is found becomes the server's machine, also if it is terminating. If nothing is found, the launch counts as without
-    /// effect only after the consistency window since it was sent.
+    /// effect only after the consistency window since it was sent, and if the provider still uses the region's account.
     pub(super) async fn settle(&self, read: Read) -> ReconcileResult {
         let Some(launch) = read.value.launch.clone() else {
             return Ok(Action::Requeue);
@@ -136,7 +136,13 @@ impl Controller {
         if now <= proof {
             return Ok(Action::RequeueAt(self.next_read(now, proof)));
         }
-        self.finish(read, record::record_no_effect).await
+        // Another account does not have the launch either: the credentials may have been exchanged since the last comparison.
+        if let Ok(AccountState::Same | AccountState::NotRecorded(_)) = self.account.current().await
+        {
+            return self.finish(read, record::record_no_effect).await;
+        }
+        let window = self.cloud.capabilities().consistency_window;
+        Ok(Action::RequeueAt(self.next_read(now, later(now, window))))
     }
 
     /// Returns why no machine with the desired spec can be launched now, if a change is pending that stops or terminates the machine.
