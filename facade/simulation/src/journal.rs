@@ -91,6 +91,8 @@ pub struct Facts {
     pub failed_changes: BTreeSet<ServerId>,
     /// Whether a clock was ever set.
     pub clocks_were_set: bool,
+    /// When a clock was last set or corrected.
+    pub clock_set_at: Option<DateTime<Utc>>,
     /// The update that a tenant is requesting now.
     pub pending_update: Option<PendingUpdate>,
     /// The server spec that each tenant's last update consented to.

@@ -5,6 +5,7 @@ mod leftovers;
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use fleetwright::{CloudInstanceState, InstanceInfo, PublicAddress};
 use fleetwright_compute::service::InstanceView;
 use fleetwright_region::{
@@ -12,6 +13,7 @@ use fleetwright_region::{
     monitor::RegionScan,
     server::{ConditionKind, Health, Power, Server, ServerId, ServerView},
 };
+use fleetwright_runtime::clock::Clock as _;
 use fleetwright_store::{Document as _, Record, RecordId, Store as _, Table, Versioned};
 
 use crate::{client::Expected, constants, environment::catalog_name, rules::Rules};
@@ -42,6 +44,11 @@ impl Check<'_> {
                 known.map(|known| known.list.map(|(began, _)| began).max(known.description));
             reads.max().flatten()
         });
+        // The date of a read from before a clock was set says nothing to a reader with the new time.
+        let set_at = self.rules.journal.facts(|facts| facts.clock_set_at);
+        if set_at.is_some() && set_at > last_read {
+            return;
+        }
         let fresh = last_read.is_some_and(|began| {
             let age = now.signed_duration_since(began).to_std();
             age.unwrap_or_default() <= constants::TICK * 2 + clock_difference
@@ -223,14 +230,19 @@ impl Check<'_> {
     async fn instance_view(&self, id: ServerId) -> Option<InstanceView> {
         let read = self.rules.instances.get(&id.key().ok()?).await.ok()??;
         let scan = self.scan().await;
-        let now = self.rules.clock.now();
-        Some(InstanceView::new(read, scan.as_ref(), now))
+        Some(InstanceView::new(read, scan.as_ref(), self.reader_now()))
     }
 
     async fn server_view(&self, id: ServerId) -> Option<ServerView> {
         let read = self.rules.servers.get(&id.key().ok()?).await.ok()??;
         let scan = self.scan().await;
-        Some(ServerView::new(read, scan.as_ref(), self.rules.clock.now()))
+        Some(ServerView::new(read, scan.as_ref(), self.reader_now()))
+    }
+
+    /// Returns the date by the clock of the process that readers call.
+    fn reader_now(&self) -> DateTime<Utc> {
+        let process = self.rules.environments.first();
+        process.map_or_else(|| self.rules.clock.now(), |process| process.clock.now())
     }
 
     async fn scan(&self) -> Option<RegionScan> {

@@ -37,13 +37,19 @@ impl Client {
 
     /// Sets the clock of a process, or of all, forward or back.
     pub(super) fn set_clock(&self, process: Option<usize>, seconds: i64) -> OpResult {
-        self.journal.facts(|facts| facts.clocks_were_set = true);
+        let now = self.rules.clock.now();
+        self.journal.facts(|facts| {
+            facts.clocks_were_set = true;
+            facts.clock_set_at = Some(now);
+        });
         self.on_environments(process, |each| each.clock.jump(seconds));
         OpResult::Done
     }
 
     /// Corrects the clock of a process, or of all.
     pub(super) fn correct_clock(&self, process: Option<usize>) -> OpResult {
+        let now = self.rules.clock.now();
+        self.journal.facts(|facts| facts.clock_set_at = Some(now));
         self.on_environments(process, |each| each.clock.correct());
         OpResult::Done
     }
@@ -144,7 +150,11 @@ impl Client {
 
     /// Corrects everything that operators did wrong, except for what processes have loaded.
     pub(super) fn correct_environments(&mut self) {
+        let now = self.rules.clock.now();
         for environment in &self.environments {
+            if !environment.clock.is_right() {
+                self.journal.facts(|facts| facts.clock_set_at = Some(now));
+            }
             environment.correct();
         }
     }
