@@ -130,6 +130,17 @@ pub enum ComputeError {
         /// The delay before a retry.
         retry_after: Duration,
     },
+    /// Its user data is sealed with a key that this process does not have, or that does not fit. Nothing was changed, and nothing is
+    /// done with its machine until the key is back.
+    #[error(
+        "instance {id}: its user data is sealed with key {key}, which does not open it: ask an operator to restore that key in the keyring"
+    )]
+    Sealed {
+        /// The instance.
+        id: InstanceId,
+        /// The id of the key.
+        key: String,
+    },
     /// It has no SSH key pair.
     #[error(
         "instance {0} has no SSH key pair: give access through a certificate authority or its user data"

@@ -37,7 +37,7 @@ impl ComputeError {
             | Self::ImageNameTaken(_)
             | Self::NotReady { .. } => Meaning::Conflict,
             Self::Unsupported { .. } => Meaning::NotOffered,
-            Self::Unavailable { .. } | Self::Busy(_) => Meaning::Unavailable,
+            Self::Unavailable { .. } | Self::Busy(_) | Self::Sealed { .. } => Meaning::Unavailable,
             Self::Ledger(error) => ledger_meaning(error),
             Self::Server(error) => server_meaning(error),
             Self::Internal(_) | Self::FlavorMissing(_) => Meaning::Internal,
@@ -102,6 +102,7 @@ impl ComputeError {
             | Self::Ledger(_)
             | Self::Server(_)
             | Self::Busy(_)
+            | Self::Sealed { .. }
             | Self::FlavorMissing(_)
             | Self::Store(_) => match self.meaning() {
                 Meaning::Unavailable => Some(RETRY_AFTER),

@@ -27,6 +27,7 @@ pub use crate::{
     facade::{Facade, FacadeBuilder, FacadeError, FacadeRegion, RunningFacade},
     instance::{Condition, ConditionKind, Event, Instance, InstanceId, InstanceSpec, Provisioning},
     service::{
-        Accepted, InstancePage, InstanceView, Instances, ListInstances, NewInstance, UpdateInstance,
+        Accepted, InstancePage, InstanceSummary, InstanceView, Instances, ListInstances,
+        ListedInstance, NewInstance, UpdateInstance,
     },
 };

@@ -1,7 +1,10 @@
 //! The kinds of records of this crate, their indexes and their references.
 
 use fleetwright_identity::{Content, Resource};
-use fleetwright_region::references::{Reference, ReferenceTarget, References};
+use fleetwright_region::{
+    references::{Reference, ReferenceTarget, References},
+    secret::SealedField,
+};
 use fleetwright_store::{Document as _, SchemaBuilder};
 
 use crate::instance::Instance;
@@ -81,6 +84,18 @@ pub const PROJECT_INDEX: &str = "project";
 pub const ORGANIZATION_INDEX: &str = "organization";
 /// The index of an instance's region.
 pub const REGION_INDEX: &str = "region";
+
+/// The user data of an instance.
+pub(crate) const INSTANCE_USER_DATA: SealedField = SealedField {
+    kind: INSTANCE_KIND,
+    pointer: "/spec/user_data",
+};
+
+/// Returns every field of the façade's records that is [sealed](fleetwright_region::secret::SealedStore): the copies of user data in
+/// the records of instances and servers.
+pub fn sealed_fields() -> impl Iterator<Item = SealedField> {
+    std::iter::once(INSTANCE_USER_DATA).chain(fleetwright_region::schema::sealed_fields())
+}
 
 /// Adds the kind of instances. A store for compute has the kinds of [region](fleetwright_region::schema::add_kinds) and of
 /// [identity](fleetwright_identity::schema()) too, so that an instance, its allocation and checks of its dependencies are one

@@ -8,7 +8,7 @@ use fleetwright_store::{Document, SchemaBuilder};
 use crate::{
     catalog::{Flavor, Image},
     references::Reference,
-    secret::ServerKey,
+    secret::{SealedField, ServerKey},
     server,
 };
 
@@ -57,6 +57,21 @@ pub fn contents() -> [Content; 4] {
         content(Image::KIND, BY_OWNER_AND_NAME, Resource::Images),
         content(SERVER_KIND, server::PROJECT_INDEX, Resource::Servers),
     ]
+}
+
+/// Returns the fields of this crate's records that are [sealed](crate::secret::SealedStore): every copy of user data in a server's
+/// record, as requested, as launched with what the system adds, and as applied.
+pub fn sealed_fields() -> impl Iterator<Item = SealedField> {
+    const POINTERS: [&str; 4] = [
+        "/spec/user_data",
+        "/launch/spec/user_data",
+        "/launch/config/user_data",
+        "/machine/applied/user_data",
+    ];
+    POINTERS.into_iter().map(|pointer| SealedField {
+        kind: SERVER_KIND,
+        pointer,
+    })
 }
 
 /// Adds every kind of this crate to a schema: the catalog, networks with their groups and authorities, servers with their

@@ -319,3 +319,41 @@ async fn machine_without_progress_is_stuck() {
     };
     region.during(region.until(new.id, another)).await;
 }
+
+/// The record of a server is damaged, or sealed with a key that is missing: its machine may still be the server's.
+#[tokio::test(start_paused = true)]
+async fn machine_of_an_unreadable_record_is_no_orphan() {
+    for without_tag in [false, true] {
+        let cloud = MemoryCloud::new();
+        let region = region(&cloud).policy(|policy| {
+            policy.orphans = OrphanPolicy::Terminate;
+            policy.orphan_age = Duration::ZERO;
+        });
+        let machines = up(&region, 1..=3).await;
+        if without_tag {
+            let change = TagChange::new().remove(tags::SERVER).unwrap();
+            let actor = cloud.external_actor();
+            actor.update_tags(&machines[0], &change).unwrap();
+        }
+        let id = RecordId::new("server", server_id(1).to_string()).unwrap();
+        let record = region.store.get(&id).await.unwrap().unwrap();
+        let mut broken = record.value.clone();
+        broken["spec"] = "nonsense".into();
+        let put = Transaction::new().put(id.clone(), broken);
+        region.store.commit(&put).await.unwrap();
+        for _ in 0..3 {
+            let report = region.monitor.scan().await.unwrap();
+            assert_eq!(report.unreadable, 1);
+            tokio::time::sleep(TICK).await;
+        }
+        assert_eq!(cloud.oracle().call_count(WireCall::Terminate), 0);
+        let put = Transaction::new().put(id, record.value);
+        region.store.commit(&put).await.unwrap();
+        region.monitor.scan().await.unwrap();
+        assert_eq!(
+            presence(&region, server_id(1)).await,
+            Presence::Shown,
+            "it is used again"
+        );
+    }
+}

@@ -20,7 +20,7 @@ use fleetwright_region::{
     mapping::{LaunchPlanner, RegionPlanner},
     monitor::{self, Monitor},
     network::{Networks, SecurityGroups, SshAuthorities},
-    secret::{Keyring, ServerKeys, SshKeys},
+    secret::{Keyring, SealedStore, ServerKeys, SshKeys},
     server::{DependencyChecker, Servers, TenantDependencies},
     snapshot::{ImageDeleter, SnapshotPolicy, Snapshots},
 };
@@ -36,7 +36,7 @@ use crate::{
     controller::{Controller, ControllerPolicy},
     networks::NetworkDeletionController,
     schema,
-    service::{InstanceDependencies, Instances, compute_principal},
+    service::{InstanceDependencies, Instances, UserDataSupport, compute_principal},
 };
 
 /// Collects the parts of a [`Facade`].
@@ -45,7 +45,7 @@ use crate::{
 /// | --- | --- | --- |
 /// | store | [`store`](Self::store) | an error |
 /// | regions, one or more | [`region`](Self::region), [`region_with_planner`](Self::region_with_planner) | an error |
-/// | keys of servers | [`keyring`](Self::keyring) or [`without_server_keys`](Self::without_server_keys) | an error |
+/// | keyring | [`keyring`](Self::keyring) | an error, unless [`without_server_keys`](Self::without_server_keys) is called: then user data is refused |
 /// | catalog | [`catalog`](Self::catalog), [`shared_catalog`](Self::shared_catalog) | the one that the store has; an error if it has none |
 /// | clock | [`clock`](Self::clock) | [`SystemClock`] |
 /// | entropy | [`entropy`](Self::entropy) | [`OsEntropy`] |
@@ -59,7 +59,8 @@ pub struct FacadeBuilder {
     store: Option<Arc<dyn Store>>,
     catalog: Option<CatalogSource>,
     regions: Vec<RegionSource>,
-    keys: Option<KeySource>,
+    keyring: Option<Arc<Keyring>>,
+    key_pairs: KeyPairs,
     clock: Option<Arc<dyn Clock>>,
     entropy: Option<Arc<dyn Entropy>>,
     quota_kinds: Option<QuotaKinds>,
@@ -87,9 +88,12 @@ enum PlannerSource {
     Planner(RegionId, Arc<dyn LaunchPlanner>),
 }
 
-enum KeySource {
+/// Whether servers get key pairs.
+#[derive(Clone, Copy, Default)]
+enum KeyPairs {
+    #[default]
+    OnePerServer,
     Disabled,
-    Keyring(Arc<Keyring>),
 }
 
 impl Facade {
@@ -163,7 +167,10 @@ impl FacadeBuilder {
         self
     }
 
-    /// Gives each server an SSH key pair of its own, whose private key is stored encrypted with this keyring.
+    /// Seals secrets with this keyring: user data, and the private key of the SSH key pair that each server gets.
+    ///
+    /// To rotate keys, add a line above the others, call [`Facade::reseal`], and remove the old lines when it finds nothing more to
+    /// seal. Without the key of a record, the instance behind it cannot be read or changed, and nothing happens to its machine.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -178,13 +185,14 @@ impl FacadeBuilder {
     /// # }
     /// ```
     pub fn keyring(mut self, keyring: Arc<Keyring>) -> Self {
-        self.keys = Some(KeySource::Keyring(keyring));
+        self.keyring = Some(keyring);
         self
     }
 
-    /// Gives servers no SSH key pair: `ssh_key` then fails for every new instance.
+    /// Gives servers no SSH key pair: `ssh_key` then fails for every new instance. Without a [keyring](Self::keyring), user data is
+    /// refused too, because it is never stored in clear.
     pub fn without_server_keys(mut self) -> Self {
-        self.keys = Some(KeySource::Disabled);
+        self.key_pairs = KeyPairs::Disabled;
         self
     }
 
@@ -274,9 +282,28 @@ impl FacadeBuilder {
         if self.regions.is_empty() {
             return Err(FacadeError::MissingRegion);
         }
-        let keys = self.keys.ok_or(FacadeError::MissingKeyring)?;
+        let keyring = self.keyring;
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let entropy = self.entropy.unwrap_or_else(|| Arc::new(OsEntropy));
+        let user_data = match keyring {
+            Some(_) => UserDataSupport::Accepted,
+            None => UserDataSupport::NoKeyring,
+        };
+        let sealed_store = Arc::new(SealedStore::new(
+            store,
+            keyring.clone(),
+            entropy.clone(),
+            schema::sealed_fields(),
+        ));
+        let store: Arc<dyn Store> = sealed_store.clone();
+        let server_keys = match (self.key_pairs, keyring) {
+            (KeyPairs::Disabled, _) => SshKeys::Disabled,
+            (KeyPairs::OnePerServer, None) => return Err(FacadeError::MissingKeyring),
+            (KeyPairs::OnePerServer, Some(keyring)) => {
+                let keys = ServerKeys::new(store.clone(), keyring, entropy.clone())?;
+                SshKeys::OnePerServer(keys)
+            }
+        };
         let audit = AuditLog::new(store.clone(), clock.clone(), entropy.clone())?
             .with_retention(self.audit_retention);
         let roles = Arc::new(self.roles.unwrap_or_else(Roles::built_in));
@@ -318,12 +345,6 @@ impl FacadeBuilder {
             ssh_authorities.clone(),
             catalog.clone(),
         ));
-        let server_keys = match keys {
-            KeySource::Disabled => SshKeys::Disabled,
-            KeySource::Keyring(keyring) => {
-                SshKeys::OnePerServer(ServerKeys::new(store.clone(), keyring, entropy)?)
-            }
-        };
         let mut servers = Servers::new(
             store.clone(),
             clock.clone(),
@@ -400,7 +421,8 @@ impl FacadeBuilder {
             servers.clone(),
             tenancy.clone(),
         );
-        let instances = Instances::new(parts.with_machines(machines.clone()))?;
+        let parts = parts.with_machines(machines.clone());
+        let instances = Instances::new(parts.with_user_data(user_data))?;
         let instance_controller = Controller::new(
             store.clone(),
             servers.clone(),
@@ -423,6 +445,7 @@ impl FacadeBuilder {
             audit,
             accounts: Arc::new(accounts),
             store,
+            sealed_store,
             clock,
             catalog,
             networks,

@@ -30,7 +30,7 @@ pub enum FacadeError {
     MissingRegion,
     /// Neither a keyring nor the decision to do without SSH key pairs was given.
     #[error(
-        "the façade has no keyring: pass one to `keyring`, or call `without_server_keys` if servers get no SSH key pair"
+        "the façade has no keyring: pass one to `keyring`, or call `without_server_keys` if servers get no SSH key pair and no user data"
     )]
     MissingKeyring,
     /// The builder has no catalog, and the store has no flavor or no image.

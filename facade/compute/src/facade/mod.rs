@@ -20,7 +20,7 @@ use fleetwright_region::{
     mapping::LaunchPlanner,
     monitor::Monitor,
     network::{Networks, SecurityGroups, SshAuthorities},
-    secret::SshKeys,
+    secret::{KeyError, ResealReport, SealedStore, SshKeys},
     server::{DependencyChecker, Servers},
     snapshot::Snapshots,
 };
@@ -112,8 +112,10 @@ use crate::{controller::Controller, networks::NetworkDeletionController, service
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Facade {
-    /// Where every record is kept.
+    /// Where every record is kept. User data is sealed in what is written through it, and opened in what is read.
     pub store: Arc<dyn Store>,
+    /// The same store, for operators who seal user data again.
+    pub sealed_store: Arc<SealedStore>,
     /// The source of every date.
     pub clock: Arc<dyn Clock>,
     /// Organizations, projects and role bindings, and the principals of users.
@@ -179,6 +181,25 @@ pub struct FacadeRegion {
     pub monitor: Monitor,
     /// Creates the images that were requested as snapshots.
     pub snapshots: Snapshots,
+}
+
+impl Facade {
+    /// Seals every secret again that is not sealed with the current key of the keyring: user data and SSH keys. When it returns a report
+    /// without any record, the old keys can be removed from the keyring.
+    ///
+    /// # Errors
+    ///
+    /// The store or the entropy fails. What was sealed before stays so: call it again.
+    pub async fn reseal(&self) -> Result<ResealReport, KeyError> {
+        let mut report = self.sealed_store.reseal().await?;
+        if let SshKeys::OnePerServer(keys) = &self.server_keys {
+            let of_keys = keys.reseal().await?;
+            report.count += of_keys.count;
+            report.failed.extend(of_keys.failed);
+            report.damaged.extend(of_keys.damaged);
+        }
+        Ok(report)
+    }
 }
 
 impl fmt::Debug for Facade {

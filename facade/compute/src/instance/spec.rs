@@ -42,8 +42,13 @@ pub struct InstanceSpec {
     /// The SSH certificate authority whose certificates give access. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ssh_authority: Option<SshAuthorityId>,
-    /// What it runs at its first boot, in a format of cloud-init; at most 32 KiB. `Debug` never shows it. Default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What it runs at its first boot, in a format of cloud-init; at most 32 KiB. `Debug` never shows it, and it is
+    /// [sealed](fleetwright_region::secret::SealedStore) in the record. Default: none.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "fleetwright_region::secret::read_user_data"
+    )]
     pub user_data: Option<UserData>,
 }
 

@@ -234,6 +234,7 @@ pub(super) fn conflict(error: &ComputeError) -> Option<&Conflict> {
         | ComputeError::Ledger(_)
         | ComputeError::Server(_)
         | ComputeError::Busy(_)
+        | ComputeError::Sealed { .. }
         | ComputeError::FlavorMissing(_) => None,
     }
 }

@@ -11,7 +11,7 @@ use fleetwright_region::{
 };
 use fleetwright_store::{Check, Versioned};
 
-use super::{Instances, validate::check_sources};
+use super::{Instances, UserDataSupport, validate::check_sources};
 use crate::{ComputeError, instance::InstanceSpec};
 
 /// Where an instance is or will be.
@@ -79,6 +79,15 @@ impl Instances {
             self.check_fields(principal, placement, &wanted, &groups)
                 .await?,
         );
+        let is_new = changed.contains(&Field::UserData) && spec.user_data.is_some();
+        if is_new && self.user_data == UserDataSupport::NoKeyring {
+            return Err(ComputeError::Unprocessable {
+                field: "spec.userData".to_owned(),
+                problem: "this installation stores no user data, because it has no key to seal it with: leave it out, or ask an \
+                          operator to configure a keyring"
+                    .to_owned(),
+            });
+        }
         if !some_of(&[Field::UserData, Field::SshAuthority]).is_empty() {
             self.servers
                 .check_user_data(&wanted)

@@ -10,7 +10,7 @@ use fleetwright_region::{
 };
 use fleetwright_store::Damaged;
 
-use super::{InstanceView, Instances};
+use super::{InstanceView, Instances, ListedInstance, summary::ListAccess};
 use crate::{
     ComputeError,
     instance::{Instance, InstanceId, Provisioning},
@@ -85,7 +85,7 @@ impl Default for ListInstances {
 #[non_exhaustive]
 pub struct InstancePage {
     /// The instances.
-    pub instances: Vec<InstanceView>,
+    pub instances: Vec<ListedInstance>,
     /// Where the next page starts, or `None` if this page is the last.
     pub next: Option<InstanceId>,
     /// Records that cannot be read. Only for callers that may list everything, since the tenant of such a record is not known.
@@ -138,7 +138,7 @@ impl ListInstances {
 impl Instances {
     /// Returns a page of the instances that the caller may list, in the order of their ids.
     ///
-    /// A view has no user data and no events unless the caller may also read its instance.
+    /// No page has user data or events, whoever lists: [`read`](Self::read) returns them.
     ///
     /// An instance that exists during the whole list is on exactly one page. One that is created or deleted meanwhile may or may not be
     /// listed. The cost does not grow with the number of other tenants' instances.
@@ -205,12 +205,12 @@ impl Instances {
                 scans.insert(region.clone(), self.region_scan(&region).await?);
             }
             let scan = scans.get(&region).and_then(Option::as_ref);
-            let readable = principal
-                .authorize(Verb::Read, Resource::Instances, &found.value.scope())
-                .is_ok();
+            let readable =
+                principal.authorize(Verb::Read, Resource::Instances, &found.value.scope());
+            let access = readable.map_or(ListAccess::ListOnly, |()| ListAccess::Read);
             let unknown = merged.unknown.remove(&found.key).unwrap_or_default();
             let view = InstanceView::new(found, scan, now).with_unknown(unknown);
-            instances.push(if readable { view } else { view.for_lists() });
+            instances.push(ListedInstance::new(view, access));
         };
         for damaged in &merged.damaged {
             tracing::warn!(record = %damaged.id, reason = damaged.reason, "an instance cannot be read");

@@ -18,6 +18,7 @@ mod list;
 mod principal;
 mod ranges;
 mod requests;
+mod summary;
 mod telemetry;
 mod update;
 mod validate;
@@ -34,6 +35,7 @@ use fleetwright_region::{
     machine::MachineAccess,
     name::Name,
     network::Networks,
+    secret::sealed_with,
     server::{DependencyChecker, Servers},
 };
 use fleetwright_runtime::clock::Clock;
@@ -48,6 +50,7 @@ pub use inspect::Inspection;
 pub use list::{InstancePage, ListInstances, MAX_FILTER, MAX_PAGE};
 pub use principal::{compute_permissions, compute_principal};
 pub use requests::{NewInstance, UpdateInstance};
+pub use summary::{InstanceSummary, ListedInstance};
 pub use validate::{
     MAX_DESCRIPTION_CHARS, MAX_TAG_BYTES, MAX_TAG_KEY_CHARS, MAX_TAG_VALUE_CHARS, MAX_TAGS,
 };
@@ -56,7 +59,7 @@ pub use view::{InstanceView, LastAttempt, Waiting};
 use crate::{
     ComputeError,
     instance::{Instance, InstanceId},
-    schema::NAME_INDEX,
+    schema::{INSTANCE_USER_DATA, NAME_INDEX},
 };
 
 /// The number of attempts when other callers write the same record or its dependencies.
@@ -113,6 +116,19 @@ pub struct InstanceDependencies {
     pub machines: Option<MachineAccess>,
     /// The principal of calls to the region. Default: `None`, which means [`compute_principal`].
     pub service: Option<Principal>,
+    /// Whether user data is accepted. Default: accepted; the store must be a
+    /// [`SealedStore`](fleetwright_region::secret::SealedStore) then, or user data is stored in clear.
+    pub user_data: UserDataSupport,
+}
+
+/// Whether an installation accepts user data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UserDataSupport {
+    /// It does.
+    #[default]
+    Accepted,
+    /// It has no keyring to seal user data with, so requests with new user data are refused.
+    NoKeyring,
 }
 
 impl InstanceDependencies {
@@ -142,6 +158,7 @@ impl InstanceDependencies {
             tenancy,
             machines: None,
             service: None,
+            user_data: UserDataSupport::default(),
         }
     }
 
@@ -149,6 +166,13 @@ impl InstanceDependencies {
     #[must_use]
     pub fn with_machines(mut self, machines: MachineAccess) -> Self {
         self.machines = Some(machines);
+        self
+    }
+
+    /// Sets whether user data is accepted.
+    #[must_use]
+    pub fn with_user_data(mut self, support: UserDataSupport) -> Self {
+        self.user_data = support;
         self
     }
 
@@ -216,6 +240,7 @@ pub struct Instances {
     tenancy: Tenancy,
     machines: Option<MachineAccess>,
     service: Principal,
+    user_data: UserDataSupport,
     by_name: IndexName,
 }
 
@@ -242,6 +267,7 @@ impl Instances {
             tenancy: parts.tenancy,
             machines: parts.machines,
             service,
+            user_data: parts.user_data,
             by_name: IndexName::new(NAME_INDEX)?,
         })
     }
@@ -343,10 +369,14 @@ impl Instances {
         error: StoreError,
     ) -> ComputeError {
         let raw = self.store.get(&self.table.id(key)).await.ok().flatten();
+        let sealed = raw.as_ref().and_then(|record| {
+            let (key, _) = sealed_with(&record.value, INSTANCE_USER_DATA)?;
+            Some(ComputeError::Sealed { id, key })
+        });
         let scope = raw.and_then(|record| Scope::of_record(&record.value));
         let scope = scope.unwrap_or(Scope::Global);
         match principal.authorize(Verb::Read, Resource::Instances, &scope) {
-            Ok(()) => error.into(),
+            Ok(()) => sealed.unwrap_or_else(|| error.into()),
             Err(_) => ComputeError::NotFound(id),
         }
     }

@@ -104,17 +104,6 @@ impl InstanceView {
         self
     }
 
-    /// Removes what needs the permission to read: user data and events.
-    #[must_use]
-    pub(super) fn for_lists(mut self) -> Self {
-        self.instance.spec.user_data = None;
-        self.instance.events.clear();
-        if let Some(waiting) = &mut self.waiting {
-            waiting.last_attempt = None;
-        }
-        self
-    }
-
     /// Adds the retry state of its server.
     #[must_use]
     fn with_retry(mut self, retry: Option<&Retry>) -> Self {

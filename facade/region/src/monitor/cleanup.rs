@@ -60,7 +60,8 @@ impl Monitor {
             if !orphan::is_unclaimed(info, server.as_ref()) {
                 continue;
             }
-            let allowed = self.policy.orphans == OrphanPolicy::Terminate;
+            // Without its tag, the machine of a record that cannot be read looks like an orphan.
+            let allowed = self.policy.orphans == OrphanPolicy::Terminate && report.unreadable == 0;
             let outcome = if allowed && report.frozen.is_none() {
                 self.terminate_orphan(&info.id).await
             } else {

@@ -35,6 +35,8 @@ pub struct ScanReport {
     pub servers: u64,
     /// How many of those machines were not listed.
     pub absent: u64,
+    /// How many records of servers cannot be read. Their machines are not observed, and no orphan is terminated meanwhile.
+    pub unreadable: u64,
     /// The number of servers by kind of drift.
     pub drift: BTreeMap<Drift, u64>,
     /// The parts of the account that could not be listed.
@@ -53,8 +55,9 @@ impl Monitor {
         let began = self.clock.now();
         let unrecorded = self.check_account(began).await?;
         let (listed, gaps) = self.list().await?;
-        let servers = self.records().await?;
+        let (servers, unreadable) = self.records().await?;
         let mut report = ScanReport {
+            unreadable,
             machines: count(listed.len()),
             servers: count(servers.len()),
             gaps,
@@ -135,16 +138,17 @@ impl Monitor {
         Ok((listed, gaps))
     }
 
-    /// Reads the region's servers that have a machine.
-    async fn records(&self) -> Result<Vec<Versioned<Server>>, ScanError> {
+    /// Reads the region's servers that have a machine, and returns how many records cannot be read.
+    async fn records(&self) -> Result<(Vec<Versioned<Server>>, u64), ScanError> {
         let by_region = IndexName::new(REGION_INDEX)?;
         let query = self.servers.by(&by_region, self.region.as_str());
         let page = self.servers.list_all(&query).await?;
-        let unreadable = page.damaged.len() as u64;
+        let unreadable = count(page.damaged.len());
         counter!("fleetwright_region_unreadable_total", "region" => self.label())
             .increment(unreadable);
         let has_machine = |item: &Versioned<Server>| item.value.machine.is_some();
-        Ok(page.items.into_iter().filter(has_machine).collect())
+        let servers = page.items.into_iter().filter(has_machine).collect();
+        Ok((servers, unreadable))
     }
 
     /// Writes every record that an observation changes, and returns how many could not be written.

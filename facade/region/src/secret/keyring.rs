@@ -68,7 +68,7 @@ impl fmt::Debug for KeyId {
 ///
 /// As text, each key is a line `id:key` with the 32 bytes of the key in base64, as `openssl rand -base64 32` prints them.
 /// Empty lines and lines that begin with `#` are ignored. To rotate keys, insert a new line above the others, call
-/// [`ServerKeys::reseal`](super::ServerKeys::reseal), then remove the old lines.
+/// [`ServerKeys::reseal`](super::ServerKeys::reseal) and [`SealedStore::reseal`](super::SealedStore::reseal), then remove the old lines.
 ///
 /// ```
 /// use fleetwright_region::secret::{Keyring, Secret};

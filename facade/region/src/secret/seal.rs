@@ -8,6 +8,7 @@ use chacha20poly1305::{
 use fleetwright_runtime::entropy::{Entropy, EntropyError};
 use fleetwright_store::RecordId;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::{KeyId, Keyring, Secret};
 
@@ -28,6 +29,11 @@ impl Sealed {
     /// Returns the id of the key that sealed it.
     pub fn key(&self) -> &KeyId {
         &self.key
+    }
+
+    /// Returns its stored form.
+    pub(super) fn to_json(&self) -> Value {
+        json!({ "key": self.key, "nonce": self.nonce, "data": self.data })
     }
 }
 

@@ -68,13 +68,13 @@ impl From<Invalid> for KeyError {
     }
 }
 
-/// The result of [`ServerKeys::reseal`].
+/// The result of [`ServerKeys::reseal`] and of [`SealedStore::reseal`](super::SealedStore::reseal).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResealReport {
-    /// How many private keys were sealed with the current key.
+    /// How many records were sealed with the current key.
     pub count: usize,
-    /// The private keys that could not be opened. They are unchanged.
+    /// The secrets that could not be opened. Their records are unchanged.
     pub failed: Vec<OpenError>,
     /// The records that cannot be read.
     pub damaged: Vec<Damaged>,

@@ -31,6 +31,7 @@ pub struct Launch {
     /// The desired spec when it was launched.
     pub spec: ServerSpec,
     /// The config that was sent to the cloud. Every retry sends the same.
+    #[serde(deserialize_with = "crate::secret::read_config")]
     pub config: InstanceConfig,
     /// When it was last sent, while its outcome is unknown.
     pub sent_at: Option<DateTime<Utc>>,

@@ -38,8 +38,12 @@ pub struct ServerSpec {
     /// The authority whose certificates it trusts. Each launch configures that, in addition to the user data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ssh_authority: Option<SshAuthorityId>,
-    /// The user data of its first boot. Never shown by `Debug`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The user data of its first boot. Never shown by `Debug`, and [sealed](crate::secret::SealedStore) in records.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::secret::read_user_data"
+    )]
     pub user_data: Option<UserData>,
     /// Tags for the cloud, in addition to those of the region.
     #[serde(default)]

@@ -23,7 +23,7 @@ use fleetwright_runtime::{
 };
 use fleetwright_store::{Store, Table};
 
-use super::{KEYS, TestFacade};
+use super::TestFacade;
 use crate::{CATALOG, MAPPING, memory_store, north, principals::create_tenant, tenant};
 
 /// Changes what a [`TestFacade`] is built from.
@@ -34,6 +34,7 @@ pub struct TestFacadeBuilder {
     pub(super) clock: Option<Arc<dyn Clock>>,
     pub(super) catalog: Option<Arc<CatalogService>>,
     pub(super) mapping: String,
+    pub(super) keys: String,
     pub(super) server_quota: u64,
     pub(super) record_quota: u64,
     pub(super) scan_every: Duration,
@@ -66,6 +67,13 @@ impl TestFacadeBuilder {
     #[must_use]
     pub fn mapping(mut self, mapping: impl Into<String>) -> Self {
         self.mapping = mapping.into();
+        self
+    }
+
+    /// With this keyring. Without it, with the key `may`.
+    #[must_use]
+    pub fn keys(mut self, keyring: impl Into<String>) -> Self {
+        self.keys = keyring.into();
         self
     }
 
@@ -141,7 +149,7 @@ impl TestFacadeBuilder {
             }
         };
         let planner = Arc::new(RegionPlanner::new(catalog.clone(), &self.mapping).unwrap());
-        let keyring: Arc<Keyring> = Arc::new(KEYS.parse().unwrap());
+        let keyring: Arc<Keyring> = Arc::new(self.keys.parse().unwrap());
         let builder = Facade::builder()
             .store(store.clone())
             .clock(clock)
@@ -157,9 +165,9 @@ impl TestFacadeBuilder {
             create_tenant(&facade.tenancy, tenant(1, 1)).await;
         }
         TestFacade {
+            keys: ServerKeys::new(store, keyring, Arc::new(OsEntropy)).unwrap(),
+            table: Table::new(facade.store.clone()).unwrap(),
             facade,
-            keys: ServerKeys::new(store.clone(), keyring, Arc::new(OsEntropy)).unwrap(),
-            table: Table::new(store).unwrap(),
             cloud: self.cloud,
             planner,
             mapping: Mutex::new(self.mapping),

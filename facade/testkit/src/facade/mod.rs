@@ -85,6 +85,7 @@ impl TestFacade {
             clock: None,
             catalog: None,
             mapping: MAPPING.to_owned(),
+            keys: KEYS.to_owned(),
             server_quota: 1000,
             record_quota: 1000,
             scan_every: Duration::from_secs(2),

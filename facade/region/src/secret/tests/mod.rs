@@ -16,6 +16,7 @@ use crate::testing::{
 };
 
 mod servers;
+mod user_data;
 
 const MAY: &str = "may:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 const JUNE: &str = "june:anVuZWp1bmVqdW5lanVuZWp1bmVqdW5lanVuZWp1bmU=";
