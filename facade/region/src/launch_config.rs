@@ -147,17 +147,25 @@ impl LaunchConfigs {
         server: &Server,
         incarnation: u64,
     ) -> Result<Result<InstanceConfig, LaunchRefusal>, StoreError> {
+        self.prepare(server).await?;
         let user_data = self.user_data(server).await?;
         Ok(user_data.and_then(|user_data| self.with_user_data(server, incarnation, user_data)))
     }
 
     /// Returns the config without user data: the native names of flavor and image for a machine that exists.
-    pub(crate) fn without_user_data(
+    pub(crate) async fn without_user_data(
         &self,
         server: &Server,
         incarnation: u64,
-    ) -> Result<InstanceConfig, LaunchRefusal> {
-        self.with_user_data(server, incarnation, None)
+    ) -> Result<Result<InstanceConfig, LaunchRefusal>, StoreError> {
+        self.prepare(server).await?;
+        Ok(self.with_user_data(server, incarnation, None))
+    }
+
+    /// Reads the flavor and the image of a server as they are now.
+    async fn prepare(&self, server: &Server) -> Result<(), StoreError> {
+        let spec = &server.spec;
+        self.planner.prepare(&spec.flavor, &spec.image).await
     }
 
     fn with_user_data(

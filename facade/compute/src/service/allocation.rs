@@ -12,8 +12,11 @@ use crate::{
 
 impl Instances {
     /// The amounts that a spec uses: one server, the GPUs of its flavor, and its public address. A retired flavor counts as before.
-    pub(super) fn cost(&self, spec: &InstanceSpec) -> Result<Amounts, ComputeError> {
-        let flavor = self.catalog.flavor(&self.service, &spec.flavor);
+    pub(super) async fn cost(&self, spec: &InstanceSpec) -> Result<Amounts, ComputeError> {
+        let flavor = self
+            .catalog
+            .known_flavor(&self.service, &spec.flavor)
+            .await?;
         let flavor = flavor.ok_or_else(|| ComputeError::FlavorMissing(spec.flavor.clone()))?;
         let addresses = match spec.networking.public_ip {
             PublicAddress::Assigned => 1,
@@ -43,12 +46,12 @@ impl Instances {
     }
 
     /// The allocation of an instance.
-    pub(super) fn allocation(&self, instance: &Instance) -> Result<Allocation, ComputeError> {
+    pub(super) async fn allocation(&self, instance: &Instance) -> Result<Allocation, ComputeError> {
         Ok(Allocation::new(
             self.charged_record(instance)?,
             instance.organization,
             instance.project,
-            self.cost(&instance.spec)?,
+            self.cost(&instance.spec).await?,
         ))
     }
 }

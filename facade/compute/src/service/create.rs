@@ -140,7 +140,7 @@ impl Instances {
     ) -> Result<Revision, ComputeError> {
         let mut transaction = Transaction::new();
         transaction.checks = checks;
-        let allocation = self.allocation(instance)?;
+        let allocation = self.allocation(instance).await?;
         let organization = instance.organization;
         let created = self.table.create(transaction, key, instance)?;
         let created = self.add_entry(created, principal, Verb::Create, instance)?;

@@ -98,7 +98,8 @@ impl Instances {
     ) -> Result<Plan, ComputeError> {
         let work = async {
             let draft = self.draft(principal, id, wanted).await?;
-            if let Some(amounts) = self.changed_cost(&draft.found.value, wanted, &draft.changed)? {
+            let cost = self.changed_cost(&draft.found.value, wanted, &draft.changed);
+            if let Some(amounts) = cost.await? {
                 let charged = self.charged_record(&draft.found.value)?;
                 let dry = Transaction::new();
                 let amounts = self.charge_until_applied(&charged, &amounts).await?;
@@ -184,7 +185,7 @@ impl Instances {
     }
 
     /// The new amounts of the allocation, or `None` if they stay the same.
-    fn changed_cost(
+    async fn changed_cost(
         &self,
         before: &Instance,
         wanted: &UpdateInstance,
@@ -194,7 +195,8 @@ impl Instances {
         if !charged.iter().any(|field| changed.contains(field)) {
             return Ok(None);
         }
-        let (old, new) = (self.cost(&before.spec)?, self.cost(&wanted.spec)?);
+        let old = self.cost(&before.spec).await?;
+        let new = self.cost(&wanted.spec).await?;
         Ok((old != new).then_some(new))
     }
 
@@ -228,7 +230,9 @@ impl Instances {
         let accepted_loss = loss.filter(|_| consents);
         let mut instance =
             self.updated_record(principal, &draft, wanted, step, (given, accepted_loss));
-        let amounts = self.changed_cost(&found.value, wanted, &draft.changed)?;
+        let amounts = self
+            .changed_cost(&found.value, wanted, &draft.changed)
+            .await?;
         if amounts.is_some() {
             instance.release_to.clone_from(&amounts);
         }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use fleetwright_store::Revision;
 
-use super::{Catalog, Image};
+use super::{Catalog, EntryId, Flavor, Image};
 use crate::ids::ImageId;
 
 /// The current catalog. No entry is ever replaced by an older version of itself.
@@ -13,8 +13,8 @@ pub(super) struct CurrentCatalog {
     catalog: Arc<Catalog>,
     /// The revision up to which every commit is included.
     read_at: Revision,
-    /// The included images that were written after that, with their revisions.
-    newer: BTreeMap<ImageId, Revision>,
+    /// The included entries that were written after that, with their revisions.
+    newer: BTreeMap<EntryId, Revision>,
 }
 
 impl CurrentCatalog {
@@ -22,27 +22,28 @@ impl CurrentCatalog {
         Arc::clone(&self.catalog)
     }
 
-    /// Replaces the catalog by a complete read, unless a later one was applied. `written` returns the revision of each image in
-    /// the read. Images that were written later than the read are kept.
+    /// Replaces the catalog by a complete read, unless a later one was applied. `written` returns the revision of each entry in
+    /// the read. Entries that were written later than the read are kept.
     pub(super) fn replace(
         &mut self,
         read_at: Revision,
         mut catalog: Catalog,
-        written: impl Fn(&ImageId) -> Option<Revision>,
+        written: impl Fn(&EntryId) -> Option<Revision>,
     ) {
         if read_at < self.read_at {
             return;
         }
         let mut newer = BTreeMap::new();
-        for id in catalog.images.keys() {
-            if let Some(written_at) = written(id).filter(|at| *at > read_at) {
-                newer.insert(id.clone(), written_at);
+        let flavors = catalog.flavors.keys().cloned().map(EntryId::from);
+        let images = catalog.images.keys().cloned().map(EntryId::from);
+        for id in flavors.chain(images) {
+            if let Some(written_at) = written(&id).filter(|at| *at > read_at) {
+                newer.insert(id, written_at);
             }
         }
         for (id, written_at) in std::mem::take(&mut self.newer) {
             let is_later = written_at > read_at && written(&id) < Some(written_at);
-            if let Some(image) = self.catalog.image(&id).filter(|_| is_later) {
-                catalog.images.insert(id.clone(), image.clone());
+            if is_later && copy_entry(&self.catalog, &mut catalog, &id) {
                 newer.insert(id, written_at);
             }
         }
@@ -51,13 +52,52 @@ impl CurrentCatalog {
 
     /// Applies one committed image, unless a later version of it is included.
     pub(super) fn put(&mut self, written_at: Revision, image: Image) {
-        let known = self.newer.get(&image.id).copied();
-        if written_at <= known.unwrap_or(self.read_at) {
-            return;
+        if self.is_news(written_at, &image.id.clone().into()) {
+            let catalog = Arc::make_mut(&mut self.catalog);
+            catalog.images.insert(image.id.clone(), image);
         }
-        self.newer.insert(image.id.clone(), written_at);
-        let catalog = Arc::make_mut(&mut self.catalog);
-        catalog.images.insert(image.id.clone(), image);
+    }
+
+    /// Applies one committed flavor, unless a later version of it is included.
+    pub(super) fn put_flavor(&mut self, written_at: Revision, flavor: Flavor) {
+        if self.is_news(written_at, &flavor.id.clone().into()) {
+            let catalog = Arc::make_mut(&mut self.catalog);
+            catalog.flavors.insert(flavor.id.clone(), flavor);
+        }
+    }
+
+    /// Removes an image whose record was deleted. Ids of tenants' images are never used again.
+    pub(super) fn remove(&mut self, id: &ImageId) {
+        self.newer.remove(&id.clone().into());
+        Arc::make_mut(&mut self.catalog).images.remove(id);
+    }
+
+    /// Returns whether a version of an entry is later than the included one, and remembers it.
+    fn is_news(&mut self, written_at: Revision, id: &EntryId) -> bool {
+        let known = self.newer.get(id).copied();
+        if written_at <= known.unwrap_or(self.read_at) {
+            return false;
+        }
+        self.newer.insert(id.clone(), written_at);
+        true
+    }
+}
+
+/// Copies an entry from one catalog to another, and returns whether it is there.
+fn copy_entry(from: &Catalog, to: &mut Catalog, id: &EntryId) -> bool {
+    match id {
+        EntryId::Flavor(id) => {
+            let flavor = from.flavor(id).cloned();
+            flavor
+                .map(|flavor| to.flavors.insert(id.clone(), flavor))
+                .is_some()
+        }
+        EntryId::Image(id) => {
+            let image = from.image(id).cloned();
+            image
+                .map(|image| to.images.insert(id.clone(), image))
+                .is_some()
+        }
     }
 }
 
@@ -130,7 +170,8 @@ mod tests {
                     match update {
                         Update::Read(at, catalog) => {
                             let read = catalog.clone();
-                            let written = |id: &ImageId| {
+                            let written = |id: &EntryId| {
+                                let EntryId::Image(id) = id else { return None };
                                 let name = &read.image(id)?.name;
                                 Some(Revision(name.parse().unwrap()))
                             };

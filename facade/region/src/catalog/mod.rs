@@ -27,7 +27,7 @@ pub use file::CatalogFile;
 pub use flavor::{Architecture, Flavor, Gpu, GpuVendor};
 pub use image::{Image, ImageOwner, ImageState, Kernel, Origin, Os, Virtualization, Visibility};
 pub use reload::{Catalog, Change, Reload};
-pub use service::{CatalogService, LoadError, MAX_FILE_BYTES};
+pub use service::{CatalogService, LoadError, MAX_FILE_BYTES, ReadError};
 pub use size::{ByteSize, InvalidSize, Unit};
 pub use snapshot::Snapshot;
 pub(crate) use snapshot::{ImageDetails, ImageRequest};

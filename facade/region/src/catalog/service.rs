@@ -61,6 +61,18 @@ impl From<Invalid> for LoadError {
     }
 }
 
+/// Why the catalog was not read.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The principal lacks the permission.
+    #[error("not permitted")]
+    Refused(#[from] Refused),
+    /// The store failed.
+    #[error("the store failed")]
+    Store(#[from] StoreError),
+}
+
 /// The current catalog of a process, backed by a store.
 ///
 /// Every read takes the caller's principal; an entry that is not visible is reported as missing. One process
@@ -133,7 +145,7 @@ impl CatalogService {
         let stored = self.read_stored().await?;
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let revisions = stored.revisions;
-        let written = |id: &ImageId| revisions.get(&EntryId::from(id.clone())).copied();
+        let written = |id: &EntryId| revisions.get(id).copied();
         current.replace(stored.read_at, stored.catalog, written);
         Ok(stored.damaged)
     }
@@ -144,9 +156,48 @@ impl CatalogService {
         current.put(written_at, image);
     }
 
+    /// Reads a flavor and an image from the store, so that nothing is refused because of an older version of them, or because this
+    /// process does not know them yet. Two reads by key, whatever the size of the catalog.
+    ///
+    /// # Errors
+    ///
+    /// The store fails. An entry that cannot be read stays as it is known.
+    pub async fn renew(&self, flavor: &FlavorId, image: &ImageId) -> Result<(), StoreError> {
+        self.renew_flavor(flavor).await?;
+        self.renew_image(image).await
+    }
+
+    pub(crate) async fn renew_flavor(&self, id: &FlavorId) -> Result<(), StoreError> {
+        let found = readable(self.flavors.get(&Key::new(id.as_str())?).await)?;
+        if let Some(found) = found.flatten().filter(|found| found.value.id == *id) {
+            let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+            current.put_flavor(found.revision, found.value);
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn renew_image(&self, id: &ImageId) -> Result<(), StoreError> {
+        let known = self.current().image(id).is_some();
+        let found = readable(self.images.get(&Key::new(id.as_str())?).await)?;
+        match found {
+            Some(Some(found)) if found.value.id == *id => {
+                self.put_current(found.revision, found.value);
+            }
+            // It was known before the read, so it does not exist any more.
+            Some(None) if known => {
+                let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+                current.remove(id);
+            }
+            Some(_) | None => {}
+        }
+        Ok(())
+    }
+
     /// Applies the changes of other processes until the store fails, and returns that error.
     ///
-    /// Run it in a task of each process that does not load the file itself. Log the error, and call it again.
+    /// The façade runs it. In a process that does not, the calls that check a request read
+    /// what they need from the store, and lists are as new as the store with [`read_flavors`](Self::read_flavors) and
+    /// [`read_images`](Self::read_images).
     pub async fn follow(&self) -> StoreError {
         match self.follow_until().await {
             Ok(never) => match never {},
@@ -225,7 +276,48 @@ impl CatalogService {
         current.unwrap_or_else(PoisonError::into_inner).catalog()
     }
 
-    /// Returns the offered flavors, in the order of their ids.
+    /// Reads the catalog from the store, and returns the offered flavors: those of this moment, whether or not this process follows.
+    ///
+    /// # Errors
+    ///
+    /// The principal may not list flavors, or the store fails.
+    pub async fn read_flavors(&self, principal: &Principal) -> Result<Vec<Flavor>, ReadError> {
+        principal.authorize_within(Verb::List, Resource::Flavors, &Scope::Global)?;
+        self.refresh().await?;
+        Ok(self.flavors(principal)?)
+    }
+
+    /// Reads the catalog from the store, and returns the offered images that are visible to the principal: those of this moment, whether
+    /// or not this process follows.
+    ///
+    /// # Errors
+    ///
+    /// The principal may not list images anywhere, or the store fails.
+    pub async fn read_images(&self, principal: &Principal) -> Result<Vec<Image>, ReadError> {
+        principal.authorize_within(Verb::List, Resource::Images, &Scope::Global)?;
+        self.refresh().await?;
+        Ok(self.images(principal)?)
+    }
+
+    /// Returns a flavor, retired or not, from the store if this process does not know it. `None` if it does not exist or is not visible to
+    /// the principal. What servers rely on never changes under an id, so a known version is as good as the stored one for that.
+    ///
+    /// # Errors
+    ///
+    /// The store fails.
+    pub async fn known_flavor(
+        &self,
+        principal: &Principal,
+        id: &FlavorId,
+    ) -> Result<Option<Flavor>, StoreError> {
+        if let Some(flavor) = self.flavor(principal, id) {
+            return Ok(Some(flavor));
+        }
+        self.renew_flavor(id).await?;
+        Ok(self.flavor(principal, id))
+    }
+
+    /// Returns the offered flavors, in the order of their ids, as this process has last read or followed them.
     ///
     /// # Errors
     ///
@@ -237,7 +329,7 @@ impl CatalogService {
         Ok(offered.cloned().collect())
     }
 
-    /// Returns a flavor, retired or not. `None` if it does not exist or is not visible to the principal.
+    /// Returns a flavor as this process has last read or followed it, retired or not. `None` if it does not exist or is not visible to the principal.
     pub fn flavor(&self, principal: &Principal, id: &FlavorId) -> Option<Flavor> {
         let scope = Scope::Global;
         let visible = principal.authorize_within(Verb::Read, Resource::Flavors, &scope);
@@ -246,7 +338,7 @@ impl CatalogService {
             .and_then(|()| self.current().flavor(id).cloned())
     }
 
-    /// Returns the offered images, in the order of their ids: the global ones, and those of the organizations in which the
+    /// Returns the offered images as this process has last read or followed them, in the order of their ids: the global ones, and those of the organizations in which the
     /// principal may list images.
     ///
     /// # Errors
@@ -260,7 +352,7 @@ impl CatalogService {
         Ok(visible.cloned().collect())
     }
 
-    /// Returns an image, retired or not. `None` if it does not exist or is not visible to the principal.
+    /// Returns an image as this process has last read or followed it, retired or not. `None` if it does not exist or is not visible to the principal.
     pub fn image(&self, principal: &Principal, id: &ImageId) -> Option<Image> {
         let catalog = self.current();
         let image = catalog.image(id);
@@ -302,6 +394,15 @@ impl CatalogService {
             EntryId::Flavor(key) => put(&self.flavors, transaction, stored, catalog.flavor(key)),
             EntryId::Image(key) => put(&self.images, transaction, stored, catalog.image(key)),
         }
+    }
+}
+
+/// Returns `None` for a record that cannot be read.
+fn readable<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    match read {
+        Ok(found) => Ok(Some(found)),
+        Err(StoreError::Corrupt { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -162,15 +162,10 @@ impl CatalogService {
         ledger: Option<&Ledger>,
     ) -> Result<Image, ImageError> {
         principal.authorize(Verb::Create, Resource::Images, &new.owner.scope())?;
-        let source = match self.image(principal, &new.source) {
-            Some(source) => source,
-            // Another process may have created it a moment ago.
-            None => {
-                self.refresh().await?;
-                let source = self.image(principal, &new.source);
-                source.ok_or_else(|| ImageError::NotFound(new.source.clone()))?
-            }
-        };
+        // Another process may have created or changed it a moment ago.
+        self.renew_image(&new.source).await?;
+        let source = self.image(principal, &new.source);
+        let source = source.ok_or_else(|| ImageError::NotFound(new.source.clone()))?;
         let ImageOwner {
             organization,
             project,

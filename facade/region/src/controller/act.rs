@@ -142,14 +142,18 @@ impl Controller {
             return Ok(Action::Requeue);
         };
         // A machine whose flavor or image is no longer mapped can still be started and stopped.
-        let config = self
-            .configs
-            .without_user_data(&read.value, machine.incarnation)
-            .ok();
-        if matches!(act, MachineAction::Resize | MachineAction::Reimage) && config.is_none() {
-            // The mapping changed since the decision.
-            return Ok(Action::Requeue);
-        }
+        let config = if matches!(act, MachineAction::Resize | MachineAction::Reimage) {
+            let config = self
+                .configs
+                .without_user_data(&read.value, machine.incarnation);
+            match config.await? {
+                Ok(config) => Some(config),
+                // The mapping changed since the decision.
+                Err(_) => return Ok(Action::Requeue),
+            }
+        } else {
+            None
+        };
         let before = record::add_unconfirmed(&mut read.value, act, self.clock.now());
         if read.value.machine.as_ref() != Some(&machine) {
             read = self.written(read).await?;
@@ -265,7 +269,7 @@ impl Controller {
     async fn done(&self, mut read: Read) -> ReconcileResult {
         let before = read.value.clone();
         let verbs = &self.cloud.capabilities().verbs;
-        let disk = self.smaller_disk(&read.value);
+        let disk = self.smaller_disk(&read.value).await?;
         record::record_done(&mut read.value, verbs, disk, self.clock.now());
         if read.value == before {
             return Ok(Action::AwaitChange);

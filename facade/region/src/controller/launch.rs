@@ -170,16 +170,24 @@ impl Controller {
     }
 
     /// Returns by how much the disk of the machine is smaller than that of its flavor, because it was resized.
-    pub(super) fn smaller_disk(&self, server: &Server) -> Option<SmallerDisk> {
-        let (launch, machine) = (server.launch.as_ref()?, server.machine.as_ref()?);
+    pub(super) async fn smaller_disk(
+        &self,
+        server: &Server,
+    ) -> Result<Option<SmallerDisk>, StoreError> {
+        let (Some(launch), Some(machine)) = (&server.launch, &server.machine) else {
+            return Ok(None);
+        };
         if machine.applied.flavor == launch.spec.flavor {
-            return None;
+            return Ok(None);
         }
         let planned = self.configs.without_user_data(server, machine.incarnation);
-        let (has, flavor) = (launch.config.disk_size_gb?, planned.ok()?.disk_size_gb?);
-        (has < flavor).then_some(SmallerDisk {
-            has: has.get(),
-            flavor: flavor.get(),
+        let planned = planned.await?.ok().and_then(|config| config.disk_size_gb);
+        Ok(match (launch.config.disk_size_gb, planned) {
+            (Some(has), Some(flavor)) if has < flavor => Some(SmallerDisk {
+                has: has.get(),
+                flavor: flavor.get(),
+            }),
+            (Some(_) | None, Some(_) | None) => None,
         })
     }
 }

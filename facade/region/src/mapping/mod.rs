@@ -10,4 +10,4 @@ mod planner;
 
 pub use file::{NetworkMapping, Provider, RegionMapping};
 pub use plan::{LaunchPlanner, LaunchSpec, MappedEntry, PlanError};
-pub use planner::RegionPlanner;
+pub use planner::{RegionPlanner, ReloadError};

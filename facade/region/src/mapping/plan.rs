@@ -2,12 +2,14 @@
 
 use std::{collections::BTreeSet, fmt};
 
+use async_trait::async_trait;
 use fleetwright::{InstanceConfig, InvalidValue, LaunchToken, PublicAddress, Tags, UserData};
 
 use crate::{
     catalog::{ByteSize, ImageState, Incompatible},
     ids::{FlavorId, ImageId, NetworkId, RegionId, SecurityGroupId},
 };
+use fleetwright_store::StoreError;
 
 /// A launch in terms of the catalog and of the tenants' resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +57,7 @@ pub struct LaunchSpec {
 ///     }
 /// }
 /// ```
+#[async_trait]
 pub trait LaunchPlanner: Send + Sync {
     /// Returns the configuration to launch.
     ///
@@ -62,6 +65,17 @@ pub trait LaunchPlanner: Send + Sync {
     ///
     /// Why it cannot be launched. The message says what the tenant or the operator has to change.
     fn plan(&self, spec: &LaunchSpec) -> Result<InstanceConfig, PlanError>;
+
+    /// Reads what planning needs to know of a flavor and an image, if others may have changed it. Called before each
+    /// [`plan`](Self::plan). The default does nothing.
+    ///
+    /// # Errors
+    ///
+    /// The store fails.
+    async fn prepare(&self, flavor: &FlavorId, image: &ImageId) -> Result<(), StoreError> {
+        let _ = (flavor, image);
+        Ok(())
+    }
 }
 
 /// An entry of a region's mapping. `Display` is its kind and its id.

@@ -5,15 +5,29 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+use async_trait::async_trait;
 use fleetwright::{ImageId, InstanceConfig, Placement};
 use fleetwright_identity::{Principal, Refused};
+use fleetwright_store::StoreError;
 
 use super::{LaunchPlanner, LaunchSpec, MappedEntry, NetworkMapping, PlanError, RegionMapping};
 use crate::{
     catalog::{Catalog, CatalogService, EntryId, Flavor, Image, Origin, Unit, check_compatible},
     file::Problems,
-    ids::NetworkId,
+    ids::{FlavorId, NetworkId},
 };
+
+/// Why a mapping was not loaded again.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReloadError {
+    /// The file has problems.
+    #[error(transparent)]
+    Refused(#[from] Problems),
+    /// The catalog could not be read.
+    #[error("the mapping is unchanged: the catalog could not be read")]
+    Store(#[from] StoreError),
+}
 
 /// Plans the launches of one region. Retired flavors and images are planned like others as long as they are mapped.
 ///
@@ -81,7 +95,8 @@ impl RegionPlanner {
         })
     }
 
-    /// Replaces the mapping by the text of another file for the same region.
+    /// Replaces the mapping by the text of another file for the same region. It is checked against the catalog as this process has last
+    /// read or followed it; [`reload`](Self::reload) reads it first.
     ///
     /// # Errors
     ///
@@ -98,6 +113,17 @@ impl RegionPlanner {
         let mut mapping = self.mapping.write().unwrap_or_else(PoisonError::into_inner);
         *mapping = Arc::new(next);
         Ok(())
+    }
+
+    /// Reads the catalog from the store, and then replaces the mapping as [`load`](Self::load) does. For operators: another process may
+    /// have loaded the catalog that the file is for.
+    ///
+    /// # Errors
+    ///
+    /// The store fails, or those of [`load`](Self::load). The mapping is unchanged.
+    pub async fn reload(&self, text: &str) -> Result<(), ReloadError> {
+        self.catalog.refresh().await?;
+        Ok(self.load(text)?)
     }
 
     /// Returns the flavors that are offered in this region.
@@ -136,9 +162,18 @@ impl RegionPlanner {
     }
 }
 
+#[async_trait]
 impl LaunchPlanner for RegionPlanner {
     fn plan(&self, spec: &LaunchSpec) -> Result<InstanceConfig, PlanError> {
         self.mapping().plan(&self.catalog.current(), spec)
+    }
+
+    async fn prepare(
+        &self,
+        flavor: &FlavorId,
+        image: &crate::ids::ImageId,
+    ) -> Result<(), StoreError> {
+        self.catalog.renew(flavor, image).await
     }
 }
 

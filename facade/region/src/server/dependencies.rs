@@ -235,11 +235,15 @@ impl TenantDependencies {
         self.networks.check_open(&found)
     }
 
-    fn check_catalog(
+    async fn check_catalog(
         &self,
         principal: &Principal,
         placement: &ServerPlacement<'_>,
     ) -> Result<(), DependencyError> {
+        // Another process may have loaded another catalog.
+        let spec = placement.spec;
+        let renewed = self.catalog.renew(&spec.flavor, &spec.image).await;
+        renewed.map_err(RecordError::from)?;
         let catalog = self.catalog.current();
         let flavor = self.flavor(&catalog, principal, placement)?;
         let image = self.image(&catalog, principal, placement)?;
@@ -327,7 +331,7 @@ impl DependencyChecker for TenantDependencies {
             checks.push(seen);
         }
         if placement.has_new(&[Field::Flavor, Field::Image]) {
-            self.check_catalog(principal, placement)?;
+            self.check_catalog(principal, placement).await?;
         }
         Ok(checks)
     }

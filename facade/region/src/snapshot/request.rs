@@ -142,7 +142,7 @@ impl MachineAccess {
         let details = ImageDetails {
             description: new.description.clone(),
             tags,
-            disk: self.disk(server, machine),
+            disk: self.disk(server, machine).await?,
             snapshot: Some(Snapshot::new(server.id, machine.id.clone(), source, now)),
         };
         let created = self
@@ -158,12 +158,21 @@ impl MachineAccess {
     }
 
     /// Returns the size of the machine's disk: that of the flavor it was launched with, unless that is bare metal.
-    fn disk(&self, server: &Server, machine: &Machine) -> Option<ByteSize> {
+    async fn disk(
+        &self,
+        server: &Server,
+        machine: &Machine,
+    ) -> Result<Option<ByteSize>, MachineError> {
         let launch = server.launch.as_ref();
-        let launch = launch.filter(|launch| launch.incarnation == machine.incarnation)?;
+        let Some(launch) = launch.filter(|launch| launch.incarnation == machine.incarnation) else {
+            return Ok(None);
+        };
+        self.catalog.renew_flavor(&launch.spec.flavor).await?;
         let catalog = self.catalog.current();
-        let flavor = catalog.flavor(&launch.spec.flavor)?;
-        (!flavor.baremetal).then_some(flavor.disk)
+        let flavor = catalog.flavor(&launch.spec.flavor);
+        Ok(flavor
+            .filter(|flavor| !flavor.baremetal)
+            .map(|flavor| flavor.disk))
     }
 }
 
