@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
 use std::{
+    collections::BTreeSet,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -10,13 +11,13 @@ use std::{
 };
 
 use fleetwright::{
-    AccountId, BoxFuture, InstanceConfig, InstanceId, InstanceProvisioner, Operation,
-    Result as CloudResult,
+    AccountId, BoxFuture, Effect, InstanceConfig, InstanceId, InstanceProvisioner, Operation,
+    Reboot, Result as CloudResult, Tags,
     layer::{Layer, Layered, Request},
 };
 use fleetwright_facade_testkit::{
-    SwitchedCloud, TestRegion, bare_server, north, operator, project_user, server_admin, server_id,
-    tenant,
+    NamePlanner, SwitchedCloud, TestRegion, bare_server, flavor, north, operator, project_user,
+    server_admin, server_id, tenant,
 };
 use fleetwright_memory::{Fault, MemoryCloud, Phase as When, Rule, WireCall};
 use fleetwright_region::{
@@ -24,7 +25,7 @@ use fleetwright_region::{
     controller::tags,
     ids::FlavorId,
     monitor::{OrphanPolicy, ScanError},
-    server::{ConditionKind, Consent, Phase, Power, ServerView},
+    server::{ConditionKind, Consent, Health, Phase, Power, ServerView},
 };
 use fleetwright_store::{Document as _, RecordId, Store as _, Transaction};
 
@@ -381,5 +382,263 @@ impl Layer for Reads {
             self.0.fetch_add(1, Ordering::SeqCst);
         }
         send()
+    }
+}
+
+/// What exchanges the credentials during a call: it switches to the other account right before or right after the call is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moment {
+    Before,
+    After,
+}
+
+/// Switches the account at one call of an operation, and back some time later.
+#[derive(Debug)]
+struct Exchange {
+    switch: Arc<SwitchedCloud>,
+    at: Operation,
+    moment: Moment,
+    left: AtomicU64,
+}
+
+impl Exchange {
+    fn switch(&self) {
+        self.switch.switch_to(1);
+        let switch = self.switch.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            switch.switch_to(0);
+        });
+    }
+}
+
+impl Layer for Exchange {
+    fn call<'a, T: Send + 'a>(
+        &'a self,
+        request: Request<'a>,
+        send: impl Fn() -> BoxFuture<'a, CloudResult<T>> + Send + Sync + 'a,
+    ) -> BoxFuture<'a, CloudResult<T>> {
+        Box::pin(async move {
+            let is_now = request.operation() == self.at && {
+                let one_less = |left: u64| left.checked_sub(1);
+                let (set, get) = (Ordering::SeqCst, Ordering::SeqCst);
+                self.left.fetch_update(set, get, one_less).is_ok()
+            };
+            if is_now && self.moment == Moment::Before {
+                self.switch();
+            }
+            let result = send().await;
+            if is_now && self.moment == Moment::After {
+                self.switch();
+            }
+            result
+        })
+    }
+}
+
+/// Two accounts, of which the second is used from one call on for 20 seconds.
+fn exchanged_at(at: Operation, moment: Moment, calls: u64) -> TwoAccounts {
+    let two = TwoAccounts::new();
+    let exchange = Exchange {
+        switch: two.switch.clone(),
+        at,
+        moment,
+        left: AtomicU64::new(calls),
+    };
+    let cloud = Layered::new(two.switch.clone(), exchange);
+    let region = TestRegion::with(
+        Arc::new(cloud),
+        two.region.store.clone(),
+        NamePlanner::identity(),
+    );
+    TwoAccounts { region, ..two }
+}
+
+#[tokio::test(start_paused = true)]
+async fn launch_in_another_account_is_never_lost_sight_of() {
+    for moment in [Moment::Before, Moment::After] {
+        let two = exchanged_at(Operation::LaunchInstance, moment, 2);
+        two.create(1).await;
+        two.region
+            .during(async {
+                tokio::time::sleep(10 * MINUTE).await;
+                two.running(1).await;
+                two.create(2).await;
+                tokio::time::sleep(10 * MINUTE).await;
+                two.running(2).await;
+            })
+            .await;
+        let (right, wrong) = (&two.right.oracle(), &two.wrong.oracle());
+        let servers: Vec<_> = [1, 2].map(server_id).into();
+        let mut machines = Vec::new();
+        for server in &servers {
+            machines.push(machine_of(&two.region.read(*server).await));
+        }
+        let in_right: Vec<_> = right
+            .instances()
+            .iter()
+            .map(|one| one.info.id.clone())
+            .collect();
+        assert!(machines.iter().all(|id| in_right.contains(id)));
+        assert_eq!(in_right.len(), 2, "each server has one machine");
+        assert_eq!(wrong.call_count(WireCall::Terminate), 0);
+        // Every machine in the other account is reported with that account and its id.
+        let leaked = two.record().await.leaked;
+        let reported: BTreeSet<_> = leaked
+            .iter()
+            .filter_map(|leak| leak.machine.clone())
+            .collect();
+        let existing: BTreeSet<_> = wrong
+            .instances()
+            .iter()
+            .map(|one| one.info.id.clone())
+            .collect();
+        assert_eq!(reported, existing, "{moment:?}");
+        assert_eq!(existing.is_empty(), moment == Moment::After);
+        for leak in &leaked {
+            assert_eq!(leak.account, Some(id_of(&two.wrong).await));
+            assert!(servers.contains(&leak.server));
+        }
+        // The operator has terminated it there.
+        for leak in leaked {
+            let resolved = two.accounts.resolve_leak(&operator(), &north(), &leak.token).await;
+            assert!(resolved.unwrap());
+        }
+        assert!(two.record().await.leaked.is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_change_of_a_machine_is_believed_of_another_account() {
+    use Operation::{
+        FindLaunch, RebootInstance, ResizeInstance, StopInstance, TerminateInstance, UpdateTags,
+    };
+    for at in [
+        StopInstance,
+        RebootInstance,
+        ResizeInstance,
+        UpdateTags,
+        TerminateInstance,
+        FindLaunch,
+    ] {
+        for moment in [Moment::Before, Moment::After] {
+            let two = exchanged_at(at, moment, 1);
+            two.create(1).await;
+            let (id, admin, servers) = (server_id(1), server_admin(), &two.region.servers);
+            let settled =
+                |view: &ServerView| view.server.observed_generation == view.server.generation;
+            two.region
+                .during(async {
+                    let machine = machine_of(&two.region.until(id, running).await);
+                    servers
+                        .request_reboot(&admin, id, Reboot::Hard)
+                        .await
+                        .unwrap();
+                    two.region.until(id, running).await;
+                    let mut spec = two.region.read(id).await.server.spec;
+                    spec.flavor = flavor("large");
+                    spec.tags = Tags::new().with("team", "blue").unwrap();
+                    let keep = Consent::KeepEverything;
+                    servers.set_spec(&admin, id, &spec, keep).await.unwrap();
+                    two.region.until(id, running).await;
+                    servers.set_power(&admin, id, Power::Stopped).await.unwrap();
+                    let stopped = |view: &ServerView| view.phase == Phase::Stopped && settled(view);
+                    let view = two.region.until(id, stopped).await;
+                    assert_eq!(machine_of(&view), machine, "{at} {moment:?}");
+                    let truth = two.right.oracle().instance(&machine).unwrap();
+                    assert_eq!(truth.info.tags.get("team"), Some("blue"), "{at} {moment:?}");
+                    servers.delete(&admin, id).await.unwrap();
+                    two.region.until_gone(id).await;
+                })
+                .await;
+            let left = two.right.oracle().leftovers();
+            assert!(left.is_empty(), "{at} {moment:?}: {left:?}");
+            assert_eq!(
+                two.right.oracle().call_count(WireCall::Launch),
+                1,
+                "{at} {moment:?}"
+            );
+            assert!(two.record().await.leaked.is_empty());
+        }
+    }
+}
+
+/// Fails to read the account while it is switched on.
+#[derive(Clone, Debug, Default)]
+struct AccountOutage(Arc<AtomicU64>);
+
+impl Layer for AccountOutage {
+    fn call<'a, T: Send + 'a>(
+        &'a self,
+        request: Request<'a>,
+        send: impl Fn() -> BoxFuture<'a, CloudResult<T>> + Send + Sync + 'a,
+    ) -> BoxFuture<'a, CloudResult<T>> {
+        let outage = self.0.load(Ordering::SeqCst);
+        if request.operation() != Operation::AccountId || outage == 0 {
+            return send();
+        }
+        let error = match outage {
+            1 => request
+                .call
+                .unavailable(Effect::None, "STS does not respond"),
+            _ => request.call.unauthenticated("the credentials are rejected"),
+        };
+        Box::pin(async move { Err(error) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn outage_of_the_account_service_stops_only_what_creates_or_destroys_for_a_while() {
+    for (outage, goes_on) in [(1, true), (2, false)] {
+        let (cloud, account) = (MemoryCloud::new(), AccountOutage::default());
+        let region = TestRegion::new(Arc::new(Layered::new(cloud.provisioner(), account.clone())));
+        let (admin, servers) = (server_admin(), &region.servers);
+        for number in 1..=3 {
+            servers.ensure(&admin, &bare_server(number)).await.unwrap();
+        }
+        region
+            .during(async {
+                for number in 1..=3 {
+                    region.until(server_id(number), running).await;
+                }
+                account.0.store(outage, Ordering::SeqCst);
+                let calls = |call| cloud.oracle().call_count(call);
+                let before = [WireCall::Launch, WireCall::Terminate].map(calls);
+                servers
+                    .set_power(&admin, server_id(1), Power::Stopped)
+                    .await
+                    .unwrap();
+                servers.delete(&admin, server_id(2)).await.unwrap();
+                servers.ensure(&admin, &bare_server(4)).await.unwrap();
+                // Somebody deletes a machine meanwhile: that is not believed without the account.
+                let third = machine_of(&region.read(server_id(3)).await);
+                cloud.external_actor().terminate(&third).unwrap();
+                tokio::time::sleep(MINUTE).await;
+                let view = region.read(server_id(1)).await;
+                assert_eq!(view.phase == Phase::Stopped, goes_on, "{view:#?}");
+                assert_eq!(view.health == Health::Healthy, goes_on, "scans go on");
+                assert_eq!([WireCall::Launch, WireCall::Terminate].map(calls), before);
+                let condition = region.read(server_id(4)).await.server;
+                assert!(condition.condition(ConditionKind::CloudError).is_some());
+                // After five minutes nothing goes on any more.
+                tokio::time::sleep(5 * MINUTE).await;
+                assert_eq!(region.read(server_id(1)).await.health, Health::Unknown);
+                let lists = calls(WireCall::ListPage);
+                servers
+                    .set_power(&admin, server_id(1), Power::Running)
+                    .await
+                    .unwrap();
+                tokio::time::sleep(5 * MINUTE).await;
+                assert_eq!(
+                    (calls(WireCall::ListPage), calls(WireCall::Start)),
+                    (lists, 0)
+                );
+                assert_eq!([WireCall::Launch, WireCall::Terminate].map(calls), before);
+                account.0.store(0, Ordering::SeqCst);
+                region.until(server_id(1), running).await;
+                region.until(server_id(4), running).await;
+                region.until_gone(server_id(2)).await;
+            })
+            .await;
     }
 }

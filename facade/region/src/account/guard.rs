@@ -1,17 +1,29 @@
 //! Comparing the account of the provider with the recorded one.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use chrono::{DateTime, Utc};
 use fleetwright::{AccountId, InstanceProvisioner, ProvisionError};
 use fleetwright_store::{Invalid, Store, StoreError, Table, Transaction, Versioned};
 use tokio::{sync::Mutex, time::Instant};
 
-use super::{MAX_NOT_FOUND, NotFoundMachine, OtherAccount, RegionAccount};
+use super::{
+    LeakedLaunch, MAX_NOT_FOUND, NotFoundMachine, OtherAccount, RegionAccount, risk::is_outage,
+};
 use crate::ids::RegionId;
 
-/// How long a comparison is used again.
+/// How long a comparison is used again for calls that only read.
 const CHECKED_FOR: Duration = Duration::from_secs(1);
+/// For how long after the account was confirmed the calls that destroy and create nothing go on while it cannot be read.
+pub(super) const CONFIRMED_FOR: Duration = Duration::from_secs(300);
+/// How often a leak is recorded when others write the record.
+const TRIES: usize = 8;
 
 /// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +70,23 @@ pub(crate) struct AccountGuard {
     accounts: Table<RegionAccount>,
     cloud: Arc<dyn InstanceProvisioner>,
     /// The last comparison. Concurrent callers wait for one comparison.
-    last: Mutex<Option<(Instant, AccountState)>>,
+    last: Mutex<Last>,
+    /// Numbers requests for a comparison and starts of comparisons, in their order.
+    order: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Last {
+    comparison: Option<Comparison>,
+    /// When the account was last found to be the recorded one, unless another one was found since.
+    confirmed_at: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Comparison {
+    started: u64,
+    at: Instant,
+    state: AccountState,
 }
 
 impl AccountGuard {
@@ -74,34 +102,47 @@ impl AccountGuard {
             store,
             accounts,
             cloud,
-            last: Mutex::new(None),
+            last: Mutex::default(),
+            order: AtomicU64::new(0),
         }
     }
 
     /// Compares the accounts, or returns a comparison that is less than a second old.
     pub(crate) async fn recent(&self) -> Result<AccountState, AccountError> {
         let mut last = self.last.lock().await;
-        if let Some((at, state)) = &*last {
-            if at.elapsed() < CHECKED_FOR {
-                return Ok(state.clone());
+        if let Some(comparison) = &last.comparison {
+            if comparison.at.elapsed() < CHECKED_FOR {
+                return Ok(comparison.state.clone());
             }
         }
         self.renew(&mut last).await
     }
 
-    /// Compares the accounts now.
+    /// Returns a comparison that started after this call. Callers that wait at the same time share one.
     pub(crate) async fn current(&self) -> Result<AccountState, AccountError> {
+        let requested = self.order.fetch_add(1, Ordering::SeqCst);
         let mut last = self.last.lock().await;
-        self.renew(&mut last).await
+        match &last.comparison {
+            Some(comparison) if comparison.started > requested => Ok(comparison.state.clone()),
+            Some(_) | None => self.renew(&mut last).await,
+        }
     }
 
-    async fn renew(
-        &self,
-        last: &mut Option<(Instant, AccountState)>,
-    ) -> Result<AccountState, AccountError> {
+    /// Whether the account was confirmed a short while ago and cannot be read now because of an outage. What destroys and creates nothing
+    /// goes on then.
+    pub(crate) async fn is_recently_confirmed(&self, error: &AccountError) -> bool {
+        let AccountError::Cloud(error) = error else {
+            return false;
+        };
+        let last = self.last.lock().await;
+        let confirmed = last.confirmed_at.map(|at| at.elapsed());
+        is_outage(error) && confirmed.is_some_and(|ago| ago < CONFIRMED_FOR)
+    }
+
+    async fn renew(&self, last: &mut Last) -> Result<AccountState, AccountError> {
         // A comparison that fails or is dropped is made again by the next caller.
-        *last = None;
-        let at = Instant::now();
+        last.comparison = None;
+        let (started, at) = (self.order.fetch_add(1, Ordering::SeqCst), Instant::now());
         let current = self.cloud.account_id().await.map_err(AccountError::Cloud)?;
         let recorded = self.record().await?;
         let state = match (recorded, current) {
@@ -115,9 +156,11 @@ impl AccountGuard {
                 current,
             },
         };
+        last.confirmed_at = Some(at).filter(|_| state == AccountState::Same);
         // An account that is about to be recorded must be compared by the next call.
         if !matches!(state, AccountState::NotRecorded(Some(_))) {
-            *last = Some((at, state.clone()));
+            let state = state.clone();
+            last.comparison = Some(Comparison { started, at, state });
         }
         Ok(state)
     }
@@ -151,18 +194,47 @@ impl AccountGuard {
         self.commit(&transaction).await
     }
 
-    /// Writes to the record which other account the provider uses, or that it uses none, if that has changed.
+    /// Records a launch that reached another account. A region without a recorded account has nothing to compare with.
+    pub(crate) async fn record_leak(&self, leak: &LeakedLaunch) -> Result<(), AccountError> {
+        let (account, machine) = (&leak.account, &leak.machine);
+        tracing::error!(
+            region = %self.region, server = %leak.server, token = %leak.token, ?account, ?machine,
+            "a launch reached another account: an operator has to terminate its machine there"
+        );
+        let mut conflict = None;
+        for _ in 0..TRIES {
+            let Some(read) = self.record().await? else {
+                return Ok(());
+            };
+            let mut record = read.value.clone();
+            record.add_leak(leak.clone());
+            if record == read.value {
+                return Ok(());
+            }
+            let transaction = self.accounts.replace(Transaction::new(), &read, &record)?;
+            match self.store.commit(&transaction).await {
+                Ok(_) => return Ok(()),
+                Err(error) if error.conflict().is_some() => conflict = Some(error),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        conflict.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    /// Writes to the record which other account the provider uses, or that it uses none, if that has changed. Returns how many leaked
+    /// launches wait for an operator.
     pub(crate) async fn report(
         &self,
         other: Option<&AccountId>,
         now: DateTime<Utc>,
-    ) -> Result<(), AccountError> {
+    ) -> Result<usize, AccountError> {
         let Some(read) = self.record().await? else {
-            return Ok(());
+            return Ok(0);
         };
+        let leaked = read.value.leaked.len();
         let known = read.value.other.as_ref().map(|other| &other.account);
         if known == other {
-            return Ok(());
+            return Ok(leaked);
         }
         let mut record = read.value.clone();
         record.other = other.map(|account| OtherAccount {
@@ -170,7 +242,8 @@ impl AccountGuard {
             since: now,
         });
         let transaction = self.accounts.replace(Transaction::new(), &read, &record)?;
-        self.commit(&transaction).await
+        self.commit(&transaction).await?;
+        Ok(leaked)
     }
 
     /// Adds a machine to those that were not found, for the operator, unless it is one of them already.

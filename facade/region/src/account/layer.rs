@@ -3,18 +3,26 @@
 use std::sync::Arc;
 
 use fleetwright::{
-    BoxFuture, BoxStream, Effect, InstanceId, InstanceProvisioner, ListItem, Operation,
-    ProvisionError, Result,
+    BoxFuture, BoxStream, Effect, InstanceId, InstanceProvisioner, ListItem, Operation, Result,
     layer::{Layer, Layered, Request},
 };
 use fleetwright_store::{Store, Table};
 use futures_util::{StreamExt as _, stream};
 
-use super::{AccountError, AccountGuard, AccountState, RegionAccount};
+use super::{
+    AccountError, AccountGuard, AccountState, RegionAccount,
+    risk::{Risk, is_doubtful},
+};
 use crate::ids::RegionId;
 
 /// The message of a refused call. Tenants see it, so it names no account.
 const REFUSED: &str = "the region is not connected to the account of its machines now; its operator has to restore that";
+
+/// The message of a call that waits until the account can be read. Tenants see it.
+const UNREADABLE: &str = "the region cannot confirm now that it is connected to the account of its machines; it continues when it can";
+
+/// The message of a call that was made while the account may have changed.
+const IN_DOUBT: &str = "the region may not have been connected to the account of its machines; the call is repeated when it is";
 
 /// Returns the handle that refuses every call while the provider uses another account than the recorded one, and its guard.
 pub(crate) fn guarded(
@@ -40,14 +48,27 @@ impl AccountCheck {
             return Ok(());
         }
         let unavailable = |message: &str| request.call.unavailable(Effect::None, message);
-        match self.0.recent().await {
+        let risk = Risk::of(request.operation());
+        let state = match risk {
+            Risk::Read => self.0.recent().await,
+            Risk::Reversible | Risk::Lasting => self.0.current().await,
+        };
+        match state {
+            Err(error) if risk != Risk::Lasting && self.0.is_recently_confirmed(&error).await => {
+                Ok(())
+            }
             Ok(AccountState::Same | AccountState::NotRecorded(_)) => Ok(()),
             Ok(AccountState::Other { recorded, current }) => {
                 let operation = request.operation().as_str();
                 tracing::warn!(%recorded, %current, operation, "a call is refused: the provider uses another account");
-                Err(unavailable(REFUSED))
+                // The credentials are wrong for this region. Unlike a failure of the cloud, that is no reason to give a change up.
+                Err(request.call.unauthenticated(REFUSED))
             }
-            Err(AccountError::Cloud(error)) => Err(without_effect(&error, request)),
+            Err(AccountError::Cloud(error)) => {
+                let operation = request.operation().as_str();
+                tracing::warn!(%error, operation, "a call is refused: the account of the provider cannot be read");
+                Err(request.call.unauthenticated(UNREADABLE))
+            }
             Err(AccountError::Store(error)) => {
                 tracing::warn!(%error, "the account of the region cannot be read");
                 Err(unavailable("the account of the region cannot be read now"))
@@ -56,9 +77,24 @@ impl AccountCheck {
     }
 }
 
-/// Returns an error of the check as one of the call, which was not sent.
-fn without_effect(error: &ProvisionError, request: &Request<'_>) -> ProvisionError {
-    error.clone().with_operation(request.operation())
+impl AccountCheck {
+    /// Returns the result of a call, unless it says something only of the region's account and the account may have changed.
+    async fn confirm<T>(&self, request: &Request<'_>, result: Result<T>) -> Result<T> {
+        if !is_doubtful(request.operation(), result.as_ref().err()) {
+            return result;
+        }
+        match self.0.current().await {
+            Ok(AccountState::Same | AccountState::NotRecorded(_)) => result,
+            Ok(AccountState::Other { .. }) | Err(_) => {
+                let operation = request.operation().as_str();
+                tracing::warn!(
+                    operation,
+                    "the account changed during a call, or cannot be read"
+                );
+                Err(request.call.unavailable(Effect::Unknown, IN_DOUBT))
+            }
+        }
+    }
 }
 
 impl Layer for AccountCheck {
@@ -69,7 +105,8 @@ impl Layer for AccountCheck {
     ) -> BoxFuture<'a, Result<T>> {
         Box::pin(async move {
             self.check(&request).await?;
-            send().await
+            let result = send().await;
+            self.confirm(&request, result).await
         })
     }
 
@@ -80,7 +117,13 @@ impl Layer for AccountCheck {
     ) -> BoxFuture<'a, Vec<Result<T>>> {
         Box::pin(async move {
             match self.check(&request).await {
-                Ok(()) => send(request.ids.to_vec()).await,
+                Ok(()) => {
+                    let mut results = Vec::new();
+                    for result in send(request.ids.to_vec()).await {
+                        results.push(self.confirm(&request, result).await);
+                    }
+                    results
+                }
                 Err(error) => request.ids.iter().map(|_| Err(error.clone())).collect(),
             }
         })

@@ -6,16 +6,31 @@
 //! provider reports another one: nothing is observed, launched, changed or terminated. It continues by itself when the recorded account
 //! is back. A provider that reports no account is not checked.
 //!
-//! | who | when it reads the account |
-//! | --- | --- |
-//! | the monitor | before each scan, and again before it believes that a machine is missing or terminates an orphan |
-//! | the controller | before it believes that a launch had no effect |
-//! | the others | before a call, if they have not read it for a second |
+//! | call | the account is read | if it cannot be read because of an outage |
+//! | --- | --- | --- |
+//! | a scan | before it, and again before a machine is believed to be missing or an orphan is terminated | it goes on, and believes no absence |
+//! | other reads | before it, unless that was done in the last second | they go on |
+//! | start, stop, reboot, tags, console session | before it, and after it failed | they go on |
+//! | terminate, resize, reimage, snapshot | before it, and after it failed | they wait |
+//! | launch, and the lookup of a launch | before it and after it | they wait |
 //!
-//! So the cost does not grow with the number of servers. A call that is made within a second after the credentials were exchanged can reach
-//! the other account. It does no harm to the machines of the region: their ids do not exist there, and "not found" is believed only by a
-//! scan. A machine that is launched there is not found later, and another one is launched in its place: it is in
-//! [`RegionAccount::not_found`], so that the operator can terminate it.
+//! Callers that wait at the same time share one read, so the cost does not grow with the number of servers. "They go on" holds for five
+//! minutes after the account was last confirmed, since an outage of the service that reports the account does not exchange credentials;
+//! what creates or destroys waits in any case. Rejected credentials are no outage.
+//!
+//! # Credentials that are exchanged during a call
+//!
+//! A call that succeeded has reached its machine, because an id exists in one account only. That a machine is not found, or that a request
+//! is refused, is believed only if the account is the region's after the call as well; otherwise the call counts as one whose outcome is
+//! unknown, and is repeated.
+//!
+//! A launch succeeds in any account. Its machine is recorded only if the account is the region's after the launch as well. Otherwise the
+//! launch is looked up by its token once the account is confirmed. If the region's account does not have it, it reached another one:
+//! that is recorded in [`RegionAccount::leaked`] with the account, the machine and the token, logged as an error, and counted by the metric
+//! `fleetwright_region_leaked_launches`; and the server is launched again. The region does not terminate such a machine by itself, because
+//! it makes no change in an account that is not its own: with a store from a backup, that would be a tenant's machine. The operator
+//! terminates it there and calls [`RegionAccounts::resolve_leak`]. A machine that is not found when it is to be terminated is in
+//! [`RegionAccount::not_found`].
 //!
 //! # What the operator sees
 //!
@@ -27,9 +42,12 @@ mod guard;
 mod layer;
 mod operator;
 mod record;
+mod risk;
 
 pub use operator::{AcceptError, RegionAccounts};
-pub use record::{MAX_NOT_FOUND, NotFoundMachine, OtherAccount, RegionAccount};
+pub use record::{
+    LEAKED_KEPT, LeakedLaunch, MAX_NOT_FOUND, NotFoundMachine, OtherAccount, RegionAccount,
+};
 
 pub(crate) use guard::{AccountError, AccountGuard, AccountState};
 pub(crate) use layer::guarded;

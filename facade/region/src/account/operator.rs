@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use fleetwright::AccountId;
+use fleetwright::{AccountId, LaunchToken};
 use fleetwright_identity::{AuditEvent, AuditLog, Principal, Refused, Resource, Scope, Verb};
 use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{Invalid, Store, StoreError, Table, Transaction};
 
-use super::RegionAccount;
+use super::{LeakedLaunch, RegionAccount};
 use crate::ids::RegionId;
 
 /// Reads and changes the accounts of regions, for operators.
@@ -93,6 +93,31 @@ impl RegionAccounts {
         Ok(found.map(|found| found.value))
     }
 
+    /// Removes a leaked launch from the record, after its machine was terminated in the other account, or was found not to exist there.
+    /// Returns whether the record had it. It needs the permission to update regions.
+    ///
+    /// # Errors
+    ///
+    /// [`AcceptError::NotRecorded`] if the region has no account, or the store fails; with a conflict, call it again.
+    pub async fn resolve_leak(
+        &self,
+        principal: &Principal,
+        region: &RegionId,
+        token: &LaunchToken,
+    ) -> Result<bool, AcceptError> {
+        principal.authorize(Verb::Update, Resource::Regions, &Scope::Global)?;
+        let found = self.accounts.get(&RegionAccount::key(region)?).await?;
+        let read = found.ok_or_else(|| AcceptError::NotRecorded(region.clone()))?;
+        let mut record = read.value.clone();
+        record.leaked.retain(|leak| leak.token != *token);
+        if record == read.value {
+            return Ok(false);
+        }
+        let transaction = self.accounts.replace(Transaction::new(), &read, &record)?;
+        self.store.commit(&transaction).await?;
+        Ok(true)
+    }
+
     /// Records that the machines of a region are in another account from now on. It needs the permission to update regions, which only
     /// roles of the platform have.
     ///
@@ -121,6 +146,15 @@ impl RegionAccounts {
         }
         let mut record = RegionAccount::new(region.clone(), account, self.clock.now());
         record.not_found.clone_from(&read.value.not_found);
+        // The region reaches those of its new account by itself: they are orphans there.
+        let elsewhere = |leak: &LeakedLaunch| leak.account.as_ref() != Some(&record.account);
+        record.leaked = read
+            .value
+            .leaked
+            .iter()
+            .filter(|leak| elsewhere(leak))
+            .cloned()
+            .collect();
         let transaction = self.accounts.replace(Transaction::new(), &read, &record)?;
         let transaction = match &self.audit {
             Some(audit) => {

@@ -1,11 +1,14 @@
 //! The record of the account of a region.
 
 use chrono::{DateTime, Utc};
-use fleetwright::{AccountId, InstanceId};
+use fleetwright::{AccountId, InstanceId, LaunchToken};
 use fleetwright_store::{Document, Invalid, Key};
 use serde::{Deserialize, Serialize};
 
 use crate::{ids::RegionId, server::ServerId};
+
+/// How many leaked launches a record keeps. Each one is logged as well.
+pub const LEAKED_KEPT: usize = 200;
 
 /// The account that the machines of a region are in. There is one record for each region, created with its first launch.
 ///
@@ -40,6 +43,10 @@ pub struct RegionAccount {
     /// outside this system, or was launched while the credentials of another account were configured, and still runs there.
     #[serde(default)]
     pub not_found: Vec<NotFoundMachine>,
+    /// Launches that reached another account, oldest first. Only an operator can terminate their machines; see
+    /// [`RegionAccounts::resolve_leak`](super::RegionAccounts::resolve_leak).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leaked: Vec<LeakedLaunch>,
 }
 
 /// How many machines [`RegionAccount::not_found`] has at most.
@@ -77,6 +84,22 @@ pub struct OtherAccount {
     pub since: DateTime<Utc>,
 }
 
+/// A launch that was sent while the account changed, and that the region's account does not have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct LeakedLaunch {
+    /// The account that the provider reported after the launch. `None` if it could not be read then.
+    pub account: Option<AccountId>,
+    /// The machine, if the launch returned one. Without it, search the account for the token.
+    pub machine: Option<InstanceId>,
+    /// The launch token.
+    pub token: LaunchToken,
+    /// The server that it was launched for. It has got, or gets, another machine.
+    pub server: ServerId,
+    /// When the leak was found.
+    pub at: DateTime<Utc>,
+}
+
 impl Document for RegionAccount {
     const KIND: &'static str = "region-account";
 }
@@ -95,6 +118,17 @@ impl RegionAccount {
             recorded_at: now,
             other: None,
             not_found: Vec::new(),
+            leaked: Vec::new(),
         }
+    }
+
+    /// Adds a leak, unless its launch is known. The oldest ones beyond [`LEAKED_KEPT`] are dropped.
+    pub(super) fn add_leak(&mut self, leak: LeakedLaunch) {
+        if self.leaked.iter().any(|known| known.token == leak.token) {
+            return;
+        }
+        self.leaked.push(leak);
+        let surplus = self.leaked.len().saturating_sub(LEAKED_KEPT);
+        self.leaked.drain(..surplus);
     }
 }

@@ -1,7 +1,10 @@
 //! Launching: what is stored before and after the call, and how a launch with an unknown outcome is settled.
 
 use chrono::{DateTime, Utc};
-use fleetwright::{AccountId, Effect, ErrorKind, InstanceConfig, LaunchRecord, ProvisionError};
+use fleetwright::{
+    AccountId, Call, Effect, ErrorKind, InstanceConfig, InstanceInfo, InstanceProvisioner,
+    LaunchRecord, Operation, ProvisionError,
+};
 use fleetwright_runtime::{Action, clock::later};
 use fleetwright_store::{IndexName, StoreError, Transaction};
 
@@ -11,8 +14,8 @@ use super::{
     record::{self, SmallerDisk},
 };
 use crate::{
-    account::AccountState,
-    server::{ChangeMethod, EventKind, Launch, REGION_INDEX, Server},
+    account::{AccountError, AccountState, LeakedLaunch},
+    server::{ChangeMethod, EventKind, Launch, REGION_INDEX, Server, UnconfirmedLaunch},
 };
 
 impl Controller {
@@ -75,6 +78,14 @@ impl Controller {
         };
         let result = self.cloud.launch_instance(&launch.config).await;
         let now = self.clock.now();
+        if let Some(unconfirmed) = self.unconfirmed(&result).await {
+            let error = launch_in_doubt(&*self.cloud);
+            let store_doubt = |server: &mut Server| {
+                record::record_unconfirmed_launch(server, unconfirmed.clone());
+                self.failed(server, &error, now);
+            };
+            return self.finish(read, store_doubt).await;
+        }
         let store_outcome = |server: &mut Server| match &result {
             Ok(info) => {
                 let message = format!("machine {} was launched", info.id);
@@ -83,6 +94,35 @@ impl Controller {
             Err(error) => self.launch_failed(server, error, now),
         };
         self.finish(read, store_outcome).await
+    }
+
+    /// Returns what is known of a launch if the provider does not use the region's account after it. `None` if it does, or if nothing can
+    /// have been launched.
+    async fn unconfirmed(
+        &self,
+        result: &Result<InstanceInfo, ProvisionError>,
+    ) -> Option<UnconfirmedLaunch> {
+        if let Err(error) = result {
+            let about_token = matches!(
+                error.kind(),
+                ErrorKind::TokenSpent | ErrorKind::TokenConflict
+            );
+            if error.effect() == Effect::None && !about_token {
+                return None;
+            }
+        }
+        let machine = result.as_ref().ok().map(|info| info.id.clone());
+        match self.account.current().await {
+            Ok(AccountState::Same | AccountState::NotRecorded(_)) => None,
+            Ok(AccountState::Other { recorded, current }) => {
+                tracing::warn!(region = %self.region, %recorded, %current, ?machine, "the account changed during a launch");
+                Some(UnconfirmedLaunch::new(Some(current), machine))
+            }
+            Err(error) => {
+                tracing::warn!(region = %self.region, ?error, ?machine, "the account could not be read after a launch");
+                Some(UnconfirmedLaunch::new(None, machine))
+            }
+        }
     }
 
     /// Records a failed launch.
@@ -137,12 +177,31 @@ impl Controller {
             return Ok(Action::RequeueAt(self.next_read(now, proof)));
         }
         // Another account does not have the launch either: the credentials may have been exchanged since the last comparison.
-        if let Ok(AccountState::Same | AccountState::NotRecorded(_)) = self.account.current().await
-        {
-            return self.finish(read, record::record_no_effect).await;
+        let account = self.account.current().await;
+        if !matches!(
+            account,
+            Ok(AccountState::Same | AccountState::NotRecorded(_))
+        ) {
+            let window = self.cloud.capabilities().consistency_window;
+            return Ok(Action::RequeueAt(self.next_read(now, later(now, window))));
         }
-        let window = self.cloud.capabilities().consistency_window;
-        Ok(Action::RequeueAt(self.next_read(now, later(now, window))))
+        if let Some(unconfirmed) = launch.unconfirmed {
+            // The region's account does not have it, although it may have been launched: it is in another one.
+            let leak = LeakedLaunch {
+                account: unconfirmed.account,
+                machine: unconfirmed.machine,
+                token: launch.token,
+                server: read.value.id,
+                at: now,
+            };
+            match self.account.record_leak(&leak).await {
+                Ok(()) => {}
+                Err(AccountError::Store(error)) => return Err(error),
+                // Recording calls no cloud.
+                Err(AccountError::Cloud(_)) => return Ok(Action::Requeue),
+            }
+        }
+        self.finish(read, record::record_no_effect).await
     }
 
     /// Returns why no machine with the desired spec can be launched now, if a change is pending that stops or terminates the machine.
@@ -192,6 +251,14 @@ impl Controller {
     }
 }
 
+/// The error of a launch whose account was not confirmed. Tenants see its message.
+fn launch_in_doubt(cloud: &dyn InstanceProvisioner) -> ProvisionError {
+    let provider = cloud.capabilities().provider.as_str();
+    let call = Call::new(provider, Operation::LaunchInstance);
+    let message = "the region may not have been connected to the account of its machines; it is found out whether the machine exists";
+    call.unavailable(Effect::Unknown, message)
+}
+
 /// Returns the incarnation of the next launch.
 fn next_incarnation(server: &Server) -> u64 {
     let last = server
@@ -234,5 +301,6 @@ fn plan_launch(
         token: server.token(incarnation),
         sent_at: Some(now),
         spent: false,
+        unconfirmed: None,
     }
 }

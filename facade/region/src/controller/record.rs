@@ -12,7 +12,7 @@ use super::FailureReason;
 use crate::server::{
     ChangeMethod, ConditionKind, EventKind, Field, LastAction, Launch, Machine, MachineAction,
     Power, RefusedChanges, RefusedValue, Retry, Server, ServerSpec, Termination, TerminationReason,
-    TerminationResponse, UnconfirmedChange, Writer,
+    TerminationResponse, UnconfirmedChange, UnconfirmedLaunch, Writer,
 };
 
 /// Stores a launch before it is sent. The record has no machine until the launch returns one.
@@ -50,6 +50,7 @@ pub(super) fn record_machine(
         return;
     };
     launch.sent_at = None;
+    launch.unconfirmed = None;
     server.machine = Some(Machine {
         id: info.id.clone(),
         incarnation: launch.incarnation,
@@ -69,7 +70,20 @@ pub(super) fn record_machine(
 pub(super) fn record_no_effect(server: &mut Server) {
     if let Some(launch) = &mut server.launch {
         launch.sent_at = None;
+        launch.unconfirmed = None;
     }
+}
+
+/// Records that a launch may have reached another account: its outcome is unknown. What was returned first is kept.
+pub(super) fn record_unconfirmed_launch(server: &mut Server, found: UnconfirmedLaunch) {
+    let Some(launch) = &mut server.launch else {
+        return;
+    };
+    let known = launch.unconfirmed.take();
+    launch.unconfirmed = Some(match known {
+        Some(known) if known.machine.is_some() => known,
+        Some(_) | None => found,
+    });
 }
 
 /// Marks the machine for termination. The mark stays, whatever is requested later.

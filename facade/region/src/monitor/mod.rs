@@ -49,6 +49,7 @@
 //! | `fleetwright_region_orphans_terminated_total` | counter | orphans terminated |
 //! | `fleetwright_region_frozen` | gauge | 1 if the last scan was frozen |
 //! | `fleetwright_region_account_differs` | gauge | 1 if the provider uses another account than the region's |
+//! | `fleetwright_region_leaked_launches` | gauge | launches that reached another account and wait for an operator |
 //! | `fleetwright_region_scan_seconds` | histogram | duration of a scan |
 //! | `fleetwright_region_unreadable_total` | counter | records of servers that cannot be read |
 //!

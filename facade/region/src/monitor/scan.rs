@@ -13,7 +13,7 @@ use super::{
     observation::{self, Observation, ScanContext},
 };
 use crate::{
-    account::AccountState,
+    account::{AccountError, AccountState},
     server::{Drift, REGION_INDEX, Server},
 };
 
@@ -53,7 +53,10 @@ impl Monitor {
     /// Scans the region once.
     pub async fn scan(&self) -> Result<ScanReport, ScanError> {
         let began = self.clock.now();
-        let unrecorded = self.check_account(began).await?;
+        let (unrecorded, confirmed) = match self.account_at_start(began).await? {
+            AtStart::Confirmed(unrecorded) => (unrecorded, true),
+            AtStart::Outage => (None, false),
+        };
         let (listed, gaps) = self.list().await?;
         let (servers, unreadable) = self.records().await?;
         let mut report = ScanReport {
@@ -67,11 +70,14 @@ impl Monitor {
             .iter()
             .filter_map(|read| read.value.machine.as_ref());
         let named: BTreeSet<_> = named.map(|machine| machine.id.clone()).collect();
-        let observations = self
+        let mut observations = self
             .observations(&servers, &listed, began, &mut report)
             .await;
         let missing = |seen: &Observation| matches!(seen, Observation::Missing);
-        if observations.values().any(missing) || self.has_orphans(&listed, &named) {
+        if !confirmed {
+            observations.retain(|_, seen| !missing(seen));
+            report.frozen = Some("the account cannot be confirmed now".to_owned());
+        } else if observations.values().any(missing) || self.has_orphans(&listed, &named) {
             // The list is believed only if it was one of the region's account at its end as well.
             self.check_account(began).await?;
         }
@@ -93,8 +99,28 @@ impl Monitor {
         Ok(report)
     }
 
-    /// Compares the account of the provider with the region's. Returns the account of the provider if none is recorded yet.
+    /// Compares the accounts before a scan. An outage of what reports the account does not end the scans of a region at once: they go on for
+    /// a while, and believe no absence.
+    async fn account_at_start(&self, now: DateTime<Utc>) -> Result<AtStart, ScanError> {
+        match self.compare_account(now).await {
+            Ok(unrecorded) => Ok(AtStart::Confirmed(unrecorded?)),
+            Err(error) if self.account.is_recently_confirmed(&error).await => {
+                tracing::warn!(region = %self.region, ?error, "the account cannot be read now; machines are observed, and none is believed to be missing");
+                Ok(AtStart::Outage)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     async fn check_account(&self, now: DateTime<Utc>) -> Result<Option<AccountId>, ScanError> {
+        self.compare_account(now).await?
+    }
+
+    /// Compares the account of the provider with the region's. Returns the account of the provider if none is recorded yet.
+    async fn compare_account(
+        &self,
+        now: DateTime<Utc>,
+    ) -> Result<Result<Option<AccountId>, ScanError>, AccountError> {
         let state = self.account.current().await?;
         let differs = matches!(state, AccountState::Other { .. });
         gauge!("fleetwright_region_account_differs", "region" => self.label()).set(if differs {
@@ -102,10 +128,13 @@ impl Monitor {
         } else {
             0.0
         });
-        match state {
+        Ok(match state {
             AccountState::NotRecorded(current) => Ok(current),
             AccountState::Same => {
-                self.account.report(None, now).await?;
+                let leaked = self.account.report(None, now).await?;
+                let gauge = gauge!("fleetwright_region_leaked_launches", "region" => self.label());
+                #[expect(clippy::cast_precision_loss, reason = "gauges are f64")]
+                gauge.set(leaked as f64);
                 Ok(None)
             }
             AccountState::Other { recorded, current } => {
@@ -117,7 +146,7 @@ impl Monitor {
                     current,
                 })
             }
-        }
+        })
     }
 
     /// Lists every machine in the account that is not terminated, with the gaps of the list.
@@ -270,6 +299,14 @@ impl Monitor {
             gauge!("fleetwright_region_drift", &labels).set(servers as f64);
         }
     }
+}
+
+/// The account before a scan.
+enum AtStart {
+    /// It is the region's, or there is none to compare with. With the account of the provider if none is recorded yet.
+    Confirmed(Option<AccountId>),
+    /// It cannot be read now, and was confirmed a short while ago.
+    Outage,
 }
 
 /// The result of writing the record of a server.

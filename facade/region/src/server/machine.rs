@@ -4,8 +4,8 @@ use std::{collections::BTreeSet, net::IpAddr};
 
 use chrono::{DateTime, Utc};
 use fleetwright::{
-    CloudInstanceState, InstanceConfig, InstanceId, InstanceStatus, LaunchToken, MacAddress,
-    OptionalVerb,
+    AccountId, CloudInstanceState, InstanceConfig, InstanceId, InstanceStatus, LaunchToken,
+    MacAddress, OptionalVerb,
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,25 @@ pub struct Launch {
     /// Whether the token is spent, and the cloud lists no machine for it.
     #[serde(default)]
     pub spent: bool,
+    /// Set if the account was not confirmed after the launch: it may have reached another one. Removed once it is settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unconfirmed: Option<UnconfirmedLaunch>,
+}
+
+/// What is known of a launch that may have reached another account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct UnconfirmedLaunch {
+    /// The account that the provider reported after the launch. `None` if it could not be read.
+    pub account: Option<AccountId>,
+    /// The machine that the launch returned, if it returned one.
+    pub machine: Option<InstanceId>,
+}
+
+impl UnconfirmedLaunch {
+    pub(crate) fn new(account: Option<AccountId>, machine: Option<InstanceId>) -> Self {
+        Self { account, machine }
+    }
 }
 
 /// The cloud instance that a server has now.

@@ -34,6 +34,7 @@ pub use list::{ListServers, ServerPage};
 pub use machine::{
     Booted, Drift, LastAction, Launch, Machine, MachineAction, Observed, Presence, RefusedChanges,
     RefusedValue, Termination, TerminationReason, TerminationResponse, UnconfirmedChange,
+    UnconfirmedLaunch,
 };
 pub use record::{EVENTS_KEPT, Intent, Power, Retry, Server};
 pub use request::{Consent, DesiredState, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer};

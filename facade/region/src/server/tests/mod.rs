@@ -61,6 +61,7 @@ fn with_observation(power: Power, state: CloudInstanceState) -> Server {
         config: InstanceConfig::builder("linux", "small").build().unwrap(),
         sent_at: None,
         spent: false,
+        unconfirmed: None,
     });
     let id = InstanceId::new("i-1").unwrap();
     server.machine = Some(Machine {
