@@ -84,13 +84,14 @@ impl ComputeError {
                 Some(*retry_after)
             }
             Self::NotReady { retry_after, .. } => *retry_after,
-            Self::Deleting(_) => Some(RETRY_AFTER),
             Self::BadField { .. }
             | Self::Unprocessable { .. }
             | Self::NotFound(_)
             | Self::Refused(_)
             | Self::Dependency(_)
             | Self::NameTaken { .. }
+            // It accepts no request any more.
+            | Self::Deleting(_)
             | Self::NameImmutable { .. }
             | Self::NeedsConsent { .. }
             | Self::Changed { .. }

@@ -93,6 +93,13 @@ pub(crate) const INSTANCE_USER_DATA: SealedField = SealedField {
 
 /// Returns every field of the façade's records that is [sealed](fleetwright_region::secret::SealedStore): the copies of user data in
 /// the records of instances and servers.
+///
+/// ```
+/// use fleetwright_compute::schema;
+///
+/// let kinds: Vec<_> = schema::sealed_fields().map(|field| field.kind).collect();
+/// assert!(kinds.contains(&"instance") && kinds.contains(&"server"));
+/// ```
 pub fn sealed_fields() -> impl Iterator<Item = SealedField> {
     std::iter::once(INSTANCE_USER_DATA).chain(fleetwright_region::schema::sealed_fields())
 }

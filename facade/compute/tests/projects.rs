@@ -9,7 +9,7 @@
 use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
-use fleetwright_compute::{Meaning, service::NewInstance};
+use fleetwright_compute::{ComputeError, Meaning, service::NewInstance};
 use fleetwright_facade_testkit::{
     Tenant, TestFacade, error_chain, image, is_running, name, new_snapshot, north, operator,
     principals::{create_tenant, scope, user_with, with_roles},
@@ -74,7 +74,10 @@ async fn errors_in(facade: &TestFacade, principal: &Principal, one: Tenant) -> V
     let authority = new_authority(one, "ca");
     let authority = facade.ssh_authorities.create(principal, &authority).await;
     let picture = new_image(one, "copy", facade.clock.now());
-    let picture = facade.catalog.add_image(principal, &picture).await;
+    let picture = facade
+        .catalog
+        .add_image(principal, &picture, &facade.ledger)
+        .await;
     // In a network of another project, which is not looked at before the project.
     let elsewhere = facade.network("elsewhere").await;
     let new = NewInstance::new(name("web"), one, elsewhere, spec());
@@ -226,7 +229,7 @@ async fn create_one(racing: &TestFacade, one: Tenant, kind: usize, called: &str)
         }
         2 => {
             let new = new_image(one, called, racing.clock.now());
-            match racing.catalog.add_image(&root, &new).await {
+            match racing.catalog.add_image(&root, &new, &racing.ledger).await {
                 Ok(_) => None,
                 Err(ImageError::Closed(closed)) => Some(closed.into()),
                 Err(other) => panic!("{other:?}"),
@@ -390,11 +393,11 @@ async fn empty(facade: &TestFacade, one: Tenant) {
             .is_some()
         {
             let id = record_id("image", &record.id.key);
-            facade
-                .store
-                .commit(&Transaction::new().delete(id))
-                .await
-                .unwrap();
+            let build = || async {
+                let deletion = Transaction::new().delete(id.clone());
+                Ok::<_, ComputeError>(facade.ledger.release(deletion, &id).await?)
+            };
+            facade.ledger.commit(one.0, build).await.unwrap();
         }
     }
 }

@@ -11,7 +11,7 @@ use fleetwright_compute::{
     service::{ListInstances, UpdateInstance},
 };
 use fleetwright_facade_testkit::{
-    CATALOG, MAPPING, TestFacade, error_chain, is_running, is_settled, memory_store, new_instance,
+    CATALOG, MAPPING, TestFacade, error_chain, is_applied, is_running, memory_store, new_instance,
     new_snapshot, operator, project_user, record_id, sqlite_store, tenant,
 };
 use fleetwright_memory::{MemoryCloud, WireCall};
@@ -76,7 +76,7 @@ async fn assert_sealed(raw: &Arc<dyn Store>, stage: &str) {
 }
 
 fn stopped(instance: &Instance) -> bool {
-    instance.status.phase == Phase::Stopped && is_settled(instance)
+    instance.status.phase == Phase::Stopped && is_applied(instance)
 }
 
 /// A whole life: create, update, replace, reimage, snapshot, delete. Calls `check` after each stage.
@@ -95,7 +95,7 @@ async fn live(facade: &TestFacade, check: impl AsyncFn(&str)) {
     let mut wanted = UpdateInstance::of(&read.instance);
     wanted.spec.user_data = script(SECOND);
     instances.update(&alice, id, &wanted).await.unwrap();
-    facade.until(id, is_settled).await;
+    facade.until(id, is_applied).await;
     check("after an update").await;
     instances.replace(&alice, id).await.unwrap();
     check("when a replacement was requested").await;

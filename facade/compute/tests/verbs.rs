@@ -6,18 +6,18 @@ use std::{num::NonZeroUsize, time::Duration};
 use fleetwright::Reboot;
 use fleetwright_compute::{
     ComputeError, Meaning,
-    instance::{EventKind, InstanceId},
+    instance::{ConditionKind, EventKind, Instance, InstanceId},
     service::Instances,
 };
 use fleetwright_facade_testkit::{
-    TestFacade, error_chain, memory_store, name, operator,
+    TestFacade, error_chain, has_condition, memory_store, name, operator,
     principals::user_with,
     project_user,
     stores::{FaultKind, InterceptedStore, OneFault},
     tenant,
 };
 use fleetwright_identity::{AuditEntry, AuditOutcome, Permission, Principal, Resource, Verb};
-use fleetwright_memory::{Fault, RefusalReason, Rule, WireCall};
+use fleetwright_memory::{Fault, MemoryCloud, RefusalReason, Rule, WireCall};
 use fleetwright_region::{
     server::{Phase, Power},
     snapshot::NewSnapshot,
@@ -365,4 +365,47 @@ async fn reboot_is_refused_where_the_cloud_has_none() {
     facade.instances.stop(&alice, id).await.unwrap();
     let error = facade.instances.reboot(&alice, id, Reboot::Soft).await;
     assert_eq!(error.unwrap_err().meaning().status(), 501);
+}
+
+/// A retry is advised only where the same call can succeed by itself.
+#[tokio::test(start_paused = true)]
+async fn no_retry_is_advised_where_waiting_does_not_help() {
+    let (facade, _, id) = TestFacade::running_instance(&MemoryCloud::new()).await;
+    let (alice, instances) = (project_user(tenant(1, 1)), &facade.instances);
+    instances.stop(&alice, id).await.unwrap();
+    let stopped = |instance: &Instance| instance.status.phase == Phase::Stopped;
+    facade.during(facade.until(id, stopped)).await;
+    let error = instances.console_session(&alice, id).await.unwrap_err();
+    assert_eq!(error.retry_after(), None, "{error}");
+    assert!(error.to_string().contains("start it first"), "{error}");
+    // An operator removes the machine.
+    facade.delete_server(id).await;
+    facade
+        .during(facade.until(id, |instance| {
+            has_condition(instance, ConditionKind::MachineRemoved)
+        }))
+        .await;
+    for error in [
+        instances
+            .console_output(&alice, id, None)
+            .await
+            .map(drop)
+            .unwrap_err(),
+        instances.ssh_key(&alice, id).await.map(drop).unwrap_err(),
+        instances
+            .console_session(&alice, id)
+            .await
+            .map(drop)
+            .unwrap_err(),
+    ] {
+        assert_eq!(error.retry_after(), None, "{error}");
+        assert!(error.to_string().contains("replaced or deleted"), "{error}");
+    }
+    instances.replace(&alice, id).await.unwrap();
+    let error = instances.ssh_key(&alice, id).await.unwrap_err();
+    assert!(error.retry_after().is_some(), "{error}");
+    // An instance that is being deleted accepts the same request at no later time.
+    instances.delete(&alice, id).await.unwrap();
+    let error = instances.stop(&alice, id).await.unwrap_err();
+    assert_eq!(error.retry_after(), None, "{error}");
 }

@@ -215,7 +215,18 @@ async fn waiting_shows_reason_date_and_last_attempt() {
             facade.clock.now()
         ))
     );
+    // Also if so much has happened since that its event was dropped.
+    let requested = facade.clock.now();
     tokio::time::advance(Duration::from_secs(60)).await;
+    facade
+        .patch("instance", &id.to_string(), |value| {
+            value["events"] = json!([]);
+        })
+        .await;
+    assert_eq!(
+        waits(&facade.read(id).await),
+        Some(("the requested change is not applied yet", requested))
+    );
     facade.instances.delete(&alice, id).await.unwrap();
     let view = facade.read(id).await;
     assert_eq!(view.provisioning, Provisioning::Deprovisioning);

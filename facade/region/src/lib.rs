@@ -27,6 +27,7 @@ pub mod references;
 pub mod schema;
 pub mod secret;
 pub mod server;
+pub mod setting;
 pub mod snapshot;
 pub mod tags;
 #[cfg(test)]

@@ -61,6 +61,12 @@ pub fn contents() -> [Content; 4] {
 
 /// Returns the fields of this crate's records that are [sealed](crate::secret::SealedStore): every copy of user data in a server's
 /// record, as requested, as launched with what the system adds, and as applied.
+///
+/// ```
+/// use fleetwright_region::schema;
+///
+/// assert!(schema::sealed_fields().any(|field| field.pointer == "/spec/user_data"));
+/// ```
 pub fn sealed_fields() -> impl Iterator<Item = SealedField> {
     const POINTERS: [&str; 4] = [
         "/spec/user_data",

@@ -501,7 +501,10 @@ async fn launch_in_another_account_is_never_lost_sight_of() {
         }
         // The operator has terminated it there.
         for leak in leaked {
-            let resolved = two.accounts.resolve_leak(&operator(), &north(), &leak.token).await;
+            let resolved = two
+                .accounts
+                .resolve_leak(&operator(), &north(), &leak.token)
+                .await;
             assert!(resolved.unwrap());
         }
         assert!(two.record().await.leaked.is_empty());

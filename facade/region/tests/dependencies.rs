@@ -170,7 +170,7 @@ async fn server_requires_a_visible_available_compatible_flavor_and_image() {
         *created = Some(
             facade
                 .catalog
-                .add_image(&operator(), &new)
+                .add_image(&operator(), &new, &facade.ledger)
                 .await
                 .unwrap()
                 .id,

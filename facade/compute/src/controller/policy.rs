@@ -3,6 +3,7 @@
 use std::{num::NonZeroUsize, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use fleetwright_region::setting::{InvalidSetting, check_backoff, check_positive};
 use fleetwright_runtime::Backoff;
 use uuid::Uuid;
 
@@ -46,6 +47,19 @@ impl Default for ControllerPolicy {
 }
 
 impl ControllerPolicy {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    ///
+    /// A time is zero, or the longest delay is shorter than the first.
+    pub fn check(&self) -> Result<(), InvalidSetting> {
+        check_positive(&[
+            ("refused_backoff", self.refused_backoff),
+            ("network_recheck", self.network_recheck),
+        ])?;
+        check_backoff(self.first_backoff, self.max_backoff)
+    }
+
     /// How long to wait after the `failures`th failure in a row, counted from 1.
     pub(crate) fn backoff(&self, key: Uuid, failures: u32) -> Duration {
         let backoff = Backoff {

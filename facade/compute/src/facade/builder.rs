@@ -30,7 +30,10 @@ use fleetwright_runtime::{
 };
 use fleetwright_store::{Invalid, Schema, Store};
 
-use super::{Facade, FacadeError, FacadeRegion};
+use super::{
+    Facade, FacadeError, FacadeRegion,
+    check::{check_deleters, check_policies, check_provider},
+};
 use crate::{
     ComputeError,
     controller::{Controller, ControllerPolicy},
@@ -71,6 +74,8 @@ pub struct FacadeBuilder {
     monitor_policy: monitor::Policy,
     snapshot_policy: SnapshotPolicy,
     image_deleters: BTreeMap<RegionId, Arc<dyn ImageDeleter>>,
+    /// The first call that repeats another one.
+    repeated: Option<FacadeError>,
 }
 
 enum CatalogSource {
@@ -118,6 +123,7 @@ impl FacadeBuilder {
     /// [`MemoryStore`](fleetwright_store::MemoryStore) loses everything with the process and is for tests; the crate
     /// `fleetwright-store-sqlite` keeps records in a file that several processes can open.
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.once("store", self.store.is_some());
         self.store = Some(store);
         self
     }
@@ -126,12 +132,14 @@ impl FacadeBuilder {
     ///
     /// Flavors and images that it no longer has are retired: existing instances keep them, and new ones cannot use them.
     pub fn catalog(mut self, text: impl Into<String>) -> Self {
+        self.once("catalog", self.catalog.is_some());
         self.catalog = Some(CatalogSource::Text(text.into()));
         self
     }
 
     /// Uses a catalog that this process has open already. Then a build reads and writes nothing.
     pub fn shared_catalog(mut self, catalog: Arc<CatalogService>) -> Self {
+        self.once("catalog", self.catalog.is_some());
         self.catalog = Some(CatalogSource::Shared(catalog));
         self
     }
@@ -185,6 +193,7 @@ impl FacadeBuilder {
     /// # }
     /// ```
     pub fn keyring(mut self, keyring: Arc<Keyring>) -> Self {
+        self.once("keyring", self.keyring.is_some());
         self.keyring = Some(keyring);
         self
     }
@@ -198,18 +207,21 @@ impl FacadeBuilder {
 
     /// Takes dates from another clock than the system's.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.once("clock", self.clock.is_some());
         self.clock = Some(clock);
         self
     }
 
     /// Takes ids and keys from another source of entropy than the system's. For tests.
     pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.once("entropy", self.entropy.is_some());
         self.entropy = Some(entropy);
         self
     }
 
     /// Sets the kinds of quota and their default limits. Default: [`QuotaKinds::standard`].
     pub fn quota_kinds(mut self, kinds: QuotaKinds) -> Self {
+        self.once("quota_kinds", self.quota_kinds.is_some());
         self.quota_kinds = Some(kinds);
         self
     }
@@ -257,7 +269,11 @@ impl FacadeBuilder {
     /// What deletes tenants' images at the cloud of a region. Default: its provisioner, if that declares
     /// [`delete_image`](InstanceProvisioner::delete_image); otherwise a deleted image stays at the cloud, *deleting* and charged.
     pub fn image_deleter(mut self, region: RegionId, deleter: Arc<dyn ImageDeleter>) -> Self {
-        self.image_deleters.insert(region, deleter);
+        let id = region.clone();
+        if self.image_deleters.insert(region, deleter).is_some() {
+            self.repeated
+                .get_or_insert(FacadeError::DuplicateDeleter(id));
+        }
         self
     }
 
@@ -267,6 +283,13 @@ impl FacadeBuilder {
         self
     }
 
+    /// Remembers that a part was given twice.
+    fn once(&mut self, call: &'static str, given: bool) {
+        if given {
+            self.repeated.get_or_insert(FacadeError::Repeated(call));
+        }
+    }
+
     /// Builds every service and loop. No loop runs yet, and no cloud is called.
     ///
     /// # Errors
@@ -274,10 +297,22 @@ impl FacadeBuilder {
     /// [`FacadeError`] says which part is missing or wrong, and what to do:
     /// - a required part is missing: [`MissingStore`](FacadeError::MissingStore), [`MissingRegion`](FacadeError::MissingRegion),
     ///   [`MissingKeyring`](FacadeError::MissingKeyring), [`MissingCatalog`](FacadeError::MissingCatalog);
+    /// - a part would be ignored: [`Repeated`](FacadeError::Repeated), [`DuplicateDeleter`](FacadeError::DuplicateDeleter),
+    ///   [`NoRegionForDeleter`](FacadeError::NoRegionForDeleter), [`OtherProvider`](FacadeError::OtherProvider);
+    /// - a policy has a setting that cannot be used: [`Policy`](FacadeError::Policy);
     /// - the catalog or a mapping has problems: [`Catalog`](FacadeError::Catalog), [`Mapping`](FacadeError::Mapping),
     ///   [`DuplicateRegion`](FacadeError::DuplicateRegion);
     /// - the store does not fit or fails: [`Schema`](FacadeError::Schema), [`Store`](FacadeError::Store).
     pub async fn build(self) -> Result<Facade, FacadeError> {
+        if let Some(repeated) = self.repeated {
+            return Err(repeated);
+        }
+        check_policies(
+            &self.instance_policy,
+            &self.server_policy,
+            &self.monitor_policy,
+            &self.snapshot_policy,
+        )?;
         let store = self.store.ok_or(FacadeError::MissingStore)?;
         if self.regions.is_empty() {
             return Err(FacadeError::MissingRegion);
@@ -312,6 +347,8 @@ impl FacadeBuilder {
         let accounts = RegionAccounts::new(store.clone(), clock.clone())?.with_audit(audit.clone());
         let catalog = open_catalog(&store, self.catalog, &tenancy).await?;
         let planned = plan_regions(self.regions, &catalog)?;
+        let region_ids: Vec<_> = planned.iter().map(|region| &region.id).collect();
+        check_deleters(&self.image_deleters, &region_ids)?;
 
         let ids: BTreeSet<_> = planned.iter().map(|region| region.id.clone()).collect();
         let kinds = self.quota_kinds.unwrap_or_else(QuotaKinds::standard);
@@ -512,6 +549,7 @@ fn plan_regions(
             PlannerSource::Mapping(text) => {
                 let planner = RegionPlanner::new(Arc::clone(catalog), &text)
                     .map_err(|source| FacadeError::Mapping { number, source })?;
+                check_provider(&planner.mapping(), &*source.provisioner)?;
                 (planner.mapping().region.clone(), Arc::new(planner))
             }
         };

@@ -1,6 +1,8 @@
 //! Why a façade could not be built.
 
-use fleetwright_region::{catalog::LoadError, file::Problems, ids::RegionId};
+use fleetwright_region::{
+    catalog::LoadError, file::Problems, ids::RegionId, mapping::Provider, setting::InvalidSetting,
+};
 use fleetwright_store::{Invalid, StoreError};
 
 use crate::ComputeError;
@@ -39,6 +41,35 @@ pub enum FacadeError {
     /// Two regions have the same id.
     #[error("region {0} was added twice: give each mapping its own `region`")]
     DuplicateRegion(RegionId),
+    /// A part that a façade has once was given twice.
+    #[error("`{0}` was called twice: call it once")]
+    Repeated(&'static str),
+    /// A region got two image deleters.
+    #[error("region {0} got two image deleters: call `image_deleter` once for each region")]
+    DuplicateDeleter(RegionId),
+    /// An image deleter is for a region that was not added.
+    #[error(
+        "an image deleter is for region {0}, which the façade does not have: add the region, or correct its id"
+    )]
+    NoRegionForDeleter(RegionId),
+    /// The mapping of a region is for another provider than that of its provisioner.
+    #[error("the mapping of region {region} is for {}, and its provisioner is {provisioner}: pass the mapping with its own provisioner", mapping.as_str())]
+    OtherProvider {
+        /// The region.
+        region: RegionId,
+        /// The provider of the mapping.
+        mapping: Provider,
+        /// The provider of the provisioner.
+        provisioner: String,
+    },
+    /// A setting of a policy cannot be used.
+    #[error("`{policy}` cannot be used")]
+    Policy {
+        /// The call that set it.
+        policy: &'static str,
+        /// The setting, and what to set instead.
+        source: InvalidSetting,
+    },
     /// The store's schema lacks a kind or an index of the façade.
     #[error(
         "the store cannot keep the façade's records: open it with the schema of `Facade::schema`"

@@ -4,6 +4,7 @@
 //! cloud or writes a record itself.
 
 mod builder;
+mod check;
 mod error;
 mod run;
 

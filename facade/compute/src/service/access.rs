@@ -15,7 +15,7 @@ use fleetwright_region::{
     machine::{MachineAccess, MachineError},
     network::RecordError,
     secret::Secret,
-    server::{ServerError, ServerView},
+    server::{Power, ServerError, ServerView},
     snapshot::{NewSnapshot, RequestedImage},
 };
 
@@ -74,7 +74,8 @@ impl Instances {
             let opened = machines
                 .console_session(&self.service, instance.server)
                 .await;
-            let session = opened.map_err(|error| machine_error(id, error))?;
+            let session = opened.map_err(|error| machine_error(id, error));
+            let session = session.map_err(|error| unless_started(instance.intent.power, error))?;
             self.record_disclosure(principal, verb, &instance).await?;
             Ok(session)
         };
@@ -154,6 +155,7 @@ impl Instances {
         let machines = machines.ok_or(ComputeError::Unsupported { id, what })?;
         match self.server_of(&instance).await? {
             Some(_) => Ok((machines, instance)),
+            None if is_removed(&instance) => Err(machine_removed(id)),
             None => Err(not_launched(id)),
         }
     }
@@ -233,6 +235,43 @@ fn region_not_served(id: InstanceId, region: &RegionId) -> ComputeError {
         id,
         reason: format!("region {region} is not in service"),
         retry_after: RETRY_AFTER,
+    }
+}
+
+/// Whether an instance had a machine that an operator has removed, and no replacement was requested since.
+fn is_removed(instance: &Instance) -> bool {
+    let link = instance.status.server.as_ref();
+    link.is_some_and(|link| instance.intent.replaces <= link.replaces)
+}
+
+fn machine_removed(id: InstanceId) -> ComputeError {
+    ComputeError::NotReady {
+        id,
+        found: "its machine was removed by an operator".to_owned(),
+        wanted: "replaced or deleted".to_owned(),
+        // Only a replacement helps.
+        retry_after: None,
+    }
+}
+
+/// Returns the error of a call that needs a running machine. If the instance is stopped on request, only a start helps.
+fn unless_started(power: Power, error: ComputeError) -> ComputeError {
+    match (power, error) {
+        (
+            Power::Stopped | Power::Deleted,
+            ComputeError::NotReady {
+                id,
+                found,
+                retry_after: Some(_),
+                ..
+            },
+        ) => ComputeError::NotReady {
+            id,
+            found,
+            wanted: "running: start it first".to_owned(),
+            retry_after: None,
+        },
+        (Power::Running | Power::Stopped | Power::Deleted, error) => error,
     }
 }
 

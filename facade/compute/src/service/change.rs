@@ -6,7 +6,7 @@ use fleetwright_store::{Revision, Transaction, Versioned};
 use super::{ATTEMPTS, Instances};
 use crate::{
     ComputeError,
-    instance::{DeletionCause, EventKind, Instance, InstanceId},
+    instance::{DeletionCause, EventKind, Instance, InstanceId, Modification},
 };
 
 /// The request is recorded. It is applied once the instance's `observed_generation` has reached this generation.
@@ -108,6 +108,10 @@ impl Instances {
                 RecordChange::Complete => {}
                 RecordChange::WithEvent(kind, message, step) => {
                     step.increment(&mut instance);
+                    if step == GenerationStep::Increment {
+                        let (at, by) = (self.clock.now(), principal.actor().clone());
+                        instance.modified = Some(Modification { at, by });
+                    }
                     self.add_event(&mut instance, principal, kind, message.to_owned());
                 }
             }

@@ -190,7 +190,10 @@ fn reason(instance: &Instance) -> Option<(String, DateTime<Utc>)> {
         | EventKind::Completed => false,
     };
     let last = instance.events.iter().rfind(|event| is_request(event.kind));
-    let since = last.map_or(instance.created_at, |event| event.at);
+    // The event may have been dropped since, as many later ones are kept.
+    let modified = instance.modified.as_ref().map(|change| change.at);
+    let since = last.map(|event| event.at).or(modified);
+    let since = since.unwrap_or(instance.created_at);
     let what = if status.server.is_none() {
         "its launch is being prepared"
     } else if status.applied_generation < instance.generation {

@@ -36,7 +36,8 @@ impl Risk {
             | Operation::FindLaunch
             | Operation::ResizeInstance
             | Operation::ReimageInstance
-            | Operation::SnapshotImage => Self::Lasting,
+            | Operation::SnapshotImage
+            | Operation::DeleteImage => Self::Lasting,
             // A call that was added later.
             _ => Self::Lasting,
         }
@@ -98,7 +99,14 @@ mod tests {
     fn every_call_that_creates_or_destroys_is_lasting() {
         for operation in Operation::ALL {
             let name = operation.as_str();
-            let lasting = ["launch", "terminate", "resize", "reimage", "snapshot"];
+            let lasting = [
+                "launch",
+                "terminate",
+                "resize",
+                "reimage",
+                "snapshot",
+                "delete",
+            ];
             let expected = lasting.iter().any(|verb| name.contains(verb));
             assert_eq!(Risk::of(operation) == Risk::Lasting, expected, "{name}");
             let read = operation.is_read() && operation != Operation::FindLaunch;

@@ -135,25 +135,26 @@ impl From<Invalid> for ImageError {
 }
 
 impl CatalogService {
-    /// Records a request for an image: pending, and visible to its project. A repeated request returns the existing
+    /// Records a request for an image: pending, visible to its project, and charged to it. A repeated request returns the existing
     /// image in its current state. The image is created by [`Snapshots`](crate::snapshot::Snapshots).
     ///
     /// # Errors
     ///
-    /// The principal may not create images in the project or cannot see the source, or another image of the project has the name.
-    /// Images of other projects are never compared.
+    /// The principal may not create images in the project or cannot see the source, another image of the project has the name, or the
+    /// quota of images is used up. Images of other projects are never compared.
     pub async fn add_image(
         &self,
         principal: &Principal,
         new: &NewImage,
+        ledger: &Ledger,
     ) -> Result<Image, ImageError> {
-        let details = ImageDetails::default();
-        self.add_image_with_details((principal, principal.actor()), new, details, None)
+        let (requester, details) = (principal.actor(), ImageDetails::default());
+        self.add_image_with_details((principal, requester), new, details, Some(ledger))
             .await
     }
 
-    /// Like [`add_image`](Self::add_image), with the optional properties, and charged to a ledger. The audit log names `requester`, for
-    /// whom the principal makes the call.
+    /// Like [`add_image`](Self::add_image), with the optional properties. Without a ledger nobody is charged. The audit log names
+    /// `requester`, for whom the principal makes the call.
     pub(crate) async fn add_image_with_details(
         &self,
         (principal, requester): (&Principal, &Actor),

@@ -4,7 +4,10 @@ use std::{num::NonZeroUsize, time::Duration};
 
 use fleetwright_runtime::Backoff;
 
-use crate::server::ServerId;
+use crate::{
+    server::ServerId,
+    setting::{InvalidSetting, check_backoff, check_positive},
+};
 
 /// Attempts, timeouts, delays and concurrency of a server controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +50,25 @@ impl Default for ControllerPolicy {
 }
 
 impl ControllerPolicy {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    ///
+    /// A time or the number of attempts is zero, or the longest delay is shorter than the first.
+    pub fn check(&self) -> Result<(), InvalidSetting> {
+        if self.max_attempts == 0 {
+            let problem = "is zero, so that nothing is ever launched: set at least 1";
+            return Err(InvalidSetting::new("max_attempts", problem));
+        }
+        check_positive(&[
+            ("boot_timeout", self.boot_timeout),
+            ("termination_timeout", self.termination_timeout),
+            ("refused_backoff", self.refused_backoff),
+            ("reimage_timeout", self.reimage_timeout),
+        ])?;
+        check_backoff(self.first_backoff, self.max_backoff)
+    }
+
     /// Returns the longest delay after a failure, unless the cloud requests a longer one.
     pub fn longest_delay(&self) -> Duration {
         // The random part is at most as long as the delay itself.

@@ -80,6 +80,21 @@ pub enum Provider {
     Memory,
 }
 
+impl Provider {
+    /// Returns its name in the file, which is also the one that its provisioner declares.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ec2 => "ec2",
+            Self::Gcp => "gcp",
+            Self::Azure => "azure",
+            Self::Memory => "memory",
+        }
+    }
+
+    /// Every provider.
+    pub const ALL: [Self; 4] = [Self::Ec2, Self::Gcp, Self::Azure, Self::Memory];
+}
+
 /// The native names of a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -120,12 +135,7 @@ impl RegionMapping {
 
     fn read(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<Self> {
         let region = fields.required("region", |value| parse_text("an id in quotes", value));
-        let providers = [
-            ("ec2", Provider::Ec2),
-            ("gcp", Provider::Gcp),
-            ("azure", Provider::Azure),
-            ("memory", Provider::Memory),
-        ];
+        let providers = Provider::ALL.map(|provider| (provider.as_str(), provider));
         let provider = fields.required("provider", |value| one_of(&providers, value));
         let zone = zone(fields);
         let flavors = native_names(fields, "flavors", |id: &FlavorId| {

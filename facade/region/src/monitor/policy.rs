@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use fleetwright::Capabilities;
 
+use crate::setting::{InvalidSetting, check_positive};
+
 /// How often a monitor scans, and what it does about orphans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -92,6 +94,28 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    ///
+    /// A time is zero, or the limit is more than all servers.
+    pub fn check(&self) -> Result<(), InvalidSetting> {
+        check_positive(&[
+            ("tick", self.tick),
+            ("stuck_after", self.stuck_after),
+            ("confirm_after", self.confirm_after),
+        ])?;
+        if self.orphans == OrphanPolicy::Terminate {
+            // A machine whose launch is not recorded yet would be terminated.
+            check_positive(&[("orphan_age", self.orphan_age)])?;
+        }
+        if self.limit.percent > 100 {
+            let problem = "is more than 100 percent of the servers: set 0 to 100";
+            return Err(InvalidSetting::new("limit.percent", problem));
+        }
+        Ok(())
+    }
+
     /// Returns the delay before a machine that is changing is described for the first time.
     pub fn follow_after_with(&self, capabilities: &Capabilities) -> Duration {
         const SHORTEST: Duration = Duration::from_millis(100);

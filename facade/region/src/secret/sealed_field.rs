@@ -132,6 +132,16 @@ fn problem(field: &Value) -> Option<String> {
 
 /// Reads the user data of a record's field, for `#[serde(deserialize_with)]`.
 ///
+/// ```
+/// use fleetwright::UserData;
+/// use fleetwright_region::secret::read_user_data;
+/// use serde_json::json;
+///
+/// assert_eq!(read_user_data(json!("IyE=")).unwrap(), UserData::new("#!").ok());
+/// let sealed = json!({ "sealed": { "key": "may", "nonce": "", "data": "" } });
+/// assert!(read_user_data(sealed).unwrap_err().to_string().contains("key may"));
+/// ```
+///
 /// # Errors
 ///
 /// The field is sealed, with the id of its key; or it is not user data.
@@ -160,7 +170,17 @@ pub(crate) fn read_config<'de, D: Deserializer<'de>>(
     }
 }
 
-/// Returns the id of the key with which a field of a record is sealed, and why it could not be opened.
+/// Returns the id of the key with which a field of a record is sealed, and why it could not be opened. `None` if it is not sealed.
+///
+/// ```
+/// use fleetwright_region::secret::{SealedField, sealed_with};
+/// use serde_json::json;
+///
+/// let field = SealedField { kind: "server", pointer: "/spec/user_data" };
+/// let record = json!({ "spec": { "user_data": { "sealed": { "key": "may", "nonce": "", "data": "" } } } });
+/// assert_eq!(sealed_with(&record, field).map(|(key, _)| key).as_deref(), Some("may"));
+/// assert_eq!(sealed_with(&json!({ "spec": {} }), field), None);
+/// ```
 pub fn sealed_with(value: &Value, field: SealedField) -> Option<(String, String)> {
     let field = value.pointer(field.pointer)?;
     let key = field.get(SEALED)?.get("key")?.as_str()?;

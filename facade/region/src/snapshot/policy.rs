@@ -6,7 +6,10 @@ use fleetwright_runtime::Backoff;
 use uuid::Uuid;
 
 use super::NAMES;
-use crate::ids::ImageId;
+use crate::{
+    ids::ImageId,
+    setting::{InvalidSetting, check_backoff},
+};
 
 /// Timeout, delays and concurrency of the image controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +43,15 @@ impl Default for SnapshotPolicy {
 }
 
 impl SnapshotPolicy {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    ///
+    /// The first delay is zero, or the longest delay is shorter than the first.
+    pub fn check(&self) -> Result<(), InvalidSetting> {
+        check_backoff(self.first_backoff, self.max_backoff)
+    }
+
     /// Returns the longest delay after a failure.
     pub fn longest_delay(&self) -> Duration {
         self.max_backoff

@@ -24,7 +24,7 @@ use fleetwright_runtime::{
 use fleetwright_store::{Store, Table};
 
 use super::TestFacade;
-use crate::{CATALOG, MAPPING, memory_store, north, principals::create_tenant, tenant};
+use crate::{CATALOG, MAPPING, memory_store, north, operator, principals::create_tenant, tenant};
 
 /// Changes what a [`TestFacade`] is built from.
 pub struct TestFacadeBuilder {
@@ -161,7 +161,14 @@ impl TestFacadeBuilder {
             .instance_policy(self.instance_policy)
             .monitor_policy(policy);
         let facade = builder.build().await.unwrap();
-        if !is_reopened {
+        let (first, _) = tenant(1, 1);
+        if !is_reopened
+            && facade
+                .tenancy
+                .organization(&operator(), first)
+                .await
+                .is_err()
+        {
             create_tenant(&facade.tenancy, tenant(1, 1)).await;
         }
         TestFacade {

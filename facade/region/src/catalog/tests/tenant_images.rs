@@ -8,6 +8,19 @@ use fleetwright_identity::{Level, Permission, Resource, Verb};
 use super::*;
 use crate::{ids::RegionId, name::Name, testing::ContendedStore};
 
+impl CatalogService {
+    /// Adds an image that nobody is charged for.
+    pub(crate) async fn add_uncharged(
+        &self,
+        principal: &Principal,
+        new: &NewImage,
+    ) -> Result<Image, ImageError> {
+        let (requester, details) = (principal.actor(), ImageDetails::default());
+        self.add_image_with_details((principal, requester), new, details, None)
+            .await
+    }
+}
+
 fn image_id(id: &str) -> ImageId {
     ImageId::new(id).unwrap()
 }
@@ -55,7 +68,7 @@ async fn loaded() -> CatalogService {
 async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other() {
     let service = loaded().await;
     let created = service
-        .add_image(&administrator(), &new_image())
+        .add_uncharged(&administrator(), &new_image())
         .await
         .unwrap();
     assert_eq!(
@@ -68,7 +81,7 @@ async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other()
     );
     assert_eq!(
         service
-            .add_image(&administrator(), &new_image())
+            .add_uncharged(&administrator(), &new_image())
             .await
             .unwrap(),
         created
@@ -109,7 +122,7 @@ async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other()
             .is_err()
     );
     let again = service
-        .add_image(&administrator(), &new_image())
+        .add_uncharged(&administrator(), &new_image())
         .await
         .unwrap();
     assert_eq!(again.state, ImageState::Ready, "the existing image");
@@ -117,7 +130,7 @@ async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other()
     let mut other = new_image();
     other.region = RegionId::new("south").unwrap();
     let taken = service
-        .add_image(&administrator(), &other)
+        .add_uncharged(&administrator(), &other)
         .await
         .unwrap_err();
     assert_eq!(
@@ -126,7 +139,7 @@ async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other()
     );
     other.source = image_id("never-was");
     let none = service
-        .add_image(&administrator(), &other)
+        .add_uncharged(&administrator(), &other)
         .await
         .unwrap_err();
     assert_eq!(none.to_string(), "there is no image never-was");
@@ -136,7 +149,7 @@ async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other()
 async fn no_file_changes_an_image_of_a_tenant() {
     let service = loaded().await;
     let created = service
-        .add_image(&administrator(), &new_image())
+        .add_uncharged(&administrator(), &new_image())
         .await
         .unwrap();
     assert_eq!(service.load(EXAMPLE).await.unwrap(), []);
@@ -150,14 +163,14 @@ async fn no_file_changes_an_image_of_a_tenant() {
     // A retired source is allowed too, because its server still exists.
     let mut next = new_image();
     next.name = Name::new("silver").unwrap();
-    assert!(service.add_image(&administrator(), &next).await.is_ok());
+    assert!(service.add_uncharged(&administrator(), &next).await.is_ok());
 }
 
 #[tokio::test]
 async fn tenant_can_retire_its_image_but_not_one_of_the_file() {
     let service = loaded().await;
     service
-        .add_image(&administrator(), &new_image())
+        .add_uncharged(&administrator(), &new_image())
         .await
         .unwrap();
     let id = new_image().id().unwrap();
@@ -194,7 +207,7 @@ async fn tenant_can_retire_its_image_but_not_one_of_the_file() {
 async fn image_is_visible_to_its_project_and_changed_by_permission() {
     let service = loaded().await;
     service
-        .add_image(&administrator(), &new_image())
+        .add_uncharged(&administrator(), &new_image())
         .await
         .unwrap();
     let id = new_image().id().unwrap();
@@ -222,7 +235,7 @@ async fn image_is_visible_to_its_project_and_changed_by_permission() {
         assert_eq!(error.to_string(), format!("there is no image {hidden}"));
     }
     let refused = service
-        .add_image(&stranger, &new_image())
+        .add_uncharged(&stranger, &new_image())
         .await
         .unwrap_err();
     assert!(matches!(refused, ImageError::Refused(_)), "{refused}");
@@ -230,7 +243,7 @@ async fn image_is_visible_to_its_project_and_changed_by_permission() {
     let mut theirs = new_image();
     theirs.owner.organization = organization(2);
     theirs.source = id.clone();
-    let error = service.add_image(&stranger, &theirs).await.unwrap_err();
+    let error = service.add_uncharged(&stranger, &theirs).await.unwrap_err();
     assert_eq!(error.to_string(), format!("there is no image {id}"));
 }
 
@@ -240,7 +253,7 @@ async fn concurrent_change_of_an_image_is_read_again() {
     let (service, _) = CatalogService::open(contended_store.clone()).await.unwrap();
     service.load(EXAMPLE).await.unwrap();
     let created = service
-        .add_image(&administrator(), &new_image())
+        .add_uncharged(&administrator(), &new_image())
         .await
         .unwrap();
     let touch = |state| {
@@ -284,7 +297,7 @@ async fn names_are_scoped_to_the_project_and_ids_are_the_systems() {
         new.name = Name::new("debian-14").unwrap();
         new.owner.organization = organization(owner.0);
         new.owner.project = project(owner.1);
-        let created = service.add_image(&platform, &new).await.unwrap();
+        let created = service.add_uncharged(&platform, &new).await.unwrap();
         assert_eq!(created.name, "debian-14");
         assert!(uuid::Uuid::try_parse(created.id.as_str()).is_ok());
         ids.insert(created.id);
@@ -300,7 +313,7 @@ async fn names_are_scoped_to_the_project_and_ids_are_the_systems() {
 async fn image_is_shared_with_its_organization_on_purpose_only() {
     let service = loaded().await;
     let created = service
-        .add_image(&administrator(), &new_image())
+        .add_uncharged(&administrator(), &new_image())
         .await
         .unwrap();
     let neighbour = user_with_role("project-user", Scope::Project(organization(1), project(2)));
@@ -318,7 +331,7 @@ async fn image_is_shared_with_its_organization_on_purpose_only() {
     // It is still the image of its project: others neither retire it nor have to avoid its name.
     let refused = service.retire_image(&neighbour, &created.id).await;
     assert!(matches!(refused, Err(ImageError::Refused(_))));
-    let again = service.add_image(&administrator(), &new_image()).await;
+    let again = service.add_uncharged(&administrator(), &new_image()).await;
     assert_eq!(again.unwrap().id, created.id, "a repeated request");
 }
 
@@ -327,7 +340,7 @@ async fn image_is_shared_with_its_organization_on_purpose_only() {
 async fn only_the_image_controller_records_what_an_image_was_made_into() {
     let service = loaded().await;
     let created = service
-        .add_image(&administrator(), &new_image())
+        .add_uncharged(&administrator(), &new_image())
         .await
         .unwrap();
     let steps = [

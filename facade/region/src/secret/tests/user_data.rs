@@ -64,7 +64,8 @@ async fn sealed_value_opens_nowhere_else() {
     let put = Transaction::new().put(server("a"), value());
     sealing.commit(&put).await.unwrap();
     let original = stored(&raw, "a").await.value;
-    let moved: [(&str, Box<dyn Fn(&mut Value)>); 3] = [
+    type Change = Box<dyn Fn(&mut Value)>;
+    let moved: [(&str, Change); 3] = [
         ("b", Box::new(|_| {})),
         ("a", Box::new(|value| value["project"] = json!(project(2)))),
         (

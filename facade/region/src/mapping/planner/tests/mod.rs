@@ -267,7 +267,7 @@ async fn tenant_image_is_launched_only_in_its_region() {
     };
     planner
         .catalog
-        .add_image(&administrator, &new)
+        .add_uncharged(&administrator, &new)
         .await
         .unwrap();
     let mut spec = spec();
