@@ -20,7 +20,6 @@ use fleetwright_region::{
     server::{Consent, Phase},
 };
 use fleetwright_store::{Interest, Kind, Query, Revision, Store, StoreExt as _, Transaction};
-use serde_json::Value;
 
 /// Recognizable, and long enough that its middle is in each base64 text of it.
 const NEEDLE: &str = "hunter2-correct-horse-battery-staple";
@@ -299,7 +298,7 @@ async fn records_in_clear_are_readable_and_sealed_at_their_next_write() {
                     .records
                     .iter()
                     .map(|record| &record.value)
-                    .collect::<Vec<&Value>>()
+                    .collect::<Vec<_>>()
             );
             let found = |trace: &Vec<u8>| {
                 text.as_bytes()

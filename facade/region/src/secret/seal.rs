@@ -8,7 +8,6 @@ use chacha20poly1305::{
 use fleetwright_runtime::entropy::{Entropy, EntropyError};
 use fleetwright_store::RecordId;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use super::{KeyId, Keyring, Secret};
 
@@ -16,6 +15,9 @@ use super::{KeyId, Keyring, Secret};
 const NONCE_BYTES: usize = 24;
 /// The start of the associated data. Another construction needs another value.
 const DOMAIN: &[u8] = b"fleetwright sealed 1";
+
+/// The start of the text of a sealed value.
+const TEXT: &str = "sealed:";
 
 /// A sealed secret. It can be stored and shown: without the key it reveals only the length of the secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,9 +33,18 @@ impl Sealed {
         &self.key
     }
 
-    /// Returns its stored form.
-    pub(super) fn to_json(&self) -> Value {
-        json!({ "key": self.key, "nonce": self.nonce, "data": self.data })
+    /// Returns it as one text, for fields that are texts.
+    pub(super) fn to_text(&self) -> String {
+        format!("{TEXT}{}:{}:{}", self.key, self.nonce, self.data)
+    }
+
+    /// Reads the text of a sealed value. `None` for any other text: a text in base64 has no colon.
+    pub(super) fn from_text(text: &str) -> Option<Self> {
+        let mut parts = text.strip_prefix(TEXT)?.split(':');
+        let mut part = || parts.next().map(str::to_owned);
+        let (key, nonce, data) = (part()?, part()?, part()?);
+        let key = KeyId::new(&key)?;
+        Some(Self { key, nonce, data })
     }
 }
 

@@ -1,7 +1,7 @@
 //! One field of a record that is sealed at rest: its two stored forms, and reading it into a type.
 //!
-//! In clear it is a text in base64, as [`UserData`] is serialized; sealed it is an object with the sealed value. Sealed, it never
-//! deserializes: a program that reads it without [`SealedStore`](super::SealedStore) gets an error with the id of the key, and never a
+//! In clear it is a text in base64, as [`UserData`] is serialized; sealed it is the text of the sealed value, so that a newer version
+//! cannot add a part to it that this one would drop. Sealed, it never deserializes: a program that reads it without [`SealedStore`](super::SealedStore) gets an error with the id of the key, and never a
 //! record without user data.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -9,13 +9,13 @@ use fleetwright::{InstanceConfig, UserData};
 use fleetwright_runtime::entropy::Entropy;
 use fleetwright_store::RecordId;
 use serde::{Deserialize as _, Deserializer, de};
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 use super::{Keyring, OpenError, SealError, Sealed, Secret};
 
-/// The member of a sealed field that has the sealed value.
+/// The member with the sealed value of a field that could not be opened. Such an object is never stored.
 const SEALED: &str = "sealed";
-/// The member that says why a field could not be opened. It is never stored.
+/// The member that says why it could not be opened.
 const PROBLEM: &str = "problem";
 
 /// A field that [`SealedStore`](super::SealedStore) seals: the kind of its record, and its JSON pointer.
@@ -48,8 +48,8 @@ impl SealedField {
         let Some(field) = value.pointer_mut(self.pointer) else {
             return Ok(());
         };
-        if let Some(fields) = field.as_object_mut() {
-            fields.remove(PROBLEM);
+        if let Some(sealed) = sealed_value(field) {
+            *field = Value::String(sealed.to_text());
             return Ok(());
         }
         // What is not base64 is no user data: reading the record reports it.
@@ -58,7 +58,7 @@ impl SealedField {
             return Ok(());
         };
         let sealed = keyring.seal(record, &place, &Secret::new(bytes), entropy)?;
-        *field = Value::Object(Map::from_iter([(SEALED.to_owned(), sealed.to_json())]));
+        *field = Value::String(sealed.to_text());
         Ok(())
     }
 
@@ -90,9 +90,7 @@ impl SealedField {
                 Ok(())
             }
             Err(error) => {
-                if let Some(fields) = field.as_object_mut() {
-                    fields.insert(PROBLEM.to_owned(), Value::String(error.to_string()));
-                }
+                *field = json!({ SEALED: sealed.to_text(), PROBLEM: error.to_string() });
                 Err(error)
             }
         }
@@ -101,32 +99,29 @@ impl SealedField {
     /// Returns whether the field is in clear, or sealed with another key than the current one.
     pub(super) fn is_due(&self, keyring: &Keyring, value: &Value) -> bool {
         match value.pointer(self.pointer) {
-            Some(Value::String(_)) => true,
-            Some(field) => {
-                sealed_value(field).is_some_and(|sealed| sealed.key() != keyring.current())
+            Some(Value::String(text)) => {
+                Sealed::from_text(text).is_none_or(|sealed| sealed.key() != keyring.current())
             }
-            None => false,
+            Some(_) | None => false,
         }
     }
 }
 
+/// Returns the sealed value of a field, as it is stored or as it could not be opened.
 fn sealed_value(field: &Value) -> Option<Sealed> {
-    let sealed = field.get(SEALED)?;
-    Sealed::deserialize(sealed).ok()
+    let text = field.as_str().or_else(|| field.get(SEALED)?.as_str())?;
+    Sealed::from_text(text)
 }
 
 /// Why a sealed field cannot be read: the reason that was found when it was opened, or that nobody tried to.
 fn problem(field: &Value) -> Option<String> {
-    let sealed = field.get(SEALED)?;
+    let sealed = sealed_value(field)?;
     if let Some(problem) = field.get(PROBLEM).and_then(Value::as_str) {
         return Some(problem.to_owned());
     }
-    let key = sealed
-        .get("key")
-        .and_then(Value::as_str)
-        .unwrap_or("unknown");
     Some(format!(
-        "the user data is sealed with key {key}: open the store with the keyring that has this key"
+        "the user data is sealed with key {}: open the store with the keyring that has this key",
+        sealed.key()
     ))
 }
 
@@ -138,8 +133,7 @@ fn problem(field: &Value) -> Option<String> {
 /// use serde_json::json;
 ///
 /// assert_eq!(read_user_data(json!("IyE=")).unwrap(), UserData::new("#!").ok());
-/// let sealed = json!({ "sealed": { "key": "may", "nonce": "", "data": "" } });
-/// assert!(read_user_data(sealed).unwrap_err().to_string().contains("key may"));
+/// assert!(read_user_data(json!("sealed:may:AA==:AA==")).unwrap_err().to_string().contains("key may"));
 /// ```
 ///
 /// # Errors
@@ -177,12 +171,12 @@ pub(crate) fn read_config<'de, D: Deserializer<'de>>(
 /// use serde_json::json;
 ///
 /// let field = SealedField { kind: "server", pointer: "/spec/user_data" };
-/// let record = json!({ "spec": { "user_data": { "sealed": { "key": "may", "nonce": "", "data": "" } } } });
+/// let record = json!({ "spec": { "user_data": "sealed:may:AA==:AA==" } });
 /// assert_eq!(sealed_with(&record, field).map(|(key, _)| key).as_deref(), Some("may"));
 /// assert_eq!(sealed_with(&json!({ "spec": {} }), field), None);
 /// ```
 pub fn sealed_with(value: &Value, field: SealedField) -> Option<(String, String)> {
     let field = value.pointer(field.pointer)?;
-    let key = field.get(SEALED)?.get("key")?.as_str()?;
-    Some((key.to_owned(), problem(field)?))
+    let key = sealed_value(field)?.key().to_string();
+    Some((key, problem(field)?))
 }

@@ -38,7 +38,7 @@ use super::{Keyring, OpenError, ResealReport, SealError, SealedField};
 /// let id = RecordId::new("server", "1")?;
 /// let value = json!({ "spec": { "user_data": "aHVudGVyMg==" } });
 /// store.commit(&Transaction::new().put(id.clone(), value.clone())).await?;
-/// assert_eq!(store.get(&id).await?.map(|record| record.value), Some(value));
+/// assert_eq!(store.get(&id).await?.map(|record| record.value), Some(value.into()));
 /// let stored = raw.get(&id).await?.map(|record| record.value.to_string()).unwrap_or_default();
 /// assert!(!stored.contains("aHVudGVyMg=="));
 /// # Ok(())

@@ -38,7 +38,7 @@ async fn every_copy_is_sealed_and_opened() {
     sealing.commit(&put).await.unwrap();
     let text = stored(&raw, "a").await.value.to_string();
     assert!(!text.contains("aHVudGVyMg"), "{text}");
-    assert_eq!(text.matches("\"key\":\"may\"").count(), 4, "{text}");
+    assert_eq!(text.matches("\"sealed:may:").count(), 4, "{text}");
     assert!(text.contains("debian") && text.contains("web"), "{text}");
     let read = sealing.get(&server("a")).await.unwrap().unwrap();
     assert_eq!(read.value, value());
