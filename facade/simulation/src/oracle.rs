@@ -80,17 +80,7 @@ impl Oracle {
     /// Returns the machines of the region's account that are neither terminating nor terminated, each with the server it
     /// was launched for.
     pub fn live(&self) -> Vec<(InstanceInfo, Option<ServerId>)> {
-        self.live_in(&[&self.cloud])
-    }
-
-    /// Returns the machines like [`live`](Self::live), of all accounts.
-    pub fn live_everywhere(&self) -> Vec<(InstanceInfo, Option<ServerId>)> {
-        self.live_in(&[&self.cloud, &self.empty, &self.other])
-    }
-
-    fn live_in(&self, accounts: &[&MemoryCloud]) -> Vec<(InstanceInfo, Option<ServerId>)> {
-        let accounts = accounts.iter();
-        let all = accounts.flat_map(|cloud| cloud.oracle().instances());
+        let all = self.cloud.oracle().instances().into_iter();
         let live = all.filter(|machine| !machine.info.state.is_ending());
         live.map(|machine| {
             let token = machine.token.as_ref();

@@ -81,11 +81,12 @@ impl Rules {
         self.check_machines(&self.all("allocation").await);
     }
 
-    /// Checks that every machine of a tenant is charged for what it is, in whichever account it is and whatever its record says.
+    /// Checks that every machine of a tenant in the region's account is charged for what it is, whatever its record says. One that was
+    /// launched in another account is the operator's: see [`check_strays`](Rules::check_strays).
     fn check_machines(&self, allocations: &[Arc<Allocation>]) {
         let of_others =
             |info: &InstanceInfo| self.journal.facts(|facts| facts.is_of_others(&info.id));
-        for (info, server) in self.oracle.live_everywhere() {
+        for (info, server) in self.oracle.live() {
             let Some(server) = server.filter(|_| !of_others(&info)) else {
                 continue;
             };
