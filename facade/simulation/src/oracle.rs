@@ -36,12 +36,12 @@ impl Oracle {
         Accounts::open(&self.cloud, &self.empty, &self.other)
     }
 
-    /// Returns the machines in another account than the region's that have not ended.
-    pub fn elsewhere(&self) -> Vec<InstanceInfo> {
+    /// Returns the machines in another account than the region's that have not ended, each with its launch token.
+    pub fn elsewhere(&self) -> Vec<(InstanceInfo, Option<LaunchToken>)> {
         let others = [&self.empty, &self.other].into_iter();
         let all = others.flat_map(|cloud| cloud.oracle().instances());
         let live = all.filter(|machine| !machine.info.state.is_ending());
-        live.map(|machine| machine.info).collect()
+        live.map(|machine| (machine.info, machine.token)).collect()
     }
 
     /// Returns the external actor of the other account with machines.

@@ -26,9 +26,16 @@ impl Rules {
         let named: Vec<_> = of_servers.map(|machine| &machine.id).collect();
         let listed = accounts.iter().flat_map(|account| &account.not_found);
         let listed: Vec<_> = listed.map(|one| &one.machine).collect();
-        for info in self.oracle.elsewhere() {
+        let leaked: Vec<_> = accounts
+            .iter()
+            .flat_map(|account| &account.leaked)
+            .collect();
+        for (info, token) in self.oracle.elsewhere() {
             let foreign = self.journal.facts(|facts| facts.foreign.contains(&info.id));
-            if !foreign && !named.contains(&&info.id) && !listed.contains(&&info.id) {
+            let has_leaked =
+                token.is_some_and(|token| leaked.iter().any(|leak| leak.token == token));
+            let known = named.contains(&&info.id) || listed.contains(&&info.id) || has_leaked;
+            if !foreign && !known {
                 return Err(format!(
                     "machine {} is left in another account, unknown to the operator",
                     info.id
