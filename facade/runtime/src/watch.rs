@@ -35,7 +35,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(2);
 /// let mut keys = std::pin::pin!(keys);
 /// assert_eq!(keys.next().await, Some(vec!["s-1".to_owned()])); // from the list
 ///
-/// store.commit(&Transaction::new().put(RecordId::new("server", "s-2")?, "new".into())).await?;
+/// store.commit(&Transaction::new().put(RecordId::new("server", "s-2")?, "new")).await?;
 /// assert_eq!(keys.next().await, Some(vec!["s-2".to_owned()])); // from the watch
 /// # Ok(())
 /// # }

@@ -102,6 +102,12 @@ impl From<Value> for Json {
     }
 }
 
+impl From<&str> for Json {
+    fn from(text: &str) -> Self {
+        Value::from(text).into()
+    }
+}
+
 impl Deref for Json {
     type Target = Value;
 

@@ -100,7 +100,7 @@ impl Document for Allocation {
 /// let allocation = Allocation::new(id.clone(), acme, web, cost);
 ///
 /// // The record and its charge are committed together, or not at all.
-/// let build = || ledger.charge(Transaction::new().create(id.clone(), "new".into()), &allocation);
+/// let build = || ledger.charge(Transaction::new().create(id.clone(), "new"), &allocation);
 /// ledger.commit::<_, _, LedgerError>(acme, build).await?;
 /// assert_eq!(ledger.allocation(&id).await?, Some(allocation));
 /// # Ok(())
