@@ -26,16 +26,16 @@ const MOST: usize = 256;
 /// use serde::{Deserialize, Serialize};
 /// use serde_json::json;
 ///
-/// #[derive(Serialize, Deserialize)]
+/// #[derive(Clone, Serialize, Deserialize)]
 /// struct Server { owner: String, power: Power }
-/// #[derive(Serialize, Deserialize)]
+/// #[derive(Clone, Serialize, Deserialize)]
 /// enum Power { Running, Stopped }
 /// impl Document for Server { const KIND: &'static str = "server"; }
 ///
 /// let record = Record {
 ///     id: RecordId::new("server", "s-1")?,
 ///     revision: Revision(7),
-///     value: json!({"owner": "ada", "power": "Hibernated"}),
+///     value: json!({"owner": "ada", "power": "Hibernated"}).into(),
 /// };
 /// let shown = Table::<Server>::partial(&record).ok_or("nothing can be shown")?;
 /// assert_eq!((shown.value.owner.as_str(), &shown.unknown[..]), ("ada", &["/power".to_owned()][..]));
