@@ -245,9 +245,8 @@ struct DeletesOtherImages(Mutex<BTreeSet<ImageId>>);
 impl Override for DeletesOtherImages {
     async fn delete_image(&self, at: CallContext<'_>, id: &ImageId) -> Result<()> {
         let result = at.inner.delete_image(id).await;
-        if let Err(error) = &result
-            && error.kind() == ErrorKind::Conflict
-        {
+        let is_conflict = |error: &ProvisionError| error.kind() == ErrorKind::Conflict;
+        if result.as_ref().is_err_and(is_conflict) {
             lock(&self.0).insert(id.clone());
         }
         result

@@ -156,9 +156,9 @@ impl Engine {
             return Err(Refusal::new(403, "AuthFailure", message));
         }
         mode.check_dry_run()?;
-        if let Some(seq) = self.image_ids.remove(id)
-            && let Some(record) = self.images.remove(&seq)
-        {
+        let seq = self.image_ids.remove(id);
+        let removed = seq.and_then(|seq| Some((seq, self.images.remove(&seq)?)));
+        if let Some((seq, record)) = removed {
             self.deregistered_images.insert(seq, (self.now(), record));
         }
         Ok(image.snapshot)
