@@ -11,14 +11,14 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 use fleetwright_identity::{
-    Actor, ActorName, AuditEntry, AuditEvent, AuditLog, AuditOutcome, AuditQuery, AuditRetention,
-    Binding, PageRequest, Permission, Principal, Resource, RoleName, Roles, Scope, Verb,
+    Actor, AuditEntry, AuditEvent, AuditLog, AuditOutcome, AuditQuery, AuditRetention, Binding,
+    PageRequest, Permission, Principal, Resource, RoleName, Roles, Scope, Verb,
 };
 use fleetwright_runtime::{clock::Clock, entropy::OsEntropy};
 use fleetwright_store::Store;
 use proptest::prelude::*;
 
-use support::{Counted, memory, operator, organization, project};
+use support::{Counted, memory, operator, organization, project, user};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -43,10 +43,6 @@ impl Clock for SetClock {
 
 fn date(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_767_225_600, 0).unwrap() + TimeDelta::seconds(seconds)
-}
-
-fn user(text: &str) -> Actor {
-    Actor::User(ActorName::new(text).unwrap())
 }
 
 fn log(store: &Arc<dyn Store>, clock: &Arc<SetClock>) -> AuditLog {
@@ -90,7 +86,7 @@ fn made() -> impl Strategy<Value = Made> {
 
 async fn write(log: &AuditLog, clock: &SetClock, made: &Made) {
     clock.set(made.seconds);
-    let actor = user(&format!("u{}", made.actor));
+    let actor = user(format!("u{}", made.actor));
     let (resource, scope) = (RESOURCES[made.resource], scopes()[made.scope]);
     let event = AuditEvent::new(
         &actor,
@@ -136,7 +132,7 @@ proptest! {
                 write(&log, &clock, one).await;
             }
             let mut query = AuditQuery::within(scopes()[within]);
-            query.actor = actor.map(|number| user(&format!("u{number}")));
+            query.actor = actor.map(|number| user(format!("u{number}")));
             query.resource = resource.map(|number| RESOURCES[number]);
             query.record = record.map(|number| format!("r{number}"));
             if let Some((from, until)) = range {
@@ -156,7 +152,7 @@ proptest! {
             let found: Vec<_> = found.iter().map(|one| describe(one.at, &one.actor, &one.record)).collect();
             let wanted: Vec<_> = wanted
                 .iter()
-                .map(|one| describe(date(one.seconds), &user(&format!("u{}", one.actor)), &format!("r{}", one.record)))
+                .map(|one| describe(date(one.seconds), &user(format!("u{}", one.actor)), &format!("r{}", one.record)))
                 .collect();
             assert_eq!(found, wanted);
         });

@@ -10,11 +10,7 @@ use fleetwright_identity::{
 };
 use proptest::{collection::btree_set, prelude::*};
 
-use support::{memory, operator, organization, project, tenancy_of};
-
-fn user(text: &str) -> Actor {
-    Actor::User(ActorName::new(text).unwrap())
-}
+use support::{memory, operator, organization, project, tenancy_of, user};
 
 /// Two organizations with two projects each, and the scopes of them all.
 async fn places(tenancy: &Tenancy) -> Vec<Scope> {
@@ -68,13 +64,13 @@ async fn check_all(roles: Roles) {
         let level = tenancy.roles().role(held).unwrap().level();
         for at in scopes.iter().filter(|scope| scope.level() == level) {
             number += 1;
-            let giver = user(&format!("giver-{number}"));
+            let giver = user(format!("giver-{number}"));
             let new = NewRoleBinding::new(giver.clone(), held.clone(), *at);
             // Bound by somebody who has everything.
             tenancy.bind(&operator(), &new).await.unwrap();
             let giver = tenancy.principal(&giver).await.unwrap().principal;
             let has = everything(&giver, &scopes);
-            let accomplice = user(&format!("accomplice-{number}"));
+            let accomplice = user(format!("accomplice-{number}"));
             for role in &names {
                 for scope in &scopes {
                     let new = NewRoleBinding::new(accomplice.clone(), role.clone(), *scope);

@@ -7,48 +7,16 @@ use std::sync::Arc;
 
 use fleetwright_identity::{
     Account, Actor, ActorName, AuditLog, Limits, NewOrganization, NewProject, NewRoleBinding,
-    OrganizationId, PageRequest, Principal, ProjectId, QuotaKind, Resource, RoleName, Roles, Scope,
-    ScopeClosed, Tenancy, TenancyError, TenantName, Verb,
+    PageRequest, Principal, QuotaKind, Resource, Roles, Scope, ScopeClosed, Tenancy, TenancyError,
+    Verb,
 };
 use fleetwright_runtime::{clock::SystemClock, entropy::OsEntropy};
 use fleetwright_store::{Store, Transaction};
 
 use support::{
-    Counted, Mixed, ledger, memory, operator, organization, project, tenancy, tenancy_of,
+    Counted, Mixed, ledger, member, memory, name, operator, organization, organization_named,
+    project, project_named, role, tenancy, tenancy_of, user,
 };
-
-fn name(text: impl AsRef<str>) -> TenantName {
-    TenantName::new(text).unwrap()
-}
-
-fn user(text: impl AsRef<str>) -> Actor {
-    Actor::User(ActorName::new(text).unwrap())
-}
-
-fn role(text: &str) -> RoleName {
-    RoleName::new(text).unwrap()
-}
-
-async fn organization_named(tenancy: &Tenancy, text: &str) -> OrganizationId {
-    let new = NewOrganization::new(name(text));
-    tenancy
-        .create_organization(&operator(), &new)
-        .await
-        .unwrap()
-        .id
-}
-
-async fn project_named(tenancy: &Tenancy, organization: OrganizationId, text: &str) -> ProjectId {
-    let new = NewProject::new(organization, name(text));
-    tenancy.create_project(&operator(), &new).await.unwrap().id
-}
-
-/// Binds a role to a user and returns the user's principal.
-async fn member(tenancy: &Tenancy, called: &str, with: &str, scope: Scope) -> Principal {
-    let new = NewRoleBinding::new(user(called), role(with), scope);
-    tenancy.bind(&operator(), &new).await.unwrap();
-    tenancy.principal(&user(called)).await.unwrap().principal
-}
 
 #[tokio::test]
 async fn names_are_unique_in_their_scope_and_ids_can_be_repeated() {

@@ -4,47 +4,16 @@
 mod support;
 
 use fleetwright_identity::{
-    Account, Actor, ActorName, AuditQuery, Limits, NewOrganization, NewProject, NewRoleBinding,
-    OrganizationId, PageRequest, Principal, ProjectId, QuotaKind, Resource, RoleName, Roles, Scope,
-    ScopeClosed, Tenancy, TenancyError, TenantName, Verb,
+    Account, AuditQuery, Limits, NewProject, NewRoleBinding, PageRequest, QuotaKind, Resource,
+    Roles, Scope, ScopeClosed, TenancyError, Verb,
 };
 use fleetwright_store::{Check, RecordId, Transaction};
 use serde_json::json;
 
-use support::{amounts, ledger, memory, operator, tenancy, tenancy_of, used};
-
-fn name(text: impl AsRef<str>) -> TenantName {
-    TenantName::new(text).unwrap()
-}
-
-fn user(text: impl AsRef<str>) -> Actor {
-    Actor::User(ActorName::new(text).unwrap())
-}
-
-fn role(text: &str) -> RoleName {
-    RoleName::new(text).unwrap()
-}
-
-async fn organization_named(tenancy: &Tenancy, text: &str) -> OrganizationId {
-    let new = NewOrganization::new(name(text));
-    tenancy
-        .create_organization(&operator(), &new)
-        .await
-        .unwrap()
-        .id
-}
-
-async fn project_named(tenancy: &Tenancy, organization: OrganizationId, text: &str) -> ProjectId {
-    let new = NewProject::new(organization, name(text));
-    tenancy.create_project(&operator(), &new).await.unwrap().id
-}
-
-/// Binds a role to a user and returns the user's principal.
-async fn member(tenancy: &Tenancy, called: &str, with: &str, scope: Scope) -> Principal {
-    let new = NewRoleBinding::new(user(called), role(with), scope);
-    tenancy.bind(&operator(), &new).await.unwrap();
-    tenancy.principal(&user(called)).await.unwrap().principal
-}
+use support::{
+    amounts, ledger, member, memory, name, operator, organization_named, project_named, role,
+    tenancy, tenancy_of, used, user,
+};
 
 #[tokio::test]
 async fn deletion_needs_an_empty_scope_and_removes_bindings_and_accounts() {

@@ -10,9 +10,9 @@ use std::sync::{
 };
 
 use fleetwright_identity::{
-    Account, ActorName, Allocation, Amounts, AuditLog, Content, Ledger, LedgerError,
-    OrganizationId, Permission, Principal, ProjectId, QuotaKind, QuotaKinds, Resource, Roles,
-    Tenancy, schema,
+    Account, Actor, ActorName, Allocation, Amounts, AuditLog, Content, Ledger, LedgerError,
+    NewOrganization, NewProject, NewRoleBinding, OrganizationId, Permission, Principal, ProjectId,
+    QuotaKind, QuotaKinds, Resource, RoleName, Roles, Scope, Tenancy, TenantName, schema,
 };
 use fleetwright_runtime::{clock::SystemClock, entropy::OsEntropy};
 use fleetwright_store::{
@@ -196,6 +196,43 @@ pub(crate) fn tenancy_of(store: &Arc<dyn Store>, roles: Roles) -> Tenancy {
     let audit = AuditLog::new(store.clone(), Arc::new(SystemClock), Arc::new(OsEntropy)).unwrap();
     let tenancy = Tenancy::new(store, Arc::new(roles), audit).unwrap();
     tenancy.with_contents([INSTANCES]).unwrap()
+}
+
+pub(crate) fn name(text: impl AsRef<str>) -> TenantName {
+    TenantName::new(text).unwrap()
+}
+
+pub(crate) fn user(text: impl AsRef<str>) -> Actor {
+    Actor::User(ActorName::new(text).unwrap())
+}
+
+pub(crate) fn role(text: &str) -> RoleName {
+    RoleName::new(text).unwrap()
+}
+
+pub(crate) async fn organization_named(tenancy: &Tenancy, text: &str) -> OrganizationId {
+    let new = NewOrganization::new(name(text));
+    tenancy
+        .create_organization(&operator(), &new)
+        .await
+        .unwrap()
+        .id
+}
+
+pub(crate) async fn project_named(
+    tenancy: &Tenancy,
+    organization: OrganizationId,
+    text: &str,
+) -> ProjectId {
+    let new = NewProject::new(organization, name(text));
+    tenancy.create_project(&operator(), &new).await.unwrap().id
+}
+
+/// Binds a role to a user and returns the user's principal.
+pub(crate) async fn member(tenancy: &Tenancy, called: &str, with: &str, scope: Scope) -> Principal {
+    let new = NewRoleBinding::new(user(called), role(with), scope);
+    tenancy.bind(&operator(), &new).await.unwrap();
+    tenancy.principal(&user(called)).await.unwrap().principal
 }
 
 /// A store that counts reads and the records that they return.
