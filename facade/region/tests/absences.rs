@@ -4,15 +4,11 @@
 use std::{sync::Arc, time::Duration};
 
 use fleetwright::layer::Layered;
-use fleetwright_facade_testkit::{HiddenMachines, TestRegion, server_id};
+use fleetwright_facade_testkit::{HiddenMachines, TestRegion, is_server_running, server_id};
 use fleetwright_memory::{MemoryCloud, WireCall};
-use fleetwright_region::server::{Phase, Presence, ServerView};
+use fleetwright_region::server::{Presence, ServerView};
 
 const MINUTE: Duration = Duration::from_secs(60);
-
-fn running(view: &ServerView) -> bool {
-    view.phase == Phase::Running && view.server.observed_generation == view.server.generation
-}
 
 async fn running_region(cloud: &MemoryCloud, hidden: &HiddenMachines, servers: u128) -> TestRegion {
     let layered = Layered::new(cloud.provisioner(), hidden.clone());
@@ -23,7 +19,7 @@ async fn running_region(cloud: &MemoryCloud, hidden: &HiddenMachines, servers: u
     region
         .during(async {
             for number in 1..=servers {
-                region.until(server_id(number), running).await;
+                region.until(server_id(number), is_server_running).await;
             }
         })
         .await;
@@ -54,7 +50,7 @@ async fn empty_lists_of_some_minutes_are_not_believed_whatever_the_size() {
                 tokio::time::sleep(MINUTE).await;
                 for number in 1..=servers {
                     let view = region.read(server_id(number)).await;
-                    assert!(running(&view), "{view:#?}");
+                    assert!(is_server_running(&view), "{view:#?}");
                 }
             })
             .await;

@@ -10,22 +10,16 @@ use std::{
 };
 
 use fleetwright::{
-    BoxFuture, Effect, InstanceId, Operation, Result as CloudResult,
+    BoxFuture, Effect, Operation, Result as CloudResult,
     layer::{Layer, Layered, Request},
 };
-use fleetwright_facade_testkit::{TestRegion, bare_server, server_admin, server_id};
+use fleetwright_facade_testkit::{
+    TestRegion, bare_server, is_server_running, machine_of, server_admin, server_id,
+};
 use fleetwright_memory::{MemoryCloud, WireCall};
-use fleetwright_region::server::{ConditionKind, Health, Phase, Power, ServerView};
+use fleetwright_region::server::{ConditionKind, Health, Phase, Power};
 
 const MINUTE: Duration = Duration::from_secs(60);
-
-fn running(view: &ServerView) -> bool {
-    view.phase == Phase::Running && view.server.observed_generation == view.server.generation
-}
-
-fn machine_of(view: &ServerView) -> InstanceId {
-    view.server.machine.as_ref().unwrap().id.clone()
-}
 
 #[tokio::test(start_paused = true)]
 async fn account_is_read_as_often_for_many_servers_as_for_one() {
@@ -102,7 +96,7 @@ async fn outage_of_the_account_service_stops_only_what_creates_or_destroys_for_a
         region
             .during(async {
                 for number in 1..=3 {
-                    region.until(server_id(number), running).await;
+                    region.until(server_id(number), is_server_running).await;
                 }
                 account.0.store(outage, Ordering::SeqCst);
                 let calls = |call| cloud.oracle().call_count(call);
@@ -138,8 +132,8 @@ async fn outage_of_the_account_service_stops_only_what_creates_or_destroys_for_a
                 );
                 assert_eq!([WireCall::Launch, WireCall::Terminate].map(calls), before);
                 account.0.store(0, Ordering::SeqCst);
-                region.until(server_id(1), running).await;
-                region.until(server_id(4), running).await;
+                region.until(server_id(1), is_server_running).await;
+                region.until(server_id(4), is_server_running).await;
                 region.until_gone(server_id(2)).await;
             })
             .await;

@@ -6,7 +6,9 @@ use std::{sync::Arc, time::Duration};
 use fleetwright::{
     CloudInstanceState, InstanceProvisioner as _, LaunchRecord, OptionalVerb, Reboot,
 };
-use fleetwright_facade_testkit::{NamePlanner, TestRegion, bare_server, server_admin, server_id};
+use fleetwright_facade_testkit::{
+    NamePlanner, TestRegion, bare_server, is_server_running, server_admin, server_id,
+};
 use fleetwright_memory::{
     Capacity, Fault, MemoryCloud, Phase as When, RefusalReason, Rule, WireCall,
 };
@@ -43,10 +45,6 @@ fn has(kind: ConditionKind) -> impl Fn(&ServerView) -> bool {
     move |view| view.server.condition(kind).is_some()
 }
 
-fn running(view: &ServerView) -> bool {
-    view.phase == Phase::Running && view.server.observed_generation == view.server.generation
-}
-
 fn live(cloud: &MemoryCloud) -> usize {
     let all = cloud.oracle().instances();
     all.iter()
@@ -76,7 +74,7 @@ async fn missing_capacity_is_reported_and_retried() {
             let calls = cloud.oracle().call_count(WireCall::Launch);
             assert!((10..30).contains(&calls), "{calls} launches in an hour");
             cloud.external_actor().set_capacity(Vec::new());
-            let view = region.until(id, running).await;
+            let view = region.until(id, is_server_running).await;
             assert_eq!(view.server.launch.as_ref().unwrap().incarnation, 1);
             assert!(view.server.conditions.is_empty(), "{view:#?}");
         })
@@ -103,7 +101,7 @@ async fn quota_differs_from_capacity_and_retry_after_is_respected() {
             let calls = cloud.oracle().call_count(WireCall::Launch);
             tokio::time::sleep(Duration::from_secs(600)).await;
             assert_eq!(cloud.oracle().call_count(WireCall::Launch), calls);
-            region.until(id, running).await;
+            region.until(id, is_server_running).await;
         })
         .await;
 }
@@ -139,7 +137,7 @@ async fn launches_stop_after_three_failed_boots_until_a_replacement_is_requested
                 .request_replace(&server_admin(), id)
                 .await
                 .unwrap();
-            let view = region.until(id, running).await;
+            let view = region.until(id, is_server_running).await;
             assert_eq!(view.server.launch.as_ref().unwrap().incarnation, 4);
         })
         .await;
@@ -152,7 +150,7 @@ async fn lost_machine_that_booted_is_not_launched_again() {
     let (region, id) = region_with_server(&cloud).await;
     region
         .during(async {
-            let view = region.until(id, running).await;
+            let view = region.until(id, is_server_running).await;
             let machine = view.server.machine.unwrap().id;
             cloud.external_actor().terminate(&machine).unwrap();
             let view = region.until(id, |view| view.phase == Phase::Lost).await;
@@ -164,7 +162,7 @@ async fn lost_machine_that_booted_is_not_launched_again() {
                 .request_replace(&server_admin(), id)
                 .await
                 .unwrap();
-            region.until(id, running).await;
+            region.until(id, is_server_running).await;
             assert_eq!(cloud.oracle().call_count(WireCall::Launch), 2);
         })
         .await;
@@ -180,7 +178,7 @@ async fn launch_with_lost_response_is_found_by_its_token() {
     let (region, id) = region_with_server(&cloud).await;
     region
         .during(async {
-            let view = region.until(id, running).await;
+            let view = region.until(id, is_server_running).await;
             let adopted =
                 |event: &fleetwright_region::server::Event| event.kind == EventKind::Adopted;
             assert!(view.server.events.iter().any(adopted), "{view:#?}");
@@ -207,7 +205,7 @@ async fn launch_with_lost_response_is_found_before_the_window_ends() {
     let (region, id) = region_with_server(&cloud).await;
     region
         .during(async {
-            region.until(id, running).await;
+            region.until(id, is_server_running).await;
             let admin = server_admin();
             for (power, phase) in [
                 (Power::Stopped, Phase::Stopped),
@@ -237,7 +235,7 @@ async fn unlaunchable_spec_is_refused_with_a_message_until_it_changes() {
             assert_eq!(cloud.oracle().call_count(WireCall::Launch), 0);
             let changed = set_spec(&region, &bare_server(1).spec, Consent::KeepEverything).await;
             changed.unwrap();
-            region.until(id, running).await;
+            region.until(id, is_server_running).await;
         })
         .await;
 }
@@ -248,7 +246,13 @@ async fn external_stop_or_start_is_reverted() {
     let (region, id) = region_with_server(&cloud).await;
     region
         .during(async {
-            let machine = region.until(id, running).await.server.machine.unwrap().id;
+            let machine = region
+                .until(id, is_server_running)
+                .await
+                .server
+                .machine
+                .unwrap()
+                .id;
             cloud.external_actor().stop(&machine).unwrap();
             let stopped = |view: &ServerView| view.phase == Phase::Stopped;
             let view = region.until(id, stopped).await;
@@ -257,7 +261,7 @@ async fn external_stop_or_start_is_reverted() {
                 Health::Degraded,
                 "it was stopped outside this system"
             );
-            region.until(id, running).await;
+            region.until(id, is_server_running).await;
             region
                 .servers
                 .set_power(&server_admin(), id, Power::Stopped)
@@ -284,7 +288,7 @@ async fn least_destructive_supported_method_is_used() {
         let (region, id) = region_with_server(&cloud).await;
         region
             .during(async {
-                let before = region.until(id, running).await;
+                let before = region.until(id, is_server_running).await;
                 let mut spec = before.server.spec.clone();
                 spec.flavor = FlavorId::new("large").unwrap();
                 let result = set_spec(&region, &spec, Consent::KeepEverything).await;
@@ -303,7 +307,8 @@ async fn least_destructive_supported_method_is_used() {
                         .machine
                         .as_ref()
                         .map(|machine| &machine.applied.flavor);
-                    running(view) && applied.is_some_and(|flavor| flavor.as_str() == "large")
+                    is_server_running(view)
+                        && applied.is_some_and(|flavor| flavor.as_str() == "large")
                 };
                 let after = region.until(id, large).await;
                 let same = after.server.machine.unwrap().id == before.server.machine.unwrap().id;
@@ -339,7 +344,7 @@ async fn change_during_a_launch_destroys_no_machine_without_consent() {
                 panic!("{error}");
             };
             assert!(plan.has(ChangeMethod::Reimage), "{error}");
-            let view = region.until(id, running).await;
+            let view = region.until(id, is_server_running).await;
             assert_eq!(view.server.spec, before.server.spec);
             set_spec(&region, &other, Consent::Destroy).await.unwrap();
         })
@@ -352,14 +357,14 @@ async fn reimage_keeps_the_machine_and_reboot_boots_it() {
     let (region, id) = region_with_server(&cloud).await;
     region
         .during(async {
-            let before = region.until(id, running).await;
+            let before = region.until(id, is_server_running).await;
             let machine = before.server.machine.as_ref().unwrap().id.clone();
             let mut spec = before.server.spec.clone();
             spec.image = ImageId::new("rocky").unwrap();
             let refused = set_spec(&region, &spec, Consent::KeepEverything).await;
             assert!(refused.unwrap_err().to_string().contains("root disk"));
             set_spec(&region, &spec, Consent::Destroy).await.unwrap();
-            let after = region.until(id, running).await;
+            let after = region.until(id, is_server_running).await;
             assert_eq!(after.server.machine.as_ref().unwrap().id, machine);
             let truth = cloud.oracle().instance(&machine).unwrap();
             assert_eq!(truth.info.image.unwrap().as_str(), "rocky");
@@ -369,7 +374,7 @@ async fn reimage_keeps_the_machine_and_reboot_boots_it() {
                 .request_reboot(&server_admin(), id, Reboot::Soft)
                 .await
                 .unwrap();
-            region.until(id, running).await;
+            region.until(id, is_server_running).await;
             assert_eq!(cloud.oracle().instance(&machine).unwrap().boots, boots + 1);
         })
         .await;
@@ -381,14 +386,14 @@ async fn server_created_again_after_deletion_is_a_new_one() {
     let (region, id) = region_with_server(&cloud).await;
     region
         .during(async {
-            let first = region.until(id, running).await.server;
+            let first = region.until(id, is_server_running).await.server;
             region.servers.delete(&server_admin(), id).await.unwrap();
             let (admin, new) = (server_admin(), bare_server(1));
             let early = region.servers.ensure(&admin, &new).await;
             assert!(matches!(early, Err(ServerError::Deleting(_))));
             region.until_gone(id).await;
             region.servers.ensure(&admin, &new).await.unwrap();
-            let second = region.until(id, running).await.server;
+            let second = region.until(id, is_server_running).await.server;
             assert_ne!(first.machine.unwrap().id, second.machine.unwrap().id);
             assert_ne!(first.launch.unwrap().token, second.launch.unwrap().token);
         })
@@ -412,7 +417,7 @@ async fn new_process_continues_where_the_old_one_stopped() {
     let handle = Arc::new(cloud.provisioner());
     let next = TestRegion::reopened(handle, store, NamePlanner::identity(), clock);
     assert!(next.read(id).await.server.machine.is_none());
-    next.during(next.until(id, running)).await;
+    next.during(next.until(id, is_server_running)).await;
     assert_eq!(live(&cloud), 1);
     assert_eq!(cloud.oracle().call_count(WireCall::Launch), 1);
     let machine = cloud.oracle().instances().remove(0).info;

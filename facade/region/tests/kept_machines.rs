@@ -4,11 +4,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fleetwright::{
-    InstanceId, InstanceProvisioner as _, OptionalVerb, Reboot, UserData, layer::Layered,
-};
+use fleetwright::{InstanceProvisioner as _, OptionalVerb, Reboot, UserData, layer::Layered};
 use fleetwright_facade_testkit::{
-    HiddenMachines, NamePlanner, TestRegion, server_admin, server_id,
+    HiddenMachines, NamePlanner, TestRegion, is_server_running, machine_of, server_admin, server_id,
 };
 use fleetwright_memory::{Fault, MemoryCloud, RefusalReason, Rule, WireCall};
 use fleetwright_region::{
@@ -18,23 +16,15 @@ use fleetwright_region::{
     },
 };
 
-fn running(view: &ServerView) -> bool {
-    view.phase == Phase::Running && view.server.observed_generation == view.server.generation
-}
-
 fn refused(view: &ServerView) -> bool {
     view.server.condition(ConditionKind::Refused).is_some()
-}
-
-fn machine_of(view: &ServerView) -> InstanceId {
-    view.server.machine.as_ref().unwrap().id.clone()
 }
 
 /// A region with a server that runs. The loops must run to keep it so.
 async fn running_region(cloud: &MemoryCloud) -> (TestRegion, ServerId) {
     let region = TestRegion::new(Arc::new(cloud.provisioner()));
     let id = region.create(1).await;
-    region.during(region.until(id, running)).await;
+    region.during(region.until(id, is_server_running)).await;
     (region, id)
 }
 
@@ -66,7 +56,7 @@ async fn machines_survive_a_while_on_another_account() {
             .during(async {
                 let mut machines = Vec::new();
                 for number in 1..=servers {
-                    let view = region.until(server_id(number), running).await;
+                    let view = region.until(server_id(number), is_server_running).await;
                     machines.push(machine_of(&view));
                 }
                 hidden.set(true);
@@ -74,7 +64,7 @@ async fn machines_survive_a_while_on_another_account() {
                 hidden.set(false);
                 tokio::time::sleep(Duration::from_secs(600)).await;
                 for (number, machine) in (1..).zip(machines) {
-                    let view = region.until(server_id(number), running).await;
+                    let view = region.until(server_id(number), is_server_running).await;
                     assert_eq!(machine_of(&view), machine, "of {servers} servers");
                     assert!(view.server.conditions.is_empty(), "{view:#?}");
                 }
@@ -117,7 +107,7 @@ async fn replacement_that_cannot_be_launched_keeps_the_machine() {
                 assert_eq!(view.phase, Phase::Running, "{view:#?}");
                 assert_eq!(machine_of(&view), machine_of(&before));
                 set_spec(&region, &before.server.spec).await;
-                let view = region.until(id, running).await;
+                let view = region.until(id, is_server_running).await;
                 assert!(view.server.conditions.is_empty(), "{view:#?}");
             }
         })
@@ -165,7 +155,7 @@ async fn termination_for_a_replacement_is_withdrawn_when_the_mapping_loses_the_e
     // With the entry the replacement takes place.
     region
         .during(async {
-            let view = region.until(id, running).await;
+            let view = region.until(id, is_server_running).await;
             assert_ne!(machine_of(&view), machine_of(&before));
             assert_eq!(view.server.machine.unwrap().applied.flavor, spec.flavor);
         })
@@ -223,7 +213,7 @@ async fn size_that_the_cloud_refuses_late_starts_the_old_size_again() {
             };
             region.until(id, resized).await;
             set_power(&region, Power::Running).await;
-            let view = region.until(id, running).await;
+            let view = region.until(id, is_server_running).await;
             assert!(view.server.conditions.is_empty(), "{view:#?}");
         })
         .await;
@@ -253,7 +243,7 @@ async fn change_that_fails_without_credentials_is_made_when_they_are_back() {
                 tokio::time::sleep(Duration::from_secs(1200)).await;
                 assert!(cloud.oracle().call_count(call) > 3, "{call:?} is repeated");
                 cloud.faults().clear();
-                let view = region.until(id, running).await;
+                let view = region.until(id, is_server_running).await;
                 let machine = view.server.machine.as_ref().unwrap();
                 assert_eq!(machine.applied.image, spec.image);
                 assert_eq!(machine.applied.flavor, spec.flavor);

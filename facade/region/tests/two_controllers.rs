@@ -3,16 +3,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fleetwright_facade_testkit::{NamePlanner, TestRegion, bare_server, server_admin, server_id};
-use fleetwright_memory::{MemoryCloud, WireCall};
-use fleetwright_region::{
-    ids::ImageId,
-    server::{Consent, Phase, ServerView},
+use fleetwright_facade_testkit::{
+    NamePlanner, TestRegion, bare_server, is_server_running, server_admin, server_id,
 };
-
-fn running(view: &ServerView) -> bool {
-    view.phase == Phase::Running && view.server.observed_generation == view.server.generation
-}
+use fleetwright_memory::{MemoryCloud, WireCall};
+use fleetwright_region::{ids::ImageId, server::Consent};
 
 /// Opens the region as two processes, the second with a cloud of another latency.
 fn two_processes(latency: Duration) -> (MemoryCloud, TestRegion, TestRegion) {
@@ -34,12 +29,12 @@ async fn two_controllers_carry_out_each_destructive_step_once() {
         let (admin, id) = (server_admin(), server_id(1));
         first.servers.ensure(&admin, &bare_server(1)).await.unwrap();
         let life = async {
-            let mut spec = first.until(id, running).await.server.spec;
+            let mut spec = first.until(id, is_server_running).await.server.spec;
             for image in ["rocky", "debian", "rocky"] {
                 spec.image = ImageId::new(image).unwrap();
                 let changed = first.servers.set_spec(&admin, id, &spec, Consent::Destroy);
                 changed.await.unwrap();
-                first.until(id, running).await;
+                first.until(id, is_server_running).await;
             }
             let oracle = cloud.oracle();
             assert_eq!(oracle.call_count(WireCall::Reimage), 3, "{millis} ms");

@@ -24,6 +24,7 @@ mod servers;
 mod snapshots;
 pub mod stores;
 mod switched_cloud;
+mod two_accounts;
 
 pub use catalog::{CATALOG, MAPPING, flavor, image, name, north, south, without_entry};
 pub use facade::{
@@ -34,10 +35,13 @@ pub use metrics::RecordedMetrics;
 pub use principals::{Tenant, operator, project_user, tenant};
 pub use records::{error_chain, instance_record, new_instance, record_id, spec};
 pub use region::{NamePlanner, TestRegion, bare_server};
-pub use servers::{new_server, server_admin, server_id, server_spec, server_user};
+pub use servers::{
+    is_server_running, machine_of, new_server, server_admin, server_id, server_spec, server_user,
+};
 pub use snapshots::{SNAPSHOT_NAME, new_snapshot};
 pub use stores::{memory_store, schema, sqlite_store};
 pub use switched_cloud::{SwitchedCloud, fixed_account};
+pub use two_accounts::{Moment, TwoAccounts, account_of};
 
 use std::time::Duration;
 

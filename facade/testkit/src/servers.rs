@@ -1,11 +1,12 @@
 //! Requests for servers, without an instance.
 
+use fleetwright::InstanceId;
 use fleetwright_identity::{
     Actor, ActorName, Binding, Permission, Principal, Resource, Role, RoleName, Roles, Verb,
 };
 use fleetwright_region::{
     ids::NetworkId,
-    server::{NewServer, Owner, ServerId, ServerSpec},
+    server::{NewServer, Owner, Phase, ServerId, ServerSpec, ServerView},
 };
 use uuid::Uuid;
 
@@ -48,4 +49,14 @@ pub fn server_user(tenant: Tenant) -> Principal {
     let actor = Actor::User(ActorName::new("alice").unwrap());
     let roles = Roles::built_in().with(role).unwrap();
     roles.principal(actor, &bindings).unwrap()
+}
+
+/// Whether a server runs, with all that was requested.
+pub fn is_server_running(view: &ServerView) -> bool {
+    view.phase == Phase::Running && view.server.observed_generation == view.server.generation
+}
+
+/// Returns the id of the machine that a server has.
+pub fn machine_of(view: &ServerView) -> InstanceId {
+    view.server.machine.as_ref().unwrap().id.clone()
 }
