@@ -24,7 +24,7 @@ use fleetwright_region::{
 };
 use fleetwright_store::Store;
 
-/// Records what it deleted, after failing as often as it was told to.
+/// Records what it deleted, after its number of failures.
 #[derive(Debug, Default)]
 struct Deleter {
     failures: Mutex<u32>,
@@ -78,6 +78,24 @@ async fn with_image(cloud: &MemoryCloud) -> (TestFacade, Image) {
     (facade, image)
 }
 
+/// The snapshots of a façade, whose native images this deleter deletes.
+fn with_deleter(facade: &TestFacade, deleter: &Arc<Deleter>) -> Snapshots {
+    let snapshots = facade.region().snapshots.clone();
+    snapshots.with_deleter(deleter.clone())
+}
+
+/// How many native images are deleted, and how many images are charged.
+async fn deleted_and_charged(facade: &TestFacade, deleter: &Deleter) -> (usize, usize) {
+    (deleter.count(), facade.count_allocations("image").await)
+}
+
+/// Requests the deletion of an image as a user of its project.
+async fn request_deletion(facade: &TestFacade, image: &Image) -> Image {
+    let alice = project_user(tenant(1, 1));
+    let deleting = facade.catalog.delete_image(&alice, &image.id).await;
+    deleting.unwrap()
+}
+
 /// Lets the controller work until nothing is left to do at once, for some time.
 async fn work(snapshots: &Snapshots) {
     let _ = tokio::time::timeout(Duration::from_secs(3600), snapshots.run()).await;
@@ -87,7 +105,6 @@ async fn work(snapshots: &Snapshots) {
 async fn deleted_image_disappears_at_the_cloud_and_its_quota_and_name_are_free() {
     let cloud = MemoryCloud::new();
     let (facade, image) = with_image(&cloud).await;
-    let alice = project_user(tenant(1, 1));
     let mut second = new_snapshot();
     second.name = "second".parse().unwrap();
     let full = facade
@@ -96,11 +113,7 @@ async fn deleted_image_disappears_at_the_cloud_and_its_quota_and_name_are_free()
         .await;
     assert!(matches!(full, Err(MachineError::Ledger(_))), "{full:?}");
     for _ in 0..2 {
-        let deleting = facade
-            .catalog
-            .delete_image(&alice, &image.id)
-            .await
-            .unwrap();
+        let deleting = request_deletion(&facade, &image).await;
         assert_eq!(deleting.state, ImageState::Deleting);
         assert!(deleting.check_offered().is_err());
     }
@@ -110,11 +123,7 @@ async fn deleted_image_disappears_at_the_cloud_and_its_quota_and_name_are_free()
         "it still exists"
     );
     let deleter = Deleter::failing(3);
-    let snapshots = facade
-        .region()
-        .snapshots
-        .clone()
-        .with_deleter(deleter.clone());
+    let snapshots = with_deleter(&facade, &deleter);
     work(&snapshots).await;
     assert_eq!(deleter.count(), 1);
     assert_eq!(facade.count_allocations("image").await, 0);
@@ -132,9 +141,8 @@ async fn provisioner_deletes_the_image_if_it_declares_that_call() {
     let cloud = MemoryCloud::new();
     let (facade, image) = with_image(&cloud).await;
     assert_eq!(cloud.oracle().images().len(), 1);
-    let alice = project_user(tenant(1, 1));
-    let deleting = facade.catalog.delete_image(&alice, &image.id).await;
-    assert_eq!(deleting.unwrap().state, ImageState::Deleting);
+    let deleting = request_deletion(&facade, &image).await;
+    assert_eq!(deleting.state, ImageState::Deleting);
     // The response to the first deletion is lost, and the second one fails.
     for (nth, phase) in [(1, Phase::After), (2, Phase::Before)] {
         let lost = Fault::Lost(phase);
@@ -157,22 +165,11 @@ async fn image_in_use_is_deleted_when_its_last_server_is_gone() {
     let mut spec = facade.read_server().await.server.spec;
     spec.image = image.id.clone();
     facade.ensure(&alice, 2, &spec).await.unwrap();
-    facade
-        .catalog
-        .delete_image(&alice, &image.id)
-        .await
-        .unwrap();
+    request_deletion(&facade, &image).await;
     let deleter = Deleter::failing(0);
-    let snapshots = facade
-        .region()
-        .snapshots
-        .clone()
-        .with_deleter(deleter.clone());
+    let snapshots = with_deleter(&facade, &deleter);
     work(&snapshots).await;
-    assert_eq!(
-        (deleter.count(), facade.count_allocations("image").await),
-        (0, 1)
-    );
+    assert_eq!(deleted_and_charged(&facade, &deleter).await, (0, 1));
     // Its server can even be launched.
     facade
         .during_region(async {
@@ -193,10 +190,7 @@ async fn image_in_use_is_deleted_when_its_last_server_is_gone() {
         })
         .await;
     work(&snapshots).await;
-    assert_eq!(
-        (deleter.count(), facade.count_allocations("image").await),
-        (1, 0)
-    );
+    assert_eq!(deleted_and_charged(&facade, &deleter).await, (1, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -255,37 +249,19 @@ async fn crash_while_deleting_never_releases_what_exists() {
         for done in [Applied::No, Applied::Yes] {
             let cloud = MemoryCloud::new();
             let (facade, image) = with_image(&cloud).await;
-            let alice = project_user(tenant(1, 1));
-            facade
-                .catalog
-                .delete_image(&alice, &image.id)
-                .await
-                .unwrap();
+            request_deletion(&facade, &image).await;
             let deleter = Deleter::failing(1);
             let store = Arc::new(RacingStore::new(Arc::clone(&facade.store)).dying_at(call, done));
             let dying = facade.reopen(Arc::clone(&store) as Arc<dyn Store>).await;
-            let snapshots = dying
-                .region()
-                .snapshots
-                .clone()
-                .with_deleter(deleter.clone());
-            work(&snapshots).await;
+            work(&with_deleter(&dying, &deleter)).await;
             reached |= store.is_dead();
             let charged = facade.count_allocations("image").await;
             assert!(
                 charged == 1 || deleter.count() == 1,
                 "released before it was deleted"
             );
-            let next = facade
-                .region()
-                .snapshots
-                .clone()
-                .with_deleter(deleter.clone());
-            work(&next).await;
-            assert_eq!(
-                (deleter.count(), facade.count_allocations("image").await),
-                (1, 0)
-            );
+            work(&with_deleter(&facade, &deleter)).await;
+            assert_eq!(deleted_and_charged(&facade, &deleter).await, (1, 0));
             assert!(facade.find_snapshot_image().await.is_none());
             assert_eq!(facade.count("image").await, 5, "those of the file");
         }

@@ -64,13 +64,16 @@ async fn loaded() -> CatalogService {
     service
 }
 
+/// A service with the image of [`new_image`].
+async fn with_image() -> (CatalogService, Image) {
+    let service = loaded().await;
+    let created = service.add_uncharged(&administrator(), &new_image()).await;
+    (service, created.unwrap())
+}
+
 #[tokio::test]
 async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other() {
-    let service = loaded().await;
-    let created = service
-        .add_uncharged(&administrator(), &new_image())
-        .await
-        .unwrap();
+    let (service, created) = with_image().await;
     assert_eq!(
         (created.state, created.architecture),
         (ImageState::Pending, Architecture::Aarch64)
@@ -147,11 +150,7 @@ async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other()
 
 #[tokio::test]
 async fn no_file_changes_an_image_of_a_tenant() {
-    let service = loaded().await;
-    let created = service
-        .add_uncharged(&administrator(), &new_image())
-        .await
-        .unwrap();
+    let (service, created) = with_image().await;
     assert_eq!(service.load(EXAMPLE).await.unwrap(), []);
     service.load(&without("ubuntu-24.04-arm")).await.unwrap();
     assert_eq!(service.image(&administrator(), &created.id), Some(created));
@@ -168,27 +167,11 @@ async fn no_file_changes_an_image_of_a_tenant() {
 
 #[tokio::test]
 async fn tenant_can_retire_its_image_but_not_one_of_the_file() {
-    let service = loaded().await;
-    service
-        .add_uncharged(&administrator(), &new_image())
-        .await
-        .unwrap();
-    let id = new_image().id().unwrap();
-    assert!(
-        service
-            .retire_image(&administrator(), &id)
-            .await
-            .unwrap()
-            .retired
-    );
-    assert!(
-        service
-            .retire_image(&administrator(), &id)
-            .await
-            .unwrap()
-            .retired,
-        "requested twice"
-    );
+    let (service, Image { id, .. }) = with_image().await;
+    for _ in 0..2 {
+        let retired = service.retire_image(&administrator(), &id).await;
+        assert!(retired.unwrap().retired);
+    }
     let listed = service.images(&administrator()).unwrap();
     assert!(listed.iter().all(|image| image.id != id));
     assert!(service.image(&administrator(), &id).unwrap().retired);
@@ -205,12 +188,7 @@ async fn tenant_can_retire_its_image_but_not_one_of_the_file() {
 
 #[tokio::test]
 async fn image_is_visible_to_its_project_and_changed_by_permission() {
-    let service = loaded().await;
-    service
-        .add_uncharged(&administrator(), &new_image())
-        .await
-        .unwrap();
-    let id = new_image().id().unwrap();
+    let (service, Image { id, .. }) = with_image().await;
     let stranger = user_with_role(
         "organization-administrator",
         Scope::Organization(organization(2)),
@@ -311,11 +289,7 @@ async fn names_are_scoped_to_the_project_and_ids_are_the_systems() {
 
 #[tokio::test]
 async fn image_is_shared_with_its_organization_on_purpose_only() {
-    let service = loaded().await;
-    let created = service
-        .add_uncharged(&administrator(), &new_image())
-        .await
-        .unwrap();
+    let (service, created) = with_image().await;
     let neighbour = user_with_role("project-user", Scope::Project(organization(1), project(2)));
     assert!(service.image(&neighbour, &created.id).is_none());
     for _ in 0..2 {
@@ -338,11 +312,7 @@ async fn image_is_shared_with_its_organization_on_purpose_only() {
 /// Who names the native image decides whose disk is launched.
 #[tokio::test]
 async fn only_the_image_controller_records_what_an_image_was_made_into() {
-    let service = loaded().await;
-    let created = service
-        .add_uncharged(&administrator(), &new_image())
-        .await
-        .unwrap();
+    let (service, created) = with_image().await;
     let steps = [
         SnapshotProgress::Started(native()),
         SnapshotProgress::Ready,
