@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AuthorityKey, Filter, RecordError, RecordList,
-    tenant_records::{ATTEMPTS, TenantRecord, TenantRecords, busy},
+    tenant_records::{TenantRecord, TenantRecords},
 };
 use crate::{
     ids::SshAuthorityId,
@@ -121,22 +121,17 @@ impl SshAuthorities {
     ) -> Result<Versioned<SshAuthority>, RecordError> {
         let scope = Scope::Project(new.organization, new.project);
         principal.authorize(Verb::Create, SshAuthority::RESOURCE, &scope)?;
-        for _ in 0..ATTEMPTS {
-            let open = self.records.begin(&scope).await?;
-            let authority = SshAuthority {
+        let authority = || {
+            Ok(SshAuthority {
                 id: SshAuthorityId::from_uuid(new_uuid(&*self.entropy)?),
                 organization: new.organization,
                 project: new.project,
                 name: new.name.clone(),
                 public_key: new.public_key.clone(),
-            };
-            let created = self.records.create(principal, open, authority);
-            let created = created.await.map_err(|error| error.for_caller(principal))?;
-            if let Some(created) = created {
-                return Ok(created);
-            }
-        }
-        Err(busy::<SshAuthority>(&new.name))
+            })
+        };
+        let created = self.records.create_in_project(principal, &scope, authority);
+        created.await
     }
 
     /// Returns an authority.

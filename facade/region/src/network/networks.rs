@@ -149,16 +149,9 @@ impl Networks {
             return Err(RecordError::NoRegion(new.region.clone()));
         }
         new.check()?;
-        for _ in 0..ATTEMPTS {
-            let open = self.records.begin(&scope).await?;
-            let id = NetworkId::from_uuid(new_uuid(&*self.entropy)?);
-            let created = self.records.create(principal, open, new.with_id(id));
-            let created = created.await.map_err(|error| error.for_caller(principal))?;
-            if let Some(created) = created {
-                return Ok(created);
-            }
-        }
-        Err(busy::<Network>(&new.name))
+        let network = || Ok(new.with_id(NetworkId::from_uuid(new_uuid(&*self.entropy)?)));
+        let created = self.records.create_in_project(principal, &scope, network);
+        created.await
     }
 
     /// Returns a network.

@@ -133,8 +133,29 @@ impl<T: TenantRecord> TenantRecords<T> {
         })
     }
 
+    /// Creates a record in a project that is open. `new` returns the record, with another id for each attempt.
+    pub(super) async fn create_in_project(
+        &self,
+        principal: &Principal,
+        project: &Scope,
+        new: impl Fn() -> Result<T, RecordError>,
+    ) -> Result<Versioned<T>, RecordError> {
+        let mut attempts = 1;
+        loop {
+            let open = self.begin(project).await?;
+            let record = new()?;
+            let name = record.name().clone();
+            let created = self.create(principal, open, record).await;
+            match created.map_err(|error| error.for_caller(principal))? {
+                Some(created) => return Ok(created),
+                None if attempts == ATTEMPTS => return Err(busy::<T>(name)),
+                None => attempts += 1,
+            }
+        }
+    }
+
     /// Starts a transaction that creates something in a project, with the check that the project is open.
-    pub(super) async fn begin(&self, project: &Scope) -> Result<Transaction, RecordError> {
+    async fn begin(&self, project: &Scope) -> Result<Transaction, RecordError> {
         let mut transaction = Transaction::new();
         if let Some(tenancy) = &self.tenancy {
             transaction
