@@ -1,46 +1,26 @@
-//! Building a façade: every part once, over one store.
+//! Collecting the parts of a façade.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use fleetwright::InstanceProvisioner;
-use fleetwright_identity::{
-    ActorName, AuditLog, AuditRetention, Ledger, Permission, Principal, QuotaKinds, Roles, Tenancy,
-};
+use fleetwright_identity::{AuditRetention, QuotaKinds, Roles};
 use fleetwright_region::{
-    account::RegionAccounts,
     catalog::CatalogService,
     controller as servers,
     ids::RegionId,
-    launch_config::LaunchConfigs,
-    machine::MachineAccess,
-    mapping::{LaunchPlanner, RegionPlanner},
-    monitor::{self, Monitor},
-    network::{Networks, SecurityGroups, SshAuthorities},
-    secret::{Keyring, SealedStore, ServerKeys, SshKeys},
-    server::{DependencyChecker, Servers, TenantDependencies},
-    snapshot::{ImageDeleter, SnapshotPolicy, Snapshots},
+    mapping::LaunchPlanner,
+    monitor,
+    secret::Keyring,
+    snapshot::{ImageDeleter, SnapshotPolicy},
 };
-use fleetwright_runtime::{
-    clock::{Clock, SystemClock},
-    entropy::{Entropy, OsEntropy},
-};
+use fleetwright_runtime::{clock::Clock, entropy::Entropy};
 use fleetwright_store::{Invalid, Schema, Store};
 
 use super::{
-    Facade, FacadeError, FacadeRegion,
-    check::{check_deleters, check_policies, check_provider},
+    Facade, FacadeError,
+    sources::{CatalogSource, PlannerSource, RegionSource},
 };
-use crate::{
-    ComputeError,
-    controller::{Controller, ControllerPolicy},
-    networks::NetworkDeletionController,
-    schema,
-    service::{InstanceDependencies, Instances, UserDataSupport, compute_principal},
-};
+use crate::{controller::ControllerPolicy, schema};
 
 /// Collects the parts of a [`Facade`].
 ///
@@ -50,8 +30,8 @@ use crate::{
 /// | regions, one or more | [`region`](Self::region), [`region_with_planner`](Self::region_with_planner) | an error |
 /// | keyring | [`keyring`](Self::keyring) | an error, unless [`without_server_keys`](Self::without_server_keys) is called: then user data is refused |
 /// | catalog | [`catalog`](Self::catalog), [`shared_catalog`](Self::shared_catalog) | the one that the store has; an error if it has none |
-/// | clock | [`clock`](Self::clock) | [`SystemClock`] |
-/// | entropy | [`entropy`](Self::entropy) | [`OsEntropy`] |
+/// | clock | [`clock`](Self::clock) | [`SystemClock`](fleetwright_runtime::clock::SystemClock) |
+/// | entropy | [`entropy`](Self::entropy) | [`OsEntropy`](fleetwright_runtime::entropy::OsEntropy) |
 /// | quota kinds | [`quota_kinds`](Self::quota_kinds) | [`QuotaKinds::standard`] |
 /// | roles | [`roles`](Self::roles) | [`Roles::built_in`] |
 /// | retention of the audit log | [`audit_retention`](Self::audit_retention) | 400 days |
@@ -59,43 +39,28 @@ use crate::{
 #[derive(Default)]
 #[must_use = "nothing is built before `build` is called"]
 pub struct FacadeBuilder {
-    store: Option<Arc<dyn Store>>,
-    catalog: Option<CatalogSource>,
-    regions: Vec<RegionSource>,
-    keyring: Option<Arc<Keyring>>,
-    key_pairs: KeyPairs,
-    clock: Option<Arc<dyn Clock>>,
-    entropy: Option<Arc<dyn Entropy>>,
-    quota_kinds: Option<QuotaKinds>,
-    roles: Option<Roles>,
-    audit_retention: AuditRetention,
-    instance_policy: ControllerPolicy,
-    server_policy: servers::ControllerPolicy,
-    monitor_policy: monitor::Policy,
-    snapshot_policy: SnapshotPolicy,
-    image_deleters: BTreeMap<RegionId, Arc<dyn ImageDeleter>>,
+    pub(super) store: Option<Arc<dyn Store>>,
+    pub(super) catalog: Option<CatalogSource>,
+    pub(super) regions: Vec<RegionSource>,
+    pub(super) keyring: Option<Arc<Keyring>>,
+    pub(super) key_pairs: KeyPairs,
+    pub(super) clock: Option<Arc<dyn Clock>>,
+    pub(super) entropy: Option<Arc<dyn Entropy>>,
+    pub(super) quota_kinds: Option<QuotaKinds>,
+    pub(super) roles: Option<Roles>,
+    pub(super) audit_retention: AuditRetention,
+    pub(super) instance_policy: ControllerPolicy,
+    pub(super) server_policy: servers::ControllerPolicy,
+    pub(super) monitor_policy: monitor::Policy,
+    pub(super) snapshot_policy: SnapshotPolicy,
+    pub(super) image_deleters: BTreeMap<RegionId, Arc<dyn ImageDeleter>>,
     /// The first call that repeats another one.
-    repeated: Option<FacadeError>,
-}
-
-enum CatalogSource {
-    Text(String),
-    Shared(Arc<CatalogService>),
-}
-
-struct RegionSource {
-    provisioner: Arc<dyn InstanceProvisioner>,
-    planner: PlannerSource,
-}
-
-enum PlannerSource {
-    Mapping(String),
-    Planner(RegionId, Arc<dyn LaunchPlanner>),
+    pub(super) repeated: Option<FacadeError>,
 }
 
 /// Whether servers get key pairs.
 #[derive(Clone, Copy, Default)]
-enum KeyPairs {
+pub(super) enum KeyPairs {
     #[default]
     OnePerServer,
     Disabled,
@@ -289,280 +254,6 @@ impl FacadeBuilder {
             self.repeated.get_or_insert(FacadeError::Repeated(call));
         }
     }
-
-    /// Builds every service and loop. No loop runs yet, and no cloud is called.
-    ///
-    /// # Errors
-    ///
-    /// [`FacadeError`] says which part is missing or wrong, and what to do:
-    /// - a required part is missing: [`MissingStore`](FacadeError::MissingStore), [`MissingRegion`](FacadeError::MissingRegion),
-    ///   [`MissingKeyring`](FacadeError::MissingKeyring), [`MissingCatalog`](FacadeError::MissingCatalog);
-    /// - a part would be ignored: [`Repeated`](FacadeError::Repeated), [`DuplicateDeleter`](FacadeError::DuplicateDeleter),
-    ///   [`NoRegionForDeleter`](FacadeError::NoRegionForDeleter), [`OtherProvider`](FacadeError::OtherProvider);
-    /// - a policy has a setting that cannot be used: [`Policy`](FacadeError::Policy);
-    /// - the catalog or a mapping has problems: [`Catalog`](FacadeError::Catalog), [`Mapping`](FacadeError::Mapping),
-    ///   [`DuplicateRegion`](FacadeError::DuplicateRegion);
-    /// - the store does not fit or fails: [`Schema`](FacadeError::Schema), [`Store`](FacadeError::Store).
-    pub async fn build(self) -> Result<Facade, FacadeError> {
-        if let Some(repeated) = self.repeated {
-            return Err(repeated);
-        }
-        check_policies(
-            &self.instance_policy,
-            &self.server_policy,
-            &self.monitor_policy,
-            &self.snapshot_policy,
-        )?;
-        let store = self.store.ok_or(FacadeError::MissingStore)?;
-        if self.regions.is_empty() {
-            return Err(FacadeError::MissingRegion);
-        }
-        let keyring = self.keyring;
-        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock));
-        let entropy = self.entropy.unwrap_or_else(|| Arc::new(OsEntropy));
-        let user_data = match keyring {
-            Some(_) => UserDataSupport::Accepted,
-            None => UserDataSupport::NoKeyring,
-        };
-        let sealed_store = Arc::new(SealedStore::new(
-            store,
-            keyring.clone(),
-            entropy.clone(),
-            schema::sealed_fields(),
-        ));
-        let store: Arc<dyn Store> = sealed_store.clone();
-        let server_keys = match (self.key_pairs, keyring) {
-            (KeyPairs::Disabled, _) => SshKeys::Disabled,
-            (KeyPairs::OnePerServer, None) => return Err(FacadeError::MissingKeyring),
-            (KeyPairs::OnePerServer, Some(keyring)) => {
-                let keys = ServerKeys::new(store.clone(), keyring, entropy.clone())?;
-                SshKeys::OnePerServer(keys)
-            }
-        };
-        let audit = AuditLog::new(store.clone(), clock.clone(), entropy.clone())?
-            .with_retention(self.audit_retention);
-        let roles = Arc::new(self.roles.unwrap_or_else(Roles::built_in));
-        let tenancy = Tenancy::new(store.clone(), roles, audit.clone())?
-            .with_contents(crate::schema::contents())?;
-        let accounts = RegionAccounts::new(store.clone(), clock.clone())?.with_audit(audit.clone());
-        let catalog = open_catalog(&store, self.catalog, &tenancy).await?;
-        let planned = plan_regions(self.regions, &catalog)?;
-        let region_ids: Vec<_> = planned.iter().map(|region| &region.id).collect();
-        check_deleters(&self.image_deleters, &region_ids)?;
-
-        let ids: BTreeSet<_> = planned.iter().map(|region| region.id.clone()).collect();
-        let kinds = self.quota_kinds.unwrap_or_else(QuotaKinds::standard);
-        let ledger = Ledger::new(store.clone(), Arc::new(kinds))?.with_tenancy(tenancy.clone());
-        let networks = Networks::new(
-            store.clone(),
-            ids,
-            entropy.clone(),
-            &crate::schema::references(),
-        )?;
-        let networks = networks
-            .with_ledger(ledger.clone())
-            .with_tenancy(tenancy.clone());
-        let networks = Arc::new(networks);
-        let security_groups = SecurityGroups::new(
-            store.clone(),
-            networks.clone(),
-            entropy.clone(),
-            &crate::schema::references(),
-        )?;
-        let security_groups = Arc::new(security_groups.with_tenancy(tenancy.clone()));
-        let ssh_authorities =
-            SshAuthorities::new(store.clone(), entropy.clone(), &crate::schema::references())?;
-        let ssh_authorities = ssh_authorities
-            .with_ledger(ledger.clone())
-            .with_tenancy(tenancy.clone());
-        let ssh_authorities = Arc::new(ssh_authorities);
-        let dependencies: Arc<dyn DependencyChecker> = Arc::new(TenantDependencies::new(
-            networks.clone(),
-            security_groups.clone(),
-            ssh_authorities.clone(),
-            catalog.clone(),
-        ));
-        let mut servers = Servers::new(
-            store.clone(),
-            clock.clone(),
-            dependencies.clone(),
-            server_keys.clone(),
-        )
-        .map_err(ComputeError::from)?;
-        let mut machines = MachineAccess::new(
-            store.clone(),
-            clock.clone(),
-            catalog.clone(),
-            server_keys.clone(),
-        )?;
-        machines = machines
-            .with_ledger(ledger.clone())
-            .with_audit(audit.clone());
-        let mut deleters = self.image_deleters;
-        let mut regions = Vec::new();
-        for Planned {
-            id,
-            provisioner,
-            planner,
-        } in planned
-        {
-            let verbs = provisioner.capabilities().verbs.clone();
-            let configs = LaunchConfigs::new(store.clone(), provisioner.clone(), planner.clone())?;
-            servers = servers
-                .with_region(id.clone(), verbs)
-                .with_launch_configs(id.clone(), configs);
-            machines = machines.with_region(id.clone(), provisioner.clone());
-            let controller = servers::Controller::new(
-                id.clone(),
-                store.clone(),
-                provisioner.clone(),
-                planner.clone(),
-                clock.clone(),
-            )?;
-            let monitor = Monitor::new(
-                id.clone(),
-                store.clone(),
-                provisioner.clone(),
-                clock.clone(),
-            )?;
-            let snapshots = Snapshots::new(
-                id.clone(),
-                store.clone(),
-                catalog.clone(),
-                provisioner.clone(),
-                clock.clone(),
-            )?;
-            let mut snapshots = snapshots
-                .with_ledger(ledger.clone())
-                .with_references(&crate::schema::references());
-            if let Some(deleter) = deleters.remove(&id) {
-                snapshots = snapshots.with_deleter(deleter);
-            }
-            regions.push(FacadeRegion {
-                id,
-                provisioner,
-                planner,
-                controller: controller.with_policy(self.server_policy.clone()),
-                monitor: monitor.with_policy(self.monitor_policy.clone()),
-                snapshots: snapshots.with_policy(self.snapshot_policy.clone()),
-            });
-        }
-        let service = compute_principal().map_err(|name| Invalid::new(name.to_string()))?;
-        let parts = InstanceDependencies::new(
-            store.clone(),
-            clock.clone(),
-            dependencies.clone(),
-            networks.clone(),
-            catalog.clone(),
-            ledger.clone(),
-            servers.clone(),
-            tenancy.clone(),
-        );
-        let parts = parts.with_machines(machines.clone());
-        let instances = Instances::new(parts.with_user_data(user_data))?;
-        let instance_controller = Controller::new(
-            store.clone(),
-            servers.clone(),
-            ledger.clone(),
-            clock.clone(),
-            service.clone(),
-        )?;
-        let network_controller = NetworkDeletionController::new(
-            store.clone(),
-            networks.clone(),
-            clock.clone(),
-            service,
-        )?;
-        Ok(Facade {
-            instance_controller: instance_controller.with_policy(self.instance_policy.clone()),
-            network_controller: network_controller
-                .with_audit(audit.clone())
-                .with_policy(self.instance_policy),
-            tenancy,
-            audit,
-            accounts: Arc::new(accounts),
-            store,
-            sealed_store,
-            clock,
-            catalog,
-            networks,
-            security_groups,
-            ssh_authorities,
-            ledger,
-            instances,
-            servers,
-            machines,
-            server_keys,
-            dependencies,
-            regions: regions.into(),
-        })
-    }
-}
-
-async fn open_catalog(
-    store: &Arc<dyn Store>,
-    source: Option<CatalogSource>,
-    tenancy: &Tenancy,
-) -> Result<Arc<CatalogService>, FacadeError> {
-    let text = match source {
-        Some(CatalogSource::Shared(catalog)) => {
-            catalog.set_tenancy(tenancy.clone());
-            return Ok(catalog);
-        }
-        Some(CatalogSource::Text(text)) => Some(text),
-        None => None,
-    };
-    let (catalog, damaged) = CatalogService::open(Arc::clone(store)).await?;
-    catalog.set_tenancy(tenancy.clone());
-    for damaged in damaged {
-        tracing::warn!(record = %damaged.id, reason = %damaged.reason, "an entry of the catalog cannot be read");
-    }
-    if let Some(text) = text {
-        catalog.load(&text).await?;
-    }
-    let name = ActorName::new("facade").map_err(|name| Invalid::new(name.to_string()))?;
-    let reader = Principal::service(name, Permission::all());
-    // Neither is refused to a principal that has every permission. A catalog with flavors has images, unless they cannot be read.
-    let no_flavors = catalog.flavors(&reader).is_ok_and(|found| found.is_empty());
-    let no_images = catalog.images(&reader).is_ok_and(|found| found.is_empty());
-    if no_flavors || no_images {
-        return Err(FacadeError::MissingCatalog);
-    }
-    Ok(Arc::new(catalog))
-}
-
-/// A region whose id and planner are known.
-struct Planned {
-    id: RegionId,
-    provisioner: Arc<dyn InstanceProvisioner>,
-    planner: Arc<dyn LaunchPlanner>,
-}
-
-fn plan_regions(
-    sources: Vec<RegionSource>,
-    catalog: &Arc<CatalogService>,
-) -> Result<Vec<Planned>, FacadeError> {
-    let mut planned: Vec<Planned> = Vec::new();
-    for (number, source) in (1..).zip(sources) {
-        let (id, planner): (_, Arc<dyn LaunchPlanner>) = match source.planner {
-            PlannerSource::Planner(id, planner) => (id, planner),
-            PlannerSource::Mapping(text) => {
-                let planner = RegionPlanner::new(Arc::clone(catalog), &text)
-                    .map_err(|source| FacadeError::Mapping { number, source })?;
-                check_provider(&planner.mapping(), &*source.provisioner)?;
-                (planner.mapping().region.clone(), Arc::new(planner))
-            }
-        };
-        if planned.iter().any(|region| region.id == id) {
-            return Err(FacadeError::DuplicateRegion(id));
-        }
-        planned.push(Planned {
-            id,
-            provisioner: source.provisioner,
-            planner,
-        });
-    }
-    Ok(planned)
 }
 
 impl fmt::Debug for FacadeBuilder {

@@ -3,10 +3,12 @@
 //! Owns how the parts are put together, and nothing else: each part keeps its own rules and can be built by hand. It never calls a
 //! cloud or writes a record itself.
 
+mod build;
 mod builder;
 mod check;
 mod error;
 mod run;
+mod sources;
 
 use std::{fmt, sync::Arc};
 
