@@ -30,78 +30,72 @@ async fn new_instance_reaches_running_with_status_and_events() {
         .latency(Duration::from_millis(20))
         .read_lag(Duration::from_secs(3))
         .build();
-    let facade = TestFacade::on(&cloud).await;
-    facade
-        .during(async {
-            let network = facade.network("net").await;
-            let id = facade.create(network, "web").await.instance.id;
-            assert_eq!(
-                facade.record(id).await.unwrap().value.provisioning(),
-                Provisioning::Pending
-            );
-            let running = facade.until(id, is_running).await;
-            let status = &running.status;
-            assert_eq!(running.provisioning(), Provisioning::Provisioned);
-            assert_eq!(
-                (status.health, status.applied_generation),
-                (Health::Healthy, 1)
-            );
-            assert!(status.private_ip.is_some() && status.mac_address.is_some());
-            assert!(status.observed_at.is_some() && status.pending.is_none());
-            assert!(status.conditions.is_empty(), "{status:#?}");
-            assert_eq!(status.server.unwrap().replaces, 0);
-            let events = kinds(&running);
-            assert_eq!(events[..2], [EventKind::Created, EventKind::Accepted]);
-            assert_eq!(events.last(), Some(&EventKind::Completed), "{events:?}");
-            assert!(events.contains(&EventKind::Phase), "{events:?}");
-            assert_eq!(facade.count("server").await, 1);
-            // Scans that observe no change write nothing.
-            let before = revision(&facade, id).await;
-            tokio::time::sleep(Duration::from_secs(3600)).await;
-            assert_eq!(revision(&facade, id).await, before);
+    TestFacade::run(&cloud, async |facade| {
+        let network = facade.network("net").await;
+        let id = facade.create(network, "web").await.instance.id;
+        assert_eq!(
+            facade.record(id).await.unwrap().value.provisioning(),
+            Provisioning::Pending
+        );
+        let running = facade.until(id, is_running).await;
+        let status = &running.status;
+        assert_eq!(running.provisioning(), Provisioning::Provisioned);
+        assert_eq!(
+            (status.health, status.applied_generation),
+            (Health::Healthy, 1)
+        );
+        assert!(status.private_ip.is_some() && status.mac_address.is_some());
+        assert!(status.observed_at.is_some() && status.pending.is_none());
+        assert!(status.conditions.is_empty(), "{status:#?}");
+        assert_eq!(status.server.unwrap().replaces, 0);
+        let events = kinds(&running);
+        assert_eq!(events[..2], [EventKind::Created, EventKind::Accepted]);
+        assert_eq!(events.last(), Some(&EventKind::Completed), "{events:?}");
+        assert!(events.contains(&EventKind::Phase), "{events:?}");
+        assert_eq!(facade.count("server").await, 1);
+        // Scans that observe no change write nothing.
+        let before = revision(facade, id).await;
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        assert_eq!(revision(facade, id).await, before);
 
-            facade.delete(id).await;
-            assert_eq!(
-                facade.record(id).await.unwrap().value.provisioning(),
-                Provisioning::Deprovisioning
-            );
-            facade.until_gone(id).await;
-            facade.assert_empty().await;
-        })
-        .await;
+        facade.delete(id).await;
+        assert_eq!(
+            facade.record(id).await.unwrap().value.provisioning(),
+            Provisioning::Deprovisioning
+        );
+        facade.until_gone(id).await;
+        facade.assert_empty().await;
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn stopped_instance_is_healthy_and_stays_stopped_after_replacement() {
     let cloud = MemoryCloud::new();
-    let facade = TestFacade::on(&cloud).await;
-    facade
-        .during(async {
-            let (_, id) = facade.create_running().await;
-            let first = machine(&facade, id).await;
+    TestFacade::run_with_instance(&cloud, async |facade, id| {
+        let first = machine(facade, id).await;
 
-            facade
-                .edit(id, |instance| instance.intent.power = Power::Stopped)
-                .await;
-            let is_stopped = |instance: &Instance| {
-                instance.status.phase == Phase::Stopped && is_applied(instance)
-            };
-            let stopped = facade.until(id, is_stopped).await;
-            assert_eq!(stopped.status.health, Health::Healthy, "stopped on purpose");
-            assert_eq!(stopped.provisioning(), Provisioning::Provisioned);
-            assert!(kinds(&stopped).contains(&EventKind::Applied));
+        facade
+            .edit(id, |instance| instance.intent.power = Power::Stopped)
+            .await;
+        let is_stopped =
+            |instance: &Instance| instance.status.phase == Phase::Stopped && is_applied(instance);
+        let stopped = facade.until(id, is_stopped).await;
+        assert_eq!(stopped.status.health, Health::Healthy, "stopped on purpose");
+        assert_eq!(stopped.provisioning(), Provisioning::Provisioned);
+        assert!(kinds(&stopped).contains(&EventKind::Applied));
 
-            facade
-                .edit(id, |instance| instance.intent.replaces += 1)
-                .await;
-            let replaced = facade.until(id, is_stopped).await;
-            assert_ne!(machine(&facade, id).await, first);
-            assert_eq!(replaced.status.server.unwrap().replaces, 1);
-            let view = facade.server(id).await.unwrap();
-            assert_eq!(view.server.intent.power, Power::Stopped);
-            assert_eq!(facade.count("server").await, 1);
-        })
-        .await;
+        facade
+            .edit(id, |instance| instance.intent.replaces += 1)
+            .await;
+        let replaced = facade.until(id, is_stopped).await;
+        assert_ne!(machine(facade, id).await, first);
+        assert_eq!(replaced.status.server.unwrap().replaces, 1);
+        let view = facade.server(id).await.unwrap();
+        assert_eq!(view.server.intent.power, Power::Stopped);
+        assert_eq!(facade.count("server").await, 1);
+    })
+    .await;
 }
 
 /// A change that was requested when there was nothing to lose is not applied to a running machine without consent.
@@ -171,142 +165,131 @@ async fn pending_change_is_shown_until_it_is_applied() {
     let cloud = MemoryCloud::builder()
         .without_verb(fleetwright::OptionalVerb::ReimageInstance)
         .build();
-    let facade = TestFacade::on(&cloud).await;
-    facade
-        .during(async {
-            let (_, id) = facade.create_running().await;
-            let first = machine(&facade, id).await;
-            facade
-                .edit(id, |instance| {
-                    instance.spec.image = image("rocky");
-                    instance.consent = Consent::Destroy;
-                })
-                .await;
-            let pending = |instance: &Instance| instance.status.pending.is_some();
-            let found = facade.until(id, pending).await;
-            let action = found.status.pending.clone().unwrap();
-            assert_eq!(action.plan.methods[&Field::Image], ChangeMethod::Replace);
-            assert_eq!(action.reason, "image: the machine is replaced");
-            assert_eq!(
-                action.lost.as_deref(),
-                Some("the data on its root disk and its addresses are lost by changing image")
-            );
-            assert_eq!(found.provisioning(), Provisioning::Provisioning);
-            let done = facade.until(id, is_running).await;
-            assert_eq!(done.status.pending, None);
-            assert_ne!(machine(&facade, id).await, first);
-            // Addresses of the terminated machine are not shown.
-            let replacing = |instance: &Instance| instance.status.phase == Phase::Replacing;
-            facade
-                .edit(id, |instance| instance.intent.replaces += 1)
-                .await;
-            let between = facade
-                .until(id, |instance| {
-                    replacing(instance) && instance.status.private_ip.is_none()
-                })
-                .await;
-            let action = between.status.pending.clone().unwrap();
-            assert_eq!(action.reason, "a replacement was requested");
-            assert_eq!(between.status.mac_address, None);
-            facade.until(id, is_running).await;
+    TestFacade::run_with_instance(&cloud, async |facade, id| {
+        let first = machine(facade, id).await;
+        facade
+            .edit(id, |instance| {
+                instance.spec.image = image("rocky");
+                instance.consent = Consent::Destroy;
+            })
+            .await;
+        let pending = |instance: &Instance| instance.status.pending.is_some();
+        let found = facade.until(id, pending).await;
+        let action = found.status.pending.clone().unwrap();
+        assert_eq!(action.plan.methods[&Field::Image], ChangeMethod::Replace);
+        assert_eq!(action.reason, "image: the machine is replaced");
+        assert_eq!(
+            action.lost.as_deref(),
+            Some("the data on its root disk and its addresses are lost by changing image")
+        );
+        assert_eq!(found.provisioning(), Provisioning::Provisioning);
+        let done = facade.until(id, is_running).await;
+        assert_eq!(done.status.pending, None);
+        assert_ne!(machine(facade, id).await, first);
+        // Addresses of the terminated machine are not shown.
+        let replacing = |instance: &Instance| instance.status.phase == Phase::Replacing;
+        facade
+            .edit(id, |instance| instance.intent.replaces += 1)
+            .await;
+        let between = facade
+            .until(id, |instance| {
+                replacing(instance) && instance.status.private_ip.is_none()
+            })
+            .await;
+        let action = between.status.pending.clone().unwrap();
+        assert_eq!(action.reason, "a replacement was requested");
+        assert_eq!(between.status.mac_address, None);
+        facade.until(id, is_running).await;
 
-            facade
-                .edit(id, |instance| instance.spec.flavor = flavor("large"))
-                .await;
-            let resizing = facade.until(id, pending).await.status.pending.unwrap();
-            assert_eq!(resizing.lost, None, "a resize loses nothing");
-            facade.until(id, is_running).await;
-        })
-        .await;
+        facade
+            .edit(id, |instance| instance.spec.flavor = flavor("large"))
+            .await;
+        let resizing = facade.until(id, pending).await.status.pending.unwrap();
+        assert_eq!(resizing.lost, None, "a resize loses nothing");
+        facade.until(id, is_running).await;
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn lost_machine_is_reported_until_a_replacement_is_requested() {
     let cloud = MemoryCloud::new();
-    let facade = TestFacade::on(&cloud).await;
-    facade
-        .during(async {
-            let (_, id) = facade.create_running().await;
-            let machine = cloud.oracle().instances().remove(0).info.id;
-            cloud.external_actor().terminate(&machine).unwrap();
-            let lost = |instance: &Instance| has_condition(instance, ConditionKind::Lost);
-            let found = facade.until(id, lost).await;
-            assert_eq!(found.status.phase, Phase::Lost);
-            assert_eq!(found.status.health, Health::Error);
-            assert_eq!(found.provisioning(), Provisioning::Error);
-            assert_eq!(
-                (found.status.private_ip, found.status.mac_address),
-                (None, None)
-            );
-            assert!(kinds(&found).contains(&EventKind::Problem));
-            tokio::time::sleep(Duration::from_secs(3600)).await;
-            assert!(lost(&facade.record(id).await.unwrap().value));
+    TestFacade::run_with_instance(&cloud, async |facade, id| {
+        let machine = cloud.oracle().instances().remove(0).info.id;
+        cloud.external_actor().terminate(&machine).unwrap();
+        let lost = |instance: &Instance| has_condition(instance, ConditionKind::Lost);
+        let found = facade.until(id, lost).await;
+        assert_eq!(found.status.phase, Phase::Lost);
+        assert_eq!(found.status.health, Health::Error);
+        assert_eq!(found.provisioning(), Provisioning::Error);
+        assert_eq!(
+            (found.status.private_ip, found.status.mac_address),
+            (None, None)
+        );
+        assert!(kinds(&found).contains(&EventKind::Problem));
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        assert!(lost(&facade.record(id).await.unwrap().value));
 
-            facade
-                .edit(id, |instance| instance.intent.replaces += 1)
-                .await;
-            let running = facade.until(id, is_running).await;
-            assert!(running.status.conditions.is_empty(), "{running:#?}");
-            assert_eq!(running.provisioning(), Provisioning::Provisioned);
-        })
-        .await;
+        facade
+            .edit(id, |instance| instance.intent.replaces += 1)
+            .await;
+        let running = facade.until(id, is_running).await;
+        assert!(running.status.conditions.is_empty(), "{running:#?}");
+        assert_eq!(running.provisioning(), Provisioning::Provisioned);
+    })
+    .await;
 }
 
 /// A failure of the cloud during a deletion is reported to the tenant, and the deletion completes once the cloud responds.
 #[tokio::test(start_paused = true)]
 async fn refused_termination_is_reported_and_retried() {
     let cloud = MemoryCloud::new();
-    let facade = TestFacade::on(&cloud).await;
-    facade
-        .during(async {
-            let (_, id) = facade.create_running().await;
-            let is_stopped = Fault::Refused(RefusalReason::BadCredentials);
-            let always = Rule::always(WireCall::Terminate, is_stopped);
-            cloud.faults().add(always);
-            facade.delete(id).await;
-            let found = facade.until_condition(id, ConditionKind::CloudError).await;
-            assert!(kinds(&found).contains(&EventKind::Problem), "{found:#?}");
-            assert_eq!(found.status.phase, Phase::Deleting);
-            facade.assert_balanced(1).await;
-            cloud.faults().clear();
-            facade.until_gone(id).await;
-            facade.assert_empty().await;
-        })
-        .await;
+    TestFacade::run_with_instance(&cloud, async |facade, id| {
+        let refused = Fault::Refused(RefusalReason::BadCredentials);
+        let always = Rule::always(WireCall::Terminate, refused);
+        cloud.faults().add(always);
+        facade.delete(id).await;
+        let found = facade.until_condition(id, ConditionKind::CloudError).await;
+        assert!(kinds(&found).contains(&EventKind::Problem), "{found:#?}");
+        assert_eq!(found.status.phase, Phase::Deleting);
+        facade.assert_balanced(1).await;
+        cloud.faults().clear();
+        facade.until_gone(id).await;
+        facade.assert_empty().await;
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn refused_spec_is_reported_and_retried() {
     let cloud = MemoryCloud::new();
-    let facade = TestFacade::on(&cloud).await;
-    facade
-        .during(async {
-            let network = facade.network("net").await;
-            let mut wrong = instance_record(network, "web", facade.clock.now());
-            wrong.spec.flavor = flavor("huge");
-            let id = facade.insert(wrong).await;
-            let found = facade.until_condition(id, ConditionKind::Refused).await;
-            let condition = found.status.condition(ConditionKind::Refused).unwrap();
-            assert_eq!(
-                condition.message,
-                "there is no flavor huge: choose one that is offered"
-            );
-            assert_eq!(found.provisioning(), Provisioning::Error);
-            assert_eq!(
-                (found.status.phase, facade.count("server").await),
-                (Phase::Failed, 0)
-            );
-            // A repeated refusal writes nothing.
-            let before = revision(&facade, id).await;
-            tokio::time::sleep(Duration::from_secs(7200)).await;
-            assert_eq!(revision(&facade, id).await, before);
-            facade
-                .edit(id, |instance| instance.spec.flavor = flavor("small"))
-                .await;
-            let running = facade.until(id, is_running).await;
-            assert!(running.status.conditions.is_empty());
-        })
-        .await;
+    TestFacade::run(&cloud, async |facade| {
+        let network = facade.network("net").await;
+        let mut wrong = instance_record(network, "web", facade.clock.now());
+        wrong.spec.flavor = flavor("huge");
+        let id = facade.insert(wrong).await;
+        let found = facade.until_condition(id, ConditionKind::Refused).await;
+        let condition = found.status.condition(ConditionKind::Refused).unwrap();
+        assert_eq!(
+            condition.message,
+            "there is no flavor huge: choose one that is offered"
+        );
+        assert_eq!(found.provisioning(), Provisioning::Error);
+        assert_eq!(
+            (found.status.phase, facade.count("server").await),
+            (Phase::Failed, 0)
+        );
+        // A repeated refusal writes nothing.
+        let before = revision(facade, id).await;
+        tokio::time::sleep(Duration::from_secs(7200)).await;
+        assert_eq!(revision(facade, id).await, before);
+        facade
+            .edit(id, |instance| instance.spec.flavor = flavor("small"))
+            .await;
+        let running = facade.until(id, is_running).await;
+        assert!(running.status.conditions.is_empty());
+    })
+    .await;
 }
 
 /// Whatever keeps a change of the spec from being applied, a running instance can be stopped and started.
@@ -316,34 +299,29 @@ async fn refused_change_delays_no_power_request() {
     let unknown_flavor = ConditionKind::Refused;
     for kind in [other_image, unknown_flavor] {
         let cloud = MemoryCloud::new();
-        let facade = TestFacade::on(&cloud).await;
-        facade
-            .during(async {
-                let network = facade.network("net").await;
-                let id = facade.create(network, "web").await.instance.id;
-                facade.until(id, is_running).await;
-                let change = |instance: &mut Instance| {
-                    if kind == other_image {
-                        instance.spec.image = image("rocky");
-                    } else {
-                        instance.spec.flavor = flavor("huge");
-                    }
-                };
-                facade.edit(id, change).await;
-                facade.until_condition(id, kind).await;
-                for (power, phase) in [
-                    (Power::Stopped, Phase::Stopped),
-                    (Power::Running, Phase::Running),
-                ] {
-                    facade
-                        .edit(id, |instance| instance.intent.power = power)
-                        .await;
-                    let reached = |instance: &Instance| instance.status.phase == phase;
-                    let found = facade.until(id, reached).await;
-                    assert!(has_condition(&found, kind), "{found:#?}");
+        TestFacade::run_with_instance(&cloud, async |facade, id| {
+            let change = |instance: &mut Instance| {
+                if kind == other_image {
+                    instance.spec.image = image("rocky");
+                } else {
+                    instance.spec.flavor = flavor("huge");
                 }
-            })
-            .await;
+            };
+            facade.edit(id, change).await;
+            facade.until_condition(id, kind).await;
+            for (power, phase) in [
+                (Power::Stopped, Phase::Stopped),
+                (Power::Running, Phase::Running),
+            ] {
+                facade
+                    .edit(id, |instance| instance.intent.power = power)
+                    .await;
+                let reached = |instance: &Instance| instance.status.phase == phase;
+                let found = facade.until(id, reached).await;
+                assert!(has_condition(&found, kind), "{found:#?}");
+            }
+        })
+        .await;
         assert_eq!(cloud.oracle().call_count(WireCall::Launch), 1);
     }
 }
@@ -351,25 +329,23 @@ async fn refused_change_delays_no_power_request() {
 #[tokio::test(start_paused = true)]
 async fn missing_capacity_is_reported_and_does_not_delay_deletion() {
     let cloud = MemoryCloud::builder().capacity(Capacity::of(0)).build();
-    let facade = TestFacade::on(&cloud).await;
-    facade
-        .during(async {
-            let network = facade.network("net").await;
-            let id = facade.create(network, "web").await.instance.id;
-            let found = facade.until_condition(id, ConditionKind::NoCapacity).await;
-            assert_eq!(found.provisioning(), Provisioning::Provisioning);
-            let since = found
-                .status
-                .condition(ConditionKind::NoCapacity)
-                .unwrap()
-                .since;
-            tokio::time::sleep(Duration::from_secs(1200)).await;
-            let later = facade.record(id).await.unwrap().value;
-            let still = later.status.condition(ConditionKind::NoCapacity).unwrap();
-            assert_eq!(still.since, since, "the condition has held all the time");
-            facade.delete_completely(id).await;
-        })
-        .await;
+    TestFacade::run(&cloud, async |facade| {
+        let network = facade.network("net").await;
+        let id = facade.create(network, "web").await.instance.id;
+        let found = facade.until_condition(id, ConditionKind::NoCapacity).await;
+        assert_eq!(found.provisioning(), Provisioning::Provisioning);
+        let since = found
+            .status
+            .condition(ConditionKind::NoCapacity)
+            .unwrap()
+            .since;
+        tokio::time::sleep(Duration::from_secs(1200)).await;
+        let later = facade.record(id).await.unwrap().value;
+        let still = later.status.condition(ConditionKind::NoCapacity).unwrap();
+        assert_eq!(still.since, since, "the condition has held all the time");
+        facade.delete_completely(id).await;
+    })
+    .await;
 }
 
 /// Deletes an instance at each half second of its launch.
@@ -380,15 +356,13 @@ async fn deletion_at_any_time_leaves_nothing() {
             .latency(Duration::from_millis(50))
             .read_lag(Duration::from_secs(2))
             .build();
-        let facade = TestFacade::on(&cloud).await;
-        facade
-            .during(async {
-                let network = facade.network("net").await;
-                let id = facade.create(network, "web").await.instance.id;
-                tokio::time::sleep(Duration::from_millis(500) * half_seconds).await;
-                facade.delete_completely(id).await;
-            })
-            .await;
+        TestFacade::run(&cloud, async |facade| {
+            let network = facade.network("net").await;
+            let id = facade.create(network, "web").await.instance.id;
+            tokio::time::sleep(Duration::from_millis(500) * half_seconds).await;
+            facade.delete_completely(id).await;
+        })
+        .await;
     }
 }
 
@@ -408,17 +382,14 @@ async fn deletion_in_every_phase_leaves_nothing() {
     ];
     for (phase, change) in cases {
         let cloud = MemoryCloud::new();
-        let facade = TestFacade::on(&cloud).await;
-        facade
-            .during(async {
-                let (_, id) = facade.create_running().await;
-                facade.edit(id, change).await;
-                facade
-                    .until(id, |instance| instance.status.phase == phase)
-                    .await;
-                facade.delete_completely(id).await;
-            })
-            .await;
+        TestFacade::run_with_instance(&cloud, async |facade, id| {
+            facade.edit(id, change).await;
+            facade
+                .until(id, |instance| instance.status.phase == phase)
+                .await;
+            facade.delete_completely(id).await;
+        })
+        .await;
     }
 }
 

@@ -83,51 +83,46 @@ async fn missing_server_is_recreated_only_on_request_of_the_tenant() {
 #[tokio::test(start_paused = true)]
 async fn instance_with_missing_server_can_be_deleted() {
     let cloud = MemoryCloud::new();
-    let facade = TestFacade::on(&cloud).await;
-    facade
-        .during(async {
-            let (_, id) = facade.create_running().await;
-            facade.delete_server(id).await;
-            facade
-                .until_condition(id, ConditionKind::MachineRemoved)
-                .await;
-            facade.delete_completely(id).await;
-        })
-        .await;
+    TestFacade::run_with_instance(&cloud, async |facade, id| {
+        facade.delete_server(id).await;
+        facade
+            .until_condition(id, ConditionKind::MachineRemoved)
+            .await;
+        facade.delete_completely(id).await;
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn server_of_another_owner_is_never_changed() {
     let cloud = MemoryCloud::new();
-    let facade = TestFacade::on(&cloud).await;
-    facade
-        .during(async {
-            let network = facade.network("net").await;
-            let id = InstanceId::derive(network, &Name::new("web").unwrap());
-            foreign(&facade, id, network).await;
-            while facade.server(id).await.unwrap().phase != Phase::Running {
-                tokio::time::sleep(Duration::from_secs(1)).await;
-            }
-            let before = facade.server(id).await.unwrap().server;
-            facade.create(network, "web").await;
-            let found = facade.until_condition(id, ConditionKind::IdConflict).await;
-            assert_eq!(
-                (found.status.phase, found.provisioning()),
-                (Phase::Failed, Provisioning::Error)
-            );
-            assert_eq!(found.status.server, None);
-            assert_eq!(found.status.private_ip, None, "it is not the instance's");
-            facade
-                .edit(id, |instance| instance.intent.power = Power::Stopped)
-                .await;
-            tokio::time::sleep(Duration::from_secs(3600)).await;
-            facade.delete(id).await;
-            facade.until_gone(id).await;
-            let after = facade.server(id).await.unwrap().server;
-            assert_eq!(after, before);
-            assert_eq!(facade.count("allocation").await, 0);
-        })
-        .await;
+    TestFacade::run(&cloud, async |facade| {
+        let network = facade.network("net").await;
+        let id = InstanceId::derive(network, &Name::new("web").unwrap());
+        foreign(facade, id, network).await;
+        while facade.server(id).await.unwrap().phase != Phase::Running {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        let before = facade.server(id).await.unwrap().server;
+        facade.create(network, "web").await;
+        let found = facade.until_condition(id, ConditionKind::IdConflict).await;
+        assert_eq!(
+            (found.status.phase, found.provisioning()),
+            (Phase::Failed, Provisioning::Error)
+        );
+        assert_eq!(found.status.server, None);
+        assert_eq!(found.status.private_ip, None, "it is not the instance's");
+        facade
+            .edit(id, |instance| instance.intent.power = Power::Stopped)
+            .await;
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        facade.delete(id).await;
+        facade.until_gone(id).await;
+        let after = facade.server(id).await.unwrap().server;
+        assert_eq!(after, before);
+        assert_eq!(facade.count("allocation").await, 0);
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -48,72 +48,67 @@ async fn until_gone(facade: &TestFacade, network: NetworkId) {
 #[tokio::test(start_paused = true)]
 async fn network_deletion_deletes_its_instances_and_no_others() {
     let cloud = MemoryCloud::new();
-    let facade = TestFacade::on(&cloud).await;
-    facade
-        .during(async {
-            let [deleted, kept] = [
-                facade.network("deleted").await,
-                facade.network("kept").await,
-            ];
-            facade.group(deleted, "web").await;
-            let mut ids = Vec::new();
-            for number in 0..20 {
-                ids.push(
-                    facade
-                        .create(deleted, &format!("web-{number}"))
-                        .await
-                        .instance
-                        .id,
-                );
-            }
-            let other = facade.create(kept, "web-0").await.instance.id;
-            for id in ids.iter().skip(10).chain([&other]) {
-                facade.until(*id, is_running).await;
-            }
-            // Its tenant has deleted one already.
-            facade.delete(ids[3]).await;
-            request_deletion(&facade, deleted).await;
-            let marked =
-                |instance: &Instance| has_condition(instance, ConditionKind::NetworkDeleting);
-            let found = facade.until(ids[12], marked).await;
-            let mark = found.deletion.clone().unwrap();
-            assert_eq!(mark.cause, DeletionCause::Network);
-            assert_eq!(mark.by, *compute_principal().unwrap().actor());
-            let requested = |event: &fleetwright_compute::instance::Event| {
-                event.kind == EventKind::DeletionRequested
-                    && event.message.contains(&deleted.to_string())
-            };
-            assert!(found.events.iter().any(requested), "{found:#?}");
-            until_gone(&facade, deleted).await;
-            assert_eq!(facade.count("security-group").await, 0);
-            facade.assert_balanced(1).await;
-            assert!(is_running(&facade.record(other).await.unwrap().value));
-            assert_eq!(facade.count("server").await, 1);
-            // A new network of the same name can be created.
-            request_deletion(&facade, kept).await;
-            until_gone(&facade, kept).await;
-            facade.assert_empty().await;
-        })
-        .await;
+    TestFacade::run(&cloud, async |facade| {
+        let [deleted, kept] = [
+            facade.network("deleted").await,
+            facade.network("kept").await,
+        ];
+        facade.group(deleted, "web").await;
+        let mut ids = Vec::new();
+        for number in 0..20 {
+            ids.push(
+                facade
+                    .create(deleted, &format!("web-{number}"))
+                    .await
+                    .instance
+                    .id,
+            );
+        }
+        let other = facade.create(kept, "web-0").await.instance.id;
+        for id in ids.iter().skip(10).chain([&other]) {
+            facade.until(*id, is_running).await;
+        }
+        // Its tenant has deleted one already.
+        facade.delete(ids[3]).await;
+        request_deletion(facade, deleted).await;
+        let marked = |instance: &Instance| has_condition(instance, ConditionKind::NetworkDeleting);
+        let found = facade.until(ids[12], marked).await;
+        let mark = found.deletion.clone().unwrap();
+        assert_eq!(mark.cause, DeletionCause::Network);
+        assert_eq!(mark.by, *compute_principal().unwrap().actor());
+        let requested = |event: &fleetwright_compute::instance::Event| {
+            event.kind == EventKind::DeletionRequested
+                && event.message.contains(&deleted.to_string())
+        };
+        assert!(found.events.iter().any(requested), "{found:#?}");
+        until_gone(facade, deleted).await;
+        assert_eq!(facade.count("security-group").await, 0);
+        facade.assert_balanced(1).await;
+        assert!(is_running(&facade.record(other).await.unwrap().value));
+        assert_eq!(facade.count("server").await, 1);
+        // A new network of the same name can be created.
+        request_deletion(facade, kept).await;
+        until_gone(facade, kept).await;
+        facade.assert_empty().await;
+    })
+    .await;
 }
 
 /// A missing network, or one that is not being deleted, does not cause the deletion of instances.
 #[tokio::test(start_paused = true)]
 async fn only_a_requested_network_deletion_deletes_instances() {
     let cloud = MemoryCloud::new();
-    let facade = TestFacade::on(&cloud).await;
-    facade
-        .during(async {
-            let (network, id) = facade.create_running().await;
-            facade.network_controller.reconcile(network).await.unwrap();
-            // The network's record is lost.
-            let lost = Transaction::new().delete(record_id("network", &network));
-            facade.store.commit(&lost).await.unwrap();
-            facade.network_controller.reconcile(network).await.unwrap();
-            tokio::time::sleep(Duration::from_secs(600)).await;
-            assert!(is_running(&facade.record(id).await.unwrap().value));
-        })
-        .await;
+    TestFacade::run(&cloud, async |facade| {
+        let (network, id) = facade.create_running().await;
+        facade.network_controller.reconcile(network).await.unwrap();
+        // The network's record is lost.
+        let lost = Transaction::new().delete(record_id("network", &network));
+        facade.store.commit(&lost).await.unwrap();
+        facade.network_controller.reconcile(network).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        assert!(is_running(&facade.record(id).await.unwrap().value));
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -144,21 +139,19 @@ async fn unreadable_instance_blocks_its_network_and_no_other_instance() {
 #[tokio::test(start_paused = true)]
 async fn server_without_instance_blocks_network_deletion() {
     let cloud = MemoryCloud::new();
-    let facade = TestFacade::on(&cloud).await;
-    facade
-        .during(async {
-            let network = facade.network("net").await;
-            let id = InstanceId::derive(network, &Name::new("bare").unwrap()).server();
-            let spec = ServerSpec::new(flavor("small"), image("debian"), network);
-            let new = NewServer::new(id, Owner::new("robot", "1"), north(), tenant(1, 1), spec);
-            facade.servers.ensure(&operator(), &new).await.unwrap();
-            request_deletion(&facade, network).await;
-            tokio::time::sleep(Duration::from_secs(600)).await;
-            facade.networks.get(&operator(), network).await.unwrap();
-            facade.servers.delete(&operator(), id).await.unwrap();
-            until_gone(&facade, network).await;
-        })
-        .await;
+    TestFacade::run(&cloud, async |facade| {
+        let network = facade.network("net").await;
+        let id = InstanceId::derive(network, &Name::new("bare").unwrap()).server();
+        let spec = ServerSpec::new(flavor("small"), image("debian"), network);
+        let new = NewServer::new(id, Owner::new("robot", "1"), north(), tenant(1, 1), spec);
+        facade.servers.ensure(&operator(), &new).await.unwrap();
+        request_deletion(facade, network).await;
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        facade.networks.get(&operator(), network).await.unwrap();
+        facade.servers.delete(&operator(), id).await.unwrap();
+        until_gone(facade, network).await;
+    })
+    .await;
 }
 
 /// The network deletion controller crashes at every call of the store, before and after its effect; the next one continues.

@@ -100,6 +100,21 @@ impl TestFacade {
         (facade, network, id)
     }
 
+    /// Runs a test on a façade on this cloud, while every loop runs.
+    pub async fn run(cloud: &MemoryCloud, test: impl AsyncFnOnce(&Self)) {
+        let facade = Self::on(cloud).await;
+        facade.during(test(&facade)).await;
+    }
+
+    /// Like [`run`](Self::run), with instance `web` in network `net`, which is running.
+    pub async fn run_with_instance(cloud: &MemoryCloud, test: impl AsyncFnOnce(&Self, InstanceId)) {
+        let test = async |facade: &Self| {
+            let (_, id) = facade.create_running().await;
+            test(facade, id).await;
+        };
+        Self::run(cloud, test).await;
+    }
+
     /// Creates instance `web` in network `net`, and runs every loop until it is running.
     pub async fn launch_instance(&self) -> (NetworkId, InstanceId) {
         self.during(self.create_running()).await
