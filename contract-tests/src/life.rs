@@ -2,7 +2,7 @@
 //! same process or in one that was started after the first one died.
 //!
 //! Owns the program that CRASH-03 and CRASH-04 repeat with a fault at each of its calls. It does
-//! what the documentation of the core tells callers to do: it stores the token before the launch,
+//! what the documentation of the core advises: it stores the token before the launch,
 //! retries a call only as its error advises, waits with the core's waiting functions, and counts
 //! instances by its own tags. If it does not end with one instance, and then with none, the backend
 //! has broken a promise.

@@ -215,7 +215,7 @@ async fn project_with_contents_is_not_deleted_and_the_refusal_counts_what_the_ca
         .unwrap();
 }
 
-/// One attempt to create something in a project, as the façade answers it.
+/// One attempt to create something in a project, with the result of the façade.
 async fn create_one(racing: &TestFacade, one: Tenant, kind: usize, called: &str) -> bool {
     let root = operator();
     let refused = match kind % 4 {

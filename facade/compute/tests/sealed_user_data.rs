@@ -208,10 +208,10 @@ async fn missing_or_wrong_key_is_reported_and_keeps_every_machine() {
         for error in calls.map(Result::unwrap_err) {
             assert_eq!(error.meaning(), Meaning::Unavailable, "{error}");
             assert!(matches!(&error, ComputeError::Sealed { key, .. } if key == "may"));
-            let told = error.tenant_message();
+            let message = error.tenant_message();
             assert!(
-                told.contains("key may") && told.contains("ask an operator"),
-                "{told}"
+                message.contains("key may") && message.contains("ask an operator"),
+                "{message}"
             );
         }
         let stranger = project_user(tenant(2, 1));
@@ -362,10 +362,10 @@ async fn user_data_is_refused_without_a_keyring() {
     new.spec.user_data = script(NEEDLE);
     let error = facade.instances.create(&alice, &new).await.unwrap_err();
     assert_eq!(error.meaning(), Meaning::Unprocessable);
-    let told = error_chain(&error);
+    let message = error_chain(&error);
     assert!(
-        told.starts_with("spec.userData: ") && told.contains("keyring"),
-        "{told}"
+        message.starts_with("spec.userData: ") && message.contains("keyring"),
+        "{message}"
     );
     new.spec.user_data = None;
     let id = facade

@@ -56,7 +56,7 @@ pub struct Ec2Options {
     /// How many instances a page of a list holds. EC2 allows 5 to 1,000. Default: 1,000, which costs
     /// the fewest calls.
     pub page_size: NonZeroUsize,
-    /// Whether `account_id` asks STS for the account. Turn it off where STS cannot be reached: `account_id` is then
+    /// Whether `account_id` reads the account from STS. Turn it off where STS cannot be reached: `account_id` is then
     /// `None`, and nothing notices that the credentials belong to another account. Default: `true`.
     pub report_account: bool,
 }

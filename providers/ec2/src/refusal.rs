@@ -1,13 +1,13 @@
-//! What EC2's refusal of a call about many instances is about. Pure.
+//! Finds out why EC2 refused a batch call: because of the call, of an id, of an instance's state. Pure.
 //!
-//! Owns which part of a batch a code and a message are about. It decides nothing about the batch.
+//! Owns the meaning of codes and messages. What is sent next is decided elsewhere.
 
 use fleetwright::InstanceId;
 use fleetwright_provider_support::{Class, Service as _};
 
 use crate::error::{Cause, Ec2, ErrorContext, Failure};
 
-/// What a refusal of a call about many instances is about.
+/// The part of a batch call that EC2 refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Concern {
     /// The call as a whole: its caller, its rate, the service.
@@ -29,7 +29,7 @@ pub(crate) enum Concern {
     Instance,
 }
 
-/// Returns what a refusal of a call about many instances is about, as far as the code says.
+/// Returns the part of a batch call that EC2 refused, as far as the code says.
 pub(crate) fn concern(failure: &Failure) -> Concern {
     let Cause::Responded(status) = failure.cause else {
         return Concern::Call;

@@ -25,7 +25,7 @@ pub(crate) const TAGS: &str = "fleetwright-tags";
 const OWN_PREFIX: &str = "fleetwright-";
 /// The key that cloud-init reads.
 const USER_DATA: &str = "user-data";
-/// The key that tells cloud-init about base64.
+/// The key by which cloud-init recognizes base64.
 const ENCODING: &str = "user-data-encoding";
 /// The key that Google's guest agent runs.
 const STARTUP_SCRIPT: &str = "startup-script";

@@ -63,8 +63,8 @@ async fn require_same_starts(
 ) -> Result<(), Failure> {
     let batch = handle.start_instances(running).await;
     require(batch.len() == running.len(), || {
-        let (asked, returned) = (running.len(), batch.len());
-        format!("a batch of {asked} starts has {returned} results")
+        let (requested, returned) = (running.len(), batch.len());
+        format!("a batch of {requested} starts has {returned} results")
     })?;
     let list = cx.list(&cx.filter()).await?;
     for (id, in_batch) in running.iter().zip(batch) {

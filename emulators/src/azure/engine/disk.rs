@@ -41,7 +41,7 @@ pub(crate) struct Disk {
     pub(crate) os_type: Option<String>,
     /// The virtual machine that it is attached to.
     pub(crate) attached: Option<Id>,
-    /// Whether it is being detached. It cannot be attached elsewhere until then.
+    /// Whether it is being detached. Until that is done, it cannot be attached elsewhere.
     pub(crate) detaching: bool,
     /// When it was created.
     pub(crate) created: Duration,

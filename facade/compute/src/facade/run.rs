@@ -97,7 +97,7 @@ impl FacadeRegion {
 /// # async fn main() {
 /// # let facade = fleetwright_facade_testkit::TestFacade::new().await;
 /// let running = facade.start();
-/// // Serve calls until the process is asked to stop.
+/// // Serve calls until the process must stop.
 /// running.shutdown().await;
 /// # }
 /// ```

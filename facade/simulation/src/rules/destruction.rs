@@ -1,4 +1,4 @@
-//! Rule: no machine of a tenant is destroyed unless the tenant asked for exactly that, or the machine was already gone.
+//! Rule: no machine of a tenant is destroyed unless the tenant requested exactly that, or the machine was already gone.
 
 use fleetwright::InstanceId;
 use fleetwright_region::server::{Server, ServerId, TerminationReason};

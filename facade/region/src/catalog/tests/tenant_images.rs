@@ -36,8 +36,8 @@ fn administrator() -> Principal {
     )
 }
 
-/// The service that creates images.
-fn maker() -> Principal {
+/// The principal of the controller that creates images.
+fn image_controller() -> Principal {
     crate::machine::own().unwrap()
 }
 
@@ -93,7 +93,7 @@ async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other()
 
     let id = new_image().id().unwrap();
     let early = service
-        .set_progress(&maker(), &id, &SnapshotProgress::Ready)
+        .set_progress(&image_controller(), &id, &SnapshotProgress::Ready)
         .await
         .unwrap_err();
     assert_eq!(
@@ -102,25 +102,36 @@ async fn image_progresses_step_by_step_and_a_repeated_request_creates_no_other()
     );
     let begun = SnapshotProgress::Started(native());
     for _ in 0..2 {
-        let created = service.set_progress(&maker(), &id, &begun).await.unwrap();
+        let created = service
+            .set_progress(&image_controller(), &id, &begun)
+            .await
+            .unwrap();
         assert_eq!(created.state, ImageState::Creating);
     }
     let other = SnapshotProgress::Started(fleetwright::ImageId::new("ami-8").unwrap());
     assert!(
-        service.set_progress(&maker(), &id, &other).await.is_err(),
+        service
+            .set_progress(&image_controller(), &id, &other)
+            .await
+            .is_err(),
         "it is not created twice"
     );
     for _ in 0..2 {
         let created = service
-            .set_progress(&maker(), &id, &SnapshotProgress::Ready)
+            .set_progress(&image_controller(), &id, &SnapshotProgress::Ready)
             .await
             .unwrap();
         assert_eq!(created.check_offered(), Ok(()));
     }
-    assert!(service.set_progress(&maker(), &id, &begun).await.is_err());
     assert!(
         service
-            .set_progress(&maker(), &id, &SnapshotProgress::Failed)
+            .set_progress(&image_controller(), &id, &begun)
+            .await
+            .is_err()
+    );
+    assert!(
+        service
+            .set_progress(&image_controller(), &id, &SnapshotProgress::Failed)
             .await
             .is_err()
     );
@@ -243,7 +254,7 @@ async fn concurrent_change_of_an_image_is_read_again() {
     contended_store.before_next_commit(touch(ImageState::Failed));
     let begun = SnapshotProgress::Started(native());
     let late = service
-        .set_progress(&maker(), &created.id, &begun)
+        .set_progress(&image_controller(), &created.id, &begun)
         .await
         .unwrap_err();
     assert_eq!(
@@ -354,6 +365,8 @@ async fn only_the_image_controller_records_what_an_image_was_made_into() {
     }
     let stored = service.image(&administrator(), &created.id).unwrap();
     assert_eq!(stored, created, "nothing was written");
-    let changed = service.set_progress(&maker(), &created.id, &steps[0]).await;
+    let changed = service
+        .set_progress(&image_controller(), &created.id, &steps[0])
+        .await;
     assert_eq!(changed.unwrap().state, ImageState::Creating);
 }
