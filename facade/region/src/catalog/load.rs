@@ -11,8 +11,7 @@ use std::{
 use fleetwright_store::{Base, Invalid, Key, StoreError, Table, Transaction};
 
 use super::{
-    Catalog, CatalogFile, CatalogService, Change, EntryId, Reload, entry::Entry,
-    stored::Stored,
+    Catalog, CatalogFile, CatalogService, Change, EntryId, Reload, entry::Entry, stored::Stored,
 };
 use crate::file::Problems;
 
