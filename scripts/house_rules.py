@@ -110,6 +110,7 @@ FACADE_ITEMS += [
     "S19",
     "S20",
     "S21",
+    "S22",
 ]
 
 # Crates that can be replaced because few files name them: what names them, the sources that this is about, and the files and folders

@@ -30,11 +30,6 @@ async fn controllers_count_steps_waits_and_failures() {
         policy.orphans = OrphanPolicy::Terminate;
         policy.orphan_age = Duration::from_secs(5);
     });
-    let orphan = InstanceConfig::builder("debian", "small").tag(tags::REGION, "north");
-    cloud
-        .external_actor()
-        .launch(&orphan.build().unwrap())
-        .unwrap();
     let work = async {
         let principal = server_admin();
         region
@@ -44,6 +39,10 @@ async fn controllers_count_steps_waits_and_failures() {
             .unwrap();
         let is_running = |view: &ServerView| view.phase == Phase::Running;
         let view = region.until(server_id(1), is_running).await;
+        let superseded = tags::of(&view.server, 1);
+        let orphan = InstanceConfig::builder("debian", "small").tags(&superseded);
+        let launched = cloud.external_actor().launch(&orphan.build().unwrap());
+        launched.unwrap();
         tokio::time::sleep(Duration::from_secs(20)).await;
         assert_eq!((metric("machines"), metric("servers")), (1.0, 1.0));
         let machine = view.server.machine.unwrap().id;

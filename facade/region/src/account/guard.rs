@@ -9,7 +9,7 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use fleetwright::{AccountId, InstanceProvisioner, ProvisionError};
+use fleetwright::{AccountId, InstanceId, InstanceProvisioner, ProvisionError};
 use fleetwright_store::{Invalid, Store, StoreError, Table, Transaction, Versioned};
 use tokio::{sync::Mutex, time::Instant};
 
@@ -244,6 +244,13 @@ impl AccountGuard {
         let transaction = self.accounts.replace(Transaction::new(), &read, &record)?;
         self.commit(&transaction).await?;
         Ok(leaked)
+    }
+
+    /// Returns whether a machine is one of those that were not found when they were to be terminated.
+    pub(crate) async fn is_not_found(&self, machine: &InstanceId) -> Result<bool, AccountError> {
+        let record = self.record().await?;
+        let listed = record.map_or_else(Vec::new, |read| read.value.not_found);
+        Ok(listed.iter().any(|one| one.machine == *machine))
     }
 
     /// Adds a machine to those that were not found, for the operator, unless it is one of them already.

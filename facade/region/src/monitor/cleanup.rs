@@ -9,7 +9,8 @@ use fleetwright_store::StoreError;
 use metrics::counter;
 
 use super::{
-    Monitor, Orphan, OrphanOutcome, OrphanPolicy, ScanError, orphan,
+    Monitor, Orphan, OrphanOutcome, OrphanPolicy, ScanError,
+    orphan::{self, Claim},
     scan::{ScanReport, count},
 };
 use crate::{
@@ -57,17 +58,23 @@ impl Monitor {
                 // It may be its machine.
                 NamedServer::Unreadable => continue,
             };
-            if !orphan::is_unclaimed(info, server.as_ref()) {
-                continue;
-            }
+            let unproven = match orphan::claim(info, server.as_ref()) {
+                Claim::Claimed => continue,
+                Claim::Superseded => None,
+                // It was to be terminated before, and was not found then.
+                Claim::Unproven(_) if self.account.is_not_found(&info.id).await? => None,
+                Claim::Unproven(reason) => Some(reason),
+            };
             // Without its tag, the machine of a record that cannot be read looks like an orphan.
             let allowed = self.policy.orphans == OrphanPolicy::Terminate && report.unreadable == 0;
-            let outcome = if allowed && report.frozen.is_none() {
+            let outcome = if unproven.is_some() {
+                OrphanOutcome::Kept
+            } else if allowed && report.frozen.is_none() {
                 self.terminate_orphan(&info.id).await
             } else {
                 OrphanOutcome::Reported
             };
-            tracing::warn!(region = %self.region, instance = %info.id, ?outcome, "found an orphan");
+            tracing::warn!(region = %self.region, instance = %info.id, ?outcome, reason = unproven, "found an orphan");
             report.orphans.push(Orphan {
                 machine: info.id.clone(),
                 server: info.tags.get(tags::SERVER).map(str::to_owned),

@@ -24,6 +24,13 @@
 //! scan record and the metrics say why. A scan that fails, or whose results cannot be written, leaves the
 //! scan record unchanged: a server that was not observed within two ticks has unknown health.
 //!
+//! # Which orphans are terminated
+//!
+//! Tags alone prove nothing: a store that was restored from a backup does not know the servers and replacements that came after it, and
+//! another installation may use the same region name in the same account. An orphan is terminated only if the record of its server shows
+//! that this system launched it and has replaced it since, or if its termination was requested before and did not find it. Any other
+//! orphan is [kept](OrphanOutcome::Kept) and reported for the operator.
+//!
 //! # Between two scans
 //!
 //! A machine that was launched, started, stopped or terminated is described after a second, and then after delays that double up to a tick,

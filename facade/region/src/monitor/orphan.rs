@@ -1,4 +1,4 @@
-//! Orphans: machines with the region's tag that belong to no server.
+//! Orphans: machines with the region's tag that belong to no server, and what the records prove about them.
 
 use std::collections::BTreeMap;
 
@@ -18,19 +18,48 @@ pub(super) fn candidates<'a>(
     listed.values().filter(ours).filter(unclaimed).collect()
 }
 
-/// Returns whether the server that a machine's tags name does not own it, by its current record.
-pub(super) fn is_unclaimed(info: &InstanceInfo, server: Option<&Server>) -> bool {
+/// What the records say about a machine of the region that no record names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// It may be the machine of its server, or of a launch whose outcome is still unknown.
+    Claimed,
+    /// This system launched it, and its server has another machine now.
+    Superseded,
+    /// No record shows that this system is done with it. With the reason.
+    Unproven(&'static str),
+}
+
+const NO_SERVER: &str = "the store has no record of its server: another installation may use the same region name, or the store was restored from a backup";
+const NOT_LAUNCHED: &str = "the record of its server does not have this launch: the store may have been restored from a backup";
+
+/// Returns what the current record of the server that a machine's tags name says about it.
+///
+/// A store from a backup does not know the servers, the replacements and the machines that came after it, and two installations with one
+/// region name in one account do not know the servers of each other. So only a launch that the record itself has made proves something.
+pub(super) fn claim(info: &InstanceInfo, server: Option<&Server>) -> Claim {
     let Some(server) = server else {
-        return true;
+        return Claim::Unproven(NO_SERVER);
     };
-    if let Some(machine) = &server.machine {
-        return machine.id != info.id;
+    let current = server.machine.as_ref();
+    if current.is_some_and(|machine| machine.id == info.id) {
+        return Claim::Claimed;
     }
-    // It may come from the launch whose outcome is still unknown.
-    let machine = info.tags.get(tags::MACHINE);
-    let launch = server.launch.as_ref();
-    let launching = launch.map(|launch| server.machine_name(launch.incarnation));
-    launching.is_none() || launching.as_deref() != machine
+    let last = server
+        .launch
+        .as_ref()
+        .map_or(0, |launch| launch.incarnation);
+    match incarnation(info, server) {
+        Some(incarnation) if incarnation == last && current.is_none() => Claim::Claimed,
+        Some(incarnation) if (1..=last).contains(&incarnation) => Claim::Superseded,
+        Some(_) | None => Claim::Unproven(NOT_LAUNCHED),
+    }
+}
+
+/// Returns the incarnation that the tags of a machine name, if it is one of this server and not of an earlier one with the same id.
+fn incarnation(info: &InstanceInfo, server: &Server) -> Option<u64> {
+    let name = info.tags.get(tags::MACHINE)?;
+    let incarnation = name.rsplit_once('-')?.1.parse().ok()?;
+    (server.machine_name(incarnation) == name).then_some(incarnation)
 }
 
 /// When each machine without a server was first observed.

@@ -33,7 +33,8 @@ pub struct Policy {
 pub enum OrphanPolicy {
     /// Report them.
     Report,
-    /// Report and terminate them.
+    /// Report them, and terminate those that a record proves to be superseded: this system launched them, and their server has another
+    /// machine. The others are [kept](super::OrphanOutcome::Kept).
     Terminate,
 }
 

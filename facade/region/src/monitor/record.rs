@@ -75,6 +75,9 @@ pub enum OrphanOutcome {
     Terminated,
     /// The termination failed; the next scan retries it.
     TerminationFailed,
+    /// It was reported, and the monitor never terminates it: no record proves that this system is done with it. An operator has to find out
+    /// whose machine it is.
+    Kept,
 }
 
 impl Document for RegionScan {

@@ -95,8 +95,18 @@ impl Check<'_> {
         if let Some(id) = foreign.iter().find(|id| !self.rules.oracle.exists(id)) {
             return Err(format!("machine {id} of another owner was terminated"));
         }
-        if let Some(id) = orphans.iter().find(|id| self.rules.oracle.exists(id)) {
-            return Err(format!("orphan {id} still exists"));
+        let mut reported = Vec::new();
+        for (info, server) in self.rules.oracle.live() {
+            if !orphans.contains(&info.id) {
+                continue;
+            }
+            // Without the record of its server nothing proves that it is one: it is reported only.
+            match server {
+                Some(server) if self.rules.server(server).await.is_some() => {
+                    return Err(format!("orphan {} still exists", info.id));
+                }
+                Some(_) | None => reported.push(info.id),
+            }
         }
         let live = self
             .rules
@@ -104,7 +114,7 @@ impl Check<'_> {
             .live()
             .into_iter()
             .map(|(info, _)| info.id);
-        let known = |id: &_| claimed.contains(id) || foreign.contains(id);
+        let known = |id: &_| claimed.contains(id) || foreign.contains(id) || reported.contains(id);
         match live.into_iter().find(|id| !known(id)) {
             Some(id) => Err(format!("machine {id} has no server")),
             None => Ok(()),
@@ -112,9 +122,9 @@ impl Check<'_> {
     }
 
     fn check_server(&self, id: ServerId, view: Option<ServerView>) -> Result<(), String> {
-        let orphans = self.rules.journal.facts(|facts| facts.orphans.clone());
+        let journal = &self.rules.journal;
         let mut live = self.rules.oracle.live_of(id);
-        live.retain(|info| !orphans.contains(&info.id));
+        live.retain(|info| !journal.facts(|facts| facts.is_of_others(&info.id)));
         let Some(view) = view else {
             return match live.first() {
                 Some(info) => Err(format!("is removed although machine {} exists", info.id)),

@@ -35,11 +35,18 @@ impl Client {
                 self.on_machine(slot, retag).await;
             }
             Op::ForeignWithServerTag(slot) => {
-                let server = self.fixtures.server(slot).to_string();
-                self.launch_foreign(&[(tags::REGION, "elsewhere"), (tags::SERVER, &server)]);
+                // The tags of a copy in another region: only the region differs.
+                let id = self.fixtures.server(slot);
+                let server = self.rules.server(id).await;
+                let machine = server.map_or_else(String::new, |server| server.machine_name(1));
+                self.launch_foreign(&[
+                    (tags::REGION, "elsewhere"),
+                    (tags::SERVER, &id.to_string()),
+                    (tags::MACHINE, &machine),
+                ]);
             }
             Op::Foreign => self.launch_foreign(&[("owner", "another")]),
-            Op::Orphan => self.launch_orphan(),
+            Op::Orphan => self.launch_orphan().await,
             Op::FailBoots(count) => self.journal.facts(|facts| facts.failing_boots = count),
             Op::Capacity(machines) => {
                 let limit = vec![Capacity::of(machines)];
@@ -92,8 +99,10 @@ impl Client {
     /// Terminates every machine of the region.
     fn terminate_all(&self) {
         let actor = self.oracle.external_actor();
+        let foreign = self.journal.facts(|facts| facts.foreign.clone());
         for (info, server) in self.oracle.live() {
-            if server.is_some() && actor.terminate(&info.id).is_ok() {
+            let of_region = server.is_some() && !foreign.contains(&info.id);
+            if of_region && actor.terminate(&info.id).is_ok() {
                 self.journal.facts(|facts| facts.external_terminations += 1);
             }
         }
@@ -133,24 +142,32 @@ impl Client {
         }
     }
 
-    /// Launches an orphan: of a server that never existed, or with an incarnation that its server
-    /// does not have.
-    fn launch_orphan(&mut self) {
-        let server = match pick(&mut self.rng, 2) {
-            0 => self
-                .fixtures
-                .server(pick(&mut self.rng, constants::SLOT_COUNT))
-                .to_string(),
-            _ => uuid::Uuid::from_u128(77).to_string(),
-        };
+    /// Launches a machine with the region's tag: an orphan whose launch the record of a server proves to be superseded; or one that belongs
+    /// to somebody else, because the store has no such server or no such launch.
+    async fn launch_orphan(&mut self) {
+        let slot = pick(&mut self.rng, constants::SLOT_COUNT);
+        let choice = pick(&mut self.rng, 3);
+        let server = self.rules.server(self.fixtures.server(slot)).await;
         let region = constants::region();
-        let tags = [
-            (tags::REGION, region.as_str()),
-            (tags::SERVER, &server),
-            (tags::MACHINE, "999"),
-        ];
-        if let Some(id) = self.launch(&tags) {
-            self.journal.facts(|facts| facts.orphans.insert(id));
+        let foreign = |server: &str, machine: &str| {
+            self.launch_foreign(&[
+                (tags::REGION, region.as_str()),
+                (tags::SERVER, server),
+                (tags::MACHINE, machine),
+            ]);
+        };
+        match server {
+            Some(server) if choice == 0 && server.machine.is_some() => {
+                let tags = tags::of(&server, 1);
+                let tags: Vec<_> = tags.iter().collect();
+                if let Some(id) = self.launch(&tags) {
+                    self.journal.facts(|facts| facts.orphans.insert(id));
+                }
+            }
+            Some(server) if choice < 2 => {
+                foreign(&server.id.to_string(), &server.machine_name(999));
+            }
+            Some(_) | None => foreign(&uuid::Uuid::from_u128(77).to_string(), "1-1"),
         }
     }
 

@@ -55,8 +55,8 @@ mistakes! {
     MissingOnIncompleteList = "missing-on-incomplete-list",
     /// Cloud: the monitor gets an incomplete list as a complete one.
     TerminateOnIncompleteList = "terminate-on-incomplete-list",
-    /// Store and configuration: the monitor does not read launches, and takes a machine for an
-    /// orphan at any age.
+    /// Store and configuration: the monitor reads that a pending launch has a successor, and takes a
+    /// machine for an orphan at any age.
     TerminatePendingLaunches = "terminate-pending-launches",
     /// Cloud: every listed machine carries the region's tag.
     TerminateForeign = "terminate-foreign",

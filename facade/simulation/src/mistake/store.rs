@@ -69,7 +69,8 @@ impl MistakenStore {
         }
         let launching = kind == SERVER_KIND && is_null(value, "/machine");
         if launching && self.is(Actor::Monitor, Mistake::TerminatePendingLaunches) {
-            set(value, "/launch", Value::Null);
+            let launch = value["launch"]["incarnation"].as_u64().unwrap_or(0);
+            set(value, "/launch/incarnation", (launch + 1).into());
         }
     }
 

@@ -260,9 +260,9 @@ impl Rules {
             return;
         }
         let mut live_of: BTreeMap<ServerId, Vec<InstanceInfo>> = BTreeMap::new();
-        let orphans = self.journal.facts(|facts| facts.orphans.clone());
         for (info, server) in self.oracle.live() {
-            if let Some(server) = server.filter(|_| !orphans.contains(&info.id)) {
+            let of_others = self.journal.facts(|facts| facts.is_of_others(&info.id));
+            if let Some(server) = server.filter(|_| !of_others) {
                 live_of.entry(server).or_default().push(info);
             }
         }
