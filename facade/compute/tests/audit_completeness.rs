@@ -396,6 +396,7 @@ fn is_by_a_controller(commit: &Commit) -> bool {
                 | "allocation"
                 | "quota-account"
                 | "image"
+                | "audit-prune-date"
         )
     });
     !has("audit-entry") && only_status

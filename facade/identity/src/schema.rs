@@ -11,8 +11,8 @@ use crate::{
     },
 };
 
-/// Adds the kinds of this crate with their indexes to a schema: `organization`, `project`, `role-binding`, `quota-account`, `allocation`
-/// and `audit-entry`.
+/// Adds the kinds of this crate with their indexes to a schema: `organization`, `project`, `role-binding`, `quota-account`, `allocation`,
+/// `audit-entry` and `audit-prune-date`.
 ///
 /// ```
 /// use fleetwright_identity::schema;
@@ -48,6 +48,7 @@ pub fn schema(builder: SchemaBuilder) -> SchemaBuilder {
         .index(PLACE_ROLE_INDEX, ["/place", "/role"]);
     // Every index begins with the log, and a complete value is in the order of the keys, which is that of time.
     builder
+        .kind(audit::PruneDate::KIND)
         .kind(audit::Stored::KIND)
         .index("log", ["/log"])
         .index("project", ["/log", "/project"])

@@ -358,3 +358,48 @@ async fn clock_that_jumps_does_not_prune_young_entries() {
     assert_eq!(left().await, 0);
     running.abort();
 }
+
+/// A process whose clock is wrong from its start sees no jump.
+#[tokio::test(start_paused = true)]
+async fn process_that_starts_with_a_wrong_clock_does_not_prune_young_entries() {
+    let clock = |days| {
+        let start = date(0) + TimeDelta::days(days);
+        Arc::new(fleetwright_runtime::clock::TokioClock::starting_at(start))
+    };
+    let store = memory();
+    let open = |clock: Arc<fleetwright_runtime::clock::TokioClock>| {
+        AuditLog::new(store.clone(), clock, Arc::new(OsEntropy)).unwrap()
+    };
+    let right = open(clock(0));
+    let (resource, verb) = (Resource::Networks, Verb::Create);
+    let event = AuditEvent::new(&user("ada"), verb, resource, "n", Scope::Global);
+    right.record(&event).await.unwrap();
+    let left = async || {
+        let query = AuditQuery::within(Scope::Global);
+        let page = right.list(&operator(), &query).await;
+        page.unwrap().items.len()
+    };
+    let first = right.clone();
+    let first = tokio::spawn(async move { first.run().await });
+    tokio::time::sleep(DAY * 2).await;
+    // It ends before its clock is corrected, again and again.
+    for days in [500, -500, 2000] {
+        let wrong = open(clock(days));
+        let run = tokio::time::timeout(DAY / 2, wrong.run());
+        assert!(run.await.is_err());
+        assert_eq!(left().await, 1, "{days}");
+    }
+    // Its clock stays wrong, beside a process whose clock is right.
+    let wrong = open(clock(500));
+    assert!(tokio::time::timeout(DAY * 3, wrong.run()).await.is_err());
+    assert_eq!(left().await, 1);
+    first.abort();
+    // A restart after a short time removes what is old without a delay.
+    tokio::time::sleep(DAY / 4).await;
+    let later = open(clock(6));
+    let old = AuditRetention::new(DAY).unwrap();
+    let later = later.with_retention(old);
+    let run = tokio::time::timeout(Duration::from_secs(60), later.run());
+    assert!(run.await.is_err());
+    assert_eq!(left().await, 0);
+}

@@ -26,6 +26,7 @@ pub use retention::{AuditRetention, MIN_RETENTION};
 
 use crate::Refused;
 pub(crate) use entry::Stored;
+pub(crate) use retention::PruneDate;
 
 /// The audit log of a store whose schema contains the kinds of [`schema`](crate::schema()). Clones share everything.
 ///
@@ -58,6 +59,7 @@ pub(crate) use entry::Stored;
 pub struct AuditLog {
     store: Arc<dyn Store>,
     entries: Table<Stored>,
+    prune_dates: Table<PruneDate>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     retention: Arc<AuditRetention>,
@@ -78,6 +80,7 @@ impl AuditLog {
     ) -> Result<Self, Invalid> {
         Ok(Self {
             entries: Table::new(Arc::clone(&store))?,
+            prune_dates: Table::new(Arc::clone(&store))?,
             store,
             clock,
             entropy,

@@ -2,9 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use fleetwright_runtime::clock::between;
-use fleetwright_store::{Invalid, StoreError, Transaction};
+use fleetwright_store::{Document, Invalid, Key, StoreError, Transaction};
+use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
 use super::{AuditLog, Stored};
@@ -17,6 +18,8 @@ pub const MIN_RETENTION: Duration = DAY;
 const INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// By how much the clock may differ from the timers between two passes.
 const MAX_JUMP: Duration = Duration::from_secs(5 * 60);
+/// How far the date may be from that of the last removal by any process.
+const MAX_GAP: TimeDelta = TimeDelta::days(1);
 /// How many entries one transaction removes.
 const BATCH: u32 = 100;
 
@@ -140,28 +143,93 @@ impl AuditLog {
 
     /// Removes old entries once an hour. It never returns; drop the future to stop.
     ///
-    /// A clock that jumps would make young entries look old: after a jump nothing is removed for a day.
+    /// A clock that is wrong would make young entries look old. So nothing is removed for a day after the clock jumped, nor while its date
+    /// is more than a day from the one that any process has removed entries at: a process that starts with a wrong clock waits for a day,
+    /// and for as long as others, whose clocks are right, remove entries.
     pub async fn run(&self) {
-        let mut last = (self.clock.now(), Instant::now());
-        let mut not_before = last.1;
+        let mut trust = ClockTrust::default();
         loop {
-            let now = (self.clock.now(), Instant::now());
-            let (dates, timers) = (between(last.0, now.0), now.1.duration_since(last.1));
-            if dates.abs_diff(timers) > MAX_JUMP {
-                tracing::warn!(before = %last.0, now = %now.0, "the clock jumped; no audit entry is removed for a day");
-                not_before = now.1 + DAY;
-            }
-            last = now;
-            if now.1 >= not_before {
-                match self.prune().await {
-                    Ok(0) => {}
-                    Ok(removed) => tracing::info!(removed, "old audit entries were removed"),
-                    Err(error) => {
-                        tracing::warn!(%error, "old audit entries are not removed; it is retried");
-                    }
+            match self.prune_with(&mut trust).await {
+                Ok(0) => {}
+                Ok(removed) => tracing::info!(removed, "old audit entries were removed"),
+                Err(error) => {
+                    tracing::warn!(%error, "old audit entries are not removed; it is retried");
                 }
             }
             sleep(INTERVAL).await;
         }
+    }
+
+    async fn prune_with(&self, trust: &mut ClockTrust) -> Result<usize, StoreError> {
+        let key = PruneDate::key()?;
+        let stored = self.prune_dates.get(&key).await?;
+        let known = stored.as_ref().map(|read| read.value.at);
+        let now = self.clock.now();
+        if !trust.check(now, Instant::now(), known) {
+            return Ok(0);
+        }
+        let removed = self.prune().await?;
+        let date = PruneDate { at: now };
+        let transaction = match &stored {
+            Some(read) => self.prune_dates.replace(Transaction::new(), read, &date)?,
+            None => self.prune_dates.create(Transaction::new(), &key, &date)?,
+        };
+        match self.store.commit(&transaction).await {
+            Ok(_) => Ok(removed),
+            // Another process has removed entries at the same time.
+            Err(error) if error.conflict().is_some() => Ok(removed),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The date at which a process last removed old entries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PruneDate {
+    at: DateTime<Utc>,
+}
+
+impl Document for PruneDate {
+    const KIND: &'static str = "audit-prune-date";
+}
+
+impl PruneDate {
+    fn key() -> Result<Key, Invalid> {
+        Key::new("last")
+    }
+}
+
+/// What the loop knows about its clock.
+#[derive(Debug, Default)]
+struct ClockTrust {
+    /// The date and the time of the last check.
+    last: Option<(DateTime<Utc>, Instant)>,
+    /// The date in the store, and since when it has been this one.
+    known: Option<(Option<DateTime<Utc>>, Instant)>,
+    /// Until when nothing is removed, because the clock jumped.
+    jumped_until: Option<Instant>,
+}
+
+impl ClockTrust {
+    /// Returns whether entries may be removed by this date. `known` is the date in the store.
+    fn check(&mut self, now: DateTime<Utc>, timer: Instant, known: Option<DateTime<Utc>>) -> bool {
+        if let Some((date, at)) = self.last.replace((now, timer)) {
+            let (dates, timers) = (between(date, now), timer.duration_since(at));
+            if dates.abs_diff(timers) > MAX_JUMP {
+                tracing::warn!(before = %date, %now, "the clock jumped; no audit entry is removed for a day");
+                self.jumped_until = Some(timer + DAY);
+            }
+        }
+        let since = match self.known {
+            Some((same, since)) if same == known => since,
+            Some(_) | None => timer,
+        };
+        self.known = Some((known, since));
+        let near = known.is_some_and(|known| known.signed_duration_since(now).abs() <= MAX_GAP);
+        let settled = near || timer.duration_since(since) >= DAY;
+        if !settled {
+            tracing::warn!(?known, %now, "the clock is far from the date of the last removal; no audit entry is removed for a day");
+        }
+        settled && self.jumped_until.is_none_or(|until| timer >= until)
     }
 }
