@@ -3,9 +3,13 @@
 //! The crates themselves are re-exported as [`identity`](crate::identity), [`region`](crate::region) and [`store`](crate::store), so
 //! that a program names one dependency and one version.
 
+#[doc(no_inline)]
 pub use std::time::Duration;
 
-pub use fleetwright::{InstanceProvisioner, PublicAddress, Reboot, Tags, UserData};
+// Links of a trait's own page are dead on a copy of the page.
+#[doc(no_inline)]
+pub use fleetwright::InstanceProvisioner;
+pub use fleetwright::{PublicAddress, Reboot, Tags, UserData};
 pub use fleetwright_identity::{
     Account, Actor, ActorName, AuditQuery, AuditRetention, Binding, Limits, NewOrganization,
     NewProject, NewRoleBinding, OrganizationId, PageRequest, Permission, Principal, ProjectId,
@@ -20,7 +24,9 @@ pub use fleetwright_region::{
     snapshot::NewSnapshot,
 };
 pub use fleetwright_runtime::clock::{Clock, SystemClock, TokioClock};
-pub use fleetwright_store::{MemoryStore, Revision, Store, Transaction};
+#[doc(no_inline)]
+pub use fleetwright_store::Store;
+pub use fleetwright_store::{MemoryStore, Revision, Transaction};
 
 pub use crate::{
     ComputeError, Meaning,
