@@ -4,21 +4,23 @@
 //! unspent token, settle a launch. They keep no state: a crashed caller repeats them with the same
 //! arguments.
 
-use std::{num::NonZeroU32, ops::RangeInclusive, sync::Arc, time::Duration};
+mod waiting;
+
+use std::{num::NonZeroU32, ops::RangeInclusive, sync::Arc};
 
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
-use tokio::{
-    sync::mpsc,
-    time::{Instant, sleep},
-};
+use tokio::sync::mpsc;
 
 use crate::{
     BoxStream, Call, CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceFilter,
     InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InvalidValue, LaunchRecord,
-    LaunchToken, ListItem, Operation, Problem, ProvisionError, Result,
-    wait::{self, WaitCause, WaitError, WaitPolicy},
+    LaunchToken, ListItem, Operation, Problem, Result,
+    wait::{self, WaitPolicy},
 };
+
+pub(crate) use waiting::{look_up_within, with_status};
+use waiting::{wait_failed, wait_for_one, wait_until_running};
 
 /// Convenience methods of every [`InstanceProvisioner`].
 ///
@@ -58,7 +60,7 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
     /// # Errors
     /// - The error of the launch, also if its outcome is unknown and the look-up did not settle it.
     /// - [`Timeout`](ErrorKind::Timeout) or [`WrongState`](ErrorKind::WrongState) if the instance
-    ///   does not run in time or cannot run. The error [carries](ProvisionError::survivors) the
+    ///   does not run in time or cannot run. The error [carries](crate::ProvisionError::survivors) the
     ///   instance, which is not terminated.
     async fn launch_and_wait(
         &self,
@@ -168,7 +170,7 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
     ///
     /// # Errors
     /// The error of the start or of the wait. If the instance does not run in time, the error
-    /// [carries](ProvisionError::survivors) it.
+    /// [carries](crate::ProvisionError::survivors) it.
     async fn start_and_wait(&self, id: &InstanceId, policy: &WaitPolicy) -> Result<InstanceInfo> {
         let info = self.start_instance(id).await?;
         wait_until_running(self, Operation::StartInstance, info, policy).await
@@ -208,7 +210,7 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
     /// - [`Invalid`](ErrorKind::Invalid) if the filter has no tags, because it would select every
     ///   instance of the account.
     /// - If some instances cannot be terminated, the first of their errors. It
-    ///   [carries](ProvisionError::survivors) those instances; all others are terminating.
+    ///   [carries](crate::ProvisionError::survivors) those instances; all others are terminating.
     async fn terminate_matching(
         &self,
         filter: &InstanceFilter,
@@ -391,111 +393,4 @@ pub struct LaunchAttempt {
     pub token: LaunchToken,
     /// The instance, which this call or an earlier one launched.
     pub instance: InstanceInfo,
-}
-
-/// Looks a token up until a launch is found, or `time` has passed since this call.
-pub(crate) async fn look_up_within<P: InstanceProvisioner + ?Sized>(
-    provisioner: &P,
-    token: &LaunchToken,
-    time: Duration,
-) -> Result<LaunchRecord> {
-    let interval = provisioner.capabilities().poll_interval;
-    let interval = interval.max(Duration::from_millis(1));
-    let started = Instant::now();
-    loop {
-        let remaining = time.saturating_sub(started.elapsed());
-        match provisioner.find_launch(token).await {
-            Ok(LaunchRecord::NotFound) if !remaining.is_zero() => {
-                sleep(interval.min(remaining)).await;
-            }
-            Err(error) if error.retry().delay().is_some() && !remaining.is_zero() => {
-                let delay = error.retry().delay().unwrap_or_default();
-                sleep(delay.max(interval).min(remaining)).await;
-            }
-            settled => return settled,
-        }
-    }
-}
-
-/// Waits until the instance that `operation` returned runs. If it does not, the error carries the
-/// instance as it was last observed, unless it no longer exists.
-async fn wait_until_running<P: InstanceProvisioner + ?Sized>(
-    provisioner: &P,
-    operation: Operation,
-    info: InstanceInfo,
-    policy: &WaitPolicy,
-) -> Result<InstanceInfo> {
-    let ids = std::slice::from_ref(&info.id);
-    let goal = CloudInstanceState::Running;
-    match wait::for_state_after(provisioner, ids, goal, policy, Some(info.state)).await {
-        Ok(mut all) => Ok(with_status(info, all.remove(0))),
-        Err(error) => {
-            let instance = error.not_reached.first();
-            let last = instance.and_then(|instance| instance.last.clone());
-            let read_error = instance.and_then(|instance| instance.error.as_ref());
-            let survivor = match last {
-                _ if read_error.is_some_and(|error| error.kind() == ErrorKind::NotFound) => None,
-                Some(status) if status.state.is_final() => None,
-                Some(status) => Some(with_status(info, status)),
-                None => Some(info),
-            };
-            let error = wait_failed(provisioner, operation, error);
-            Err(error.with_survivors(survivor.into_iter().collect()))
-        }
-    }
-}
-
-/// Waits for one instance.
-async fn wait_for_one<P: InstanceProvisioner + ?Sized>(
-    provisioner: &P,
-    id: &InstanceId,
-    goal: CloudInstanceState,
-    policy: &WaitPolicy,
-) -> Result<InstanceStatus, WaitError> {
-    let mut all = wait::for_state(provisioner, std::slice::from_ref(id), goal, policy).await?;
-    Ok(all.remove(0))
-}
-
-/// Returns `info` with the newer values of `status`.
-pub(crate) fn with_status(info: InstanceInfo, status: InstanceStatus) -> InstanceInfo {
-    let InstanceStatus {
-        id: _,
-        state,
-        native_state,
-        state_reason,
-        launch_failure,
-        private_ip,
-        public_ip,
-        mac_address,
-    } = status;
-    InstanceInfo {
-        state,
-        native_state,
-        state_reason,
-        launch_failure,
-        private_ip,
-        public_ip,
-        mac_address,
-        ..info
-    }
-}
-
-/// Converts a failed wait to the error of the call before it, which had its effect. A read that failed
-/// for good keeps its own kind, which says what to do.
-fn wait_failed<P: InstanceProvisioner + ?Sized>(
-    provisioner: &P,
-    operation: Operation,
-    error: WaitError,
-) -> ProvisionError {
-    let call = Call::new(provisioner.capabilities().provider.as_str(), operation);
-    let converted = match &error.cause {
-        WaitCause::Deadline | WaitCause::PollLimit => call.timeout(Effect::Done),
-        WaitCause::Unreachable(status) | WaitCause::Reverted(status) => {
-            let needed = format!("{} ({})", error.goal, error.cause);
-            call.wrong_state(&status.id, status.state, &needed)
-                .with_effect(Effect::Done)
-        }
-        WaitCause::Failed(failed) => return failed.clone().with_effect(Effect::Done),
-    };
-    converted.with_source(error)
 }
