@@ -107,11 +107,11 @@ async fn machine_that_is_not_found_when_it_is_terminated_is_listed_for_the_opera
     let (admin, servers) = (server_admin(), &two.region.servers);
     servers.delete(&admin, server_id(1)).await.unwrap();
     two.region.during(two.region.until_gone(server_id(1))).await;
-    let listed = two.record().await.not_found;
-    assert_eq!(listed.len(), 1, "{listed:?}");
+    let leaked = two.record().await.leaked;
+    assert_eq!(leaked.len(), 1, "{leaked:?}");
     assert_eq!(
-        (&listed[0].machine, listed[0].server),
-        (&left[0], server_id(1))
+        (leaked[0].machine.as_ref(), leaked[0].server),
+        (Some(&left[0]), server_id(1))
     );
     assert_eq!(two.right.oracle().call_count(WireCall::Terminate), 0);
 }

@@ -13,9 +13,7 @@ use fleetwright::{AccountId, InstanceId, InstanceProvisioner, ProvisionError};
 use fleetwright_store::{Invalid, Store, StoreError, Table, Transaction, Versioned};
 use tokio::{sync::Mutex, time::Instant};
 
-use super::{
-    LeakedLaunch, MAX_NOT_FOUND, NotFoundMachine, OtherAccount, RegionAccount, risk::is_outage,
-};
+use super::{LeakedLaunch, NotFoundMachine, OtherAccount, RegionAccount, risk::is_outage};
 use crate::ids::RegionId;
 
 /// How long a comparison is used again for calls that only read.
@@ -165,11 +163,8 @@ impl AccountGuard {
         Ok(state)
     }
 
-    async fn record(&self) -> Result<Option<Versioned<RegionAccount>>, AccountError> {
-        Ok(self
-            .accounts
-            .get(&RegionAccount::key(&self.region)?)
-            .await?)
+    async fn record(&self) -> Result<Option<Versioned<RegionAccount>>, StoreError> {
+        self.accounts.get(&RegionAccount::key(&self.region)?).await
     }
 
     /// Adds the record of the account to the transaction of a region's first launch.
@@ -195,12 +190,8 @@ impl AccountGuard {
     }
 
     /// Records a launch that reached another account. A region without a recorded account has nothing to compare with.
-    pub(crate) async fn record_leak(&self, leak: &LeakedLaunch) -> Result<(), AccountError> {
-        let (account, machine) = (&leak.account, &leak.machine);
-        tracing::error!(
-            region = %self.region, server = %leak.server, token = %leak.token, ?account, ?machine,
-            "a launch reached another account: an operator has to terminate its machine there"
-        );
+    pub(crate) async fn record_leak(&self, leak: &LeakedLaunch) -> Result<(), StoreError> {
+        leak.log(&self.region);
         let mut conflict = None;
         for _ in 0..TRIES {
             let Some(read) = self.record().await? else {
@@ -215,10 +206,10 @@ impl AccountGuard {
             match self.store.commit(&transaction).await {
                 Ok(_) => return Ok(()),
                 Err(error) if error.conflict().is_some() => conflict = Some(error),
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
-        conflict.map_or(Ok(()), |error| Err(error.into()))
+        conflict.map_or(Ok(()), Err)
     }
 
     /// Writes to the record which other account the provider uses, or that it uses none, if that has changed. Returns how many leaked
@@ -253,22 +244,28 @@ impl AccountGuard {
         Ok(listed.iter().any(|one| one.machine == *machine))
     }
 
-    /// Adds a machine to those that were not found, for the operator, unless it is one of them already.
+    /// Records a machine that was not found when it was to be terminated, unless it is recorded already: if it appears, it is terminated.
+    /// If the region's account has never shown it, it may be in another one, and its launch is recorded as leaked.
     ///
     /// Fails with a conflict if another writer changed the record meanwhile.
-    pub(crate) async fn add_not_found(&self, machine: NotFoundMachine) -> Result<(), StoreError> {
-        let key = RegionAccount::key(&self.region)?;
-        let Some(read) = self.accounts.get(&key).await? else {
+    pub(crate) async fn add_not_found(
+        &self,
+        leak: LeakedLaunch,
+        machine: NotFoundMachine,
+        shown_at: Option<DateTime<Utc>>,
+    ) -> Result<(), StoreError> {
+        let Some(read) = self.record().await? else {
             return Ok(());
         };
         let mut record = read.value.clone();
-        let known = |one: &NotFoundMachine| one.machine == machine.machine;
-        if record.not_found.iter().any(known) {
+        record.add_not_found(machine);
+        if shown_at.is_none_or(|at| at < record.recorded_at) {
+            leak.log(&self.region);
+            record.add_leak(leak);
+        }
+        if record == read.value {
             return Ok(());
         }
-        record.not_found.push(machine);
-        let surplus = record.not_found.len().saturating_sub(MAX_NOT_FOUND);
-        record.not_found.drain(..surplus);
         let transaction = self.accounts.replace(Transaction::new(), &read, &record)?;
         self.store.commit(&transaction).await?;
         Ok(())

@@ -29,8 +29,19 @@
 //! that is recorded in [`RegionAccount::leaked`] with the account, the machine and the token, logged as an error, and counted by the metric
 //! `fleetwright_region_leaked_launches`; and the server is launched again. The region does not terminate such a machine by itself, because
 //! it makes no change in an account that is not its own: with a store from a backup, that would be a tenant's machine. The operator
-//! terminates it there and calls [`RegionAccounts::resolve_leak`]. A machine that is not found when it is to be terminated is in
-//! [`RegionAccount::not_found`].
+//! terminates it there and calls [`RegionAccounts::resolve_leak`].
+//!
+//! The record of the server says that a launch is unconfirmed before the launch is sent. So a process that ends before it has compared the
+//! accounts hides nothing: whichever process looks the launch up records it in the same list. Nothing is known then but the token, and the
+//! other account if the provider still uses it, and there may be no machine at all ([`LeakedLaunch::is_suspected`]).
+//!
+//! Credentials that are exchanged and restored between two comparisons are not noticed by them. The machine is recorded, and the region's
+//! account never shows it; when it is to be terminated it is not found, and is recorded in the same list. So is a machine of the account
+//! that the region had before an operator accepted another one. A machine that the account has shown was terminated outside this system,
+//! and is not in that list.
+//!
+//! Every machine that was not found when it was to be terminated is in [`RegionAccount::not_found`] as well: if the region's account shows it
+//! later, the monitor terminates it. That list is for the monitor, and needs no operator.
 //!
 //! # What the operator sees
 //!

@@ -16,9 +16,9 @@ use metrics::counter;
 
 use super::{Controller, FailureReason, Step, record, tags};
 use crate::{
-    account::{AccountState, NotFoundMachine},
+    account::{AccountState, LeakedLaunch, NotFoundMachine},
     secret::ServerKeys,
-    server::{Machine, MachineAction, Server, TerminationReason, TerminationResponse},
+    server::{Machine, MachineAction, Observed, Server, TerminationReason, TerminationResponse},
 };
 
 /// How often storing the result of a call is tried again after a conflict. If the last try fails too, the next reconcile repeats the call.
@@ -87,10 +87,7 @@ impl Controller {
                     Err(_) => TerminationResponse::NotFound,
                 };
                 if response == TerminationResponse::NotFound {
-                    let (id, server) = (machine.id.clone(), read.value.id);
-                    let missing = NotFoundMachine::new(id, server, now);
-                    self.account.add_not_found(missing).await?;
-                    tracing::warn!(%server, machine = %machine.id, "a machine was not found when it was to be terminated");
+                    self.not_found(&read.value, &machine, now).await?;
                 }
                 let accepted = |server: &mut Server| {
                     record::record_termination_accepted(server, response, now);
@@ -98,6 +95,26 @@ impl Controller {
                 self.finish(read, accepted).await
             }
         }
+    }
+
+    /// Records a machine that was not found when it was to be terminated.
+    async fn not_found(
+        &self,
+        server: &Server,
+        machine: &Machine,
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        tracing::warn!(server = %server.id, machine = %machine.id, "a machine was not found when it was to be terminated");
+        let leak = LeakedLaunch {
+            account: None,
+            machine: Some(machine.id.clone()),
+            token: server.token(machine.incarnation),
+            server: server.id,
+            at: now,
+        };
+        let shown_at = server.current_observation().and_then(Observed::shown_at);
+        let missing = NotFoundMachine::new(machine.id.clone(), server.id, now);
+        self.account.add_not_found(leak, missing, shown_at).await
     }
 
     /// Returns whether the record is still the one that was decided on. A step that writes nothing before its call checks this, because

@@ -14,7 +14,7 @@ use super::{
     record::{self, SmallerDisk},
 };
 use crate::{
-    account::{AccountError, AccountState, LeakedLaunch},
+    account::{AccountState, LeakedLaunch},
     server::{ChangeMethod, EventKind, Launch, REGION_INDEX, Server, UnconfirmedLaunch},
 };
 
@@ -91,7 +91,10 @@ impl Controller {
                 let message = format!("machine {} was launched", info.id);
                 record::record_machine(server, info, now, EventKind::Launched, message);
             }
-            Err(error) => self.launch_failed(server, error, now),
+            Err(error) => {
+                record::record_account_confirmed(server);
+                self.launch_failed(server, error, now);
+            }
         };
         self.finish(read, store_outcome).await
     }
@@ -153,7 +156,14 @@ impl Controller {
             Ok(found) => found,
             Err(error) => {
                 let now = self.clock.now();
-                let failed = |server: &mut Server| self.failed(server, &error, now);
+                let other = self.other_account(&launch).await;
+                let failed = |server: &mut Server| {
+                    if let Some(account) = &other {
+                        let found = UnconfirmedLaunch::new(Some(account.clone()), None);
+                        record::record_unconfirmed_launch(server, found);
+                    }
+                    self.failed(server, &error, now);
+                };
                 return self.finish(read, failed).await;
             }
         };
@@ -178,15 +188,19 @@ impl Controller {
         }
         // Another account does not have the launch either: the credentials may have been exchanged since the last comparison.
         let account = self.account.current().await;
-        if !matches!(
-            account,
-            Ok(AccountState::Same | AccountState::NotRecorded(_))
-        ) {
-            let window = self.cloud.capabilities().consistency_window;
-            return Ok(Action::RequeueAt(self.next_read(now, later(now, window))));
-        }
-        if let Some(unconfirmed) = launch.unconfirmed {
-            // The region's account does not have it, although it may have been launched: it is in another one.
+        let is_compared = match account {
+            Ok(AccountState::Same) => true,
+            Ok(AccountState::NotRecorded(_)) => false,
+            Ok(AccountState::Other { .. }) | Err(_) => {
+                let window = self.cloud.capabilities().consistency_window;
+                return Ok(Action::RequeueAt(self.next_read(now, later(now, window))));
+            }
+        };
+        // A provider that reports no account has no other one.
+        let doubtful = |unconfirmed: &UnconfirmedLaunch| is_compared || !unconfirmed.is_unknown();
+        if let Some(unconfirmed) = launch.unconfirmed.filter(doubtful) {
+            // The region's account does not have it, although it may have been launched: it is in another one. If the process that sent
+            // it has ended before it compared the accounts, that is only possible, and nobody but the operator can find it out.
             let leak = LeakedLaunch {
                 account: unconfirmed.account,
                 machine: unconfirmed.machine,
@@ -194,14 +208,21 @@ impl Controller {
                 server: read.value.id,
                 at: now,
             };
-            match self.account.record_leak(&leak).await {
-                Ok(()) => {}
-                Err(AccountError::Store(error)) => return Err(error),
-                // Recording calls no cloud.
-                Err(AccountError::Cloud(_)) => return Ok(Action::Requeue),
-            }
+            self.account.record_leak(&leak).await?;
         }
         self.finish(read, record::record_no_effect).await
+    }
+
+    /// Returns the other account that the provider uses now, if the launch may have reached another one and none is known yet.
+    async fn other_account(&self, launch: &Launch) -> Option<AccountId> {
+        launch
+            .unconfirmed
+            .as_ref()
+            .filter(|known| known.is_unknown())?;
+        match self.account.recent().await {
+            Ok(AccountState::Other { current, .. }) => Some(current),
+            Ok(AccountState::Same | AccountState::NotRecorded(_)) | Err(_) => None,
+        }
     }
 
     /// Returns why no machine with the desired spec can be launched now, if a change is pending that stops or terminates the machine.
@@ -301,6 +322,6 @@ fn plan_launch(
         token: server.token(incarnation),
         sent_at: Some(now),
         spent: false,
-        unconfirmed: None,
+        unconfirmed: Some(UnconfirmedLaunch::default()),
     }
 }

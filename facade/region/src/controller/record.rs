@@ -33,6 +33,7 @@ pub(super) fn start_launch(server: &mut Server, launch: Launch, now: DateTime<Ut
 pub(super) fn mark_sent(server: &mut Server, now: DateTime<Utc>) {
     if let Some(launch) = &mut server.launch {
         launch.sent_at = Some(now);
+        launch.unconfirmed.get_or_insert_default();
     }
 }
 
@@ -74,16 +75,24 @@ pub(super) fn record_no_effect(server: &mut Server) {
     }
 }
 
-/// Records that a launch may have reached another account: its outcome is unknown. What was returned first is kept.
+/// Records that a launch may have reached another account: its outcome is unknown. What was found first is kept.
 pub(super) fn record_unconfirmed_launch(server: &mut Server, found: UnconfirmedLaunch) {
     let Some(launch) = &mut server.launch else {
         return;
     };
-    let known = launch.unconfirmed.take();
-    launch.unconfirmed = Some(match known {
-        Some(known) if known.machine.is_some() => known,
-        Some(_) | None => found,
+    let known = launch.unconfirmed.take().unwrap_or_default();
+    launch.unconfirmed = Some(if known.machine.is_some() {
+        known
+    } else {
+        UnconfirmedLaunch::new(found.account.or(known.account), found.machine)
     });
+}
+
+/// Records that the account was the region's after a launch that failed: the launch did not reach another one.
+pub(super) fn record_account_confirmed(server: &mut Server) {
+    if let Some(launch) = &mut server.launch {
+        launch.unconfirmed = None;
+    }
 }
 
 /// Marks the machine for termination. The mark stays, whatever is requested later.

@@ -38,16 +38,17 @@ pub struct Launch {
     /// Whether the token is spent, and the cloud lists no machine for it.
     #[serde(default)]
     pub spent: bool,
-    /// Set if the account was not confirmed after the launch: it may have reached another one. Removed once it is settled.
+    /// Set before the launch is sent, and removed once its result is stored and the account was confirmed after it, or it is settled. While
+    /// it is set, the launch may have reached another account, also if the process that sent it has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unconfirmed: Option<UnconfirmedLaunch>,
 }
 
-/// What is known of a launch that may have reached another account.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What is known of a launch that may have reached another account. Nothing is known before its result.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct UnconfirmedLaunch {
-    /// The account that the provider reported after the launch. `None` if it could not be read.
+    /// The other account that the provider reported after the launch was sent. `None` if none was reported.
     pub account: Option<AccountId>,
     /// The machine that the launch returned, if it returned one.
     pub machine: Option<InstanceId>,
@@ -56,6 +57,11 @@ pub struct UnconfirmedLaunch {
 impl UnconfirmedLaunch {
     pub(crate) fn new(account: Option<AccountId>, machine: Option<InstanceId>) -> Self {
         Self { account, machine }
+    }
+
+    /// Whether nothing says that the launch reached another account, except that its result is not known.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.account.is_none() && self.machine.is_none()
     }
 }
 
@@ -247,6 +253,15 @@ impl Observed {
             public_ip: status.public_ip,
             mac_address: status.mac_address,
             presence: Presence::Shown,
+        }
+    }
+
+    /// Returns a date at which the cloud showed the machine. `None` if it never did, and is only known not to find it.
+    pub fn shown_at(&self) -> Option<DateTime<Utc>> {
+        match self.presence {
+            Presence::Shown | Presence::Absent(_) => Some(self.at),
+            // A machine that was never shown is missing since its first observation.
+            Presence::Missing(since) => Some(self.at).filter(|at| *at < since),
         }
     }
 

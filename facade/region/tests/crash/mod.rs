@@ -1,4 +1,4 @@
-//! A process with a fault at each of its external calls: a commit, or the call that creates an image.
+//! A process with a fault at each of its external calls: a commit, and the calls to the cloud that a test chooses.
 #![allow(dead_code, reason = "no test binary uses all helpers")]
 
 use std::sync::{
@@ -8,8 +8,10 @@ use std::sync::{
 
 use async_trait::async_trait;
 use fleetwright::{
-    Call, Capabilities, Effect, ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
-    InstanceProvisioner, InstanceStatus, LaunchRecord, LaunchToken, Operation, SnapshotRequest,
+    BoxFuture, Call, Capabilities, Effect, ImageId, InstanceConfig, InstanceFilter, InstanceId,
+    InstanceInfo, InstanceProvisioner, InstanceStatus, LaunchRecord, LaunchToken, Operation,
+    SnapshotRequest,
+    layer::{Layer, Request},
 };
 use fleetwright_store::{
     Interest, Page, Query, Record, RecordId, Revision, Schema, Store, StoreError, Transaction,
@@ -88,6 +90,33 @@ impl Plan {
         found
     }
 
+    async fn step<A, E>(
+        &self,
+        what: &str,
+        call: impl Future<Output = Result<A, E>>,
+        refused: impl FnOnce() -> E,
+        lost: impl FnOnce() -> E,
+    ) -> Result<A, E> {
+        self.live().await;
+        match self.next_fault(what) {
+            None => call.await,
+            Some(Kind::CrashBefore) => {
+                self.die().await;
+                call.await
+            }
+            Some(Kind::CrashAfter) => {
+                let result = call.await;
+                self.die().await;
+                result
+            }
+            Some(Kind::Error) => Err(refused()),
+            Some(Kind::LostResponse) => {
+                let _ = call.await;
+                Err(lost())
+            }
+        }
+    }
+
     async fn die(&self) {
         self.dead.store(true, Ordering::Relaxed);
         self.died.notify_one();
@@ -123,24 +152,31 @@ impl<T: ?Sized> Flaky<T> {
         refused: impl FnOnce() -> E,
         lost: impl FnOnce() -> E,
     ) -> Result<A, E> {
-        self.plan.live().await;
-        match self.plan.next_fault(what) {
-            None => call.await,
-            Some(Kind::CrashBefore) => {
-                self.plan.die().await;
-                call.await
+        self.plan.step(what, call, refused, lost).await
+    }
+}
+
+/// Makes every call to the cloud of these operations a step.
+#[derive(Debug)]
+pub(crate) struct CallSteps(pub(crate) Arc<Plan>, pub(crate) &'static [Operation]);
+
+impl Layer for CallSteps {
+    fn call<'a, T: Send + 'a>(
+        &'a self,
+        request: Request<'a>,
+        send: impl Fn() -> BoxFuture<'a, fleetwright::Result<T>> + Send + Sync + 'a,
+    ) -> BoxFuture<'a, fleetwright::Result<T>> {
+        Box::pin(async move {
+            let operation = request.operation();
+            if !self.1.contains(&operation) {
+                self.0.live().await;
+                return send().await;
             }
-            Some(Kind::CrashAfter) => {
-                let result = call.await;
-                self.plan.die().await;
-                result
-            }
-            Some(Kind::Error) => Err(refused()),
-            Some(Kind::LostResponse) => {
-                let _ = call.await;
-                Err(lost())
-            }
-        }
+            let refused = || request.call.unavailable(Effect::None, "the cloud is busy");
+            let lost = || request.call.timeout(Effect::Unknown);
+            let step = self.0.step(operation.as_str(), send(), refused, lost);
+            step.await
+        })
     }
 }
 

@@ -24,17 +24,16 @@ impl Rules {
         let accounts: Vec<Arc<RegionAccount>> = self.all(RegionAccount::KIND).await;
         let of_servers = servers.iter().filter_map(|server| server.machine.as_ref());
         let named: Vec<_> = of_servers.map(|machine| &machine.id).collect();
-        let listed = accounts.iter().flat_map(|account| &account.not_found);
-        let listed: Vec<_> = listed.map(|one| &one.machine).collect();
         let leaked: Vec<_> = accounts
             .iter()
             .flat_map(|account| &account.leaked)
             .collect();
         for (info, token) in self.oracle.elsewhere() {
             let foreign = self.journal.facts(|facts| facts.foreign.contains(&info.id));
-            let has_leaked =
-                token.is_some_and(|token| leaked.iter().any(|leak| leak.token == token));
-            let known = named.contains(&&info.id) || listed.contains(&&info.id) || has_leaked;
+            let is_listed = leaked.iter().any(|leak| {
+                leak.machine.as_ref() == Some(&info.id) || token.as_ref() == Some(&leak.token)
+            });
+            let known = named.contains(&&info.id) || is_listed;
             if !foreign && !known {
                 return Err(format!(
                     "machine {} is left in another account, unknown to the operator",
