@@ -130,8 +130,8 @@ pub enum ComputeError {
         /// The delay before a retry.
         retry_after: Duration,
     },
-    /// Its user data is sealed with a key that this process does not have, or that does not fit. Nothing was changed, and nothing is
-    /// done with its machine until the key is back.
+    /// Its user data is sealed with a key that this process does not have, or that does not fit, and the call needs it. Nothing was changed.
+    /// The instance can be read, started, stopped, rebooted and deleted meanwhile.
     #[error(
         "instance {id}: its user data is sealed with key {key}, which does not open it: ask an operator to restore that key in the keyring"
     )]

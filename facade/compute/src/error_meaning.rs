@@ -184,9 +184,10 @@ fn server_meaning(error: &ServerError) -> Meaning {
         | ServerError::NotReady { .. } => Meaning::Conflict,
         // The service's own principal lacks a permission: the tenant's was checked before.
         ServerError::Refused(_) => Meaning::Internal,
-        ServerError::NoRegion(_) | ServerError::Key { .. } | ServerError::Busy(_) => {
-            Meaning::Unavailable
-        }
+        ServerError::NoRegion(_)
+        | ServerError::Key { .. }
+        | ServerError::Sealed { .. }
+        | ServerError::Busy(_) => Meaning::Unavailable,
         ServerError::UserDataTooLarge { .. } | ServerError::TooManySecurityGroups { .. } => {
             Meaning::InvalidRequest
         }

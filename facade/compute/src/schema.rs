@@ -89,6 +89,7 @@ pub const REGION_INDEX: &str = "region";
 pub(crate) const INSTANCE_USER_DATA: SealedField = SealedField {
     kind: INSTANCE_KIND,
     pointer: "/spec/user_data",
+    unopened: "/spec/sealed_user_data",
 };
 
 /// Returns every field of the façade's records that is [sealed](fleetwright_region::secret::SealedStore): the copies of user data in

@@ -189,7 +189,7 @@ async fn running_with_user_data(facade: &TestFacade) -> InstanceId {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_or_wrong_key_is_reported_and_keeps_every_machine() {
+async fn without_its_key_nothing_is_launched_or_lost_and_the_brake_works() {
     let (raw, cloud) = (memory_store(), MemoryCloud::new());
     let first = with_keys(&raw, &cloud, MAY).await;
     let id = running_with_user_data(&first).await;
@@ -197,13 +197,28 @@ async fn missing_or_wrong_key_is_reported_and_keeps_every_machine() {
     let alice = project_user(tenant(1, 1));
     for keys in [JUNE, FALSE_MAY] {
         let other = with_keys(&raw, &cloud, keys).await;
-        let wanted = UpdateInstance::of(&first.read(id).await.instance);
+        // It is shown, with what is not.
+        let view = other.instances.read(&alice, id).await.unwrap();
+        assert_eq!(view.unknown, ["/spec/user_data"]);
+        assert_eq!(view.instance.spec.user_data, None);
+        let stranger = project_user(tenant(2, 1));
+        let error = other.instances.read(&stranger, id).await.unwrap_err();
+        assert_eq!(error.meaning(), Meaning::NotFound);
+        let all = ListInstances::default();
+        let listed = other.instances.list(&operator(), &all).await.unwrap();
+        assert_eq!((listed.instances.len(), listed.damaged.len()), (1, 0));
+        // What needs the user data is refused with its key, and what would lose it.
+        let seen = UpdateInstance::of(&view.instance);
+        let mut without = seen.clone();
+        without.spec.sealed_user_data = None;
+        let mut known = UpdateInstance::of(&first.read(id).await.instance);
+        known.spec.user_data = None;
         let calls = [
-            other.instances.read(&alice, id).await.map(drop),
-            other.instances.stop(&alice, id).await.map(drop),
             other.instances.replace(&alice, id).await.map(drop),
-            other.instances.delete(&alice, id).await,
-            other.instances.update(&alice, id, &wanted).await.map(drop),
+            other.instances.update(&alice, id, &seen).await.map(drop),
+            other.instances.update(&alice, id, &without).await.map(drop),
+            first.instances.update(&alice, id, &seen).await.map(drop),
+            other.instances.update(&alice, id, &known).await.map(drop),
         ];
         for error in calls.map(Result::unwrap_err) {
             assert_eq!(error.meaning(), Meaning::Unavailable, "{error}");
@@ -214,13 +229,6 @@ async fn missing_or_wrong_key_is_reported_and_keeps_every_machine() {
                 "{message}"
             );
         }
-        let stranger = project_user(tenant(2, 1));
-        let error = other.instances.read(&stranger, id).await.unwrap_err();
-        assert_eq!(error.meaning(), Meaning::NotFound);
-        // The operator's error says what to do.
-        let (operator, all) = (operator(), ListInstances::default());
-        let damaged = other.instances.list(&operator, &all).await.unwrap().damaged;
-        assert!(damaged[0].reason.contains("key may"), "{damaged:?}");
         let report = other.reseal().await.unwrap();
         // What has the id of the current key is not opened to be sealed again.
         let expected = if keys == JUNE { 3 } else { 0 };
@@ -229,28 +237,80 @@ async fn missing_or_wrong_key_is_reported_and_keeps_every_machine() {
             (expected, 0),
             "{report:?}"
         );
+        // The tenant can stop, start and reboot it.
         other
-            .during(tokio::time::sleep(Duration::from_secs(3600)))
+            .during(async {
+                other.instances.stop(&alice, id).await.unwrap();
+                other.until(id, stopped).await;
+                other.instances.start(&alice, id).await.unwrap();
+                other.until(id, is_running).await;
+                let reboot = other.instances.reboot(&alice, id, Reboot::Hard);
+                reboot.await.unwrap();
+                other.until(id, is_applied).await;
+                tokio::time::sleep(Duration::from_secs(3600)).await;
+            })
             .await;
-        for call in [WireCall::Terminate, WireCall::Stop] {
-            assert_eq!(cloud.oracle().call_count(call), 0, "{call}");
+        assert_sealed(&raw, "after a while without its key").await;
+        for call in [WireCall::Terminate, WireCall::Launch] {
+            let expected = u64::from(call == WireCall::Launch);
+            assert_eq!(cloud.oracle().call_count(call), expected, "{call}");
         }
-        assert_eq!(cloud.oracle().call_count(WireCall::Launch), 1);
     }
     let again = with_keys(&raw, &cloud, &format!("{JUNE}\n{MAY}")).await;
     again
         .during(async {
             again.until(id, is_running).await;
-            let read = again.instances.read(&alice, id).await.unwrap().instance;
-            assert_eq!(read.spec.user_data, script(NEEDLE));
-            assert_eq!(
-                again.server(id).await.unwrap().server.machine.unwrap().id,
-                machine
-            );
-            again.instances.stop(&alice, id).await.unwrap();
-            again.until(id, stopped).await;
+            let read = again.instances.read(&alice, id).await.unwrap();
+            assert!(read.unknown.is_empty(), "{:?}", read.unknown);
+            assert_eq!(read.instance.spec.user_data, script(NEEDLE));
+            let server = again.server(id).await.unwrap().server;
+            assert_eq!(server.machine.unwrap().id, machine);
         })
         .await;
+    // Without the key for good, its tenant deletes it.
+    let other = with_keys(&raw, &cloud, JUNE).await;
+    other
+        .during(async {
+            other.instances.delete(&alice, id).await.unwrap();
+            other.until_gone(id).await;
+        })
+        .await;
+    assert!(cloud.oracle().leftovers().is_empty());
+}
+
+/// A machine that the cloud loses is not launched again without its user data, and other user data ends that.
+#[tokio::test(start_paused = true)]
+async fn launch_without_its_key_waits_and_says_which_until_other_user_data_is_given() {
+    let (raw, cloud) = (memory_store(), MemoryCloud::new());
+    let first = with_keys(&raw, &cloud, MAY).await;
+    let id = running_with_user_data(&first).await;
+    let alice = project_user(tenant(1, 1));
+    // The replacement was accepted by a process with the key.
+    first.instances.replace(&alice, id).await.unwrap();
+    let other = with_keys(&raw, &cloud, JUNE).await;
+    other
+        .during(async {
+            let refused = |instance: &Instance| {
+                let conditions = instance.status.conditions.iter();
+                let told = conditions.map(|one| one.message.as_str());
+                told.into_iter().any(|text| text.contains("key may"))
+            };
+            other.until(id, refused).await;
+            assert_eq!(cloud.oracle().call_count(WireCall::Terminate), 0);
+            let view = other.instances.read(&alice, id).await.unwrap();
+            let mut wanted = UpdateInstance::of(&view.instance);
+            wanted.spec.user_data = script(SECOND);
+            wanted.consent = Consent::Destroy;
+            let updated = other.instances.update(&alice, id, &wanted).await;
+            assert_eq!(updated.unwrap().0.unknown, [""; 0]);
+            other.instances.replace(&alice, id).await.unwrap();
+            other.until(id, is_running).await;
+        })
+        .await;
+    assert_eq!(cloud.oracle().call_count(WireCall::Launch), 2);
+    let read = other.instances.read(&alice, id).await.unwrap().instance;
+    assert_eq!(read.spec.user_data, script(SECOND));
+    assert_sealed(&raw, "after other user data was given").await;
 }
 
 #[tokio::test(start_paused = true)]

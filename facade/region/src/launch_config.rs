@@ -59,6 +59,14 @@ pub enum LaunchRefusal {
         "SSH certificate authority {0} cannot be read: ask an operator to repair its record, or choose another authority"
     )]
     UnreadableAuthority(SshAuthorityId),
+    /// The user data cannot be opened.
+    #[error(
+        "the user data is sealed with key {key}, which does not open it: ask an operator to restore that key, or give other user data"
+    )]
+    Sealed {
+        /// The id of the key.
+        key: String,
+    },
     /// The user data cannot be combined with what the system adds to it.
     #[error(transparent)]
     UserData(#[from] UserDataError),
@@ -73,7 +81,7 @@ impl LaunchRefusal {
         match self {
             Self::Plan(error) => field_of_plan(error),
             Self::NoAuthority(_) | Self::UnreadableAuthority(_) => Some(Field::SshAuthority),
-            Self::UserData(_) => Some(Field::UserData),
+            Self::UserData(_) | Self::Sealed { .. } => Some(Field::UserData),
             Self::Limit(invalid) => field_of_limit(invalid.field()),
         }
     }
@@ -147,6 +155,10 @@ impl LaunchConfigs {
         server: &Server,
         incarnation: u64,
     ) -> Result<Result<InstanceConfig, LaunchRefusal>, StoreError> {
+        if let Some(unopened) = &server.spec.sealed_user_data {
+            let key = unopened.key.clone();
+            return Ok(Err(LaunchRefusal::Sealed { key }));
+        }
         self.prepare(server).await?;
         let user_data = self.user_data(server).await?;
         Ok(user_data.and_then(|user_data| self.with_user_data(server, incarnation, user_data)))

@@ -68,15 +68,19 @@ pub fn contents() -> [Content; 4] {
 /// assert!(schema::sealed_fields().any(|field| field.pointer == "/spec/user_data"));
 /// ```
 pub fn sealed_fields() -> impl Iterator<Item = SealedField> {
-    const POINTERS: [&str; 4] = [
-        "/spec/user_data",
-        "/launch/spec/user_data",
-        "/launch/config/user_data",
-        "/machine/applied/user_data",
+    const POINTERS: [(&str, &str); 4] = [
+        ("/spec/user_data", "/spec/sealed_user_data"),
+        ("/launch/spec/user_data", "/launch/spec/sealed_user_data"),
+        ("/launch/config/user_data", "/launch/sealed_user_data"),
+        (
+            "/machine/applied/user_data",
+            "/machine/applied/sealed_user_data",
+        ),
     ];
-    POINTERS.into_iter().map(|pointer| SealedField {
+    POINTERS.into_iter().map(|(pointer, unopened)| SealedField {
         kind: SERVER_KIND,
         pointer,
+        unopened,
     })
 }
 

@@ -75,6 +75,9 @@ pub(super) fn classify(error: ServerError) -> Failure {
             "user data of {actual} bytes is too large: at most {MAX_USER_DATA_BYTES} are allowed; shorten it"
         )),
         ServerError::UserData { source, .. } => refused(source.to_string()),
+        ServerError::Sealed { key, .. } => refused(format!(
+            "the user data is sealed with key {key}, which does not open it: ask an operator to restore that key, or give other user data"
+        )),
         ServerError::TooManySecurityGroups { actual, .. } => refused(format!(
             "{actual} security groups are too many: at most {MAX_SECURITY_GROUPS} are allowed; merge their rules into fewer groups"
         )),

@@ -6,6 +6,7 @@ use fleetwright::{PublicAddress, Tags, UserData};
 use fleetwright_region::{
     ids::{FlavorId, ImageId, NetworkId, SecurityGroupId, SshAuthorityId},
     network::Prefix,
+    secret::UnopenedUserData,
     server::ServerSpec,
 };
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,10 @@ pub struct InstanceSpec {
         deserialize_with = "fleetwright_region::secret::read_user_data"
     )]
     pub user_data: Option<UserData>,
+    /// Set if the record has user data that cannot be opened, because its key is missing. The instance can be started, stopped and deleted
+    /// then; to launch another machine, give other user data or wait for the key. Default: none; it cannot be requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed_user_data: Option<UnopenedUserData>,
 }
 
 /// The security groups and addresses of an instance.
@@ -91,6 +96,7 @@ impl InstanceSpec {
             networking: Networking::default(),
             ssh_authority: None,
             user_data: None,
+            sealed_user_data: None,
         }
     }
 
@@ -103,6 +109,9 @@ impl InstanceSpec {
         server.public_ip = self.networking.public_ip;
         server.ssh_authority = self.ssh_authority;
         server.user_data.clone_from(&self.user_data);
+        if self.user_data.is_none() {
+            server.sealed_user_data.clone_from(&self.sealed_user_data);
+        }
         server.tags = tags.clone();
         server
     }

@@ -202,6 +202,7 @@ pub(super) fn server_error(id: InstanceId, error: ServerError) -> ComputeError {
         ServerError::Busy(_) => ComputeError::Busy(id),
         ServerError::NotFound(_) | ServerError::NoServerOwnedBy(_) => not_launched(id),
         ServerError::Deleting(_) => machine_deleting(id),
+        ServerError::Sealed { key, .. } => ComputeError::Sealed { id, key },
         ServerError::Refused(_)
         | ServerError::UserDataTooLarge { .. }
         | ServerError::UserData { .. }

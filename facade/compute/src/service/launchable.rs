@@ -9,14 +9,17 @@ use fleetwright_region::{
 };
 
 use super::{Instances, access::server_error};
-use crate::{ComputeError, instance::Instance};
+use crate::{
+    ComputeError,
+    instance::{Instance, InstanceId},
+};
 
 impl Instances {
     /// Refuses an instance without a machine that cannot be launched.
     pub(super) async fn check_launch(&self, instance: &Instance) -> Result<(), ComputeError> {
         let spec = instance.desired_state().spec;
         let refusal = self.refusal(instance, None, &spec).await?;
-        refusal.map_or(Ok(()), |refusal| Err(unprocessable(&refusal)))
+        refusal.map_or(Ok(()), |refusal| Err(refused(instance.id, &refusal)))
     }
 
     /// Refuses a replacement by a machine that cannot be launched.
@@ -24,7 +27,7 @@ impl Instances {
         let server = self.server_of(instance).await?.map(|view| view.server);
         let spec = instance.desired_state().spec;
         let refusal = self.refusal(instance, server.as_ref(), &spec).await?;
-        refusal.map_or(Ok(()), |refusal| Err(unprocessable(&refusal)))
+        refusal.map_or(Ok(()), |refusal| Err(refused(instance.id, &refusal)))
     }
 
     /// Refuses a change that cannot be launched.
@@ -56,7 +59,7 @@ impl Instances {
                 return Ok(());
             }
         }
-        Err(unprocessable(&refusal))
+        Err(refused(instance.id, &refusal))
     }
 
     async fn refusal(
@@ -78,7 +81,11 @@ impl Instances {
     }
 }
 
-fn unprocessable(refusal: &LaunchRefusal) -> ComputeError {
+fn refused(id: InstanceId, refusal: &LaunchRefusal) -> ComputeError {
+    if let LaunchRefusal::Sealed { key } = refusal {
+        let key = key.clone();
+        return ComputeError::Sealed { id, key };
+    }
     let field = match refusal.field() {
         Some(Field::Flavor) => "spec.flavor",
         Some(Field::Image) => "spec.image",

@@ -35,7 +35,6 @@ use fleetwright_region::{
     machine::MachineAccess,
     name::Name,
     network::Networks,
-    secret::sealed_with,
     server::{DependencyChecker, Servers},
 };
 use fleetwright_runtime::clock::Clock;
@@ -59,7 +58,7 @@ pub use view::{InstanceView, LastAttempt, Waiting};
 use crate::{
     ComputeError,
     instance::{Instance, InstanceId},
-    schema::{INSTANCE_USER_DATA, NAME_INDEX},
+    schema::NAME_INDEX,
 };
 
 /// The number of attempts when other callers write the same record or its dependencies.
@@ -369,14 +368,10 @@ impl Instances {
         error: StoreError,
     ) -> ComputeError {
         let raw = self.store.get(&self.table.id(key)).await.ok().flatten();
-        let sealed = raw.as_ref().and_then(|record| {
-            let (key, _) = sealed_with(&record.value, INSTANCE_USER_DATA)?;
-            Some(ComputeError::Sealed { id, key })
-        });
         let scope = raw.and_then(|record| Scope::of_record(&record.value));
         let scope = scope.unwrap_or(Scope::Global);
         match principal.authorize(Verb::Read, Resource::Instances, &scope) {
-            Ok(()) => sealed.unwrap_or_else(|| error.into()),
+            Ok(()) => error.into(),
             Err(_) => ComputeError::NotFound(id),
         }
     }

@@ -60,6 +60,7 @@ impl Instances {
     /// - [`Deleting`](ComputeError::Deleting): it is being deleted.
     /// - [`NameImmutable`](ComputeError::NameImmutable): the update has another name.
     /// - [`Changed`](ComputeError::Changed): it is not at the revision that the caller expects.
+    /// - [`Sealed`](ComputeError::Sealed): its user data cannot be opened, and the update has no other.
     /// - [`NeedsConsent`](ComputeError::NeedsConsent): the change destroys data; the error has the plan and the loss.
     /// - [`Ledger`](ComputeError::Ledger), [`OrganizationQuota`](ComputeError::OrganizationQuota): the new spec would exceed a quota. What
     ///   the present machine uses beyond the new spec is released once the machine has the new spec.
@@ -129,6 +130,7 @@ impl Instances {
         if instance.deletion.is_some() {
             return Err(ComputeError::Deleting(id));
         }
+        check_sealed(instance, wanted)?;
         let changed = InstanceField::changed(instance, wanted);
         if changed.contains(&InstanceField::Name) {
             let name = instance.name.clone();
@@ -258,6 +260,8 @@ impl Instances {
         instance.description.clone_from(&wanted.description);
         instance.tags = wanted.tags.clone();
         instance.spec = wanted.spec.clone();
+        // An update with user data that cannot be opened is refused: here it is replaced.
+        instance.spec.sealed_user_data = None;
         instance.modified = Some(Modification {
             at: self.clock.now(),
             by: principal.actor().clone(),
@@ -299,6 +303,18 @@ impl Instances {
             Ok::<_, ComputeError>(recharged.await?.transaction)
         };
         self.ledger.commit(instance.organization, build).await
+    }
+}
+
+/// Refuses an update that would lose user data because nobody could read it. Other user data can be given instead.
+fn check_sealed(instance: &Instance, wanted: &UpdateInstance) -> Result<(), ComputeError> {
+    let sealed = instance.spec.sealed_user_data.as_ref();
+    match sealed.or(wanted.spec.sealed_user_data.as_ref()) {
+        Some(unopened) if wanted.spec.user_data.is_none() => Err(ComputeError::Sealed {
+            id: instance.id,
+            key: unopened.key.clone(),
+        }),
+        Some(_) | None => Ok(()),
     }
 }
 

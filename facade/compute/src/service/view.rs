@@ -13,6 +13,7 @@ use super::Instances;
 use crate::{
     ComputeError,
     instance::{EventKind, Instance, Provisioning},
+    schema::INSTANCE_USER_DATA,
 };
 
 /// An instance as a caller reads it.
@@ -50,8 +51,9 @@ pub struct InstanceView {
     pub observed_at: Option<DateTime<Utc>>,
     /// What it waits for, or `None` if the desired state is applied.
     pub waiting: Option<Waiting>,
-    /// The places of the record, as JSON pointers, that a newer version of this program wrote and that this one does not understand. What
-    /// [`instance`](Self::instance) has there is not what is stored. Such an instance can be read, and changed only by the newer version.
+    /// The places of the record, as JSON pointers, that cannot be shown: what [`instance`](Self::instance) has there is not what is stored.
+    /// Either a newer version of this program wrote them, and only that one can change the instance; or it is the user data, and its
+    /// [key is missing](crate::instance::InstanceSpec::sealed_user_data).
     pub unknown: Vec<String>,
 }
 
@@ -86,13 +88,15 @@ impl InstanceView {
     pub fn new(found: Versioned<Instance>, scan: Option<&RegionScan>, now: DateTime<Utc>) -> Self {
         let instance = found.value;
         let observed_at = observed_at(&instance, scan, now);
+        let sealed = instance.spec.sealed_user_data.as_ref();
+        let unknown = sealed.map(|_| INSTANCE_USER_DATA.pointer.to_owned());
         Self {
             provisioning: instance.provisioning(),
             health: health(&instance, observed_at, scan, now),
             observed_at,
             waiting: waiting(&instance),
             revision: found.revision,
-            unknown: Vec::new(),
+            unknown: unknown.into_iter().collect(),
             instance,
         }
     }
@@ -100,7 +104,7 @@ impl InstanceView {
     /// Names the places that this version does not understand.
     #[must_use]
     pub(super) fn with_unknown(mut self, unknown: Vec<String>) -> Self {
-        self.unknown = unknown;
+        self.unknown.extend(unknown);
         self
     }
 

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     account::{AccountState, LeakedLaunch},
+    launch_config::LaunchRefusal,
     server::{ChangeMethod, EventKind, Launch, REGION_INDEX, Server, UnconfirmedLaunch},
 };
 
@@ -29,11 +30,7 @@ impl Controller {
         let now = self.clock.now();
         let launch = match config {
             Ok(config) => plan_launch(&read.value, reason, now, config),
-            Err(refusal) => {
-                let message = format!("the machine cannot be launched: {}", refusal.message());
-                record::record_refusal(&mut read.value, self.refusal_ends(now), now, message);
-                return self.commit(read, Action::AwaitChange).await;
-            }
+            Err(refusal) => return self.refuse_launch(read, &refusal).await,
         };
         let account = self.unrecorded_account().await?;
         record::start_launch(&mut read.value, launch, now);
@@ -64,8 +61,22 @@ impl Controller {
         Ok(Some(account).filter(|_| !has_machine))
     }
 
-    /// Sends the stored launch again, after recording the time.
+    async fn refuse_launch(&self, mut read: Read, refusal: &LaunchRefusal) -> ReconcileResult {
+        let now = self.clock.now();
+        let message = format!("the machine cannot be launched: {}", refusal.message());
+        record::record_refusal(&mut read.value, self.refusal_ends(now), now, message);
+        self.commit(read, Action::AwaitChange).await
+    }
+
+    /// Sends the stored launch again, after recording the time. It is refused if its user data cannot be opened.
     pub(super) async fn resend(&self, mut read: Read) -> ReconcileResult {
+        let launch = read.value.launch.as_ref();
+        if let Some(unopened) = launch.and_then(|launch| launch.sealed_user_data.as_ref()) {
+            let key = unopened.key.clone();
+            return self
+                .refuse_launch(read, &LaunchRefusal::Sealed { key })
+                .await;
+        }
         record::mark_sent(&mut read.value, self.clock.now());
         let read = self.written(read).await?;
         self.send(read).await
@@ -319,6 +330,7 @@ fn plan_launch(
         reboots: server.intent.reboots,
         spec: server.spec.clone(),
         config,
+        sealed_user_data: None,
         token: server.token(incarnation),
         sent_at: Some(now),
         spent: false,

@@ -56,7 +56,7 @@ pub(super) fn record_machine(
         id: info.id.clone(),
         incarnation: launch.incarnation,
         recorded_at: now,
-        applied: launch.spec.clone(),
+        applied: launch.spec.copied(),
         unconfirmed: UnconfirmedChange::default(),
         reboots: launch.reboots,
         last_action: None,

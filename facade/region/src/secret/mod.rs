@@ -15,7 +15,7 @@ mod value;
 pub use keyring::{KeyId, Keyring, KeyringError};
 pub use seal::{OpenError, SealError, Sealed};
 pub(crate) use sealed_field::read_config;
-pub use sealed_field::{SealedField, read_user_data, sealed_with};
+pub use sealed_field::{SealedField, UnopenedUserData, read_user_data};
 pub use sealed_store::SealedStore;
 pub use server_key::{KeyError, ResealReport, ServerKey, ServerKeys, SshKeys};
 pub use ssh::{KeyPairError, SshKeyPair};

@@ -2,21 +2,17 @@
 //!
 //! In clear it is a text in base64, as [`UserData`] is serialized; sealed it is the text of the sealed value, so that a newer version
 //! cannot add a part to it that this one would drop. Sealed, it never deserializes: a program that reads it without [`SealedStore`](super::SealedStore) gets an error with the id of the key, and never a
-//! record without user data.
+//! record without user data. What [`SealedStore`](super::SealedStore) cannot open is read as [`UnopenedUserData`], in a member of its own, and
+//! written back as it is stored.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use fleetwright::{InstanceConfig, UserData};
 use fleetwright_runtime::entropy::Entropy;
 use fleetwright_store::RecordId;
-use serde::{Deserialize as _, Deserializer, de};
-use serde_json::{Value, json};
+use serde::{Deserialize, Deserializer, Serialize, de};
+use serde_json::Value;
 
 use super::{Keyring, OpenError, SealError, Sealed, Secret};
-
-/// The member with the sealed value of a field that could not be opened. Such an object is never stored.
-const SEALED: &str = "sealed";
-/// The member that says why it could not be opened.
-const PROBLEM: &str = "problem";
 
 /// A field that [`SealedStore`](super::SealedStore) seals: the kind of its record, and its JSON pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +21,32 @@ pub struct SealedField {
     pub kind: &'static str,
     /// The JSON pointer of the field.
     pub pointer: &'static str,
+    /// The JSON pointer of the member that has its [`UnopenedUserData`] in what is read. It is never stored.
+    pub unopened: &'static str,
+}
+
+/// User data that is stored and cannot be opened: its key is missing, or does not fit.
+///
+/// A record with it can be read, started, stopped and deleted, and no machine can be launched from it. It belongs to one field of one record:
+/// [`SealedStore`](super::SealedStore) refuses to write it anywhere else, because it could not be opened there either when the key is back.
+/// Two of them count as equal, because nothing says that they differ.
+#[derive(Clone, Debug, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct UnopenedUserData {
+    /// The id of its key.
+    pub key: String,
+    /// Why it cannot be opened, for an operator.
+    pub problem: String,
+    /// The field to which it belongs.
+    place: String,
+    /// The sealed value.
+    text: String,
+}
+
+impl PartialEq for UnopenedUserData {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl SealedField {
@@ -48,10 +70,6 @@ impl SealedField {
         let Some(field) = value.pointer_mut(self.pointer) else {
             return Ok(());
         };
-        if let Some(sealed) = sealed_value(field) {
-            *field = Value::String(sealed.to_text());
-            return Ok(());
-        }
         // What is not base64 is no user data: reading the record reports it.
         let bytes = field.as_str().map(|text| STANDARD.decode(text));
         let Some(Ok(bytes)) = bytes else {
@@ -62,7 +80,34 @@ impl SealedField {
         Ok(())
     }
 
-    /// Opens the field of a record, if it has a sealed one. A field that does not open stays sealed, with the reason.
+    /// Puts sealed user data that could not be opened back into its field, unless the field has other user data now.
+    ///
+    /// Fails if it belongs to another field, which would lose it.
+    pub(super) fn restore(&self, record: &RecordId, value: &mut Value) -> Result<(), Misplaced> {
+        let place = format!("{record} {}", self.place(value));
+        let Some((object, name)) = member_of(value, self.unopened) else {
+            return Ok(());
+        };
+        let Some(unopened) = object.remove(name) else {
+            return Ok(());
+        };
+        let Ok(unopened) = UnopenedUserData::deserialize(unopened) else {
+            return Err(Misplaced(place));
+        };
+        let Some((object, name)) = member_of(value, self.pointer) else {
+            return Err(Misplaced(place));
+        };
+        if object.get(name).is_some_and(|field| !field.is_null()) {
+            return Ok(());
+        }
+        if unopened.place != place {
+            return Err(Misplaced(place));
+        }
+        object.insert(name.to_owned(), Value::String(unopened.text));
+        Ok(())
+    }
+
+    /// Opens the field of a record, if it has a sealed one. One that does not open is moved to its member for that, with the reason.
     pub(super) fn open(
         &self,
         keyring: Option<&Keyring>,
@@ -90,7 +135,21 @@ impl SealedField {
                 Ok(())
             }
             Err(error) => {
-                *field = json!({ SEALED: sealed.to_text(), PROBLEM: error.to_string() });
+                let unopened = UnopenedUserData {
+                    key: sealed.key().to_string(),
+                    problem: error.to_string(),
+                    place: format!("{record} {place}"),
+                    text: sealed.to_text(),
+                };
+                // Without a place for it the field stays sealed, and does not deserialize.
+                if let Ok(unopened) = serde_json::to_value(unopened) {
+                    if let Some((object, name)) = member_of(value, self.unopened) {
+                        object.insert(name.to_owned(), unopened);
+                        if let Some((object, name)) = member_of(value, self.pointer) {
+                            object.remove(name);
+                        }
+                    }
+                }
                 Err(error)
             }
         }
@@ -107,18 +166,27 @@ impl SealedField {
     }
 }
 
-/// Returns the sealed value of a field, as it is stored or as it could not be opened.
-fn sealed_value(field: &Value) -> Option<Sealed> {
-    let text = field.as_str().or_else(|| field.get(SEALED)?.as_str())?;
-    Sealed::from_text(text)
+/// User data that could not be opened was to be written to another field than its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Misplaced(pub(super) String);
+
+/// Returns the object of a member by its JSON pointer, and the member's name.
+fn member_of<'a, 'b>(
+    value: &'a mut Value,
+    pointer: &'b str,
+) -> Option<(&'a mut serde_json::Map<String, Value>, &'b str)> {
+    let (object, name) = pointer.rsplit_once('/')?;
+    Some((value.pointer_mut(object)?.as_object_mut()?, name))
 }
 
-/// Why a sealed field cannot be read: the reason that was found when it was opened, or that nobody tried to.
+/// Returns the sealed value of a field.
+fn sealed_value(field: &Value) -> Option<Sealed> {
+    Sealed::from_text(field.as_str()?)
+}
+
+/// Why a sealed field cannot be read, if it is one.
 fn problem(field: &Value) -> Option<String> {
     let sealed = sealed_value(field)?;
-    if let Some(problem) = field.get(PROBLEM).and_then(Value::as_str) {
-        return Some(problem.to_owned());
-    }
     Some(format!(
         "the user data is sealed with key {}: open the store with the keyring that has this key",
         sealed.key()
@@ -162,21 +230,4 @@ pub(crate) fn read_config<'de, D: Deserializer<'de>>(
         Some(problem) => Err(de::Error::custom(problem)),
         None => InstanceConfig::deserialize(config).map_err(de::Error::custom),
     }
-}
-
-/// Returns the id of the key with which a field of a record is sealed, and why it could not be opened. `None` if it is not sealed.
-///
-/// ```
-/// use fleetwright_region::secret::{SealedField, sealed_with};
-/// use serde_json::json;
-///
-/// let field = SealedField { kind: "server", pointer: "/spec/user_data" };
-/// let record = json!({ "spec": { "user_data": "sealed:may:AA==:AA==" } });
-/// assert_eq!(sealed_with(&record, field).map(|(key, _)| key).as_deref(), Some("may"));
-/// assert_eq!(sealed_with(&json!({ "spec": {} }), field), None);
-/// ```
-pub fn sealed_with(value: &Value, field: SealedField) -> Option<(String, String)> {
-    let field = value.pointer(field.pointer)?;
-    let key = sealed_value(field)?.key().to_string();
-    Some((key, problem(field)?))
 }

@@ -1,7 +1,8 @@
 //! A store that seals user data: every service and controller above it works with clear text, and no record below it has any.
 //!
 //! Owns which fields are sealed in what is written, and opened in what is read. It never stores a digest of user data: specs are compared
-//! after they are opened. A record that does not open is unreadable and never empty, so nothing is decided on it.
+//! after they are opened. What does not open is never read as absent: it is [`UnopenedUserData`](super::UnopenedUserData), which nothing is
+//! launched from, and stays stored as it is.
 
 use std::{fmt, sync::Arc};
 
@@ -13,13 +14,14 @@ use fleetwright_store::{
 };
 use tokio::sync::Mutex;
 
-use super::{Keyring, OpenError, ResealReport, SealError, SealedField};
+use super::{Keyring, OpenError, ResealReport, SealError, SealedField, sealed_field::Misplaced};
 
 /// A store whose records have their user data sealed. See the [module](super).
 ///
 /// What is read through it is opened, with any key of the keyring. What is written through it is sealed with the current key and bound
 /// to its record, field and tenant; records in clear, from before user data was sealed, are readable and are sealed when they are next
-/// written. Without a keyring nothing is sealed, and what is sealed cannot be read.
+/// written. Without a keyring nothing is sealed. What does not open is read as [`UnopenedUserData`](super::UnopenedUserData), and written as
+/// it was stored.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -115,16 +117,16 @@ impl SealedStore {
 
     fn sealed(&self, transaction: &Transaction) -> Result<Transaction, StoreError> {
         let mut transaction = transaction.clone();
-        let Some(keyring) = &self.opener.keyring else {
-            return Ok(transaction);
-        };
         for write in &mut transaction.writes {
-            if let Write::Put(id, value) = write {
-                for field in self.opener.fields_of(id) {
-                    field
-                        .seal(keyring, &*self.entropy, id, value)
-                        .map_err(not_sealed)?;
+            let Write::Put(id, value) = write else {
+                continue;
+            };
+            for field in self.opener.fields_of(id) {
+                if let Some(keyring) = &self.opener.keyring {
+                    let sealed = field.seal(keyring, &*self.entropy, id, value);
+                    sealed.map_err(not_sealed)?;
                 }
+                field.restore(id, value).map_err(misplaced)?;
             }
         }
         Ok(transaction)
@@ -147,10 +149,10 @@ impl Opener {
         result
     }
 
-    /// Opens a record that is read. What does not open stays sealed, and does not deserialize.
+    /// Opens a record that is read.
     fn opened(&self, mut record: Record) -> Record {
         if let Err(error) = self.open(&mut record) {
-            tracing::warn!(%error, "a record cannot be read");
+            tracing::warn!(%error, "user data cannot be opened");
         }
         record
     }
@@ -188,6 +190,11 @@ fn not_sealed(error: SealError) -> StoreError {
         },
         SealError::TooLong { .. } => Invalid::new(error.to_string()).into(),
     }
+}
+
+fn misplaced(Misplaced(place): Misplaced) -> StoreError {
+    let problem = "sealed user data that cannot be opened does not belong there";
+    Invalid::new(format!("{place}: {problem}")).into()
 }
 
 #[async_trait]

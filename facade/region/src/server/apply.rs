@@ -5,7 +5,7 @@ use fleetwright_store::Check;
 
 use super::{
     Consent, DesiredState, Intent, Plan, Power, Server, ServerError, ServerId, ServerView, Servers,
-    create::check_size,
+    create::{check_opened, check_size},
 };
 
 impl Servers {
@@ -52,7 +52,10 @@ impl Servers {
                     let plan = plan.clone();
                     return Err(ServerError::NeedsConsent { id, plan });
                 }
-                server.spec = desired.spec.clone();
+                if server.spec != desired.spec {
+                    check_opened(id, &desired.spec)?;
+                    server.spec = desired.spec.clone();
+                }
                 let message = message(server, &intent);
                 server.intent = intent;
                 Ok(Some(message))

@@ -59,6 +59,17 @@ pub(super) fn check_size(id: ServerId, spec: &ServerSpec) -> Result<(), ServerEr
     }
 }
 
+/// Checks that the user data of a spec that is to be written can be opened.
+pub(super) fn check_opened(id: ServerId, spec: &ServerSpec) -> Result<(), ServerError> {
+    match &spec.sealed_user_data {
+        Some(unopened) => Err(ServerError::Sealed {
+            id,
+            key: unopened.key.clone(),
+        }),
+        None => Ok(()),
+    }
+}
+
 /// Checks that a machine can boot with the user data of a spec, together with what is added: the server's key and its authority.
 pub(super) fn check_boot_data(
     id: ServerId,

@@ -44,6 +44,16 @@ pub enum ServerError {
         /// Why. It never shows the user data.
         source: UserDataError,
     },
+    /// The user data cannot be opened, so no machine can be launched with it and it cannot be copied.
+    #[error(
+        "the user data of server {id} is sealed with key {key}, which does not open it: restore that key in the keyring"
+    )]
+    Sealed {
+        /// The server.
+        id: ServerId,
+        /// The id of the key.
+        key: String,
+    },
     /// There are too many security groups.
     #[error(
         "server {id} cannot have {actual} security groups: at most {MAX_SECURITY_GROUPS} are allowed; merge their rules into fewer groups"

@@ -10,7 +10,10 @@ use fleetwright::{
 use serde::{Deserialize, Serialize};
 
 use super::{Field, Plan, ServerSpec};
-use crate::ids::{FlavorId, ImageId};
+use crate::{
+    ids::{FlavorId, ImageId},
+    secret::UnopenedUserData,
+};
 
 /// A launch. It is stored before it is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +36,9 @@ pub struct Launch {
     /// The config that was sent to the cloud. Every retry sends the same.
     #[serde(deserialize_with = "crate::secret::read_config")]
     pub config: InstanceConfig,
+    /// Set if the user data of the config cannot be opened. Such a launch is not sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed_user_data: Option<UnopenedUserData>,
     /// When it was last sent, while its outcome is unknown.
     pub sent_at: Option<DateTime<Utc>>,
     /// Whether the token is spent, and the cloud lists no machine for it.

@@ -17,7 +17,9 @@ use fleetwright_store::{
 use super::{
     Consent, DependencyChecker, EventKind, NewServer, OWNER_INDEX, Owner, Plan, Power, Server,
     ServerError, ServerId, ServerPlacement, ServerSpec, ServerView, Writer,
-    create::{KeyPair, check_boot_data, check_changed_boot_data, check_size, new_record},
+    create::{
+        KeyPair, check_boot_data, check_changed_boot_data, check_opened, check_size, new_record,
+    },
 };
 use crate::{ids::RegionId, launch_config::LaunchConfigs, monitor::RegionScan, secret::SshKeys};
 
@@ -112,6 +114,7 @@ impl Servers {
             return Err(ServerError::NoRegion(new.region.clone()));
         }
         check_size(new.id, &new.spec)?;
+        check_opened(new.id, &new.spec)?;
         let key = new.id.key()?;
         for _ in 0..TRIES {
             if let Some(found) = self.table.get(&key).await? {
@@ -148,6 +151,7 @@ impl Servers {
         consent: Consent,
     ) -> Result<(ServerView, Plan), ServerError> {
         check_size(id, spec)?;
+        check_opened(id, spec)?;
         let mut plan = Plan::default();
         let view = self
             .change(principal, Verb::Update, id, |server| {

@@ -8,7 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetwright::{OptionalVerb, PublicAddress, Tags, UserData};
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{FlavorId, ImageId, NetworkId, SecurityGroupId, SshAuthorityId};
+use crate::{
+    ids::{FlavorId, ImageId, NetworkId, SecurityGroupId, SshAuthorityId},
+    secret::UnopenedUserData,
+};
 
 /// The desired spec of a server.
 ///
@@ -45,6 +48,9 @@ pub struct ServerSpec {
         deserialize_with = "crate::secret::read_user_data"
     )]
     pub user_data: Option<UserData>,
+    /// Set if the record has user data that cannot be opened. Such a spec launches no machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed_user_data: Option<UnopenedUserData>,
     /// Tags for the cloud, in addition to those of the region.
     #[serde(default)]
     pub tags: Tags,
@@ -61,7 +67,16 @@ impl ServerSpec {
             public_ip: PublicAddress::Absent,
             ssh_authority: None,
             user_data: None,
+            sealed_user_data: None,
             tags: Tags::new(),
+        }
+    }
+
+    /// Returns a copy for another field of a record. User data that cannot be opened belongs to one field, and is left out.
+    pub(crate) fn copied(&self) -> Self {
+        Self {
+            sealed_user_data: None,
+            ..self.clone()
         }
     }
 
@@ -74,7 +89,9 @@ impl ServerSpec {
             Field::SecurityGroups => self.security_groups != other.security_groups,
             Field::PublicIp => self.public_ip != other.public_ip,
             Field::SshAuthority => self.ssh_authority != other.ssh_authority,
-            Field::UserData => self.user_data != other.user_data,
+            Field::UserData => {
+                self.user_data != other.user_data || self.sealed_user_data != other.sealed_user_data
+            }
             Field::Tags => self.tags != other.tags,
         };
         Field::ALL.into_iter().filter(differs).collect()

@@ -97,6 +97,7 @@ pub(super) fn launch(server: &Server, sent_at: Option<DateTime<Utc>>, attempt: u
         config: InstanceConfig::builder("linux", "small").build().unwrap(),
         sent_at,
         spent: false,
+        sealed_user_data: None,
         unconfirmed: None,
     }
 }

@@ -3,7 +3,10 @@
 use fleetwright_store::Record;
 
 use super::*;
-use crate::{schema::sealed_fields, server::Server};
+use crate::{
+    schema::sealed_fields,
+    server::{Server, ServerSpec},
+};
 
 fn sealed_store(raw: &Arc<dyn Store>, text: &str) -> SealedStore {
     let entropy = Arc::new(CountingEntropy::default());
@@ -79,11 +82,26 @@ async fn sealed_value_opens_nowhere_else() {
         let put = Transaction::new().put(server(key), value);
         raw.commit(&put).await.unwrap();
         let read = sealing.get(&server(key)).await.unwrap().unwrap();
-        let (id, problem) = sealed_with(&read.value, sealed_fields().next().unwrap()).unwrap();
-        assert_eq!(id, "may");
+        let pointer = sealed_fields().next().unwrap().unopened;
+        let unopened = read.value.pointer(pointer).unwrap().clone();
+        let unopened: UnopenedUserData = serde_json::from_value(unopened).unwrap();
+        assert_eq!(unopened.key, "may");
+        let problem = unopened.problem;
         assert!(problem.contains("does not open with key may"), "{problem}");
     }
 }
+
+/// A whole record of a server from the fields that are sealed.
+fn with_rest(pointer: &str, value: &Value) -> Value {
+    let mut spec = value.pointer(pointer).unwrap().clone();
+    spec["flavor"] = json!("small");
+    spec["image"] = json!("debian");
+    spec["network"] = json!(Uuid::from_u128(1));
+    spec["public_ip"] = json!("absent");
+    spec
+}
+
+const SPECS: [&str; 3] = ["/spec", "/launch/spec", "/machine/applied"];
 
 #[tokio::test]
 async fn sealed_record_is_never_read_without_its_user_data() {
@@ -91,38 +109,90 @@ async fn sealed_record_is_never_read_without_its_user_data() {
     let sealing = sealed_store(&raw, MAY);
     let put = Transaction::new().put(server("a"), value());
     sealing.commit(&put).await.unwrap();
+    // Past the store that opens them, no part deserializes.
+    let expected =
+        "the user data is sealed with key may: open the store with the keyring that has this key";
+    let record = stored(&raw, "a").await;
+    for pointer in SPECS {
+        let spec = with_rest(pointer, &record.value);
+        let error = serde_json::from_value::<ServerSpec>(spec).unwrap_err();
+        assert_eq!(error.to_string(), expected, "{pointer}");
+    }
+    let config = record.value.pointer("/launch/config").unwrap().clone();
+    assert_eq!(read_config(config).unwrap_err().to_string(), expected);
+    let table = fleetwright_store::Table::<Server>::new(Arc::clone(&raw)).unwrap();
+    assert!(table.get(&server("a").key).await.is_err());
+    // Through a store without the key, each part says that it has user data, and why it is not there.
     let entropy = Arc::new(CountingEntropy::default());
     let keyless = SealedStore::new(Arc::clone(&raw), None, entropy, sealed_fields());
-    let keyless: Arc<dyn Store> = Arc::new(keyless);
-    let blind: Arc<dyn Store> = Arc::new(sealed_store(&raw, JUNE));
-    for (store, expected) in [
-        (
-            &raw,
-            "the user data is sealed with key may: open the store with the keyring that has this key",
-        ),
-        (
-            &blind,
-            "the secret of server/a is sealed with key may, which is not in the keyring: add its line",
-        ),
-        (
-            &keyless,
-            "the secret of server/a is sealed with key may, which is not in the keyring: add its line",
-        ),
-    ] {
+    for store in [keyless, sealed_store(&raw, JUNE)] {
         let record = store.get(&server("a")).await.unwrap().unwrap();
-        for pointer in ["/spec", "/launch/spec", "/machine/applied"] {
-            let mut spec = record.value.pointer(pointer).unwrap().clone();
-            spec["flavor"] = json!("small");
-            spec["image"] = json!("debian");
-            spec["network"] = json!(Uuid::from_u128(1));
-            spec["public_ip"] = json!("absent");
-            let error = serde_json::from_value::<crate::server::ServerSpec>(spec).unwrap_err();
-            assert_eq!(error.to_string(), expected, "{pointer}");
+        let launch = record.value.pointer("/launch/sealed_user_data").cloned();
+        let mut unopened: Vec<UnopenedUserData> =
+            vec![serde_json::from_value(launch.unwrap()).unwrap()];
+        for pointer in SPECS {
+            let spec = with_rest(pointer, &record.value);
+            let spec: ServerSpec = serde_json::from_value(spec).unwrap();
+            assert_eq!(spec.user_data, None, "{pointer}");
+            unopened.extend(spec.sealed_user_data);
         }
-        let config = record.value.pointer("/launch/config").unwrap().clone();
-        let error = read_config(config).unwrap_err();
-        assert_eq!(error.to_string(), expected);
-        let table = fleetwright_store::Table::<Server>::new(Arc::clone(store)).unwrap();
-        assert!(table.get(&server("a").key).await.is_err());
+        assert_eq!(unopened.len(), 4);
+        for one in unopened {
+            assert_eq!(one.key, "may");
+            let problem = one.problem;
+            assert!(problem.contains("add its line"), "{problem}");
+        }
     }
+}
+
+#[tokio::test]
+async fn what_does_not_open_is_written_to_its_own_field_or_not_at_all() {
+    let raw = store();
+    let sealing = sealed_store(&raw, MAY);
+    let put = Transaction::new().put(server("a"), value());
+    sealing.commit(&put).await.unwrap();
+    let original = stored(&raw, "a").await.value;
+    let entropy = Arc::new(CountingEntropy::default());
+    let keyless = SealedStore::new(Arc::clone(&raw), None, entropy, sealed_fields());
+    for blind in [keyless, sealed_store(&raw, JUNE)] {
+        let read = blind.get(&server("a")).await.unwrap().unwrap().value;
+        type Change = Box<dyn Fn(&mut Value)>;
+        let moved: [(&str, Change); 3] = [
+            ("b", Box::new(|_| {})),
+            ("a", Box::new(|value| value["project"] = json!(project(2)))),
+            (
+                "a",
+                Box::new(|value| value["spec"] = value["machine"]["applied"].clone()),
+            ),
+        ];
+        for (key, change) in moved {
+            let mut value = read.clone().into_value();
+            change(&mut value);
+            let put = Transaction::new().put(server(key), value);
+            let refused = blind.commit(&put).await.unwrap_err().to_string();
+            assert!(refused.contains("does not belong there"), "{refused}");
+        }
+        // Other members can be changed, and nothing of the user data is lost.
+        let mut value = read.clone().into_value();
+        value["name"] = json!("db");
+        let put = Transaction::new().put(server("a"), value);
+        blind.commit(&put).await.unwrap();
+        let mut expected = original.clone().into_value();
+        expected["name"] = json!("db");
+        assert_eq!(stored(&raw, "a").await.value, expected);
+    }
+    // Other user data replaces it.
+    let blind = sealed_store(&raw, JUNE);
+    let mut value = blind
+        .get(&server("a"))
+        .await
+        .unwrap()
+        .unwrap()
+        .value
+        .into_value();
+    value["spec"]["user_data"] = json!("aHVudGVyMw==");
+    let put = Transaction::new().put(server("a"), value);
+    blind.commit(&put).await.unwrap();
+    let read = blind.get(&server("a")).await.unwrap().unwrap().value;
+    assert_eq!(read["spec"], json!({ "user_data": "aHVudGVyMw==" }));
 }

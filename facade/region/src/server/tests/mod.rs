@@ -61,6 +61,7 @@ fn with_observation(power: Power, state: CloudInstanceState) -> Server {
         config: InstanceConfig::builder("linux", "small").build().unwrap(),
         sent_at: None,
         spent: false,
+        sealed_user_data: None,
         unconfirmed: None,
     });
     let id = InstanceId::new("i-1").unwrap();
