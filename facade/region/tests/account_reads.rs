@@ -139,3 +139,31 @@ async fn outage_of_the_account_service_stops_only_what_creates_or_destroys_for_a
             .await;
     }
 }
+
+/// The controller has called no cloud for longer than the grace, and the monitor has confirmed the account all the time.
+#[tokio::test(start_paused = true)]
+async fn grace_of_an_outage_is_counted_for_the_whole_region() {
+    let (cloud, account) = (MemoryCloud::new(), AccountOutage::default());
+    let region = TestRegion::new(Arc::new(Layered::new(cloud.provisioner(), account.clone())));
+    let (admin, servers, id) = (server_admin(), &region.servers, server_id(1));
+    servers.ensure(&admin, &bare_server(1)).await.unwrap();
+    region
+        .during(async {
+            region.until(id, is_server_running).await;
+            tokio::time::sleep(20 * MINUTE).await;
+            account.0.store(1, Ordering::SeqCst);
+            tokio::time::sleep(MINUTE).await;
+            servers.set_power(&admin, id, Power::Stopped).await.unwrap();
+            tokio::time::sleep(MINUTE).await;
+            let view = region.read(id).await;
+            assert_eq!(view.phase, Phase::Stopped, "{view:#?}");
+            // It ends for all parts at the same time.
+            tokio::time::sleep(4 * MINUTE).await;
+            servers.set_power(&admin, id, Power::Running).await.unwrap();
+            tokio::time::sleep(5 * MINUTE).await;
+            assert_eq!(cloud.oracle().call_count(WireCall::Start), 0);
+            let view = region.read(id).await;
+            assert_eq!(view.health, Health::Unknown, "{view:#?}");
+        })
+        .await;
+}

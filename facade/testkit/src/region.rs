@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 use chrono::{DateTime, Utc};
 use fleetwright::{InstanceConfig, InstanceProvisioner};
 use fleetwright_region::{
+    account::ConfirmedAccount,
     controller::{Controller, ControllerPolicy},
     ids::NetworkId,
     mapping::{LaunchPlanner, LaunchSpec, PlanError},
@@ -133,10 +134,12 @@ impl TestRegion {
         );
         let mut policy = Policy::default();
         policy.tick = Duration::from_secs(2);
+        let confirmed = ConfirmedAccount::default();
+        let monitor = monitor.unwrap().with_policy(policy);
         Self {
             servers: servers.unwrap().with_region(north(), verbs),
-            controller: controller.unwrap(),
-            monitor: monitor.unwrap().with_policy(policy),
+            controller: controller.unwrap().with_confirmed_account(&confirmed),
+            monitor: monitor.with_confirmed_account(&confirmed),
             store,
             clock,
             cloud,

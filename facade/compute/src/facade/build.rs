@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use fleetwright_identity::{AuditLog, Ledger, QuotaKinds, Roles, Tenancy};
 use fleetwright_region::{
-    account::RegionAccounts,
+    account::{ConfirmedAccount, RegionAccounts},
     controller as servers,
     launch_config::LaunchConfigs,
     machine::MachineAccess,
@@ -153,7 +153,8 @@ impl FacadeBuilder {
             servers = servers
                 .with_region(id.clone(), verbs)
                 .with_launch_configs(id.clone(), configs);
-            machines = machines.with_region(id.clone(), provisioner.clone());
+            let confirmed = ConfirmedAccount::default();
+            machines = machines.with_confirmed_region(id.clone(), provisioner.clone(), &confirmed);
             let controller = servers::Controller::new(
                 id.clone(),
                 store.clone(),
@@ -184,9 +185,15 @@ impl FacadeBuilder {
                 id,
                 provisioner,
                 planner,
-                controller: controller.with_policy(self.server_policy.clone()),
-                monitor: monitor.with_policy(self.monitor_policy.clone()),
-                snapshots: snapshots.with_policy(self.snapshot_policy.clone()),
+                controller: controller
+                    .with_policy(self.server_policy.clone())
+                    .with_confirmed_account(&confirmed),
+                monitor: monitor
+                    .with_policy(self.monitor_policy.clone())
+                    .with_confirmed_account(&confirmed),
+                snapshots: snapshots
+                    .with_policy(self.snapshot_policy.clone())
+                    .with_confirmed_account(&confirmed),
             });
         }
         let service = compute_principal().map_err(|name| Invalid::new(name.to_string()))?;

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -13,13 +13,13 @@ use fleetwright::{AccountId, InstanceId, InstanceProvisioner, ProvisionError};
 use fleetwright_store::{Invalid, Store, StoreError, Table, Transaction, Versioned};
 use tokio::{sync::Mutex, time::Instant};
 
-use super::{LeakedLaunch, NotFoundMachine, OtherAccount, RegionAccount, risk::is_outage};
+use super::{
+    ConfirmedAccount, LeakedLaunch, NotFoundMachine, OtherAccount, RegionAccount, risk::is_outage,
+};
 use crate::ids::RegionId;
 
 /// How long a comparison is used again for calls that only read.
 const CHECKED_FOR: Duration = Duration::from_secs(1);
-/// For how long after the account was confirmed the calls that destroy and create nothing go on while it cannot be read.
-pub(super) const CONFIRMED_FOR: Duration = Duration::from_secs(300);
 /// How often a leak is recorded when others write the record.
 const TRIES: usize = 8;
 
@@ -68,16 +68,11 @@ pub(crate) struct AccountGuard {
     accounts: Table<RegionAccount>,
     cloud: Arc<dyn InstanceProvisioner>,
     /// The last comparison. Concurrent callers wait for one comparison.
-    last: Mutex<Last>,
+    last: Mutex<Option<Comparison>>,
+    /// What the parts of the region share.
+    confirmed: std::sync::RwLock<ConfirmedAccount>,
     /// Numbers requests for a comparison and starts of comparisons, in their order.
     order: AtomicU64,
-}
-
-#[derive(Debug, Default)]
-struct Last {
-    comparison: Option<Comparison>,
-    /// When the account was last found to be the recorded one, unless another one was found since.
-    confirmed_at: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -101,14 +96,29 @@ impl AccountGuard {
             accounts,
             cloud,
             last: Mutex::default(),
+            confirmed: std::sync::RwLock::default(),
             order: AtomicU64::new(0),
         }
+    }
+
+    /// Counts its comparisons together with those of the other parts of the region.
+    pub(crate) fn share(&self, confirmed: &ConfirmedAccount) {
+        let mut shared = self
+            .confirmed
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *shared = confirmed.clone();
+    }
+
+    fn confirmed(&self) -> ConfirmedAccount {
+        let shared = self.confirmed.read();
+        shared.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Compares the accounts, or returns a comparison that is less than a second old.
     pub(crate) async fn recent(&self) -> Result<AccountState, AccountError> {
         let mut last = self.last.lock().await;
-        if let Some(comparison) = &last.comparison {
+        if let Some(comparison) = &*last {
             if comparison.at.elapsed() < CHECKED_FOR {
                 return Ok(comparison.state.clone());
             }
@@ -120,7 +130,7 @@ impl AccountGuard {
     pub(crate) async fn current(&self) -> Result<AccountState, AccountError> {
         let requested = self.order.fetch_add(1, Ordering::SeqCst);
         let mut last = self.last.lock().await;
-        match &last.comparison {
+        match &*last {
             Some(comparison) if comparison.started > requested => Ok(comparison.state.clone()),
             Some(_) | None => self.renew(&mut last).await,
         }
@@ -128,18 +138,16 @@ impl AccountGuard {
 
     /// Whether the account was confirmed a short while ago and cannot be read now because of an outage. What destroys and creates nothing
     /// goes on then.
-    pub(crate) async fn is_recently_confirmed(&self, error: &AccountError) -> bool {
+    pub(crate) fn is_recently_confirmed(&self, error: &AccountError) -> bool {
         let AccountError::Cloud(error) = error else {
             return false;
         };
-        let last = self.last.lock().await;
-        let confirmed = last.confirmed_at.map(|at| at.elapsed());
-        is_outage(error) && confirmed.is_some_and(|ago| ago < CONFIRMED_FOR)
+        is_outage(error) && self.confirmed().is_recent()
     }
 
-    async fn renew(&self, last: &mut Last) -> Result<AccountState, AccountError> {
+    async fn renew(&self, last: &mut Option<Comparison>) -> Result<AccountState, AccountError> {
         // A comparison that fails or is dropped is made again by the next caller.
-        last.comparison = None;
+        *last = None;
         let (started, at) = (self.order.fetch_add(1, Ordering::SeqCst), Instant::now());
         let current = self.cloud.account_id().await.map_err(AccountError::Cloud)?;
         let recorded = self.record().await?;
@@ -154,11 +162,11 @@ impl AccountGuard {
                 current,
             },
         };
-        last.confirmed_at = Some(at).filter(|_| state == AccountState::Same);
+        self.confirmed().set(at, state == AccountState::Same);
         // An account that is about to be recorded must be compared by the next call.
         if !matches!(state, AccountState::NotRecorded(Some(_))) {
             let state = state.clone();
-            last.comparison = Some(Comparison { started, at, state });
+            *last = Some(Comparison { started, at, state });
         }
         Ok(state)
     }

@@ -54,9 +54,7 @@ impl AccountCheck {
             Risk::Reversible | Risk::Lasting => self.0.current().await,
         };
         match state {
-            Err(error) if risk != Risk::Lasting && self.0.is_recently_confirmed(&error).await => {
-                Ok(())
-            }
+            Err(error) if risk != Risk::Lasting && self.0.is_recently_confirmed(&error) => Ok(()),
             Ok(AccountState::Same | AccountState::NotRecorded(_)) => Ok(()),
             Ok(AccountState::Other { recorded, current }) => {
                 let operation = request.operation().as_str();

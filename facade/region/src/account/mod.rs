@@ -15,7 +15,7 @@
 //! | launch, and the lookup of a launch | before it and after it | they wait |
 //!
 //! Callers that wait at the same time share one read, so the cost does not grow with the number of servers. "They go on" holds for five
-//! minutes after the account was last confirmed, since an outage of the service that reports the account does not exchange credentials;
+//! minutes after any part of the region last confirmed the account ([`ConfirmedAccount`]), since an outage of the service that reports the account does not exchange credentials;
 //! what creates or destroys waits in any case. Rejected credentials are no outage.
 //!
 //! # Credentials that are exchanged during a call
@@ -49,12 +49,14 @@
 //! credentials of the recorded account. If the machines of the region really are in another account now, accept it with
 //! [`RegionAccounts::accept`]. Tenants see the condition `cloud-error` on what waits, without the names of accounts.
 
+mod confirmed;
 mod guard;
 mod layer;
 mod operator;
 mod record;
 mod risk;
 
+pub use confirmed::ConfirmedAccount;
 pub use operator::{AcceptError, RegionAccounts};
 pub use record::{
     LEAKED_KEPT, LeakedLaunch, MAX_NOT_FOUND, NotFoundMachine, OtherAccount, RegionAccount,

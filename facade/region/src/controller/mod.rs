@@ -89,7 +89,7 @@ use fleetwright_store::{
 use metrics::{counter, gauge};
 
 use crate::{
-    account::{AccountGuard, guarded},
+    account::{AccountGuard, ConfirmedAccount, guarded},
     ids::RegionId,
     launch_config::LaunchConfigs,
     mapping::LaunchPlanner,
@@ -179,6 +179,13 @@ impl Controller {
             clock,
             policy: ControllerPolicy::default(),
         })
+    }
+
+    /// Shares with the other parts of the region when its account was last confirmed.
+    #[must_use]
+    pub fn with_confirmed_account(self, confirmed: &ConfirmedAccount) -> Self {
+        self.account.share(confirmed);
+        self
     }
 
     /// Sets the policy.

@@ -27,7 +27,7 @@ pub use error::MachineError;
 pub(crate) use readiness::{RequiredState, ready_machine};
 
 use crate::{
-    account::{RegionAccount, guarded},
+    account::{ConfirmedAccount, RegionAccount, guarded},
     catalog::CatalogService,
     ids::RegionId,
     secret::SshKeys,
@@ -118,8 +118,20 @@ impl MachineAccess {
 
     /// Adds a region with its cloud: the handle of its controller and monitor.
     #[must_use]
-    pub fn with_region(mut self, region: RegionId, cloud: Arc<dyn InstanceProvisioner>) -> Self {
-        let (cloud, _) = guarded(&region, &self.store, self.accounts.clone(), cloud);
+    pub fn with_region(self, region: RegionId, cloud: Arc<dyn InstanceProvisioner>) -> Self {
+        self.with_confirmed_region(region, cloud, &ConfirmedAccount::default())
+    }
+
+    /// Adds a region that shares with its other parts when its account was last confirmed.
+    #[must_use]
+    pub fn with_confirmed_region(
+        mut self,
+        region: RegionId,
+        cloud: Arc<dyn InstanceProvisioner>,
+        confirmed: &ConfirmedAccount,
+    ) -> Self {
+        let (cloud, account) = guarded(&region, &self.store, self.accounts.clone(), cloud);
+        account.share(confirmed);
         self.clouds.insert(region, cloud);
         self
     }

@@ -86,7 +86,7 @@ use metrics::{counter, histogram};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
-    account::{AccountError, AccountGuard, guarded},
+    account::{AccountError, AccountGuard, ConfirmedAccount, guarded},
     ids::RegionId,
     server::Server,
 };
@@ -203,6 +203,13 @@ impl Monitor {
             policy: Policy::default(),
             unclaimed: Mutex::default(),
         })
+    }
+
+    /// Shares with the other parts of the region when its account was last confirmed.
+    #[must_use]
+    pub fn with_confirmed_account(self, confirmed: &ConfirmedAccount) -> Self {
+        self.account.share(confirmed);
+        self
     }
 
     /// Sets the policy.

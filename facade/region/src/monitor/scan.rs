@@ -104,7 +104,7 @@ impl Monitor {
     async fn account_at_start(&self, now: DateTime<Utc>) -> Result<AtStart, ScanError> {
         match self.compare_account(now).await {
             Ok(unrecorded) => Ok(AtStart::Confirmed(unrecorded?)),
-            Err(error) if self.account.is_recently_confirmed(&error).await => {
+            Err(error) if self.account.is_recently_confirmed(&error) => {
                 tracing::warn!(region = %self.region, ?error, "the account cannot be read now; machines are observed, and none is believed to be missing");
                 Ok(AtStart::Outage)
             }

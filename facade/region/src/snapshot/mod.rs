@@ -52,7 +52,7 @@ pub use provenance::{IMAGE, Provenance, SOURCE_IMAGE};
 pub use request::{MAX_DESCRIPTION_CHARS, NewSnapshot, RequestedImage};
 
 use crate::{
-    account::guarded,
+    account::{AccountGuard, ConfirmedAccount, guarded},
     catalog::{CatalogService, Image},
     ids::{ImageId, RegionId},
     machine::own,
@@ -117,6 +117,7 @@ pub struct Snapshots {
     servers: Table<Server>,
     catalog: Arc<CatalogService>,
     cloud: Arc<dyn InstanceProvisioner>,
+    account: Arc<AccountGuard>,
     clock: Arc<dyn Clock>,
     policy: SnapshotPolicy,
     own: Principal,
@@ -137,7 +138,7 @@ impl Snapshots {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Invalid> {
         let accounts = Table::new(Arc::clone(&store))?;
-        let (cloud, _) = guarded(&region, &store, accounts, cloud);
+        let (cloud, account) = guarded(&region, &store, accounts, cloud);
         Ok(Self {
             region,
             images: Table::new(Arc::clone(&store))?,
@@ -145,6 +146,7 @@ impl Snapshots {
             store,
             catalog,
             cloud,
+            account,
             clock,
             policy: SnapshotPolicy::default(),
             own: own()?,
@@ -152,6 +154,13 @@ impl Snapshots {
             ledger: None,
             references: References::default().to(ReferenceTarget::Image).collect(),
         })
+    }
+
+    /// Shares with the other parts of the region when its account was last confirmed.
+    #[must_use]
+    pub fn with_confirmed_account(self, confirmed: &ConfirmedAccount) -> Self {
+        self.account.share(confirmed);
+        self
     }
 
     /// Sets the policy.
