@@ -229,7 +229,7 @@ async fn without_its_key_nothing_is_launched_or_lost_and_the_brake_works() {
                 "{message}"
             );
         }
-        let report = other.reseal().await.unwrap();
+        let report = other.reseal(&operator()).await.unwrap();
         // What has the id of the current key is not opened to be sealed again.
         let expected = if keys == JUNE { 3 } else { 0 };
         assert_eq!(
@@ -318,10 +318,10 @@ async fn keys_are_rotated_without_loss() {
     let (raw, cloud) = (memory_store(), MemoryCloud::new());
     let id = running_with_user_data(&with_keys(&raw, &cloud, MAY).await).await;
     let both = with_keys(&raw, &cloud, &format!("{JUNE}\n{MAY}")).await;
-    let report = both.reseal().await.unwrap();
+    let report = both.reseal(&operator()).await.unwrap();
     // The instance, its server, and the server's SSH key.
     assert_eq!((report.count, report.failed.len()), (3, 0), "{report:?}");
-    assert_eq!(both.reseal().await.unwrap(), Default::default());
+    assert_eq!(both.reseal(&operator()).await.unwrap(), Default::default());
     let june = with_keys(&raw, &cloud, JUNE).await;
     assert_eq!(june.read(id).await.instance.spec.user_data, script(NEEDLE));
     assert_sealed(&raw, "after a rotation").await;

@@ -64,10 +64,13 @@ async fn audit_finds_tampering_and_repair_corrects_it() {
         (in_project(), "servers", 3, 2),
     ];
     assert_eq!(message, expected);
-    assert_eq!(ledger.repair(organization(1)).await.unwrap(), found);
+    assert_eq!(
+        ledger.repair(&operator(), organization(1)).await.unwrap(),
+        found
+    );
     assert_eq!(used(&ledger, account()).await, amounts(2, 4));
     assert!(differences(ledger.audit(organization(1)).await).is_empty());
-    assert!(differences(ledger.repair(organization(1)).await).is_empty());
+    assert!(differences(ledger.repair(&operator(), organization(1)).await).is_empty());
 }
 
 #[tokio::test]
@@ -86,7 +89,10 @@ async fn too_small_recorded_use_blocks_release_until_repaired() {
         matches!(stopped, LedgerError::Inconsistent { .. }),
         "{stopped}"
     );
-    assert_eq!(differences(ledger.repair(organization(1)).await).len(), 1);
+    assert_eq!(
+        differences(ledger.repair(&operator(), organization(1)).await).len(),
+        1
+    );
     delete(&ledger, &allocation("a", Amounts::new()))
         .await
         .unwrap();
@@ -111,7 +117,10 @@ async fn repair_corrects_more_accounts_than_fit_into_one_transaction() {
     for id in tampering {
         store.commit(&Transaction::new().delete(id)).await.unwrap();
     }
-    assert_eq!(differences(ledger.repair(organization(1)).await).len(), 250);
+    assert_eq!(
+        differences(ledger.repair(&operator, organization(1)).await).len(),
+        250
+    );
     assert!(differences(ledger.audit(organization(1)).await).is_empty());
 }
 
@@ -130,7 +139,7 @@ async fn unreadable_allocation_is_reported_and_nothing_is_repaired() {
         .await
         .unwrap();
     let message = ledger
-        .repair(organization(1))
+        .repair(&operator(), organization(1))
         .await
         .unwrap_err()
         .to_string();
@@ -168,8 +177,9 @@ async fn repair_is_exact_during_concurrent_writes() {
         }
         let replica = |number: u64| ledger(&Mixed::over(Arc::clone(&store), seed + number));
         let (repairing, creating, deleting) = (replica(0), replica(1000), replica(2000));
+        let operator = operator();
         let (repaired, (), ()) = tokio::join!(
-            repairing.repair(organization(1)),
+            repairing.repair(&operator, organization(1)),
             async {
                 for number in 10..13 {
                     create(&creating, &allocation(number, amounts(1, 0)))
@@ -204,10 +214,17 @@ async fn unavailable_store_is_reported_at_once() {
         let tampering = Transaction::new().delete(id.clone());
         store.commit(&tampering).await.unwrap();
         let flaky = ledger(&Flaky::over(&store, 0, fault));
-        let message = flaky.repair(organization(1)).await.unwrap_err().to_string();
+        let message = flaky
+            .repair(&operator(), organization(1))
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(message.contains("the disk cannot be read"), "{message}");
         // Whether or not it was committed, the next repair completes it.
-        ledger(&store).repair(organization(1)).await.unwrap();
+        ledger(&store)
+            .repair(&operator(), organization(1))
+            .await
+            .unwrap();
         let audit = ledger(&store).audit(organization(1)).await.unwrap();
         assert!(audit.differences.is_empty(), "{audit:?}");
     }

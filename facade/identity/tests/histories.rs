@@ -73,7 +73,7 @@ async fn run_step(ledger: &Ledger, step: &Step) {
         Step::Repair(number) => {
             // Other tasks write meanwhile, and there must be nothing to repair at any moment.
             let found = ledger
-                .repair(organization(*number))
+                .repair(&operator(), organization(*number))
                 .await
                 .map(|audit| audit.differences);
             found.map(|differences| assert_eq!(differences, []))

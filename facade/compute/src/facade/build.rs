@@ -130,7 +130,8 @@ impl FacadeBuilder {
             dependencies.clone(),
             server_keys.clone(),
         )
-        .map_err(ComputeError::from)?;
+        .map_err(ComputeError::from)?
+        .with_audit(audit.clone());
         let mut machines = MachineAccess::new(
             store.clone(),
             clock.clone(),

@@ -13,7 +13,9 @@ mod sources;
 use std::{fmt, sync::Arc};
 
 use fleetwright::InstanceProvisioner;
-use fleetwright_identity::{AuditLog, Ledger, Tenancy};
+use fleetwright_identity::{
+    AuditEvent, AuditLog, AuditOutcome, Ledger, Principal, Resource, Scope, Tenancy, Verb,
+};
 use fleetwright_region::{
     account::RegionAccounts,
     catalog::CatalogService,
@@ -190,10 +192,18 @@ impl Facade {
     /// Seals every secret again that is not sealed with the current key of the keyring: user data and SSH keys. When it returns a report
     /// without any record, the old keys can be removed from the keyring.
     ///
+    /// It needs the permission to update regions, which only roles of the platform have. The audit log gets an entry about the record
+    /// `keyring` before anything is sealed.
+    ///
     /// # Errors
     ///
-    /// The store or the entropy fails. What was sealed before stays so: call it again.
-    pub async fn reseal(&self) -> Result<ResealReport, KeyError> {
+    /// The permission is missing; or the store or the entropy fails. What was sealed before stays so: call it again.
+    pub async fn reseal(&self, principal: &Principal) -> Result<ResealReport, KeyError> {
+        let (verb, resource, scope) = (Verb::Update, Resource::Regions, Scope::Global);
+        principal.authorize(verb, resource, &scope)?;
+        let event = AuditEvent::new(principal.actor(), verb, resource, "keyring", scope);
+        let event = event.outcome(AuditOutcome::Requested);
+        self.audit.record(&event).await?;
         let mut report = self.sealed_store.reseal().await?;
         if let SshKeys::OnePerServer(keys) = &self.server_keys {
             let of_keys = keys.reseal().await?;

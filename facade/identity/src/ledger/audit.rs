@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use fleetwright_store::{Check, IndexName, RecordId, Revision, Transaction};
 
 use super::{Allocation, Ledger, LedgerError, MAX_RACES, OpenAccount, ReadState};
-use crate::{Account, Amounts, OrganizationId, QuotaKind, account::AccountRecord};
+use crate::{
+    Account, Amounts, AuditEvent, OrganizationId, Principal, QuotaKind, Resource, Scope, Verb,
+    account::AccountRecord,
+};
 
 /// The number of accounts that one transaction repairs.
 const REPAIRS_PER_TRANSACTION: usize = 100;
@@ -51,12 +54,22 @@ impl Ledger {
         Ok(self.scan(organization).await?.audit)
     }
 
-    /// Sets the recorded use to the sum of the allocations, and returns the differences that it repaired.
+    /// Sets the recorded use to the sum of the allocations, and returns the differences that it repaired. It needs the permission to update
+    /// the allocations of the organization.
+    ///
+    /// With a [tenancy](Self::with_tenancy), each of its transactions adds an entry to the audit log.
     ///
     /// # Errors
     ///
-    /// As for [`audit`](Self::audit).
-    pub async fn repair(&self, organization: OrganizationId) -> Result<Audit, LedgerError> {
+    /// The permission is missing; or as for [`audit`](Self::audit).
+    pub async fn repair(
+        &self,
+        principal: &Principal,
+        organization: OrganizationId,
+    ) -> Result<Audit, LedgerError> {
+        let (verb, resource) = (Verb::Update, Resource::Allocations);
+        let scope = Scope::Organization(organization);
+        principal.authorize(verb, resource, &scope)?;
         let _guard = self.queue(organization).lock().await;
         let mut repaired = Vec::new();
         for _ in 0..MAX_RACES {
@@ -81,6 +94,10 @@ impl Ledger {
             {
                 transaction = opened.close(&self.accounts, transaction)?;
                 found.extend(differences);
+            }
+            if let Some(tenancy) = &self.tenancy {
+                let event = AuditEvent::new(principal.actor(), verb, resource, organization, scope);
+                transaction = tenancy.audit().add(transaction, &event)?;
             }
             match self.store.commit(&transaction).await {
                 Ok(_) => repaired.extend(found),

@@ -80,7 +80,7 @@ impl RegionAccounts {
         })
     }
 
-    /// Adds an entry to the audit log for every account that is accepted. Without it none is added.
+    /// Adds an entry to the audit log for every account that is accepted, and for every leak that is resolved. Without it none is added.
     #[must_use]
     pub fn with_audit(mut self, audit: AuditLog) -> Self {
         self.audit = Some(audit);
@@ -114,6 +114,7 @@ impl RegionAccounts {
             return Ok(false);
         }
         let transaction = self.accounts.replace(Transaction::new(), &read, &record)?;
+        let transaction = self.add_entry(transaction, principal, region, token)?;
         self.store.commit(&transaction).await?;
         Ok(true)
     }
@@ -156,16 +157,25 @@ impl RegionAccounts {
             .cloned()
             .collect();
         let transaction = self.accounts.replace(Transaction::new(), &read, &record)?;
-        let transaction = match &self.audit {
-            Some(audit) => {
-                let (actor, scope) = (principal.actor(), Scope::Global);
-                let event = AuditEvent::new(actor, Verb::Update, Resource::Regions, region, scope);
-                audit.add(transaction, &event.named(&record.account))?
-            }
-            None => transaction,
-        };
+        let transaction = self.add_entry(transaction, principal, region, &record.account)?;
         self.store.commit(&transaction).await?;
         tracing::warn!(%region, before = %expected, account = %record.account, "the operator accepted another account");
         Ok(record)
+    }
+
+    /// Adds the entry of a change, with the account or the launch that it is about.
+    fn add_entry(
+        &self,
+        transaction: Transaction,
+        principal: &Principal,
+        region: &RegionId,
+        about: &dyn ToString,
+    ) -> Result<Transaction, StoreError> {
+        let Some(audit) = &self.audit else {
+            return Ok(transaction);
+        };
+        let (actor, scope) = (principal.actor(), Scope::Global);
+        let event = AuditEvent::new(actor, Verb::Update, Resource::Regions, region, scope);
+        audit.add(transaction, &event.named(about.to_string()))
     }
 }

@@ -4,6 +4,7 @@
 //! [controller](crate::controller) applies the desired state, and the [monitor](crate::monitor) records the observed state.
 
 mod apply;
+mod audit;
 mod create;
 mod dependencies;
 mod error;

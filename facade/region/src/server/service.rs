@@ -8,7 +8,7 @@ use std::{
 };
 
 use fleetwright::{OptionalVerb, Reboot};
-use fleetwright_identity::{Access, Principal, Resource, Scope, Verb};
+use fleetwright_identity::{Access, AuditLog, Principal, Resource, Scope, Verb};
 use fleetwright_runtime::clock::Clock;
 use fleetwright_store::{
     Check, IndexName, IndexValue, Scalar, Store, StoreError, Table, Transaction, Versioned,
@@ -57,6 +57,7 @@ pub struct Servers {
     pub(super) keys: SshKeys,
     regions: BTreeMap<RegionId, BTreeSet<OptionalVerb>>,
     pub(super) launch_configs: BTreeMap<RegionId, LaunchConfigs>,
+    pub(super) audit: Option<AuditLog>,
 }
 
 impl Servers {
@@ -77,6 +78,7 @@ impl Servers {
             keys,
             regions: BTreeMap::new(),
             launch_configs: BTreeMap::new(),
+            audit: None,
         })
     }
 
@@ -130,6 +132,7 @@ impl Servers {
             let mut server = new_record(new, self.clock.now());
             server.public_key = public_key;
             let transaction = self.table.create(transaction, &key, &server)?;
+            let transaction = self.add_entry(transaction, principal, Verb::Create, &server)?;
             match self.store.commit(&transaction).await {
                 Ok(revision) => {
                     let created = Versioned::created(key.clone(), revision, server);
@@ -376,6 +379,7 @@ impl Servers {
             transaction.checks = self.dependency_checks(principal, &placement).await?;
             transaction.checks.extend(guards.iter().cloned());
             let transaction = self.table.replace(transaction, &found, &server)?;
+            let transaction = self.add_entry(transaction, principal, verb, &server)?;
             match self.store.commit(&transaction).await {
                 Ok(revision) => {
                     return self.view(found.replaced_by(revision, server)).await;
@@ -397,7 +401,12 @@ impl Servers {
         let found = found.ok_or(ServerError::NotFound(id))?;
         match principal.access(verb, Resource::Servers, &found.value.scope()) {
             Access::Allowed => Ok(found),
-            Access::Refused(refused) => Err(ServerError::Refused(refused)),
+            Access::Refused(refused) => {
+                if let Some(audit) = &self.audit {
+                    audit.record_refusal(&refused, id, None).await;
+                }
+                Err(ServerError::Refused(refused))
+            }
             Access::NotVisible => Err(ServerError::NotFound(id)),
         }
     }
