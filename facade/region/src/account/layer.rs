@@ -19,7 +19,7 @@ use crate::ids::RegionId;
 const REFUSED: &str = "the region is not connected to the account of its machines now; its operator has to restore that";
 
 /// The message of a call that waits until the account can be read. Tenants see it.
-const UNREADABLE: &str = "the region cannot confirm now that it is connected to the account of its machines; it continues when it can";
+pub(crate) const UNREADABLE: &str = "the region cannot confirm now that it is connected to the account of its machines; it continues when it can";
 
 /// The message of a call that was made while the account may have changed.
 const IN_DOUBT: &str = "the region may not have been connected to the account of its machines; the call is repeated when it is";

@@ -39,6 +39,8 @@
 //! account never shows it; when it is to be terminated it is not found, and is recorded in the same list. So is a machine of the account
 //! that the region had before an operator accepted another one. A machine that the account has shown was terminated outside this system,
 //! and is not in that list.
+//! One case is left: the credentials are restored before the comparison, and the response of the launch is lost. Two comparisons agree
+//! then, as they do for every launch that fails without a response, so nothing is recorded.
 //!
 //! Every machine that was not found when it was to be terminated is in [`RegionAccount::not_found`] as well: if the region's account shows it
 //! later, the monitor terminates it. That list is for the monitor, and needs no operator.
@@ -63,4 +65,4 @@ pub use record::{
 };
 
 pub(crate) use guard::{AccountError, AccountGuard, AccountState};
-pub(crate) use layer::guarded;
+pub(crate) use layer::{UNREADABLE, guarded};

@@ -14,7 +14,7 @@ use super::{
     record::{self, SmallerDisk},
 };
 use crate::{
-    account::{AccountState, LeakedLaunch},
+    account::{AccountError, AccountState, LeakedLaunch, UNREADABLE},
     launch_config::LaunchRefusal,
     server::{ChangeMethod, EventKind, Launch, REGION_INDEX, Server, UnconfirmedLaunch},
 };
@@ -32,7 +32,13 @@ impl Controller {
             Ok(config) => plan_launch(&read.value, reason, now, config),
             Err(refusal) => return self.refuse_launch(read, &refusal).await,
         };
-        let account = self.unrecorded_account().await?;
+        let account = match self.unrecorded_account().await? {
+            Ok(account) => account,
+            Err(error) => {
+                self.failed(&mut read.value, &error, now);
+                return self.commit(read, Action::Requeue).await;
+            }
+        };
         record::start_launch(&mut read.value, launch, now);
         let mut transaction = self
             .servers
@@ -46,11 +52,24 @@ impl Controller {
 
     /// Returns the account of the provider if the region has none yet and no machine either: the first launch records it.
     ///
-    /// If the region has machines from before accounts were recorded, the monitor records the account in which it finds one of them.
-    async fn unrecorded_account(&self) -> Result<Option<AccountId>, StoreError> {
-        let Ok(AccountState::NotRecorded(Some(account))) = self.account.recent().await else {
-            // If the account cannot be read, the launch itself is refused.
-            return Ok(None);
+    /// If the region has machines from before accounts were recorded, the monitor records the account in which it finds one of them. If the
+    /// account cannot be read, nothing is launched: without a record, nothing would be compared after the launch.
+    async fn unrecorded_account(
+        &self,
+    ) -> Result<Result<Option<AccountId>, ProvisionError>, StoreError> {
+        let account = match self.account.recent().await {
+            Ok(AccountState::NotRecorded(Some(account))) => account,
+            // A launch to another account is refused when it is sent.
+            Ok(
+                AccountState::NotRecorded(None) | AccountState::Same | AccountState::Other { .. },
+            ) => return Ok(Ok(None)),
+            Err(AccountError::Cloud(error)) => {
+                tracing::warn!(%error, "nothing is launched: the account of the provider cannot be read");
+                let provider = self.cloud.capabilities().provider.as_str();
+                let call = Call::new(provider, Operation::LaunchInstance);
+                return Ok(Err(call.unauthenticated(UNREADABLE)));
+            }
+            Err(AccountError::Store(error)) => return Err(error),
         };
         let by_region = IndexName::new(REGION_INDEX)?;
         let query = self.servers.by(&by_region, self.region.as_str());
@@ -58,7 +77,7 @@ impl Controller {
         // A server that cannot be read may have one.
         let has_machine =
             !page.damaged.is_empty() || page.items.iter().any(|item| item.value.machine.is_some());
-        Ok(Some(account).filter(|_| !has_machine))
+        Ok(Ok(Some(account).filter(|_| !has_machine)))
     }
 
     async fn refuse_launch(&self, mut read: Read, refusal: &LaunchRefusal) -> ReconcileResult {
