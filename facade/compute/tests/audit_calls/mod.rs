@@ -142,6 +142,7 @@ pub(crate) fn calls() -> BTreeMap<&'static str, Log> {
         ),
         ("Networks::get", Reads),
         ("Networks::list", Reads),
+        ("Networks::show", Reads),
         (
             "RegionAccounts::accept",
             Entry(Resource::Regions, Verb::Update),
@@ -163,6 +164,7 @@ pub(crate) fn calls() -> BTreeMap<&'static str, Log> {
         ("SecurityGroups::for_server", Reads),
         ("SecurityGroups::get", Reads),
         ("SecurityGroups::list", Reads),
+        ("SecurityGroups::show", Reads),
         (
             "SecurityGroups::set_rules",
             Entry(Resource::SecurityGroups, Verb::Update),
@@ -206,6 +208,7 @@ pub(crate) fn calls() -> BTreeMap<&'static str, Log> {
         ("SshAuthorities::for_server", Reads),
         ("SshAuthorities::get", Reads),
         ("SshAuthorities::list", Reads),
+        ("SshAuthorities::show", Reads),
         ("Tenancy::bind", Entry(Resource::RoleBindings, Verb::Create)),
         ("Tenancy::binding", Reads),
         ("Tenancy::bindings", Reads),

@@ -6,7 +6,7 @@ use fleetwright_identity::{
     Ledger, OrganizationId, Principal, ProjectId, QuotaKind, Resource, Scope, Tenancy, Verb,
 };
 use fleetwright_runtime::entropy::{Entropy, new_uuid};
-use fleetwright_store::{Check, Document, IndexValue, Invalid, Store, Versioned};
+use fleetwright_store::{Check, Document, IndexValue, Invalid, Partial, Store, Versioned};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -145,6 +145,20 @@ impl SshAuthorities {
         id: SshAuthorityId,
     ) -> Result<Versioned<SshAuthority>, RecordError> {
         self.records.find(principal, Verb::Read, id).await
+    }
+
+    /// Returns what can be shown of an authority: all of it, or as much as this version understands if a newer one wrote it. Then the result names
+    /// the places that are not shown, and [`get`](Self::get) fails.
+    ///
+    /// # Errors
+    ///
+    /// As for [`get`](Self::get), if nothing can be shown.
+    pub async fn show(
+        &self,
+        principal: &Principal,
+        id: SshAuthorityId,
+    ) -> Result<Partial<SshAuthority>, RecordError> {
+        self.records.show(principal, id).await
     }
 
     /// Returns the authorities in the scope of the filter that the principal may list, in the order of their ids.

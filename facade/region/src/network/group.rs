@@ -6,7 +6,9 @@ use fleetwright_identity::{
     AuditOutcome, OrganizationId, Principal, ProjectId, Resource, Scope, Tenancy, Verb,
 };
 use fleetwright_runtime::entropy::{Entropy, new_uuid};
-use fleetwright_store::{Check, Document, IndexValue, Invalid, Store, Transaction, Versioned};
+use fleetwright_store::{
+    Check, Document, IndexValue, Invalid, Partial, Store, Transaction, Versioned,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -165,6 +167,20 @@ impl SecurityGroups {
         self.records.find(principal, Verb::Read, id).await
     }
 
+    /// Returns what can be shown of a group: all of it, or as much as this version understands if a newer one wrote it. Then the result names
+    /// the places that are not shown, and [`get`](Self::get) fails.
+    ///
+    /// # Errors
+    ///
+    /// As for [`get`](Self::get), if nothing can be shown.
+    pub async fn show(
+        &self,
+        principal: &Principal,
+        id: SecurityGroupId,
+    ) -> Result<Partial<SecurityGroup>, RecordError> {
+        self.records.show(principal, id).await
+    }
+
     /// Returns the groups that match the filter and that the principal may list, in the order of their ids.
     ///
     /// # Errors
@@ -177,9 +193,10 @@ impl SecurityGroups {
     ) -> Result<RecordList<SecurityGroup>, RecordError> {
         let mut listed = self.records.list(principal, &filter.within).await?;
         let network = filter.network.as_ref();
-        listed
-            .items
-            .retain(|found| network.is_none_or(|network| *network == found.value.network));
+        let matches =
+            |found: &SecurityGroup| network.is_none_or(|network| *network == found.network);
+        listed.items.retain(|found| matches(&found.value));
+        listed.newer.retain(|shown| matches(&shown.value));
         Ok(listed)
     }
 

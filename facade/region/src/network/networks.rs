@@ -7,7 +7,8 @@ use fleetwright_identity::{
 };
 use fleetwright_runtime::entropy::{Entropy, new_uuid};
 use fleetwright_store::{
-    Check, IndexName, Invalid, Query, Store, StoreError, StoreExt as _, Transaction, Versioned,
+    Check, IndexName, Invalid, Partial, Query, Store, StoreError, StoreExt as _, Transaction,
+    Versioned,
 };
 
 use super::{
@@ -167,6 +168,20 @@ impl Networks {
         self.records.find(principal, Verb::Read, id).await
     }
 
+    /// Returns what can be shown of a network: all of it, or as much as this version understands if a newer one wrote it. Then the result names
+    /// the places that are not shown, and [`get`](Self::get) fails.
+    ///
+    /// # Errors
+    ///
+    /// As for [`get`](Self::get), if nothing can be shown.
+    pub async fn show(
+        &self,
+        principal: &Principal,
+        id: NetworkId,
+    ) -> Result<Partial<Network>, RecordError> {
+        self.records.show(principal, id).await
+    }
+
     /// Returns the networks that match the filter and that the principal may list, in the order of their ids.
     ///
     /// # Errors
@@ -178,12 +193,14 @@ impl Networks {
         filter: &Filter,
     ) -> Result<RecordList<Network>, RecordError> {
         let mut listed = self.records.list(principal, &filter.within).await?;
-        listed.items.retain(|found| {
+        let matches = |found: &Network| {
             let region = filter.region.as_ref();
             let network = filter.network.as_ref();
-            region.is_none_or(|region| *region == found.value.region)
-                && network.is_none_or(|network| *network == found.value.id)
-        });
+            region.is_none_or(|region| *region == found.region)
+                && network.is_none_or(|network| *network == found.id)
+        };
+        listed.items.retain(|found| matches(&found.value));
+        listed.newer.retain(|shown| matches(&shown.value));
         Ok(listed)
     }
 
@@ -279,7 +296,11 @@ impl Networks {
             GrantedScopes::Everywhere => page.damaged,
             GrantedScopes::Within(_) => Vec::new(),
         };
-        Ok(RecordList { items, damaged })
+        Ok(RecordList {
+            items,
+            newer: Vec::new(),
+            damaged,
+        })
     }
 
     /// Deletes a network that is being deleted, with its security groups, if it is no longer in use. Otherwise nothing

@@ -7,8 +7,8 @@ use fleetwright_identity::{
     Principal, QuotaKind, Resource, Scope, Tenancy, Verb,
 };
 use fleetwright_store::{
-    Check, Conflict, Damaged, Document, Found, IndexName, IndexValue, Invalid, Key, Part, Query,
-    RecordId, Revision, Store, StoreError, Table, Transaction, Versioned,
+    Check, Conflict, Damaged, Document, Found, IndexName, IndexValue, Invalid, Key, Part, Partial,
+    Query, RecordId, Revision, Store, StoreError, Table, Transaction, Versioned,
 };
 
 use super::RecordError;
@@ -104,6 +104,8 @@ impl Default for Filter {
 pub struct RecordList<T> {
     /// The records.
     pub items: Vec<Versioned<T>>,
+    /// What can be shown of the records that a newer version of this program wrote, and the places that cannot.
+    pub newer: Vec<Partial<T>>,
     /// The records that cannot be read.
     pub damaged: Vec<Damaged>,
 }
@@ -242,11 +244,18 @@ impl<T: TenantRecord> TenantRecords<T> {
         let scopes = principal.scopes_for(Verb::List, T::RESOURCE)?;
         let mut listed = RecordList {
             items: Vec::new(),
+            newer: Vec::new(),
             damaged: Vec::new(),
         };
         for scope in intersect(scopes, within) {
             let page = self.table.list_all(&self.query(&scope)?).await?;
-            listed.damaged.extend(page.damaged);
+            for damaged in page.damaged {
+                match self.partial(&damaged.id).await? {
+                    // Its scope is that of the index, which was searched.
+                    Some(shown) if damaged.is_newer => listed.newer.push(shown),
+                    Some(_) | None => listed.damaged.push(damaged),
+                }
+            }
             for found in page.items {
                 if found.key.as_str() == found.value.id().to_string() {
                     listed.items.push(found);
@@ -256,7 +265,41 @@ impl<T: TenantRecord> TenantRecords<T> {
             }
         }
         listed.items.sort_by(|one, two| one.key.cmp(&two.key));
+        listed.newer.sort_by(|one, two| one.key.cmp(&two.key));
         Ok(listed)
+    }
+
+    /// Returns what can be shown of a record, for people: all of it, or as much as this version understands of a newer one.
+    pub(super) async fn show(
+        &self,
+        principal: &Principal,
+        id: T::Id,
+    ) -> Result<Partial<T>, RecordError> {
+        match self.find(principal, Verb::Read, id).await {
+            // The caller may read it: otherwise it would not be found.
+            Ok(_) | Err(RecordError::Store(StoreError::Incompatible { .. })) => {}
+            Err(error) => return Err(error),
+        }
+        let shown = self.partial(&self.table.id(&key(id)?)).await?;
+        let is_readable = |shown: &Partial<T>| {
+            let read = principal.authorize(Verb::Read, T::RESOURCE, &shown.value.scope());
+            read.is_ok()
+        };
+        match shown.filter(is_readable) {
+            Some(shown) => Ok(shown),
+            // It requires a newer reader, or it was changed meanwhile.
+            None => Err(self
+                .find(principal, Verb::Read, id)
+                .await
+                .map_or_else(|error| error, |_| busy::<T>(id))),
+        }
+    }
+
+    /// Returns what this version understands of a record, if its id fits.
+    async fn partial(&self, id: &RecordId) -> Result<Option<Partial<T>>, StoreError> {
+        let record = self.store.get(id).await?;
+        let shown = record.and_then(|record| Table::<T>::partial(&record));
+        Ok(shown.filter(|shown| shown.key.as_str() == shown.value.id().to_string()))
     }
 
     /// Deletes a record to which no other refers.
