@@ -94,6 +94,8 @@ FACADE_ITEMS = [f"B{number}" for number in range(1, 27)] + [f"C{number}" for num
 FACADE_ITEMS += [
     "S1",
     "S2",
+    "S3",
+    "S4",
     "S5",
     "S6",
     "S7",
