@@ -282,6 +282,10 @@ async fn no_mistake_of_an_operator_is_ignored() {
             "reimage_timeout is zero",
         ),
         (
+            with_servers(|policy| policy.launch_timeout = zero),
+            "launch_timeout is zero",
+        ),
+        (
             with_instances(|policy| policy.first_backoff = zero),
             "`instance_policy` cannot be used: first_backoff is zero",
         ),

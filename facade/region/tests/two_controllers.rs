@@ -3,10 +3,14 @@
 
 use std::{sync::Arc, time::Duration};
 
+use fleetwright::{
+    BoxFuture, InstanceConfig, Result,
+    layer::{LaunchOutput, Layer, Layered, Request},
+};
 use fleetwright_facade_testkit::{
     NamePlanner, TestRegion, bare_server, is_server_running, server_admin, server_id,
 };
-use fleetwright_memory::{MemoryCloud, WireCall};
+use fleetwright_memory::{Fault, MemoryCloud, Phase as FaultPhase, Rule, WireCall};
 use fleetwright_region::{ids::ImageId, server::Consent};
 
 /// Opens the region as two processes, the second with a cloud of another latency.
@@ -46,4 +50,83 @@ async fn two_controllers_carry_out_each_destructive_step_once() {
         assert!(oracle.leftovers().is_empty(), "{:?}", oracle.leftovers());
         assert_eq!(oracle.instances().len(), 1, "one machine in {millis} ms");
     }
+}
+
+/// Delays every launch before it reaches the cloud.
+#[derive(Debug)]
+struct SlowLaunches(Duration);
+
+impl Layer for SlowLaunches {
+    fn launch<'a, T: LaunchOutput + 'a>(
+        &'a self,
+        _: Request<'a>,
+        config: &'a InstanceConfig,
+        send: impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
+    ) -> BoxFuture<'a, Result<T>> {
+        Box::pin(async move {
+            tokio::time::sleep(self.0).await;
+            send(config.clone()).await
+        })
+    }
+}
+
+/// Opens the region as two processes: the launches of the first one are slow.
+fn slow_and_fast(delay: Duration) -> (MemoryCloud, TestRegion, TestRegion) {
+    let cloud = MemoryCloud::new();
+    let slow = Layered::new(cloud.provisioner(), SlowLaunches(delay));
+    let first = TestRegion::new(Arc::new(slow));
+    let second = TestRegion::reopened(
+        Arc::new(cloud.provisioner()),
+        Arc::clone(&first.store),
+        NamePlanner::identity(),
+        Arc::clone(&first.clock),
+    );
+    (cloud, first, second)
+}
+
+async fn change_image(region: &TestRegion) {
+    let (admin, id) = (server_admin(), server_id(1));
+    let mut spec = region.read(id).await.server.spec;
+    spec.image = ImageId::new("rocky").unwrap();
+    let changed = region.servers.set_spec(&admin, id, &spec, Consent::Destroy);
+    changed.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_else_is_launched_while_another_controller_may_have_a_launch_in_flight() {
+    for seconds in [1, 10, 100] {
+        let (cloud, first, second) = slow_and_fast(Duration::from_secs(seconds));
+        let id = first.create(1).await;
+        // The second controller finds the launch in the record, and not at the cloud.
+        let changed = async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            change_image(&second).await;
+            second.during(second.until(id, is_server_running)).await;
+        };
+        let (sent, ()) = tokio::join!(first.controller.reconcile(id), changed);
+        sent.unwrap();
+        assert_eq!(cloud.oracle().instances().len(), 1, "after {seconds} s");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn launch_without_a_response_is_looked_up_whatever_another_controller_recorded() {
+    let (cloud, first, second) = slow_and_fast(Duration::from_secs(10));
+    let second = second.rules(|policy| policy.launch_timeout = Duration::from_secs(1));
+    let lost = Rule::always(WireCall::Launch, Fault::Lost(FaultPhase::After));
+    cloud.faults().add(lost);
+    let id = first.create(1).await;
+    let counted = async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        // It is too early: the launch is in flight for longer than this controller assumes.
+        second.controller.reconcile(id).await.unwrap();
+        let launch = second.read(id).await.server.launch.unwrap();
+        assert_eq!(launch.sent_at, None, "it counts as without effect");
+        change_image(&second).await;
+    };
+    let (sent, ()) = tokio::join!(first.controller.reconcile(id), counted);
+    sent.unwrap();
+    cloud.faults().clear();
+    second.during(second.until(id, is_server_running)).await;
+    assert_eq!(cloud.oracle().instances().len(), 1);
 }

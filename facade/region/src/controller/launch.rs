@@ -5,7 +5,10 @@ use fleetwright::{
     AccountId, Call, Effect, ErrorKind, InstanceConfig, InstanceInfo, InstanceProvisioner,
     LaunchRecord, Operation, ProvisionError,
 };
-use fleetwright_runtime::{Action, clock::later};
+use fleetwright_runtime::{
+    Action,
+    clock::{between, later},
+};
 use fleetwright_store::{IndexName, StoreError, Transaction};
 
 use super::{
@@ -168,7 +171,10 @@ impl Controller {
                 // An earlier send may have created a machine: it is looked up first.
                 (ErrorKind::TokenSpent | ErrorKind::TokenConflict, _) => launch.spent = true,
                 (_, Effect::None) => launch.sent_at = None,
-                (_, Effect::Done | Effect::Unknown) => {}
+                // Another controller may have counted it as without effect.
+                (_, Effect::Done | Effect::Unknown) => {
+                    launch.sent_at = launch.sent_at.or(Some(now));
+                }
             }
         }
         self.failed(server, error, now);
@@ -177,7 +183,8 @@ impl Controller {
     /// Looks up a launch with an unknown outcome by its token.
     ///
     /// A machine that is found becomes the server's machine, also if it is terminating. If nothing is found, the launch counts as without
-    /// effect only after the consistency window since it was sent, and if the provider still uses the region's account.
+    /// effect only if it cannot be in flight any more, also from another controller, the consistency window has passed since it was sent,
+    /// and the provider still uses the region's account.
     pub(super) async fn settle(&self, read: Read) -> ReconcileResult {
         let Some(launch) = read.value.launch.clone() else {
             return Ok(Action::Requeue);
@@ -211,10 +218,14 @@ impl Controller {
             return self.finish(read, adopted).await;
         }
         let sent_at = launch.sent_at.unwrap_or(now);
-        // Only after the window does its absence prove that the machine does not exist.
-        let proof = later(sent_at, self.cloud.capabilities().consistency_window);
+        // Only then does its absence prove that the machine does not exist.
+        let window = self.cloud.capabilities().consistency_window;
+        let proof = later(sent_at, window.max(self.policy.launch_timeout));
         if now <= proof {
-            return Ok(Action::RequeueAt(self.next_read(now, proof)));
+            // A launch that is still not found is looked up less and less often.
+            let sparse = later(now, between(sent_at, now) / 2).min(proof);
+            let next = self.next_read(now, proof).max(sparse);
+            return Ok(Action::RequeueAt(next));
         }
         // Another account does not have the launch either: the credentials may have been exchanged since the last comparison.
         let account = self.account.current().await;

@@ -56,7 +56,7 @@
 //! | the process dies | the record contains | the next process |
 //! | --- | --- | --- |
 //! | before a launch is stored | nothing about it | decides again |
-//! | after that, whether or not the cloud received it | the launch with its token, `unsettled` | looks the token up; after the consistency window it sends the same launch again |
+//! | after that, whether or not the cloud received it | the launch with its token, `unsettled` | looks the token up; after the consistency window and the [launch timeout](ControllerPolicy::launch_timeout) it sends the same launch again |
 //! | before the machine's id is stored | the same | finds the machine by the token |
 //! | before or after any other call | the state before the call | repeats the call, which is idempotent; only a reboot may happen twice |
 //! | before the record is deleted | that the machine is terminated | deletes it |
@@ -141,7 +141,8 @@ const CONFLICTS: u32 = 16;
 /// A [monitor](crate::monitor::Monitor) scans the same region: without it machines are launched and never observed. One controller works on
 /// a region at a time; two repeat each other's work, and are kept consistent by the records' revisions and by the launch tokens for as
 /// long as the cloud remembers those. Nothing is terminated or reimaged on a record that another one has changed, and a reimage is not
-/// sent while another one may have sent it. The clocks of the processes differ by much less than the cloud's consistency window. A clock
+/// sent while another one may have sent it, and neither is a changed launch: a launch returns within the
+/// [launch timeout](ControllerPolicy::launch_timeout). The clocks of the processes differ by much less than the cloud's consistency window. A clock
 /// that is set back starts running delays again, and none lasts longer than its policy.
 #[derive(Clone)]
 pub struct Controller {

@@ -28,6 +28,9 @@ pub struct ControllerPolicy {
     /// How long a reimage may take until the cloud has returned its result. One whose result is unknown is not repeated earlier, so that a
     /// second controller does not send it as well. Default: 2 minutes.
     pub reimage_timeout: Duration,
+    /// How long a launch may take until the cloud has returned its result: longer than the provider's timeout of a call. One that is not
+    /// found counts as without effect only after that, so that a second controller launches no other machine meanwhile. Default: 2 minutes.
+    pub launch_timeout: Duration,
     /// How many servers are reconciled at once. Default: 32.
     pub concurrency: NonZeroUsize,
 }
@@ -44,6 +47,7 @@ impl Default for ControllerPolicy {
             max_backoff: seconds(300),
             refused_backoff: seconds(600),
             reimage_timeout: seconds(120),
+            launch_timeout: seconds(120),
             concurrency: NonZeroUsize::MIN.saturating_add(31),
         }
     }
@@ -65,6 +69,7 @@ impl ControllerPolicy {
             ("termination_timeout", self.termination_timeout),
             ("refused_backoff", self.refused_backoff),
             ("reimage_timeout", self.reimage_timeout),
+            ("launch_timeout", self.launch_timeout),
         ])?;
         check_backoff(self.first_backoff, self.max_backoff)
     }

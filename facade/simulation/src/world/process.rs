@@ -323,6 +323,7 @@ impl Starting<'_> {
         let mut policy = controller::ControllerPolicy::default();
         policy.boot_timeout = Duration::from_secs(120);
         policy.termination_timeout = Duration::from_secs(30);
+        policy.launch_timeout = Duration::from_secs(20);
         policy.first_backoff = MIN_BACKOFF;
         policy.max_backoff = Duration::from_secs(20);
         policy.refused_backoff = Duration::from_secs(30);
