@@ -163,6 +163,50 @@ async fn termination_for_a_replacement_is_withdrawn_when_the_mapping_loses_the_e
 }
 
 #[tokio::test(start_paused = true)]
+async fn termination_for_a_replacement_is_not_sent_to_an_unreachable_zone_without_the_entry() {
+    let cloud = MemoryCloud::builder()
+        .without_verb(OptionalVerb::ResizeInstance)
+        .build();
+    let (region, id) = running_region(&cloud).await;
+    let before = region.read(id).await;
+    let zone = cloud.oracle().instance(&machine_of(&before)).unwrap();
+    let zone = zone.info.placement.zone.unwrap();
+    cloud.external_actor().disconnect(zone.clone());
+    let mut spec = before.server.spec.clone();
+    spec.flavor = FlavorId::new("large").unwrap();
+    region
+        .during(async {
+            set_spec(&region, &spec).await;
+            tokio::time::sleep(Duration::from_secs(60)).await;
+        })
+        .await;
+    let sent = cloud.oracle().call_count(WireCall::Terminate);
+    assert!(sent > 1, "the termination is repeated while it fails");
+    let mut names = NamePlanner::identity();
+    names.flavors.remove("large");
+    let (store, clock) = (Arc::clone(&region.store), Arc::clone(&region.clock));
+    let cloud_handle = Arc::clone(&region.cloud);
+    let incomplete = TestRegion::reopened(cloud_handle, store, names, clock);
+    incomplete
+        .during(async {
+            tokio::time::sleep(Duration::from_secs(1200)).await;
+            assert_eq!(cloud.oracle().call_count(WireCall::Terminate), sent);
+            cloud.external_actor().reconnect(zone);
+            let view = incomplete.until(id, refused).await;
+            assert_eq!(machine_of(&view), machine_of(&before));
+        })
+        .await;
+    assert_eq!(cloud.oracle().call_count(WireCall::Terminate), sent);
+    // With the entry the replacement takes place.
+    region
+        .during(async {
+            let view = region.until(id, is_server_running).await;
+            assert_ne!(machine_of(&view), machine_of(&before));
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn resize_that_cannot_be_planned_does_not_stop_the_machine() {
     let cloud = MemoryCloud::new();
     let (region, id) = running_region(&cloud).await;

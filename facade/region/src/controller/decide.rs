@@ -127,6 +127,10 @@ fn with_machine(
         if !deleted && is_withdrawn(server, &termination, seen, facts) {
             return Step::KeepMachine;
         }
+        if !deleted && is_held(&termination, seen, facts) {
+            let next_scan = later(now, facts.tick());
+            return Step::Wait(Wait::Observation, Some(next_scan));
+        }
         let retry_at = |accepted| later(accepted, facts.policy.termination_timeout);
         return match termination.accepted_at.map(retry_at) {
             Some(date) if date > now => Step::Wait(Wait::Termination, Some(date)),
@@ -251,6 +255,18 @@ fn is_withdrawn(
         TerminationReason::Replace => facts.refusal.is_some() && seen.is_none_or(listed),
         TerminationReason::Delete | TerminationReason::Failed => false,
     }
+}
+
+/// Returns whether a termination is not sent for now: the replacement cannot be launched any more, and the cloud does not show whether the
+/// machine still exists, so that the termination can be neither withdrawn nor completed.
+fn is_held(termination: &Termination, seen: Option<&Observed>, facts: &Facts<'_>) -> bool {
+    let accepted = termination.response == Some(TerminationResponse::Accepted);
+    let absent = |seen: &Observed| match seen.presence {
+        Presence::Absent(_) => !seen.state.is_ending(),
+        Presence::Shown | Presence::Missing(_) => false,
+    };
+    let for_replacement = termination.reason == TerminationReason::Replace;
+    for_replacement && !accepted && facts.refusal.is_some() && seen.is_some_and(absent)
 }
 
 /// Returns whether the termination of the machine was accepted, or the cloud did not find the machine.
