@@ -127,6 +127,8 @@ impl Facts {
 pub struct ProcessFacts {
     /// When the monitor's last successful list began, and whether it was complete.
     pub list: Option<(DateTime<Utc>, Complete)>,
+    /// When the list of the last recorded scan began.
+    pub recorded_list: Option<DateTime<Utc>>,
     /// When the last successful description of machines between two scans began.
     pub description: Option<DateTime<Utc>>,
     /// Whether the current scan has no list.

@@ -3,12 +3,13 @@
 mod instance;
 mod leftovers;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
 use fleetwright::{CloudInstanceState, InstanceInfo, PublicAddress};
 use fleetwright_compute::service::InstanceView;
 use fleetwright_region::{
+    account::RegionAccount,
     controller::tags,
     monitor::RegionScan,
     server::{ConditionKind, Health, Power, Server, ServerId, ServerView},
@@ -44,9 +45,13 @@ impl Check<'_> {
                 known.map(|known| known.list.map(|(began, _)| began).max(known.description));
             reads.max().flatten()
         });
-        // The date of a read from before a clock was set says nothing to a reader with the new time.
-        let set_at = self.rules.journal.facts(|facts| facts.clock_set_at);
-        if set_at.is_some() && set_at > last_read {
+        // The date of a scan from before a clock was set says nothing to a reader with the new time. The next scan that is recorded
+        // replaces it.
+        let (set_at, recorded) = self.rules.journal.facts(|facts| {
+            let recorded = facts.processes.values().map(|known| known.recorded_list);
+            (facts.clock_set_at, recorded.max().flatten())
+        });
+        if set_at.is_some() && set_at > recorded {
             return;
         }
         let fresh = last_read.is_some_and(|began| {
@@ -74,7 +79,10 @@ impl Check<'_> {
     /// Checks that everything is as requested, or returns what is not.
     pub async fn check_settled(&self) -> Result<(), String> {
         let scan = self.scan().await.ok_or("there is no scan record")?;
-        if let Some(reason) = scan.frozen {
+        let accounts: Vec<Arc<RegionAccount>> = self.rules.all(RegionAccount::KIND).await;
+        // Before the first launch nobody can tell whose machines these are: no orphan is terminated, and they are reported only.
+        let has_launched = !accounts.is_empty();
+        if let Some(reason) = scan.frozen.filter(|_| has_launched) {
             return Err(format!("the monitor is frozen: {reason}"));
         }
         self.check_instances().await?;
@@ -102,7 +110,7 @@ impl Check<'_> {
             }
             // Without the record of its server nothing proves that it is one: it is reported only.
             match server {
-                Some(server) if self.rules.server(server).await.is_some() => {
+                Some(server) if has_launched && self.rules.server(server).await.is_some() => {
                     return Err(format!("orphan {} still exists", info.id));
                 }
                 Some(_) | None => reported.push(info.id),

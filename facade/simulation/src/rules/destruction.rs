@@ -1,7 +1,7 @@
 //! Rule: no machine of a tenant is destroyed unless the tenant requested exactly that, or the machine was already gone.
 
 use fleetwright::InstanceId;
-use fleetwright_region::server::{Server, ServerId, TerminationReason};
+use fleetwright_region::server::{Power, Server, ServerId, TerminationReason};
 
 use super::Rules;
 use crate::{
@@ -51,6 +51,12 @@ impl Rules {
             return;
         }
         let reason = recorded.termination.map(|termination| termination.reason);
+        // A tenant who deletes the instance needs no successor any more, whatever the machine was marked for before.
+        let deleted = server.intent.power == Power::Deleted;
+        let reason = reason.map(|reason| match deleted {
+            true => TerminationReason::Delete,
+            false => reason,
+        });
         let problem = match (call, reason) {
             (Destruction::Terminate, Some(TerminationReason::Delete)) => {
                 (!self.deletion_requested(&server).await).then_some("nobody deleted it")

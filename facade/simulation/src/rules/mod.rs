@@ -103,6 +103,11 @@ impl Rules {
         if point == FaultPoint::WriteScan && list_failed {
             self.report("a scan is recorded although its list failed");
         }
+        if point == FaultPoint::WriteScan {
+            self.journal.process(process, |facts| {
+                facts.recorded_list = facts.list.map(|(began, _)| began);
+            });
+        }
         for change in changes {
             match change.kind() {
                 INSTANCE_KIND => self.check_instance_write(actor, change).await,
@@ -230,11 +235,12 @@ impl Rules {
         let Some(server) = self.server(id).await else {
             return;
         };
-        // There is no backoff after a failure that was not stored, nor for a new generation.
-        let waits = server
-            .retry
-            .as_ref()
-            .is_some_and(|retry| retry.generation == server.generation);
+        // There is no backoff after a failure that was not stored, nor for a new generation. A delay that began earlier is that of another
+        // failure, of this process or of another one.
+        let waits = server.retry.as_ref().is_some_and(|retry| {
+            let is_stored = retry.since.is_some_and(|since| since >= failed);
+            is_stored && retry.generation == server.generation
+        });
         let passed = self.clock.now().signed_duration_since(failed);
         // A clock that is set forward ends every delay.
         let waits = waits && !self.journal.facts(|facts| facts.clocks_were_set);
