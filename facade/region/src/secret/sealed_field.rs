@@ -58,6 +58,12 @@ impl SealedField {
         format!("{} of {organization} {project}", self.pointer)
     }
 
+    /// Returns whether a record has the field, or user data of it that could not be opened.
+    pub(super) fn is_present(&self, value: &Value) -> bool {
+        let field = value.pointer(self.pointer);
+        field.is_some_and(|field| !field.is_null()) || value.pointer(self.unopened).is_some()
+    }
+
     /// Seals the field of a record, if it has one in clear.
     pub(super) fn seal(
         &self,

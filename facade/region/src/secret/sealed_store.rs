@@ -122,6 +122,10 @@ impl SealedStore {
                 continue;
             };
             for field in self.opener.fields_of(id) {
+                // A value without user data is not copied.
+                if !field.is_present(value) {
+                    continue;
+                }
                 if let Some(keyring) = &self.opener.keyring {
                     let sealed = field.seal(keyring, &*self.entropy, id, value);
                     sealed.map_err(not_sealed)?;
@@ -143,6 +147,10 @@ impl Opener {
     fn open(&self, record: &mut Record) -> Result<(), OpenError> {
         let mut result = Ok(());
         for field in self.fields_of(&record.id) {
+            // A value without user data is shared with its clones, and parsed once.
+            if !field.is_present(&record.value) {
+                continue;
+            }
             let opened = field.open(self.keyring.as_deref(), &record.id, &mut record.value);
             result = result.and(opened);
         }

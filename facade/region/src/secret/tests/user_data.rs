@@ -61,6 +61,20 @@ async fn every_copy_is_sealed_and_opened() {
 }
 
 #[tokio::test]
+async fn record_without_user_data_is_shared_by_its_readers() {
+    let raw = store();
+    let sealing = sealed_store(&raw, MAY);
+    let plain = json!({ "organization": organization(1), "spec": { "user_data": null } });
+    let put = Transaction::new().put(server("a"), plain);
+    sealing.commit(&put).await.unwrap();
+    let parsed = async || {
+        let read = sealing.get(&server("a")).await.unwrap().unwrap();
+        read.value.parse::<Value>().unwrap()
+    };
+    assert!(Arc::ptr_eq(&parsed().await, &parsed().await));
+}
+
+#[tokio::test]
 async fn sealed_value_opens_nowhere_else() {
     let raw = store();
     let sealing = sealed_store(&raw, MAY);
