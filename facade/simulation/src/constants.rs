@@ -25,6 +25,13 @@ pub const GPU_QUOTA: u64 = 4;
 /// The quota of public addresses of an organization.
 pub const PUBLIC_IP_QUOTA: u64 = 1;
 
+/// The quota of networks of an organization.
+pub const NETWORK_QUOTA: u64 = 3;
+/// The quota of SSH authorities of an organization.
+pub const AUTHORITY_QUOTA: u64 = 1;
+/// The quota of images of an organization: one less than its instances.
+pub const IMAGE_QUOTA: u64 = 2;
+
 /// The interval of the monitor. A shorter one costs more than everything else.
 pub const TICK: Duration = Duration::from_secs(4);
 
@@ -94,6 +101,9 @@ fn with_role(name: &str, role: &str, number: usize) -> Principal {
     with_roles(&name, &[(role, scope(tenant(number)))])
 }
 
+/// Encrypts the private keys of servers and seals user data. A test key.
+pub const KEYS: &str = "may:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+
 /// Returns the quota of each organization: small enough to be exhausted.
 pub fn quota() -> QuotaKinds {
     QuotaKinds::standard()
@@ -103,6 +113,12 @@ pub fn quota() -> QuotaKinds {
             QuotaKind::public_ips(),
             Defaults::organization(PUBLIC_IP_QUOTA),
         )
+        .with(QuotaKind::networks(), Defaults::organization(NETWORK_QUOTA))
+        .with(
+            QuotaKind::ssh_authorities(),
+            Defaults::organization(AUTHORITY_QUOTA),
+        )
+        .with(QuotaKind::images(), Defaults::organization(IMAGE_QUOTA))
 }
 
 /// Returns the service of organizations and projects over a store.

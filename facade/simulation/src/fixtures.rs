@@ -13,6 +13,7 @@ use fleetwright_compute::{
     service::NewInstance,
 };
 use fleetwright_facade_testkit::principals::create_tenant;
+use fleetwright_identity::Ledger;
 use fleetwright_region::{
     catalog::CatalogService,
     ids::{NetworkId, SecurityGroupId, SshAuthorityId},
@@ -90,6 +91,8 @@ impl Fixtures {
             Arc::clone(&entropy),
             &fleetwright_compute::schema::references(),
         )?;
+        let ledger = Ledger::new(Arc::clone(&store), Arc::new(constants::quota()))?;
+        let networks = networks.with_ledger(ledger.clone());
         let networks = Arc::new(networks.with_tenancy(tenancy));
         let groups = SecurityGroups::new(
             Arc::clone(&store),
@@ -126,6 +129,7 @@ impl Fixtures {
         };
         let authorities =
             SshAuthorities::new(store, entropy, &fleetwright_compute::schema::references())?;
+        let authorities = authorities.with_ledger(ledger);
         Ok(Self {
             networks: network_ids,
             groups: group_ids,

@@ -81,6 +81,8 @@ pub struct Facts {
     pub external_terminations: usize,
     /// Whether the second zone is unreachable.
     pub disconnected: bool,
+    /// The names of images at the cloud whose record was removed without a native id.
+    pub lost_images: BTreeSet<String>,
     /// Whether the capacity of the cloud is limited.
     pub limited: bool,
     /// Native networks that an operator deleted at the cloud.

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use fleetwright_compute::schema::INSTANCE_KIND;
+use fleetwright_identity::Allocation;
 use fleetwright_region::{
     catalog::{Image, ImageState},
     server::Server,
@@ -21,7 +23,10 @@ impl Check<'_> {
         {
             return Err(format!("server {} is left over", server.id));
         }
-        let allocations = rules.values("allocation").await.len();
+        let allocations: Vec<Arc<Allocation>> = rules.all("allocation").await;
+        let of_instance =
+            |allocation: &&Arc<Allocation>| allocation.pays_for.kind.as_str() == INSTANCE_KIND;
+        let allocations = allocations.iter().filter(of_instance).count();
         if allocations != ids.len() {
             return Err(format!(
                 "{allocations} allocations for {} instances",
@@ -40,11 +45,12 @@ impl Check<'_> {
         self.check_images().await
     }
 
-    /// Checks that every requested image is ready and exists once in the cloud, or has failed.
+    /// Checks that every requested image is ready and exists once in the cloud, or has failed, and that no deleted one has a record. What is
+    /// left of deleted images at the cloud breaks the rule about charges.
     async fn check_images(&self) -> Result<(), String> {
         let images: Vec<Arc<Image>> = self.rules.all("image").await;
         let existing = self.rules.oracle.images();
-        for id in &self.expected.images {
+        for id in self.expected.images.keys() {
             let found = images.iter().find(|image| image.id == *id);
             let found =
                 found.ok_or_else(|| format!("image {id} was accepted and does not exist"))?;
@@ -60,6 +66,11 @@ impl Check<'_> {
                         "image {id} is {state} and the cloud has {count} of it"
                     ));
                 }
+            }
+        }
+        for id in &self.expected.deleted_images {
+            if let Some(found) = images.iter().find(|image| image.id == *id) {
+                return Err(format!("image {id} is {} and was deleted", found.state));
             }
         }
         Ok(())

@@ -77,6 +77,7 @@ impl Client {
             | Op::Replace(_)
             | Op::Delete(_)
             | Op::Snapshot(_)
+            | Op::DeleteImage(_)
             | Op::ReadKeyAndConsole(_)
             | Op::Probe(_)
             | Op::DeleteNetwork(_)

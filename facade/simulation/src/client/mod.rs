@@ -1,6 +1,7 @@
 //! The clients of the façade: tenants, operators and external actors. They outlive the processes.
 
 mod external;
+mod image;
 mod operator;
 mod probe;
 mod race;
@@ -47,8 +48,10 @@ pub struct Expected {
     pub live: BTreeMap<InstanceId, (InstanceSpec, Power)>,
     /// Networks whose deletion was accepted.
     pub deleted_networks: BTreeSet<NetworkId>,
-    /// Images that were accepted.
-    pub images: BTreeSet<ImageId>,
+    /// Images that were accepted, with the slot of the instance that they were created from.
+    pub images: BTreeMap<ImageId, usize>,
+    /// Images whose deletion was accepted.
+    pub deleted_images: BTreeSet<ImageId>,
 }
 
 /// Runs the operations of a scenario.
@@ -140,6 +143,7 @@ impl Client {
             Op::Replace(slot) => self.replace(process, slot).await,
             Op::Delete(slot) => self.delete(process, slot).await,
             Op::Snapshot(slot) => self.snapshot(process, slot).await,
+            Op::DeleteImage(slot) => self.delete_image(process, slot).await,
             Op::ReadKeyAndConsole(slot) => self.read_key_and_console(process, slot).await,
             Op::Probe(slot) => self.probe(process, slot).await,
             Op::DeleteNetwork(network) => self.delete_network(process, network).await,

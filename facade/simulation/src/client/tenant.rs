@@ -12,7 +12,6 @@ use fleetwright_identity::{AuditEntry, Principal, Verb};
 use fleetwright_region::{
     network::{IfUsed, RecordError},
     server::{Consent, Power},
-    snapshot::NewSnapshot,
 };
 
 use super::{Client, OpResult};
@@ -187,18 +186,6 @@ impl Client {
         match process.instances.delete(&principal, id).await {
             Ok(()) | Err(ComputeError::NotFound(_)) => {
                 self.expected.live.remove(&id);
-                OpResult::Done
-            }
-            Err(error) => self.after_error(&error),
-        }
-    }
-
-    pub(super) async fn snapshot(&mut self, process: &Process, slot: usize) -> OpResult {
-        let (principal, id) = (Self::user(slot), self.fixtures.id(slot));
-        let new = NewSnapshot::new(constants::snapshot(slot));
-        match process.instances.snapshot(&principal, id, &new).await {
-            Ok(image) => {
-                self.expected.images.insert(image.id);
                 OpResult::Done
             }
             Err(error) => self.after_error(&error),

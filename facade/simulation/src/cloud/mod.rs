@@ -90,6 +90,9 @@ impl FaultyCloud {
         if matches!(point, FaultPoint::Launch | FaultPoint::Resize) {
             self.rules.check_charges_of_machines().await;
         }
+        if matches!(point, FaultPoint::Snapshot | FaultPoint::DeleteImage) {
+            self.rules.check_charges_of_images().await;
+        }
         if let (Err(error), Actor::ServerController) = (&result, self.actor) {
             self.journal.log(format!("  {error}"));
             self.rules.remember_failure(self.life.number, server);
@@ -410,7 +413,7 @@ impl InstanceProvisioner for FaultyCloud {
                 .delete_image(image)
                 .await
         };
-        self.call(FaultPoint::Snapshot, Operation::DeleteImage, None, call)
+        self.call(FaultPoint::DeleteImage, Operation::DeleteImage, None, call)
             .await
     }
 }

@@ -29,8 +29,10 @@ points! {
     RecordAccess,
     /// The service requests an image of a machine.
     RequestImage,
-    /// The snapshot controller writes the progress of an image.
+    /// The snapshot controller writes the progress of an image, or a tenant marks it for deletion.
     UpdateImage,
+    /// The snapshot controller removes an image and its allocation.
+    RemoveImage,
     /// An operator loads another catalog.
     LoadCatalog,
     /// A network is marked for deletion.
@@ -123,6 +125,8 @@ points! {
     TerminateOrphan,
     /// A snapshot of a machine.
     Snapshot,
+    /// A deletion of an image.
+    DeleteImage,
     /// A read of a machine's console.
     Console,
 }

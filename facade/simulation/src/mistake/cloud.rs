@@ -159,6 +159,9 @@ impl InstanceProvisioner for MistakenCloud {
     }
 
     async fn delete_image(&self, image: &ImageId) -> Result<()> {
+        if self.mistake == Mistake::ImageNotDeleted {
+            return Ok(());
+        }
         self.inner.delete_image(image).await
     }
 }

@@ -91,6 +91,14 @@ mistakes! {
     MissingServerRecreated = "missing-server-recreated",
     /// Cloud: a launch gets a larger type than it requests.
     LaunchLarger = "launch-larger",
+    /// Cloud: a deletion of an image is reported as done and is not.
+    ImageNotDeleted = "image-not-deleted",
+    /// Store: a new image is not charged.
+    ImageNotCharged = "image-not-charged",
+    /// Store: a deleted network stays charged.
+    NetworkReleaseForgotten = "network-release-forgotten",
+    /// Configuration: the user data of launches is not sealed.
+    UserDataInClear = "user-data-in-clear",
     /// Store: the instances of a network that is being deleted are not marked for deletion.
     NetworkInstancesKept = "network-instances-kept",
 }
@@ -112,7 +120,11 @@ impl Mistake {
             Self::ConsentKept | Self::ConsentAssumed => Some(FaultPoint::ApplyToServer),
             Self::RechargeForgotten => Some(FaultPoint::Recharge),
             Self::ReleaseForgotten => Some(FaultPoint::MarkDeleted),
-            Self::NetworkNotChecked | Self::NetworkInstancesKept => Some(FaultPoint::DeleteNetwork),
+            Self::NetworkNotChecked
+            | Self::NetworkInstancesKept
+            | Self::NetworkReleaseForgotten => Some(FaultPoint::DeleteNetwork),
+            Self::ImageNotDeleted => Some(FaultPoint::DeleteImage),
+            Self::ImageNotCharged => Some(FaultPoint::RequestImage),
             Self::StopNotStored => Some(FaultPoint::Stop),
             Self::MissingServerRecreated => Some(FaultPoint::OperatorWrite),
             Self::TokenNotStored
@@ -121,6 +133,7 @@ impl Mistake {
             | Self::EventLost
             | Self::GenerationNotRaised
             | Self::DesiredStateNotApplied
+            | Self::UserDataInClear
             | Self::ObservedEarly => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use fleetwright_compute::schema::INSTANCE_KIND;
-use fleetwright_region::schema::SERVER_KIND;
+use fleetwright_region::schema::{NETWORK_KIND, SERVER_KIND};
 use fleetwright_store::{
     Check, Interest, MemoryStore, Page, Query, Record, RecordId, Result, Revision, Schema, Store,
     Transaction, Watch, Write,
@@ -94,6 +94,14 @@ impl MistakenStore {
                 keep(&mut transaction, server, "/intent");
             }
         }
+        let requested = find("image").is_some_and(|image| image.before.is_none());
+        let removed = find(NETWORK_KIND).is_some_and(|network| network.after.is_none());
+        if (requested && self.mistake == Mistake::ImageNotCharged)
+            || (removed && self.mistake == Mistake::NetworkReleaseForgotten)
+        {
+            transaction.writes.retain(|write| !is_charge(write.id()));
+            transaction.checks.retain(|check| !is_about_charge(check));
+        }
         let Some(instance) = find(INSTANCE_KIND) else {
             return Altered::Commit(transaction);
         };
@@ -170,17 +178,24 @@ fn split(transaction: Transaction) -> (Transaction, Transaction) {
         .writes
         .into_iter()
         .partition(|write| charges(write.id()));
-    let about_charge = |check: &Check| match check {
-        Check::Absent(id) | Check::Exists(id) | Check::At(id, _) => {
-            ["allocation", "quota-account"].contains(&id.kind.as_str())
-        }
-        Check::Unclaimed(_) => false,
-    };
-    let (paid_checks, checks) = transaction.checks.into_iter().partition(about_charge);
+    let (paid_checks, checks) = transaction.checks.into_iter().partition(is_about_charge);
     let (mut charge, mut rest) = (Transaction::new(), Transaction::new());
     (charge.checks, charge.writes) = (paid_checks, paid);
     (rest.checks, rest.writes) = (checks, writes);
     (charge, rest)
+}
+
+/// Whether a record is an allocation or an account.
+fn is_charge(id: &RecordId) -> bool {
+    ["allocation", "quota-account"].contains(&id.kind.as_str())
+}
+
+/// Whether a check is about an allocation or an account.
+fn is_about_charge(check: &Check) -> bool {
+    match check {
+        Check::Absent(id) | Check::Exists(id) | Check::At(id, _) => is_charge(id),
+        Check::Unclaimed(_) => false,
+    }
 }
 
 /// The value that a transaction writes to a record.

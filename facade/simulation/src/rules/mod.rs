@@ -6,7 +6,9 @@ mod consent;
 mod destruction;
 mod instance;
 mod power;
+mod price;
 mod quota;
+mod sealed;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,10 +22,11 @@ use fleetwright_compute::schema::INSTANCE_KIND;
 use fleetwright_region::schema::SERVER_KIND;
 use fleetwright_region::{
     controller::tags,
+    secret::{Keyring, SealedStore},
     server::{Presence, Server, ServerId},
 };
-use fleetwright_runtime::clock::Clock;
-use fleetwright_store::{Json, Kind, MemoryStore, Query, RecordId, Store, Table};
+use fleetwright_runtime::{clock::Clock, entropy::OsEntropy};
+use fleetwright_store::{Json, Kind, MemoryStore, Query, Record, RecordId, Store, Table};
 use serde::de::DeserializeOwned;
 
 pub use change::RecordChange;
@@ -31,12 +34,15 @@ pub use destruction::Destruction;
 pub use power::{INTERVAL as POWER_INTERVAL, PowerWatch};
 
 use crate::{
+    constants,
     environment::Environment,
     fault::FaultPoint,
     fixtures::Fixtures,
     journal::{Complete, Journal},
     oracle::Oracle,
+    scenario::UserDataAtRest,
     store::Actor,
+    world::SetupError,
 };
 
 /// The shortest time between a failed call and the next one for the same server: the controller's
@@ -46,8 +52,12 @@ pub const MIN_BACKOFF: Duration = Duration::from_secs(1);
 /// Checks the rules that hold at every step.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// The store that outlives the processes.
-    pub store: MemoryStore,
+    /// The store that outlives the processes, with user data in clear.
+    pub store: Arc<dyn Store>,
+    /// The keys of server keys and user data.
+    pub keyring: Arc<Keyring>,
+    /// How the processes store user data. New rules expect it in clear.
+    pub user_data: UserDataAtRest,
     /// Its servers.
     pub servers: Table<Server>,
     /// Its instances.
@@ -76,12 +86,21 @@ impl Rules {
         fixtures: Arc<Fixtures>,
         verbs: BTreeSet<OptionalVerb>,
         environments: &[Arc<Environment>],
-    ) -> Result<Self, fleetwright_store::Invalid> {
-        let shared: Arc<dyn Store> = Arc::new(store.clone());
+    ) -> Result<Self, SetupError> {
+        let keyring: Arc<Keyring> = Arc::new(constants::KEYS.parse()?);
+        let opened: Arc<dyn Store> = Arc::new(SealedStore::new(
+            Arc::new(store.clone()),
+            Some(Arc::clone(&keyring)),
+            // Rules write nothing.
+            Arc::new(OsEntropy),
+            fleetwright_compute::schema::sealed_fields(),
+        ));
         Ok(Self {
-            store: store.clone(),
-            servers: Table::new(Arc::clone(&shared))?,
-            instances: Table::new(shared)?,
+            servers: Table::new(Arc::clone(&opened))?,
+            instances: Table::new(Arc::clone(&opened))?,
+            store: opened,
+            keyring,
+            user_data: UserDataAtRest::Clear,
             oracle,
             journal,
             clock,
@@ -112,10 +131,11 @@ impl Rules {
             match change.kind() {
                 INSTANCE_KIND => self.check_instance_write(actor, change).await,
                 SERVER_KIND => self.check_server_write(actor, point, change).await,
+                quota::IMAGE_KIND => self.remember_lost_image(change),
                 _ => {}
             }
         }
-        if changes.iter().any(concerns_charges) {
+        if changes.iter().any(quota::concerns_charges) {
             self.check_charges().await;
         }
     }
@@ -136,12 +156,17 @@ impl Rules {
 
     /// Returns the values of all records of a kind.
     pub async fn values(&self, kind: &str) -> Vec<Json> {
+        let records = self.records(kind).await.into_iter();
+        records.map(|record| record.value).collect()
+    }
+
+    /// Returns all records of a kind.
+    async fn records(&self, kind: &str) -> Vec<Record> {
         let Ok(kind) = Kind::new(kind) else {
             return Vec::new();
         };
         let page = self.store.list(&Query::all(kind)).await;
-        let records = page.map(|page| page.records).unwrap_or_default();
-        records.into_iter().map(|record| record.value).collect()
+        page.map(|page| page.records).unwrap_or_default()
     }
 
     async fn check_server_write(&self, actor: Actor, point: FaultPoint, change: &RecordChange) {
@@ -324,18 +349,5 @@ impl Rules {
         T: DeserializeOwned + Send + Sync + 'static,
     {
         self.store.get(&id).await.ok()??.value.parse().ok()
-    }
-}
-
-/// Returns whether a change concerns what is charged or what exists. Checking all charges takes long.
-fn concerns_charges(change: &RecordChange) -> bool {
-    match change.kind() {
-        "allocation" | "quota-account" => true,
-        INSTANCE_KIND => {
-            let exists = |value: &Option<Json>| value.is_some();
-            exists(&change.before) != exists(&change.after) || change.differs("/spec")
-        }
-        SERVER_KIND => change.differs("/machine/applied"),
-        _ => false,
     }
 }

@@ -38,6 +38,17 @@ pub struct Scenario {
     pub terminated_visible: Duration,
     /// Optional verbs that the cloud does not support.
     pub unsupported: Vec<OptionalVerb>,
+    /// How the processes store user data.
+    pub user_data: UserDataAtRest,
+}
+
+/// How the processes store user data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserDataAtRest {
+    /// Sealed, as a service does.
+    Sealed,
+    /// In clear, as an installation from before user data was sealed did.
+    Clear,
 }
 
 impl Scenario {
@@ -81,6 +92,15 @@ impl Scenario {
         let mut people = SeededRng::for_purpose(seed, 5);
         let disruptions = disruption::add(&mut people, enabled, &mut ops);
         let two = disruptions.contains(&Disruption::SecondProcess);
+        let mut extras = SeededRng::for_purpose(seed, 6);
+        let user_data = if pick(&mut extras, 2) == 0 {
+            UserDataAtRest::Sealed
+        } else {
+            UserDataAtRest::Clear
+        };
+        if pick(&mut extras, 4) == 0 {
+            op::add_image(&mut extras, &mut ops);
+        }
         let nth = nth_run(&mut rng, point, 2);
         let mut faults = vec![Fault { point, nth, kind }];
         if point == FaultPoint::FindLaunch {
@@ -133,6 +153,7 @@ impl Scenario {
             latency,
             terminated_visible: terminated_visible.max(read_lag * 2),
             unsupported: unsupported.map(|(verb, _)| verb).collect(),
+            user_data,
         }
     }
 }
@@ -171,8 +192,13 @@ impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "seed {}: {} processes, read lag {:?}, call latency {:?}, unsupported verbs {:?}",
-            self.seed, self.processes, self.read_lag, self.latency, self.unsupported
+            "seed {}: {} processes, read lag {:?}, call latency {:?}, unsupported verbs {:?}, user data {:?}",
+            self.seed,
+            self.processes,
+            self.read_lag,
+            self.latency,
+            self.unsupported,
+            self.user_data
         )?;
         for (gap, op) in &self.ops {
             writeln!(f, "  after {gap:>10.3?}  {op:?}")?;

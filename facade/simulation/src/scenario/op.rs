@@ -27,6 +27,8 @@ pub enum Op {
     Replace(usize),
     Delete(usize),
     Snapshot(usize),
+    /// The tenant deletes the image that the snapshot of a slot has created.
+    DeleteImage(usize),
     /// The tenant reads key and console.
     ReadKeyAndConsole(usize),
     /// Principals without permission try every call.
@@ -174,6 +176,21 @@ fn update(rng: &mut SeededRng, slot: usize) -> Op {
         _ => UpdateMode::PlanOnly,
     };
     Op::Update(slot, change, mode)
+}
+
+/// Adds a snapshot at a random place, the deletion of its image at a later one, and sometimes another snapshot of the same name.
+pub(super) fn add_image(rng: &mut SeededRng, ops: &mut Vec<(Duration, Op)>) {
+    let slot = pick(rng, SLOT_COUNT - 1);
+    let again = pick(rng, 2) == 0;
+    let mut at = pick(rng, ops.len() + 1);
+    for op in [Op::Snapshot(slot), Op::DeleteImage(slot)]
+        .into_iter()
+        .chain(again.then_some(Op::Snapshot(slot)))
+    {
+        let delay = random_delay(rng);
+        ops.insert(at.min(ops.len()), (delay, op));
+        at += 1 + pick(rng, 3);
+    }
 }
 
 /// Returns a random delay: mostly short, sometimes long enough for everything to settle.

@@ -120,6 +120,17 @@ pub(super) fn target_ops(point: FaultPoint) -> Vec<TimedOp> {
                 (None, Op::Snapshot(3)),
             ];
         }
+        FaultPoint::RemoveImage | FaultPoint::DeleteImage => {
+            let later = Some(Duration::from_secs(25));
+            return vec![
+                (Some(Duration::from_secs(50)), Op::Snapshot(0)),
+                (None, Op::Snapshot(3)),
+                (later, Op::DeleteImage(0)),
+                (None, Op::DeleteImage(3)),
+                (None, Op::Snapshot(0)),
+                (later, Op::DeleteImage(0)),
+            ];
+        }
         FaultPoint::RecordAccess | FaultPoint::Console => {
             return vec![
                 (Some(Duration::from_secs(50)), Op::ReadKeyAndConsole(0)),

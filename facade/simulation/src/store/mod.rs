@@ -17,6 +17,7 @@ use crate::{
     journal::Journal,
     life::Life,
     rules::{RecordChange, Rules},
+    scenario::UserDataAtRest,
 };
 use watch::FaultySource;
 
@@ -99,11 +100,22 @@ impl FaultyStore {
         }
     }
 
-    /// Returns what a transaction changes, with the values before it.
+    /// Reads the values after a commit, with user data in clear.
+    async fn open(&self, changes: &mut [RecordChange]) {
+        if self.rules.user_data == UserDataAtRest::Clear {
+            return;
+        }
+        for change in changes.iter_mut().filter(|change| change.after.is_some()) {
+            let after = self.rules.store.get(&change.id).await.ok().flatten();
+            change.after = after.map(|record| record.value);
+        }
+    }
+
+    /// Returns what a transaction changes, with the values before it. What is sealed in the transaction is sealed in the values after it.
     pub(crate) async fn changes_of(&self, transaction: &Transaction) -> Vec<RecordChange> {
         let mut changes = Vec::new();
         for write in &transaction.writes {
-            let before = self.inner.get(write.id()).await.ok().flatten();
+            let before = self.rules.store.get(write.id()).await.ok().flatten();
             changes.push(RecordChange::new(write, before.map(|record| record.value)));
         }
         changes
@@ -144,7 +156,7 @@ impl Store for FaultyStore {
         self.journal
             .pause(&self.life, Duration::from_millis(30))
             .await;
-        let changes = self.changes_of(transaction).await;
+        let mut changes = self.changes_of(transaction).await;
         let point = point::of_transaction(self.actor, &changes);
         let fault = self.journal.next_fault(point);
         match fault {
@@ -155,6 +167,8 @@ impl Store for FaultyStore {
         }
         let result = self.inner.commit(transaction).await;
         if result.is_ok() {
+            self.rules.check_sealed(transaction);
+            self.open(&mut changes).await;
             self.rules
                 .check_commit(self.life.number, self.actor, point, &changes)
                 .await;

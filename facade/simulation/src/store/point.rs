@@ -32,10 +32,10 @@ pub(super) fn of_transaction(actor: Actor, changes: &[RecordChange]) -> FaultPoi
         return FaultPoint::LoadCatalog;
     }
     if let Some(image) = find("image") {
-        return if image.before.is_none() {
-            FaultPoint::RequestImage
-        } else {
-            FaultPoint::UpdateImage
+        return match (&image.before, &image.after) {
+            (None, _) => FaultPoint::RequestImage,
+            (Some(_), Some(_)) => FaultPoint::UpdateImage,
+            (Some(_), None) => FaultPoint::RemoveImage,
         };
     }
     if find(RegionScan::KIND).is_some() {

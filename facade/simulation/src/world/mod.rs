@@ -111,6 +111,10 @@ async fn simulate(scenario: &Scenario, mistake: Option<Mistake>) -> Result<Outco
         verbs,
         &environments,
     )?;
+    let rules = Rules {
+        user_data: scenario.user_data,
+        ..rules
+    };
     let world = World {
         scenario,
         store,

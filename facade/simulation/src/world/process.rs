@@ -17,7 +17,7 @@ use fleetwright_region::{
     mapping::{LaunchPlanner, RegionPlanner},
     monitor::{Limit, Monitor, OrphanPolicy, Policy},
     network::{Networks, SecurityGroups, SshAuthorities},
-    secret::{ServerKeys, SshKeys},
+    secret::{SealedStore, ServerKeys, SshKeys},
     server::{DependencyChecker, Servers, TenantDependencies},
     snapshot::{SnapshotPolicy, Snapshots},
 };
@@ -34,11 +34,9 @@ use crate::{
     life::Life,
     mistake::{Mistake, MistakenCloud, MistakenDependencies, MistakenStore},
     rules::MIN_BACKOFF,
+    scenario::UserDataAtRest,
     store::{Actor, FaultyStore},
 };
-
-/// Encrypts the private keys of servers. A test key.
-const KEYS: &str = "may:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
 /// A process with all its parts.
 #[derive(Debug)]
@@ -176,10 +174,27 @@ impl Starting<'_> {
             journal: Arc::clone(&self.world.journal),
             rules: self.world.rules.clone(),
         };
-        match self.world.mistake {
+        let store: Arc<dyn Store> = match self.world.mistake {
             Some(mistake) => Arc::new(MistakenStore { inner, mistake }),
             None => Arc::new(inner),
+        };
+        match self.world.scenario.user_data {
+            UserDataAtRest::Sealed => self.sealed(store),
+            UserDataAtRest::Clear => store,
         }
+    }
+
+    /// Seals the user data in a store, as a service does.
+    fn sealed(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        let keyring = Arc::clone(&self.world.rules.keyring);
+        let entropy = Arc::clone(&self.world.entropy);
+        let forgotten = match self.world.mistake {
+            Some(Mistake::UserDataInClear) => "/launch/config/user_data",
+            Some(_) | None => "",
+        };
+        let fields = fleetwright_compute::schema::sealed_fields();
+        let fields = fields.filter(|field| field.pointer != forgotten);
+        Arc::new(SealedStore::new(store, Some(keyring), entropy, fields))
     }
 
     fn cloud(&self, actor: Actor) -> Arc<dyn InstanceProvisioner> {
@@ -210,6 +225,7 @@ impl Starting<'_> {
             self.world.entropy.clone(),
             &fleetwright_compute::schema::references(),
         )?;
+        let networks = networks.with_ledger(self.ledger(actor)?);
         Ok(Arc::new(networks.with_tenancy(self.tenancy(actor)?)))
     }
 
@@ -251,7 +267,7 @@ impl Starting<'_> {
     }
 
     fn keys(&self, actor: Actor) -> Result<SshKeys, SetupError> {
-        let keyring = Arc::new(KEYS.parse()?);
+        let keyring = Arc::clone(&self.world.rules.keyring);
         let keys = ServerKeys::new(self.store(actor), keyring, self.world.entropy.clone())?;
         Ok(SshKeys::OnePerServer(keys))
     }
@@ -286,6 +302,7 @@ impl Starting<'_> {
         let (store, clock) = (self.store(Actor::Service), self.clock());
         let keys = self.keys(Actor::Service)?;
         let machines = MachineAccess::new(store, clock, Arc::clone(catalog), keys)?;
+        let machines = machines.with_ledger(self.ledger(Actor::Service)?);
         Ok(machines.with_region(constants::region(), self.cloud(Actor::Service)))
     }
 
@@ -372,6 +389,9 @@ impl Starting<'_> {
             self.cloud(Actor::SnapshotController),
             self.clock(),
         )?;
+        let images = images
+            .with_ledger(self.ledger(Actor::SnapshotController)?)
+            .with_references(&fleetwright_compute::schema::references());
         Ok(images.with_policy(rules))
     }
 }
