@@ -10,6 +10,7 @@ use std::{
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
+use fleetwright::{Reboot, TagChange};
 use fleetwright_facade_testkit::{NamePlanner, TestRegion, memory_store, server_admin, server_id};
 use fleetwright_memory::{Fault, MemoryCloud, Phase as When, RefusalReason, Rule, WireCall};
 use fleetwright_region::server::{Health, Phase, Power, ServerView};
@@ -127,6 +128,40 @@ async fn jumps_at_every_second_of_a_life_delay_nothing_for_long() {
             assert!(left.is_empty(), "{jump} s after {at} s: {left:?}");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn action_from_the_future_hides_no_change_by_others() {
+    let cloud = MemoryCloud::new();
+    let (region, clock) = region(&cloud);
+    let (admin, id) = (server_admin(), region.create(1).await);
+    region
+        .during(async {
+            soon(&region, "the launch", healthy).await;
+            clock.offset.fetch_add(DAY, Ordering::SeqCst);
+            // The machine is observed in the same state before and after it, so that no observation is recorded.
+            let requested = region.servers.request_reboot(&admin, id, Reboot::Soft);
+            requested.await.unwrap();
+            let rebooted = |view: &ServerView| {
+                view.server
+                    .machine
+                    .as_ref()
+                    .is_some_and(|machine| machine.reboots == 1)
+            };
+            soon(&region, "the reboot", rebooted).await;
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            clock.offset.store(0, Ordering::SeqCst);
+            let machine = region.read(id).await.server.machine.unwrap().id;
+            let tags = || cloud.oracle().instance(&machine).unwrap().info.tags;
+            let before = tags();
+            let mut change = TagChange::new();
+            change.remove = before.iter().map(|(key, _)| key.to_owned()).collect();
+            let others = cloud.external_actor();
+            others.update_tags(&machine, &change).unwrap();
+            tokio::time::sleep(BOUND).await;
+            assert_eq!(tags(), before, "the tags are restored");
+        })
+        .await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -34,11 +34,15 @@ pub(super) struct ScanContext {
     pub(super) stuck_after: Duration,
 }
 
+/// By how much the clocks of two processes may differ.
+const CLOCK_DIFFERENCE: Duration = Duration::from_secs(60);
+
 /// Applies an observation of the server's machine to the monitor's fields.
 pub(super) fn apply(server: &mut Server, observation: &Observation, look: &ScanContext) {
     let Some(machine) = server.machine.clone() else {
         return;
     };
+    note_future_dates(server, &machine, look.now);
     let recorded = server.current_observation().cloned();
     let before = recorded.clone().map(|seen| without_future(seen, look.now));
     let Some(now_seen) = observed(&machine, before.as_ref(), observation, look.began) else {
@@ -61,6 +65,17 @@ pub(super) fn apply(server: &mut Server, observation: &Observation, look: &ScanC
     let from_the_future = recorded != before;
     if from_the_future || !before.is_some_and(|before| before.same_observation(&now_seen)) {
         server.observed = Some(now_seen);
+    }
+}
+
+/// Adds an event if the controller's dates of the machine are in the future, because a clock was set back since. Until then nothing would
+/// prove that the machine is missing or was changed by others. The event wakes the controller, which replaces its dates.
+fn note_future_dates(server: &mut Server, machine: &Machine, now: DateTime<Utc>) {
+    let latest = later(now, CLOCK_DIFFERENCE);
+    let last_action = machine.last_action.map(|last| last.at);
+    if machine.recorded_at > latest || last_action.is_some_and(|at| at > latest) {
+        let message = "a clock was set back: the dates of the machine are replaced";
+        server.note(now, Writer::Monitor, EventKind::Changed, message);
     }
 }
 
