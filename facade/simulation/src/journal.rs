@@ -135,8 +135,8 @@ pub struct ProcessFacts {
     pub description: Option<DateTime<Utc>>,
     /// Whether the current scan has no list.
     pub list_failed: bool,
-    /// When a call for a server last failed.
-    pub last_failure: BTreeMap<ServerId, DateTime<Utc>>,
+    /// When a call for a server last failed, and for which generation.
+    pub last_failure: BTreeMap<ServerId, (DateTime<Utc>, u64)>,
 }
 
 /// An update as a tenant requests it.

@@ -12,7 +12,7 @@ use fleetwright_region::{
     account::RegionAccount,
     controller::tags,
     monitor::RegionScan,
-    server::{ConditionKind, Health, Power, Server, ServerId, ServerView},
+    server::{ConditionKind, Health, Power, Server, ServerId, ServerView, TerminationReason},
 };
 use fleetwright_runtime::clock::Clock as _;
 use fleetwright_store::{Document as _, Record, RecordId, Store as _, Table, Versioned};
@@ -156,8 +156,11 @@ impl Check<'_> {
         }
         let refused = server.condition(ConditionKind::Refused).is_some();
         let [info] = live.as_slice() else {
-            if refused && live.is_empty() && !server.has_booted() {
-                // It was never launched, and its instance says why.
+            let ended = server.machine.as_ref().and_then(|one| one.termination);
+            let replaced = ended.is_some_and(|ended| ended.reason == TerminationReason::Replace);
+            if refused && live.is_empty() && (!server.has_booted() || replaced) {
+                // It was never launched, or its tenant requested a replacement and then a spec that cannot be launched. Its instance says
+                // why.
                 return Ok(());
             }
             return Err(format!(

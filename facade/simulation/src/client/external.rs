@@ -78,6 +78,7 @@ impl Client {
             | Op::Delete(_)
             | Op::Snapshot(_)
             | Op::DeleteImage(_)
+            | Op::Pause
             | Op::ReadKeyAndConsole(_)
             | Op::Probe(_)
             | Op::DeleteNetwork(_)

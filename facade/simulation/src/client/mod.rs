@@ -38,6 +38,8 @@ use crate::{
 
 /// The delay before a request is sent again.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// How long a pause takes.
+const PAUSE: Duration = Duration::from_secs(300);
 /// How often a request is sent.
 const MAX_TRIES: usize = 20;
 
@@ -183,6 +185,10 @@ impl Client {
                 self.load_mapping(process, slots, |mapping| *mapping = MappingFile::default())
             }
             Op::DeleteServer(slot) => self.delete_server(process, slot).await,
+            Op::Pause => {
+                sleep(PAUSE).await;
+                OpResult::Done
+            }
             Op::ExternalStop(_)
             | Op::ExternalStart(_)
             | Op::ExternalTerminate(_)

@@ -95,7 +95,7 @@ impl FaultyCloud {
         }
         if let (Err(error), Actor::ServerController) = (&result, self.actor) {
             self.journal.log(format!("  {error}"));
-            self.rules.remember_failure(self.life.number, server);
+            self.rules.remember_failure(self.life.number, server).await;
             let changes = [FaultPoint::Resize, FaultPoint::Reimage];
             if let Some(id) = server.filter(|_| changes.contains(&point)) {
                 self.journal.facts(|facts| facts.failed_changes.insert(id));

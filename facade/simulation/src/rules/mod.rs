@@ -256,7 +256,9 @@ impl Rules {
         let failed = self
             .journal
             .process(process, |facts| facts.last_failure.get(&id).copied());
-        let Some(failed) = failed else { return };
+        let Some((failed, generation)) = failed else {
+            return;
+        };
         let Some(server) = self.server(id).await else {
             return;
         };
@@ -264,7 +266,7 @@ impl Rules {
         // failure, of this process or of another one.
         let waits = server.retry.as_ref().is_some_and(|retry| {
             let is_stored = retry.since.is_some_and(|since| since >= failed);
-            is_stored && retry.generation == server.generation
+            is_stored && retry.generation == server.generation && generation == server.generation
         });
         let passed = self.clock.now().signed_duration_since(failed);
         // A clock that is set forward ends every delay.
@@ -277,12 +279,12 @@ impl Rules {
     }
 
     /// Remembers that a call of the server controller failed.
-    pub fn remember_failure(&self, process: usize, about: Option<ServerId>) {
-        let now = self.clock.now();
-        if let Some(id) = about {
-            self.journal
-                .process(process, |facts| facts.last_failure.insert(id, now));
-        }
+    pub async fn remember_failure(&self, process: usize, about: Option<ServerId>) {
+        let Some(id) = about else { return };
+        let generation = self.server(id).await.map(|server| server.generation);
+        let failed = (self.clock.now(), generation.unwrap_or_default());
+        self.journal
+            .process(process, |facts| facts.last_failure.insert(id, failed));
     }
 
     /// Checks after a launch that no server has two machines.

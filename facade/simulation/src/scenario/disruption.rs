@@ -149,14 +149,20 @@ fn episode(rng: &mut SeededRng, disruption: Disruption, two_processes: bool) -> 
             let (begin, meanwhile) = match pick(rng, 8) {
                 0 => (Op::BreakMapping(process), vec![change, power]),
                 // The change has begun when the entry is removed.
-                1 | 2 => (
-                    Op::SetCredentials(process, Credentials::Refused),
-                    vec![
+                choice @ (1 | 2) => {
+                    let mut meanwhile = vec![
                         change,
                         remove,
                         Op::SetCredentials(process, Credentials::Right),
-                    ],
-                ),
+                    ];
+                    if choice == 2 {
+                        // A power request meets the change that has begun.
+                        let changed = slot_of(change).unwrap_or(slot);
+                        meanwhile.extend([power_op(rng, changed), Op::Pause]);
+                    }
+                    let begin = Op::SetCredentials(process, Credentials::Refused);
+                    (begin, meanwhile)
+                }
                 _ => (remove, vec![change, power]),
             };
             Episode {
@@ -237,6 +243,14 @@ fn episode(rng: &mut SeededRng, disruption: Disruption, two_processes: bool) -> 
         }
     };
     Some(episode)
+}
+
+/// Returns the slot of a change or a replacement.
+fn slot_of(op: Op) -> Option<usize> {
+    if let Op::Update(slot, ..) | Op::Replace(slot) = op {
+        return Some(slot);
+    }
+    None
 }
 
 fn power_op(rng: &mut SeededRng, slot: usize) -> Op {

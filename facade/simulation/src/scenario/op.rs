@@ -85,6 +85,8 @@ pub enum Op {
     CorrectClock(Option<usize>),
     /// The cloud withdraws an instance type.
     WithdrawType(&'static str),
+    /// Nobody does anything for longer than a power request may take.
+    Pause,
 }
 
 /// A change of an instance's spec. Applying it twice has the effect of applying it once.
