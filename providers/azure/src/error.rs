@@ -147,18 +147,10 @@ impl AzureFailure for Failure {
     }
 
     fn may_be_about_state(&self) -> bool {
-        let status = match self.cause {
-            Cause::Responded(status) => status,
-            Cause::OperationFailed(_) => 409,
-            Cause::TimedOut
-            | Cause::Disconnected
-            | Cause::Unreadable
-            | Cause::NoCredentials
-            | Cause::CredentialsUnavailable
-            | Cause::NotConnected
-            | Cause::WrongHost
-            | Cause::NotSent
-            | Cause::InvalidSetting(_) => return false,
+        // An operation that failed was accepted, so its own status does not matter.
+        let has_failed = matches!(self.cause, Cause::OperationFailed(_));
+        let Some(status) = has_failed.then_some(409).or(self.status()) else {
+            return false;
         };
         let code = self.code();
         match kind_of(code, status, &self.message) {

@@ -3,14 +3,13 @@
 //! Owns which images may be deleted: those of the resource group whose tag says that a snapshot created them. An image
 //! contains its data, so nothing is left of a deleted one.
 
-use fleetwright::{Call, Effect, ImageId, Operation, Result, RetryAdvice};
-use fleetwright_provider_support::read_until;
+use fleetwright::{Call, ImageId, Operation, Result, RetryAdvice};
+use fleetwright_provider_support::read_if_exists;
 use futures_util::future::BoxFuture;
 
 use crate::{
     AzureProvisioner, address,
     error::{AzureFailure as _, ErrorContext, Failure},
-    machine::ImageRecord,
     tags,
 };
 
@@ -26,18 +25,10 @@ impl AzureProvisioner {
         let name = self
             .own_image(image)
             .ok_or_else(|| not_ours(&call, image))?;
-        let read = || -> BoxFuture<'_, Result<Option<ImageRecord>>> {
-            Box::pin(async {
-                match self.client.image(name).await {
-                    Ok(native) => Ok(Some(native)),
-                    Err(failure) if failure.is_not_found() && !failure.is_group_missing() => {
-                        Ok(None)
-                    }
-                    Err(failure) => Err(to_error(failure).with_effect(Effect::None)),
-                }
-            })
-        };
-        let Some(native) = read_until(&self.capabilities, read, Option::is_some).await? else {
+        let read = || -> BoxFuture<'_, _> { Box::pin(self.client.image(name)) };
+        let is_missing = |failure: &Failure| failure.is_not_found() && !failure.is_group_missing();
+        let found = read_if_exists(&self.capabilities, read, is_missing, to_error).await?;
+        let Some(native) = found else {
             return Ok(());
         };
         if tags::value(&native.tags, tags::SOURCE).is_none() {

@@ -70,11 +70,6 @@ impl AzureProvisioner {
         let refuse = |value| call.invalid(value);
         config.check(&self.capabilities).map_err(refuse)?;
         let plan = Plan::new(&self.launch, config, count).map_err(refuse)?;
-        let name = |item| match &config.launch_token {
-            Some(token) => address::name_of(token, item),
-            None => address::random_name(),
-        };
-        let names: Vec<_> = (0..count.get()).map(name).collect();
         let context = LaunchContext {
             call,
             capabilities: &self.capabilities,
@@ -93,6 +88,8 @@ impl AzureProvisioner {
             context,
             count,
         };
+        let (name_of, random) = (address::name_of, address::random_name);
+        let names = launch::instance_names(context.token, count, name_of, random);
         launch::launch(&calls, &context, &names).await
     }
 }

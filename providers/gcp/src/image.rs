@@ -3,10 +3,10 @@
 //! Owns which images may be deleted: those of this project whose label says that a snapshot created them. An image
 //! contains its data, so nothing is left of a deleted one.
 
-use fleetwright::{Call, Effect, ImageId, Operation, Result, RetryAdvice};
-use fleetwright_provider_support::read_until;
+use fleetwright::{Call, ImageId, Operation, Result, RetryAdvice};
+use fleetwright_provider_support::read_if_exists;
 use futures_util::future::BoxFuture;
-use google_cloud_compute_v1::model::{Image, image::Status};
+use google_cloud_compute_v1::model::image::Status;
 
 use crate::{
     GcpProvisioner, address,
@@ -28,16 +28,9 @@ impl GcpProvisioner {
         let name = self
             .own_image(image)
             .ok_or_else(|| not_ours(&call, image))?;
-        let read = || -> BoxFuture<'_, Result<Option<Image>>> {
-            Box::pin(async {
-                match self.client.image(name).await {
-                    Ok(native) => Ok(Some(native)),
-                    Err(failure) if failure.is_not_found() => Ok(None),
-                    Err(failure) => Err(to_error(failure).with_effect(Effect::None)),
-                }
-            })
-        };
-        let Some(native) = read_until(&self.capabilities, read, Option::is_some).await? else {
+        let read = || -> BoxFuture<'_, _> { Box::pin(self.client.image(name)) };
+        let found = read_if_exists(&self.capabilities, read, Failure::is_not_found, to_error);
+        let Some(native) = found.await? else {
             return Ok(());
         };
         if !native.labels.contains_key(SOURCE_LABEL) {

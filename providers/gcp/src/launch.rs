@@ -62,11 +62,6 @@ impl GcpProvisioner {
         let refuse = |value| call.invalid(value);
         config.check(&self.capabilities).map_err(refuse)?;
         let plan = Plan::new(&self.launch, config, count).map_err(refuse)?;
-        let name = |item| match &config.launch_token {
-            Some(token) => address::name_of(token, item),
-            None => address::random_name(),
-        };
-        let names: Vec<_> = (0..count.get()).map(name).collect();
         let context = LaunchContext {
             call,
             capabilities: &self.capabilities,
@@ -85,6 +80,8 @@ impl GcpProvisioner {
             plan: &plan,
             context,
         };
+        let (name_of, random) = (address::name_of, address::random_name);
+        let names = launch::instance_names(context.token, count, name_of, random);
         launch::launch(&calls, &context, &names).await
     }
 }

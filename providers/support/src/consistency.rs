@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use fleetwright::{
-    Call, Capabilities, CloudInstanceState, Effect, InstanceId, InstanceInfo, Result,
+    Call, Capabilities, CloudInstanceState, Effect, InstanceId, InstanceInfo, ProvisionError,
+    Result,
 };
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, sleep};
@@ -71,6 +72,47 @@ pub async fn read_until_proved<'a, T>(
     accept: impl Fn(&T) -> bool + Send + Sync,
 ) -> Result<T> {
     read_within(capabilities, capabilities.consistency_window, read, accept).await
+}
+
+/// Reads something that may not exist, like [`read_until`], until it is found. `None` if no read finds it. `is_missing` says which
+/// failure of a native call means that; no other one has an effect.
+///
+/// ```
+/// # use fleetwright::{Call, Capabilities, Effect, Operation, TagLimits};
+/// # use fleetwright_provider_support::read_if_exists;
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> fleetwright::Result<()> {
+/// # let capabilities = Capabilities::new("acme", TagLimits::new(50, 128, 256), 16_384);
+/// let call = Call::new("acme", Operation::DeleteImage);
+/// let read = || -> futures_util::future::BoxFuture<'_, Result<&str, u16>> { Box::pin(async { Err(404) }) };
+/// let to_error = |status: u16| call.unexpected(Effect::Unknown, &format!("status {status}"));
+/// assert_eq!(read_if_exists(&capabilities, read, |status| *status == 404, to_error).await?, None);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// The first failure that `is_missing` does not accept ends the wait.
+pub async fn read_if_exists<'a, T: Send, F: Send>(
+    capabilities: &Capabilities,
+    read: impl Fn() -> BoxFuture<'a, Result<T, F>> + Send + Sync,
+    is_missing: impl Fn(&F) -> bool + Send + Sync,
+    to_error: impl Fn(F) -> ProvisionError + Send + Sync,
+) -> Result<Option<T>> {
+    let began = Instant::now();
+    let time = capabilities.usual_lag();
+    loop {
+        let is_last = began.elapsed() >= time;
+        match read().await {
+            Ok(found) => return Ok(Some(found)),
+            Err(failure) if !is_missing(&failure) => {
+                return Err(to_error(failure).with_effect(Effect::None));
+            }
+            Err(_) if is_last => return Ok(None),
+            Err(_) => sleep(capabilities.poll_interval).await,
+        }
+    }
 }
 
 async fn read_within<'a, T>(

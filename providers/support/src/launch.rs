@@ -5,7 +5,7 @@
 //! result. The cloud's calls come from [`LaunchCalls`]. It must never create a second instance for
 //! a name.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, num::NonZeroU32};
 
 use crate::{RecentLaunches, RecentTokens, read_until};
 use async_trait::async_trait;
@@ -454,6 +454,34 @@ pub async fn adopt_by_name<C: LaunchCalls>(
     let native = shown.ok_or(refusal)?;
     context.check_marks(token, &calls.marks(&native))?;
     calls.adopt(token, native).await
+}
+
+/// Returns the names of the instances of a launch: those that follow from its token, or random ones without a token.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use fleetwright::LaunchToken;
+/// use fleetwright_provider_support::launch::instance_names;
+///
+/// # fn main() -> Result<(), fleetwright::InvalidValue> {
+/// let token = LaunchToken::new("blue/slot-1")?;
+/// let name_of = |token: &LaunchToken, item| format!("{}-{item}", token.derive("acme-name").simple());
+/// let names = || instance_names(Some(&token), NonZeroU32::MIN, name_of, || "random".to_owned());
+/// assert_eq!(names(), names(), "a replay has the same names");
+/// # Ok(())
+/// # }
+/// ```
+pub fn instance_names(
+    token: Option<&LaunchToken>,
+    count: NonZeroU32,
+    name_of: impl Fn(&LaunchToken, u32) -> String,
+    random_name: impl Fn() -> String,
+) -> Vec<String> {
+    let name = |item| match token {
+        Some(token) => name_of(token, item),
+        None => random_name(),
+    };
+    (0..count.get()).map(name).collect()
 }
 
 /// Whether a token has launched something and nothing of it is alive.
