@@ -15,6 +15,8 @@ use fleetwright::{
 use fleetwright_contract_tests::{Harness, WireFault, WireOp};
 use tokio::time::sleep;
 
+use crate::emulated::parse_name;
+
 /// How often the test checks whether the launch has sent the request at which it is dropped.
 const CHECK_INTERVAL: Duration = Duration::from_millis(1);
 /// A launch that sends more requests than this is in an endless loop.
@@ -28,18 +30,28 @@ const PAUSE: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct LateShortage<'a, H> {
     /// The backend and its cloud.
-    pub harness: &'a H,
+    harness: &'a H,
     /// The zone without capacity.
-    pub short: Zone,
+    short: Zone,
     /// A zone with capacity.
-    pub other: Zone,
+    other: Zone,
 }
 
 /// The layers of one process.
 type Process = Layered<Layered<Arc<dyn InstanceProvisioner>, Retry>, Fallback>;
 
 #[allow(clippy::panic, reason = "tests may panic")]
-impl<H: Harness> LateShortage<'_, H> {
+impl<'a, H: Harness> LateShortage<'a, H> {
+    /// Tests this harness, whose cloud has no capacity in the first of two zones.
+    pub fn new(harness: &'a H, zones: [&str; 2]) -> Self {
+        let [short, other] = zones.map(parse_name);
+        Self {
+            harness,
+            short,
+            other,
+        }
+    }
+
     /// Checks that a launch moves to the other zone, and then drops the launch at each of its requests,
     /// before and after the effect, and replays it in another process.
     ///
@@ -61,6 +73,19 @@ impl<H: Harness> LateShortage<'_, H> {
             }
         }
         assert!(dropped >= 8, "too few launches were dropped: {dropped}");
+    }
+
+    /// Checks that a launch of one process moves to the other zone, without retries: for a cloud whose reads are stale.
+    ///
+    /// # Panics
+    ///
+    /// If the launch fails, or leaves another number of instances than one.
+    pub async fn check_without_crash(&self, what: &str) {
+        let config = self.config("stale");
+        let process = Layered::new(self.harness.open().await, self.fallback());
+        let launched = process.launch_instance(&config).await;
+        let launched = launched.unwrap_or_else(|error| panic!("{what}: {error}"));
+        self.check_one(what, &config, &launched).await;
     }
 
     /// Drops a launch at its request number `nth`, and replays it. Returns whether it sent so many.
@@ -153,15 +178,20 @@ impl<H: Harness> LateShortage<'_, H> {
     }
 
     async fn process(&self) -> Process {
+        let retry = Layered::new(
+            self.harness.open().await,
+            Retry::new(RetryPolicy::default()),
+        );
+        Layered::new(retry, self.fallback())
+    }
+
+    /// Tries the zone without capacity first.
+    fn fallback(&self) -> Fallback {
         let zones = [&self.short, &self.other];
         let alternatives = zones.map(|zone| match Alternative::new(zone.as_str()).zone(zone) {
             Ok(alternative) => alternative,
             Err(invalid) => panic!("{invalid}"),
         });
-        let retry = Layered::new(
-            self.harness.open().await,
-            Retry::new(RetryPolicy::default()),
-        );
-        Layered::new(retry, Fallback::new(FallbackPolicy::new(alternatives)))
+        Fallback::new(FallbackPolicy::new(alternatives))
     }
 }

@@ -52,6 +52,13 @@ fn launch_and_crash(harness: &Arc<AzureHarness>, config: &InstanceConfig, count:
     process.join().unwrap();
 }
 
+/// A group whose machines fail for lack of capacity after their creation was accepted.
+fn failing_late() -> AzureHarness {
+    AzureHarness::with_knobs(|knobs| {
+        knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
+    })
+}
+
 #[tokio::test]
 async fn remains_of_a_dropped_launch_are_deleted() {
     let harness = Arc::new(failing().wait_for_launch());
@@ -89,10 +96,7 @@ async fn refused_deletion_is_retried_after_the_retry_delay() {
 
 #[tokio::test]
 async fn launch_stops_when_the_retry_delay_exceeds_its_deadline() {
-    let harness = AzureHarness::with_knobs(|knobs| {
-        knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
-    })
-    .wait_for_launch();
+    let harness = failing_late().wait_for_launch();
     let delete = Operation::VirtualMachinesDelete;
     let throttled = Fault::Throttled {
         retry_after_secs: Some(3600),
@@ -263,10 +267,7 @@ async fn stale_read_does_not_cause_a_second_delete() {
 
 #[tokio::test]
 async fn remains_are_deleted_although_the_first_read_misses_them() {
-    let harness = AzureHarness::with_knobs(|knobs| {
-        knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
-    })
-    .wait_for_launch();
+    let harness = failing_late().wait_for_launch();
     let get = Operation::VirtualMachinesGet;
     let hidden = Fault::Refused {
         status: 404,

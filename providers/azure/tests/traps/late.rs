@@ -29,12 +29,7 @@ fn zones() -> FallbackPolicy {
 #[tokio::test]
 async fn late_shortage_moves_to_the_next_zone_whatever_crashes() {
     let harness = AzureHarness::with_knobs(stock_out);
-    let shortage = LateShortage {
-        harness: &harness,
-        short: parse_name("1"),
-        other: parse_name("2"),
-    };
-    shortage.check().await;
+    LateShortage::new(&harness, ["1", "2"]).check().await;
 }
 
 #[tokio::test]
