@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::Call;
 use crate::ec2::{
     engine::{
-        Engine, Mode,
+        Engine, Mode, Seq,
         filter::Filter,
         page::{Page, PagePosition, PageRequest},
-        record::Tags,
+        record::{Tags, Version},
         tags,
     },
     error::Refusal,
@@ -109,6 +109,30 @@ impl Call<'_> {
             page_fault: self.context.page_fault,
         };
         Ok((paging, max_results.is_some() || token.is_some()))
+    }
+
+    /// Returns the instances with these ids as one page, or without ids the page of [`paging`](Self::paging).
+    ///
+    /// # Errors
+    ///
+    /// `InvalidParameterCombination` for ids together with page parameters, and the errors of the read.
+    pub(super) fn read_instances(
+        &self,
+        engine: &mut Engine,
+        ids: &[String],
+        filters: &[Filter],
+        (paging, is_paged): &(PageRequest, bool),
+    ) -> Result<Page<(Seq, Version)>, Refusal> {
+        let read_lag = self.context.read_lag;
+        if ids.is_empty() {
+            return engine.instances_page(filters, paging, read_lag);
+        }
+        if *is_paged {
+            let message = "The parameter instancesSet cannot be used with the parameter maxResults";
+            return Err(Refusal::combination(message));
+        }
+        let items = engine.instances_by_id(ids, filters, read_lag)?;
+        Ok(Page { items, next: None })
     }
 
     /// Returns the token of the next page, which is bound to the action.

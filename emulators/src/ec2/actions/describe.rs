@@ -28,22 +28,12 @@ struct Response {
 pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.root().list("InstanceId");
     let filters = call.filters()?;
-    let (paging, paged) = call.paging(engine)?;
+    let paging = call.paging(engine)?;
     call.finish_read()?;
-    let (read, next) = if ids.is_empty() {
-        let page = engine.instances_page(&filters, &paging, call.context.read_lag)?;
-        (page.items, page.next)
-    } else if paged {
-        let message = "The parameter instancesSet cannot be used with the parameter maxResults";
-        return Err(Refusal::combination(message));
-    } else {
-        (
-            engine.instances_by_id(&ids, &filters, call.context.read_lag)?,
-            None,
-        )
-    };
+    let page = call.read_instances(engine, &ids, &filters, &paging)?;
     call.respond(&Response {
-        reservation_set: view::reservations(engine, &read, call.context.state.as_deref()).into(),
-        next_token: call.next_token(next),
+        reservation_set: view::reservations(engine, &page.items, call.context.state.as_deref())
+            .into(),
+        next_token: call.next_token(page.next),
     })
 }

@@ -53,7 +53,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
         .filters()?
         .into_iter()
         .partition(|filter| filter.name.ends_with("-status.status"));
-    let (paging, paged) = call.paging(engine)?;
+    let paging = call.paging(engine)?;
     call.finish_read()?;
     if let Some(unknown) = filters
         .iter()
@@ -71,19 +71,9 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
             values: vec!["running".to_owned()],
         });
     }
-    let (read, next) = if ids.is_empty() {
-        let page = engine.instances_page(&filters, &paging, call.context.read_lag)?;
-        (page.items, page.next)
-    } else if paged {
-        let message = "The parameter instancesSet cannot be used with the parameter maxResults";
-        return Err(Refusal::combination(message));
-    } else {
-        (
-            engine.instances_by_id(&ids, &filters, call.context.read_lag)?,
-            None,
-        )
-    };
-    let statuses = read
+    let page = call.read_instances(engine, &ids, &filters, &paging)?;
+    let statuses = page
+        .items
         .iter()
         .filter_map(|(seq, version)| status(call, engine, *seq, version));
     let passes = |status: &InstanceStatus| {
@@ -96,7 +86,7 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
     };
     call.respond(&Response {
         instance_status_set: statuses.filter(passes).collect(),
-        next_token: call.next_token(next),
+        next_token: call.next_token(page.next),
     })
 }
 
