@@ -240,6 +240,27 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn missing_resource_is_read_again_and_another_failure_is_returned_at_once() {
+        let call = Call::new("test", Operation::DeleteImage);
+        for (found_at, status, expected, wait) in [
+            (1, 404, Ok(Some(1)), Duration::from_secs(4)),
+            (99, 404, Ok(None), Duration::from_secs(12)),
+            (99, 500, Err(Effect::None), Duration::ZERO),
+        ] {
+            let (reads, began) = (AtomicU32::new(0), Instant::now());
+            let read = || -> BoxFuture<'_, Result<u32, u16>> {
+                let at = reads.fetch_add(1, Ordering::Relaxed);
+                Box::pin(async move { if at == found_at { Ok(at) } else { Err(status) } })
+            };
+            let to_error = |_| call.timeout(Effect::Unknown);
+            let capabilities = capabilities();
+            let found = read_if_exists(&capabilities, read, |status| *status == 404, to_error);
+            let found = found.await.map_err(|error| error.effect());
+            assert_eq!((found, began.elapsed()), (expected, wait));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn state_is_refused_only_when_the_read_cannot_be_stale() {
         let (call, id) = (
             Call::new("test", Operation::RebootInstance),
