@@ -1,7 +1,7 @@
 //! The steps of a launch on a cloud of maps.
 
 use super::*;
-use std::{num::NonZeroU32, sync::Mutex, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroU32, sync::Mutex, time::Duration};
 
 use fleetwright::{CloudInstanceState, ErrorKind, InstanceConfig, Operation, TagLimits};
 
