@@ -292,8 +292,8 @@ async fn launch_without_its_key_waits_and_says_which_until_other_user_data_is_gi
         .during(async {
             let refused = |instance: &Instance| {
                 let conditions = instance.status.conditions.iter();
-                let told = conditions.map(|one| one.message.as_str());
-                told.into_iter().any(|text| text.contains("key may"))
+                let mut messages = conditions.map(|one| one.message.as_str());
+                messages.any(|text| text.contains("key may"))
             };
             other.until(id, refused).await;
             assert_eq!(cloud.oracle().call_count(WireCall::Terminate), 0);

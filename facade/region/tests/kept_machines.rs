@@ -116,6 +116,33 @@ async fn replacement_that_cannot_be_launched_keeps_the_machine() {
     assert_eq!(cloud.oracle().call_count(WireCall::Stop), 0);
 }
 
+/// Requests a larger flavor, which needs a replacement, while terminations fail. Returns the spec and the number of terminations sent.
+async fn fail_to_replace(
+    cloud: &MemoryCloud,
+    region: &TestRegion,
+    before: &ServerView,
+) -> (ServerSpec, u64) {
+    let mut spec = before.server.spec.clone();
+    spec.flavor = FlavorId::new("large").unwrap();
+    region
+        .during(async {
+            set_spec(region, &spec).await;
+            tokio::time::sleep(Duration::from_secs(60)).await;
+        })
+        .await;
+    let sent = cloud.oracle().call_count(WireCall::Terminate);
+    assert!(sent > 1, "the termination is repeated while it fails");
+    (spec, sent)
+}
+
+/// The same region as a process with a mapping that lacks the flavor `large` opens it.
+fn without_large(region: &TestRegion) -> TestRegion {
+    let mut names = NamePlanner::identity();
+    names.flavors.remove("large");
+    let (store, clock) = (Arc::clone(&region.store), Arc::clone(&region.clock));
+    TestRegion::reopened(Arc::clone(&region.cloud), store, names, clock)
+}
+
 #[tokio::test(start_paused = true)]
 async fn termination_for_a_replacement_is_withdrawn_when_the_mapping_loses_the_entry() {
     let cloud = MemoryCloud::builder()
@@ -127,22 +154,9 @@ async fn termination_for_a_replacement_is_withdrawn_when_the_mapping_loses_the_e
     cloud
         .faults()
         .add(Rule::always(WireCall::Terminate, expired));
-    let mut spec = before.server.spec.clone();
-    spec.flavor = FlavorId::new("large").unwrap();
-    region
-        .during(async {
-            set_spec(&region, &spec).await;
-            tokio::time::sleep(Duration::from_secs(60)).await;
-        })
-        .await;
-    let sent = cloud.oracle().call_count(WireCall::Terminate);
-    assert!(sent > 1, "the termination is repeated while it fails");
+    let (spec, sent) = fail_to_replace(&cloud, &region, &before).await;
     cloud.faults().clear();
-    let mut names = NamePlanner::identity();
-    names.flavors.remove("large");
-    let (store, clock) = (Arc::clone(&region.store), Arc::clone(&region.clock));
-    let cloud_handle = Arc::clone(&region.cloud);
-    let incomplete = TestRegion::reopened(cloud_handle, store, names, clock);
+    let incomplete = without_large(&region);
     incomplete
         .during(async {
             let view = incomplete.until(id, refused).await;
@@ -172,21 +186,8 @@ async fn termination_for_a_replacement_is_not_sent_to_an_unreachable_zone_withou
     let zone = cloud.oracle().instance(&machine_of(&before)).unwrap();
     let zone = zone.info.placement.zone.unwrap();
     cloud.external_actor().disconnect(zone.clone());
-    let mut spec = before.server.spec.clone();
-    spec.flavor = FlavorId::new("large").unwrap();
-    region
-        .during(async {
-            set_spec(&region, &spec).await;
-            tokio::time::sleep(Duration::from_secs(60)).await;
-        })
-        .await;
-    let sent = cloud.oracle().call_count(WireCall::Terminate);
-    assert!(sent > 1, "the termination is repeated while it fails");
-    let mut names = NamePlanner::identity();
-    names.flavors.remove("large");
-    let (store, clock) = (Arc::clone(&region.store), Arc::clone(&region.clock));
-    let cloud_handle = Arc::clone(&region.cloud);
-    let incomplete = TestRegion::reopened(cloud_handle, store, names, clock);
+    let (_, sent) = fail_to_replace(&cloud, &region, &before).await;
+    let incomplete = without_large(&region);
     incomplete
         .during(async {
             tokio::time::sleep(Duration::from_secs(1200)).await;

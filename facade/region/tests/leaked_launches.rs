@@ -185,7 +185,7 @@ async fn fault_at_every_step_of_a_launch_hides_no_machine_in_another_account() {
             // The first steps are those of the launch and of what settles it.
             for step in 1..=clean.steps.min(16) {
                 let found = history(vec![(step, kind)], exchanged).await;
-                // Two comparisons agree, and nobody was told of a machine: see the documentation of the module.
+                // Two comparisons agree, and no machine was reported: see the documentation of the module.
                 let is_known_limit =
                     exchanged == Exchanged::ForTheCall && kind == Kind::LostResponse;
                 if !is_known_limit {
