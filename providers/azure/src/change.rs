@@ -28,7 +28,7 @@ use crate::{
     AzureProvisioner,
     address::{self, Address},
     error::{AzureFailure as _, ErrorContext, Failure},
-    lookup::{FEW, Lookup, Lookups},
+    lookup::{FEW, Lookup, Lookups, Young},
     lro::{self, Outcome},
     machine::{Machine, StartedOperation},
     read::{is_creating, is_deleting},
@@ -191,7 +191,7 @@ impl AzureProvisioner {
         change: Change,
         at: &[Option<Address>],
     ) -> std::result::Result<Lookups, Failure> {
-        let lookups = self.read_all_once(at).await?;
+        let lookups = self.read_all_once(at, Young::NeedsGet).await?;
         let needs_proof = |at: &Address| match change {
             Change::Terminate => !address::is_random_name(&at.name),
             Change::Stop | Change::Start => true,

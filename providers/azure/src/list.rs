@@ -29,7 +29,7 @@ use crate::{
     AzureProvisioner,
     address::{last_part, lowercase, machine_path},
     client::Pages,
-    error::{AzureFailure as _, ErrorContext, Failure},
+    error::{AzureFailure as _, Cause, ErrorContext, Failure},
     interfaces::InterfacesByMachine,
     lookup::ABSENT_READS,
     machine::Machine,
@@ -77,12 +77,13 @@ impl AzureProvisioner {
             match self.next_page(&call, filter, at?).await {
                 Ok(Some((items, listing))) => Some((items, Some(Some(listing)))),
                 Ok(None) => None,
-                // A group that does not exist contains nothing.
-                Err(failure) if failure.is_group_missing() => None,
-                Err(failure) => {
-                    let error = failure.into_error(&call, ErrorContext::default());
-                    Some((vec![Err(error)], None))
-                }
+                Err(failure) => match self.check_group(failure).await {
+                    Ok(()) => None,
+                    Err(failure) => {
+                        let error = failure.into_error(&call, ErrorContext::default());
+                        Some((vec![Err(error)], None))
+                    }
+                },
             }
         };
         stream::unfold(Some(None), step)
@@ -131,10 +132,33 @@ impl AzureProvisioner {
             match self.next_machines(&mut listing).await {
                 Ok(Some(machines)) => all.extend(machines),
                 Ok(None) => return Ok(all),
-                Err(failure) if failure.is_group_missing() => return Ok(all),
-                Err(failure) => return Err(failure),
+                Err(failure) => return self.check_group(failure).await.map(|()| all),
             }
         }
+    }
+
+    /// Succeeds if a list failed because the resource group does not exist: such a group contains nothing. One 404
+    /// proves nothing, because it may come from a region that does not have the group's data, so
+    /// [`ABSENT_READS`] in a row must say it. Every other failure is returned.
+    async fn check_group(&self, failure: Failure) -> std::result::Result<(), Failure> {
+        if !failure.is_group_missing() {
+            return Err(failure);
+        }
+        let mut delays = poll_delays(self.options.poll_interval);
+        for _ in 1..ABSENT_READS {
+            if let Some(delay) = delays.next() {
+                sleep(delay).await;
+            }
+            match self.client.pages().next().await {
+                Err(failure) if failure.is_group_missing() => {}
+                Err(failure) => return Err(failure),
+                Ok(_) => {
+                    let message = "Azure did not find the resource group in one read and found it in the next one; retry";
+                    return Err(Failure::new(Cause::Responded(503), message));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Begins the list of machines.

@@ -63,6 +63,26 @@ pub(crate) struct Gone {
     pub(crate) certain: bool,
 }
 
+/// What it means that a list does not show a machine that was created within the consistency window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Young {
+    /// It does not show yet. Many machines can be described right after their launch without a GET of each.
+    MayBeUnlisted,
+    /// Nothing: it needs a GET. A change must not be refused because of a list.
+    NeedsGet,
+}
+
+impl Young {
+    /// Whether what a list says about a machine is enough.
+    const fn accepts(self, listed: &Lookup) -> bool {
+        match (self, listed) {
+            (Self::NeedsGet, Lookup::NotShown) => false,
+            (Self::NeedsGet, Lookup::Found(_) | Lookup::Gone(_) | Lookup::Absent)
+            | (Self::MayBeUnlisted, _) => true,
+        }
+    }
+}
+
 /// The result of one lookup.
 pub(crate) type LookupResult = std::result::Result<Lookup, Failure>;
 
@@ -87,7 +107,7 @@ impl AzureProvisioner {
         &self,
         all: &[Option<Address>],
     ) -> std::result::Result<Lookups, Failure> {
-        let lookups = self.read_all_once(all).await?;
+        let lookups = self.read_all_once(all, Young::MayBeUnlisted).await?;
         Ok(self.confirm_absences(all, lookups).await)
     }
 
@@ -96,6 +116,7 @@ impl AzureProvisioner {
     pub(crate) async fn read_all_once(
         &self,
         all: &[Option<Address>],
+        young: Young,
     ) -> std::result::Result<Lookups, Failure> {
         let known = all.iter().flatten().count();
         // A machine that was created later may not be in the list.
@@ -110,7 +131,9 @@ impl AzureProvisioner {
             let listed = listed.as_ref();
             async move {
                 let at = at.as_ref()?;
-                match listed.and_then(|listed| self.read_from_list(at, listed, began)) {
+                let listed = listed.and_then(|listed| self.read_from_list(at, listed, began));
+                let listed = listed.filter(|lookup| young.accepts(lookup));
+                match listed {
                     Some(lookup) => Some(Ok(lookup)),
                     None => Some(self.read_once(at).await),
                 }

@@ -74,6 +74,30 @@ async fn trap_47_terminate_deletes_machines_that_no_read_shows() {
 }
 
 #[tokio::test]
+async fn terminate_deletes_young_machines_of_another_handle_that_lists_omit() {
+    let harness = AzureHarness::with_knobs(|_| {});
+    let mut options = harness.options();
+    options.consistency_window = HOUR;
+    let launch = AzureHarness::launch_config();
+    let azure = harness
+        .open_with_options(launch.clone(), options.clone())
+        .await;
+    let count = NonZeroU32::new(5).unwrap();
+    let launched = azure.launch_instances(&harness.config(), count).await;
+    let ids: Vec<_> = launched.unwrap().into_iter().map(|info| info.id).collect();
+    for id in &ids {
+        wait_for_state(&azure, id, CloudInstanceState::Running).await;
+    }
+    change_knobs(&harness, |knobs| knobs.omissions.lists = 100);
+    let other = harness.open_with_options(launch, options).await;
+    for result in other.terminate_instances(&ids).await {
+        result.unwrap();
+    }
+    assert_eq!(harness.call_count("VirtualMachines_Delete"), 5);
+    wait_until_deleted(&harness).await;
+}
+
+#[tokio::test]
 async fn terminate_of_an_old_id_spares_the_next_machine_of_its_name() {
     let harness = AzureHarness::with_knobs(|_| {});
     let ids = old_machines(&harness, 1, Some("t-1")).await;
@@ -199,6 +223,31 @@ async fn list_shows_every_machine_although_its_lists_omit_some() {
                 assert!(info.private_ip.is_some() && info.image.is_some());
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn group_that_one_read_does_not_find_is_not_empty() {
+    for list in [
+        Operation::VirtualMachinesList,
+        Operation::NetworkInterfacesList,
+    ] {
+        let harness = AzureHarness::with_knobs(|_| {});
+        old_machines(&harness, 2, None).await;
+        let missing = Fault::Refused {
+            status: 404,
+            code: "ResourceGroupNotFound".to_owned(),
+            message: "Resource group 'rg' could not be found.".to_owned(),
+        };
+        harness
+            .emulator()
+            .add_fault(FaultRule::nth(list, 1, missing));
+        let azure = harness.open().await;
+        let filter = InstanceFilter::new();
+        let error = azure.list_instances(&filter).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{list:?}: {error}");
+        let listed = azure.list_instances(&filter).await.unwrap();
+        assert_eq!(listed.len(), 2, "{list:?}");
     }
 }
 
