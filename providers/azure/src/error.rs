@@ -35,6 +35,10 @@ impl Service for Azure {
             Kind::NotFound if context.instance.is_some() => Class::NotFound,
             Kind::NotFound | Kind::Invalid => Class::Invalid(field_of(code, message)),
             Kind::Capacity(short) => Class::Capacity(offering(context, short)),
+            Kind::NotOffered if context.config.is_some() => {
+                Class::Capacity(offering(context, CapacityScope::Type))
+            }
+            Kind::NotOffered => Class::Invalid(field_of(code, message)),
             Kind::NoAddress => {
                 let network = context.network.cloned().map(Scope::Network);
                 Class::Capacity(network.unwrap_or(Scope::Region))
@@ -142,7 +146,7 @@ impl AzureFailure for Failure {
         let code = self.code();
         matches!(
             kind_of(code, 0, &self.message),
-            Kind::Capacity(_) | Kind::NoAddress | Kind::Quota(_)
+            Kind::Capacity(_) | Kind::NotOffered | Kind::NoAddress | Kind::Quota(_)
         )
     }
 
@@ -157,6 +161,7 @@ impl AzureFailure for Failure {
             Kind::Conflict | Kind::Invalid | Kind::NotFound => true,
             Kind::Other => status < 500,
             Kind::Capacity(_)
+            | Kind::NotOffered
             | Kind::NoAddress
             | Kind::Quota(_)
             | Kind::Throttled

@@ -1,7 +1,8 @@
 //! What EC2's error codes mean. Pure.
 //!
-//! Owns the meaning of every code. A code that is not listed is classified by its HTTP status: a refusal
-//! changed nothing and would be the same for a retry, the effect of an internal error is unknown.
+//! Owns the meaning of every code. A code that is not listed is classified by its form, such as `…LimitExceeded`,
+//! and one without a known form by its HTTP status: a refusal changed nothing and would be the same for a retry,
+//! the effect of an internal error is unknown.
 //!
 //! The code decides before the status. EC2 reports missing capacity with status 500 and throttling
 //! with 503, and both changed nothing; by status they would be outages with an unknown effect.
@@ -71,6 +72,7 @@ fn classify(code: &str, message: &str, context: &ErrorContext<'_>) -> Class {
         | "InsufficientReservedInstanceCapacity"
         | "InsufficientCapacity"
         | "ReservationCapacityExceeded"
+        | "UnavailableHostRequirements"
         | "UnfulfillableCapacity"
         | "VolumeTypeNotAvailableInZone"
         | "SpotMaxPriceTooLow" => Class::Capacity(scope::offering(context, message)),
@@ -123,6 +125,7 @@ fn classify(code: &str, message: &str, context: &ErrorContext<'_>) -> Class {
         | "AccessDenied"
         | "AccessDeniedException"
         | "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
+        | "AccountDisabled"
         | "Blocked"
         | "OperationNotPermitted"
         | "OptInRequired"
@@ -132,16 +135,47 @@ fn classify(code: &str, message: &str, context: &ErrorContext<'_>) -> Class {
         "ConcurrentCreateImageNoRebootLimitExceeded"
         | "ConcurrentSnapshotLimitExceeded"
         | "ConcurrentTagAccess"
-        | "IncorrectInstanceState"
-        | "IncorrectState"
-        | "ResourceInUse" => Class::Conflict,
+        | "PendingSnapshotLimitExceeded"
+        | "ResourceInUse"
+        | "RetryableError" => Class::Conflict,
         // A disk or a card that was detached and deleted since it was read.
         "InvalidVolume.NotFound" | "InvalidNetworkInterfaceID.NotFound" => Class::Conflict,
         "InvalidAMIName.Duplicate" | "InvalidAMIName.Malformed" => Class::Invalid("name"),
         "InvalidUserData.Malformed" => Class::Invalid("user data"),
         "InvalidBlockDeviceMapping" => Class::Invalid("disk size"),
-        "TagLimitExceeded" | "InvalidTagKey.Malformed" => Class::Invalid("tags"),
-        _ => classify_prefix(code),
+        "TagLimitExceeded" | "TagPolicyViolation" | "InvalidTagKey.Malformed" => {
+            Class::Invalid("tags")
+        }
+        // Limits of one request or of one instance. No quota can be raised for them.
+        "AttachmentLimitExceeded" | "FilterLimitExceeded" => Class::Invalid("config"),
+        _ => classify_form(code, message, context),
+    }
+}
+
+/// Classifies a code by its form. EC2's reference ("Error codes") has several codes for each kind of shortage, limit
+/// and state, and new ones are added.
+fn classify_form(code: &str, message: &str, context: &ErrorContext<'_>) -> Class {
+    let name = code.strip_suffix("Exception").unwrap_or(code);
+    if name.starts_with("Insufficient") && name.contains("Capacity") {
+        Class::Capacity(scope::offering(context, message))
+    } else if name.starts_with("Incorrect") && name.contains("State")
+        || name.ends_with("InProgress")
+    {
+        Class::Conflict
+    } else if name.contains("Throttl") || name.ends_with("RateExceeded") {
+        Class::Throttled
+    } else if name.ends_with("PerInstanceLimitExceeded")
+        || name.ends_with("PerInterfaceLimitExceeded")
+    {
+        // The request itself is too large.
+        Class::Invalid("config")
+    } else if name.ends_with("LimitExceeded")
+        || name.ends_with("QuotaExceeded")
+        || name.ends_with("IOPSLimit")
+    {
+        Class::Quota(Scope::Region)
+    } else {
+        classify_prefix(code)
     }
 }
 
@@ -154,6 +188,7 @@ fn classify_prefix(code: &str) -> Class {
         ("InvalidGroup", "placement.security_groups"),
         ("InvalidSecurityGroup", "placement.security_groups"),
         ("InvalidZone", "placement.zone"),
+        ("InvalidAvailabilityZone", "placement.zone"),
         ("InvalidKeyPair", "key_pair"),
         ("Invalid", "config"),
         ("MissingParameter", "config"),

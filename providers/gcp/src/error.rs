@@ -151,12 +151,9 @@ impl GcpFailure for Failure {
     }
 
     fn is_rate_limited(&self) -> bool {
-        let by_code = matches!(
-            self.code(),
-            "rateLimitExceeded" | "userRateLimitExceeded" | "RATE_LIMIT_EXCEEDED"
-        );
-        matches!(self.cause, Cause::Responded(403 | 429)) && by_code
-            || self.cause == Cause::Responded(429) && self.code().is_empty()
+        let code = self.code().to_ascii_uppercase();
+        let of_operations = code.contains("OPERATION") || code.contains("CONCURRENT");
+        matches!(self.cause, Cause::Responded(403 | 429)) && self.is_throttled() && !of_operations
     }
 
     fn may_pass(&self) -> bool {

@@ -14,6 +14,11 @@
 //! | `rateLimitExceeded`, `OPERATION_RATE_EXCEEDED` | throttled |
 //! | `resourceNotReady`, `conditionNotMet` | conflict |
 //! | `conditionNotMet` with a constraint in the message | forbidden: an organization policy |
+//!
+//! A code that is not listed is classified by its form, then by Google's usual message, then by the status. Google
+//! describes one shortage by several codes: an operation fails with `ZONE_RESOURCE_POOL_EXHAUSTED` and names
+//! `resource_availability` in its details (ai-on-gke#849), which a refusal has as its reason and with status 429
+//! (Google's "AIP-193: Errors").
 
 /// What a failure is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +45,7 @@ pub(crate) enum Kind {
     Other,
 }
 
-/// Returns the meaning of a code. The status decides for a code that is not listed.
+/// Returns the meaning of a code. Its form, the message and the status decide for a code that is not listed.
 pub(crate) fn kind_of(code: &str, status: u16, message: &str) -> Kind {
     match code {
         // Google reports a violated organization policy like a stale fingerprint.
@@ -97,8 +102,33 @@ pub(crate) fn kind_of(code: &str, status: u16, message: &str) -> Kind {
         | "INVALID_ARGUMENT"
         | "INVALID_FIELD_VALUE"
         | "INVALID_USAGE" => Kind::Invalid,
-        _ => of_status(status),
+        _ => of_form(code, message).unwrap_or_else(|| of_status(status)),
     }
+}
+
+/// Returns the meaning of a code that is not listed, by its form or by the words of the message.
+fn of_form(code: &str, message: &str) -> Option<Kind> {
+    let code = code.to_ascii_uppercase();
+    let has = |part: &str| code.contains(part);
+    let says = |words: &str| message.contains(words);
+    let kind = if has("POOL_EXHAUSTED") || has("STOCKOUT") || has("RESOURCE_AVAILABILITY") {
+        Kind::Capacity
+    } else if has("IP_SPACE_EXHAUSTED") {
+        Kind::NoAddress
+    } else if has("RATE_EXCEEDED") || has("RATE_LIMIT") || has("RATELIMIT") {
+        Kind::Throttled
+    } else if has("QUOTA") {
+        Kind::Quota
+    } else if says("does not have enough resources available") {
+        Kind::Capacity
+    } else if says("Quota exceeded for quota metric") {
+        Kind::Throttled
+    } else if says("Quota '") && says("' exceeded") {
+        Kind::Quota
+    } else {
+        return None;
+    };
+    Some(kind)
 }
 
 /// Whether a message names the constraint of an organization policy, such as
@@ -177,6 +207,34 @@ mod tests {
                 Kind::Conflict,
             ),
             ("CONDITION_NOT_MET", 412, "", Kind::Conflict),
+        ] {
+            assert_eq!(kind_of(code, status, message), kind, "{code} {message}");
+        }
+    }
+
+    #[test]
+    fn code_that_is_not_listed_is_classified_by_its_form_or_its_message() {
+        let short = "The zone 'projects/p/zones/z' does not have enough resources available to fulfill the request.";
+        let rate = "Quota exceeded for quota metric 'Queries' and limit 'Queries per minute' of service 'x'.";
+        let quota = "Quota 'CPUS_PER_VM_FAMILY' exceeded.  Limit: 24.0 in region us-central1.";
+        for (code, status, message, kind) in [
+            ("resource_availability", 429, "", Kind::Capacity),
+            ("RESOURCE_AVAILABILITY", 429, "", Kind::Capacity),
+            (
+                "ZONE_RESOURCE_POOL_EXHAUSTED_AGAIN",
+                400,
+                "",
+                Kind::Capacity,
+            ),
+            ("UNSUPPORTED_OPERATION", 400, short, Kind::Capacity),
+            ("", 503, short, Kind::Capacity),
+            ("IP_SPACE_EXHAUSTED_AGAIN", 400, "", Kind::NoAddress),
+            ("REGIONAL_QUOTA_EXCEEDED", 400, "", Kind::Quota),
+            ("", 403, quota, Kind::Quota),
+            ("", 403, rate, Kind::Throttled),
+            ("OTHER_RATE_EXCEEDED", 400, "", Kind::Throttled),
+            ("", 403, "no", Kind::Forbidden),
+            ("SOMETHING_NEW", 400, "no", Kind::Other),
         ] {
             assert_eq!(kind_of(code, status, message), kind, "{code} {message}");
         }

@@ -7,7 +7,7 @@
 //! | quota in the message | scope |
 //! | --- | --- |
 //! | `CPUS` | machine types without a quota of their own, on the market of the launch |
-//! | `N2_CPUS` and the like | types of that series, on the market of the launch |
+//! | `N2_CPUS` and the like, `CPUS_PER_VM_FAMILY` | types of that series, on the market of the launch |
 //! | `PREEMPTIBLE_CPUS` and other `PREEMPTIBLE_` ones | spot instances |
 //! | `CPUS_ALL_REGIONS`, or the word `globally` | the account |
 //! | any other, such as `IN_USE_ADDRESSES` | the region |
@@ -15,9 +15,10 @@
 //! Sources: mesosphere-backup/terraform-dcos#61 (`CPUS` in a region),
 //! GoogleCloudPlatform/pubsec-declarative-toolkit#627 (`N2_CPUS` used up, E2 launches),
 //! fastai/course-v3#165 (global), state-of-the-art/BlendNet#139 (spot instances use `CPUS` where the
-//! project has no spot quota), and Google's page "Allocation quotas".
+//! project has no spot quota), and Google's page "Allocation quotas". The reference of `Operation` (`QuotaExceededInfo`)
+//! describes `CPUS_PER_VM_FAMILY`: the one metric of all newer series, with the series as a dimension.
 
-use fleetwright::{Market, NamePattern, Scope, TypeFamily};
+use fleetwright::{InstanceConfig, Market, NamePattern, Scope, TypeFamily};
 use fleetwright_provider_support::ErrorContext;
 
 use crate::address::region_of;
@@ -57,14 +58,20 @@ pub(crate) fn quota(context: &ErrorContext<'_>, message: &str) -> Scope {
             shared_types(),
             market.filter(|one| *one == Market::OnDemand),
         ),
-        Some(metric) => match metric.strip_suffix("_CPUS") {
+        Some(metric) => match series(context, metric, message) {
             Some(series) => (
-                series_types(series),
+                series_types(&series),
                 market.filter(|one| *one == Market::OnDemand),
             ),
             None => (all_types(), None),
         },
         None => (all_types(), None),
+    };
+    // What was refused is always a part of the scope.
+    let is_outside = |config: &InstanceConfig| !family.contains(&config.instance_type);
+    let family = match context.config {
+        Some(config) if is_outside(config) => series_types(&series_of(config)),
+        Some(_) | None => family,
     };
     if zones.is_none() && family == all_types() && market.is_none() {
         return Scope::Region;
@@ -74,6 +81,25 @@ pub(crate) fn quota(context: &ErrorContext<'_>, message: &str) -> Scope {
         zones,
         market,
     }
+}
+
+/// Returns the series that a quota of vCPUs or of local disks is for.
+fn series(context: &ErrorContext<'_>, metric: &str, message: &str) -> Option<String> {
+    if !metric.ends_with("_PER_VM_FAMILY") {
+        return metric.strip_suffix("_CPUS").map(ToOwned::to_owned);
+    }
+    let named = message.split_once("vm_family:").map(|(_, rest)| {
+        let rest = rest.trim_start();
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
+        rest[..end.unwrap_or(rest.len())].to_owned()
+    });
+    named.or_else(|| context.config.map(series_of))
+}
+
+/// Returns the series of a launch's machine type.
+fn series_of(config: &InstanceConfig) -> String {
+    let name = config.instance_type.as_str();
+    name.split('-').next().unwrap_or(name).to_owned()
 }
 
 /// Returns the quota in a message such as "Quota 'CPUS' exceeded.  Limit: 8.0 in region us-east1."
@@ -111,7 +137,6 @@ fn series_types(series: &str) -> TypeFamily {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fleetwright::InstanceConfig;
 
     fn config(instance_type: &str, zone: &str, market: Market) -> InstanceConfig {
         let mut config = InstanceConfig::builder("debian", instance_type)
@@ -127,7 +152,7 @@ mod tests {
         let on = |instance_type| config(instance_type, "us-central1-a", Market::OnDemand);
         let spot = |instance_type| config(instance_type, "us-central1-a", Market::Spot);
         let other_region = config("e2-micro", "europe-west1-b", Market::OnDemand);
-        let cases: [(&str, InstanceConfig, &[InstanceConfig], &[InstanceConfig]); 7] = [
+        let cases: [(&str, InstanceConfig, &[InstanceConfig], &[InstanceConfig]); 10] = [
             (
                 "Quota 'CPUS' exceeded.  Limit: 8.0 in region us-central1.",
                 on("e2-micro"),
@@ -145,6 +170,24 @@ mod tests {
                 on("n2-standard-2"),
                 &[on("n2-custom-4-8192")],
                 &[on("n2d-standard-2"), on("e2-micro"), spot("n2-standard-2")],
+            ),
+            (
+                "Quota 'CPUS_PER_VM_FAMILY' exceeded.  Limit: 0.0 in region us-central1. dimensions = map[region:us-central1 vm_family:C4]",
+                on("c4-standard-8"),
+                &[on("c4-highcpu-2")],
+                &[on("c4a-standard-1"), on("e2-micro"), spot("c4-standard-8")],
+            ),
+            (
+                "Quota 'CPUS_PER_VM_FAMILY' exceeded.",
+                on("c3-standard-8"),
+                &[on("c3-highcpu-4")],
+                &[on("c3d-standard-4"), on("n2-standard-2")],
+            ),
+            (
+                "Quota 'CPUS' exceeded.  Limit: 8.0 in region us-central1.",
+                on("n9-standard-2"),
+                &[on("n9-standard-4")],
+                &[on("n2-standard-2")],
             ),
             (
                 "Quota 'PREEMPTIBLE_CPUS' exceeded.  Limit: 0.0 in region us-central1.",

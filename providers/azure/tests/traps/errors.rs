@@ -1,7 +1,9 @@
 //! Error codes with several meanings.
 
 use fleetwright_azure::fleetwright::{
-    Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _, Market, ProvisionError, Scope,
+    Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _, Market, ProvisionError,
+    RetryAdvice, Scope,
+    layer::{Alternative, Fallback, FallbackPolicy, Layered},
 };
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{Fault, FaultRule, Operation};
@@ -110,4 +112,45 @@ async fn trap_35_missing_group_lists_nothing_and_refuses_launches() {
     let error = azure.launch_instance(&harness.config()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     assert!(error.message().contains("resource_group"), "{error}");
+}
+
+#[tokio::test]
+async fn trap_50_code_that_is_not_listed_is_classified_by_its_form() {
+    let code = "OverConstrainedAllocationRequest";
+    let message = "The required VM size is not currently available in the selected location.";
+    let error = refused(409, code, message).await;
+    assert_eq!(error.kind(), ErrorKind::Capacity, "{error}");
+    for (code, kind) in [
+        ("SomethingAllocationFailed", ErrorKind::Capacity),
+        ("SomethingQuotaExceeded", ErrorKind::Quota),
+    ] {
+        let error = refused(409, code, "no").await;
+        assert_eq!(error.kind(), kind, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn trap_50_refused_disks_are_not_sent_again() {
+    for message in [
+        "The maximum number of data disks allowed to be attached to a VM of this size is 4.",
+        "Disk with size 8GB, which is smaller than the size 30GB of corresponding disk in Image, is not allowed.",
+    ] {
+        let error = refused(409, "OperationNotAllowed", message).await;
+        assert_eq!(
+            (error.kind(), error.retry()),
+            (ErrorKind::Invalid, RetryAdvice::Never),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn trap_50_size_that_the_location_does_not_offer_moves_to_the_next_one() {
+    let harness = AzureHarness::with_knobs(|_| {});
+    let sizes = ["Standard_Unknown", "Standard_B2s"];
+    let sizes = sizes.map(|size| Alternative::new(size).instance_type(size).unwrap());
+    let fallback = Fallback::new(FallbackPolicy::new(sizes));
+    let azure = Layered::new(harness.open().await, fallback);
+    let launched = azure.launch_instance(&harness.config()).await.unwrap();
+    assert_eq!(launched.instance_type.unwrap().as_str(), "Standard_B2s");
 }

@@ -101,7 +101,11 @@ async fn trap_23_operations_are_polled_more_often_than_azure_suggests() {
 
 #[tokio::test]
 async fn failure_that_is_worth_a_retry_is_unavailable_and_leaves_nothing() {
-    for code in ["InternalExecutionError", "RetryableError"] {
+    for code in [
+        "InternalExecutionError",
+        "NetworkingInternalOperationError",
+        "RetryableError",
+    ] {
         let harness = AzureHarness::with_knobs(|knobs| {
             knobs.late_failures = vec![LateFailure::new(code, "try again")];
         });

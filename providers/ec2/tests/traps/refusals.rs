@@ -2,7 +2,8 @@
 
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_ec2::fleetwright::{
-    CloudInstanceState, ErrorKind, InstanceProvisioner as _, Market, RetryAdvice, layer::Stack,
+    CloudInstanceState, ErrorKind, InstanceProvisioner as _, Market, RetryAdvice, SnapshotRequest,
+    layer::{Alternative, Fallback, FallbackPolicy, Layered, Stack},
 };
 use fleetwright_emulators::ec2::{Action, Fault, FaultRule};
 
@@ -78,4 +79,43 @@ async fn trap_50_unlisted_refusal_is_sent_once() {
         let calls = harness.emulator().oracle().calls["RunInstances"];
         assert_eq!(usize::try_from(calls).unwrap(), sent + 1, "{code}");
     }
+}
+
+#[tokio::test]
+async fn trap_61_shortage_under_another_code_moves_to_the_next_zone() {
+    for code in ["InsufficientCapacityOnHost", "InsufficientNewCapacity"] {
+        let harness = Ec2Harness::with_knobs(|_| {});
+        let refused = Fault::Refused {
+            status: 400,
+            code: code.to_owned(),
+            message: "not enough".to_owned(),
+        };
+        let rule = FaultRule::nth(Action::RunInstances, 1, refused);
+        harness.emulator().add_fault(rule);
+        let zones = ["us-east-1a", "us-east-1b"];
+        let zones = zones.map(|zone| Alternative::new(zone).zone(zone).unwrap());
+        let fallback = Fallback::new(FallbackPolicy::new(zones));
+        let ec2 = Layered::new(harness.open().await, fallback);
+        let launched = ec2.launch_instance(&harness.config()).await.unwrap();
+        let zone = launched.placement.zone.unwrap();
+        assert_eq!(zone.as_str(), "us-east-1b", "{code}");
+    }
+}
+
+#[tokio::test]
+async fn trap_61_rate_of_snapshots_is_waited_for() {
+    let harness = Ec2Harness::with_knobs(|_| {});
+    let ec2 = Stack::default().wrap(harness.open().await);
+    let id = ec2.launch_instance(&harness.config()).await.unwrap().id;
+    wait_for_state(&*ec2, &id, CloudInstanceState::Running).await;
+    let refused = Fault::Refused {
+        status: 400,
+        code: "SnapshotCreationPerVolumeRateExceeded".to_owned(),
+        message: "wait".to_owned(),
+    };
+    let rule = FaultRule::nth(Action::CreateImage, 1, refused);
+    harness.emulator().add_fault(rule);
+    let request = SnapshotRequest::new("golden").unwrap();
+    ec2.snapshot_image(&id, &request).await.unwrap();
+    assert_eq!(harness.call_count("CreateImage"), 2);
 }

@@ -134,3 +134,35 @@ async fn trap_37_empty_pages_are_skipped_and_unreachable_zones_are_gaps() {
         8
     );
 }
+
+#[tokio::test]
+async fn trap_49_one_shortage_has_several_codes() {
+    let error = refused(429, "RESOURCE_AVAILABILITY").await;
+    assert_eq!(
+        (error.kind(), error.effect()),
+        (ErrorKind::Capacity, Effect::None),
+        "{error}"
+    );
+    let short = "The zone 'z' does not have enough resources available to fulfill the request.";
+    for (code, message, kind) in [
+        ("resource_availability", "", ErrorKind::Capacity),
+        ("UNSUPPORTED_OPERATION", short, ErrorKind::Capacity),
+        ("SOME_QUOTA_EXCEEDED", "", ErrorKind::Quota),
+    ] {
+        let error = failed(code, message).await;
+        assert_eq!(error.kind(), kind, "{code}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn trap_49_quota_of_newer_series_leaves_other_series() {
+    let message = "Quota 'CPUS_PER_VM_FAMILY' exceeded.  Limit: 0.0 in region us-central1.";
+    let error = failed("QUOTA_EXCEEDED", message).await;
+    assert_eq!(error.kind(), ErrorKind::Quota, "{error}");
+    let mut config = GcpHarness::with_knobs(|_| {}).config();
+    config.placement.zone = Some(Zone::new(ZONES[0]).unwrap());
+    let covers = |config: &_| error.scopes().iter().any(|scope| scope.covers(config));
+    assert!(covers(&config), "{:?}", error.scopes());
+    config.instance_type = "n2-standard-2".parse().unwrap();
+    assert!(!covers(&config), "{:?}", error.scopes());
+}

@@ -55,5 +55,5 @@ fn launch_twin(harness: &GcpHarness) {
 
 #[test]
 fn readme_lists_every_trap() {
-    check_traps(env!("CARGO_MANIFEST_DIR"), 48);
+    check_traps(env!("CARGO_MANIFEST_DIR"), 49);
 }

@@ -1,5 +1,7 @@
 //! What every code of EC2 means, and what unknown codes mean.
 
+mod forms;
+
 use super::*;
 use fleetwright::{
     Call, Effect, ErrorKind, InstanceConfig, InstanceId, LaunchToken, NetworkId, Operation,
