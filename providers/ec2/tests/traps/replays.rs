@@ -264,6 +264,12 @@ async fn trap_46_other_offering_launches_after_missing_capacity() {
         let ec2 = with_fallback(harness.open().await);
         let launched = ec2.launch_instance(&config).await.unwrap();
         assert_eq!(launched.instance_type.unwrap().as_str(), launched_type);
+        let calls = harness.emulator().calls();
+        let codes: Vec<_> = calls
+            .iter()
+            .filter_map(|call| call.code.as_deref())
+            .collect();
+        assert!(!codes.contains(&"IdempotentParameterMismatch"), "{codes:?}");
         let replayed = with_fallback(harness.open().await);
         let replayed = replayed.launch_instance(&config).await.unwrap();
         assert_eq!((replayed.id, alive(&harness)), (launched.id, 1));

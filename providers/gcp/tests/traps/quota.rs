@@ -1,7 +1,7 @@
 //! Lists of operations are charged for what they compare, and their quota cannot be raised: nothing in
 //! the normal life of an instance may need one.
 
-use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, num::NonZeroU32, sync::Arc, time::Duration};
 
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::gcp::{Capacity, ExternalAction, Fault, FaultRule, Method};
@@ -194,6 +194,7 @@ async fn trap_45_throttling_advises_to_wait_for_the_next_full_minute() {
     let rule = FaultRule::always(Method::InstancesInsert, refused);
     harness.emulator().add_fault(rule);
     let gcp = harness.open().await;
+    let mut delays = BTreeSet::new();
     for _ in 0..3 {
         harness.emulator().advance(Duration::from_secs(17));
         let error = gcp.launch_instance(&harness.config()).await.unwrap_err();
@@ -206,7 +207,9 @@ async fn trap_45_throttling_advises_to_wait_for_the_next_full_minute() {
             delay <= Duration::from_secs(60) && !delay.is_zero(),
             "{error}"
         );
+        delays.insert(delay);
     }
+    assert!(delays.len() > 1, "the delay follows the clock: {delays:?}");
     harness.emulator().clear_faults();
     let fault = Fault::Throttled {
         retry_after_secs: Some(7),
