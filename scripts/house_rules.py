@@ -125,8 +125,8 @@ SEAMS = [
      ("client/identity.rs", "client/identity/"), ()),
 ]
 
-# Dead links in the documentation that `Instrument` and `WithSubscriber` of tracing add to every type.
-FOREIGN_LINKS = {"dispatcher", "crate::Span", "super::Span::current()", "super::Subscriber"}
+# Dead links in the documentation of other crates' traits, which rustdoc copies to types that implement them: of tracing and http-body-util.
+FOREIGN_LINKS = {"dispatcher", "crate::Span", "super::Span::current()", "super::Subscriber", "combinators::Frame"}
 SHARED_DIRECTORIES = re.compile(r"\bCARGO_TARGET_TMPDIR\b|\btemp_dir\(\)")
 
 MAX_CODE_LINES = 500
