@@ -157,6 +157,8 @@ pub struct Omissions {
     /// How likely a GET of a virtual machine, interface or public address returns 404
     /// `ResourceNotFound`. Default 0.
     pub reads: u8,
+    /// How many GETs of a resource in a row return 404 at most. Default: no limit.
+    pub reads_in_a_row: Option<u8>,
 }
 
 /// What a list of a whole subscription returns to a client whose rights cover one resource group.

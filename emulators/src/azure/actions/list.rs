@@ -64,16 +64,12 @@ impl Context<'_> {
     /// Returns 404 `ResourceNotFound` if [`Omissions::reads`](crate::azure::Omissions) hides the resource
     /// from this GET. Disks and images are never hidden.
     pub(super) fn check_shown(&mut self, id: &Id) -> Result<(), Refusal> {
-        let percent = match id.kind {
-            Kind::VirtualMachine | Kind::Nic | Kind::PublicIp => {
-                self.engine.core.knobs.omissions.reads
+        match id.kind {
+            Kind::VirtualMachine | Kind::Nic | Kind::PublicIp if self.engine.misses_read(id) => {
+                Err(id.not_found())
             }
-            Kind::Disk | Kind::Image => 0,
-        };
-        if self.engine.omits(percent) {
-            return Err(id.not_found());
+            Kind::VirtualMachine | Kind::Nic | Kind::PublicIp | Kind::Disk | Kind::Image => Ok(()),
         }
-        Ok(())
     }
 
     /// Returns the scope of a list. 404 `ResourceGroupNotFound` if the resource group does not

@@ -98,6 +98,8 @@ pub struct Engine {
     pools: BTreeMap<String, AddressPool>,
     /// How often a list has omitted a virtual machine.
     pub(crate) omitted: u64,
+    /// How many GETs in a row have not shown a resource, by its key.
+    missed_reads: HashMap<String, u8>,
 }
 
 /// An event in the schedule.
@@ -126,6 +128,7 @@ impl cloud::CloudEngine for Engine {
             existing: BTreeMap::new(),
             pools: BTreeMap::new(),
             omitted: 0,
+            missed_reads: HashMap::new(),
             core: EngineCore::new(knobs, clock),
         }
     }
@@ -187,6 +190,20 @@ impl Engine {
     /// Decides with a random number whether a read omits a resource, `percent` of the time.
     pub(crate) fn omits(&mut self, percent: u8) -> bool {
         percent > 0 && self.core.rng.bits() % 100 < u64::from(percent)
+    }
+
+    /// Decides whether a GET returns 404 for a resource that exists.
+    pub(crate) fn misses_read(&mut self, id: &Id) -> bool {
+        let omissions = self.core.knobs.omissions;
+        let key = id.key();
+        let missed = self.missed_reads.get(&key).copied().unwrap_or(0);
+        let is_allowed = omissions.reads_in_a_row.is_none_or(|most| missed < most);
+        if self.omits(omissions.reads) && is_allowed {
+            self.missed_reads.insert(key, missed.saturating_add(1));
+            return true;
+        }
+        self.missed_reads.remove(&key);
+        false
     }
 
     /// Refuses a resource group that does not exist, with 404 `ResourceGroupNotFound`.

@@ -61,8 +61,13 @@ fn gets_miss_old_resources_now_and_then() {
     for _ in 0..50 {
         fixture.get(disk.as_str().unwrap());
     }
-    // Calls that change something are not affected.
+    fixture.engine.core.knobs.omissions.reads = 0;
+    fixture.get(&format!("{VMS}/a"));
     fixture.engine.core.knobs.omissions.reads = 100;
+    fixture.engine.core.knobs.omissions.reads_in_a_row = Some(2);
+    let shown = [(); 6].map(|()| fixture.call(&format!("GET {VMS}/a"), Value::Null).is_ok());
+    assert_eq!(shown, [false, false, true, false, false, true]);
+    // Calls that change something are not affected.
     fixture.post("a", "deallocate");
 }
 
