@@ -4,7 +4,6 @@ A rule never runs a command or opens a file, so that house_self_test.py can test
 """
 
 import re
-from html import unescape
 
 CORE = "fleetwright"
 ANYTHING = None
@@ -125,8 +124,6 @@ SEAMS = [
      ("client/identity.rs", "client/identity/"), ()),
 ]
 
-# Dead links in the documentation of other crates' traits, which rustdoc copies to types that implement them: of tracing and http-body-util.
-FOREIGN_LINKS = {"dispatcher", "crate::Span", "super::Span::current()", "super::Subscriber", "combinators::Frame"}
 SHARED_DIRECTORIES = re.compile(r"\bCARGO_TARGET_TMPDIR\b|\btemp_dir\(\)")
 
 MAX_CODE_LINES = 500
@@ -240,14 +237,6 @@ def rust_file_is_small(path, text, exceptions=None):
     if count <= MAX_CODE_LINES and path in exceptions:
         return [f"{path}: {count} code lines need no exception; remove it from LONG_FILES in scripts/house_rules.py"]
     return []
-
-
-def links_of_page_exist(path, text, exists):
-    """`path`: a page of the rendered documentation. `exists`: returns whether there is a file at a path relative to the page.
-    Absolute links are not checked."""
-    found = {unescape(link).split("#")[0].split("?")[0] for link in re.findall(r'<a [^>]*href="([^"]*)"', text)}
-    ours = {link for link in found if link and not re.match(r"[a-z]+:(?!:)", link) and link not in FOREIGN_LINKS}
-    return [f"{path}: links to {link}, which does not exist; correct the path in the source" for link in sorted(ours) if not exists(link)]
 
 
 def tests_share_no_directory(path, text):

@@ -48,15 +48,7 @@ stage_clippy() {
 }
 
 # With private items, links in private docs are checked too. A public link to a private item is still an error.
-# A crate whose dependency was rendered at the same time lacks links and is rendered again.
 stage_rustdoc() {
-    render_docs
-    python3 scripts/check-doc-links --remove >/dev/null || render_docs
-    python3 scripts/check-doc-links --remove >/dev/null || render_docs
-    python3 scripts/check-doc-links
-}
-
-render_docs() {
     RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --all-features --document-private-items
 }
 
