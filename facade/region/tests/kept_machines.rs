@@ -4,11 +4,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use fleetwright::{InstanceProvisioner as _, OptionalVerb, Reboot, UserData, layer::Layered};
-use fleetwright_facade_testkit::{
-    HiddenMachines, NamePlanner, TestRegion, is_server_running, machine_of, server_admin, server_id,
+use fleetwright::{
+    InstanceId, InstanceProvisioner as _, OptionalVerb, Reboot, UserData, layer::Layered,
 };
-use fleetwright_memory::{Fault, MemoryCloud, RefusalReason, Rule, WireCall};
+use fleetwright_facade_testkit::{
+    HiddenMachines, NamePlanner, TestRegion, advance_until, is_server_running, machine_of,
+    server_admin, server_id,
+};
+use fleetwright_memory::{Fault, MemoryCloud, Phase as When, RefusalReason, Rule, WireCall};
 use fleetwright_region::{
     ids::{FlavorId, ImageId},
     server::{
@@ -205,6 +208,52 @@ async fn termination_for_a_replacement_is_not_sent_to_an_unreachable_zone_withou
             assert_ne!(machine_of(&view), machine_of(&before));
         })
         .await;
+}
+
+/// A server whose tenant requests a flavor that needs another machine, while the cloud fails the termination. Then the tenant takes it
+/// back, and the cloud recovers. Returns the machine before, and the server that runs after.
+async fn take_back_a_replacement(cloud: &MemoryCloud, fault: Fault) -> (InstanceId, ServerView) {
+    let (region, id) = running_region(cloud).await;
+    let before = region.read(id).await;
+    let mut spec = before.server.spec.clone();
+    spec.flavor = FlavorId::new("large").unwrap();
+    cloud.faults().add(Rule::always(WireCall::Terminate, fault));
+    let after = region.during(async {
+        set_spec(&region, &spec).await;
+        let sent = async || (cloud.oracle().call_count(WireCall::Terminate) > 0).then_some(());
+        advance_until("a termination that failed", sent).await;
+        set_spec(&region, &before.server.spec).await;
+        cloud.faults().clear();
+        tokio::time::sleep(Duration::from_secs(1200)).await;
+        region.until(id, is_server_running).await
+    });
+    let after = after.await;
+    (machine_of(&before), after)
+}
+
+#[tokio::test(start_paused = true)]
+async fn replacement_that_is_taken_back_before_the_cloud_accepted_it_keeps_the_machine() {
+    let cloud = MemoryCloud::builder()
+        .without_verb(OptionalVerb::ResizeInstance)
+        .build();
+    let busy = Fault::Refused(RefusalReason::Throttled(Duration::from_secs(1)));
+    let (before, after) = take_back_a_replacement(&cloud, busy).await;
+    assert_eq!(machine_of(&after), before);
+    assert_eq!(cloud.oracle().instances().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn replacement_that_is_taken_back_too_late_launches_another_machine() {
+    let cloud = MemoryCloud::builder()
+        .without_verb(OptionalVerb::ResizeInstance)
+        .build();
+    let lost = Fault::Lost(When::After);
+    let (before, after) = take_back_a_replacement(&cloud, lost).await;
+    assert_ne!(machine_of(&after), before, "it was terminated");
+    assert_eq!(
+        after.server.machine.unwrap().applied.flavor.as_str(),
+        "small"
+    );
 }
 
 #[tokio::test(start_paused = true)]

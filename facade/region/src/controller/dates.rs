@@ -35,6 +35,9 @@ pub(super) fn replace_future_dates(
         if let Some(accepted_at) = termination.and_then(|sent| sent.accepted_at.as_mut()) {
             past(accepted_at);
         }
+        if let Some(withdrawn_at) = &mut machine.withdrawn_at {
+            past(withdrawn_at);
+        }
         let latest = later(now, policy.refused_backoff);
         changed |= shorten(machine.refused.flavor.as_mut(), latest);
         changed |= shorten(machine.refused.image.as_mut(), latest);

@@ -102,8 +102,8 @@ fn attempt_again(server: &Server, launch: &Launch, facts: &Facts<'_>) -> Step {
 /// In this order: the machine is known to be terminated, or it is missing; its termination was requested before and is completed; the
 /// server is deleted or replaced; the boot took too long; the last action is not visible in an observation yet; then changes in place.
 ///
-/// A machine is terminated for a replacement only while the replacement can be launched: otherwise it is kept, and the replacement is
-/// refused. That is decided again each time the termination is sent, until the cloud has accepted it.
+/// A machine is terminated for a replacement only while the replacement is requested and can be launched: otherwise it is kept. That is
+/// decided again each time the termination is sent, until the cloud has accepted it.
 fn with_machine(
     server: &Server,
     launch: &Launch,
@@ -119,15 +119,15 @@ fn with_machine(
     let seen = server.current_observation();
     match end_of(machine, seen) {
         End::Sure if deleted => return Step::DeleteRecord,
-        End::Sure => return after_the_end(server, launch, machine, replace_requested, facts),
-        End::Unsure => return missing(server, machine, replace, facts),
+        End::Sure => return after_the_end(server, launch, machine, replace_requested, facts, now),
+        End::Unsure => return missing(server, machine, replace),
         End::NotYet => {}
     }
     if let Some(termination) = machine.termination {
-        if !deleted && is_withdrawn(server, &termination, seen, facts) {
+        if !deleted && is_withdrawn(server, &termination, seen, replace) {
             return Step::KeepMachine;
         }
-        if !deleted && is_held(&termination, seen, facts) {
+        if !deleted && is_held(&termination, seen, replace) {
             let next_scan = later(now, facts.tick());
             return Step::Wait(Wait::Observation, Some(next_scan));
         }
@@ -211,12 +211,12 @@ fn end_of(machine: &Machine, seen: Option<&Observed>) -> End {
 /// It is terminated only if that was requested, or if it never ran: then another one is launched in its place, beside which it must not
 /// appear. A machine that ran is reported as lost and never terminated because it is missing: the list may come from another account, and
 /// a machine that appears again is used again.
-fn missing(server: &Server, machine: &Machine, replace: bool, facts: &Facts<'_>) -> Step {
+fn missing(server: &Server, machine: &Machine, replace: bool) -> Step {
     let deleted = server.intent.power == Power::Deleted;
     if let Some(termination) = machine.termination {
         return match termination.reason {
             TerminationReason::Missing if server.has_booted() && !deleted => Step::KeepMachine,
-            TerminationReason::Replace if facts.refusal.is_some() && !deleted => Step::KeepMachine,
+            TerminationReason::Replace if !replace && !deleted => Step::KeepMachine,
             reason @ (TerminationReason::Delete
             | TerminationReason::Replace
             | TerminationReason::Failed
@@ -237,14 +237,14 @@ fn missing(server: &Server, machine: &Machine, replace: bool, facts: &Facts<'_>)
 /// Returns whether a termination is withdrawn. The cloud has not accepted it, and
 ///
 /// - it was sent because the machine was missing, and the machine ran before or is listed again; or
-/// - it was sent for a replacement, which cannot be launched any more.
+/// - it was sent for a replacement, which cannot be launched any more, or which the tenant has taken back (`replace` is false).
 ///
 /// One that has an effect although no response arrived is seen in an observation, and then the replacement is launched.
 fn is_withdrawn(
     server: &Server,
     termination: &Termination,
     seen: Option<&Observed>,
-    facts: &Facts<'_>,
+    replace: bool,
 ) -> bool {
     if termination.response == Some(TerminationResponse::Accepted) {
         return false;
@@ -252,21 +252,21 @@ fn is_withdrawn(
     let listed = |seen: &Observed| seen.presence == Presence::Shown && !seen.state.is_ending();
     match termination.reason {
         TerminationReason::Missing => server.has_booted() || seen.is_some_and(listed),
-        TerminationReason::Replace => facts.refusal.is_some() && seen.is_none_or(listed),
+        TerminationReason::Replace => !replace && seen.is_none_or(listed),
         TerminationReason::Delete | TerminationReason::Failed => false,
     }
 }
 
-/// Returns whether a termination is not sent for now: the replacement cannot be launched any more, and the cloud does not show whether the
-/// machine still exists, so that the termination can be neither withdrawn nor completed.
-fn is_held(termination: &Termination, seen: Option<&Observed>, facts: &Facts<'_>) -> bool {
+/// Returns whether a termination is not sent for now: the replacement is not requested or cannot be launched any more, and the cloud does
+/// not show whether the machine still exists, so that the termination can be neither withdrawn nor completed.
+fn is_held(termination: &Termination, seen: Option<&Observed>, replace: bool) -> bool {
     let accepted = termination.response == Some(TerminationResponse::Accepted);
     let absent = |seen: &Observed| match seen.presence {
         Presence::Absent(_) => !seen.state.is_ending(),
         Presence::Shown | Presence::Missing(_) => false,
     };
     let for_replacement = termination.reason == TerminationReason::Replace;
-    for_replacement && !accepted && facts.refusal.is_some() && seen.is_some_and(absent)
+    for_replacement && !accepted && !replace && seen.is_some_and(absent)
 }
 
 /// Returns whether the termination of the machine was accepted, or the cloud did not find the machine.
@@ -283,11 +283,17 @@ fn after_the_end(
     machine: &Machine,
     replace: bool,
     facts: &Facts<'_>,
+    now: DateTime<Utc>,
 ) -> Step {
     let was_replaced = machine
         .termination
         .is_some_and(|termination| termination.reason == TerminationReason::Replace);
-    if replace || was_replaced {
+    // A call that was in flight when the replacement was taken back has ended it.
+    let timeout = facts.policy.termination_timeout;
+    let was_late = machine
+        .withdrawn_at
+        .is_some_and(|withdrawn_at| now <= later(withdrawn_at, timeout));
+    if replace || was_replaced || was_late {
         return Step::Launch(LaunchReason::Replace);
     }
     if server.has_booted() {

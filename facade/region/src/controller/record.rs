@@ -62,6 +62,7 @@ pub(super) fn record_machine(
         last_action: None,
         refused: RefusedChanges::default(),
         termination: None,
+        withdrawn_at: None,
     });
     clear_failure(server);
     add_event(server, now, kind, message);
@@ -134,12 +135,15 @@ pub(super) fn record_termination_accepted(
     clear_failure(server);
 }
 
-/// Removes the mark of a termination that nobody requested.
+/// Removes the mark of a termination that nobody requests, or no longer.
 pub(super) fn withdraw_termination(server: &mut Server, now: DateTime<Utc>) {
     let Some(machine) = &mut server.machine else {
         return;
     };
-    machine.termination = None;
+    let withdrawn = machine.termination.take();
+    if withdrawn.is_some_and(|withdrawn| withdrawn.reason == TerminationReason::Replace) {
+        machine.withdrawn_at = Some(now);
+    }
     let message = format!("machine {} is not terminated: it is kept", machine.id);
     clear_failure(server);
     add_event(server, now, EventKind::Changed, message);

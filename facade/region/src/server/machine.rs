@@ -98,6 +98,9 @@ pub struct Machine {
     /// Set once the machine is to be terminated.
     #[serde(default)]
     pub termination: Option<Termination>,
+    /// When the termination for a replacement was withdrawn. A call that was in flight may still have an effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withdrawn_at: Option<DateTime<Utc>>,
 }
 
 /// Values that the cloud refused for a machine. They are not sent again while the machine runs.

@@ -108,13 +108,16 @@ impl Check<'_> {
             if !orphans.contains(&info.id) {
                 continue;
             }
-            // Without the record of its server nothing proves that it is one: it is reported only.
-            match server {
-                Some(server) if has_launched && self.rules.server(server).await.is_some() => {
-                    return Err(format!("orphan {} still exists", info.id));
-                }
-                Some(_) | None => reported.push(info.id),
+            // Without the record of its launch nothing proves that it is one: it is reported only.
+            let server = match server {
+                Some(server) if has_launched => self.rules.server(server).await,
+                Some(_) | None => None,
+            };
+            let machine = info.tags.get(tags::MACHINE);
+            if server.is_some_and(|server| machine == Some(&server.machine_name(1))) {
+                return Err(format!("orphan {} still exists", info.id));
             }
+            reported.push(info.id);
         }
         let live = self
             .rules

@@ -113,6 +113,7 @@ fn machine(applied: ServerSpec) -> Machine {
         last_action: None,
         refused: RefusedChanges::default(),
         termination: None,
+        withdrawn_at: None,
     }
 }
 

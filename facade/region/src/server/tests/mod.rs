@@ -75,6 +75,7 @@ fn with_observation(power: Power, state: CloudInstanceState) -> Server {
         last_action: None,
         refused: RefusedChanges::default(),
         termination: None,
+        withdrawn_at: None,
     });
     server.observed = Some(Observed::of(InstanceStatus::new(id, state), at(100), None));
     server
