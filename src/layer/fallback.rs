@@ -108,7 +108,7 @@ impl Fallback {
                 Ok(launched) => return Outcome::Returned(Ok(launched)),
                 Err(error) => error,
             };
-            if progress.is_taken(&error) {
+            if progress.is_of_late_failure(&error, config) || progress.is_taken(&error) {
                 return Outcome::TokenTaken { index, error };
             }
             if !self.may_continue(request, name, config, &error).await {
@@ -117,7 +117,7 @@ impl Fallback {
             if accepted {
                 progress.give_up_late(request, index, error);
             } else {
-                progress.give_up(index, error);
+                progress.give_up(request, index, error);
             }
         }
         Outcome::NoCapacity
@@ -162,17 +162,17 @@ impl Fallback {
     }
 
     /// Replays a token that was used before: returns the result of the first alternative that the
-    /// backend accepts for it. Nothing is launched, because the token is taken.
+    /// backend accepts for it, of those that were not tried. Nothing is launched, because the token is taken.
     async fn replay<'a, T: LaunchOutput>(
         &self,
         request: &Request<'_>,
         configs: &[(&str, InstanceConfig)],
-        already_tried: Option<usize>,
+        is_tried: impl Fn(usize) -> bool + Send,
         send: &(impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a),
         conflict: ProvisionError,
     ) -> Replay<T> {
         for (index, (name, config)) in configs.iter().enumerate() {
-            if Some(index) == already_tried {
+            if is_tried(index) {
                 continue;
             }
             let launched = match send(config.clone()).await {
@@ -240,8 +240,16 @@ impl Layer for Fallback {
                         break taken;
                     }
                 };
-                let replay = self.replay(&request, &configs, already_tried, &send, conflict);
+                let tried = |index| Some(index) == already_tried || progress.is_given_up(index);
+                if (0..configs.len()).all(tried) {
+                    return Err(progress.into_error().unwrap_or(conflict));
+                }
+                let replay = self.replay(&request, &configs, tried, &send, conflict);
                 match replay.await {
+                    // What failed in this launch still has the token.
+                    Replay::Returned(Err(error)) if error.kind() == ErrorKind::TokenConflict => {
+                        return Err(progress.into_error().unwrap_or(error));
+                    }
                     Replay::Returned(result) => return result,
                     Replay::FailedLate { index, error } => {
                         progress.give_up_late(&request, index, error);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::{Request, fallback_follow::MAX_TIME};
-use crate::{ErrorKind, ProvisionError};
+use crate::{ErrorKind, InstanceConfig, Market, ProvisionError, Scope};
 
 /// One alternative of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -50,14 +50,24 @@ impl Progress {
         matches!(self.alternatives[index], Alternative::Open)
     }
 
+    /// Returns whether an alternative has failed in this launch. A stale read may still show what it launched.
+    pub(super) fn is_given_up(&self, index: usize) -> bool {
+        matches!(self.alternatives[index], Alternative::GivenUp)
+    }
+
     pub(super) fn skip(&mut self, index: usize, until: Instant) {
         self.alternatives[index] = Alternative::Skipped { until };
     }
 
-    /// Gives up an alternative that was refused.
-    pub(super) fn give_up(&mut self, index: usize, error: ProvisionError) {
-        self.alternatives[index] = Alternative::GivenUp;
-        self.error = Some(error);
+    /// Gives up an alternative that was refused. Where launches can fail late, the cloud may have accepted it
+    /// first.
+    pub(super) fn give_up(&mut self, request: &Request<'_>, index: usize, error: ProvisionError) {
+        if request.capabilities().late_failures.is_zero() {
+            self.alternatives[index] = Alternative::GivenUp;
+            self.error = Some(error);
+        } else {
+            self.give_up_late(request, index, error);
+        }
     }
 
     /// Gives up an alternative whose launch was accepted and has failed. Its token is free, and reads show
@@ -68,7 +78,8 @@ impl Progress {
         index: usize,
         error: ProvisionError,
     ) {
-        self.give_up(index, error);
+        self.alternatives[index] = Alternative::GivenUp;
+        self.error = Some(error);
         let window = request.capabilities().consistency_window;
         self.stale_until = Some(Instant::now() + window.min(MAX_TIME));
     }
@@ -94,6 +105,19 @@ impl Progress {
         error.kind() == ErrorKind::TokenConflict || spent && !self.stale_for().is_zero()
     }
 
+    /// Returns whether `error` is that of the launch that failed late last, which reads may still show, and not that of `config`: what is
+    /// short is another type, zone or market than it requests.
+    pub(super) fn is_of_late_failure(
+        &self,
+        error: &ProvisionError,
+        config: &InstanceConfig,
+    ) -> bool {
+        let short = error.kind() == ErrorKind::Capacity || error.kind() == ErrorKind::Quota;
+        let scopes = error.scopes();
+        let elsewhere = !scopes.is_empty() && !scopes.iter().any(|scope| concerns(scope, config));
+        short && elsewhere && !self.stale_for().is_zero()
+    }
+
     /// Waits for one poll interval, if the token may look taken because of a launch that failed late.
     /// Returns whether it has waited, so that the token is worth another attempt.
     pub(super) async fn wait_for_token(&mut self, request: &Request<'_>) -> bool {
@@ -112,5 +136,61 @@ impl Progress {
         let left = |until: Instant| until.saturating_duration_since(Instant::now());
         let stale = self.stale_until.map_or(Duration::ZERO, left);
         stale.min(self.patience)
+    }
+}
+
+/// Returns whether a launch of `config` may fail because of what is short in `scope`.
+fn concerns(scope: &Scope, config: &InstanceConfig) -> bool {
+    let Scope::Offering {
+        instance_type,
+        zone,
+        market,
+    } = scope
+    else {
+        return true;
+    };
+    let requested = &config.placement;
+    let requested_market = requested.market.unwrap_or(Market::OnDemand);
+    let same_type = instance_type
+        .as_ref()
+        .is_none_or(|one| *one == config.instance_type);
+    let same_zone = zone.is_none() || requested.zone.is_none() || *zone == requested.zone;
+    let same_market = market.is_none_or(|one| one == requested_market);
+    same_type && same_zone && same_market
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Zone;
+
+    #[test]
+    fn shortage_of_another_type_zone_or_market_does_not_concern_a_launch() {
+        let zone = |name: &str| Zone::new(name).unwrap();
+        let anywhere = InstanceConfig::builder("image", "small").build().unwrap();
+        let mut in_a = anywhere.clone();
+        in_a.placement.zone = Some(zone("a"));
+        let offering = |name: Option<&str>, place: Option<&str>, market| Scope::Offering {
+            instance_type: name.map(|name| name.parse().unwrap()),
+            zone: place.map(zone),
+            market,
+        };
+        let cases = [
+            (offering(None, None, None), true, true),
+            (offering(Some("small"), Some("a"), None), true, true),
+            (offering(Some("small"), Some("b"), None), true, false),
+            (offering(Some("large"), None, None), false, false),
+            (offering(None, None, Some(Market::Spot)), false, false),
+            (
+                offering(None, Some("a"), Some(Market::OnDemand)),
+                true,
+                true,
+            ),
+            (Scope::Region, true, true),
+        ];
+        for (scope, by_anywhere, by_zone) in cases {
+            assert_eq!(concerns(&scope, &anywhere), by_anywhere, "{scope:?}");
+            assert_eq!(concerns(&scope, &in_a), by_zone, "{scope:?}");
+        }
     }
 }

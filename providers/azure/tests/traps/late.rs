@@ -39,10 +39,27 @@ async fn late_shortage_moves_on_although_reads_are_stale() {
         (knobs.lag.reads, knobs.lag.writes) = (READ_LAG, READ_LAG);
         knobs.timing.shortage = Duration::from_millis(100);
     });
-    let retry = Layered::new(harness.open().await, Retry::new(RetryPolicy::default()));
+    // The deletion of what failed takes some time, too, before reads no longer show it.
+    let mut options = harness.options();
+    options.consistency_window = Duration::from_secs(2);
+    let launch = AzureHarness::launch_config();
+    let azure = harness.open_with_options(launch, options).await;
+    let retry = Layered::new(azure, Retry::new(RetryPolicy::default()));
     let azure = Layered::new(retry, Fallback::new(zones()));
     let config = config_with_token(&harness, "t-1");
-    let launched = azure.launch_instance(&config).await.unwrap();
+    // A stale read can show the machine that failed as the result of the next launch, which is then refused like the first one. The
+    // caller launches again with the same token.
+    let mut launched = azure.launch_instance(&config).await;
+    for _ in 0..5 {
+        match launched {
+            Err(error) if error.kind() == ErrorKind::Capacity => {
+                tokio::time::sleep(READ_LAG * 2).await;
+                launched = azure.launch_instance(&config).await;
+            }
+            Ok(_) | Err(_) => break,
+        }
+    }
+    let launched = launched.unwrap();
     assert_eq!(launched.placement.zone.unwrap().as_str(), "2");
     assert_eq!(count_resources(&harness)[..3], [1, 1, 1]);
     let token = config.launch_token.as_ref().unwrap();
