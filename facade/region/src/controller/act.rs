@@ -2,10 +2,12 @@
 //!
 //! A process that dies between two calls leaves a record from which the next reconcile continues: see the table of the [module](super).
 
+use std::future::ready;
+
 use chrono::{DateTime, Utc};
 use fleetwright::{
-    CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceId, LaunchToken, OptionalVerb,
-    ProvisionError,
+    BoxFuture, CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceId, LaunchToken,
+    OptionalVerb, ProvisionError,
 };
 use fleetwright_runtime::{
     Action,
@@ -34,24 +36,29 @@ impl Controller {
     ///
     /// Returns when to reconcile the server again. It fails with a conflict if another writer changed the record; the next reconcile then
     /// decides again.
-    pub(super) async fn act(&self, read: Read, step: Step) -> ReconcileResult {
+    ///
+    /// Each step is boxed before it is polled: a provider's call adds to the size of every future around it, and a thread's stack is small.
+    pub(super) fn act(&self, read: Read, step: Step) -> BoxFuture<'_, ReconcileResult> {
         match step {
-            Step::Launch(reason) => self.launch(read, reason).await,
-            Step::Resend => self.resend(read).await,
-            Step::Settle => self.settle(read).await,
-            Step::Terminate(reason) => self.terminate(read, reason).await,
-            Step::KeepMachine => self.keep_machine(read).await,
-            Step::Refuse(refusal) => self.refuse(read, &refusal).await,
-            Step::DeleteRecord => self.delete_record(read).await,
-            Step::Fail(reason) => self.fail(read, reason).await,
-            Step::Wait(_, until) => Ok(until.map_or(Action::AwaitChange, Action::RequeueAt)),
-            Step::Done => self.done(read).await,
-            Step::Start => self.change(read, MachineAction::Start).await,
-            Step::Stop => self.change(read, MachineAction::Stop).await,
-            Step::Reboot(_) => self.change(read, MachineAction::Reboot).await,
-            Step::Resize => self.change(read, MachineAction::Resize).await,
-            Step::Reimage => self.change(read, MachineAction::Reimage).await,
-            Step::Retag => self.change(read, MachineAction::Retag).await,
+            Step::Launch(reason) => Box::pin(self.launch(read, reason)),
+            Step::Resend => Box::pin(self.resend(read)),
+            Step::Settle => Box::pin(self.settle(read)),
+            Step::Terminate(reason) => Box::pin(self.terminate(read, reason)),
+            Step::KeepMachine => Box::pin(self.keep_machine(read)),
+            Step::Refuse(refusal) => Box::pin(async move { self.refuse(read, &refusal).await }),
+            Step::DeleteRecord => Box::pin(self.delete_record(read)),
+            Step::Fail(reason) => Box::pin(self.fail(read, reason)),
+            Step::Wait(_, until) => {
+                let next = until.map_or(Action::AwaitChange, Action::RequeueAt);
+                Box::pin(ready(Ok(next)))
+            }
+            Step::Done => Box::pin(self.done(read)),
+            Step::Start => Box::pin(self.change(read, MachineAction::Start)),
+            Step::Stop => Box::pin(self.change(read, MachineAction::Stop)),
+            Step::Reboot(_) => Box::pin(self.change(read, MachineAction::Reboot)),
+            Step::Resize => Box::pin(self.change(read, MachineAction::Resize)),
+            Step::Reimage => Box::pin(self.change(read, MachineAction::Reimage)),
+            Step::Retag => Box::pin(self.change(read, MachineAction::Retag)),
         }
     }
 

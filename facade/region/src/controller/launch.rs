@@ -19,7 +19,7 @@ use super::{
 use crate::{
     account::{AccountError, AccountState, LeakedLaunch, UNREADABLE},
     launch_config::LaunchRefusal,
-    server::{ChangeMethod, EventKind, Launch, REGION_INDEX, Server, UnconfirmedLaunch},
+    server::{ChangeMethod, EventKind, Launch, Power, REGION_INDEX, Server, UnconfirmedLaunch},
 };
 
 impl Controller {
@@ -182,9 +182,9 @@ impl Controller {
 
     /// Looks up a launch with an unknown outcome by its token.
     ///
-    /// A machine that is found becomes the server's machine, also if it is terminating. If nothing is found, the launch counts as without
-    /// effect only if it cannot be in flight any more, also from another controller, the consistency window has passed since it was sent,
-    /// and the provider still uses the region's account.
+    /// A machine that is found becomes the server's machine, also if it is terminating. If nothing is found, the consistency window has
+    /// passed since the launch was sent, and the provider still uses the region's account, the same launch is sent again. It counts as
+    /// without effect, so that another one can follow, only if it cannot be in flight any more, also from another controller.
     pub(super) async fn settle(&self, read: Read) -> ReconcileResult {
         let Some(launch) = read.value.launch.clone() else {
             return Ok(Action::Requeue);
@@ -218,9 +218,16 @@ impl Controller {
             return self.finish(read, adopted).await;
         }
         let sent_at = launch.sent_at.unwrap_or(now);
-        // Only then does its absence prove that the machine does not exist.
         let window = self.cloud.capabilities().consistency_window;
-        let proof = later(sent_at, window.max(self.policy.launch_timeout));
+        let returned = later(sent_at, window.max(self.policy.launch_timeout));
+        // Sent again with its token, a launch finds the machine of the one that may be in flight. Any other launch has to wait until its
+        // absence proves that the machine does not exist.
+        let is_same = is_unchanged(&read.value, &launch);
+        let proof = if is_same {
+            later(sent_at, window)
+        } else {
+            returned
+        };
         if now <= proof {
             // A launch that is still not found is looked up less and less often.
             let sparse = later(now, between(sent_at, now) / 2).min(proof);
@@ -250,6 +257,9 @@ impl Controller {
                 at: now,
             };
             self.account.record_leak(&leak).await?;
+        }
+        if is_same && now <= returned {
+            return self.resend(read).await;
         }
         self.finish(read, record::record_no_effect).await
     }
@@ -319,6 +329,12 @@ fn launch_in_doubt(cloud: &dyn InstanceProvisioner) -> ProvisionError {
     let call = Call::new(provider, Operation::LaunchInstance);
     let message = "the region may not have been connected to the account of its machines; it is found out whether the machine exists";
     call.unavailable(Effect::Unknown, message)
+}
+
+/// Returns whether the launch is still what is requested.
+fn is_unchanged(server: &Server, launch: &Launch) -> bool {
+    let deleted = server.intent.power == Power::Deleted;
+    !deleted && !launch.spent && launch.spec == server.spec
 }
 
 /// Returns the incarnation of the next launch.

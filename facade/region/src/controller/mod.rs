@@ -56,7 +56,7 @@
 //! | the process dies | the record contains | the next process |
 //! | --- | --- | --- |
 //! | before a launch is stored | nothing about it | decides again |
-//! | after that, whether or not the cloud received it | the launch with its token, `unsettled` | looks the token up; after the consistency window and the [launch timeout](ControllerPolicy::launch_timeout) it sends the same launch again |
+//! | after that, whether or not the cloud received it | the launch with its token, `unsettled` | looks the token up; after the consistency window it sends the same launch again, and after the [launch timeout](ControllerPolicy::launch_timeout) a changed one |
 //! | before the machine's id is stored | the same | finds the machine by the token |
 //! | before or after any other call | the state before the call | repeats the call, which is idempotent; only a reboot may happen twice |
 //! | before the record is deleted | that the machine is terminated | deletes it |
