@@ -94,7 +94,7 @@ async fn crash_between_the_transactions_of_a_deletion_is_continued() {
             let deleted = dying.networks.delete(&alice, network, IfUsed::DeleteFirst);
             let _ = tokio::time::timeout(Duration::from_secs(60), deleted).await;
             reached |= store.is_dead();
-            // Whoever requests it again, or the controller, continues.
+            // A repeated request continues the deletion, and so does the controller.
             let again = facade.networks.delete(&alice, network, IfUsed::DeleteFirst);
             let again = again.await;
             if count(&facade.store, "network").await > 0 {
