@@ -19,7 +19,10 @@ ARROWS = {
     "fleetwright-azure": {"fleetwright", "fleetwright-provider-support"},
     "fleetwright-clause-engine": set(),
     "fleetwright-contract-tests": {"fleetwright", "fleetwright-clause-engine"},
-    "fleetwright-contract-zoo": {"fleetwright", "fleetwright-contract-tests", "fleetwright-memory", "fleetwright-provider-support"},
+    "fleetwright-memory-harness": {"fleetwright", "fleetwright-contract-tests", "fleetwright-memory"},
+    "fleetwright-contract-zoo": {
+        "fleetwright", "fleetwright-contract-tests", "fleetwright-memory", "fleetwright-memory-harness", "fleetwright-provider-support",
+    },
     "fleetwright-emulators": {"fleetwright-chaos"},
     "fleetwright-provider-testkit": {
         "fleetwright", "fleetwright-contract-tests", "fleetwright-emulators", "fleetwright-provider-support",

@@ -1,8 +1,8 @@
 //! Broken backends that the contract kit must reject, and unusual ones that it must accept.
 //!
-//! This crate proves the kit and owns three things: the reference harness on the memory cloud
-//! ([`MemoryHarness`]), the [`mutants`], each broken in one way, and the [`benign`] backends, which
-//! are unusual and correct. It is a crate of its own so that the tests of a backend do not compile
+//! This crate proves the kit and owns two things: the [`mutants`], each broken in one way, and the
+//! [`benign`] backends, which are unusual and correct. Both are variants of the memory cloud, whose
+//! harness is [`MemoryHarness`]. It is a crate of its own so that the tests of a backend do not compile
 //! any of them. It must never be a dependency of a backend's library.
 //!
 //! The author of a backend can use it to see how a clause fails:
@@ -20,11 +20,10 @@
 //! ```
 
 pub mod benign;
-mod harness;
 pub mod mutants;
 mod overrides;
 
-pub use harness::MemoryHarness;
 pub use overrides::{CallContext, OverriddenProvisioner, Override, OverrideHarness};
 
 pub use fleetwright_contract_tests::Factory;
+pub use fleetwright_memory_harness::MemoryHarness;

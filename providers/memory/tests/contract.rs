@@ -1,7 +1,6 @@
-//! The contract tests of the reference backend. The harness is in the zoo of the kit, whose backends
-//! are variants of this one.
+//! The contract tests of the reference backend.
 
 use fleetwright_contract_tests::contract_tests;
-use fleetwright_contract_zoo::MemoryHarness;
+use fleetwright_memory_harness::MemoryHarness;
 
 contract_tests!(MemoryHarness::new);

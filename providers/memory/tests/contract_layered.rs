@@ -8,7 +8,7 @@ use fleetwright::{
     layer::{Alternative, FallbackPolicy, Stack},
 };
 use fleetwright_contract_tests::{WrappedHarness, contract_tests};
-use fleetwright_contract_zoo::MemoryHarness;
+use fleetwright_memory_harness::MemoryHarness;
 
 fn layered() -> WrappedHarness<MemoryHarness> {
     let alternatives = [

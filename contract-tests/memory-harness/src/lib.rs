@@ -1,6 +1,7 @@
 //! The memory cloud as a harness: the reference that passes every clause.
 //!
-//! Owns the mapping of the kit's faults and external changes to the memory cloud's own.
+//! Owns the mapping of the kit's faults and external changes to the memory cloud's own. It is a crate of its own so that
+//! the tests of the memory cloud do not compile the zoo, whose backends use it too.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,7 +22,7 @@ use fleetwright_contract_tests::{
 /// ```
 /// use std::time::Duration;
 /// use fleetwright_contract_tests::contract_tests;
-/// use fleetwright_contract_zoo::MemoryHarness;
+/// use fleetwright_memory_harness::MemoryHarness;
 ///
 /// fn slow() -> MemoryHarness {
 ///     MemoryHarness::with(|cloud| cloud.latency(Duration::from_secs(4)))
