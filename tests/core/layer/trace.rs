@@ -1,5 +1,7 @@
 //! The fields of the spans of calls, and the secrets that they must not contain.
 
+use std::{sync::LazyLock, thread};
+
 use fleetwright::{
     Effect, InstanceFilter, InstanceProvisioner as _, LaunchRecord, ListItem, Operation,
     RetryAdvice, UserData,
@@ -9,6 +11,7 @@ use fleetwright::{
     },
 };
 use futures_util::{StreamExt as _, future::join_all};
+use tracing::{Dispatch, subscriber::NoSubscriber};
 
 use super::{
     many, millis, numbered, plain,
@@ -28,7 +31,14 @@ fn wrap(backend: Scripted) -> Traced {
     Layered::new(Layered::new(backend, Retry::new(policy)), Trace)
 }
 
+/// Two subscribers that stay registered. While there is just one, `tracing` asks the subscriber of the current
+/// thread whether a span is of interest, and remembers the response for all threads. A test without a subscriber
+/// could then switch off a span that another test is capturing.
+static REGISTERED: LazyLock<[Dispatch; 2]> =
+    LazyLock::new(|| [(); 2].map(|()| Dispatch::new(NoSubscriber::new())));
+
 fn listen() -> (Spans, tracing::subscriber::DefaultGuard) {
+    LazyLock::force(&REGISTERED);
     let spans = Spans::default();
     let guard = tracing::subscriber::set_default(spans.clone());
     (spans, guard)
@@ -39,6 +49,15 @@ fn only(spans: &Spans) -> CapturedSpan {
     let mut calls = spans.named("fleetwright.call");
     assert_eq!(calls.len(), 1, "{calls:?}");
     calls.remove(0)
+}
+
+#[test]
+fn span_that_a_thread_without_a_subscriber_enters_first_is_captured() {
+    let enter = || drop(tracing::info_span!("shared").entered());
+    let (spans, _guard) = listen();
+    thread::spawn(enter).join().unwrap();
+    enter();
+    assert_eq!(spans.named("shared").len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
