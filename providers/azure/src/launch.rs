@@ -30,7 +30,7 @@ use crate::{
     error::{AzureFailure as _, ErrorContext, Failure},
     machine::{Machine, StartedOperation},
     plan::Plan,
-    state, tags,
+    tags,
 };
 
 /// One call of `launch_instance` or `launch_instances`.
@@ -104,14 +104,14 @@ impl LaunchCalls for AzureLaunch<'_> {
     /// Reads the machines of the token, and frees the names of those that were never created.
     async fn find_by_token(&self, token: &LaunchToken) -> Result<TokenMachines> {
         let machines = self.read_token_machines(token).await?;
-        let mut machines = self.await_deleted_remains(machines).await;
+        let mut machines = self.await_deleted_remains(token, machines).await?;
         if launch::is_spent(&machines, |machine| self.azure.is_ending(machine)) {
             machines = self.read_unlisted(token, machines).await?;
         }
         if launch::is_spent(&machines, |machine| self.azure.is_ending(machine)) {
             return Err(self.ending_error(token, machines.values()));
         }
-        self.free_failed_names(machines).await
+        self.free_failed_names(token, machines).await
     }
 
     fn existing(&self, known: &TokenMachines, name: &str) -> Option<Machine> {
@@ -177,7 +177,7 @@ impl LaunchCalls for AzureLaunch<'_> {
 
     /// Refuses a machine that is being deleted or was never created.
     async fn adopt(&self, token: &LaunchToken, machine: Machine) -> Result<Machine> {
-        if self.azure.is_ending(&machine) || state::never_created(&machine) {
+        if self.azure.is_ending(&machine) || self.is_remains(&machine) {
             return Err(self.ending_error(token, std::iter::once(&machine)));
         }
         Ok(machine)

@@ -88,21 +88,48 @@ impl AzureLaunch<'_> {
         }
     }
 
-    /// Whether a machine was never created, by its state or because this handle deleted it for that.
-    fn is_remains(&self, machine: &Machine) -> bool {
-        state::never_created(machine) || self.azure.deletions.reason(&machine.vm_id).is_some()
+    /// Whether a machine was never created, by its state or because this handle deletes it for that. A read of any
+    /// age may show it as if it were being created.
+    pub(crate) fn is_remains(&self, machine: &Machine) -> bool {
+        state::never_created(machine) || self.is_deleted_remains(machine)
+    }
+
+    /// Whether this handle deletes a machine because its creation failed. One with power was created after all.
+    fn is_deleted_remains(&self, machine: &Machine) -> bool {
+        let noted = self.azure.deletions.reason(&machine.vm_id).is_some();
+        noted && state::power(machine).is_none()
     }
 
     /// Waits until the remains that this handle is deleting are gone, for the timeout of one call at
-    /// most. Returns the other machines.
-    pub(crate) async fn await_deleted_remains(&self, machines: TokenMachines) -> TokenMachines {
+    /// most. Returns the other machines, and what is there in place of remains that are not gone.
+    ///
+    /// # Errors
+    ///
+    /// Those of a read, and those of `check_marks` for what has the name then.
+    pub(crate) async fn await_deleted_remains(
+        &self,
+        token: &LaunchToken,
+        machines: TokenMachines,
+    ) -> Result<TokenMachines> {
         let others = machines.into_iter().map(|(name, machine)| async move {
-            let failed = self.azure.deletions.reason(&machine.vm_id).is_some();
-            let deleting = failed && self.azure.is_ending(&machine);
-            let gone = deleting && self.azure.await_gone(&machine).await;
-            (!gone).then_some((name, machine))
+            // One that still shows its failure after the window has to be deleted again.
+            let undeleted = !self.azure.is_ending(&machine) && state::never_created(&machine);
+            if !self.is_deleted_remains(&machine) || undeleted {
+                return Ok(Some((name, machine)));
+            }
+            if self.azure.await_gone(&machine).await {
+                return Ok(None);
+            }
+            // The read before the wait is out of date.
+            let Some(current) = self.read_by_name(&name).await? else {
+                return Ok(None);
+            };
+            self.check_token_marks(token, &current)?;
+            Ok(Some((name, current)))
         });
-        join_all(others).await.into_iter().flatten().collect()
+        let others = join_all(others).await.into_iter();
+        let others: Result<Vec<Option<(String, Machine)>>> = others.collect();
+        Ok(others?.into_iter().flatten().collect())
     }
 
     /// Deletes the machines that were never created by an earlier launch, so that their names are
@@ -110,8 +137,13 @@ impl AzureLaunch<'_> {
     ///
     /// # Errors
     ///
-    /// A conflict if another actor is deleting one of them: the caller should retry.
-    pub(crate) async fn free_failed_names(&self, machines: TokenMachines) -> Result<TokenMachines> {
+    /// A conflict if one of them is still being deleted, or if a read still shows one as if it were being
+    /// created: the caller should retry. Those of `check_marks` for one that was created after all.
+    pub(crate) async fn free_failed_names(
+        &self,
+        token: &LaunchToken,
+        machines: TokenMachines,
+    ) -> Result<TokenMachines> {
         let kept: Vec<_> = machines
             .into_iter()
             .map(|(name, machine)| async move {
@@ -125,7 +157,14 @@ impl AzureLaunch<'_> {
             .collect();
         let kept = stream::iter(kept).buffered(self.context.concurrency);
         let kept: Vec<Option<(String, Machine)>> = kept.try_collect().await?;
-        Ok(kept.into_iter().flatten().collect())
+        let kept: TokenMachines = kept.into_iter().flatten().collect();
+        for machine in kept.values() {
+            if self.is_remains(machine) {
+                return Err(self.name_not_free());
+            }
+            self.context.check_marks(token, &self.marks(machine))?;
+        }
+        Ok(kept)
     }
 
     /// Deletes a machine that seems never to have been created. Returns it if it was created after
@@ -150,8 +189,7 @@ impl AzureLaunch<'_> {
         token: &LaunchToken,
         mut machines: impl Iterator<Item = &'m Machine>,
     ) -> ProvisionError {
-        let failed = |machine: &Machine| self.azure.deletions.reason(&machine.vm_id).is_some();
-        if machines.all(failed) {
+        if machines.all(|machine| self.is_remains(machine)) {
             return self.name_not_free();
         }
         self.context.call.token_spent(token)

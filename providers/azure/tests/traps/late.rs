@@ -2,16 +2,20 @@
 
 use std::time::Duration;
 
-use fleetwright_azure::fleetwright::{
-    ErrorKind, InstanceProvisioner as _, LaunchRecord, Market,
-    layer::{Alternative, Fallback, FallbackPolicy, Layered, Retry, RetryPolicy},
+use fleetwright_azure::{
+    AzureProvisioner,
+    fleetwright::{
+        ErrorKind, InstanceConfig, InstanceId, InstanceProvisioner as _, LaunchRecord, Market,
+        layer::{Alternative, Fallback, FallbackPolicy, Layered, Retry, RetryPolicy},
+    },
 };
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{Capacity, Knobs, LimitCheck};
 use fleetwright_provider_testkit::{
-    emulated::{READ_LAG, parse_name},
+    emulated::{POLL_INTERVAL, READ_LAG, parse_name},
     late_shortage::LateShortage,
 };
+use futures_util::future::join_all;
 
 use crate::{config_with_token, count_resources, emulated::AzureHarness};
 
@@ -39,32 +43,56 @@ async fn late_shortage_moves_on_although_reads_are_stale() {
         (knobs.lag.reads, knobs.lag.writes) = (READ_LAG, READ_LAG);
         knobs.timing.shortage = Duration::from_millis(100);
     });
-    // The deletion of what failed takes some time, too, before reads no longer show it.
-    let mut options = harness.options();
-    options.consistency_window = Duration::from_secs(2);
-    let launch = AzureHarness::launch_config();
-    let azure = harness.open_with_options(launch, options).await;
-    let retry = Layered::new(azure, Retry::new(RetryPolicy::default()));
+    let retry = Layered::new(harness.open().await, Retry::new(RetryPolicy::default()));
     let azure = Layered::new(retry, Fallback::new(zones()));
     let config = config_with_token(&harness, "t-1");
-    // A stale read can show the machine that failed as the result of the next launch, which is then refused like the first one. The
-    // caller launches again with the same token.
-    let mut launched = azure.launch_instance(&config).await;
-    for _ in 0..5 {
-        match launched {
-            Err(error) if error.kind() == ErrorKind::Capacity => {
-                tokio::time::sleep(READ_LAG * 2).await;
-                launched = azure.launch_instance(&config).await;
-            }
-            Ok(_) | Err(_) => break,
-        }
-    }
-    let launched = launched.unwrap();
+    let launched = azure.launch_instance(&config).await.unwrap();
     assert_eq!(launched.placement.zone.unwrap().as_str(), "2");
     assert_eq!(count_resources(&harness)[..3], [1, 1, 1]);
     let token = config.launch_token.as_ref().unwrap();
     let found = azure.find_launch(token).await.unwrap();
     assert!(matches!(found, LaunchRecord::Found(all) if all[0].id == launched.id));
+}
+
+/// Launches with one token in the first zone, which is short, and then in the second one. Returns the ids of both.
+async fn launch_in_both_zones(
+    azure: &AzureProvisioner,
+    mut config: InstanceConfig,
+) -> [InstanceId; 2] {
+    config.placement.zone = Some(parse_name("1"));
+    let failed = azure.launch_instance(&config).await.unwrap();
+    config.placement.zone = Some(parse_name("2"));
+    loop {
+        match azure.launch_instance(&config).await {
+            Ok(launched) => return [failed.id, launched.id],
+            // The first launch is pending, or its remains are being deleted.
+            Err(error) => assert!(
+                [ErrorKind::TokenConflict, ErrorKind::Conflict].contains(&error.kind()),
+                "{error}"
+            ),
+        }
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// Reads are stale for longer than the handle assumes: what has failed is not the result of another launch, however
+/// old the read is that shows it.
+#[tokio::test]
+async fn stale_remains_are_not_the_result_of_another_launch() {
+    let harness = AzureHarness::with_knobs(|knobs| {
+        stock_out(knobs);
+        knobs.lag.reads = READ_LAG * 8;
+    });
+    let mut options = harness.options();
+    options.consistency_window = POLL_INTERVAL;
+    let launch = AzureHarness::launch_config();
+    let azure = harness.open_with_options(launch, options).await;
+    let tokens = (0..20).map(|number| format!("t-{number}"));
+    let launches =
+        tokens.map(|token| launch_in_both_zones(&azure, config_with_token(&harness, &token)));
+    for [failed, launched] in join_all(launches).await {
+        assert_ne!(failed, launched);
+    }
 }
 
 #[tokio::test]
