@@ -51,7 +51,8 @@ use crate::{
 /// the time is over; until then this layer describes them. A launch that failed late is given up like a
 /// refused one. Its token is free, but reads may show the failed launch until the
 /// [consistency window](crate::Capabilities::consistency_window) is over: for that time, a token that is
-/// refused as taken is sent again after each [poll interval](crate::Capabilities::poll_interval).
+/// refused as taken is sent again after each [poll interval](crate::Capabilities::poll_interval). What counts
+/// is when an attempt was sent, because a backend may wait before it responds.
 ///
 /// After a crash, replay the launch with its token: a launch that is still pending is followed
 /// again, and one that has failed meanwhile has left its token free.
@@ -100,6 +101,7 @@ impl Fallback {
                 progress.skip(index, until);
                 continue;
             }
+            progress.note_attempt();
             let (launched, accepted) = match send(config.clone()).await {
                 Ok(launched) => (self.follow(request, config, launched).await, true),
                 Err(error) => (Err(error), false),
@@ -108,7 +110,7 @@ impl Fallback {
                 Ok(launched) => return Outcome::Returned(Ok(launched)),
                 Err(error) => error,
             };
-            if progress.is_of_late_failure(&error, config) || progress.is_taken(&error) {
+            if progress.is_taken(&error) {
                 return Outcome::TokenTaken { index, error };
             }
             if !self.may_continue(request, name, config, &error).await {
@@ -229,6 +231,7 @@ impl Layer for Fallback {
                         Outcome::NoCapacity => {
                             let skipped_until = progress.skipped_until();
                             let skipped = skipped_until.is_some();
+                            progress.note_attempt();
                             let Some(conflict) = used_token(&request, skipped).await? else {
                                 let skipped = || all_skipped(&request, config, skipped_until);
                                 return Err(progress.into_error().unwrap_or_else(skipped));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::{Request, fallback_follow::MAX_TIME};
-use crate::{ErrorKind, InstanceConfig, Market, ProvisionError, Scope};
+use crate::{ErrorKind, ProvisionError};
 
 /// One alternative of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,9 @@ pub(super) struct Progress {
     error: Option<ProvisionError>,
     /// Until when reads may show the launch that failed late last, so that its token looks taken.
     stale_until: Option<Instant>,
+    /// When the last attempt was sent. The age of what it reads counts from here: its response may come after
+    /// `stale_until`, because the backend waits itself.
+    sent: Instant,
     /// For how long this launch may still wait for its token, in all.
     patience: Duration,
 }
@@ -42,6 +45,7 @@ impl Progress {
             alternatives: vec![Alternative::Open; alternatives],
             error: None,
             stale_until: None,
+            sent: Instant::now(),
             patience: window.min(MAX_TIME),
         }
     }
@@ -98,99 +102,37 @@ impl Progress {
         self.error
     }
 
+    /// Notes that an attempt is sent now.
+    pub(super) fn note_attempt(&mut self) {
+        self.sent = Instant::now();
+    }
+
     /// Returns whether `error` says that the token is taken. A token that looks spent is taken by the launch
     /// that has just failed, if reads may still show it.
     pub(super) fn is_taken(&self, error: &ProvisionError) -> bool {
         let spent = error.kind() == ErrorKind::TokenSpent;
-        error.kind() == ErrorKind::TokenConflict || spent && !self.stale_for().is_zero()
-    }
-
-    /// Returns whether `error` is that of the launch that failed late last, which reads may still show, and not that of `config`: what is
-    /// short is another type, zone or market than it requests.
-    pub(super) fn is_of_late_failure(
-        &self,
-        error: &ProvisionError,
-        config: &InstanceConfig,
-    ) -> bool {
-        let short = error.kind() == ErrorKind::Capacity || error.kind() == ErrorKind::Quota;
-        let scopes = error.scopes();
-        let elsewhere = !scopes.is_empty() && !scopes.iter().any(|scope| concerns(scope, config));
-        short && elsewhere && !self.stale_for().is_zero()
+        error.kind() == ErrorKind::TokenConflict || spent && self.stale_until().is_some()
     }
 
     /// Waits for one poll interval, if the token may look taken because of a launch that failed late.
     /// Returns whether it has waited, so that the token is worth another attempt.
     pub(super) async fn wait_for_token(&mut self, request: &Request<'_>) -> bool {
-        let left = self.stale_for();
-        if left.is_zero() {
+        let Some(until) = self.stale_until() else {
             return false;
-        }
+        };
+        let left = until.saturating_duration_since(Instant::now());
         let interval = request.capabilities().poll_interval;
-        let pause = interval.max(Duration::from_millis(1)).min(left);
+        let interval = interval.max(Duration::from_millis(1));
+        let pause = interval.min(left).min(self.patience);
         self.patience = self.patience.saturating_sub(pause);
         sleep(pause).await;
         true
     }
 
-    fn stale_for(&self) -> Duration {
-        let left = |until: Instant| until.saturating_duration_since(Instant::now());
-        let stale = self.stale_until.map_or(Duration::ZERO, left);
-        stale.min(self.patience)
-    }
-}
-
-/// Returns whether a launch of `config` may fail because of what is short in `scope`.
-fn concerns(scope: &Scope, config: &InstanceConfig) -> bool {
-    let Scope::Offering {
-        instance_type,
-        zone,
-        market,
-    } = scope
-    else {
-        return true;
-    };
-    let requested = &config.placement;
-    let requested_market = requested.market.unwrap_or(Market::OnDemand);
-    let same_type = instance_type
-        .as_ref()
-        .is_none_or(|one| *one == config.instance_type);
-    let same_zone = zone.is_none() || requested.zone.is_none() || *zone == requested.zone;
-    let same_market = market.is_none_or(|one| one == requested_market);
-    same_type && same_zone && same_market
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Zone;
-
-    #[test]
-    fn shortage_of_another_type_zone_or_market_does_not_concern_a_launch() {
-        let zone = |name: &str| Zone::new(name).unwrap();
-        let anywhere = InstanceConfig::builder("image", "small").build().unwrap();
-        let mut in_a = anywhere.clone();
-        in_a.placement.zone = Some(zone("a"));
-        let offering = |name: Option<&str>, place: Option<&str>, market| Scope::Offering {
-            instance_type: name.map(|name| name.parse().unwrap()),
-            zone: place.map(zone),
-            market,
-        };
-        let cases = [
-            (offering(None, None, None), true, true),
-            (offering(Some("small"), Some("a"), None), true, true),
-            (offering(Some("small"), Some("b"), None), true, false),
-            (offering(Some("large"), None, None), false, false),
-            (offering(None, None, Some(Market::Spot)), false, false),
-            (
-                offering(None, Some("a"), Some(Market::OnDemand)),
-                true,
-                true,
-            ),
-            (Scope::Region, true, true),
-        ];
-        for (scope, by_anywhere, by_zone) in cases {
-            assert_eq!(concerns(&scope, &anywhere), by_anywhere, "{scope:?}");
-            assert_eq!(concerns(&scope, &in_a), by_zone, "{scope:?}");
-        }
+    /// Returns until when reads may show the launch that failed late last, if that is after the last attempt was
+    /// sent and this launch still waits for it.
+    fn stale_until(&self) -> Option<Instant> {
+        let until = self.stale_until.filter(|_| !self.patience.is_zero())?;
+        (self.sent < until).then_some(until)
     }
 }

@@ -1,22 +1,21 @@
 //! Launches that the cloud accepts and that fail later.
 
-use std::sync::Mutex;
+use std::time::Duration;
 
 use fleetwright::{
     BatchLaunch, CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceInfo,
-    InstanceProvisioner, LaunchRecord, Result, Zone,
-    layer::{Fallback, FallbackPolicy, LaunchOutput, Layer, Layered, Request, Retry, RetryPolicy},
+    InstanceProvisioner as _, LaunchRecord, Zone,
+    layer::{Fallback, FallbackPolicy, Layered, Retry, RetryPolicy},
 };
 use fleetwright_memory::{
     Capacity, Fault, MemoryCloud, MemoryProvisioner, Phase, Rule, Timing, WireCall,
 };
-use futures_util::future::BoxFuture;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{fallback::in_zone, live, many, plain, token, with_token};
 use crate::fake::secs;
 
-fn zones() -> FallbackPolicy {
+pub(super) fn zones() -> FallbackPolicy {
     FallbackPolicy::new(["mem-a", "mem-b", "mem-c"].map(in_zone))
 }
 
@@ -25,7 +24,7 @@ fn cloud(machines: [u64; 3]) -> MemoryCloud {
     cloud_with_lag(machines, 2)
 }
 
-fn cloud_with_lag(machines: [u64; 3], read_lag: u64) -> MemoryCloud {
+pub(super) fn cloud_with_lag(machines: [u64; 3], read_lag: u64) -> MemoryCloud {
     let mut builder = MemoryCloud::builder()
         .late_failures(secs(7))
         .accept_without_capacity();
@@ -50,7 +49,7 @@ fn process(
     Layered::new(retry, Fallback::new(policy))
 }
 
-fn zone_of(info: &InstanceInfo) -> &str {
+pub(super) fn zone_of(info: &InstanceInfo) -> &str {
     info.placement.zone.as_ref().unwrap().as_str()
 }
 
@@ -114,7 +113,7 @@ async fn launch_is_followed_as_long_as_declared_or_configured() {
         (CloudInstanceState::Pending, 9)
     );
     let began = Instant::now();
-    let followed = process(&one, zones().follow_for(std::time::Duration::MAX));
+    let followed = process(&one, zones().follow_for(Duration::MAX));
     let info = followed.launch_instance(&plain()).await.unwrap();
     assert_eq!(info.state, CloudInstanceState::Running);
     assert!((20..24).contains(&elapsed(began)));
@@ -263,123 +262,4 @@ async fn check_replay(cloud: &MemoryCloud, config: &InstanceConfig, what: &str) 
         matches!(found, LaunchRecord::Found(all) if all[0].id == info.id),
         "{what}"
     );
-}
-
-/// Returns the first launch for some replays, as a cloud does whose reads are stale.
-#[derive(Debug)]
-struct StaleLaunch {
-    first: Mutex<Option<(InstanceConfig, Vec<InstanceInfo>)>>,
-    /// How many replays still find the first launch.
-    replays: Mutex<u32>,
-    /// Whether a replay with another config is refused as spent.
-    looks_spent: bool,
-    /// How many launches were sent.
-    sent: Mutex<u32>,
-}
-
-impl StaleLaunch {
-    fn new(replays: u32, looks_spent: bool) -> Self {
-        Self {
-            first: Mutex::default(),
-            replays: Mutex::new(replays),
-            looks_spent,
-            sent: Mutex::default(),
-        }
-    }
-
-    /// Returns the result of a replay, unless the first launch is visible no longer.
-    fn replay<T: LaunchOutput>(
-        &self,
-        request: &Request<'_>,
-        config: &InstanceConfig,
-    ) -> Option<Result<T>> {
-        let first = self.first.lock().unwrap();
-        let (original, instances) = first.as_ref()?;
-        let mut replays = self.replays.lock().unwrap();
-        *replays = replays.checked_sub(1)?;
-        if config == original {
-            return Some(Ok(T::complete(instances.clone(), request.count).unwrap()));
-        }
-        let token = request.token.unwrap();
-        Some(Err(if self.looks_spent {
-            request.call.token_spent(token)
-        } else {
-            request.call.token_conflict(token)
-        }))
-    }
-}
-
-impl Layer for StaleLaunch {
-    fn launch<'a, T: LaunchOutput + 'a>(
-        &'a self,
-        request: Request<'a>,
-        config: &'a InstanceConfig,
-        send: impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
-    ) -> BoxFuture<'a, Result<T>> {
-        Box::pin(async move {
-            *self.sent.lock().unwrap() += 1;
-            if let Some(result) = self.replay(&request, config) {
-                return result;
-            }
-            let mut launched = send(config.clone()).await?;
-            let mut first = self.first.lock().unwrap();
-            first.get_or_insert((config.clone(), launched.instances().to_vec()));
-            Ok(launched)
-        })
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn launch_that_failed_late_is_waited_for_while_replays_return_it() {
-    let replays = [0, 1, 2, 5, 12, 19];
-    let conflicts = replays.map(|replays| (replays, false));
-    let spent = replays.map(|replays| (replays, true));
-    for (replays, looks_spent) in conflicts.into_iter().chain(spent) {
-        for count in [1, 2] {
-            let what = format!("{replays} {looks_spent} {count}");
-            let cloud = cloud_with_lag([0, 9, 9], 20);
-            let stale = Layered::new(cloud.provisioner(), StaleLaunch::new(replays, looks_spent));
-            let process = Layered::new(stale, Fallback::new(zones()));
-            let config = with_token("t-1");
-            let launched = match count {
-                1 => process.launch_instance(&config).await.map(|one| vec![one]),
-                _ => process.launch_instances(&config, many(count)).await,
-            };
-            let launched = launched.unwrap_or_else(|error| panic!("{what}: {error}"));
-            assert!(
-                launched.iter().all(|info| zone_of(info) == "mem-b"),
-                "{what}"
-            );
-            assert_eq!(live(&cloud), count as usize, "{what}");
-            // One launch per poll interval, and no other config.
-            let sent = *process.inner().layer().sent.lock().unwrap();
-            assert_eq!(sent, replays + 2, "{what}");
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn launch_that_never_vanishes_ends_with_its_late_failure() {
-    for looks_spent in [false, true] {
-        let cloud = cloud_with_lag([0, 9, 9], 20);
-        let stale = Layered::new(cloud.provisioner(), StaleLaunch::new(u32::MAX, looks_spent));
-        let process = Layered::new(stale, Fallback::new(zones()));
-        let (config, began) = (with_token("t-1"), Instant::now());
-        let launch = timeout(secs(600), process.launch_instance(&config));
-        let error = launch.await.unwrap().unwrap_err();
-        // The failure shows within 27 seconds. Then the launch waits for one window of 20 seconds, not for one for each
-        // alternative.
-        assert!(began.elapsed() < secs(60), "{:?}", began.elapsed());
-        let expected = if looks_spent {
-            ErrorKind::TokenSpent
-        } else {
-            ErrorKind::Capacity
-        };
-        assert_eq!(
-            (error.kind(), error.effect()),
-            (expected, Effect::None),
-            "{error}"
-        );
-        assert_eq!(live(&cloud), 0);
-    }
 }

@@ -9,6 +9,7 @@ mod coalesce_property;
 mod fallback;
 mod fallback_late;
 mod fallback_scope;
+mod fallback_stale;
 mod fallback_token;
 #[cfg(feature = "limit")]
 mod limit;
