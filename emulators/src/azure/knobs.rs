@@ -147,6 +147,8 @@ impl Default for Knobs {
 ///   each machine succeeds. azure-powershell#20724: a list omits 31 of 340 machines.
 /// - terraform-provider-azurerm#18268 quotes Microsoft: the resource manager copies its data between regions
 ///   asynchronously, so a GET returns 404 or not depending on the region that serves it.
+/// - terraform-provider-azurerm#4682, azure-sdk-for-go#21608: a creation in a resource group that exists is
+///   refused because the group is not found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -159,6 +161,10 @@ pub struct Omissions {
     pub reads: u8,
     /// How many GETs of a resource in a row return 404 at most. Default: no limit.
     pub reads_in_a_row: Option<u8>,
+    /// How likely the creation of a virtual machine returns 404 `ResourceGroupNotFound`. Default 0.
+    pub groups: u8,
+    /// How many creations in a resource group in a row return that 404 at most. Default: no limit.
+    pub groups_in_a_row: Option<u8>,
 }
 
 /// What a list of a whole subscription returns to a client whose rights cover one resource group.

@@ -28,6 +28,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     AzureProvisioner, address,
     error::{AzureFailure as _, ErrorContext, Failure},
+    lookup::ABSENT_READS,
     machine::{Machine, StartedOperation},
     plan::Plan,
     tags,
@@ -193,17 +194,30 @@ impl AzureLaunch<'_> {
     /// then refuse the PUT with 404 for a while, so it is sent again for up to a consistency window. It
     /// never creates a second machine, because it has the condition `If-None-Match: *`.
     ///
-    /// Related trap in the README: 48 (a name is not free after a deletion).
+    /// One response that the resource group does not exist proves nothing, because it may come from a region that
+    /// does not have the group's data. So [`ABSENT_READS`] in a row must say it.
+    ///
+    /// Related traps in the README: 48 (a name is not free after a deletion), 51 (a group is not found).
     async fn put(&self, name: &str) -> std::result::Result<(Machine, StartedOperation), Failure> {
         let window = self.azure.capabilities.consistency_window;
         let began = Instant::now();
         let mut delays = poll_delays(self.azure.options.poll_interval);
+        let mut without_group = 0;
         loop {
             let last = began.elapsed() >= window;
             let sent = self.azure.client.create(name, &self.plan.spec).await;
             match sent {
+                Err(failure) if failure.is_group_missing() => {
+                    without_group += 1;
+                    if without_group == ABSENT_READS {
+                        return Err(failure);
+                    }
+                }
                 Err(failure)
-                    if !last && self.context.token.is_some() && failure.is_name_not_free(name) => {}
+                    if !last && self.context.token.is_some() && failure.is_name_not_free(name) =>
+                {
+                    without_group = 0;
+                }
                 sent => return sent,
             }
             sleep(delays.next().unwrap_or(window)).await;

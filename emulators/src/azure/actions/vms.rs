@@ -62,12 +62,13 @@ impl Context<'_> {
 ///
 /// # Errors
 ///
-/// 412 `PreconditionFailed`, 404 `NotFound` shortly after a deletion, and those of
-/// [`Engine::create_vm`] and [`Engine::replace_vm`].
+/// 412 `PreconditionFailed`, 404 `NotFound` shortly after a deletion, 404 `ResourceGroupNotFound`, and
+/// those of [`Engine::create_vm`] and [`Engine::replace_vm`].
 pub(super) fn put(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.vm_id();
     let vm_body: VmBody = body::read(context.request)?;
     context.engine.check_group(&id.group)?;
+    context.engine.check_group_shown(&id.group)?;
     context.engine.core.records_read += 1;
     let existing = context.engine.vms.seq(&id);
     check_preconditions(context, existing)?;

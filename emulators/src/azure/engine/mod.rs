@@ -195,10 +195,25 @@ impl Engine {
     /// Decides whether a GET returns 404 for a resource that exists.
     pub(crate) fn misses_read(&mut self, id: &Id) -> bool {
         let omissions = self.core.knobs.omissions;
-        let key = id.key();
+        self.misses(id.key(), omissions.reads, omissions.reads_in_a_row)
+    }
+
+    /// Refuses a creation in a resource group that exists, with 404 `ResourceGroupNotFound`, if
+    /// [`Omissions::groups`](crate::azure::Omissions) says so.
+    pub(crate) fn check_group_shown(&mut self, group: &str) -> Result<(), Refusal> {
+        let omissions = self.core.knobs.omissions;
+        let key = group.to_lowercase();
+        if self.misses(key, omissions.groups, omissions.groups_in_a_row) {
+            return Err(Refusal::group_not_found(group));
+        }
+        Ok(())
+    }
+
+    /// Decides whether a call does not find what exists, `percent` of the time and at most `most` times in a row.
+    fn misses(&mut self, key: String, percent: u8, most: Option<u8>) -> bool {
         let missed = self.missed_reads.get(&key).copied().unwrap_or(0);
-        let is_allowed = omissions.reads_in_a_row.is_none_or(|most| missed < most);
-        if self.omits(omissions.reads) && is_allowed {
+        let is_allowed = most.is_none_or(|most| missed < most);
+        if self.omits(percent) && is_allowed {
             self.missed_reads.insert(key, missed.saturating_add(1));
             return true;
         }

@@ -72,6 +72,21 @@ fn gets_miss_old_resources_now_and_then() {
 }
 
 #[test]
+fn creations_miss_their_group_now_and_then() {
+    let mut fixture = Fixture::new();
+    fixture.engine.core.knobs.omissions.groups = 100;
+    fixture.engine.core.knobs.omissions.groups_in_a_row = Some(2);
+    let put = format!("PUT {VMS}/a");
+    for _ in 0..2 {
+        let refused = fixture.refused(&put, vm_body());
+        assert_eq!(refused, (404, "ResourceGroupNotFound".to_owned()));
+    }
+    assert_eq!(count(&fixture.get(VMS)), 0);
+    fixture.put("a", vm_body());
+    assert_eq!(count(&fixture.get(VMS)), 1);
+}
+
+#[test]
 fn lists_of_a_subscription_need_rights_on_it() {
     let mut fixture = Fixture::new();
     fixture.put("a", vm_body());

@@ -3,7 +3,8 @@
 use std::num::NonZeroU32;
 
 use fleetwright_azure::fleetwright::{
-    CloudInstanceState, ErrorKind, InstanceFilter, InstanceId, InstanceProvisioner, LaunchRecord,
+    CloudInstanceState, ErrorKind, InstanceConfig, InstanceFilter, InstanceId, InstanceProvisioner,
+    LaunchRecord,
 };
 use fleetwright_contract_tests::Harness as _;
 use fleetwright_emulators::azure::{
@@ -16,13 +17,17 @@ use crate::{
     running, wait_for_state, wait_until_deleted,
 };
 
+fn config_for(harness: &AzureHarness, token: Option<&str>) -> InstanceConfig {
+    token.map_or_else(
+        || harness.config(),
+        |token| config_with_token(harness, token),
+    )
+}
+
 /// Launches `count` machines, with or without a token, and waits until they run and are old.
 async fn old_machines(harness: &AzureHarness, count: u32, token: Option<&str>) -> Vec<InstanceId> {
     let azure = harness.open().await;
-    let config = token.map_or_else(
-        || harness.config(),
-        |token| config_with_token(harness, token),
-    );
+    let config = config_for(harness, token);
     let count = NonZeroU32::new(count).unwrap();
     let launched = azure.launch_instances(&config, count).await.unwrap();
     let ids: Vec<_> = launched.into_iter().map(|info| info.id).collect();
@@ -248,6 +253,21 @@ async fn group_that_one_read_does_not_find_is_not_empty() {
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{list:?}: {error}");
         let listed = azure.list_instances(&filter).await.unwrap();
         assert_eq!(listed.len(), 2, "{list:?}");
+    }
+}
+
+#[tokio::test]
+async fn trap_51_group_that_one_creation_does_not_find_exists() {
+    for token in [None, Some("t-1")] {
+        let harness = AzureHarness::with_knobs(|knobs| {
+            knobs.omissions.groups = 100;
+            knobs.omissions.groups_in_a_row = Some(2);
+        });
+        let azure = harness.open().await;
+        let config = config_for(&harness, token);
+        let id = azure.launch_instance(&config).await.unwrap().id;
+        assert!(path_of(&id).ends_with(&harness.only_instance().name));
+        assert_eq!(harness.call_count("VirtualMachines_CreateOrUpdate"), 3);
     }
 }
 
