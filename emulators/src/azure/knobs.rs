@@ -144,7 +144,8 @@ impl Default for Knobs {
 /// count as 100.
 ///
 /// - azure-sdk-for-go#17195, azure-cli#24612: a list of virtual machines is empty for minutes, while a GET of
-///   each machine succeeds. azure-powershell#20724: a list omits 31 of 340 machines.
+///   each machine succeeds. azure-powershell#20724: the resource manager's list of resources omits 31 of 340
+///   machines that the list of virtual machines has.
 /// - terraform-provider-azurerm#18268 quotes Microsoft: the resource manager copies its data between regions
 ///   asynchronously, so a GET returns 404 or not depending on the region that serves it.
 /// - terraform-provider-azurerm#4682, azure-sdk-for-go#21608: a creation in a resource group that exists is
@@ -208,9 +209,9 @@ pub struct Timing {
     /// From creation or start to running. Default 100 ms.
     #[serde(with = "crate::cloud::millis")]
     pub boot: Duration,
-    /// How much longer a creation or start takes to fail than to succeed: missing capacity arrives late in
-    /// the operation. Default 100 ms, at the scale of the other steps. The state of the failed creation
-    /// is `Creating` until then (Azure/azure-cli#2401, MicrosoftDocs/azure-docs#41402).
+    /// How much longer a creation or start takes to fail than to succeed: missing capacity arrives in the
+    /// operation (Azure/azure-cli#2401, MicrosoftDocs/azure-docs#41402). Default 100 ms, at the scale of the
+    /// other steps. That the state of the failed creation is `Creating` until then is assumed.
     #[serde(with = "crate::cloud::millis")]
     pub shortage: Duration,
     /// From powerOff to stopped, and from deallocate to deallocated. Default 100 ms.
