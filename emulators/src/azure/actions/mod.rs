@@ -34,7 +34,7 @@ struct Context<'a> {
     /// The parsed request.
     request: &'a Request,
     /// The injected faults that change the result: lag, pages, planned failures, states.
-    context: &'a CallContext,
+    injected: &'a CallContext,
 }
 
 /// Executes a request. The match is total, so an operation without an implementation does not
@@ -50,7 +50,7 @@ pub(crate) fn execute(
     let mut context = Context {
         engine,
         request,
-        context,
+        injected: context,
     };
     let context = &mut context;
     match operation {

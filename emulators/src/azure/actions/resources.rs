@@ -100,7 +100,7 @@ pub(super) fn get(context: &mut Context<'_>, kind: Kind) -> Result<ApiResponse, 
         }
     };
     context.check_shown(&id)?;
-    let moment = context.engine.read_time(context.context.read_lag);
+    let moment = context.engine.read_time(context.injected.read_lag);
     let document = render(context.engine, &id, moment, expand);
     let document = document.ok_or_else(|| id.not_found())?;
     Ok(ApiResponse::document(&document))
@@ -142,7 +142,7 @@ pub(super) fn list(
     list_scope: ListScope,
 ) -> Result<ApiResponse, Refusal> {
     let (scope, paging) = (context.scope(list_scope)?, context.paging()?);
-    let moment = context.engine.read_time(context.context.read_lag);
+    let moment = context.engine.read_time(context.injected.read_lag);
     let engine = &*context.engine;
     let read = ListRead {
         scope: &scope,

@@ -87,7 +87,7 @@ pub(super) fn get(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     };
     let task = task
         .filter(matches)
-        .filter(|_| !context.context.operation_expired);
+        .filter(|_| !context.injected.operation_expired);
     let Some(task) = task else {
         let message = format!("The operation '{name}' was not found.");
         return Err(Refusal::new(404, "NotFound", message));

@@ -127,7 +127,7 @@ fn read_vm(context: &mut Context<'_>) -> Result<std::sync::Arc<Vm>, Refusal> {
     context.engine.check_group(&id.group)?;
     context.engine.core.records_read += 1;
     context.check_shown(&id)?;
-    let moment = context.engine.read_time(context.context.read_lag);
+    let moment = context.engine.read_time(context.injected.read_lag);
     let vm = context.engine.vms.version_at(&id, moment);
     vm.ok_or_else(|| context.engine.vm_not_found(&id))
 }
@@ -239,12 +239,12 @@ fn list(
     location: Option<&str>,
 ) -> Result<ApiResponse, Refusal> {
     let (scope, paging) = (context.scope(list_scope)?, context.paging()?);
-    let moment = context.engine.read_time(context.context.read_lag);
+    let moment = context.engine.read_time(context.injected.read_lag);
     let (page, records_read) = context.engine.vms.page(&scope, &paging, moment);
     context.engine.core.records_read += records_read;
     let mut listed = page.items;
     // An injected state is shown, so that the fault has an effect.
-    if context.context.state.is_none() {
+    if context.injected.state.is_none() {
         let (all, percent) = (listed.len(), context.engine.core.knobs.omissions.lists);
         listed.retain(|_| !context.engine.omits(percent));
         context.engine.omitted += (all - listed.len()) as u64;
