@@ -62,5 +62,5 @@ async fn wait_until_deleted(harness: &AzureHarness) {
 
 #[test]
 fn readme_lists_every_trap() {
-    check_traps(env!("CARGO_MANIFEST_DIR"), 50);
+    check_traps(env!("CARGO_MANIFEST_DIR"), 51);
 }
