@@ -75,12 +75,25 @@ pub trait Document: Serialize + DeserializeOwned + Clone + Send + Sync + 'static
 pub struct TypedPage<T> {
     /// The records, in the order of the query.
     pub items: Vec<Versioned<T>>,
-    /// Records that do not match the type.
+    /// What can be shown of the damaged records that a newer version wrote.
+    pub newer: Vec<Partial<T>>,
+    /// Records that do not match the type, also those of a newer version.
     pub damaged: Vec<Damaged>,
     /// Where to continue.
     pub next: Option<Cursor>,
     /// The moment of the page.
     pub revision: Revision,
+}
+
+impl<T> TypedPage<T> {
+    /// Takes what can be shown of the records that a newer version wrote, and removes these records
+    /// from the damaged ones. For lists that people read; a decision counts all that are damaged.
+    pub fn take_newer(&mut self) -> Vec<Partial<T>> {
+        let newer = std::mem::take(&mut self.newer);
+        let is_shown = |damaged: &Damaged| newer.iter().any(|shown| shown.key == damaged.id.key);
+        self.damaged.retain(|damaged| !is_shown(damaged));
+        newer
+    }
 }
 
 /// The records of one kind in a store, as values of a type.
@@ -153,6 +166,31 @@ impl<T: Document> Table<T> {
     pub async fn get(&self, key: &Key) -> Result<Option<Versioned<T>>> {
         let record = self.store.get(&self.id(key)).await?;
         record.map(|record| Ok(Self::read(record)?)).transpose()
+    }
+
+    /// Returns as much of a record as this version understands, to show it to people: all of it, or a
+    /// part of what a newer version wrote. `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// Nothing of it can be shown, or the store failed.
+    pub async fn show(&self, key: &Key) -> Result<Option<Partial<T>>> {
+        let Some(record) = self.store.get(&self.id(key)).await? else {
+            return Ok(None);
+        };
+        let shown = Self::partial(&record);
+        match (Self::read(record), shown) {
+            (Ok(_), Some(shown)) => Ok(Some(shown)),
+            // Too much of its histories is not understood to name it.
+            (Ok(found), None) => Ok(Some(Partial {
+                key: found.key,
+                revision: found.revision,
+                value: found.value,
+                unknown: Vec::new(),
+            })),
+            (Err(damaged), Some(shown)) if damaged.is_newer => Ok(Some(shown)),
+            (Err(damaged), _) => Err(damaged.into()),
+        }
     }
 
     /// Returns the record with an index value, or `None`. With several, returns the first by key.
@@ -304,14 +342,9 @@ impl<T: Document> Table<T> {
     /// The value does not match the type, or a newer version wrote it for newer readers. The reason
     /// contains no text of the value, which may be secret.
     pub fn read(record: Record) -> Result<Versioned<T>, Damaged> {
-        let Record {
-            id,
-            revision,
-            value: stored,
-        } = record;
-        match understand_shared::<T>(&stored) {
-            Ok(understood) => Ok(Versioned::read(id.key, revision, understood.value, stored)),
-            Err(misread) => Err(misread.of(id, revision)),
+        match understand_shared::<T>(&record.value) {
+            Ok(understood) => Ok(versioned(record, understood.value)),
+            Err(misread) => Err(misread.of(record.id, record.revision)),
         }
     }
 
@@ -336,14 +369,20 @@ impl<T: Document> Table<T> {
     fn typed(page: Page) -> TypedPage<T> {
         let mut typed = TypedPage {
             items: Vec::new(),
+            newer: Vec::new(),
             damaged: page.damaged,
             next: page.next,
             revision: page.revision,
         };
         for record in page.records {
-            match Self::read(record) {
-                Ok(item) => typed.items.push(item),
-                Err(damaged) => typed.damaged.push(damaged),
+            match understand_shared::<T>(&record.value) {
+                Ok(understood) => typed.items.push(versioned(record, understood.value)),
+                Err(misread) => {
+                    let shown = Self::partial(&record);
+                    let damaged = misread.of(record.id, record.revision);
+                    typed.newer.extend(shown.filter(|_| damaged.is_newer));
+                    typed.damaged.push(damaged);
+                }
             }
         }
         typed
@@ -376,6 +415,11 @@ impl<T> fmt::Debug for Table<T> {
             .field("kind", &self.kind)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns a record as the value that was read from it.
+fn versioned<T>(record: Record, value: T) -> Versioned<T> {
+    Versioned::read(record.id.key, record.revision, value, record.value)
 }
 
 /// Returns the JSON form of a value, without its version.

@@ -55,6 +55,30 @@ pub struct Partial<T> {
     pub unknown: Vec<String>,
 }
 
+impl<T> Partial<T> {
+    /// Returns another value in the place of this one, for a caller that shows a part of it.
+    #[must_use]
+    pub fn map<U>(self, map: impl FnOnce(T) -> U) -> Partial<U> {
+        Partial {
+            key: self.key,
+            revision: self.revision,
+            value: map(self.value),
+            unknown: self.unknown,
+        }
+    }
+
+    /// Returns whether all of a member of the record is shown as it is stored.
+    pub fn shows(&self, member: &str) -> bool {
+        let is_within = |place: &String| {
+            let rest = place
+                .strip_prefix('/')
+                .and_then(|place| place.strip_prefix(member));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        !self.unknown.iter().any(is_within)
+    }
+}
+
 /// Returns as much of a value as this version understands, and the places that it does not.
 pub(super) fn partial<T: Document>(stored: &Value) -> Option<(T, Vec<String>)> {
     if Version::of(stored).min_reader > T::VERSION {

@@ -301,6 +301,46 @@ fn parts_that_are_not_understood_are_named_and_the_others_shown() {
     assert!(partial(json!({"events": 1})).is_none());
 }
 
+#[tokio::test]
+async fn newer_records_are_shown_beside_the_others_and_damaged_ones_are_not() {
+    let table = table();
+    let stored = [
+        ("damaged", json!({"events": 1, "power": "running"})),
+        ("newer", json!({"events": [], "power": "hibernated"})),
+        ("unreadable", json!({"events": [], "min_reader": 9})),
+        ("whole", json!({"events": [], "power": "running"})),
+    ];
+    let mut put = Transaction::new();
+    for (key, value) in stored {
+        put = put.put(table.id(&Key::new(key).unwrap()), value);
+    }
+    table.store.commit(&put).await.unwrap();
+    let mut page = table.list_all(&table.all()).await.unwrap();
+    let keys = |page: &TypedPage<Log>| {
+        let damaged = page.damaged.iter();
+        let keys: Vec<_> = damaged.map(|one| one.id.key.to_string()).collect();
+        keys
+    };
+    // What decides counts all that are damaged.
+    assert_eq!(keys(&page), ["damaged", "newer", "unreadable"]);
+    let newer = page.take_newer();
+    assert_eq!(keys(&page), ["damaged", "unreadable"]);
+    assert_eq!((newer.len(), newer[0].key.as_str()), (1, "newer"));
+    assert!(newer[0].shows("events") && !newer[0].shows("power"));
+    assert!(newer[0].shows("pow"), "only a part of the name");
+
+    let show = async |key: &str| table.show(&Key::new(key).unwrap()).await;
+    assert_eq!(show("none").await.unwrap(), None);
+    assert_eq!(show("whole").await.unwrap().unwrap().unknown, [""; 0]);
+    let shown = show("newer").await.unwrap().unwrap();
+    assert_eq!(shown, newer[0]);
+    assert_eq!(shown.map(|log| log.events.len()).unknown, ["/power"]);
+    let error = show("damaged").await.unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    let error = show("unreadable").await.unwrap_err();
+    assert!(matches!(error, StoreError::Incompatible { .. }), "{error}");
+}
+
 #[test]
 fn debug_output_does_not_contain_the_stored_form() {
     let log = read(json!({"events": [], "unknown": "secret"})).unwrap();
