@@ -50,13 +50,15 @@ fn calls_in_the_sources() -> BTreeSet<String> {
             }
             let mut service = None;
             for line in fs::read_to_string(&path).unwrap().lines() {
+                // A macro has them further to the right.
+                let line = line.trim_start();
                 let of_impl = line
                     .strip_prefix("impl ")
                     .and_then(|rest| rest.strip_suffix(" {"));
                 if let Some(subject) = of_impl {
                     service = (!subject.contains(' ')).then(|| subject.to_owned());
                 }
-                let call = line.strip_prefix("    pub async fn ");
+                let call = line.strip_prefix("pub async fn ");
                 let call = call.and_then(|rest| rest.split(['(', '<']).next());
                 if let (Some(service), Some(call)) = (&service, call) {
                     if !NO_SERVICES.contains(&service.as_str()) {

@@ -24,6 +24,10 @@ pub(crate) fn calls() -> BTreeMap<&'static str, Log> {
     const PART: Log = Nothing("adds to the transaction of its caller, which has the entry");
     const FOR_OTHERS: Log = Nothing("for services, which record the call of their caller");
     BTreeMap::from([
+        // Of networks, security groups and authorities, by a macro.
+        ("$service::get", Reads),
+        ("$service::list", Reads),
+        ("$service::show", Reads),
         ("AuditLog::list", Reads),
         (
             "AuditLog::prune",
@@ -140,9 +144,6 @@ pub(crate) fn calls() -> BTreeMap<&'static str, Log> {
             "Networks::finish",
             Nothing("carries out a recorded deletion"),
         ),
-        ("Networks::get", Reads),
-        ("Networks::list", Reads),
-        ("Networks::show", Reads),
         (
             "RegionAccounts::accept",
             Entry(Resource::Regions, Verb::Update),
@@ -162,9 +163,6 @@ pub(crate) fn calls() -> BTreeMap<&'static str, Log> {
             Entry(Resource::SecurityGroups, Verb::Delete),
         ),
         ("SecurityGroups::for_server", Reads),
-        ("SecurityGroups::get", Reads),
-        ("SecurityGroups::list", Reads),
-        ("SecurityGroups::show", Reads),
         (
             "SecurityGroups::set_rules",
             Entry(Resource::SecurityGroups, Verb::Update),
@@ -206,9 +204,6 @@ pub(crate) fn calls() -> BTreeMap<&'static str, Log> {
             Entry(Resource::SshCertificateAuthorities, Verb::Delete),
         ),
         ("SshAuthorities::for_server", Reads),
-        ("SshAuthorities::get", Reads),
-        ("SshAuthorities::list", Reads),
-        ("SshAuthorities::show", Reads),
         ("Tenancy::bind", Entry(Resource::RoleBindings, Verb::Create)),
         ("Tenancy::binding", Reads),
         ("Tenancy::bindings", Reads),

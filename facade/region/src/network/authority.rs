@@ -6,12 +6,12 @@ use fleetwright_identity::{
     Ledger, OrganizationId, Principal, ProjectId, QuotaKind, Resource, Scope, Tenancy, Verb,
 };
 use fleetwright_runtime::entropy::{Entropy, new_uuid};
-use fleetwright_store::{Check, Document, IndexValue, Invalid, Partial, Store, Versioned};
+use fleetwright_store::{Check, Document, IndexValue, Invalid, Store, Versioned};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AuthorityKey, Filter, RecordError, RecordList,
-    tenant_records::{TenantRecord, TenantRecords},
+    AuthorityKey, RecordError,
+    tenant_records::{TenantRecord, TenantRecords, read_calls},
 };
 use crate::{
     ids::SshAuthorityId,
@@ -134,46 +134,6 @@ impl SshAuthorities {
         created.await
     }
 
-    /// Returns an authority.
-    ///
-    /// # Errors
-    ///
-    /// It does not exist, or is not visible to the principal.
-    pub async fn get(
-        &self,
-        principal: &Principal,
-        id: SshAuthorityId,
-    ) -> Result<Versioned<SshAuthority>, RecordError> {
-        self.records.find(principal, Verb::Read, id).await
-    }
-
-    /// Returns what can be shown of an authority: all of it, or as much as this version understands if a newer one wrote it. Then the result names
-    /// the places that are not shown, and [`get`](Self::get) fails.
-    ///
-    /// # Errors
-    ///
-    /// As for [`get`](Self::get), if nothing can be shown.
-    pub async fn show(
-        &self,
-        principal: &Principal,
-        id: SshAuthorityId,
-    ) -> Result<Partial<SshAuthority>, RecordError> {
-        self.records.show(principal, id).await
-    }
-
-    /// Returns the authorities in the scope of the filter that the principal may list, in the order of their ids.
-    ///
-    /// # Errors
-    ///
-    /// The principal may not list authorities anywhere, or the store fails.
-    pub async fn list(
-        &self,
-        principal: &Principal,
-        filter: &Filter,
-    ) -> Result<RecordList<SshAuthority>, RecordError> {
-        self.records.list(principal, &filter.within).await
-    }
-
     /// Checks the authority of a server: visible to the principal, and of the server's project. Returns it with the check for
     /// the server's transaction, so that it is not deleted meanwhile.
     ///
@@ -212,6 +172,14 @@ impl SshAuthorities {
         self.records.delete(principal, id).await
     }
 }
+
+read_calls!(
+    SshAuthorities,
+    SshAuthority,
+    SshAuthorityId,
+    "an authority",
+    "authorities"
+);
 
 impl Document for SshAuthority {
     const KIND: &'static str = SSH_AUTHORITY_KIND;

@@ -6,14 +6,12 @@ use fleetwright_identity::{
     AuditOutcome, OrganizationId, Principal, ProjectId, Resource, Scope, Tenancy, Verb,
 };
 use fleetwright_runtime::entropy::{Entropy, new_uuid};
-use fleetwright_store::{
-    Check, Document, IndexValue, Invalid, Partial, Store, Transaction, Versioned,
-};
+use fleetwright_store::{Check, Document, IndexValue, Invalid, Store, Transaction, Versioned};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Filter, Network, Networks, RecordError, RecordList, Rules,
-    tenant_records::{ATTEMPTS, TenantRecord, TenantRecords, busy},
+    Filter, Network, Networks, RecordError, Rules,
+    tenant_records::{ATTEMPTS, TenantRecord, TenantRecords, busy, read_calls},
 };
 use crate::{
     ids::{NetworkId, SecurityGroupId},
@@ -154,52 +152,6 @@ impl SecurityGroups {
         Err(busy::<SecurityGroup>(&new.name))
     }
 
-    /// Returns a group.
-    ///
-    /// # Errors
-    ///
-    /// It does not exist, or is not visible to the principal.
-    pub async fn get(
-        &self,
-        principal: &Principal,
-        id: SecurityGroupId,
-    ) -> Result<Versioned<SecurityGroup>, RecordError> {
-        self.records.find(principal, Verb::Read, id).await
-    }
-
-    /// Returns what can be shown of a group: all of it, or as much as this version understands if a newer one wrote it. Then the result names
-    /// the places that are not shown, and [`get`](Self::get) fails.
-    ///
-    /// # Errors
-    ///
-    /// As for [`get`](Self::get), if nothing can be shown.
-    pub async fn show(
-        &self,
-        principal: &Principal,
-        id: SecurityGroupId,
-    ) -> Result<Partial<SecurityGroup>, RecordError> {
-        self.records.show(principal, id).await
-    }
-
-    /// Returns the groups that match the filter and that the principal may list, in the order of their ids.
-    ///
-    /// # Errors
-    ///
-    /// The principal may not list groups anywhere, or the store fails.
-    pub async fn list(
-        &self,
-        principal: &Principal,
-        filter: &Filter,
-    ) -> Result<RecordList<SecurityGroup>, RecordError> {
-        let mut listed = self.records.list(principal, &filter.within).await?;
-        let network = filter.network.as_ref();
-        let matches =
-            |found: &SecurityGroup| network.is_none_or(|network| *network == found.network);
-        listed.items.retain(|found| matches(&found.value));
-        listed.newer.retain(|shown| matches(&shown.value));
-        Ok(listed)
-    }
-
     /// Replaces the rules of a group.
     ///
     /// # Errors
@@ -293,6 +245,14 @@ impl SecurityGroups {
     }
 }
 
+read_calls!(
+    SecurityGroups,
+    SecurityGroup,
+    SecurityGroupId,
+    "a group",
+    "groups"
+);
+
 impl Document for SecurityGroup {
     const KIND: &'static str = SECURITY_GROUP_KIND;
 }
@@ -317,5 +277,9 @@ impl TenantRecord for SecurityGroup {
 
     fn scope(&self) -> Scope {
         Scope::Project(self.organization, self.project)
+    }
+
+    fn matches(&self, filter: &Filter) -> bool {
+        filter.network.is_none_or(|network| network == self.network)
     }
 }

@@ -7,13 +7,13 @@ use fleetwright_identity::{
 };
 use fleetwright_runtime::entropy::{Entropy, new_uuid};
 use fleetwright_store::{
-    Check, IndexName, Invalid, Partial, Query, Store, StoreError, StoreExt as _, Transaction,
+    Check, IndexName, Invalid, Query, Store, StoreError, StoreExt as _, Table, Transaction,
     Versioned,
 };
 
 use super::{
-    Filter, Network, NetworkState, NewNetwork, RecordError, RecordList,
-    tenant_records::{ATTEMPTS, TenantRecord as _, TenantRecords, busy, referrer},
+    Network, NetworkState, NewNetwork, RecordError, RecordList, SecurityGroup,
+    tenant_records::{ATTEMPTS, TenantRecord as _, TenantRecords, busy, read_calls, referrer},
 };
 use crate::{
     ids::{NetworkId, RegionId},
@@ -153,55 +153,6 @@ impl Networks {
         let network = || Ok(new.with_id(NetworkId::from_uuid(new_uuid(&*self.entropy)?)));
         let created = self.records.create_in_project(principal, &scope, network);
         created.await
-    }
-
-    /// Returns a network.
-    ///
-    /// # Errors
-    ///
-    /// It does not exist, or is not visible to the principal.
-    pub async fn get(
-        &self,
-        principal: &Principal,
-        id: NetworkId,
-    ) -> Result<Versioned<Network>, RecordError> {
-        self.records.find(principal, Verb::Read, id).await
-    }
-
-    /// Returns what can be shown of a network: all of it, or as much as this version understands if a newer one wrote it. Then the result names
-    /// the places that are not shown, and [`get`](Self::get) fails.
-    ///
-    /// # Errors
-    ///
-    /// As for [`get`](Self::get), if nothing can be shown.
-    pub async fn show(
-        &self,
-        principal: &Principal,
-        id: NetworkId,
-    ) -> Result<Partial<Network>, RecordError> {
-        self.records.show(principal, id).await
-    }
-
-    /// Returns the networks that match the filter and that the principal may list, in the order of their ids.
-    ///
-    /// # Errors
-    ///
-    /// The principal may not list networks anywhere, or the store fails.
-    pub async fn list(
-        &self,
-        principal: &Principal,
-        filter: &Filter,
-    ) -> Result<RecordList<Network>, RecordError> {
-        let mut listed = self.records.list(principal, &filter.within).await?;
-        let matches = |found: &Network| {
-            let region = filter.region.as_ref();
-            let network = filter.network.as_ref();
-            region.is_none_or(|region| *region == found.region)
-                && network.is_none_or(|network| *network == found.id)
-        };
-        listed.items.retain(|found| matches(&found.value));
-        listed.newer.retain(|shown| matches(&shown.value));
-        Ok(listed)
     }
 
     /// Returns the check for the transaction of every new record in a network: that the network has not changed. With it, no
@@ -367,8 +318,15 @@ impl Networks {
         };
         let (kind, index) = Reference::SECURITY_GROUP_NETWORK.names()?;
         let query = Query::by(kind, index, id.as_str());
-        // By their records, readable or not: a damaged group is deleted with its network too.
+        // By their records, readable or not: a damaged group is deleted with its network too. One of a newer version may stand for something
+        // at the cloud, and waits for that version.
         let groups = self.records.store.list_all(&query).await?;
+        for group in &groups.records {
+            match Table::<SecurityGroup>::read(group.clone()) {
+                Err(damaged) if damaged.is_newer => return Err(damaged.into()),
+                Ok(_) | Err(_) => {}
+            }
+        }
         let readable = groups
             .records
             .into_iter()
@@ -402,3 +360,5 @@ impl Networks {
         Ok(transaction)
     }
 }
+
+read_calls!(Networks, Network, NetworkId, "a network", "networks");

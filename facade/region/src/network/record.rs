@@ -7,7 +7,7 @@ use fleetwright_store::{Document, IndexValue};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{Prefix, tenant_records::TenantRecord};
+use super::{Filter, Prefix, tenant_records::TenantRecord};
 use crate::{
     ids::{NetworkId, RegionId},
     name::Name,
@@ -220,5 +220,11 @@ impl TenantRecord for Network {
 
     fn scope(&self) -> Scope {
         Scope::Project(self.organization, self.project)
+    }
+
+    fn matches(&self, filter: &Filter) -> bool {
+        let (region, network) = (filter.region.as_ref(), filter.network);
+        region.is_none_or(|region| *region == self.region)
+            && network.is_none_or(|network| network == self.id)
     }
 }
