@@ -1,7 +1,7 @@
 //! Pages of records in the order of their keys, continued after a key instead of an offset.
 
 use fleetwright_store::{
-    Damaged, Document, Invalid, Key, Query, Schema, Select, StoreError, Table, Versioned,
+    Damaged, Document, Invalid, Key, Partial, Query, Schema, Select, StoreError, Table,
 };
 
 /// The largest page.
@@ -62,6 +62,8 @@ impl PageRequest {
 pub struct ListPage<T> {
     /// The records.
     pub items: Vec<T>,
+    /// What can be shown of the records that a newer version of this program wrote, and the places that cannot.
+    pub newer: Vec<Partial<T>>,
     /// Records of this page that cannot be read. They do not affect the others.
     pub damaged: Vec<Damaged>,
     /// Where to continue, or `None` on the last page.
@@ -89,12 +91,13 @@ pub(crate) async fn page<T: Document>(
                 Some(after) => continue_after(query, schema, after)?,
                 None => query,
             };
-            let page = table.list(&query.limit(request.size())).await?;
+            let mut page = table.list(&query.limit(request.size())).await?;
             let readable = page.items.iter().map(|found| &found.key);
             let damaged = page.damaged.iter().map(|damaged| &damaged.id.key);
             let last = readable.chain(damaged).max().map(ToString::to_string);
             Ok(ListPage {
-                next: page.next.and(last),
+                next: page.next.take().and(last),
+                newer: page.take_newer(),
                 items: page.items.into_iter().map(|found| found.value).collect(),
                 damaged: page.damaged,
             })
@@ -104,6 +107,7 @@ pub(crate) async fn page<T: Document>(
             keys.dedup();
             let mut page = ListPage {
                 items: Vec::new(),
+                newer: Vec::new(),
                 damaged: Vec::new(),
                 next: None,
             };
@@ -113,12 +117,16 @@ pub(crate) async fn page<T: Document>(
                 .iter()
                 .filter(|key| after.is_none_or(|after| key.as_str() > after))
             {
-                if page.items.len() == request.size() as usize {
+                if page.items.len() + page.newer.len() == request.size() as usize {
                     page.next = last;
                     break;
                 }
-                if let Some(Versioned { value, .. }) = table.get(key).await? {
-                    page.items.push(value);
+                match table.get(key).await {
+                    Ok(found) => page.items.extend(found.map(|found| found.value)),
+                    Err(StoreError::Incompatible { .. }) => {
+                        page.newer.extend(table.show(key).await?);
+                    }
+                    Err(error) => return Err(error),
                 }
                 last = Some(key.to_string());
             }

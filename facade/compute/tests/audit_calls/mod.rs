@@ -237,6 +237,9 @@ pub(crate) fn calls() -> BTreeMap<&'static str, Log> {
         ("Tenancy::principal", Reads),
         ("Tenancy::project", Reads),
         ("Tenancy::projects", Reads),
+        ("Tenancy::show_binding", Reads),
+        ("Tenancy::show_organization", Reads),
+        ("Tenancy::show_project", Reads),
         (
             "Tenancy::unbind",
             Entry(Resource::RoleBindings, Verb::Delete),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use fleetwright_store::{Document, Invalid, Key};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Actor, OrganizationId, ProjectId, Refused, Resource, Scope, Verb};
 
@@ -122,10 +122,7 @@ impl AuditEvent {
             generation,
             outcome,
         };
-        Stored {
-            log: log_of(&scope),
-            entry,
-        }
+        Stored { entry }
     }
 }
 
@@ -218,12 +215,26 @@ impl fmt::Display for AuditEntry {
 }
 
 /// The stored form of an entry: with the log that it belongs to, by which entries are found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// It is read without `flatten`, which would lose the place of a value that is not understood.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
 pub(crate) struct Stored {
-    /// The id of the organization, or `platform`.
-    pub(super) log: String,
-    #[serde(flatten)]
     pub(super) entry: AuditEntry,
+}
+
+impl Serialize for Stored {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct InLog<'a> {
+            /// The id of the organization, or `platform`.
+            log: String,
+            #[serde(flatten)]
+            entry: &'a AuditEntry,
+        }
+        let (log, entry) = (log_of(&self.entry.scope()), &self.entry);
+        InLog { log, entry }.serialize(serializer)
+    }
 }
 
 impl Document for Stored {

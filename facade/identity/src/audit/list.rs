@@ -1,7 +1,7 @@
 //! Reading the audit log: pages in the order of time, with filters.
 
 use chrono::{DateTime, Utc};
-use fleetwright_store::{IndexName, IndexValue, Invalid, Query, Scalar, StoreError};
+use fleetwright_store::{IndexName, IndexValue, Invalid, Partial, Query, Scalar, StoreError};
 
 use super::{
     AuditEntry, AuditLog,
@@ -97,13 +97,23 @@ impl AuditQuery {
 
     /// Returns whether an entry matches everything but the dates.
     fn matches(&self, entry: &AuditEntry) -> bool {
-        let actor = self.actor.as_ref();
-        let record = self.record.as_ref();
+        self.matches_where(entry, |_| true)
+    }
+
+    /// Returns whether what is understood of an entry matches everything.
+    fn matches_partly(&self, shown: &Partial<AuditEntry>) -> bool {
+        let is_late = self.until.is_some_and(|until| shown.value.at >= until);
+        !is_late && self.matches_where(&shown.value, |member| shown.shows(member))
+    }
+
+    fn matches_where(&self, entry: &AuditEntry, is_known: impl Fn(&str) -> bool) -> bool {
+        let (actor, record) = (self.actor.as_ref(), self.record.as_ref());
+        let (resource, matches) = (self.resource, |member: &str, is_same| {
+            is_same || !is_known(member)
+        });
         self.within.contains(&entry.scope())
-            && actor.is_none_or(|actor| *actor == entry.actor)
-            && self
-                .resource
-                .is_none_or(|resource| resource == entry.resource)
+            && actor.is_none_or(|actor| matches("actor", *actor == entry.actor))
+            && resource.is_none_or(|resource| matches("resource", resource == entry.resource))
             && record.is_none_or(|record| *record == entry.record)
     }
 }
@@ -146,6 +156,7 @@ impl AuditLog {
         let mut reached = Self::start(query)?;
         let mut page = ListPage {
             items: Vec::new(),
+            newer: Vec::new(),
             damaged: Vec::new(),
             next: None,
         };
@@ -156,10 +167,14 @@ impl AuditLog {
             if let Some(reached) = &reached {
                 part = continue_after(part, schema, reached)?;
             }
-            let found = self.entries.list(&part).await?;
+            let mut found = self.entries.list(&part).await?;
             read += found.items.len() + found.damaged.len();
             let damaged = found.damaged.iter().map(|damaged| damaged.id.key.clone());
             let last_damaged = damaged.max();
+            let newer = found.take_newer().into_iter();
+            let newer = newer.map(|shown| shown.map(|stored| stored.entry));
+            page.newer
+                .extend(newer.filter(|shown| query.matches_partly(shown)));
             page.damaged.extend(found.damaged);
             for stored in found.items {
                 let entry = stored.value.entry;

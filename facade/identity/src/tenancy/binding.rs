@@ -1,6 +1,6 @@
 //! Binding roles to users, and removing, reading and listing bindings.
 
-use fleetwright_store::{Check, IndexName, Versioned};
+use fleetwright_store::{Check, IndexName, StoreError, Versioned};
 
 use super::{ATTEMPTS, RoleBinding, RoleBindingId, Tenancy, TenancyError, record};
 use crate::{
@@ -172,15 +172,18 @@ impl Tenancy {
         verb: Verb,
         id: RoleBindingId,
     ) -> Result<Versioned<RoleBinding>, TenancyError> {
-        let missing = || TenancyError::NotFound {
-            what: WHAT,
-            id: id.to_string(),
+        let found = match self.bindings.get(&id.key()?).await {
+            Ok(found) => found.ok_or_else(|| missing(id))?,
+            Err(error @ (StoreError::Corrupt { .. } | StoreError::Incompatible { .. })) => {
+                // It does not exist for those to whom nothing of it is visible.
+                self.show_binding(principal, id).await?;
+                return Err(error.into());
+            }
+            Err(error) => return Err(error.into()),
         };
-        let found = self.bindings.get(&id.key()?).await?;
-        let found = found.ok_or_else(missing)?;
         match principal.access(verb, Resource::RoleBindings, &found.value.scope()) {
             Access::Allowed => Ok(found),
-            Access::NotVisible => Err(missing()),
+            Access::NotVisible => Err(missing(id)),
             Access::Refused(refused) => {
                 let name = described(&found.value);
                 self.audit.record_refusal(&refused, id, Some(&name)).await;
@@ -212,6 +215,13 @@ impl Tenancy {
 /// What the audit log calls a binding.
 fn described(binding: &RoleBinding) -> String {
     format!("{} to {}", binding.role(), binding.actor)
+}
+
+pub(super) fn missing(id: RoleBindingId) -> TenancyError {
+    TenancyError::NotFound {
+        what: WHAT,
+        id: id.to_string(),
+    }
 }
 
 fn busy(id: RoleBindingId) -> TenancyError {

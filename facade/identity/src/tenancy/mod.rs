@@ -14,6 +14,7 @@ mod organization;
 mod project;
 pub(crate) mod record;
 mod resolve;
+mod show;
 
 use std::{fmt, sync::Arc};
 

@@ -159,6 +159,7 @@ impl fmt::Debug for RoleBindingId {
 
 /// A role that an actor has in a scope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredBinding")]
 #[non_exhaustive]
 pub struct RoleBinding {
     /// Its id.
@@ -177,6 +178,34 @@ pub struct RoleBinding {
     /// The organization of the scope, by which the bindings of one actor in it are counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) organization: Option<OrganizationId>,
+}
+
+/// The stored form of a binding, from which it is read. With `flatten`, the place of a value that is not understood would be lost.
+#[derive(Deserialize)]
+struct StoredBinding {
+    id: RoleBindingId,
+    actor: Actor,
+    role: RoleName,
+    scope: Scope,
+    created_at: DateTime<Utc>,
+    created_by: Actor,
+    place: String,
+    #[serde(default)]
+    organization: Option<OrganizationId>,
+}
+
+impl From<StoredBinding> for RoleBinding {
+    fn from(stored: StoredBinding) -> Self {
+        Self {
+            id: stored.id,
+            actor: stored.actor,
+            binding: Binding::new(stored.role, stored.scope),
+            created_at: stored.created_at,
+            created_by: stored.created_by,
+            place: stored.place,
+            organization: stored.organization,
+        }
+    }
 }
 
 impl RoleBinding {
