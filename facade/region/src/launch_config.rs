@@ -59,6 +59,12 @@ pub enum LaunchRefusal {
         "SSH certificate authority {0} cannot be read: ask an operator to repair its record, or choose another authority"
     )]
     UnreadableAuthority(SshAuthorityId),
+    /// A newer version of this program wrote the flavor, the image or the authority, and this one does not understand it in full.
+    #[error("a newer version of this program wrote what it is launched from: {reason}")]
+    Newer {
+        /// The record, what is not understood in it, and what to do.
+        reason: String,
+    },
     /// The user data cannot be opened.
     #[error(
         "the user data is sealed with key {key}, which does not open it: ask an operator to restore that key, or give other user data"
@@ -83,6 +89,7 @@ impl LaunchRefusal {
             Self::NoAuthority(_) | Self::UnreadableAuthority(_) => Some(Field::SshAuthority),
             Self::UserData(_) | Self::Sealed { .. } => Some(Field::UserData),
             Self::Limit(invalid) => field_of_limit(invalid.field()),
+            Self::Newer { .. } => None,
         }
     }
 
@@ -159,7 +166,9 @@ impl LaunchConfigs {
             let key = unopened.key.clone();
             return Ok(Err(LaunchRefusal::Sealed { key }));
         }
-        self.prepare(server).await?;
+        if let Err(refusal) = self.prepare(server).await? {
+            return Ok(Err(refusal));
+        }
         let user_data = self.user_data(server).await?;
         Ok(user_data.and_then(|user_data| self.with_user_data(server, incarnation, user_data)))
     }
@@ -170,14 +179,19 @@ impl LaunchConfigs {
         server: &Server,
         incarnation: u64,
     ) -> Result<Result<InstanceConfig, LaunchRefusal>, StoreError> {
-        self.prepare(server).await?;
-        Ok(self.with_user_data(server, incarnation, None))
+        let prepared = self.prepare(server).await?;
+        Ok(prepared.and_then(|()| self.with_user_data(server, incarnation, None)))
     }
 
-    /// Reads the flavor and the image of a server as they are now.
-    async fn prepare(&self, server: &Server) -> Result<(), StoreError> {
+    /// Reads the flavor and the image of a server as they are now. Nothing is launched from an entry that is not understood in full; that is
+    /// a refusal and no failure of the store, so that the machine can still be stopped and deleted.
+    async fn prepare(&self, server: &Server) -> Result<Result<(), LaunchRefusal>, StoreError> {
         let spec = &server.spec;
-        self.planner.prepare(&spec.flavor, &spec.image).await
+        match self.planner.prepare(&spec.flavor, &spec.image).await {
+            Ok(()) => Ok(Ok(())),
+            Err(StoreError::Incompatible { reason }) => Ok(Err(LaunchRefusal::Newer { reason })),
+            Err(error) => Err(error),
+        }
     }
 
     fn with_user_data(
@@ -244,6 +258,9 @@ impl LaunchConfigs {
             Ok(found) => found.map(|found| found.value),
             Err(StoreError::Corrupt { .. }) => {
                 return Ok(Err(LaunchRefusal::UnreadableAuthority(id)));
+            }
+            Err(StoreError::Incompatible { reason }) => {
+                return Ok(Err(LaunchRefusal::Newer { reason }));
             }
             Err(error) => return Err(error),
         };

@@ -4,6 +4,7 @@ use fleetwright_region::{
     network::RecordError,
     server::{DependencyError, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, Plan, ServerError},
 };
+use fleetwright_store::StoreError;
 
 use super::{Obstacle, Wait, messages};
 use crate::{instance::ConditionKind, loss::loss};
@@ -68,6 +69,10 @@ pub(super) fn classify(error: ServerError) -> Failure {
         }
         ServerError::Taken { .. } => id_conflict(),
         ServerError::NeedsConsent { plan, .. } => consent_needed(plan),
+        // Only a newer version, or an operator, can change that. Meanwhile the instance can be stopped and deleted.
+        ServerError::Dependency(DependencyError::Record(RecordError::Store(
+            source @ (StoreError::Incompatible { .. } | StoreError::Corrupt { .. }),
+        ))) => refused(format!("what it uses cannot be read: {source}")),
         ServerError::Dependency(dependency) if !is_transient(dependency) => {
             refused(dependency.to_string())
         }

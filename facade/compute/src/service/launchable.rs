@@ -7,6 +7,7 @@ use fleetwright_region::{
     launch_config::LaunchRefusal,
     server::{ChangeMethod, Field, NewServer, Plan, Server, ServerSpec},
 };
+use fleetwright_store::StoreError;
 
 use super::{Instances, access::server_error};
 use crate::{
@@ -85,6 +86,10 @@ fn refused(id: InstanceId, refusal: &LaunchRefusal) -> ComputeError {
     if let LaunchRefusal::Sealed { key } = refusal {
         let key = key.clone();
         return ComputeError::Sealed { id, key };
+    }
+    if let LaunchRefusal::Newer { reason } = refusal {
+        let reason = reason.clone();
+        return StoreError::Incompatible { reason }.into();
     }
     let field = match refusal.field() {
         Some(Field::Flavor) => "spec.flavor",

@@ -58,6 +58,8 @@ pub(crate) fn calls() -> BTreeMap<&'static str, Log> {
         ("CatalogService::read_flavors", Reads),
         ("CatalogService::read_images", Reads),
         ("CatalogService::refresh", Reads),
+        ("CatalogService::show_flavor", Reads),
+        ("CatalogService::show_image", Reads),
         ("CatalogService::renew", Reads),
         (
             "CatalogService::retire_image",

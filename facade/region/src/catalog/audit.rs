@@ -36,6 +36,8 @@ impl CatalogService {
             return Ok(transaction);
         };
         let verb = match change {
+            // Nothing is written.
+            Change::LeftAlone(_) => return Ok(transaction),
             Change::Added(_) => Verb::Create,
             Change::Changed(..) | Change::Returned(..) | Change::Repaired(_) => Verb::Update,
             Change::Retired(_) => Verb::Delete,

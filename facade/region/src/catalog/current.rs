@@ -54,6 +54,7 @@ impl CurrentCatalog {
     pub(super) fn put(&mut self, written_at: Revision, image: Image) {
         if self.is_news(written_at, &image.id.clone().into()) {
             let catalog = Arc::make_mut(&mut self.catalog);
+            catalog.unread.remove(&image.id.clone().into());
             catalog.images.insert(image.id.clone(), image);
         }
     }
@@ -62,14 +63,18 @@ impl CurrentCatalog {
     pub(super) fn put_flavor(&mut self, written_at: Revision, flavor: Flavor) {
         if self.is_news(written_at, &flavor.id.clone().into()) {
             let catalog = Arc::make_mut(&mut self.catalog);
+            catalog.unread.remove(&flavor.id.clone().into());
             catalog.flavors.insert(flavor.id.clone(), flavor);
         }
     }
 
     /// Removes an image whose record was deleted. Ids of tenants' images are never used again.
     pub(super) fn remove(&mut self, id: &ImageId) {
-        self.newer.remove(&id.clone().into());
-        Arc::make_mut(&mut self.catalog).images.remove(id);
+        let entry = EntryId::from(id.clone());
+        self.newer.remove(&entry);
+        let catalog = Arc::make_mut(&mut self.catalog);
+        catalog.unread.remove(&entry);
+        catalog.images.remove(id);
     }
 
     /// Returns whether a version of an entry is later than the included one, and remembers it.
@@ -85,6 +90,7 @@ impl CurrentCatalog {
 
 /// Copies an entry from one catalog to another, and returns whether it is there.
 fn copy_entry(from: &Catalog, to: &mut Catalog, id: &EntryId) -> bool {
+    to.unread.remove(id);
     match id {
         EntryId::Flavor(id) => {
             let flavor = from.flavor(id).cloned();

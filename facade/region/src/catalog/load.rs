@@ -66,7 +66,8 @@ impl CatalogService {
     }
 
     /// Checks the text of a catalog file, stores the entries that it changes, and makes it the current catalog. Returns the
-    /// changes; a text that was loaded before changes nothing.
+    /// changes; a text that was loaded before changes nothing. An entry of a newer version of this program stays as it is, and is
+    /// returned as [`LeftAlone`](Change::LeftAlone).
     ///
     /// # Errors
     ///
@@ -75,10 +76,7 @@ impl CatalogService {
         let file = CatalogFile::parse(text).map_err(LoadError::Refused)?;
         for _ in 0..ATTEMPTS {
             let stored = self.read_stored().await?;
-            let reload = stored
-                .catalog
-                .reload_over(&file, &stored.unread)
-                .map_err(LoadError::Refused)?;
+            let reload = stored.catalog.reload(&file).map_err(LoadError::Refused)?;
             match self.write(&stored, &reload).await {
                 Ok(()) => {
                     // This includes what others wrote meanwhile.
@@ -93,7 +91,9 @@ impl CatalogService {
     }
 
     async fn write(&self, stored: &Stored, reload: &Reload) -> Result<(), StoreError> {
-        for changes in reload.changes.chunks(BATCH) {
+        let is_written = |change: &&Change| !matches!(change, Change::LeftAlone(_));
+        let changes: Vec<_> = reload.changes.iter().filter(is_written).collect();
+        for changes in changes.chunks(BATCH) {
             let mut transaction = Transaction::new();
             for change in changes {
                 transaction = self.put(transaction, stored, &reload.catalog, change.id())?;
@@ -129,9 +129,6 @@ fn put<T: Entry>(
     };
     let key = Key::new(entry.id().to_string())?;
     let entry_id = entry.id().clone().into();
-    if let Some(newer) = stored.newer.get(&entry_id) {
-        return Err(newer.clone().into());
-    }
     if let Some(base) = stored.bases.get(&entry_id) {
         return table.replace_base(transaction, &key, base, entry);
     }

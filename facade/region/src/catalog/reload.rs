@@ -1,9 +1,6 @@
 //! Loading a file over the current catalog. Pure: [`CatalogService`](super::CatalogService) stores the result.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::{collections::BTreeMap, fmt};
 
 use super::{CatalogFile, EntryId, Flavor, Image, entry::Entry, file::Located};
 use crate::{
@@ -28,6 +25,17 @@ use crate::{
 pub struct Catalog {
     pub(super) flavors: BTreeMap<FlavorId, Flavor>,
     pub(super) images: BTreeMap<ImageId, Image>,
+    /// The stored entries that cannot be read, as far as their ids can.
+    pub(super) unread: BTreeMap<EntryId, Unread>,
+}
+
+/// Why a stored entry cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// It does not match its type: the entry of the file replaces it.
+    Damaged,
+    /// A newer version of this program wrote it: it stays as it is.
+    Newer,
 }
 
 /// One change of the catalog by loading a file. `Display` is one line for a log.
@@ -44,6 +52,8 @@ pub enum Change {
     Returned(EntryId, Vec<&'static str>),
     /// The stored entry could not be read, and is replaced by the file's.
     Repaired(EntryId),
+    /// A newer version of this program wrote the stored entry, and this one does not understand it: the file does not change it.
+    LeftAlone(EntryId),
 }
 
 impl Change {
@@ -54,7 +64,8 @@ impl Change {
             | Self::Changed(id, _)
             | Self::Retired(id)
             | Self::Returned(id, _)
-            | Self::Repaired(id) => id,
+            | Self::Repaired(id)
+            | Self::LeftAlone(id) => id,
         }
     }
 }
@@ -70,6 +81,10 @@ impl fmt::Display for Change {
                 write!(f, "{id} is offered again, changed: {}", fields.join(", "))
             }
             Self::Repaired(id) => write!(f, "{id} was unreadable and is repaired from the file"),
+            Self::LeftAlone(id) => write!(
+                f,
+                "{id} is of a newer version of this program and stays as it is: upgrade this program"
+            ),
         }
     }
 }
@@ -91,24 +106,18 @@ impl Catalog {
     ///
     /// Every field that servers rely on and that the file changes: `architecture`, `baremetal` and `gpu` of a flavor,
     /// `architecture` and `virtualization` of an image. Also every id that an image of a tenant has.
+    ///
+    /// An entry that a newer version of this program wrote is no error, so that an older process starts during an upgrade.
     pub fn reload(&self, file: &CatalogFile) -> Result<Reload, Problems> {
-        self.reload_over(file, &BTreeSet::new())
-    }
-
-    /// Like [`reload`](Self::reload), for a store in which the entries `damaged` could not be read.
-    pub(super) fn reload_over(
-        &self,
-        file: &CatalogFile,
-        damaged: &BTreeSet<EntryId>,
-    ) -> Result<Reload, Problems> {
         let mut merge = Merge {
-            damaged,
+            unread: self.unread.clone(),
             changes: Vec::new(),
             problems: Vec::new(),
         };
         let catalog = Self {
             flavors: merge.all(&self.flavors, &file.flavors),
             images: merge.all(&self.images, &file.images),
+            unread: merge.unread,
         };
         match Problems::from_list(merge.problems) {
             Some(problems) => Err(problems),
@@ -117,6 +126,15 @@ impl Catalog {
                 changes: merge.changes,
             }),
         }
+    }
+
+    /// Returns whether an entry is stored, readable or not.
+    pub(crate) fn has(&self, id: &EntryId) -> bool {
+        let is_readable = match id {
+            EntryId::Flavor(id) => self.flavors.contains_key(id),
+            EntryId::Image(id) => self.images.contains_key(id),
+        };
+        is_readable || self.unread.contains_key(id)
     }
 
     /// Returns a flavor, retired or not, without a check of permissions.
@@ -140,13 +158,13 @@ impl Catalog {
     }
 }
 
-struct Merge<'d> {
-    damaged: &'d BTreeSet<EntryId>,
+struct Merge {
+    unread: BTreeMap<EntryId, Unread>,
     changes: Vec<Change>,
     problems: Vec<Problem>,
 }
 
-impl Merge<'_> {
+impl Merge {
     fn all<T: Entry>(
         &mut self,
         before: &BTreeMap<T::Id, T>,
@@ -171,10 +189,17 @@ impl Merge<'_> {
                         .push(Problem::new(located.line, 1, &place, what));
                 }
                 Some(entry) => self.compare(known, entry.clone(), located),
-                None if self.damaged.contains(&known) => {
-                    self.changes.push(Change::Repaired(known));
-                }
-                None => self.changes.push(Change::Added(known)),
+                None => match self.unread.get(&known) {
+                    Some(Unread::Newer) => {
+                        self.changes.push(Change::LeftAlone(known));
+                        continue;
+                    }
+                    Some(Unread::Damaged) => {
+                        self.unread.remove(&known);
+                        self.changes.push(Change::Repaired(known));
+                    }
+                    None => self.changes.push(Change::Added(known)),
+                },
             }
             after.insert(id.clone(), located.entry.clone());
         }

@@ -12,20 +12,8 @@ use fleetwright_store::{
     Change as Written, Damaged, Interest, Key, Revision, Store, StoreError, Table,
 };
 
-use super::{Catalog, EntryId, Flavor, Image, current::CurrentCatalog};
+use super::{Catalog, EntryId, Flavor, Image, current::CurrentCatalog, stored::Stored};
 use crate::ids::{FlavorId, ImageId};
-
-/// Why the catalog was not read.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReadError {
-    /// The principal lacks the permission.
-    #[error("not permitted")]
-    Refused(#[from] Refused),
-    /// The store failed.
-    #[error("the store failed")]
-    Store(#[from] StoreError),
-}
 
 /// The current catalog of a process, backed by a store.
 ///
@@ -96,12 +84,17 @@ impl CatalogService {
     ///
     /// The store fails. The current catalog is unchanged.
     pub async fn refresh(&self) -> Result<Vec<Damaged>, StoreError> {
-        let stored = self.read_stored().await?;
+        Ok(self.read_again().await?.damaged)
+    }
+
+    /// Reads the store again, and returns what it has beside the current catalog.
+    pub(super) async fn read_again(&self) -> Result<Stored, StoreError> {
+        let mut stored = self.read_stored().await?;
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        let revisions = stored.revisions;
-        let written = |id: &EntryId| revisions.get(id).copied();
-        current.replace(stored.read_at, stored.catalog, written);
-        Ok(stored.damaged)
+        let written = |id: &EntryId| stored.revisions.get(id).copied();
+        let catalog = std::mem::take(&mut stored.catalog);
+        current.replace(stored.read_at, catalog, written);
+        Ok(stored)
     }
 
     /// Applies one committed image to the current catalog, without reading the others.
@@ -190,29 +183,6 @@ impl CatalogService {
         current.unwrap_or_else(PoisonError::into_inner).catalog()
     }
 
-    /// Reads the catalog from the store, and returns the offered flavors: those of this moment, whether or not this process follows.
-    ///
-    /// # Errors
-    ///
-    /// The principal may not list flavors, or the store fails.
-    pub async fn read_flavors(&self, principal: &Principal) -> Result<Vec<Flavor>, ReadError> {
-        principal.authorize_within(Verb::List, Resource::Flavors, &Scope::Global)?;
-        self.refresh().await?;
-        Ok(self.flavors(principal)?)
-    }
-
-    /// Reads the catalog from the store, and returns the offered images that are visible to the principal: those of this moment, whether
-    /// or not this process follows.
-    ///
-    /// # Errors
-    ///
-    /// The principal may not list images anywhere, or the store fails.
-    pub async fn read_images(&self, principal: &Principal) -> Result<Vec<Image>, ReadError> {
-        principal.authorize_within(Verb::List, Resource::Images, &Scope::Global)?;
-        self.refresh().await?;
-        Ok(self.images(principal)?)
-    }
-
     /// Returns a flavor, retired or not, from the store if this process does not know it. `None` if it does not exist or is not visible to
     /// the principal. What servers rely on never changes under an id, so a known version is as good as the stored one for that.
     ///
@@ -286,7 +256,7 @@ fn readable<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
 }
 
 /// Returns whether an image is global, or belongs to an organization in which the principal has the permission on images.
-fn is_visible(principal: &Principal, verb: Verb, image: &Image) -> bool {
+pub(super) fn is_visible(principal: &Principal, verb: Verb, image: &Image) -> bool {
     let scope = image.visibility.scope();
     principal
         .authorize_within(verb, Resource::Images, &scope)

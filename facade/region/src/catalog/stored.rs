@@ -1,10 +1,10 @@
 //! All entries of the catalog as the store has them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use fleetwright_store::{Base, Damaged, Revision, StoreError, Table, TypedPage};
+use fleetwright_store::{Base, Damaged, Partial, Revision, StoreError, Table, TypedPage};
 
-use super::{Catalog, CatalogService, EntryId, entry::Entry};
+use super::{Catalog, CatalogService, EntryId, Flavor, Image, entry::Entry, reload::Unread};
 
 /// The content of the store.
 #[derive(Default)]
@@ -16,21 +16,24 @@ pub(super) struct Stored {
     pub(super) revisions: BTreeMap<EntryId, Revision>,
     /// The stored forms of the entries that can be read.
     pub(super) bases: BTreeMap<EntryId, Base>,
+    /// The entries that cannot be read, also those of a newer version.
     pub(super) damaged: Vec<Damaged>,
-    /// The entries that a newer version wrote, and that this one does not understand.
-    pub(super) newer: BTreeMap<EntryId, Damaged>,
-    /// The ids of the damaged entries, as far as they are valid ids.
-    pub(super) unread: BTreeSet<EntryId>,
+    /// What can be shown of the flavors of a newer version.
+    pub(super) newer_flavors: Vec<Partial<Flavor>>,
+    /// What can be shown of the images of a newer version.
+    pub(super) newer_images: Vec<Partial<Image>>,
 }
 
 impl CatalogService {
     /// Reads every entry.
     pub(super) async fn read_stored(&self) -> Result<Stored, StoreError> {
         let mut stored = Stored::default();
-        let flavors = self.flavors.list_all(&self.flavors.all()).await?;
+        let mut flavors = self.flavors.list_all(&self.flavors.all()).await?;
         stored.read_at = flavors.revision;
+        stored.newer_flavors = shown(&mut flavors);
         stored.catalog.flavors = stored.take(&self.flavors, flavors);
-        let images = self.images.list_all(&self.images.all()).await?;
+        let mut images = self.images.list_all(&self.images.all()).await?;
+        stored.newer_images = shown(&mut images);
         stored.catalog.images = stored.take(&self.images, images);
         Ok(stored)
     }
@@ -59,13 +62,26 @@ impl Stored {
         for damaged in &damaged {
             if let Ok(id) = damaged.id.key.as_str().parse::<T::Id>() {
                 self.revisions.insert(id.clone().into(), damaged.revision);
-                self.unread.insert(id.clone().into());
-                if damaged.is_newer {
-                    self.newer.insert(id.into(), damaged.clone());
-                }
+                let unread = if damaged.is_newer {
+                    Unread::Newer
+                } else {
+                    Unread::Damaged
+                };
+                self.catalog.unread.insert(id.into(), unread);
             }
         }
         self.damaged.append(&mut damaged);
         entries
     }
+}
+
+/// Takes what can be shown of the entries of a newer version. They stay among the damaged ones.
+fn shown<T: Entry>(page: &mut TypedPage<T>) -> Vec<Partial<T>> {
+    let newer = std::mem::take(&mut page.newer).into_iter();
+    newer.filter(is_of_its_key).collect()
+}
+
+/// Returns whether an entry has the id that its key names.
+pub(super) fn is_of_its_key<T: Entry>(shown: &Partial<T>) -> bool {
+    shown.key.as_str() == shown.value.id().to_string()
 }

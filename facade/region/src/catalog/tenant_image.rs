@@ -164,9 +164,12 @@ impl CatalogService {
     ) -> Result<Image, ImageError> {
         principal.authorize(Verb::Create, Resource::Images, &new.owner.scope())?;
         // Another process may have created or changed it a moment ago.
-        self.renew_image(&new.source).await?;
-        let source = self.image(principal, &new.source);
-        let source = source.ok_or_else(|| ImageError::NotFound(new.source.clone()))?;
+        let missing = || ImageError::NotFound(new.source.clone());
+        if let Err(error) = self.renew_image(&new.source).await {
+            let is_hidden = self.hides_image(principal, &new.source, &error).await;
+            return Err(if is_hidden { missing() } else { error.into() });
+        }
+        let source = self.image(principal, &new.source).ok_or_else(missing)?;
         let ImageOwner {
             organization,
             project,
@@ -404,8 +407,13 @@ impl CatalogService {
         id: &ImageId,
     ) -> Result<Versioned<Image>, ImageError> {
         let hidden = || ImageError::NotFound(id.clone());
-        let found = self.images.get(&Key::new(id.as_str())?).await?;
-        let found = found.ok_or_else(hidden)?;
+        let found = match self.images.get(&Key::new(id.as_str())?).await {
+            Ok(found) => found.ok_or_else(hidden)?,
+            Err(error) => {
+                let is_hidden = self.hides_image(principal, id, &error).await;
+                return Err(if is_hidden { hidden() } else { error.into() });
+            }
+        };
         if let Err(refused) = principal.authorize(verb, resource, &found.value.scope()) {
             // Members of a project see the images that are shared with its organization.
             let scope = found.value.visibility.scope();

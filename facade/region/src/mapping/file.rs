@@ -138,10 +138,13 @@ impl RegionMapping {
         let providers = Provider::ALL.map(|provider| (provider.as_str(), provider));
         let provider = fields.required("provider", |value| one_of(&providers, value));
         let zone = zone(fields);
+        // Also what this process cannot read: an older version has to start with the mapping of a newer one.
         let flavors = native_names(fields, "flavors", |id: &FlavorId| {
-            catalog.flavor(id).is_some()
+            catalog.has(&id.clone().into())
         });
-        let images = native_names(fields, "images", |id: &ImageId| catalog.image(id).is_some());
+        let images = native_names(fields, "images", |id: &ImageId| {
+            catalog.has(&id.clone().into())
+        });
         let (networks, default_network) = networks(fields);
         let security_groups = native_names(fields, "security-groups", |_: &SecurityGroupId| true);
         Some(Self {

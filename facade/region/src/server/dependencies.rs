@@ -242,8 +242,13 @@ impl TenantDependencies {
     ) -> Result<(), DependencyError> {
         // Another process may have loaded another catalog.
         let spec = placement.spec;
-        let renewed = self.catalog.renew(&spec.flavor, &spec.image).await;
-        renewed.map_err(RecordError::from)?;
+        if let Err(error) = self.catalog.renew(&spec.flavor, &spec.image).await {
+            let is_hidden = self.catalog.hides_image(principal, &spec.image, &error);
+            return Err(match is_hidden.await {
+                true => DependencyError::NoImage(spec.image.clone()),
+                false => RecordError::from(error).into(),
+            });
+        }
         let catalog = self.catalog.current();
         let flavor = self.flavor(&catalog, principal, placement)?;
         let image = self.image(&catalog, principal, placement)?;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use fleetwright_identity::{GrantedScopes, Principal, Resource, Verb};
-use fleetwright_store::{Cursor, IndexName, IndexValue, Query, Scalar};
+use fleetwright_store::{Cursor, Damaged, IndexName, IndexValue, Partial, Query, Scalar};
 
-use super::{PROJECT_INDEX, REGION_INDEX, ServerError, ServerView, Servers};
+use super::{PROJECT_INDEX, REGION_INDEX, Server, ServerError, ServerView, Servers};
 use crate::{
     ids::{NetworkId, RegionId},
     references::Reference,
@@ -28,6 +28,11 @@ pub struct ListServers {
 pub struct ServerPage {
     /// The servers, in the order of the index they were found by.
     pub servers: Vec<ServerView>,
+    /// What can be shown of the servers that a newer version of this program wrote, and the places that cannot. This version leaves them
+    /// alone.
+    pub newer: Vec<Partial<Server>>,
+    /// The servers that cannot be read, for a caller who may list all.
+    pub damaged: Vec<Damaged>,
     /// Where the next page starts; `None` after the last one.
     pub next: Option<Cursor>,
 }
@@ -44,13 +49,18 @@ impl Servers {
             .map_err(ServerError::Refused)?;
         let mut query = self.query(wanted, &reach)?;
         query.after.clone_from(&wanted.after);
-        let page = self.table.list(&query).await?;
+        let mut page = self.table.list(&query).await?;
         let (mut servers, mut scans) = (Vec::new(), BTreeMap::new());
         let now = self.clock.now();
+        let region = wanted.region.as_ref();
+        let is_wanted = |server: &Server| {
+            region.is_none_or(|only| *only == server.region) && reach.covers(&server.scope())
+        };
+        let mut newer = page.take_newer();
+        newer.retain(|shown| is_wanted(&shown.value));
         for item in page.items {
             let region = item.value.region.clone();
-            let in_region = wanted.region.as_ref().is_none_or(|only| *only == region);
-            if !in_region || !reach.covers(&item.value.scope()) {
+            if !is_wanted(&item.value) {
                 continue;
             }
             if !scans.contains_key(&region) {
@@ -59,8 +69,16 @@ impl Servers {
             let scan = scans.get(&region).and_then(Option::as_ref);
             servers.push(ServerView::new(item, scan, now));
         }
-        let next = page.next;
-        Ok(ServerPage { servers, next })
+        let damaged = match reach {
+            GrantedScopes::Everywhere => page.damaged,
+            GrantedScopes::Within(_) => Vec::new(),
+        };
+        Ok(ServerPage {
+            servers,
+            newer,
+            damaged,
+            next: page.next,
+        })
     }
 
     /// Returns the query of the narrowest index that contains everything requested and visible.
