@@ -1,5 +1,7 @@
-//! Yesterday's program on today's records: this version works on a store to which a newer one writes too.
+//! Yesterday's program on today's records, and today's program on yesterday's: a whole life on a store to which another version writes too.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
+
+mod kinds;
 
 use std::{
     sync::{
@@ -10,24 +12,35 @@ use std::{
 };
 
 use async_trait::async_trait;
+use fleetwright::Reboot;
 use fleetwright_compute::{
-    ComputeError, Meaning,
-    instance::Instance,
-    service::{ListInstances, UpdateInstance},
+    instance::{Instance, InstanceId},
+    service::UpdateInstance,
 };
 use fleetwright_facade_testkit::{
-    TestFacade, flavor, image, is_applied, is_running, memory_store, project_user, tenant,
+    TestFacade, advance_until, flavor, image, is_applied, is_running, memory_store, new_snapshot,
+    operator, project_user, tenant,
 };
 use fleetwright_memory::MemoryCloud;
-use fleetwright_region::server::{Consent, Phase};
+use fleetwright_region::{
+    catalog::ImageState,
+    ids::{ImageId, NetworkId},
+    network::{Deletion, IfUsed, Rules},
+    server::{Consent, Phase},
+};
 use fleetwright_store::{
-    Interest, Page, Query, Record, RecordId, Result, Revision, Schema, Store, Transaction, Watch,
-    Write,
+    Interest, Page, Query, Record, RecordId, Result, Revision, Schema, Store, StoreExt as _,
+    Transaction, Watch, Write,
 };
 use serde_json::{Value, json};
 
+use kinds::Kind;
+
 /// The member that only the newer version knows.
 const ADDED: &str = "added_by_a_newer_version";
+/// A kind of event that only the newer version knows.
+const NEWER_EVENT: &str = "of-a-newer-version";
+
 /// The members of these objects are data, not of a type, or those of a duration.
 const MAPS: [&str; 7] = [
     "tags",
@@ -71,6 +84,11 @@ impl NewerStore {
                         self.add(inner);
                     }
                 }
+                if let Some(Value::Array(events)) = members.get_mut("events") {
+                    if !events.iter().any(is_newer_event) {
+                        events.push(json!({"kind": NEWER_EVENT, "at": "later", ADDED: 0}));
+                    }
+                }
                 let is_variant =
                     members.len() == 1 && VARIANTS.iter().any(|name| members.contains_key(*name));
                 if !is_variant {
@@ -101,6 +119,9 @@ impl NewerStore {
                 }
             }
             (Value::Array(before), Value::Array(after)) => {
+                if before.iter().any(is_newer_event) && !after.iter().any(is_newer_event) {
+                    self.lost.lock().unwrap().push(format!("{id}{place}"));
+                }
                 for item in after.iter().filter(|item| item.is_object()) {
                     let same = before
                         .iter()
@@ -113,6 +134,10 @@ impl NewerStore {
             _ => {}
         }
     }
+}
+
+fn is_newer_event(item: &Value) -> bool {
+    item.get("kind").and_then(Value::as_str) == Some(NEWER_EVENT)
 }
 
 /// Returns a value without what the newer version added.
@@ -186,6 +211,152 @@ fn is_stopped(instance: &Instance) -> bool {
     instance.status.phase == Phase::Stopped && is_applied(instance)
 }
 
+/// The life of an instance that runs, until nothing of it is left: every change that a tenant can request.
+async fn live(facade: &TestFacade, network: NetworkId, id: InstanceId) {
+    let (alice, instances) = (project_user(tenant(1, 1)), &facade.instances);
+    let group = facade.group(network, "web").await;
+    instances.stop(&alice, id).await.unwrap();
+    facade.until(id, is_stopped).await;
+    instances.start(&alice, id).await.unwrap();
+    facade.until(id, is_running).await;
+    instances.reboot(&alice, id, Reboot::Hard).await.unwrap();
+    facade.until(id, is_running).await;
+    let update = async |change: &dyn Fn(&mut UpdateInstance)| {
+        let view = instances.read(&alice, id).await.unwrap();
+        let mut wanted = UpdateInstance::of(&view.instance);
+        change(&mut wanted);
+        instances.update(&alice, id, &wanted).await.unwrap();
+        facade.until(id, is_running).await
+    };
+    // In place, and then with another disk.
+    let resized = update(&|wanted| wanted.spec.flavor = flavor("large")).await;
+    assert_eq!(resized.spec.flavor, flavor("large"));
+    instances.replace(&alice, id).await.unwrap();
+    facade.until(id, is_running).await;
+    let taken = instances.snapshot(&alice, id, &new_snapshot()).await;
+    let taken = taken.unwrap().id;
+    until_image(facade, &taken, Some(ImageState::Ready)).await;
+    update(&|wanted| {
+        wanted.spec.flavor = flavor("small");
+        wanted.spec.image = image("rocky");
+        wanted.description = Some("the second".to_owned());
+        wanted.consent = Consent::Destroy;
+    })
+    .await;
+    facade.assert_balanced(1).await;
+    let (operator, groups) = (operator(), &facade.security_groups);
+    let rules = groups.set_rules(&operator, group, &Rules::default()).await;
+    rules.unwrap();
+    let deleted = facade.catalog.delete_image(&alice, &taken).await;
+    deleted.unwrap();
+    until_image(facade, &taken, None).await;
+    instances.delete(&alice, id).await.unwrap();
+    facade.until_gone(id).await;
+    facade.assert_empty().await;
+    let networks = &facade.networks;
+    let deletion = networks
+        .delete(&operator, network, IfUsed::DeleteFirst)
+        .await;
+    assert_eq!(deletion.unwrap(), Deletion::Deleted);
+}
+
+async fn until_image(facade: &TestFacade, id: &ImageId, wanted: Option<ImageState>) {
+    let state = async || {
+        let shown = facade.catalog.show_image(&operator(), id).await.unwrap();
+        (shown.map(|shown| shown.value.state) == wanted).then_some(())
+    };
+    advance_until("the state of an image", state).await;
+}
+
+/// The kinds that did not exist at first.
+const NEW_KINDS: [&str; 2] = ["region-account", "region-scan"];
+
+/// The members with content that records did not have at first.
+const NEW_MEMBERS: [(&str, &str); 8] = [
+    ("server", "/launch/unconfirmed"),
+    ("server", "/machine/last_action"),
+    ("server", "/machine/reboots"),
+    ("server", "/booted"),
+    ("instance", "/status/mac_address"),
+    ("instance", "/status/observed_at"),
+    ("organization", "/state"),
+    ("project", "/state"),
+];
+
+/// Removes a member of a record, and returns whether it was there.
+fn remove(value: &mut Value, place: &str) -> bool {
+    let Some((outer, name)) = place.rsplit_once('/') else {
+        return false;
+    };
+    let outer = value.pointer_mut(outer).and_then(Value::as_object_mut);
+    outer.and_then(|outer| outer.remove(name)).is_some()
+}
+
+/// Returns the places of the members that are null, empty or false: a version that did not have them yet wrote none.
+fn empty_members(value: &Value, place: &str) -> Vec<String> {
+    let inner: Vec<_> = match value {
+        Value::Object(members) => {
+            let members = members.iter();
+            members.map(|(name, inner)| (name.clone(), inner)).collect()
+        }
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            items.map(|(at, inner)| (at.to_string(), inner)).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    };
+    let is_empty = [json!(null), json!(false), json!([]), json!({})].contains(value);
+    let own = is_empty.then(|| place.to_owned());
+    let inner = inner
+        .into_iter()
+        .flat_map(|(step, inner)| empty_members(inner, &format!("{place}/{step}")));
+    own.into_iter().chain(inner).collect()
+}
+
+/// Returns a record as the oldest version wrote it that this one still reads, and how many members it has less.
+fn oldest(kind: &str, value: &Value) -> (Value, usize) {
+    let mut older = value.clone();
+    let mut removed = usize::from(remove(&mut older, "/version"));
+    let Some(types) = Kind::named(kind) else {
+        return (older, removed);
+    };
+    let of_kind = NEW_MEMBERS.iter().filter(|(of, _)| *of == kind);
+    let new = of_kind.map(|(_, place)| (*place).to_owned());
+    for place in empty_members(value, "").into_iter().chain(new) {
+        let mut without = older.clone();
+        if remove(&mut without, &place) && (types.again)(&without).is_ok() {
+            older = without;
+            removed += 1;
+        }
+    }
+    (older, removed)
+}
+
+/// Today's program on yesterday's records.
+#[tokio::test(start_paused = true)]
+async fn whole_life_of_an_instance_on_records_of_the_oldest_form() {
+    let cloud = MemoryCloud::new();
+    let (facade, network, id) = TestFacade::running_instance(&cloud).await;
+    let mut removed = 0;
+    for (kind, _) in fleetwright_facade_testkit::schema().kinds() {
+        let records = facade.store.list_all(&Query::all(kind.clone())).await;
+        for record in records.unwrap().records {
+            let (older, fewer) = oldest(kind.as_str(), &record.value);
+            removed += fewer;
+            let transaction = if NEW_KINDS.contains(&kind.as_str()) {
+                Transaction::new().delete(record.id)
+            } else {
+                Transaction::new().put(record.id, older)
+            };
+            facade.store.commit(&transaction).await.unwrap();
+        }
+    }
+    assert!(removed > 40, "{removed} members");
+    facade
+        .during_with_snapshots(live(&facade, network, id))
+        .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn whole_life_of_an_instance_keeps_what_a_newer_version_adds() {
     let store = NewerStore::new();
@@ -199,166 +370,13 @@ async fn whole_life_of_an_instance_keeps_what_a_newer_version_adds() {
         .build()
         .await;
     facade
-        .during(async {
-            let (principal, instances) = (project_user(tenant(1, 1)), &facade.instances);
+        .during_with_snapshots(async {
             let (network, id) = facade.create_running().await;
-            let group = facade.group(network, "web").await;
-            instances.stop(&principal, id).await.unwrap();
-            facade.until(id, is_stopped).await;
-            instances.start(&principal, id).await.unwrap();
-            facade.until(id, is_running).await;
-            instances.replace(&principal, id).await.unwrap();
-            facade.until(id, is_running).await;
-            let view = instances.read(&principal, id).await.unwrap();
-            let mut wanted = UpdateInstance::of(&view.instance);
-            wanted.spec.flavor = flavor("large");
-            wanted.spec.image = image("rocky");
-            wanted.description = Some("the second".to_owned());
-            wanted.consent = Consent::Destroy;
-            instances.update(&principal, id, &wanted).await.unwrap();
-            facade.until(id, is_running).await;
-            facade.assert_balanced(1).await;
-            let rules = fleetwright_region::network::Rules::default();
-            let operator = fleetwright_facade_testkit::operator();
-            let groups = &facade.security_groups;
-            groups.set_rules(&operator, group, &rules).await.unwrap();
-            instances.delete(&principal, id).await.unwrap();
-            facade.until_gone(id).await;
-            facade.assert_empty().await;
+            live(&facade, network, id).await;
         })
         .await;
     assert_eq!(*store.lost.lock().unwrap(), [""; 0]);
     let (added, kept) = (&store.added, &store.kept);
     assert!(added.load(Ordering::Relaxed) > 100, "{added:?}");
     assert!(kept.load(Ordering::Relaxed) > 500, "{kept:?}");
-}
-
-/// Returns the place of every text in a record.
-fn texts(value: &Value, place: &str) -> Vec<String> {
-    match value {
-        Value::String(_) => vec![place.to_owned()],
-        Value::Object(members) => {
-            let inner = members.iter();
-            inner
-                .flat_map(|(name, inner)| texts(inner, &format!("{place}/{name}")))
-                .collect()
-        }
-        Value::Array(items) => {
-            let inner = items.iter().enumerate();
-            inner
-                .flat_map(|(at, inner)| texts(inner, &format!("{place}/{at}")))
-                .collect()
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
-    }
-}
-
-/// Whether this version reports the record of an instance or a server as one of a newer version, with this value at this place.
-fn is_newer(kind: &str, value: &Value) -> bool {
-    let record = Record {
-        id: RecordId::new(kind, "a").unwrap(),
-        revision: Revision(1),
-        value: value.clone().into(),
-    };
-    let damaged = match kind {
-        "instance" => fleetwright_store::Table::<Instance>::read(record).err(),
-        _ => fleetwright_store::Table::<fleetwright_region::server::Server>::read(record).err(),
-    };
-    damaged.is_some_and(|damaged| damaged.is_newer)
-}
-
-/// Every value that this version does not know, one after the other, in the records of a running instance: all loops run for minutes,
-/// and the machine stays, the record stays as it is, and everything continues once the value is known again.
-#[tokio::test(start_paused = true)]
-async fn value_of_a_newer_version_changes_no_machine_and_no_record() {
-    for kind in ["instance", "server"] {
-        let cloud = MemoryCloud::new();
-        let mut builder = TestFacade::builder().cloud(&cloud);
-        builder = builder.scan_every(Duration::from_secs(10));
-        let facade = builder.build().await;
-        let (_, id) = facade.launch_instance().await;
-        let machines = cloud.oracle().instances();
-        let record = RecordId::new(kind, id.to_string()).unwrap();
-        let stored = facade.store.get(&record).await.unwrap().unwrap().value;
-        let mut places = 0;
-        for place in texts(&stored, "") {
-            let mut newer = facade.store.get(&record).await.unwrap().unwrap().value;
-            let Some(text) = newer.pointer_mut(&place) else {
-                continue;
-            };
-            let known = std::mem::replace(text, json!("of-a-newer-version"));
-            if !is_newer(kind, &newer) {
-                continue;
-            }
-            places += 1;
-            let put = Transaction::new().put(record.clone(), newer.clone());
-            facade.store.commit(&put).await.unwrap();
-            let minutes = tokio::time::sleep(Duration::from_secs(300));
-            facade.during(minutes).await;
-            let after = facade.store.get(&record).await.unwrap().unwrap().value;
-            assert_eq!(after, newer, "{kind}{place}");
-            let left = cloud.oracle().instances();
-            assert_eq!(left.len(), machines.len(), "{kind}{place}");
-            *newer.pointer_mut(&place).unwrap() = known;
-            let put = Transaction::new().put(record.clone(), newer);
-            facade.store.commit(&put).await.unwrap();
-            facade.during(facade.until(id, is_running)).await;
-        }
-        assert!(places >= 5, "{kind} has {places} places");
-        facade.during(facade.delete_completely(id)).await;
-    }
-}
-
-/// A tenant reads and lists an instance of which this version understands a part, and cannot change it here.
-#[tokio::test(start_paused = true)]
-async fn instance_of_a_newer_version_is_shown_and_not_changed() {
-    let cloud = MemoryCloud::new();
-    let (facade, _, id) = TestFacade::running_instance(&cloud).await;
-    let (alice, stranger) = (project_user(tenant(1, 1)), project_user(tenant(2, 1)));
-    let instances = &facade.instances;
-    let record = RecordId::new("instance", id.to_string()).unwrap();
-    let stored = facade.store.get(&record).await.unwrap().unwrap().value;
-    let put = async |value: &Value| {
-        let put = Transaction::new().put(record.clone(), value.clone());
-        facade.store.commit(&put).await.unwrap();
-    };
-    let mut places = 0;
-    for place in texts(&stored, "") {
-        let mut newer = stored.clone();
-        *newer.pointer_mut(&place).unwrap() = json!("of-a-newer-version");
-        if !is_newer("instance", &newer) {
-            continue;
-        }
-        places += 1;
-        put(&newer).await;
-        let view = instances.read(&alice, id).await.unwrap();
-        assert_eq!((view.instance.id, view.unknown), (id, vec![place.clone()]));
-        let page = instances.list(&alice, &ListInstances::default()).await;
-        let listed = page.unwrap().instances;
-        assert_eq!(listed.len(), 1, "{place}");
-        assert_eq!(listed[0].unknown, [place.as_str()]);
-        let hidden = instances.read(&stranger, id).await.unwrap_err();
-        assert!(
-            matches!(hidden, ComputeError::NotFound(_)),
-            "{place}: {hidden}"
-        );
-        let refusals = [
-            instances.stop(&alice, id).await.map(drop).unwrap_err(),
-            instances.replace(&alice, id).await.map(drop).unwrap_err(),
-            instances.delete(&alice, id).await.unwrap_err(),
-        ];
-        for refusal in refusals {
-            assert_eq!(
-                refusal.meaning(),
-                Meaning::Unavailable,
-                "{place}: {refusal}"
-            );
-        }
-        let after = facade.store.get(&record).await.unwrap().unwrap().value;
-        assert_eq!(after, newer, "{place}");
-    }
-    assert!(places >= 5, "{places} places");
-    put(&stored).await;
-    assert_eq!(instances.read(&alice, id).await.unwrap().unknown, [""; 0]);
-    facade.during(facade.delete_completely(id)).await;
 }

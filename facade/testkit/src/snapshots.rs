@@ -42,6 +42,18 @@ impl TestFacade {
         (other.machines.clone(), snapshots)
     }
 
+    /// Like [`during`](Self::during), and the images of region `north` are created and deleted.
+    pub async fn during_with_snapshots<T>(&self, work: impl Future<Output = T>) -> T {
+        let work = async {
+            tokio::select! {
+                biased;
+                result = work => result,
+                () = self.region().snapshots.run() => unreachable!("it runs until it is dropped"),
+            }
+        };
+        self.during(work).await
+    }
+
     /// Reads the image.
     pub async fn snapshot_image(&self) -> Image {
         self.find_snapshot_image().await.unwrap()
