@@ -34,6 +34,11 @@ pub(crate) fn is_conflict(error: &ComputeError) -> bool {
     store_error(error).is_some_and(|error| error.conflict().is_some())
 }
 
+/// Whether a reconcile stopped because a newer version wrote a record.
+pub(super) fn is_left_alone(error: &ComputeError) -> bool {
+    matches!(store_error(error), Some(StoreError::Incompatible { .. }))
+}
+
 /// When to retry.
 pub(crate) fn advice(error: &ComputeError) -> Advice {
     match (store_error(error), error) {

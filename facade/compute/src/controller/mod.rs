@@ -50,6 +50,7 @@ use metrics::{counter, gauge};
 use tracing::Instrument as _;
 
 pub use decide::{Step, Wait, decide};
+use failure::is_left_alone;
 pub(crate) use failure::{advice, is_conflict};
 pub use orphans::OrphanServer;
 pub use policy::ControllerPolicy;
@@ -61,6 +62,9 @@ use crate::{
     instance::{Instance, InstanceId},
 };
 use wait_gauge::WaitGauge;
+
+/// What the gauge calls an instance that this version leaves alone, because a newer one wrote its record or that of its server.
+const LEFT_ALONE: &str = "left-alone";
 
 /// Keeps one server for each instance. Clones share everything.
 ///
@@ -155,7 +159,11 @@ impl Controller {
     /// becomes a condition of the instance.
     pub async fn reconcile(&self, id: InstanceId) -> Result<Action, ComputeError> {
         let span = tracing::info_span!("instance", %id);
-        self.one_pass(id).instrument(span).await
+        let result = self.one_pass(id).instrument(span).await;
+        if result.as_ref().is_err_and(is_left_alone) {
+            self.waits.set(id, Some(LEFT_ALONE));
+        }
+        result
     }
 
     async fn one_pass(&self, id: InstanceId) -> Result<Action, ComputeError> {

@@ -38,9 +38,7 @@ use fleetwright_region::{
     server::{DependencyChecker, Servers},
 };
 use fleetwright_runtime::clock::Clock;
-use fleetwright_store::{
-    Damaged, IndexName, Invalid, Key, RecordId, Store, StoreError, Table, Versioned,
-};
+use fleetwright_store::{Damaged, IndexName, Invalid, Key, Store, StoreError, Table, Versioned};
 
 pub(crate) use audit::event;
 pub use change::Accepted;
@@ -303,9 +301,12 @@ impl Instances {
         if !matches!(error, ComputeError::Store(StoreError::Incompatible { .. })) {
             return Err(error);
         }
-        let Some((found, unknown)) = self.partial(&self.table.id(&id.key()?)).await? else {
-            return Err(error);
+        let Some(shown) = self.table.show(&id.key()?).await? else {
+            return Err(ComputeError::NotFound(id));
         };
+        let unknown = shown.unknown;
+        let found = Versioned::created(shown.key, shown.revision, shown.value);
+        let found = self.check_id(found).map_err(StoreError::from)?;
         match principal.access(Verb::Read, Resource::Instances, &found.value.scope()) {
             Access::Allowed => {}
             Access::Refused(refused) => return Err(ComputeError::Refused(refused)),
@@ -314,20 +315,6 @@ impl Instances {
         let scan = self.region_scan(&found.value.region).await?;
         let view = InstanceView::new(found, scan.as_ref(), self.clock.now());
         Ok(view.with_unknown(unknown))
-    }
-
-    /// Returns what can be shown of a record of a newer version, with the places that cannot. It must not be written.
-    async fn partial(
-        &self,
-        id: &RecordId,
-    ) -> Result<Option<(Versioned<Instance>, Vec<String>)>, ComputeError> {
-        let record = self.store.get(id).await?;
-        let shown = record.and_then(|record| Table::<Instance>::partial(&record));
-        let shown = shown.filter(|shown| shown.key.as_str() == shown.value.id.to_string());
-        Ok(shown.map(|shown| {
-            let found = Versioned::created(shown.key, shown.revision, shown.value);
-            (found, shown.unknown)
-        }))
     }
 
     /// Returns a record if the caller has the permission for `verb` on it.

@@ -50,23 +50,19 @@ impl<'a> MergedRanges<'a> {
             while let (true, Next::Page(cursor)) = (source.read.is_empty(), &source.next) {
                 let mut query = source.query.clone();
                 query.after.clone_from(cursor);
+                let mut page = self.instances.table.list(&query).await?;
+                let newer = page.take_newer();
                 let TypedPage {
                     mut items,
                     damaged,
                     next,
                     ..
-                } = self.instances.table.list(&query).await?;
-                for damaged in damaged {
-                    let newer = match damaged.is_newer {
-                        true => self.instances.partial(&damaged.id).await?,
-                        false => None,
-                    };
-                    if let Some((shown, unknown)) = newer {
-                        self.unknown.insert(shown.key.clone(), unknown);
-                        items.push(shown);
-                    }
-                    self.damaged.push(damaged);
+                } = page;
+                for shown in newer {
+                    self.unknown.insert(shown.key.clone(), shown.unknown);
+                    items.push(Versioned::created(shown.key, shown.revision, shown.value));
                 }
+                self.damaged.extend(damaged);
                 items.sort_by(|one, two| two.key.cmp(&one.key));
                 for item in items {
                     match self.instances.check_id(item) {

@@ -16,6 +16,9 @@ use crate::{
     schema::INSTANCE_USER_DATA,
 };
 
+/// What an instance waits for if a newer version of this program wrote its record or that of its machine.
+const LEFT_ALONE: &str = "a newer version of this program changed its records, and this version leaves it alone: it continues where the newer version runs, or once this one is upgraded";
+
 /// An instance as a caller reads it.
 ///
 /// ```
@@ -49,7 +52,7 @@ pub struct InstanceView {
     pub health: Health,
     /// When its machine was last observed.
     pub observed_at: Option<DateTime<Utc>>,
-    /// What it waits for, or `None` if the desired state is applied.
+    /// What it waits for, or `None` if the desired state is applied. An instance of a newer version always waits, for that version.
     pub waiting: Option<Waiting>,
     /// The places of the record, as JSON pointers, that cannot be shown: what [`instance`](Self::instance) has there is not what is stored.
     /// Either a newer version of this program wrote them, and only that one can change the instance; or it is the user data, and its
@@ -101,11 +104,29 @@ impl InstanceView {
         }
     }
 
-    /// Names the places that this version does not understand.
+    /// Names the places that this version does not understand, and says why nothing happens here.
     #[must_use]
     pub(super) fn with_unknown(mut self, unknown: Vec<String>) -> Self {
-        self.unknown.extend(unknown);
+        if !unknown.is_empty() {
+            self.unknown.extend(unknown);
+            self.set_left_alone();
+        }
         self
+    }
+
+    /// Says that this version does nothing for the instance. It is computed and not stored: a condition in the record would be written by
+    /// this version and removed by the newer one, again and again.
+    fn set_left_alone(&mut self) {
+        let instance = &self.instance;
+        let modified = instance.modified.as_ref().map(|change| change.at);
+        let since = instance.events.last().map(|event| event.at).or(modified);
+        let waiting = self.waiting.get_or_insert_with(|| Waiting {
+            what: String::new(),
+            since: since.unwrap_or(instance.created_at),
+            last_attempt: last_attempt(instance),
+            next_attempt: None,
+        });
+        LEFT_ALONE.clone_into(&mut waiting.what);
     }
 
     /// Adds the retry state of its server.
@@ -235,13 +256,15 @@ impl Instances {
         found: Versioned<Instance>,
     ) -> Result<InstanceView, ComputeError> {
         let scan = self.region_scan(&found.value.region).await?;
-        let view = InstanceView::new(found, scan.as_ref(), self.clock.now());
+        let mut view = InstanceView::new(found, scan.as_ref(), self.clock.now());
         if view.waiting.is_none() {
             return Ok(view);
         }
         let server = match self.server_of(&view.instance).await {
-            // Its retry state is not known to this version.
-            Err(ComputeError::Store(StoreError::Incompatible { .. })) => None,
+            Err(ComputeError::Store(StoreError::Incompatible { .. })) => {
+                view.set_left_alone();
+                return Ok(view);
+            }
             server => server?,
         };
         let retry = server.and_then(|view| view.server.retry);
