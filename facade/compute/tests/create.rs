@@ -5,11 +5,11 @@ use fleetwright::{PublicAddress, Tags, UserData};
 use fleetwright_compute::{
     ComputeError, Meaning,
     instance::{EventKind, InstanceId, Provisioning},
-    service::{MAX_DESCRIPTION_CHARS, NewInstance},
+    service::{MAX_DESCRIPTION_CHARS, NewInstance, UpdateInstance},
 };
 use fleetwright_facade_testkit::{
     CATALOG, TestFacade, error_chain, flavor, image, name, new_instance, north, operator,
-    principals::scope, project_user, spec, tenant, without_entry,
+    principals::scope, project_user, south, spec, tenant, without_entry,
 };
 use fleetwright_identity::{Amounts, QuotaKind};
 use fleetwright_region::{
@@ -212,18 +212,24 @@ async fn malformed_fields_are_refused_by_name() {
 #[tokio::test(start_paused = true)]
 async fn source_address_ranges_are_refused_by_family() {
     let facade = TestFacade::new().await;
-    let blue = facade.network("blue").await;
-    for (range, family) in [("10.1.0.0/16", "IPv4"), ("2001:db8::/64", "IPv6")] {
-        let mut new = new_instance(blue, "web");
-        new.spec.networking.allowed_sources = [range.parse().unwrap()].into();
-        let created = facade
-            .instances
-            .create(&project_user(tenant(1, 1)), &new)
-            .await;
-        let error = created.unwrap_err();
-        assert_eq!(error.meaning(), Meaning::Unprocessable);
-        let expected = format!("such as the {family} range {range}");
-        assert!(error.to_string().contains(&expected), "{error}");
+    let alice = project_user(tenant(1, 1));
+    for region in [north(), south()] {
+        let blue = facade.network_in(tenant(1, 1), region, "blue").await;
+        let existing = facade.create(blue, "existing").await.instance;
+        for (range, family) in [("10.1.0.0/16", "IPv4"), ("2001:db8::/64", "IPv6")] {
+            let mut new = new_instance(blue, "web");
+            new.spec.networking.allowed_sources = [range.parse().unwrap()].into();
+            let mut update = UpdateInstance::of(&existing);
+            update.spec.networking = new.spec.networking.clone();
+            let created = facade.instances.create(&alice, &new).await.map(drop);
+            let updated = facade.instances.update(&alice, existing.id, &update);
+            for refused in [created, updated.await.map(drop)] {
+                let error = refused.unwrap_err();
+                assert_eq!(error.meaning(), Meaning::Unprocessable);
+                let expected = format!("such as the {family} range {range}");
+                assert!(error.to_string().contains(&expected), "{error}");
+            }
+        }
     }
 }
 

@@ -122,7 +122,8 @@ fn check_tags(tags: &Tags) -> Result<(), ComputeError> {
     Ok(())
 }
 
-/// Refuses additional source addresses, which no region supports. The error names the address family.
+/// Refuses additional source addresses, which no region supports: each cloud permits all of them or none (`docs/decisions/0035-source-addresses.md`). The error
+/// names the address family.
 pub(super) fn check_sources(spec: &InstanceSpec) -> Result<(), ComputeError> {
     let Some(first) = spec.networking.allowed_sources.first() else {
         return Ok(());
