@@ -40,7 +40,8 @@
 //! that the region had before an operator accepted another one. A machine that the account has shown was terminated outside this system,
 //! and is not in that list.
 //! One case is left: the credentials are restored before the comparison, and the response of the launch is lost. Two comparisons agree
-//! then, as they do for every launch that fails without a response, so nothing is recorded.
+//! then, as they do for every launch that fails without a response, so nothing is recorded. `docs/facade/S1.md` says why, and how an
+//! operator finds such a machine.
 //!
 //! Every machine that was not found when it was to be terminated is in [`RegionAccount::not_found`] as well: if the region's account shows it
 //! later, the monitor terminates it. That list is for the monitor, and needs no operator.
