@@ -81,9 +81,7 @@ async fn machines_survive_a_while_on_another_account() {
 
 #[tokio::test(start_paused = true)]
 async fn replacement_that_cannot_be_launched_keeps_the_machine() {
-    let cloud = MemoryCloud::builder()
-        .without_verb(OptionalVerb::ResizeInstance)
-        .build();
+    let cloud = without_resizes();
     let (region, id) = running_region(&cloud).await;
     let before = region.read(id).await;
     let limit = cloud.provisioner().capabilities().max_user_data_bytes;
@@ -119,6 +117,12 @@ async fn replacement_that_cannot_be_launched_keeps_the_machine() {
     assert_eq!(cloud.oracle().call_count(WireCall::Stop), 0);
 }
 
+/// A cloud on which another flavor needs another machine.
+fn without_resizes() -> MemoryCloud {
+    let builder = MemoryCloud::builder();
+    builder.without_verb(OptionalVerb::ResizeInstance).build()
+}
+
 /// Requests a larger flavor, which needs a replacement, while terminations fail. Returns the spec and the number of terminations sent.
 async fn fail_to_replace(
     cloud: &MemoryCloud,
@@ -148,9 +152,7 @@ fn without_large(region: &TestRegion) -> TestRegion {
 
 #[tokio::test(start_paused = true)]
 async fn termination_for_a_replacement_is_withdrawn_when_the_mapping_loses_the_entry() {
-    let cloud = MemoryCloud::builder()
-        .without_verb(OptionalVerb::ResizeInstance)
-        .build();
+    let cloud = without_resizes();
     let (region, id) = running_region(&cloud).await;
     let before = region.read(id).await;
     let expired = Fault::Refused(RefusalReason::BadCredentials);
@@ -181,9 +183,7 @@ async fn termination_for_a_replacement_is_withdrawn_when_the_mapping_loses_the_e
 
 #[tokio::test(start_paused = true)]
 async fn termination_for_a_replacement_is_not_sent_to_an_unreachable_zone_without_the_entry() {
-    let cloud = MemoryCloud::builder()
-        .without_verb(OptionalVerb::ResizeInstance)
-        .build();
+    let cloud = without_resizes();
     let (region, id) = running_region(&cloud).await;
     let before = region.read(id).await;
     let zone = cloud.oracle().instance(&machine_of(&before)).unwrap();
@@ -233,9 +233,7 @@ async fn take_back_a_replacement(cloud: &MemoryCloud, fault: Fault) -> (Instance
 
 #[tokio::test(start_paused = true)]
 async fn replacement_that_is_taken_back_before_the_cloud_accepted_it_keeps_the_machine() {
-    let cloud = MemoryCloud::builder()
-        .without_verb(OptionalVerb::ResizeInstance)
-        .build();
+    let cloud = without_resizes();
     let busy = Fault::Refused(RefusalReason::Throttled(Duration::from_secs(1)));
     let (before, after) = take_back_a_replacement(&cloud, busy).await;
     assert_eq!(machine_of(&after), before);
@@ -244,9 +242,7 @@ async fn replacement_that_is_taken_back_before_the_cloud_accepted_it_keeps_the_m
 
 #[tokio::test(start_paused = true)]
 async fn replacement_that_is_taken_back_too_late_launches_another_machine() {
-    let cloud = MemoryCloud::builder()
-        .without_verb(OptionalVerb::ResizeInstance)
-        .build();
+    let cloud = without_resizes();
     let lost = Fault::Lost(When::After);
     let (before, after) = take_back_a_replacement(&cloud, lost).await;
     assert_ne!(machine_of(&after), before, "it was terminated");

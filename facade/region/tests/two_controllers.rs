@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use fleetwright::{
-    BoxFuture, InstanceConfig, Result,
+    BoxFuture, InstanceConfig, InstanceProvisioner, Result,
     layer::{LaunchOutput, Layer, Layered, Request},
 };
 use fleetwright_facade_testkit::{
@@ -13,23 +13,27 @@ use fleetwright_facade_testkit::{
 use fleetwright_memory::{Fault, MemoryCloud, Phase as FaultPhase, Rule, WireCall};
 use fleetwright_region::{ids::ImageId, server::Consent};
 
-/// Opens the region as two processes, the second with a cloud of another latency.
-fn two_processes(latency: Duration) -> (MemoryCloud, TestRegion, TestRegion) {
-    let cloud = MemoryCloud::builder().latency(latency).build();
-    let first = TestRegion::new(Arc::new(cloud.provisioner()));
+/// Opens the region as two processes, of which the first one has its own handle of the cloud.
+fn two_processes(
+    cloud: &MemoryCloud,
+    first: Arc<dyn InstanceProvisioner>,
+) -> (TestRegion, TestRegion) {
+    let first = TestRegion::new(first);
     let second = TestRegion::reopened(
         Arc::new(cloud.provisioner()),
         Arc::clone(&first.store),
         NamePlanner::identity(),
         Arc::clone(&first.clock),
     );
-    (cloud, first, second)
+    (first, second)
 }
 
 #[tokio::test(start_paused = true)]
 async fn two_controllers_carry_out_each_destructive_step_once() {
     for millis in [0, 1, 50, 700, 3000, 20_000] {
-        let (cloud, first, second) = two_processes(Duration::from_millis(millis));
+        let latency = Duration::from_millis(millis);
+        let cloud = MemoryCloud::builder().latency(latency).build();
+        let (first, second) = two_processes(&cloud, Arc::new(cloud.provisioner()));
         let (admin, id) = (server_admin(), server_id(1));
         first.servers.ensure(&admin, &bare_server(1)).await.unwrap();
         let life = async {
@@ -74,13 +78,7 @@ impl Layer for SlowLaunches {
 fn slow_and_fast(delay: Duration) -> (MemoryCloud, TestRegion, TestRegion) {
     let cloud = MemoryCloud::new();
     let slow = Layered::new(cloud.provisioner(), SlowLaunches(delay));
-    let first = TestRegion::new(Arc::new(slow));
-    let second = TestRegion::reopened(
-        Arc::new(cloud.provisioner()),
-        Arc::clone(&first.store),
-        NamePlanner::identity(),
-        Arc::clone(&first.clock),
-    );
+    let (first, second) = two_processes(&cloud, Arc::new(slow));
     (cloud, first, second)
 }
 

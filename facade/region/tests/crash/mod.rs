@@ -144,16 +144,6 @@ impl<T: ?Sized> Flaky<T> {
             inner: Arc::clone(inner),
         })
     }
-
-    async fn step<A, E>(
-        &self,
-        what: &str,
-        call: impl Future<Output = Result<A, E>>,
-        refused: impl FnOnce() -> E,
-        lost: impl FnOnce() -> E,
-    ) -> Result<A, E> {
-        self.plan.step(what, call, refused, lost).await
-    }
 }
 
 /// Makes every call to the cloud of these operations a step.
@@ -207,7 +197,7 @@ impl Store for Flaky<dyn Store> {
             source: None,
         };
         let call = self.inner.commit(transaction);
-        self.step("commit", call, refused, lost).await
+        self.plan.step("commit", call, refused, lost).await
     }
     async fn head(&self) -> Result<Revision, StoreError> {
         self.inner.head().await
@@ -261,6 +251,6 @@ impl InstanceProvisioner for Flaky<dyn InstanceProvisioner> {
         let refused = || call.unavailable(Effect::None, "the cloud is busy");
         let lost = || call.timeout(Effect::Unknown);
         let created = self.inner.snapshot_image(id, request);
-        self.step("snapshot", created, refused, lost).await
+        self.plan.step("snapshot", created, refused, lost).await
     }
 }

@@ -33,12 +33,37 @@ async fn stored(raw: &Arc<dyn Store>, key: &str) -> Record {
     raw.get(&server(key)).await.unwrap().unwrap()
 }
 
-#[tokio::test]
-async fn every_copy_is_sealed_and_opened() {
+/// A store with the record `a`, sealed with the key of May, as it is and as the store that seals returns it.
+async fn with_sealed_record() -> (Arc<dyn Store>, SealedStore) {
     let raw = store();
     let sealing = sealed_store(&raw, MAY);
     let put = Transaction::new().put(server("a"), value());
     sealing.commit(&put).await.unwrap();
+    (raw, sealing)
+}
+
+/// The same store with no key, and with another one.
+fn without_the_key(raw: &Arc<dyn Store>) -> [SealedStore; 2] {
+    let entropy = Arc::new(CountingEntropy::default());
+    let keyless = SealedStore::new(Arc::clone(raw), None, entropy, sealed_fields());
+    [keyless, sealed_store(raw, JUNE)]
+}
+
+/// A change of a record, which is written under a key.
+type Move = (&'static str, fn(&mut Value));
+
+/// Moves of what is sealed to another record, another tenant and another field.
+const MOVES: [Move; 3] = [
+    ("b", |_| {}),
+    ("a", |value| value["project"] = json!(project(2))),
+    ("a", |value| {
+        value["spec"] = value["machine"]["applied"].clone();
+    }),
+];
+
+#[tokio::test]
+async fn every_copy_is_sealed_and_opened() {
+    let (raw, sealing) = with_sealed_record().await;
     let text = stored(&raw, "a").await.value.to_string();
     assert!(!text.contains("aHVudGVyMg"), "{text}");
     assert_eq!(text.matches("\"sealed:may:").count(), 4, "{text}");
@@ -76,21 +101,9 @@ async fn record_without_user_data_is_shared_by_its_readers() {
 
 #[tokio::test]
 async fn sealed_value_opens_nowhere_else() {
-    let raw = store();
-    let sealing = sealed_store(&raw, MAY);
-    let put = Transaction::new().put(server("a"), value());
-    sealing.commit(&put).await.unwrap();
+    let (raw, sealing) = with_sealed_record().await;
     let original = stored(&raw, "a").await.value;
-    type Change = Box<dyn Fn(&mut Value)>;
-    let moved: [(&str, Change); 3] = [
-        ("b", Box::new(|_| {})),
-        ("a", Box::new(|value| value["project"] = json!(project(2)))),
-        (
-            "a",
-            Box::new(|value| value["spec"] = value["machine"]["applied"].clone()),
-        ),
-    ];
-    for (key, change) in moved {
+    for (key, change) in MOVES {
         let mut value = original.clone();
         change(&mut value);
         let put = Transaction::new().put(server(key), value);
@@ -119,10 +132,7 @@ const SPECS: [&str; 3] = ["/spec", "/launch/spec", "/machine/applied"];
 
 #[tokio::test]
 async fn sealed_record_is_never_read_without_its_user_data() {
-    let raw = store();
-    let sealing = sealed_store(&raw, MAY);
-    let put = Transaction::new().put(server("a"), value());
-    sealing.commit(&put).await.unwrap();
+    let (raw, _) = with_sealed_record().await;
     // Past the store that opens them, no part deserializes.
     let expected =
         "the user data is sealed with key may: open the store with the keyring that has this key";
@@ -137,9 +147,7 @@ async fn sealed_record_is_never_read_without_its_user_data() {
     let table = fleetwright_store::Table::<Server>::new(Arc::clone(&raw)).unwrap();
     assert!(table.get(&server("a").key).await.is_err());
     // Through a store without the key, each part says that it has user data, and why it is not there.
-    let entropy = Arc::new(CountingEntropy::default());
-    let keyless = SealedStore::new(Arc::clone(&raw), None, entropy, sealed_fields());
-    for store in [keyless, sealed_store(&raw, JUNE)] {
+    for store in without_the_key(&raw) {
         let record = store.get(&server("a")).await.unwrap().unwrap();
         let launch = record.value.pointer("/launch/sealed_user_data").cloned();
         let mut unopened: Vec<UnopenedUserData> =
@@ -161,25 +169,11 @@ async fn sealed_record_is_never_read_without_its_user_data() {
 
 #[tokio::test]
 async fn what_does_not_open_is_written_to_its_own_field_or_not_at_all() {
-    let raw = store();
-    let sealing = sealed_store(&raw, MAY);
-    let put = Transaction::new().put(server("a"), value());
-    sealing.commit(&put).await.unwrap();
+    let (raw, _) = with_sealed_record().await;
     let original = stored(&raw, "a").await.value;
-    let entropy = Arc::new(CountingEntropy::default());
-    let keyless = SealedStore::new(Arc::clone(&raw), None, entropy, sealed_fields());
-    for blind in [keyless, sealed_store(&raw, JUNE)] {
+    for blind in without_the_key(&raw) {
         let read = blind.get(&server("a")).await.unwrap().unwrap().value;
-        type Change = Box<dyn Fn(&mut Value)>;
-        let moved: [(&str, Change); 3] = [
-            ("b", Box::new(|_| {})),
-            ("a", Box::new(|value| value["project"] = json!(project(2)))),
-            (
-                "a",
-                Box::new(|value| value["spec"] = value["machine"]["applied"].clone()),
-            ),
-        ];
-        for (key, change) in moved {
+        for (key, change) in MOVES {
             let mut value = read.clone().into_value();
             change(&mut value);
             let put = Transaction::new().put(server(key), value);
