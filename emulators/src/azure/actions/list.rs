@@ -57,7 +57,7 @@ impl Context<'_> {
         Ok(PageRequest {
             limit: usize::try_from(self.engine.core.knobs.page_size.get()).unwrap_or(usize::MAX),
             position,
-            page_fault: self.context.page_fault,
+            page_fault: self.injected.page_fault,
         })
     }
 

@@ -27,7 +27,7 @@ impl Context<'_> {
         started: StartedOperation,
         document: &Value,
     ) -> ApiResponse {
-        if let Some(failure) = self.context.planned_failures.first() {
+        if let Some(failure) = self.injected.planned_failures.first() {
             self.engine.plan_failure(task, failure.clone());
         }
         let response = match started {

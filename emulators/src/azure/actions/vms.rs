@@ -30,7 +30,7 @@ impl Context<'_> {
         let renderer = VmRenderer {
             engine: self.engine,
             detail,
-            state: self.context.state.as_deref(),
+            state: self.injected.state.as_deref(),
         };
         renderer.vm(vm)
     }
