@@ -206,6 +206,29 @@ impl Call {
         scopes.fold(error, ProvisionError::with_scope)
     }
 
+    /// An error that another process or program reports, with every part as it says. Unlike the other constructors, this one
+    /// does not correct the effect of a read: whoever checks the report must see it.
+    ///
+    /// Backends do not need it: the constructor of a kind cannot forget a part.
+    ///
+    /// ```
+    /// use fleetwright::{Call, Effect, ErrorKind, Operation, RetryAdvice};
+    ///
+    /// let call = Call::new("my-cloud", Operation::StopInstance);
+    /// let error = call.reported(ErrorKind::Conflict, Effect::None, RetryAdvice::SameToken, "a start is in progress");
+    /// assert_eq!((error.kind(), error.retry()), (ErrorKind::Conflict, RetryAdvice::SameToken));
+    /// ```
+    pub fn reported(
+        &self,
+        kind: ErrorKind,
+        effect: Effect,
+        retry: RetryAdvice,
+        message: &str,
+    ) -> ProvisionError {
+        self.create(kind, effect, message, retry)
+            .with_effect(effect)
+    }
+
     fn without_effect(&self, kind: ErrorKind, message: &str, retry: RetryAdvice) -> ProvisionError {
         self.create(kind, Effect::None, message, retry)
     }

@@ -191,6 +191,12 @@ impl ProvisionError {
         })
     }
 
+    /// Sets the refused value, for an error that another program [reports](Call::reported).
+    #[must_use]
+    pub fn with_invalid_value(self, value: InvalidValue) -> Self {
+        self.change(|parts| parts.invalid = Some(value))
+    }
+
     /// Replaces the effect, for a layer or a wait that knows more than the constructor did.
     #[must_use]
     pub fn with_effect(self, effect: Effect) -> Self {
