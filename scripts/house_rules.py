@@ -19,6 +19,7 @@ ARROWS = {
     "fleetwright-azure": {"fleetwright", "fleetwright-provider-support"},
     "fleetwright-clause-engine": set(),
     "fleetwright-contract-tests": {"fleetwright", "fleetwright-clause-engine"},
+    "fleetwright-contract-run": {"fleetwright", "fleetwright-contract-tests"},
     "fleetwright-memory-harness": {"fleetwright", "fleetwright-contract-tests", "fleetwright-memory"},
     "fleetwright-contract-zoo": {
         "fleetwright", "fleetwright-contract-tests", "fleetwright-memory", "fleetwright-memory-harness", "fleetwright-provider-support",
