@@ -1,11 +1,13 @@
 """Checks the emulated EC2 with clients of other projects: ec2_check.py <emulator> <work directory>
 
-Prints one line for each case, then the table of actions and clients, then the differences from moto.
+Prints one line for each case, then the table of actions and clients, then the differences from moto, and
+whether docs/libcloud.md still says what the contract finds in apache-libcloud.
 """
 
 import pathlib
 import sys
 
+import ec2_libcloud_contract
 import ec2_model
 import ec2_moto_comparison
 import ec2_with_awscli
@@ -30,7 +32,12 @@ def main():
     clients = {"boto3": (ec2_with_boto3, lambda proxy: ec2_with_boto3.client(proxy.url)), "awscli": (ec2_with_awscli, lambda proxy: proxy.url),
                "libcloud": (ec2_with_libcloud, lambda proxy: ec2_with_libcloud.driver(proxy.port))}
     run_checks("ec2", ec2_model, clients, {"libcloud": ec2_with_libcloud.NO_CALL}, ACTIONS,
-         more=lambda results, emulator: compare_with_moto(results, emulator, work))
+         more=lambda results, emulator: run_more(results, emulator, work))
+
+
+def run_more(results, emulator, work):
+    compare_with_moto(results, emulator, work)
+    ec2_libcloud_contract.run(results, pathlib.Path(sys.argv[1]), work)
 
 
 def compare_with_moto(results, emulator, work):

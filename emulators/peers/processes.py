@@ -12,8 +12,10 @@ import urllib.request
 class Emulator:
     """The emulator program on a free port."""
 
-    def __init__(self, path, cloud="ec2"):
-        self.process = subprocess.Popen([path, cloud, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+    def __init__(self, path, cloud="ec2", started=None):
+        """`started` is called in the new process, before the program."""
+        command = [path, cloud, "--listen", "127.0.0.1:0"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=started)
         line = self.process.stdout.readline()
         if " http://" not in line:
             raise RuntimeError(f"the emulator printed {line!r} instead of its address")

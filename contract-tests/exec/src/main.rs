@@ -61,10 +61,7 @@ fn run(options: &Options) -> Result<ExitCode, String> {
         .filter(|clause| options.selects(clause.id))
         .collect();
     if selected.is_empty() {
-        return Err(format!(
-            "no clause starts with {}",
-            options.filters.join(" or ")
-        ));
+        return Err("no clause is selected; see --filter and --skip".to_owned());
     }
     let waivers = match &options.waivers {
         Some(path) => {

@@ -11,11 +11,12 @@ use std::{
 pub(crate) const HELP: &str = "\
 Holds a backend behind a pipe to fleetwright's contract.
 
-    contract-run --exec COMMAND [--filter TEXT]... [--jobs N] [--limit SECONDS] [--waivers FILE] [--report FILE]
+    contract-run --exec COMMAND [--filter TEXT]... [--skip TEXT]... [--jobs N] [--limit SECONDS] [--waivers FILE] [--report FILE]
     contract-run [options] -- PROGRAM [ARGUMENT]...
 
     --exec COMMAND   the program that speaks the protocol, with its arguments; quotes group words
     --filter TEXT    run only the clauses whose id starts with TEXT, for instance TOKEN-; may be repeated
+    --skip TEXT      do not run the clauses whose id starts with TEXT; may be repeated
     --jobs N         run so many clauses at once (default: the number of processors)
     --limit SECONDS  how long the backend may take to start, and to answer where the contract sets no time (default: 30)
     --waivers FILE   known differences of the peer that the backend declares, as TOML
@@ -32,6 +33,7 @@ The protocol is described in docs/exec-protocol.md, the contract in docs/contrac
 pub(crate) struct Options {
     pub(crate) command: Vec<String>,
     pub(crate) filters: Vec<String>,
+    pub(crate) skipped: Vec<String>,
     pub(crate) jobs: NonZeroUsize,
     pub(crate) limit: Duration,
     pub(crate) waivers: Option<PathBuf>,
@@ -49,6 +51,7 @@ impl Options {
         let mut options = Self {
             command: Vec::new(),
             filters: Vec::new(),
+            skipped: Vec::new(),
             jobs: available_parallelism().unwrap_or(NonZeroUsize::MIN),
             limit: Duration::from_secs(30),
             waivers: None,
@@ -63,6 +66,7 @@ impl Options {
             match argument.as_str() {
                 "--exec" => options.command = split_words(&value()?)?,
                 "--filter" => options.filters.push(value()?),
+                "--skip" => options.skipped.push(value()?),
                 "--jobs" => {
                     let jobs = value()?.parse();
                     options.jobs =
@@ -90,7 +94,8 @@ impl Options {
     /// Returns whether a clause is to be run.
     pub(crate) fn selects(&self, clause: &str) -> bool {
         let starts = |filter: &String| clause.starts_with(filter.as_str());
-        self.filters.is_empty() || self.filters.iter().any(starts)
+        let selected = self.filters.is_empty() || self.filters.iter().any(starts);
+        selected && !self.skipped.iter().any(starts)
     }
 }
 
@@ -138,6 +143,21 @@ mod tests {
             (3, vec!["TOKEN-".to_owned()])
         );
         assert_eq!(parsed(&["--help"]), Ok(None));
+    }
+
+    #[test]
+    fn clauses_are_selected_and_skipped_by_their_beginning() {
+        let options = parsed(&[
+            "--filter", "LIST-", "--filter", "TAGS-01", "--skip", "LIST-03", "--", "b",
+        ]);
+        let options = options.unwrap().unwrap();
+        let ids = ["LIST-01", "LIST-03", "TAGS-01", "TAGS-02"];
+        assert_eq!(
+            ids.map(|id| options.selects(id)),
+            [true, false, true, false]
+        );
+        let all = parsed(&["--skip", "TAGS-", "--", "b"]).unwrap().unwrap();
+        assert_eq!(ids.map(|id| all.selects(id)), [true, true, false, false]);
     }
 
     #[test]
