@@ -83,7 +83,7 @@ def reason(entry):
     """Returns the first line of a reason, without what differs from run to run."""
     if entry["status"] in ("pass", "refused", "not_claimed"):
         return ""
-    text = (entry.get("reason") or "").splitlines()[0]
+    text = next(iter((entry.get("reason") or "").splitlines()), "")
     text = re.sub(r"\bi-[0-9a-f]{17}\b", "i-…", text)
     text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\b[0-9a-f]{32}\b", "…", text)
     text = re.sub(r"(i-…, )+i-…", "i-…, …", text).replace("|", "\\|").replace("<", "&lt;")
