@@ -1,8 +1,7 @@
 """apache-libcloud's EC2 driver on the emulated EC2, as a backend for contract-run: libcloud_backend.py EMULATOR PAGE_SIZE
 
-The adapter translates and repairs nothing: one call of the contract is the driver's call for it, and a state, an error or a
-list is what the driver returned. Where the driver has several ways, the adapter takes the one that promises most; the comments
-say which. docs/libcloud.md has the results.
+One call of the contract is the driver's call for it, without retries, waits or checks. Where the driver has several ways, the adapter takes
+the one that promises most; the comments say which. docs/libcloud.md has the results, and says what of them is this adapter's doing.
 """
 
 import base64
@@ -32,8 +31,8 @@ IMAGE = "ami-00000000000000001"
 UNNAMED = "libcloud"
 STATES = {"pending": "pending", "running": "running", "stopping": "stopping", "stopped": "stopped",
           "shutting-down": "terminating", "terminated": "terminated"}
-# As in the contract tests of fleetwright's own EC2 provider, except that reads do not lag: the driver does nothing about lag, so
-# nearly every clause would fail for that one reason, and not in every run.
+# As in the contract tests of fleetwright's own EC2 provider, except that reads do not lag: nothing here waits for them, so
+# clauses of every kind would fail for that one reason, and not the same ones in every run.
 TRANSITION_MS, PAGE_SIZE = 30, int(sys.argv[2])
 KNOBS = {"page_size": PAGE_SIZE, "timing": dict.fromkeys(["boot", "stop", "terminate", "image"], TRANSITION_MS)}
 ACTIONS = {"launch": "RunInstances", "terminate": "TerminateInstances", "stop": "StopInstances", "start": "StartInstances",
