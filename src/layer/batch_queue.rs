@@ -9,14 +9,16 @@
 //! 2. It is closed when it is full, or when its delay is over; see [`gathering_delay`].
 //! 3. It is sent, and every caller takes its own results from the shared results.
 //!
-//! A batch is one [`Shared`] future: whichever of its callers is polled drives it. It is dropped
-//! when its last caller is dropped.
+//! A batch is one [`Shared`] future: whichever of its callers is polled drives it. A caller that is woken
+//! while another one polls the batch relies on that one to continue. If that one is dropped instead, it
+//! wakes another caller. The batch is dropped when its last caller is dropped.
 
 use std::{
     collections::BTreeMap,
     fmt,
     future::poll_fn,
     num::NonZeroUsize,
+    pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
@@ -27,7 +29,7 @@ use std::{
 
 use futures_util::{
     FutureExt as _,
-    future::{BoxFuture, Shared, join_all},
+    future::{BoxFuture, Either, Shared, join_all, select},
 };
 use tokio::{
     sync::Notify,
@@ -85,6 +87,8 @@ struct Waiters {
     full: AtomicBool,
     /// Signals a change after which the batch may be sent.
     changed: Notify,
+    /// Signals that a caller was dropped, which may have been the one that was to poll the batch.
+    left: Notify,
 }
 
 impl<T> fmt::Debug for BatchQueue<T> {
@@ -127,8 +131,15 @@ impl<T: Clone + Send + Sync + 'static> BatchQueue<T> {
         send: impl Fn(Vec<InstanceId>) -> BoxFuture<'static, Results<T>> + Clone + Send + 'static,
     ) -> Vec<Option<T>> {
         let joined = self.join(ids, &send).into_iter();
-        let results = joined.map(|(guard, shared)| async move {
-            let results = shared.await;
+        let results = joined.map(|(mut guard, mut shared)| async move {
+            let results = loop {
+                let left = pin!(guard.waiters.left.notified());
+                match select(&mut shared, left).await {
+                    Either::Left((results, _)) => break results,
+                    Either::Right(((), _)) => {}
+                }
+            };
+            guard.has_results = true;
             let each = guard.ids.iter().map(|id| results.get(id).cloned());
             each.collect::<Vec<_>>()
         });
@@ -271,6 +282,8 @@ impl Waiters {
 struct WaiterGuard {
     waiters: Arc<Waiters>,
     ids: Vec<InstanceId>,
+    /// Whether the batch has ended, so that nobody has to poll it.
+    has_results: bool,
 }
 
 impl WaiterGuard {
@@ -291,6 +304,7 @@ impl WaiterGuard {
         Self {
             waiters: Arc::clone(waiters),
             ids: registered,
+            has_results: false,
         }
     }
 }
@@ -305,6 +319,10 @@ impl Drop for WaiterGuard {
                     by_id.remove(id);
                 }
             }
+        }
+        drop(by_id);
+        if !self.has_results {
+            self.waiters.left.notify_one();
         }
     }
 }
@@ -345,3 +363,6 @@ fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
     // No code panics while it holds one of these locks, and the values would be valid if it did.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;
