@@ -1,7 +1,8 @@
 //! The requests of one process that wait for a reply, and how they end.
 //!
-//! Owns the ids of requests and the delivery of replies. It never waits itself: a [`PendingCall`] does. Every request
-//! ends, because the process answers it, dies or is killed; the reason is in [`End`].
+//! Owns the ids of requests and the delivery of replies. It never waits itself: a
+//! [`PendingCall`](crate::pending_call::PendingCall) does. Every request ends, because the process replies, dies or is
+//! killed; the reason is in [`End`].
 
 use std::{
     collections::{HashMap, HashSet},
