@@ -19,8 +19,11 @@ use fleetwright::{
 
 use crate::{
     ExternalActor, Failure, Faults, Harness, Oracle, Time, WireFault, cleanup,
-    recorder::{Recorder, Transcript},
+    recorded_parts::{RecordedActor, RecordedFaults},
+    recorder::Recorder,
     require,
+    shown::{in_words, shown_any},
+    transcript::Transcript,
 };
 
 /// The key of the tag by which a [`cleanup`] recognizes what the kit launched.
@@ -157,7 +160,7 @@ impl Context {
         self.harness.oracle().ok_or_else(none)
     }
 
-    /// Returns the fault injector, if it supports all faults in `needed`. For a fault that it can do without,
+    /// Returns the fault injector, whose actions are recorded, if it supports all faults in `needed`. For a fault that it can do without,
     /// a clause calls [`Faults::supports`] itself.
     ///
     /// # Errors
@@ -167,9 +170,13 @@ impl Context {
         let faults = self.harness.faults().ok_or_else(none)?;
         match needed.iter().find(|fault| !faults.supports(fault)) {
             Some(fault) => Err(Failure::NotRun(format!(
-                "the harness does not support {fault:?}"
+                "the harness does not support the fault {}",
+                in_words(fault)
             ))),
-            None => Ok(faults),
+            None => Ok(Arc::new(RecordedFaults::new(
+                faults,
+                self.transcript.clone(),
+            ))),
         }
     }
 
@@ -187,13 +194,15 @@ impl Context {
         }
     }
 
-    /// Returns the external actor.
+    /// Returns the external actor. Its actions are recorded.
     ///
     /// # Errors
     /// [`Failure::NotRun`] if the harness has none.
     pub fn external_actor(&self) -> Result<Arc<dyn ExternalActor>, Failure> {
         let none = || Failure::NotRun("the harness has no external actor".to_owned());
-        self.harness.external_actor().ok_or_else(none)
+        let actor = self.harness.external_actor().ok_or_else(none)?;
+        let transcript = self.transcript.clone();
+        Ok(Arc::new(RecordedActor::new(actor, transcript)))
     }
 
     /// Adds a line to the transcript, which is part of the message of a violation.
@@ -368,7 +377,7 @@ impl Context {
 impl Context {
     /// Requires that a call failed with `kind`, and returns its error, so that the clause can check its effect
     /// and its retry advice. `call` describes the call at the beginning of the message.
-    pub fn require_refused<T: std::fmt::Debug>(
+    pub fn require_refused<T: std::fmt::Debug + 'static>(
         &self,
         call: &str,
         result: Result<T>,
@@ -376,7 +385,8 @@ impl Context {
     ) -> Result<ProvisionError, Failure> {
         match result {
             Ok(value) => Err(Failure::violated(format!(
-                "{call} must fail as {kind}, but returned {value:?}"
+                "{call} must fail as {kind}, but returned {}",
+                shown_any(&value)
             ))),
             Err(error) if error.kind() == kind => Ok(error),
             Err(error) => Err(Failure::violated(format!(
@@ -409,7 +419,7 @@ impl Context {
 
     /// Requires that a call failed with `kind` and effect none, and that the clause's scope is empty.
     /// Returns the error.
-    pub async fn require_refused_without_effect<T: std::fmt::Debug>(
+    pub async fn require_refused_without_effect<T: std::fmt::Debug + 'static>(
         &self,
         call: &str,
         result: Result<T>,

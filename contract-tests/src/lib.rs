@@ -78,11 +78,15 @@ mod life;
 mod list;
 pub mod live;
 mod model;
+mod poll_limit;
+mod recorded_parts;
 mod recorder;
 pub mod report;
 mod seed;
+mod shown;
 mod steady;
 mod suite;
+mod transcript;
 mod traps;
 pub mod waiver;
 mod wrapped_harness;
@@ -98,6 +102,7 @@ pub use harness::{
 };
 pub use list::CLAUSES;
 pub use seed::seed_from_env;
+pub(crate) use shown::shown;
 pub use suite::{
     clause, keep_regressions_in, run_and_report, run_clause, run_provisioner_contract_tests,
     test_clause, test_family,

@@ -80,7 +80,11 @@ impl<'a> Life<'a> {
             let info = retry_until_ok(self.cx, "launch", || handle.launch_instance(config)).await?;
             let before = self.id.replace(info.id.clone());
             require(before.iter().all(|id| *id == info.id), || {
-                format!("one token launched {before:?} and {}", info.id)
+                format!(
+                    "one token launched {} and {}",
+                    crate::shown(&before),
+                    info.id
+                )
             })?;
         }
         let id = self.id.clone();
@@ -148,7 +152,11 @@ impl<'a> Life<'a> {
         let list = retry_until_ok(self.cx, "list", || handle.list_instances(&filter)).await?;
         let listed: Vec<_> = list.iter().map(|info| &info.id).collect();
         require(listed == wanted, || {
-            format!("{wanted:?} must exist for this launch, but {listed:?} is listed")
+            format!(
+                "{} must exist for this launch, but {} is listed",
+                crate::shown(wanted),
+                crate::shown(&listed)
+            )
         })?;
         let Some(oracle) = self.cx.harness().oracle() else {
             return Ok(());
@@ -157,10 +165,17 @@ impl<'a> Life<'a> {
         let live = truth.iter().filter(|truth| !truth.info.state.is_final());
         let live: Vec<_> = live.map(|truth| &truth.info.id).collect();
         require(live == wanted, || {
-            format!("{wanted:?} must exist for this launch, but the cloud has {live:?}")
+            format!(
+                "{} must exist for this launch, but the cloud has {}",
+                crate::shown(wanted),
+                crate::shown(&live)
+            )
         })
     }
 }
+
+/// The shortest delay between two attempts, whatever an error advises.
+const SHORTEST_DELAY: Duration = Duration::from_millis(10);
 
 /// Retries a call until it succeeds, as its errors advise: never sooner, and not at all if they advise
 /// against it.
@@ -185,7 +200,8 @@ async fn retry_until_ok<T, F: Future<Output = Result<T>>>(
                 &error,
             ));
         }
-        cx.advance_time(delay.max(cx.capabilities().poll_interval))
-            .await;
+        // Never zero: time has to pass, or the budget never ends.
+        let shortest = cx.capabilities().poll_interval.max(SHORTEST_DELAY);
+        cx.advance_time(delay.max(shortest)).await;
     }
 }

@@ -1,25 +1,22 @@
 //! The handle that clauses call. It records every call, and turns panics and calls that never
 //! return into violations.
 //!
-//! Owns the transcript. It never changes what a backend returns, except that it retries throttled
-//! calls: any call may be throttled at any time, and no clause should have to expect it.
+//! Owns the lines of calls in the transcript. It never changes what a backend returns, except that it
+//! retries throttled calls: any call may be throttled at any time, and no clause should have to
+//! expect it.
 //!
-//! A line of the transcript is `handle <number>: <call>(<arguments>) -> <result>`, where handles
-//! are numbered in the order in which the clause opened them. Equal lines that follow each other
-//! are counted. The message of a violation has these lines up to the violation; what the cleanup
-//! does after it is not recorded.
+//! A line of the transcript is `handle <number>: <call>(<arguments>) -> <result>`. The message of a
+//! violation has these lines up to the violation; what the cleanup does after it is not recorded.
 //!
-//! A call that does not return within the harness's budget, and one that panics, fails the clause
-//! whatever the clause makes of it: the recorder returns an unexpected error in its place, so that
-//! the clause can end, and the runner replaces the clause's outcome.
+//! A call that does not return within the harness's budget, one that panics, and a stream that does not
+//! end fail the clause whatever the clause makes of it: the recorder returns an unexpected error in
+//! its place or ends the stream, so that the clause can end, and the runner replaces the clause's
+//! outcome. So no loop of a clause over the results of a backend runs for ever.
+
+mod stream;
 
 use std::{
-    fmt,
-    future::Future,
-    num::NonZeroU32,
-    panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    fmt, future::Future, num::NonZeroU32, panic::AssertUnwindSafe, sync::Arc, time::Duration,
 };
 
 use async_trait::async_trait;
@@ -29,112 +26,20 @@ use fleetwright::{
     InstanceStatus, InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, ProvisionError,
     Reboot, Result, SnapshotRequest, TagChange,
 };
-use futures_util::{FutureExt as _, StreamExt as _};
-use tokio::time::{sleep, timeout};
+use futures_util::FutureExt as _;
+use tokio::time::{Instant, sleep, timeout};
 
 use fleetwright_clause_engine::panic_message;
 
-use crate::DetectedBy;
-
-/// The calls of all handles of one clause, in order.
-#[derive(Clone, Default)]
-pub(crate) struct Transcript(Arc<Mutex<Log>>);
-
-/// What the transcript has recorded so far.
-#[derive(Default)]
-struct Log {
-    /// Each line with how often it was recorded in a row.
-    lines: Vec<(String, u32)>,
-    /// Whether later calls are ignored.
-    closed: bool,
-    /// How many handles were opened.
-    handles: usize,
-    /// The first call that panicked or never returned.
-    broken: Option<String>,
-    detected_by: DetectedBy,
-}
-
-/// The most lines that are kept. Later ones are dropped: the first calls explain a violation best.
-const MAX_LINES: usize = 400;
+use crate::{
+    OWNER_TAG, SCOPE_TAG,
+    poll_limit::limit_polls,
+    shown::{Shown, shown_config},
+    transcript::Transcript,
+};
 
 /// The most attempts of a throttled call. The result of the last one is returned as it is.
 const MAX_ATTEMPTS: u32 = 8;
-
-impl Transcript {
-    fn with<T>(&self, use_log: impl FnOnce(&mut Log) -> T) -> T {
-        use_log(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Returns the lines, with the number of repetitions.
-    pub(crate) fn lines(&self) -> Vec<String> {
-        let format = |(line, times): &(String, u32)| match times {
-            1 => line.clone(),
-            _ => format!("{line} ({times} times)"),
-        };
-        self.with(|log| log.lines.iter().map(format).collect())
-    }
-
-    /// Returns the first call that panicked or never returned. It breaks the contract, whatever the
-    /// clause is about.
-    pub(crate) fn broken(&self) -> Option<String> {
-        self.with(|log| log.broken.clone())
-    }
-
-    /// Adds a line, or counts it if it equals the previous one.
-    pub(crate) fn note(&self, line: impl Into<String>) {
-        let line = line.into();
-        self.with(|log| {
-            if log.closed {
-                return;
-            }
-            if let Some((last, times)) = log.lines.last_mut() {
-                if *last == line {
-                    *times += 1;
-                    return;
-                }
-            }
-            if log.lines.len() < MAX_LINES {
-                log.lines.push((line, 1));
-            }
-        });
-    }
-
-    /// Ignores all later calls: calls after a violation do not explain it.
-    pub(crate) fn close(&self) {
-        self.with(|log| log.closed = true);
-    }
-
-    /// Returns what detected the violation.
-    pub(crate) fn detected_by(&self) -> DetectedBy {
-        self.with(|log| log.detected_by)
-    }
-
-    /// Records that the check for leftovers detected the violation.
-    pub(crate) fn detected_by_probe(&self) {
-        self.with(|log| log.detected_by = DetectedBy::LeakProbe);
-    }
-
-    /// Records a call that did not return within the budget.
-    fn record_timeout(&self, what: String) {
-        self.with(|log| log.detected_by = DetectedBy::Timeout);
-        self.record_violation(what);
-    }
-
-    /// Records a call that breaks the contract in any clause, and ends the transcript.
-    fn record_violation(&self, what: String) {
-        self.note(what.clone());
-        self.with(|log| log.broken = log.broken.take().or(Some(what)));
-        self.close();
-    }
-
-    /// Returns the number of a new handle, from 1.
-    fn next_handle(&self) -> usize {
-        self.with(|log| {
-            log.handles += 1;
-            log.handles
-        })
-    }
-}
 
 /// A handle whose calls are recorded.
 pub(crate) struct Recorder {
@@ -172,26 +77,37 @@ impl Recorder {
     ) -> T {
         let name = format!("handle {}: {operation}({arguments})", self.handle);
         let mut attempts = 0;
-        let message = loop {
-            let caught = timeout(self.budget, AssertUnwindSafe(make()).catch_unwind()).await;
+        let (start, message) = loop {
+            let start = Instant::now();
+            let caught = AssertUnwindSafe(make()).catch_unwind();
+            let caught = timeout(self.budget, limit_polls(caught)).await;
             let result = match caught {
-                Ok(Ok(result)) => result,
-                Ok(Err(panic)) => break format!("{name} panicked: {}", panic_message(&*panic)),
+                Ok(Some(Ok(result))) => result,
+                Ok(Some(Err(panic))) => {
+                    let message = format!("{name} panicked: {}", panic_message(&*panic));
+                    break (start, message);
+                }
+                Ok(None) => {
+                    let message = format!("{name} never returns, and never waits either");
+                    self.transcript.record_timeout(start, message.clone());
+                    break (start, message);
+                }
                 Err(_) => {
                     let message = format!("{name} did not return within {:?}", self.budget);
-                    self.transcript.record_timeout(message.clone());
-                    break message;
+                    self.transcript.record_timeout(start, message.clone());
+                    break (start, message);
                 }
             };
             let (shown, throttled) = show(&result);
-            self.transcript.note(format!("{name} -> {shown}"));
+            self.transcript
+                .note_since(start, format!("{name} -> {shown}"));
             attempts += 1;
             match throttled {
                 Some(delay) if attempts < MAX_ATTEMPTS => sleep(delay).await,
                 Some(_) | None => return result,
             }
         };
-        self.transcript.record_violation(message.clone());
+        self.transcript.record_violation(start, message.clone());
         let call = Call::new(self.inner.capabilities().provider.as_str(), operation);
         refuse(call.unexpected(Effect::Unknown, &message))
     }
@@ -225,24 +141,16 @@ impl Recorder {
                 .filter_map(|result| result.as_ref().err())
                 .collect();
             let delay = errors.iter().filter_map(|error| throttled(error)).max();
-            (
-                format!(
-                    "{} ok, {} errors",
-                    results.len() - errors.len(),
-                    errors.len()
-                ),
-                delay,
-            )
+            let first = errors
+                .first()
+                .map(|error| format!("; first {}", error.shown()));
+            let (ok, failed) = (results.len() - errors.len(), errors.len());
+            let first = first.unwrap_or_default();
+            (format!("{ok} ok, {failed} errors{first}"), delay)
         };
         let refuse = |error: ProvisionError| ids.iter().map(|_| Err(error.clone())).collect();
-        self.call(
-            operation,
-            &format!("{} ids", ids.len()),
-            make,
-            shown,
-            refuse,
-        )
-        .await
+        self.call(operation, &ids.shown(), make, shown, refuse)
+            .await
     }
 }
 
@@ -252,18 +160,20 @@ fn throttled(error: &ProvisionError) -> Option<Duration> {
     error.retry().delay().filter(|_| is_throttled)
 }
 
-/// Describes an instance for a line.
-fn describe(info: &InstanceInfo) -> String {
-    format!("{} {}", info.id, info.state)
-}
-
-/// Describes a config for a line. Tags and user data are left out.
-fn describe_config(config: &InstanceConfig) -> String {
-    let token = config
-        .launch_token
-        .as_ref()
-        .map_or("none", LaunchToken::as_str);
-    format!("type {}, token {token}", config.instance_type)
+/// Describes a filter for a line. The tags of the clause's scope are long and say nothing.
+fn shown_filter(filter: &InstanceFilter) -> String {
+    let is_scope = |key: &str| key == OWNER_TAG || key == SCOPE_TAG;
+    let mut parts = Vec::new();
+    if filter.tags.get(SCOPE_TAG).is_some() {
+        parts.push("of this clause".to_owned());
+    }
+    let others = filter.tags.iter().filter(|(key, _)| !is_scope(key));
+    parts.extend(others.map(|(key, value)| format!("{key}={value}")));
+    parts.extend(filter.states.iter().map(ToString::to_string));
+    if parts.is_empty() {
+        parts.push("all".to_owned());
+    }
+    parts.join(", ")
 }
 
 impl fmt::Debug for Recorder {
@@ -283,9 +193,9 @@ impl InstanceProvisioner for Recorder {
         let call = || self.inner.launch_instance(config);
         self.one(
             Operation::LaunchInstance,
-            &describe_config(config),
+            &shown_config(config),
             call,
-            describe,
+            Shown::shown,
         )
         .await
     }
@@ -308,37 +218,26 @@ impl InstanceProvisioner for Recorder {
 
     async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
         let call = || self.inner.start_instance(id);
-        self.one(Operation::StartInstance, id.as_str(), call, describe)
+        self.one(Operation::StartInstance, id.as_str(), call, Shown::shown)
             .await
     }
 
     async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
         let call = || self.inner.describe_instance(id);
-        let show = |status: &InstanceStatus| format!("{} {}", status.id, status.state);
-        self.one(Operation::DescribeInstance, id.as_str(), call, show)
+        self.one(Operation::DescribeInstance, id.as_str(), call, Shown::shown)
             .await
     }
 
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
         let call = || self.inner.list_instances(filter);
-        let tags: Vec<_> = filter
-            .tags
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect();
         let show = |list: &Vec<InstanceInfo>| format!("{} instances", list.len());
-        self.one(Operation::ListInstances, &tags.join(" "), call, show)
+        self.one(Operation::ListInstances, &shown_filter(filter), call, show)
             .await
     }
 
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         let call = || self.inner.find_launch(token);
-        let show = |record: &LaunchRecord| match record {
-            LaunchRecord::Found(found) => format!("found {}", found.len()),
-            LaunchRecord::Terminated(instances) => format!("terminated {}", instances.len()),
-            LaunchRecord::NotFound => "not found".to_owned(),
-        };
-        self.one(Operation::FindLaunch, token.as_str(), call, show)
+        self.one(Operation::FindLaunch, token.as_str(), call, Shown::shown)
             .await
     }
 
@@ -359,7 +258,7 @@ impl InstanceProvisioner for Recorder {
     ) -> Result<Vec<InstanceInfo>> {
         let call = || self.inner.launch_instances(config, count);
         let show = |list: &Vec<InstanceInfo>| format!("{} instances", list.len());
-        let arguments = format!("{}, count {count}", describe_config(config));
+        let arguments = format!("{}, count {count}", shown_config(config));
         self.one(Operation::LaunchInstances, &arguments, call, show)
             .await
     }
@@ -388,29 +287,7 @@ impl InstanceProvisioner for Recorder {
         &'a self,
         filter: &'a InstanceFilter,
     ) -> BoxStream<'a, Result<ListItem>> {
-        self.transcript
-            .note(format!("handle {}: stream_instances", self.handle));
-        let budget = self.budget;
-        let items = self.inner.stream_instances(filter);
-        let guarded = futures_util::stream::unfold(Some(items), move |items| async move {
-            let mut items = items?;
-            match timeout(budget, AssertUnwindSafe(items.next()).catch_unwind()).await {
-                Ok(Ok(Some(item))) => Some((item, Some(items))),
-                Ok(Ok(None)) => None,
-                Ok(Err(panic)) => {
-                    let message = format!("stream_instances panicked: {}", panic_message(&*panic));
-                    self.transcript.record_violation(message);
-                    None
-                }
-                Err(_) => {
-                    self.transcript.record_timeout(format!(
-                        "stream_instances did not return within {budget:?}"
-                    ));
-                    None
-                }
-            }
-        });
-        guarded.boxed()
+        stream::guarded(self, filter)
     }
 
     async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {

@@ -3,7 +3,7 @@
 //! Owns the seed, the generator and the files of failing cases. The cases are the same in every run
 //! unless `FLEETWRIGHT_CONTRACT_SEED` selects others.
 //!
-//! Only violations are shrunk and stored. If a case ends for another reason, such as a part that
+//! Only violations and leaks are shrunk and stored. If a case ends for another reason, such as a part that
 //! the harness does not offer, no further case is run and that reason is the outcome of the clause.
 
 use std::{
@@ -64,11 +64,17 @@ pub(crate) fn for_all<S: Strategy>(
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let (violated, other_failure) = (Cell::new(false), RefCell::new(None));
+    let leaks = RefCell::new(Vec::new());
     let result = TestRunner::new_with_rng(config, rng).run(strategy, |value| match test(value) {
         // Only violations may be kept as regressions.
         _ if other_failure.borrow().is_some() => Ok(()),
         Err(Failure::Violated(observed)) => {
             violated.set(true);
+            Err(TestCaseError::fail(observed))
+        }
+        Err(Failure::Leaked(observed)) => {
+            violated.set(true);
+            leaks.borrow_mut().push(observed.clone());
             Err(TestCaseError::fail(observed))
         }
         Err(other) if !violated.get() => {
@@ -83,9 +89,14 @@ pub(crate) fn for_all<S: Strategy>(
     }
     match result {
         Ok(()) => Ok(Pass::Held),
-        Err(TestError::Fail(observed, _)) => Err(Failure::Violated(format!(
-            "{observed}\n  (seed {seed}; {VARIABLE} selects others)"
-        ))),
+        Err(TestError::Fail(observed, _)) => {
+            let text = format!("{observed}\n  (seed {seed}; {VARIABLE} selects others)");
+            if leaks.borrow().iter().any(|leak| leak == observed.message()) {
+                Err(Failure::Leaked(text))
+            } else {
+                Err(Failure::Violated(text))
+            }
+        }
         Err(TestError::Abort(reason)) => Err(Failure::KitError(format!("no cases: {reason}"))),
     }
 }

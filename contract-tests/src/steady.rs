@@ -44,7 +44,7 @@ impl Context {
 
     /// Requires that a call on such an instance was refused as wrong state, or as not found if the
     /// cloud may have deleted its record.
-    pub fn require_refused_after_terminate<T: std::fmt::Debug>(
+    pub fn require_refused_after_terminate<T: std::fmt::Debug + 'static>(
         &self,
         call: &str,
         result: Result<T>,

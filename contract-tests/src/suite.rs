@@ -13,7 +13,7 @@
 //! 3. Faults are removed, and parts of the cloud that were made unreachable are reconnected.
 //! 4. A new handle terminates every instance in the scope and waits until it is terminated.
 //! 5. Nothing may be left in the scope, by the list and by the oracle. Leftovers fail a clause that
-//!    has passed, and are not reported for one that has failed.
+//!    has passed, as a leak, and are not reported for one that has failed.
 //! 6. A panic, a call that never returned, a waiver and the report are taken into account.
 
 use std::{
@@ -30,7 +30,7 @@ use tokio::time::timeout;
 
 use crate::{
     Body, CLAUSES, CONTRACT, Clause, Context, Factory, Failure, Harness, OnMissing, Outcome,
-    Status, Time, Verdict, recorder::Transcript, report, seed, waiver,
+    Status, Time, Verdict, report, seed, transcript::Transcript, waiver,
 };
 
 /// Runs one clause on a fresh account and judges it.
@@ -61,7 +61,7 @@ pub fn run_clause(clause: &Clause, factory: &Factory) -> Verdict {
     if let Some(broken) = transcript.broken() {
         verdict = verdict.with_status(Status::Fail, broken);
     }
-    verdict.detected_by = transcript.detected_by();
+    verdict.detected_by = transcript.detected_by().unwrap_or(verdict.detected_by);
     verdict.transcript = transcript.lines();
     verdict
 }
@@ -75,7 +75,12 @@ pub(crate) fn run_case(
     let transcript = Transcript::default();
     let outcome = run_on_account(&factory(), clause, &transcript, body);
     match transcript.broken() {
-        Some(broken) => Err(Failure::Violated(broken)),
+        Some(broken) => {
+            let lines = transcript.lines();
+            let lines: Vec<_> = lines.iter().map(|line| format!("\n    {line}")).collect();
+            let calls = format!("{broken}; the calls were:{}", lines.concat());
+            Err(Failure::Violated(calls))
+        }
         None => outcome,
     }
 }
@@ -88,12 +93,15 @@ fn run_on_account(
     body: impl AsyncFnOnce(&Context) -> Outcome,
 ) -> Outcome {
     block_on(executor(harness.time()), async {
+        transcript.start();
         let scope = new_scope(clause);
         let cx = Context::new(Arc::clone(harness), &scope, transcript.clone()).await?;
         // The longest clauses are sweeps over some hundred lifecycles, each step within the budget.
         let deadline = harness.budget().saturating_mul(2_000);
         let outcome = timeout(deadline, body(&cx)).await;
-        if !matches!(outcome, Ok(Ok(_))) {
+        if matches!(outcome, Ok(Ok(_))) {
+            transcript.note("the clause has passed; the kit terminates what is left");
+        } else {
             transcript.close();
         }
         if let Some(faults) = harness.faults() {
@@ -106,10 +114,16 @@ fn run_on_account(
         let outcome = outcome
             .map_err(|_| Failure::KitError(format!("the clause took longer than {deadline:?}")))?;
         let pass = outcome?;
-        leftovers
-            .map(|()| pass)
-            .inspect_err(|_| transcript.detected_by_probe())
+        leftovers.map(|()| pass).map_err(as_leak)
     })
+}
+
+/// Turns a violation that was found after a clause had passed into a leak.
+fn as_leak(failure: Failure) -> Failure {
+    match failure {
+        Failure::Violated(observed) => Failure::Leaked(format!("leak: {observed}")),
+        other @ (Failure::Leaked(_) | Failure::NotRun(_) | Failure::KitError(_)) => other,
+    }
 }
 
 /// Terminates what the clause left running on purpose, then requires that nothing of it is left.
@@ -238,11 +252,20 @@ pub fn test_clause<H: Harness + 'static>(id: &str, make: fn() -> H) {
     let factory: Factory = Arc::new(move || Arc::new(make()));
     let verdict = run_and_report(clause, &factory);
     if !passes(verdict.status, factory().on_missing()) {
-        panic!("{}", CONTRACT.message(&verdict));
+        panic!("{}", test_message(&verdict));
     }
     if !verdict.status.is_conformant() {
         println!("{}", CONTRACT.message(&verdict));
     }
+}
+
+/// Returns the text of a failing test. For a clause that was not run it says how to proceed.
+fn test_message(verdict: &Verdict) -> String {
+    let mut text = CONTRACT.message(verdict);
+    if verdict.status == Status::NotRun {
+        text += "  to do:    let the harness offer what is missing, or return OnMissing::ReportNotRun from it\n";
+    }
+    text
 }
 
 /// Returns whether the test of a clause passes.
@@ -310,7 +333,7 @@ pub fn run_and_report(clause: &Clause, factory: &Factory) -> Verdict {
         Err(problem) => verdict.with_status(Status::KitError, problem),
     };
     match report::add(&*harness, &verdict) {
-        Ok(_) => verdict,
+        Ok(()) => verdict,
         Err(problem) => verdict.with_status(Status::KitError, problem),
     }
 }
@@ -348,7 +371,7 @@ pub fn run_provisioner_contract_tests<H: Harness + 'static>(make: fn() -> H) {
     for clause in CLAUSES {
         let verdict = run_and_report(clause, &factory);
         if !passes(verdict.status, factory().on_missing()) {
-            failures += &CONTRACT.message(&verdict);
+            failures += &test_message(&verdict);
         }
     }
     if !failures.is_empty() {

@@ -4,7 +4,7 @@
 
 use std::{fmt, future::Future, pin::Pin};
 
-use crate::{Outcome, Verdict};
+use crate::{DetectedBy, Outcome, Status, Verdict};
 
 /// One promise of a contract, with the test that holds a subject to it.
 ///
@@ -94,18 +94,47 @@ impl<C, E> Contract<C, E> {
             .filter(move |clause| clause.id.starts_with(prefix))
     }
 
-    /// Returns the full message for the author of the subject: the status, the promise, what was
-    /// observed instead, where the contract explains it, and the calls that were made.
+    /// Returns the full message for the author of the subject: the [headline](Verdict::headline), the
+    /// promise, what was observed instead, where the contract explains it, and the calls that were
+    /// made.
+    ///
+    /// For a leak it says that the clause's own promise was kept. For a clause that was not run it says
+    /// what the clause needs and what is missing.
     pub fn message(&self, verdict: &Verdict) -> String {
         let Verdict { id, status, .. } = verdict;
-        let mut text = format!("{id}: {}\n", status.word());
-        if let Some(clause) = self.clause(id) {
-            text += &format!("  promised: a {} must {}\n", self.subject, clause.promise);
+        let subject = self.subject;
+        let (promise, needs) = self
+            .clause(id)
+            .map_or(("", ""), |clause| (clause.promise, clause.needs));
+        let leaked = *status == Status::Fail && verdict.detected_by == DetectedBy::LeakProbe;
+        let mut text = format!("{id}: {}\n", verdict.headline());
+        let mut line = |label: &str, content: &str| {
+            if !content.is_empty() {
+                text += &format!("  {:9} {content}\n", format!("{label}:"));
+            }
+        };
+        let reason = verdict.reason.as_deref().unwrap_or_default();
+        if leaked {
+            let rule = format!("a {subject} must leave nothing behind once all is terminated");
+            line("promised", &rule);
+            line("observed", reason);
+            line(
+                "clause",
+                &format!("{id} passed, until its instances were removed"),
+            );
+        } else if *status == Status::NotRun {
+            line("promises", &format!("a {subject} must {promise}"));
+            line("needs", needs);
+            line("missing", reason);
+        } else {
+            line("promised", &format!("a {subject} must {promise}"));
+            line("observed", reason);
         }
-        if let Some(reason) = &verdict.reason {
-            text += &format!("  observed: {reason}\n");
+        if leaked {
+            line("text", self.document);
+        } else {
+            line("text", &format!("{}, {id}", self.document));
         }
-        text += &format!("  text:     {}, {id}\n", self.document);
         for line in &verdict.transcript {
             text += &format!("    {line}\n");
         }

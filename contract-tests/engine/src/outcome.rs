@@ -60,6 +60,9 @@ impl Pass {
 pub enum Failure {
     /// The subject broke the promise. The text says what was observed.
     Violated(String),
+    /// The test passed, but something of it is left that the subject had to remove. The text says
+    /// what.
+    Leaked(String),
     /// The harness does not offer what the clause needs. The text says what is missing.
     NotRun(String),
     /// The suite or the harness failed, not the subject.

@@ -65,6 +65,16 @@ pub struct Entry {
     pub reason: Option<String>,
 }
 
+/// The reason of an entry whose clause the run has not reached.
+const NOT_REACHED: &str = "not reached";
+
+impl Entry {
+    /// Whether the run has reached the clause: it was run, or the suite found that it cannot be run.
+    pub fn is_reached(&self) -> bool {
+        self.status != Status::NotRun || self.reason.as_deref() != Some(NOT_REACHED)
+    }
+}
+
 impl Report {
     /// Creates a report in which no clause has been run.
     pub fn new<C, E>(contract: &Contract<C, E>, name: &str, mode: &str, run: &str) -> Self {
@@ -73,7 +83,7 @@ impl Report {
             name: clause.name.to_owned(),
             status: Status::NotRun,
             duration_ms: 0,
-            reason: Some("not reached".to_owned()),
+            reason: Some(NOT_REACHED.to_owned()),
         });
         Self {
             name: name.to_owned(),
@@ -91,6 +101,22 @@ impl Report {
             entry.duration_ms = millis(verdict.duration);
             entry.reason.clone_from(&verdict.reason);
         }
+    }
+
+    /// Whether the run has reached every clause.
+    pub fn is_complete(&self) -> bool {
+        self.clauses.iter().all(Entry::is_reached)
+    }
+
+    /// Whether this run has reached every clause that `other` has reached, so that its results can
+    /// replace those of `other`. A filtered run does not replace a whole one.
+    pub fn covers(&self, other: &Self) -> bool {
+        let reached = |id: &str| {
+            let entry = self.clauses.iter().find(|entry| entry.id == id);
+            entry.is_none_or(Entry::is_reached)
+        };
+        let others = other.clauses.iter().filter(|entry| entry.is_reached());
+        others.into_iter().all(|entry| reached(&entry.id))
     }
 
     /// Whether the subject keeps the whole contract: see [`Status::is_conformant`].
@@ -205,6 +231,20 @@ mod tests {
             text,
             "ADD-01 pass\nADD-02 kit error: reason\nmine: not conformant: 1 pass, 1 kit error"
         );
+    }
+
+    #[test]
+    fn filtered_run_does_not_cover_a_whole_one() {
+        let mut whole = Report::new(&CONTRACT, "mine", "virtual", "r-1");
+        whole.record(&verdict("ADD-01", Status::Fail, Some("reason")));
+        assert!(!whole.is_complete());
+        whole.record(&verdict("ADD-02", Status::NotRun, Some("no oracle")));
+        assert!(whole.is_complete(), "not run for a reason is reached");
+        let mut later = Report::new(&CONTRACT, "mine", "virtual", "r-2");
+        later.record(&verdict("ADD-02", Status::Pass, None));
+        assert!(!later.covers(&whole) && whole.covers(&later));
+        later.record(&verdict("ADD-01", Status::Pass, None));
+        assert!(later.covers(&whole));
     }
 
     #[test]

@@ -95,6 +95,12 @@ pub struct Verdict {
 impl Verdict {
     /// Judges an outcome.
     pub fn new(id: &'static str, outcome: Outcome, duration: Duration) -> Self {
+        let detected_by = match &outcome {
+            Err(Failure::Leaked(_)) => DetectedBy::LeakProbe,
+            Ok(_) | Err(Failure::Violated(_) | Failure::NotRun(_) | Failure::KitError(_)) => {
+                DetectedBy::default()
+            }
+        };
         let (status, reason) = match outcome {
             Ok(Pass::Held) => (Status::Pass, None),
             Ok(Pass::Weaker) => (
@@ -106,7 +112,9 @@ impl Verdict {
                 Some("not declared, and refused without effect".to_owned()),
             ),
             Ok(Pass::NotClaimed) => (Status::NotClaimed, Some("not claimed".to_owned())),
-            Err(Failure::Violated(observed)) => (Status::Fail, Some(observed)),
+            Err(Failure::Violated(observed) | Failure::Leaked(observed)) => {
+                (Status::Fail, Some(observed))
+            }
             Err(Failure::NotRun(missing)) => (Status::NotRun, Some(missing)),
             Err(Failure::KitError(problem)) => (Status::KitError, Some(problem)),
         };
@@ -114,9 +122,33 @@ impl Verdict {
             id,
             status,
             reason,
-            detected_by: DetectedBy::default(),
+            detected_by,
             transcript: Vec::new(),
             duration,
+        }
+    }
+
+    /// Returns the result in a few words that tell a broken promise from a clause that was not tested:
+    /// `violated`, `leak`, `not run, so nothing is known`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use fleetwright_clause_engine::{Failure, Verdict};
+    ///
+    /// let missing = Err(Failure::NotRun("the harness has no oracle".to_owned()));
+    /// let verdict = Verdict::new("ADD-01", missing, Duration::ZERO);
+    /// assert_eq!(verdict.headline(), "not run, so nothing is known");
+    /// ```
+    pub const fn headline(&self) -> &'static str {
+        match (self.status, self.detected_by) {
+            (Status::Fail, DetectedBy::Body) => "violated",
+            (Status::Fail, DetectedBy::Timeout) => "violated by a call that did not return",
+            (Status::Fail, DetectedBy::LeakProbe) => "leak",
+            (Status::NotRun, _) => "not run, so nothing is known",
+            (Status::KitError, _) => "kit error, so nothing is known",
+            (Status::Pass | Status::Refused | Status::NotClaimed | Status::Waived, _) => {
+                self.status.word()
+            }
         }
     }
 

@@ -1,7 +1,8 @@
 //! Merges all contract reports into one page: `contract-matrix [folder]`.
 //!
-//! It reads every `<provider>.json` in the folder (default: cargo's `target/contract`) and writes
-//! `matrix.html` and `matrix.json` there.
+//! It reads every `<provider>.json` in the folder (default: cargo's `target/contract`), writes
+//! `matrix.html` and `matrix.json` there, and prints one line of counts for each report. Results of
+//! later runs that have reached fewer clauses, `<provider>.partial.json`, are only printed.
 
 use std::{error::Error, fs, path::PathBuf};
 
@@ -12,6 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .nth(1)
         .map_or_else(directory, PathBuf::from);
     let mut reports: Vec<Report> = Vec::new();
+    let mut partial: Vec<Report> = Vec::new();
     for entry in fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))? {
         let path = entry?.path();
         if path
@@ -19,7 +21,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             .is_some_and(|extension| extension == "json")
         {
             // The folder has other JSON files too: the zoo's numbers, and this program's own output.
-            reports.extend(serde_json::from_str::<Report>(&fs::read_to_string(&path)?).ok());
+            let report = serde_json::from_str::<Report>(&fs::read_to_string(&path)?).ok();
+            if path.to_string_lossy().ends_with(".partial.json") {
+                partial.extend(report);
+            } else {
+                reports.extend(report);
+            }
         }
     }
     if reports.is_empty() {
@@ -37,6 +44,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     )?;
     for report in &reports {
         println!("{}: {}", report.name, report.summary());
+    }
+    for report in &partial {
+        let (name, summary) = (&report.name, report.summary());
+        println!("{name}, a later run of some clauses: {summary}");
     }
     println!("{}", folder.join("matrix.html").display());
     Ok(())

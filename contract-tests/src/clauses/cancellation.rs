@@ -43,7 +43,8 @@ pub(crate) async fn cancellation_01_dropped_launch_can_be_found(cx: &Context) ->
         let info = cx.launch_config(&config).await?;
         require(found.is_empty() || found == [info.id.clone()], || {
             format!(
-                "the dropped launch created {found:?}, but its replay returned {}",
+                "the dropped launch created {}, but its replay returned {}",
+                crate::shown(&found),
                 info.id
             )
         })?;
@@ -54,13 +55,18 @@ pub(crate) async fn cancellation_01_dropped_launch_can_be_found(cx: &Context) ->
         let listed: Vec<_> = list.into_iter().map(|one| one.id).collect();
         require(listed == [info.id.clone()], || {
             format!(
-                "a launch dropped after {polls} polls and its replay must be {}, but there is {listed:?}",
-                info.id
+                "a launch dropped after {polls} polls and its replay must be {}, but there is {}",
+                info.id,
+                crate::shown(&listed)
             )
         })?;
         let known = find_instances(cx, &token).await?;
         require(known == listed, || {
-            format!("{} is not found by its token, but {known:?}", info.id)
+            format!(
+                "{} is not found by its token, but {}",
+                info.id,
+                crate::shown(&known)
+            )
         })?;
         cx.terminate(&info.id).await?;
         cx.wait_until_terminated(&info.id).await?;

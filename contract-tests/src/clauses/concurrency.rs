@@ -65,7 +65,10 @@ pub(crate) async fn concurrency_01_hanging_call_blocks_no_other(cx: &Context) ->
             Either::Right((result, _)) => result,
             // The backend gives up a call that hangs.
             Either::Left((result, served)) => {
-                cx.note(format!("the {call:?} of {hung} returned: {result:?}"));
+                cx.note(format!(
+                    "the {call:?} of {hung} returned: {}",
+                    crate::shown(&result)
+                ));
                 if faults.all_injected().await {
                     served.await
                 } else {
@@ -109,7 +112,11 @@ pub(crate) async fn concurrency_02_concurrent_launches(cx: &Context) -> Outcome 
     let list = cx.require_count(ids.len()).await?;
     let listed: BTreeSet<_> = list.iter().map(|info| info.id.clone()).collect();
     require(listed == ids, || {
-        format!("{ids:?} were launched, and {} exist", names(&list))
+        format!(
+            "{} were launched, and {} exist",
+            crate::shown(&ids),
+            names(&list)
+        )
     })?;
     Ok(Pass::Held)
 }

@@ -56,7 +56,10 @@ pub(crate) async fn crash_01_lost_response_is_settled(cx: &Context) -> Outcome {
         let right =
             matches!(&found, LaunchRecord::Found(list) if list.len() == 1 && list[0].id == id);
         require(right, || {
-            format!("the launch of {id}, whose response was lost, is found as {found:?}")
+            format!(
+                "the launch of {id}, whose response was lost, is found as {}",
+                crate::shown(&found)
+            )
         })?;
     }
     if let Ok(info) = result {
@@ -93,7 +96,10 @@ pub(crate) async fn crash_02_lost_request_is_settled(cx: &Context) -> Outcome {
         for handle in [&*restarted, cx.provisioner()] {
             let found = look_up(handle, config.launch_token.as_ref()).await?;
             require(found == LaunchRecord::NotFound, || {
-                format!("a launch that never arrived is found as {found:?}")
+                format!(
+                    "a launch that never arrived is found as {}",
+                    crate::shown(&found)
+                )
             })?;
         }
     }
@@ -237,7 +243,10 @@ pub(crate) async fn crash_05_everything_is_found_by_tags(cx: &Context) -> Outcom
     let listed: BTreeSet<_> = list.iter().map(|info| &info.id).collect();
     let missing: Vec<_> = ids.iter().filter(|id| !listed.contains(id)).collect();
     require(missing.is_empty(), || {
-        format!("{missing:?} of a dead process are not listed by a new one")
+        format!(
+            "{} of a dead process are not listed by a new one",
+            crate::shown(&missing)
+        )
     })?;
     require(
         list.iter().all(|info| info.tags.contains_all(cx.scope())),
@@ -281,7 +290,8 @@ pub(crate) async fn crash_07_unsafe_calls_are_sent_once(cx: &Context) -> Outcome
     let result = cx.provisioner().launch_instance(&cx.config()).await;
     cx.clear_faults(&faults).await?;
     cx.note(format!(
-        "a launch without a token whose response was lost: {result:?}"
+        "a launch without a token whose response was lost: {}",
+        crate::shown(&result)
     ));
     cx.require_count(1).await?;
     if !cx.capabilities().supports(OptionalVerb::RebootInstance) {
@@ -304,7 +314,10 @@ pub(crate) async fn crash_07_unsafe_calls_are_sent_once(cx: &Context) -> Outcome
         } else {
             faults.clear().await;
         }
-        cx.note(format!("a reboot whose response was lost: {result:?}"));
+        cx.note(format!(
+            "a reboot whose response was lost: {}",
+            crate::shown(&result)
+        ));
         let after = boots().await;
         require(after <= before + 1, || {
             format!(
@@ -336,6 +349,6 @@ fn require_same(id: &InstanceId, other: &InstanceId) -> Result<(), Failure> {
 fn with_context(failure: Failure, what: &str) -> Failure {
     match failure {
         Failure::Violated(observed) => Failure::Violated(format!("with {what}: {observed}")),
-        other @ (Failure::NotRun(_) | Failure::KitError(_)) => other,
+        other @ (Failure::Leaked(_) | Failure::NotRun(_) | Failure::KitError(_)) => other,
     }
 }

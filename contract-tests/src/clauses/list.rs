@@ -367,7 +367,10 @@ async fn require_exactly(
     require(exact, || {
         let (listed, states) = (names(&list), &filter.states);
         let tags = &filter.tags;
-        format!("a list by {tags:?} in {states:?} must return {wanted:?}, but returned: {listed}")
+        format!(
+            "a list by {tags:?} in {states:?} must return {}, but returned: {listed}",
+            crate::shown(wanted)
+        )
     })?;
     Ok(list)
 }

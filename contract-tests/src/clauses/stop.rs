@@ -152,7 +152,7 @@ pub(crate) async fn stop_05_compute_is_released(cx: &Context) -> Outcome {
     require(!read_truth(cx, &*oracle, &id).await?.holds_machine, || {
         format!("{id} is stopped and still holds its machine")
     })?;
-    let Some(external_actor) = cx.harness().external_actor() else {
+    let Ok(external_actor) = cx.external_actor() else {
         return Ok(Pass::Held);
     };
     // A machine that is powered off from inside or at the console may stay allocated and billed.

@@ -106,7 +106,10 @@ pub(crate) async fn tags_02_are_part_of_the_launch(cx: &Context) -> Outcome {
     // A backend may retry the launch by itself. Only the instance that exists afterwards counts.
     let result = cx.provisioner().launch_instance(&config).await;
     cx.clear_faults(&faults).await?;
-    cx.note(format!("the launch whose response was lost: {result:?}"));
+    cx.note(format!(
+        "the launch whose response was lost: {}",
+        crate::shown(&result)
+    ));
     for info in cx.require_count(1).await? {
         require(info.tags.contains_all(&config.tags), || {
             format!(
@@ -230,8 +233,9 @@ pub(crate) async fn tags_06_own_tags_are_hidden(cx: &Context) -> Outcome {
     let record = record.map_err(|error| Failure::call_failed("find_launch", &error))?;
     let LaunchRecord::Found(found) = record else {
         return Err(Failure::violated(format!(
-            "the token of {} must be found, but: {record:?}",
-            info.id
+            "the token of {} must be found, but: {}",
+            info.id,
+            crate::shown(&record)
         )));
     };
     for info in &found {

@@ -236,7 +236,10 @@ pub(crate) async fn verbs_04_reimage(cx: &Context) -> Outcome {
             .as_ref()
             .is_err_and(|error| matches!(error.kind(), ErrorKind::Invalid | ErrorKind::NotFound));
         require(refused, || {
-            format!("a reimage of {id} to the unknown {unknown} must be invalid, but: {result:?}")
+            format!(
+                "a reimage of {id} to the unknown {unknown} must be invalid, but: {}",
+                crate::shown(&result)
+            )
         })?;
         cx.require_unchanged("a refused reimage", &expected).await?;
     }

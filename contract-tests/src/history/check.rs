@@ -194,9 +194,9 @@ impl Token {
     }
 }
 
+/// The call and its result, for a message.
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}..{} ", self.start, self.end)?;
         match &self.requested {
             Request::Launch(config) => write!(f, "launch with config {config}"),
             Request::Stop(id) => write!(f, "stop {id}"),
@@ -211,13 +211,13 @@ impl fmt::Display for Event {
                 " -> {}",
                 id.as_ref().map_or("nothing", InstanceId::as_str)
             ),
-            other @ (CallResult::Done
-            | CallResult::TokenConflict
-            | CallResult::TokenSpent
-            | CallResult::WrongState
-            | CallResult::NotFound
-            | CallResult::Refused
-            | CallResult::Unknown) => write!(f, " -> {other:?}"),
+            CallResult::Done => f.write_str(" -> ok"),
+            CallResult::TokenConflict => f.write_str(" -> token conflict"),
+            CallResult::TokenSpent => f.write_str(" -> token spent"),
+            CallResult::WrongState => f.write_str(" -> wrong state"),
+            CallResult::NotFound => f.write_str(" -> not found"),
+            CallResult::Refused => f.write_str(" -> failed without effect"),
+            CallResult::Unknown => f.write_str(" -> failed with unknown effect"),
         }
     }
 }

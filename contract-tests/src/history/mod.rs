@@ -20,6 +20,7 @@
 //! The cases depend on a seed alone (the module `seed`). Time passes only where a caller pauses, so
 //! a case is the same in every run in virtual time.
 
+mod chart;
 mod check;
 
 use std::{
@@ -36,10 +37,11 @@ use futures_util::future::join_all;
 use proptest::prelude::*;
 use tokio::time::Instant;
 
+use chart::{Recorded, chart};
 use check::{CallResult, Event, Request, Rules, is_linearizable};
 
 use crate::{
-    Context, Factory, Failure, Outcome, Pass, Time, context::names, require, seed, suite::run_case,
+    Context, Factory, Failure, Outcome, Pass, Time, context::names, seed, suite::run_case,
 };
 
 /// How many tokens the callers share.
@@ -100,8 +102,21 @@ fn planned_call() -> impl Strategy<Value = PlannedCall> {
 struct History {
     configs: Vec<[InstanceConfig; 2]>,
     known: RefCell<BTreeMap<usize, InstanceId>>,
-    events: RefCell<Vec<(usize, Event)>>,
+    events: RefCell<Vec<Recorded>>,
     clock: Cell<u64>,
+    /// When the callers started.
+    zero: Instant,
+}
+
+/// Who makes a call, and when it was made: on the logical clock and on that of the harness.
+#[derive(Clone, Copy)]
+struct Begun {
+    /// The number of the caller, from 1; 0 after all callers are done.
+    caller: usize,
+    /// The number of the handle, from 1.
+    handle: usize,
+    start: u64,
+    from: Duration,
 }
 
 impl History {
@@ -111,16 +126,41 @@ impl History {
         self.clock.get()
     }
 
-    /// Adds a call that was made at `start` and has just returned.
-    fn add(&self, token: usize, requested: Request, result: CallResult, start: u64) {
-        let end = self.next_time();
+    /// Starts the record of a call that is about to be made.
+    fn begin(&self, caller: usize, handle: usize) -> Begun {
+        Begun {
+            caller,
+            handle,
+            start: self.next_time(),
+            from: self.zero.elapsed(),
+        }
+    }
+
+    /// Adds a call that has just returned.
+    fn add(&self, token: usize, requested: Request, result: CallResult, begun: Begun) {
         let event = Event {
             requested,
             result,
-            start,
-            end,
+            start: begun.start,
+            end: self.next_time(),
         };
-        self.events.borrow_mut().push((token, event));
+        self.events.borrow_mut().push(Recorded {
+            token,
+            caller: begun.caller,
+            handle: begun.handle,
+            from: begun.from,
+            to: self.zero.elapsed(),
+            event,
+        });
+    }
+
+    /// Returns the violation `observed`, with the chart of the calls with this token, or of all calls.
+    fn violation(&self, observed: &str, token: Option<usize>) -> Failure {
+        let events = self.events.borrow();
+        let ours = events.iter();
+        let ours = ours.filter(|recorded| token.is_none_or(|token| token == recorded.token));
+        let ours: Vec<_> = ours.collect();
+        Failure::violated(format!("{observed}; the calls were:{}", chart(&ours)))
     }
 }
 
@@ -132,16 +172,17 @@ async fn execute_case(cx: &Context, callers: &[Vec<PlannedCall>]) -> Outcome {
         known: RefCell::default(),
         events: RefCell::default(),
         clock: Cell::new(0),
+        zero: Instant::now(),
     };
-    let start = Instant::now();
     let handles = [cx.shared_provisioner(), cx.open_handle().await];
     let calling = callers.iter().enumerate().map(|(number, moves)| {
-        let handle = Arc::clone(&handles[number % handles.len()]);
+        let at = number % handles.len();
+        let handle = Arc::clone(&handles[at]);
         let history = &history;
         async move {
             for planned in moves {
                 cx.advance_time(planned.pause).await;
-                call(&*handle, history, planned).await;
+                call(&*handle, history, planned, (number + 1, at + 1)).await;
             }
         }
     });
@@ -151,8 +192,8 @@ async fn execute_case(cx: &Context, callers: &[Vec<PlannedCall>]) -> Outcome {
         record_list(cx, &history, token).await?;
     }
     let rules = Rules {
-        tokens_may_be_forgotten: start.elapsed() >= cx.capabilities().token_after_terminate,
-        records_may_be_forgotten: start.elapsed() >= cx.capabilities().terminated_visible,
+        tokens_may_be_forgotten: history.zero.elapsed() >= cx.capabilities().token_after_terminate,
+        records_may_be_forgotten: history.zero.elapsed() >= cx.capabilities().terminated_visible,
     };
     require_linearizable(&history, rules)?;
     Ok(Pass::Held)
@@ -169,11 +210,17 @@ fn configs(cx: &Context, token: usize) -> Result<[InstanceConfig; 2], Failure> {
     Ok([config, other])
 }
 
-/// Makes a call and records it. Without a known id, only a launch is made.
-async fn call(handle: &dyn InstanceProvisioner, history: &History, planned: &PlannedCall) {
+/// Makes a call and records it. Without a known id, only a launch is made. `who` is the number of the
+/// caller and of its handle.
+async fn call(
+    handle: &dyn InstanceProvisioner,
+    history: &History,
+    planned: &PlannedCall,
+    who: (usize, usize),
+) {
     let window = handle.capabilities().consistency_window;
     let known = history.known.borrow().get(&planned.token).cloned();
-    let start = history.next_time();
+    let begun = history.begin(who.0, who.1);
     if let Verb::Launch(config) = planned.verb {
         let result = handle
             .launch_instance(&history.configs[planned.token][usize::from(config)])
@@ -185,7 +232,7 @@ async fn call(handle: &dyn InstanceProvisioner, history: &History, planned: &Pla
                 .insert(planned.token, info.id.clone());
         }
         let result = call_result(result.map(|info| CallResult::Instance(info.id)), window);
-        history.add(planned.token, Request::Launch(config), result, start);
+        history.add(planned.token, Request::Launch(config), result, begun);
         return;
     }
     let Some(id) = known else { return };
@@ -204,13 +251,13 @@ async fn call(handle: &dyn InstanceProvisioner, history: &History, planned: &Pla
         planned.token,
         requested,
         call_result(result.map(|()| CallResult::Done), window),
-        start,
+        begun,
     );
 }
 
 /// Records the list of a token after all callers are done. Two live instances are a violation.
 async fn record_list(cx: &Context, history: &History, token: usize) -> Result<(), Failure> {
-    let start = history.next_time();
+    let begun = history.begin(0, 1);
     let mut filter = cx.filter();
     for (key, value) in &history.configs[token][0].tags {
         // They were valid in a `Tags` before.
@@ -218,11 +265,12 @@ async fn record_list(cx: &Context, history: &History, token: usize) -> Result<()
     }
     let mut list = cx.list(&filter).await?;
     list.retain(|info| !info.state.is_ending());
-    require(list.len() <= 1, || {
-        format!("one token has {} at the same time", names(&list))
-    })?;
+    if list.len() > 1 {
+        let observed = format!("one token has {} at the same time", names(&list));
+        return Err(history.violation(&observed, Some(token)));
+    }
     let observed = CallResult::Live(list.pop().map(|info| info.id));
-    history.add(token, Request::List, observed, start);
+    history.add(token, Request::List, observed, begun);
     Ok(())
 }
 
@@ -253,32 +301,27 @@ fn call_result(result: Result<CallResult, ProvisionError>, window: Duration) -> 
 fn require_linearizable(history: &History, rules: Rules) -> Result<(), Failure> {
     let all = history.events.borrow();
     let mut owners: BTreeMap<&InstanceId, usize> = BTreeMap::new();
-    for (token, event) in all.iter() {
-        if let CallResult::Instance(id) = &event.result {
-            let owner = *owners.entry(id).or_insert(*token);
-            require(owner == *token, || {
-                format!("{id} was returned to launches with different tokens")
-            })?;
+    for recorded in all.iter() {
+        if let CallResult::Instance(id) = &recorded.event.result {
+            let owner = *owners.entry(id).or_insert(recorded.token);
+            if owner != recorded.token {
+                let observed = format!("{id} was returned to launches with different tokens");
+                return Err(history.violation(&observed, None));
+            }
         }
     }
     for token in 0..TOKENS {
-        let ours = all.iter().filter(|(recorded, _)| *recorded == token);
-        let mut events: Vec<_> = ours.map(|(_, event)| event.clone()).collect();
+        let ours = all.iter().filter(|recorded| recorded.token == token);
+        let mut events: Vec<_> = ours.map(|recorded| recorded.event.clone()).collect();
         events.retain(|event| event.result != CallResult::Refused);
         // A call with an unknown outcome may be anywhere in the order.
         let all_known = events
             .iter()
             .all(|event| event.result != CallResult::Unknown);
-        require(!all_known || is_linearizable(&events, rules), || {
-            let lines: Vec<_> = events
-                .iter()
-                .map(|event| format!("\n    {event}"))
-                .collect();
-            format!(
-                "no order of these calls on one token explains their results (from..to):{}",
-                lines.concat()
-            )
-        })?;
+        if all_known && !is_linearizable(&events, rules) {
+            let observed = "no order of the calls with one token explains their results";
+            return Err(history.violation(observed, Some(token)));
+        }
     }
     Ok(())
 }

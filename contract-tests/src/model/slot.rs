@@ -159,7 +159,7 @@ impl Slot {
             }
         };
         let next = self.modes.iter().copied().filter(fits).collect();
-        self.narrow_to(next, &format!("a lookup as {record:?}"))
+        self.narrow_to(next, &format!("a lookup as {}", crate::shown(record)))
     }
 
     /// Makes `id` the instance of the token, and the previous one a former one.

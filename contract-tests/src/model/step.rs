@@ -10,7 +10,7 @@ use proptest::{prelude::*, strategy::BoxedStrategy};
 use proptest_state_machine::ReferenceStateMachine;
 
 use super::mode::{Forgotten, Mode, Shape, Verb, after_lost_result, outcomes};
-use crate::WireFault;
+use crate::{WireFault, shown::in_words};
 
 /// How many tokens a sequence uses.
 pub(super) const SLOTS: usize = 2;
@@ -164,8 +164,8 @@ impl fmt::Display for Disruption {
         match self {
             Self::None => Ok(()),
             Self::Dropped(polls) => write!(f, ", dropped after {polls} polls"),
-            Self::Fault(fault) => write!(f, ", with {fault:?}"),
-            Self::Crash(fault) => write!(f, ", and the process dies: {fault:?}"),
+            Self::Fault(fault) => write!(f, ", with {}", in_words(fault)),
+            Self::Crash(fault) => write!(f, ", and the process dies: {}", in_words(fault)),
         }
     }
 }

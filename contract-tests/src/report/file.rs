@@ -1,6 +1,6 @@
 //! Where report files are, and how several processes write one.
 //!
-//! Owns paths, the run key and the lock. It never interprets a report. A file is written under
+//! Owns paths, the run key, the lock, and which run a file is about. It never interprets a result. A file is written under
 //! another name and then renamed, so that a reader never sees half of it; the lock file stays,
 //! since deleting it would let two processes hold different locks.
 
@@ -12,6 +12,7 @@ use std::{
 use fs4::fs_std::FileExt as _;
 
 use super::{Report, junit};
+use crate::CONTRACT_VERSION;
 
 /// Returns the folder of all reports: `FLEETWRIGHT_CONTRACT_DIR` if that is set, else `contract` in
 /// cargo's target folder.
@@ -53,12 +54,38 @@ pub(super) fn run_key() -> String {
     found.unwrap_or_else(|| format!("process-{}", std::process::id()))
 }
 
-/// Changes a provider's report under a lock, rewrites its JSON and JUnit files, and returns the path
-/// of the JSON file.
+/// The stored reports of a provider, of the current version of the contract.
+pub(super) struct Stored {
+    /// `<provider>.json`.
+    pub(super) report: Option<Report>,
+    /// `<provider>.partial.json`: of a later run that has reached less.
+    pub(super) partial: Option<Report>,
+}
+
+impl Stored {
+    /// Returns the report of this run, if it has one.
+    pub(super) fn of_run(&self, run: &str) -> Option<Report> {
+        let reports = [&self.report, &self.partial].into_iter().flatten();
+        reports
+            .into_iter()
+            .find(|report| report.run == run)
+            .cloned()
+    }
+
+    /// Whether a report replaces `<provider>.json`.
+    pub(super) fn is_replaced_by(&self, report: &Report) -> bool {
+        let current = self.report.as_ref();
+        current.is_none_or(|current| current.run == report.run || report.covers(current))
+    }
+}
+
+/// Changes the report of a run under a lock, and rewrites its JSON and JUnit files. `change` returns the
+/// report, and whether the run is complete now. Returns the path of the JSON file, and the report of a
+/// run that is complete now.
 pub(super) fn update(
     provider: &str,
-    change: impl FnOnce(Option<Report>) -> Report,
-) -> Result<PathBuf, String> {
+    change: impl FnOnce(&Stored) -> (Report, bool),
+) -> Result<(PathBuf, Option<Report>), String> {
     let folder = directory();
     let name: String = provider
         .chars()
@@ -69,17 +96,32 @@ pub(super) fn update(
     fs::create_dir_all(&folder).map_err(describe)?;
     let lock = fs::File::create(folder.join(format!("{name}.lock"))).map_err(describe)?;
     lock.lock_exclusive().map_err(describe)?;
-    let json = folder.join(format!("{name}.json"));
-    let before = fs::read_to_string(&json).ok();
-    let report = change(before.and_then(|text| serde_json::from_str(&text).ok()));
+    let partial = format!("{name}.partial");
+    let stored = Stored {
+        report: read(&folder, &name),
+        partial: read(&folder, &partial),
+    };
+    let (report, completed) = change(&stored);
+    let replaces = stored.is_replaced_by(&report);
+    let stem = if replaces { &name } else { &partial };
+    let json = folder.join(format!("{stem}.json"));
     let text = serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?;
     replace(&json, &text).map_err(describe)?;
-    replace(
-        &folder.join(format!("{name}.xml")),
-        &junit::document(&report)?,
-    )
-    .map_err(describe)?;
-    Ok(json)
+    let xml = folder.join(format!("{stem}.xml"));
+    replace(&xml, &junit::document(&report)?).map_err(describe)?;
+    if replaces {
+        // They are of this run or of an earlier one. Usually there are none.
+        let _ = fs::remove_file(folder.join(format!("{partial}.json")));
+        let _ = fs::remove_file(folder.join(format!("{partial}.xml")));
+    }
+    Ok((json, completed.then_some(report)))
+}
+
+/// Reads a report. One that cannot be read or is of another version of the contract does not count.
+fn read(folder: &Path, stem: &str) -> Option<Report> {
+    let text = fs::read_to_string(folder.join(format!("{stem}.json"))).ok()?;
+    let report: Report = serde_json::from_str(&text).ok()?;
+    (report.contract_version == CONTRACT_VERSION).then_some(report)
 }
 
 /// Replaces a file atomically: a reader sees the old content or the new one, never a part.

@@ -5,6 +5,11 @@
 //! distinguishes one run from the next. A clause that a run has not reached is recorded as not run,
 //! and a backend with such a clause is not conformant.
 //!
+//! A run replaces the report of an earlier one as soon as it has reached every clause that the earlier
+//! run had reached. Until then its results are in `<provider>.partial.json`, so a filtered run
+//! (`cargo test token_01`) leaves the report of a whole run as it is. The test that completes a run
+//! prints one line with its counts.
+//!
 //! Reading a report:
 //!
 //! ```no_run
@@ -21,23 +26,37 @@ mod file;
 mod junit;
 mod matrix;
 
-use std::path::PathBuf;
+use std::io::Write as _;
 
-use crate::{CONTRACT, CONTRACT_VERSION, Harness, Time, Verdict};
+use crate::{CONTRACT, Harness, Time, Verdict};
 pub use file::directory;
 pub use fleetwright_clause_engine::{Entry, Report};
 pub use matrix::matrix;
 
-/// Adds a verdict to the files of its provider, and returns the path of the JSON file.
-pub(crate) fn add(harness: &dyn Harness, verdict: &Verdict) -> Result<PathBuf, String> {
+/// Adds a verdict to the files of its provider. If it is the last one that the run needs, prints the
+/// counts of the run.
+pub(crate) fn add(harness: &dyn Harness, verdict: &Verdict) -> Result<(), String> {
     let run = file::run_key();
-    file::update(&harness.name(), |before: Option<Report>| {
-        let same_run = before
-            .filter(|report| report.run == run && report.contract_version == CONTRACT_VERSION);
-        let mut report = same_run.unwrap_or_else(|| new_report(harness, &run));
+    let (path, completed) = file::update(&harness.name(), |stored| {
+        let mut report = stored
+            .of_run(&run)
+            .unwrap_or_else(|| new_report(harness, &run));
+        let was_complete = report.is_complete();
         report.record(verdict);
-        report
-    })
+        let completed = !was_complete && report.is_complete();
+        (report, completed)
+    })?;
+    if let Some(report) = completed {
+        // Not with `eprintln`, which libtest captures and shows for failed tests only.
+        let line = format!(
+            "contract of {}: {} ({})\n",
+            report.name,
+            report.summary(),
+            path.display()
+        );
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
+    Ok(())
 }
 
 /// Creates the report of a run in which no clause has been run yet: every clause is in it as not run.

@@ -1,20 +1,29 @@
 //! The messages of failing clauses, compared with kept texts.
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
-use fleetwright_contract_tests::{CONTRACT, clause, run_clause};
+use fleetwright_contract_tests::{CONTRACT, Failure, Verdict, clause, run_clause};
 use fleetwright_contract_zoo::mutants;
 
-/// Returns the message of the clause that the named mutant fails, with the parts that change masked.
-fn message_of(name: &str) -> String {
+/// Returns the message of a clause that the named mutant fails, with the parts that change masked.
+fn message_of(name: &str, id: &str) -> String {
     let mutant = *mutants::all()
         .iter()
         .find(|mutant| mutant.name == name)
         .unwrap();
-    let clause = clause(mutant.violates).unwrap();
-    let message = CONTRACT.message(&run_clause(clause, &(mutant.make)()));
+    let message = CONTRACT.message(&run_clause(clause(id).unwrap(), &(mutant.make)()));
     masked(&message)
+}
+
+/// Returns the clause that the named mutant violates.
+fn violated_by(name: &str) -> &'static str {
+    let mutants = mutants::all();
+    mutants
+        .iter()
+        .find(|one| one.name == name)
+        .unwrap()
+        .violates
 }
 
 /// Masks scopes and tokens, which differ in every run: 32 or 36 hexadecimal digits and hyphens.
@@ -38,13 +47,16 @@ fn masked(text: &str) -> String {
 /// Compares the message about a mutant with the kept text. After a deliberate change of a message,
 /// rewrite the texts with `FLEETWRIGHT_UPDATE_MESSAGES=1` and read them.
 fn assert_matches_kept_message(name: &str) {
+    assert_message_is_kept(&message_of(name, violated_by(name)), name);
+}
+
+fn assert_message_is_kept(message: &str, name: &str) {
     let file = format!("{}.txt", name.replace(' ', "-"));
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/messages")
         .join(file);
-    let message = message_of(name);
     if std::env::var_os("FLEETWRIGHT_UPDATE_MESSAGES").is_some() {
-        fs::write(&path, &message).unwrap();
+        fs::write(&path, message).unwrap();
     }
     let kept = fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(message, kept, "\n\nread:\n{message}\n\nkept:\n{kept}");
@@ -68,6 +80,35 @@ fn panic_is_reported() {
 #[test]
 fn leak_is_reported_by_name() {
     assert_matches_kept_message("disk left behind");
+}
+
+#[test]
+fn leak_of_another_clause_is_reported_as_a_leak() {
+    let message = message_of("disk left behind", "STOP-01");
+    assert_message_is_kept(&message, "disk left behind by another clause");
+}
+
+#[test]
+fn batch_of_another_count_is_reported_without_dumps() {
+    assert_matches_kept_message("the count of a batch is not compared");
+}
+
+#[test]
+fn actions_of_the_external_actor_are_reported() {
+    assert_matches_kept_message("cached descriptions never expire");
+}
+
+#[test]
+fn history_is_reported_as_a_chart() {
+    let concurrent = "a replay does not compare its config with that of a launch in progress";
+    assert_matches_kept_message(concurrent);
+}
+
+#[test]
+fn clause_that_was_not_run_is_not_reported_as_a_violation() {
+    let missing = Err(Failure::NotRun("the harness has no oracle".to_owned()));
+    let verdict = Verdict::new("LEAKS-01", missing, Duration::ZERO);
+    assert_message_is_kept(&CONTRACT.message(&verdict), "not run");
 }
 
 #[test]

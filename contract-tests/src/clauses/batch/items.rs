@@ -35,7 +35,10 @@ pub(crate) async fn batch_05_describes_item_by_item(cx: &Context) -> Outcome {
     for (id, result) in requested.iter().zip(&results) {
         let described = result.as_ref().map(|status| &status.id);
         require(described.is_err() || described.ok() == Some(id), || {
-            format!("{id} was requested, but the result is {result:?}")
+            format!(
+                "{id} was requested, but the result is {}",
+                crate::shown(result)
+            )
         })?;
     }
     Ok(Pass::Held)
@@ -87,7 +90,7 @@ pub(crate) async fn batch_07_stops_and_starts_item_by_item(cx: &Context) -> Outc
     for (id, result) in requested.iter().zip(&results) {
         let started = result.as_ref().map(|info| &info.id);
         require(started.is_err() || started.ok() == Some(id), || {
-            format!("the start of {id} returned {result:?}")
+            format!("the start of {id} returned {}", crate::shown(result))
         })?;
     }
     for id in &good {
@@ -121,7 +124,10 @@ pub(crate) async fn batch_08_more_than_one_native_batch(cx: &Context) -> Outcome
     for (id, result) in requested.iter().zip(&results) {
         let described = result.as_ref().map(|status| &status.id);
         require(described.ok() == Some(id), || {
-            format!("{id} was requested, but the result is {result:?}")
+            format!(
+                "{id} was requested, but the result is {}",
+                crate::shown(result)
+            )
         })?;
     }
     let results = cx.provisioner().terminate_instances(&requested).await;
@@ -224,7 +230,7 @@ pub(crate) async fn batch_10_changes_items_whose_state_allows_it(cx: &Context) -
 
 /// Requires that the item `ended` is refused as wrong state or not found, without effect, and that
 /// the others succeed.
-fn require_only_refused<T: std::fmt::Debug>(
+fn require_only_refused<T: std::fmt::Debug + 'static>(
     call: &str,
     requested: &[InstanceId],
     results: &[Result<T>],
@@ -242,7 +248,8 @@ fn require_only_refused<T: std::fmt::Debug>(
             }
         };
         require(right, || {
-            format!("{call} with the terminated {ended} returned {result:?} for {id}")
+            let result = crate::shown::shown_result(result);
+            format!("{call} with the terminated {ended} returned {result} for {id}")
         })?;
     }
     Ok(())
@@ -255,7 +262,7 @@ fn with_unknown(cx: &Context, mut ids: Vec<InstanceId>) -> Vec<InstanceId> {
 }
 
 /// Requires a result for each item in order: not found for the unknown one, success for the others.
-fn require_result_for_each<T: std::fmt::Debug>(
+fn require_result_for_each<T: std::fmt::Debug + 'static>(
     cx: &Context,
     call: &str,
     requested: &[InstanceId],
@@ -271,7 +278,10 @@ fn require_result_for_each<T: std::fmt::Debug>(
         let failed = result.as_ref().err().map(ProvisionError::kind);
         require(failed == wanted, || {
             let wanted = wanted.map_or("success".to_owned(), |kind| kind.to_string());
-            format!("{call} must return {wanted} for {id}, but returned {result:?}")
+            format!(
+                "{call} must return {wanted} for {id}, but returned {}",
+                crate::shown::shown_result(result)
+            )
         })?;
     }
     Ok(())

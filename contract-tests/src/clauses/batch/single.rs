@@ -100,7 +100,11 @@ fn require_same(
         _ => false,
     };
     require(right, || {
-        format!("alone, {id} is described as {alone:?}, and in a batch as {in_batch:?}")
+        format!(
+            "alone, {id} is described as {}, and in a batch as {}",
+            crate::shown::details(alone),
+            crate::shown::details(in_batch)
+        )
     })
 }
 

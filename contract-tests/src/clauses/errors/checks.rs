@@ -79,7 +79,10 @@ async fn require_found_by_token(
     let found = found.map_err(|error| Failure::call_failed("find_launch", &error))?;
     let same = matches!(&found, LaunchRecord::Found(list) if list.len() == 1 && list[0].id == *id);
     require(same, || {
-        format!("a launch whose response was lost returned {id}, but its token finds {found:?}")
+        format!(
+            "a launch whose response was lost returned {id}, but its token finds {}",
+            crate::shown(&found)
+        )
     })
 }
 
@@ -119,14 +122,15 @@ pub(super) async fn errors_without_faults(
 }
 
 /// Requires that a call failed, and returns its error.
-fn require_error<T: std::fmt::Debug>(
+fn require_error<T: std::fmt::Debug + 'static>(
     operation: Operation,
     result: Result<T>,
 ) -> Result<ProvisionError, Failure> {
     match result {
         Err(error) => Ok(error),
         Ok(value) => Err(Failure::violated(format!(
-            "{operation} must fail, but returned {value:?}"
+            "{operation} must fail, but returned {}",
+            crate::shown::shown_any(&value)
         ))),
     }
 }

@@ -176,7 +176,13 @@ pub(crate) async fn list_13_stream_equals_list(cx: &Context) -> Outcome {
         require_only_each_once(&format!("the stream in {states:?}"), &ids, &streamed)?;
         for (listed, streamed) in listed.iter().zip(&streamed) {
             require(listed == streamed, || {
-                format!("the list returned {listed:?}, the stream {streamed:?}")
+                let changed = crate::steady::differences(listed, streamed);
+                let id = &listed.id;
+                let changed = match changed.is_empty() {
+                    true => "its native state, reason or fingerprint differs".to_owned(),
+                    false => changed.join(", "),
+                };
+                format!("the stream returns {id} otherwise than the list: {changed}")
             })?;
         }
     }

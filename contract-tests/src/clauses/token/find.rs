@@ -62,7 +62,10 @@ pub(crate) async fn token_10_find_launch_launches_nothing(cx: &Context) -> Outco
     for handle in [cx.provisioner(), &*second] {
         let record = look_up(handle, &token).await?;
         require(record == LaunchRecord::NotFound, || {
-            format!("a token that launched nothing is reported as {record:?}")
+            format!(
+                "a token that launched nothing is reported as {}",
+                crate::shown(&record)
+            )
         })?;
     }
     cx.require_count(1).await?;
@@ -128,7 +131,10 @@ async fn require_terminated_record(
                 .iter()
                 .find(|one| one.id != *id || !one.state.is_ending());
             require(wrong.is_none(), || {
-                format!("the launch of {id} is terminated {when}, but is reported as {wrong:?}")
+                format!(
+                    "the launch of {id} is terminated {when}, but is reported as {}",
+                    crate::shown(&wrong)
+                )
             })
         }
         LaunchRecord::NotFound => require(may_be_forgotten, || {
@@ -167,7 +173,8 @@ pub(crate) async fn token_17_fingerprint_is_that_of_the_config(cx: &Context) -> 
         let found = found.map_err(|error| Failure::call_failed("find_launches", &error))?;
         let LaunchRecord::Found(infos) = found else {
             return Err(Failure::violated(format!(
-                "a launch of {count} is reported as {found:?}"
+                "a launch of {count} is reported as {}",
+                crate::shown(&found)
             )));
         };
         // A batch that is launched one by one has the fingerprints of its items.
@@ -200,7 +207,10 @@ pub(super) async fn require_found(
     let right =
         matches!(&record, LaunchRecord::Found(list) if list.len() == 1 && list[0].id == *id);
     require(right, || {
-        format!("the token of {id}, looked up {how}, is reported as {record:?}")
+        format!(
+            "the token of {id}, looked up {how}, is reported as {}",
+            crate::shown(&record)
+        )
     })
 }
 

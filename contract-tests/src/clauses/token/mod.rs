@@ -122,7 +122,10 @@ pub(crate) async fn token_12_launches_without_token_are_never_merged(cx: &Contex
         ids.insert(result?.id);
     }
     require(ids.len() == 4, || {
-        format!("4 launches without a token returned only {ids:?}")
+        format!(
+            "4 launches without a token returned only {}",
+            crate::shown(&ids)
+        )
     })?;
     cx.require_count(4).await?;
     Ok(Pass::Held)
@@ -186,7 +189,10 @@ pub(crate) async fn token_15_zone_is_part_of_the_config(cx: &Context) -> Outcome
         let expected = |kind| matches!(kind, ErrorKind::Invalid | ErrorKind::TokenConflict);
         let refused = result.as_ref().is_err_and(|error| expected(error.kind()));
         require(refused, || {
-            format!("zones are not declared, but a launch into {zone} returned {result:?}")
+            format!(
+                "zones are not declared, but a launch into {zone} returned {}",
+                crate::shown(&result)
+            )
         })?;
         cx.require_count(1).await?;
         return Ok(Pass::Refused);

@@ -129,7 +129,10 @@ async fn require_token_free(
         let record = cx.provisioner().find_launch(token).await;
         let record = record.map_err(|error| Failure::call_failed("find_launch", &error))?;
         require(record == LaunchRecord::NotFound, || {
-            format!("after {after} without effect, its token is reported as {record:?}")
+            format!(
+                "after {after} without effect, its token is reported as {}",
+                crate::shown(&record)
+            )
         })?;
     }
     let launched = cx.provisioner().launch_instance(config).await;

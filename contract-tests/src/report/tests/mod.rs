@@ -76,6 +76,29 @@ fn report_is_conformant_if_every_clause_passes_or_is_refused() {
 }
 
 #[test]
+fn filtered_run_does_not_replace_a_whole_one() {
+    let mut whole = new_report(&MemoryHarness, "r-1");
+    for clause in CLAUSES {
+        whole.record(&verdict(clause.id, Status::Pass, None));
+    }
+    let mut later = new_report(&MemoryHarness, "r-2");
+    later.record(&verdict("TOKEN-01", Status::Pass, None));
+    let mut stored = file::Stored {
+        report: Some(whole),
+        partial: Some(later.clone()),
+    };
+    assert!(!stored.is_replaced_by(&later));
+    assert_eq!(stored.of_run("r-2"), Some(later.clone()));
+    assert_eq!(stored.of_run("r-3"), None);
+    for clause in CLAUSES {
+        later.record(&verdict(clause.id, Status::Fail, Some("broken")));
+    }
+    assert!(stored.is_replaced_by(&later));
+    stored.report = None;
+    assert!(stored.is_replaced_by(&new_report(&MemoryHarness, "r-2")));
+}
+
+#[test]
 fn page_links_each_cell_to_its_escaped_reason() {
     let mut report = new_report(&MemoryHarness, "r-1");
     report.name = "my <cloud>".to_owned();
