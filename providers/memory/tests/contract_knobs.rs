@@ -1,5 +1,6 @@
 //! The contract tests of the reference backend with knobs that are far from their defaults: reads lag, pages and
-//! batches are small, batches are launched in parts, and nothing is kept of what is terminated.
+//! batches are small, batches are launched in parts, and nothing is kept of what is terminated. Then again, with
+//! records that are deleted before their tokens are forgotten.
 
 use std::{num::NonZeroUsize, time::Duration};
 
@@ -24,3 +25,18 @@ fn turned() -> WrappedHarness<MemoryHarness> {
 }
 
 contract_tests!(turned);
+
+mod short_records {
+    use super::*;
+
+    fn turned() -> WrappedHarness<MemoryHarness> {
+        let harness = MemoryHarness::with(|cloud| {
+            cloud
+                .terminated_visible(Duration::from_secs(60))
+                .token_after_terminate(Duration::from_secs(600))
+        });
+        WrappedHarness::new("memory-short-records", harness, |inner| inner)
+    }
+
+    contract_tests!(turned);
+}
