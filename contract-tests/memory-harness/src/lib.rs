@@ -3,7 +3,7 @@
 //! Owns the mapping of the kit's faults and external changes to the memory cloud's own. It is a crate of its own so that
 //! the tests of the memory cloud do not compile the zoo, whose backends use it too.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use fleetwright::{
@@ -65,6 +65,18 @@ impl MemoryHarness {
     /// Returns the cloud behind the harness.
     pub fn cloud(&self) -> &MemoryCloud {
         &self.cloud
+    }
+
+    /// Returns the addresses that are in use and belong to no instance: an instance of the clause had
+    /// them, because every clause has a cloud of its own.
+    fn addresses_of_nobody(&self) -> impl Iterator<Item = String> {
+        let instances = self.cloud.oracle().instances().into_iter();
+        let held = instances.flat_map(|truth| [truth.info.private_ip, truth.info.public_ip]);
+        let held: BTreeSet<_> = held.flatten().collect();
+        let in_use = self.cloud.oracle().leftovers().addresses.into_iter();
+        in_use
+            .filter(move |address| !held.contains(address))
+            .map(|address| format!("address {address} of no instance"))
     }
 }
 
@@ -162,6 +174,7 @@ impl Oracle for MemoryHarness {
             .chain(disks)
             .chain(cards)
             .chain(addresses)
+            .chain(self.addresses_of_nobody())
             .collect()
     }
 
