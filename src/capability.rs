@@ -65,7 +65,8 @@ pub struct Capabilities {
     pub tags: TagLimits,
     /// The largest user data, in bytes before encoding.
     pub max_user_data_bytes: usize,
-    /// The most instances in one page of a list, which is one native call. Default: 1.
+    /// The most instances in one page of a list, which is one native call. [`NonZeroUsize::MAX`] says
+    /// that there are no pages: a list is always one call. Default: 1.
     pub page_size: NonZeroUsize,
     /// The most ids in one native batch call. The backend splits larger batches, except launches, which
     /// stay one unit. Default: 1.

@@ -13,12 +13,13 @@ use std::sync::{
 
 use fleetwright::{
     Capabilities, CloudInstanceState, Effect, ErrorKind, InstanceConfig, InstanceFilter,
-    InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, LaunchToken, ProvisionError,
-    Result, Tags,
+    InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, LaunchToken, PlacementField,
+    ProvisionError, Result, Tags, Zone,
 };
 
 use crate::{
-    ExternalActor, Failure, Faults, Harness, Oracle, Time, WireFault, cleanup,
+    ExternalActor, Failure, Faults, Harness, NotApplicable, Oracle, Time, WireFault, cleanup,
+    policy_tags,
     recorded_parts::{RecordedActor, RecordedFaults},
     recorder::Recorder,
     require,
@@ -30,7 +31,7 @@ use crate::{
 pub const OWNER_TAG: &str = "fleetwright-contract";
 
 /// The value of [`OWNER_TAG`].
-pub const OWNER_VALUE: &str = "launched by the contract kit";
+pub const OWNER_VALUE: &str = "contract-kit";
 
 /// The key of the tag that separates clauses: everything that a clause launches carries it, with a
 /// value of the clause's own.
@@ -94,7 +95,7 @@ impl Context {
     ) -> Result<Self, Failure> {
         let tags = cleanup::owner_tags().with(SCOPE_TAG, scope);
         let scope = tags.map_err(|error| Failure::KitError(error.to_string()))?;
-        let inner = harness.open().await;
+        let inner = policy_tags::hide(harness.open().await, &*harness);
         let provisioner = Arc::new(Recorder::new(inner, transcript.clone(), harness.budget()));
         Ok(Self {
             harness,
@@ -118,12 +119,13 @@ impl Context {
 
     /// Opens another handle on the same account, as a second or a restarted process would.
     pub async fn open_handle(&self) -> Arc<dyn InstanceProvisioner> {
-        self.record(self.harness.open().await)
+        self.record(self.open_unrecorded_handle().await)
     }
 
     /// Opens another handle on the same account whose launch options differ, as after a new deployment.
     pub async fn open_handle_with_other_options(&self) -> Arc<dyn InstanceProvisioner> {
-        self.record(self.harness.open_with_other_options().await)
+        let handle = self.harness.open_with_other_options().await;
+        self.record(policy_tags::hide(handle, &*self.harness))
     }
 
     fn record(&self, inner: Arc<dyn InstanceProvisioner>) -> Arc<dyn InstanceProvisioner> {
@@ -137,7 +139,7 @@ impl Context {
     /// Opens another handle that is neither recorded nor guarded against panics and timeouts: for
     /// calls that are meant to hang or to be dropped.
     pub async fn open_unrecorded_handle(&self) -> Arc<dyn InstanceProvisioner> {
-        self.harness.open().await
+        policy_tags::hide(self.harness.open().await, &*self.harness)
     }
 
     /// Returns the harness.
@@ -164,8 +166,12 @@ impl Context {
     /// a clause calls [`Faults::supports`] itself.
     ///
     /// # Errors
-    /// [`Failure::NotRun`] if the harness has none, or if it does not support all of `needed`.
+    /// [`Failure::NotRun`] if the harness has none, or if it does not support all of `needed`, and
+    /// [`Failure::NotApplicable`] if it declares that one of `needed` cannot occur.
     pub fn faults(&self, needed: &[WireFault]) -> Result<Arc<dyn Faults>, Failure> {
+        for absent in needed.iter().filter_map(NotApplicable::of) {
+            self.require_applicable(absent)?;
+        }
         let none = || Failure::NotRun("the harness injects no faults".to_owned());
         let faults = self.harness.faults().ok_or_else(none)?;
         match needed.iter().find(|fault| !faults.supports(fault)) {
@@ -178,6 +184,43 @@ impl Context {
                 self.transcript.clone(),
             ))),
         }
+    }
+
+    /// Ends a clause that is about something which the cloud does not have.
+    ///
+    /// # Errors
+    /// [`Failure::NotApplicable`] if the harness declares that, and [`Failure::KitError`] if its
+    /// declaration is false: it can inject the fault, or the backend declares the opposite.
+    pub fn require_applicable(&self, part: NotApplicable) -> Result<(), Failure> {
+        if !self.harness.not_applicable().contains(&part) {
+            return Ok(());
+        }
+        let faults = self.harness.faults();
+        Err(
+            match part.contradiction(self.capabilities(), faults.as_deref()) {
+                Some(contradiction) => Failure::KitError(contradiction),
+                None => Failure::NotApplicable(part.reason().to_owned()),
+            },
+        )
+    }
+
+    /// Returns a zone that launches can name. If the backend does not declare zones, that is any name,
+    /// because it refuses all of them.
+    ///
+    /// # Errors
+    /// [`Failure::NotRun`] if zones are declared and the harness names none.
+    pub fn zone(&self) -> Result<Zone, Failure> {
+        if let Some(zone) = self.harness.zone() {
+            return Ok(zone);
+        }
+        if self
+            .capabilities()
+            .placement
+            .contains(&PlacementField::Zone)
+        {
+            return Err(Failure::NotRun("the harness names no zone".to_owned()));
+        }
+        Zone::new("kit-zone").map_err(|error| Failure::KitError(error.to_string()))
     }
 
     /// Removes the faults after the calls that they were meant for.
@@ -203,6 +246,16 @@ impl Context {
         let actor = self.harness.external_actor().ok_or_else(none)?;
         let transcript = self.transcript.clone();
         Ok(Arc::new(RecordedActor::new(actor, transcript)))
+    }
+
+    /// Says which fault every call gets from now on, or none. A call that is throttled by an announced
+    /// fault is not retried: the clause wants its error.
+    pub(crate) fn announce(&self, fault: Option<&WireFault>) {
+        let delay = match fault {
+            Some(WireFault::Throttled(delay)) => Some(*delay),
+            _ => None,
+        };
+        self.transcript.set_injected_delay(delay);
     }
 
     /// Adds a line to the transcript, which is part of the message of a violation.

@@ -11,7 +11,7 @@ use fleetwright::{
     InstanceConfig, InstanceId, InstanceInfo, InstanceProvisioner, Scope, Tags, Zone,
 };
 
-use crate::waiver::Peer;
+use crate::{NotApplicable, waiver::Peer};
 
 /// One account of a backend. The kit creates a new harness for each clause.
 ///
@@ -92,9 +92,26 @@ pub trait Harness: Send + Sync {
     }
 
     /// Returns how long one call or one change of state may take. Be generous in virtual time, where
-    /// waiting costs nothing. Default: 300 seconds.
+    /// waiting costs nothing, and allow several poll intervals in real time. Default: 10 seconds in
+    /// real time, 300 seconds in virtual time.
     fn budget(&self) -> Duration {
-        Duration::from_secs(300)
+        match self.time() {
+            Time::Real => Duration::from_secs(10),
+            Time::Virtual => Duration::from_secs(300),
+        }
+    }
+
+    /// Returns what this cloud does not have, so that no test environment can show it: throttling, for
+    /// instance. The clauses about it are then reported as not applicable. Default: nothing, which is
+    /// right for every cloud with an API of its own.
+    fn not_applicable(&self) -> Vec<NotApplicable> {
+        Vec::new()
+    }
+
+    /// Returns the keys of tags that a policy of the account adds to every instance, in addition to the
+    /// caller's. Reads may report them; the kit ignores them. Default: none.
+    fn policy_tag_keys(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Returns an image that does not exist here, if the backend checks images when it launches.

@@ -58,6 +58,7 @@
 //! | item | purpose |
 //! | --- | --- |
 //! | [`Oracle`], [`Faults`], [`ExternalActor`] | what a harness can offer so that more clauses run |
+//! | [`NotApplicable`] | what a cloud does not have |
 //! | [`WrappedHarness`], [`layered_contract_tests!`](layered_contract_tests) | the same contract for a backend with layers around it |
 //! | [`live`], [`cost_guard`], [`cleanup`] | runs against a real cloud, their limits, and removing what they left |
 //! | [`waiver`] | known differences of an emulator that somebody else wrote |
@@ -78,6 +79,8 @@ mod life;
 mod list;
 pub mod live;
 mod model;
+mod not_applicable;
+mod policy_tags;
 mod poll_limit;
 mod recorded_parts;
 mod recorder;
@@ -101,6 +104,7 @@ pub use harness::{
     WireFault, WireOp,
 };
 pub use list::CLAUSES;
+pub use not_applicable::NotApplicable;
 pub use seed::seed_from_env;
 pub(crate) use shown::shown;
 pub use suite::{

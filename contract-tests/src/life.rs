@@ -132,8 +132,13 @@ impl<'a> Life<'a> {
             .capabilities()
             .poll_interval
             .max(Duration::from_millis(10));
-        let policy = WaitPolicy::within(self.cx.harness().budget() * 2)
-            .delays(interval * 10, interval * 100)
+        // The declared interval is the shortest delay, whatever the policy says.
+        let budget = self.cx.harness().budget();
+        let policy = WaitPolicy::within((budget * 2).max(interval * 20))
+            .delays(
+                (interval * 10).min(budget / 30),
+                (interval * 100).min(budget / 3),
+            )
             .jitter_seed(1);
         let waited = wait::for_state(handle, std::slice::from_ref(id), goal, &policy);
         let broken = |error| Failure::violated(format!("{id} must become {goal}, but {error}"));

@@ -310,6 +310,12 @@ impl Harness for GuardedHarness {
     fn budget(&self) -> Duration {
         self.inner.budget()
     }
+    fn not_applicable(&self) -> Vec<crate::NotApplicable> {
+        self.inner.not_applicable()
+    }
+    fn policy_tag_keys(&self) -> Vec<String> {
+        self.inner.policy_tag_keys()
+    }
     fn unknown_image(&self) -> Option<fleetwright::ImageId> {
         self.inner.unknown_image()
     }

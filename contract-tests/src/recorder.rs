@@ -3,7 +3,7 @@
 //!
 //! Owns the lines of calls in the transcript. It never changes what a backend returns, except that it
 //! retries throttled calls: any call may be throttled at any time, and no clause should have to
-//! expect it.
+//! expect it. It does not retry throttling that the clause injects and announces.
 //!
 //! A line of the transcript is `handle <number>: <call>(<arguments>) -> <result>`. The message of a
 //! violation has these lines up to the violation; what the cleanup does after it is not recorded.
@@ -39,7 +39,10 @@ use crate::{
 };
 
 /// The most attempts of a throttled call. The result of the last one is returned as it is.
-const MAX_ATTEMPTS: u32 = 8;
+const MAX_ATTEMPTS: u32 = 100;
+
+/// The pauses before the attempts of a throttled call are together at most this part of the budget.
+const MAX_WAITING: u32 = 5;
 
 /// A handle whose calls are recorded.
 pub(crate) struct Recorder {
@@ -76,7 +79,7 @@ impl Recorder {
         refuse: impl FnOnce(ProvisionError) -> T + Send,
     ) -> T {
         let name = format!("handle {}: {operation}({arguments})", self.handle);
-        let mut attempts = 0;
+        let (mut attempts, mut waited) = (0, Duration::ZERO);
         let (start, message) = loop {
             let start = Instant::now();
             let caught = AssertUnwindSafe(make()).catch_unwind();
@@ -102,10 +105,15 @@ impl Recorder {
             self.transcript
                 .note_since(start, format!("{name} -> {shown}"));
             attempts += 1;
-            match throttled {
-                Some(delay) if attempts < MAX_ATTEMPTS => sleep(delay).await,
-                Some(_) | None => return result,
+            let Some(delay) = throttled else {
+                return result;
+            };
+            waited += delay;
+            let is_last = attempts >= MAX_ATTEMPTS || waited > self.budget / MAX_WAITING;
+            if is_last || self.transcript.is_injected(delay) {
+                return result;
             }
+            sleep(delay).await;
         };
         self.transcript.record_violation(start, message.clone());
         let call = Call::new(self.inner.capabilities().provider.as_str(), operation);
@@ -127,28 +135,67 @@ impl Recorder {
         self.call(operation, arguments, make, shown, Err).await
     }
 
-    /// Makes a batch call. The transcript has the number of successes and errors; the batch is retried if
-    /// any item was throttled, after the longest delay.
-    async fn many<T, F: Future<Output = Vec<Result<T>>> + Send>(
+    /// Makes a batch call. The transcript has the number of successes and errors; the throttled items are
+    /// retried together, after the longest of their delays.
+    async fn many<T: Send, F: Future<Output = Vec<Result<T>>> + Send>(
         &self,
         operation: Operation,
         ids: &[InstanceId],
-        make: impl Fn() -> F + Send,
+        make: impl Fn(Vec<InstanceId>) -> F + Send + Sync,
+    ) -> Vec<Result<T>> {
+        let mut results = self.batch(operation, ids, &make).await;
+        let (mut attempts, mut waited) = (1, Duration::ZERO);
+        loop {
+            let delays = results
+                .iter()
+                .map(|result| throttled(result.as_ref().err()?));
+            let (items, delays): (Vec<_>, Vec<_>) = delays
+                .enumerate()
+                .filter_map(|(item, delay)| Some((item, delay?)))
+                .unzip();
+            let Some(delay) = delays.into_iter().max() else {
+                return results;
+            };
+            attempts += 1;
+            waited += delay;
+            // A backend that returns another number of results breaks a promise; its clause says so.
+            let complete = results.len() == ids.len();
+            let is_last = attempts > MAX_ATTEMPTS || waited > self.budget / MAX_WAITING;
+            if is_last || !complete || self.transcript.is_injected(delay) {
+                return results;
+            }
+            sleep(delay).await;
+            let again: Vec<_> = items.iter().map(|item| ids[*item].clone()).collect();
+            for (item, result) in items
+                .into_iter()
+                .zip(self.batch(operation, &again, &make).await)
+            {
+                results[item] = result;
+            }
+        }
+    }
+
+    /// Makes a batch call once.
+    async fn batch<T: Send, F: Future<Output = Vec<Result<T>>> + Send>(
+        &self,
+        operation: Operation,
+        ids: &[InstanceId],
+        make: &(impl Fn(Vec<InstanceId>) -> F + Send + Sync),
     ) -> Vec<Result<T>> {
         let shown = |results: &Vec<Result<T>>| {
             let errors: Vec<_> = results
                 .iter()
                 .filter_map(|result| result.as_ref().err())
                 .collect();
-            let delay = errors.iter().filter_map(|error| throttled(error)).max();
             let first = errors
                 .first()
                 .map(|error| format!("; first {}", error.shown()));
             let (ok, failed) = (results.len() - errors.len(), errors.len());
             let first = first.unwrap_or_default();
-            (format!("{ok} ok, {failed} errors{first}"), delay)
+            (format!("{ok} ok, {failed} errors{first}"), None)
         };
         let refuse = |error: ProvisionError| ids.iter().map(|_| Err(error.clone())).collect();
+        let make = || make(ids.to_vec());
         self.call(operation, &ids.shown(), make, shown, refuse)
             .await
     }
@@ -264,22 +311,22 @@ impl InstanceProvisioner for Recorder {
     }
 
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-        let call = || self.inner.terminate_instances(ids);
+        let call = |ids: Vec<_>| async move { self.inner.terminate_instances(&ids).await };
         self.many(Operation::TerminateInstances, ids, call).await
     }
 
     async fn stop_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-        let call = || self.inner.stop_instances(ids);
+        let call = |ids: Vec<_>| async move { self.inner.stop_instances(&ids).await };
         self.many(Operation::StopInstances, ids, call).await
     }
 
     async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
-        let call = || self.inner.start_instances(ids);
+        let call = |ids: Vec<_>| async move { self.inner.start_instances(&ids).await };
         self.many(Operation::StartInstances, ids, call).await
     }
 
     async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
-        let call = || self.inner.describe_instances(ids);
+        let call = |ids: Vec<_>| async move { self.inner.describe_instances(&ids).await };
         self.many(Operation::DescribeInstances, ids, call).await
     }
 

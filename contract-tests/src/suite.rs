@@ -30,7 +30,7 @@ use tokio::time::timeout;
 
 use crate::{
     Body, CLAUSES, CONTRACT, Clause, Context, Factory, Failure, Harness, OnMissing, Outcome,
-    Status, Time, Verdict, report, seed, transcript::Transcript, waiver,
+    Status, Time, Verdict, report, require, seed, transcript::Transcript, waiver,
 };
 
 /// Runs one clause on a fresh account and judges it.
@@ -122,12 +122,15 @@ fn run_on_account(
 fn as_leak(failure: Failure) -> Failure {
     match failure {
         Failure::Violated(observed) => Failure::Leaked(format!("leak: {observed}")),
-        other @ (Failure::Leaked(_) | Failure::NotRun(_) | Failure::KitError(_)) => other,
+        other @ (Failure::Leaked(_)
+        | Failure::NotRun(_)
+        | Failure::NotApplicable(_)
+        | Failure::KitError(_)) => other,
     }
 }
 
 /// Terminates what the clause left running on purpose, then requires that nothing of it is left.
-async fn cleanup_and_probe(cx: &Context) -> Result<(), Failure> {
+pub(crate) async fn cleanup_and_probe(cx: &Context) -> Result<(), Failure> {
     let handle = cx.open_handle().await;
     cx.wait_for_consistent_reads().await;
     let list = handle.list_instances(&cx.filter()).await;
@@ -169,17 +172,11 @@ async fn require_nothing_left(
         }
         Ok::<_, Failure>(leftovers)
     };
-    let nothing = async || Ok(leftovers().await?.is_empty().then_some(()));
-    match cx.eventually("nothing is left", nothing).await {
-        Err(Failure::Violated(_)) => {
-            let leftovers = leftovers().await?.join(", ");
-            let budget = cx.harness().budget();
-            Err(Failure::violated(format!(
-                "{budget:?} after everything was terminated, the cloud still has: {leftovers}"
-            )))
-        }
-        result => result,
-    }
+    let (left, waited) = cx.wait_until_nothing_left(leftovers).await?;
+    require(left.is_empty(), || {
+        let left = left.join(", ");
+        format!("{waited:?} after everything was terminated, the cloud still has: {left}")
+    })
 }
 
 /// Returns the runtime that matches how time passes under a harness.
@@ -191,7 +188,7 @@ pub(crate) fn executor(time: Time) -> Executor {
 }
 
 /// Returns a scope that no other run has: clauses run in parallel, and accounts may be shared.
-fn new_scope(clause: &str) -> String {
+pub(crate) fn new_scope(clause: &str) -> String {
     static CASES: AtomicU64 = AtomicU64::new(0);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanos = now.map(|since| since.as_nanos()).unwrap_or_default();
@@ -275,7 +272,11 @@ fn test_message(verdict: &Verdict) -> String {
 /// allows it. The report still says that both are not kept.
 pub(crate) const fn passes(status: Status, on_missing: OnMissing) -> bool {
     match status {
-        Status::Pass | Status::Refused | Status::NotClaimed | Status::Waived => true,
+        Status::Pass
+        | Status::Refused
+        | Status::NotClaimed
+        | Status::NotApplicable
+        | Status::Waived => true,
         Status::NotRun => matches!(on_missing, OnMissing::ReportNotRun),
         Status::Fail | Status::KitError => false,
     }
@@ -463,6 +464,7 @@ mod tests {
             (Status::Pass, true),
             (Status::Refused, true),
             (Status::NotClaimed, true),
+            (Status::NotApplicable, true),
             (Status::Waived, true),
             (Status::NotRun, false),
             (Status::Fail, false),

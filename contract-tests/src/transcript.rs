@@ -44,6 +44,8 @@ struct Log {
     /// The first call that panicked or never returned.
     broken: Option<String>,
     timed_out: bool,
+    /// The delay of the throttling that the clause injects at the moment.
+    injected_delay: Option<Duration>,
 }
 
 /// A line, and how often it was recorded in a row.
@@ -118,6 +120,17 @@ impl Transcript {
                 }),
             }
         });
+    }
+
+    /// Says that the clause injects throttling with this delay, or that it has ended.
+    pub(crate) fn set_injected_delay(&self, delay: Option<Duration>) {
+        self.with(|log| log.injected_delay = delay);
+    }
+
+    /// Returns whether the clause itself may have caused a throttled call. It wants its error, and not a
+    /// retry.
+    pub(crate) fn is_injected(&self, delay: Duration) -> bool {
+        self.with(|log| log.injected_delay.is_some_and(|injected| delay >= injected))
     }
 
     /// Ignores all later calls: calls after a violation do not explain it.

@@ -147,7 +147,7 @@ pub fn apply(mut verdict: Verdict, waivers: &[Waiver], peer: Option<&Peer>) -> V
             (Status::Fail, text)
         }
         Status::Fail => (Status::Waived, waiver.reason.clone()),
-        Status::Pass | Status::Refused | Status::NotClaimed => (
+        Status::Pass | Status::Refused | Status::NotClaimed | Status::NotApplicable => (
             Status::Fail,
             "is waived but passes: remove the waiver".to_owned(),
         ),

@@ -8,7 +8,10 @@ use std::{fmt, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use fleetwright::{ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Zone};
 
-use crate::{ExternalActor, Faults, Harness, OnMissing, Oracle, StateWaiter, Time, waiver::Peer};
+use crate::{
+    ExternalActor, Faults, Harness, NotApplicable, OnMissing, Oracle, StateWaiter, Time,
+    waiver::Peer,
+};
 
 /// The function that wraps a handle.
 type Wrap = dyn Fn(Arc<dyn InstanceProvisioner>) -> Arc<dyn InstanceProvisioner> + Send + Sync;
@@ -101,6 +104,14 @@ impl<H: Harness> Harness for WrappedHarness<H> {
 
     fn budget(&self) -> Duration {
         self.base.budget()
+    }
+
+    fn not_applicable(&self) -> Vec<NotApplicable> {
+        self.base.not_applicable()
+    }
+
+    fn policy_tag_keys(&self) -> Vec<String> {
+        self.base.policy_tag_keys()
     }
 
     fn unknown_image(&self) -> Option<ImageId> {

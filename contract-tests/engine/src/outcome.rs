@@ -65,6 +65,8 @@ pub enum Failure {
     Leaked(String),
     /// The harness does not offer what the clause needs. The text says what is missing.
     NotRun(String),
+    /// The harness declares that the situation of the clause cannot occur. The text says why.
+    NotApplicable(String),
     /// The suite or the harness failed, not the subject.
     KitError(String),
 }

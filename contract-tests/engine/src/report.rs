@@ -218,6 +218,7 @@ mod tests {
             (Status::Pass, true),
             (Status::Refused, true),
             (Status::NotClaimed, true),
+            (Status::NotApplicable, true),
             (Status::Fail, false),
             (Status::NotRun, false),
             (Status::Waived, false),

@@ -18,6 +18,8 @@ pub enum Status {
     Refused,
     /// The subject does not claim to do this.
     NotClaimed,
+    /// The situation of the clause cannot occur with this subject, as its harness declares.
+    NotApplicable,
     /// The promise is broken.
     Fail,
     /// The promise is broken by a peer that is known to differ, and a waiver says so.
@@ -35,6 +37,7 @@ impl Status {
             Self::Pass => "pass",
             Self::Refused => "refused",
             Self::NotClaimed => "not claimed",
+            Self::NotApplicable => "not applicable",
             Self::Fail => "fail",
             Self::Waived => "waived",
             Self::NotRun => "not run",
@@ -46,7 +49,7 @@ impl Status {
     /// clause that was not run proves nothing.
     pub const fn is_conformant(self) -> bool {
         match self {
-            Self::Pass | Self::Refused | Self::NotClaimed => true,
+            Self::Pass | Self::Refused | Self::NotClaimed | Self::NotApplicable => true,
             Self::Fail | Self::Waived | Self::NotRun | Self::KitError => false,
         }
     }
@@ -116,6 +119,7 @@ impl Verdict {
                 (Status::Fail, Some(observed))
             }
             Err(Failure::NotRun(missing)) => (Status::NotRun, Some(missing)),
+            Err(Failure::NotApplicable(reason)) => (Status::NotApplicable, Some(reason)),
             Err(Failure::KitError(problem)) => (Status::KitError, Some(problem)),
         };
         Self {

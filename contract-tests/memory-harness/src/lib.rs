@@ -34,6 +34,7 @@ use fleetwright_contract_tests::{
 #[derive(Clone, Debug)]
 pub struct MemoryHarness {
     cloud: MemoryCloud,
+    zones: [&'static str; 2],
 }
 
 const IMAGES: [&str; 2] = ["contract-image", "contract-image-2"];
@@ -59,7 +60,14 @@ impl MemoryHarness {
         }
         Self {
             cloud: turn(cloud).build(),
+            zones: ["mem-a", "mem-b"],
         }
+    }
+
+    /// Creates a cloud whose two zones have other names.
+    pub fn in_zones(zones: [&'static str; 2]) -> Self {
+        let named = Self::with(|cloud| cloud.zone(name(zones[0])).zone(name(zones[1])));
+        Self { zones, ..named }
     }
 
     /// Returns the cloud behind the harness.
@@ -127,7 +135,7 @@ impl Harness for MemoryHarness {
     }
 
     fn zone(&self) -> Option<Zone> {
-        Some(name("mem-b"))
+        Some(name(self.zones[1]))
     }
 
     fn oracle(&self) -> Option<Arc<dyn Oracle>> {
@@ -292,7 +300,7 @@ impl ExternalActor for MemoryHarness {
     }
 
     async fn reconnect(&self) {
-        for zone in ["mem-a", "mem-b"] {
+        for zone in self.zones {
             self.cloud.external_actor().reconnect(name(zone));
         }
         self.cloud.external_actor().set_capacity(Vec::new());

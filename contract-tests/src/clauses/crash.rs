@@ -349,6 +349,9 @@ fn require_same(id: &InstanceId, other: &InstanceId) -> Result<(), Failure> {
 fn with_context(failure: Failure, what: &str) -> Failure {
     match failure {
         Failure::Violated(observed) => Failure::Violated(format!("with {what}: {observed}")),
-        other @ (Failure::Leaked(_) | Failure::NotRun(_) | Failure::KitError(_)) => other,
+        other @ (Failure::Leaked(_)
+        | Failure::NotRun(_)
+        | Failure::NotApplicable(_)
+        | Failure::KitError(_)) => other,
     }
 }

@@ -333,7 +333,9 @@ pub(crate) async fn errors_12_throttled_call_is_not_retried_early(cx: &Context) 
         // Every request is throttled, whatever the call sends.
         faults.inject_always(WireOp::Any, fault.clone()).await;
         let (start, before) = (Instant::now(), oracle.calls().await);
+        cx.announce(Some(&fault));
         let _ = subjects.call(cx, wire).await;
+        cx.announce(None);
         let (took, sent) = (start.elapsed(), oracle.calls().await - before);
         cx.clear_faults(&faults).await?;
         let repeated = u32::try_from(sent.saturating_sub(1)).unwrap_or(u32::MAX);

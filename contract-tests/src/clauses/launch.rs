@@ -206,7 +206,8 @@ pub(crate) async fn launch_08_oversized_user_data_is_refused(cx: &Context) -> Ou
     let call = "a launch with too much user data";
     cx.require_refused_without_effect(call, result, ErrorKind::Invalid)
         .await?;
-    config.user_data = Some(sized(most)?);
+    // No user data at all is what a limit of zero allows.
+    config.user_data = if most == 0 { None } else { Some(sized(most)?) };
     cx.launch_config(&config).await?;
     Ok(Pass::Held)
 }
@@ -234,8 +235,7 @@ pub(crate) async fn launch_09_placement_is_applied_or_refused(cx: &Context) -> O
     if !offered.contains(&PlacementField::Zone) {
         return Ok(Pass::Refused);
     }
-    let none = || Failure::NotRun("the harness names no zone".to_owned());
-    let zone = cx.harness().zone().ok_or_else(none)?;
+    let zone = cx.zone()?;
     let mut config = cx.config();
     config.placement.zone = Some(zone.clone());
     let info = cx.launch_config(&config).await?;

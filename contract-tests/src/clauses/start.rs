@@ -159,7 +159,7 @@ pub(crate) async fn start_05_unknown_id_is_not_found(cx: &Context) -> Outcome {
 /// and placement. The launch time may be the time of the start.
 pub(crate) async fn start_06_result_is_complete(cx: &Context) -> Outcome {
     let mut config = cx.config();
-    let named = config.tags.insert("kept", "through a start");
+    let named = config.tags.insert("kept", "through-a-start");
     named.map_err(|error| Failure::KitError(error.to_string()))?;
     let id = cx.launch_config(&config).await?.id;
     cx.wait_for_state(&id, CloudInstanceState::Running).await?;

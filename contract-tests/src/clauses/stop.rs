@@ -110,7 +110,7 @@ pub(crate) async fn stop_03_no_public_address_while_stopped(cx: &Context) -> Out
 pub(crate) async fn stop_04_id_tags_and_disk_are_kept(cx: &Context) -> Outcome {
     let mut config = cx.config();
     config.disk_size_gb = std::num::NonZeroU32::new(33);
-    let named = config.tags.insert("kept", "through a stop");
+    let named = config.tags.insert("kept", "through-a-stop");
     named.map_err(|error| Failure::KitError(error.to_string()))?;
     let id = cx.launch_config(&config).await?.id;
     cx.wait_for_state(&id, CloudInstanceState::Running).await?;

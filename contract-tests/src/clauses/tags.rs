@@ -251,7 +251,7 @@ pub(crate) async fn tags_06_own_tags_are_hidden(cx: &Context) -> Outcome {
 /// Compares the listed tags after stop, start and terminate with those of the launch. A terminated
 /// instance is compared only if it is still listed.
 pub(crate) async fn tags_07_survive_a_lifecycle(cx: &Context) -> Outcome {
-    let config = cx.config_with_tags(&[("ManagedBy", "the kit"), ("kit-colour", "blue")])?;
+    let config = cx.config_with_tags(&[("kit-managed-by", "the-kit"), ("kit-colour", "blue")])?;
     let id = cx.launch_config(&config).await?.id;
     cx.wait_for_state(&id, Running).await?;
     cx.stop(&id).await?;

@@ -42,6 +42,31 @@ impl Context {
         }
     }
 
+    /// Reads what is left until nothing is, and returns what is left in the end and for how long the kit
+    /// has waited: the budget, or less if in real time nothing of it changes for a quarter of the budget
+    /// and for the consistency window. A leak then costs seconds instead of the whole budget.
+    pub(crate) async fn wait_until_nothing_left(
+        &self,
+        read: impl AsyncFn() -> Result<Vec<String>, Failure>,
+    ) -> Result<(Vec<String>, Duration), Failure> {
+        let budget = self.harness.budget();
+        let patience = match self.harness.time() {
+            Time::Virtual => budget,
+            Time::Real => (budget / 4).max(self.capabilities().consistency_window),
+        };
+        let start = Instant::now();
+        let (mut left, mut since, mut pause) = (read().await?, start, self.pause());
+        while !left.is_empty() && start.elapsed() <= budget && since.elapsed() <= patience {
+            sleep(pause).await;
+            pause = pause.mul_f64(1.2).min(self.pause() * 10);
+            let now = read().await?;
+            if now != left {
+                (left, since) = (now, Instant::now());
+            }
+        }
+        Ok((left, start.elapsed().min(budget)))
+    }
+
     /// Calls `check` repeatedly during `window`, at least once. Use it for something that must not happen.
     ///
     /// # Errors

@@ -24,7 +24,9 @@ pub(super) fn document(report: &Report) -> Result<String, String> {
 fn case(entry: &Entry) -> TestCase {
     let reason = entry.reason.clone().unwrap_or_default();
     let mut status = match entry.status {
-        Status::Pass | Status::Refused | Status::NotClaimed => TestCaseStatus::success(),
+        Status::Pass | Status::Refused | Status::NotClaimed | Status::NotApplicable => {
+            TestCaseStatus::success()
+        }
         Status::Fail => TestCaseStatus::non_success(NonSuccessKind::Failure),
         Status::KitError => TestCaseStatus::non_success(NonSuccessKind::Error),
         Status::NotRun | Status::Waived => TestCaseStatus::skipped(),

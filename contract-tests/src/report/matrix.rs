@@ -103,7 +103,7 @@ const HEAD: &str = "<!doctype html>
 body { font: 15px/1.4 system-ui, sans-serif; margin: 2em; }
 table { border-collapse: collapse; }
 td, th { border: 1px solid #ccc; padding: .2em .6em; text-align: left; vertical-align: top; }
-.pass { background: #e3f4e3; } .refused, .not_claimed { background: #eef4e3; } .fail, .kit_error { background: #f7d9d9; }
+.pass { background: #e3f4e3; } .refused, .not_claimed, .not_applicable { background: #eef4e3; } .fail, .kit_error { background: #f7d9d9; }
 .waived { background: #fbf0d0; } .not_run { background: #eee; }
 pre { white-space: pre-wrap; margin: 0 0 1em; }
 </style>

@@ -22,7 +22,9 @@ use fleetwright::{
 };
 
 use super::{Factory, MemoryHarness};
-use fleetwright_contract_tests::{ExternalActor, Faults, Harness, Oracle, StateWaiter, Time};
+use fleetwright_contract_tests::{
+    ExternalActor, Faults, Harness, NotApplicable, Oracle, StateWaiter, Time,
+};
 
 /// What an overridden call can use.
 #[derive(Clone, Copy)]
@@ -87,6 +89,18 @@ pub trait Override: Send + Sync {
         None
     }
     fn opened(&self, _handle: usize) {}
+    fn zone(&self, sound: Option<Zone>) -> Option<Zone> {
+        sound
+    }
+    fn not_applicable(&self) -> Vec<NotApplicable> {
+        Vec::new()
+    }
+    fn policy_tag_keys(&self) -> Vec<String> {
+        Vec::new()
+    }
+    fn faults(&self, sound: Arc<dyn Faults>) -> Arc<dyn Faults> {
+        sound
+    }
     fn oracle(&self, sound: Arc<dyn Oracle>) -> Arc<dyn Oracle> {
         sound
     }
@@ -424,13 +438,19 @@ impl Harness for OverrideHarness {
         self.base.other_type()
     }
     fn zone(&self) -> Option<Zone> {
-        self.base.zone()
+        self.overrides.zone(self.base.zone())
+    }
+    fn not_applicable(&self) -> Vec<NotApplicable> {
+        self.overrides.not_applicable()
+    }
+    fn policy_tag_keys(&self) -> Vec<String> {
+        self.overrides.policy_tag_keys()
     }
     fn oracle(&self) -> Option<Arc<dyn Oracle>> {
         self.base.oracle().map(|sound| self.overrides.oracle(sound))
     }
     fn faults(&self) -> Option<Arc<dyn Faults>> {
-        self.base.faults()
+        self.base.faults().map(|sound| self.overrides.faults(sound))
     }
     fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
         self.base.external_actor()

@@ -5,9 +5,10 @@ use std::{num::NonZeroUsize, sync::Arc};
 
 use fleetwright::{InstanceConfig, InstanceId, InstanceProvisioner, async_trait};
 use fleetwright_contract_tests::{
-    CLAUSES, CONTRACT, Factory, Harness, Status, Time, clause, run_clause, test_clause,
+    CLAUSES, CONTRACT, Factory, Harness, NotApplicable, Status, Time, clause, run_clause,
+    test_clause,
 };
-use fleetwright_contract_zoo::MemoryHarness;
+use fleetwright_contract_zoo::{MemoryHarness, Override, OverrideHarness, benign};
 
 /// The smallest harness: no oracle, no faults, no external actor.
 struct Bare(MemoryHarness);
@@ -78,4 +79,81 @@ fn clause_that_needs_too_many_instances_is_not_run() {
         Arc::new(move || Arc::new(MemoryHarness::with(|cloud| cloud.page_size(huge))));
     let verdict = run_clause(clause("LIST-03").unwrap(), &factory);
     assert_eq!(verdict.status, Status::NotRun, "{:?}", verdict.reason);
+}
+
+/// Declares that the cloud lacks everything that a cloud may lack, which is not true.
+#[derive(Default)]
+struct FalseDeclaration;
+
+impl Override for FalseDeclaration {
+    fn not_applicable(&self) -> Vec<NotApplicable> {
+        vec![
+            NotApplicable::Throttling,
+            NotApplicable::Credentials,
+            NotApplicable::Permissions,
+            NotApplicable::Quota,
+            NotApplicable::Capacity,
+            NotApplicable::LateFailures,
+        ]
+    }
+}
+
+#[test]
+fn false_declaration_is_an_error() {
+    let factory = OverrideHarness::factory::<FalseDeclaration>();
+    for id in [
+        "ERRORS-01",
+        "ERRORS-02",
+        "ERRORS-03",
+        "ERRORS-04",
+        "ERRORS-05",
+        "ERRORS-12",
+        "BATCH-09",
+        "STATE-04",
+        "STATE-07",
+    ] {
+        let verdict = run_clause(clause(id).unwrap(), &factory);
+        assert_eq!(verdict.status, Status::KitError, "{:?}", verdict.reason);
+    }
+}
+
+#[test]
+fn declaration_concerns_only_its_clauses() {
+    let never_refuses = benign::all().iter();
+    let never_refuses = never_refuses.filter(|benign| benign.name.starts_with("a cloud without"));
+    for benign in never_refuses {
+        let factory = (benign.make)();
+        for (id, status) in [
+            ("ERRORS-04", Status::NotApplicable),
+            ("ERRORS-06", Status::Pass),
+            ("CRASH-01", Status::Pass),
+        ] {
+            let verdict = run_clause(clause(id).unwrap(), &factory);
+            assert_eq!(verdict.status, status, "{id}: {:?}", verdict.reason);
+        }
+    }
+}
+
+#[test]
+fn default_budget_fits_the_time() {
+    struct Real(Bare);
+
+    #[async_trait]
+    impl Harness for Real {
+        fn name(&self) -> String {
+            self.0.name()
+        }
+        async fn open(&self) -> Arc<dyn InstanceProvisioner> {
+            self.0.open().await
+        }
+        fn config(&self) -> InstanceConfig {
+            self.0.config()
+        }
+        fn unknown_id(&self) -> InstanceId {
+            self.0.unknown_id()
+        }
+    }
+
+    assert_eq!(Bare::new().budget().as_secs(), 300);
+    assert_eq!(Real(Bare::new()).budget().as_secs(), 10);
 }

@@ -13,7 +13,7 @@ use fleetwright::{
 };
 
 use super::launch;
-use crate::{Context, Failure, Outcome, Pass, require};
+use crate::{Context, Failure, NotApplicable, Outcome, Pass, require};
 
 /// BATCH-05: a backend must return a batch of descriptions item by item in the requested order,
 /// including missing and repeated ids.
@@ -146,6 +146,7 @@ pub(crate) async fn batch_08_more_than_one_native_batch(cx: &Context) -> Outcome
 /// Stops three instances, leaves capacity for two, and starts all three with one call. Two must run.
 /// A refusal must be capacity without effect. When there is capacity again, the third must start, too.
 pub(crate) async fn batch_09_starts_as_many_as_there_is_capacity_for(cx: &Context) -> Outcome {
+    cx.require_applicable(NotApplicable::Capacity)?;
     let external_actor = cx.external_actor()?;
     let requested = cx.launch_many(3).await?;
     for id in &requested {

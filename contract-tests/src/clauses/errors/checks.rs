@@ -40,7 +40,9 @@ pub(super) async fn fault_each_call(
     let subjects = Subjects::launch(cx).await?;
     for (operation, wire) in CALLS {
         faults.inject_always(wire, fault.clone()).await;
+        cx.announce(Some(fault));
         let result = subjects.call(cx, wire).await;
+        cx.announce(None);
         cx.clear_faults(&faults).await?;
         check(&require_error(operation, result)?)?;
     }

@@ -2,9 +2,10 @@
 //!
 //! To have more than one page, a clause launches one instance more than the declared page size. If
 //! that is more than a clause may launch, LIST-03 and LIST-09 are not run, and the others use fewer
-//! instances.
+//! instances. A backend that declares the largest possible page has no pages: its lists are one
+//! native call, and the clauses use a few instances and fail that call.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, num::NonZeroUsize};
 
 use fleetwright::{
     CloudInstanceState::{Running, Stopped},
@@ -23,8 +24,7 @@ use crate::{Context, Failure, Outcome, Pass, SCOPE_TAG, WireFault, WireOp, requi
 /// The list of all and the list by the tag must be exact; the middle page of the latter has no
 /// match.
 pub(crate) async fn list_03_complete_across_pages(cx: &Context) -> Outcome {
-    let page = cx.capabilities().page_size.get();
-    require_affordable(cx, page, 3)?;
+    let (page, _) = pages(cx, 3)?;
     let mark = ("kit-mark", cx.scope().get(SCOPE_TAG).unwrap_or_default());
     let marked = cx.config_with_tags(&[mark])?;
     let mut ids = Vec::new();
@@ -58,28 +58,30 @@ pub(crate) async fn list_03_complete_across_pages(cx: &Context) -> Outcome {
 ///
 /// If a part is taken for the whole, the rest is launched again. Needs: fault: server error.
 ///
-/// Fails the second page once, where a complete list after the backend's own retry is accepted, and
-/// then every page, where list and stream must fail.
+/// Fails the second page once, or the only one of a backend without pages, where a complete list
+/// after the backend's own retry is accepted, and then every page, where list and stream must fail.
 pub(crate) async fn list_09_failing_page_fails_the_list(cx: &Context) -> Outcome {
     let fault = WireFault::ServerErrorBefore;
     let faults = cx.faults(std::slice::from_ref(&fault))?;
-    let ids = launch_more_than_a_page(cx).await?;
+    let (page, nth) = pages(cx, 1)?;
+    let ids = cx.launch_many(page.saturating_add(1)).await?;
     cx.wait_for_consistent_reads().await;
     let filter = cx.filter();
 
     // A backend may retry the page by itself: then the list is complete.
-    faults.inject(WireOp::List, 2, fault.clone()).await;
+    faults.inject(WireOp::List, nth, fault.clone()).await;
     let listed = cx.provisioner().list_instances(&filter).await;
     cx.clear_faults(&faults).await?;
     if let Ok(list) = listed {
-        require_each_once("the list whose second page failed", &ids, &list)?;
+        let what = format!("the list whose page {nth} failed");
+        require_each_once(&what, &ids, &list)?;
     }
-    faults.inject(WireOp::List, 2, fault.clone()).await;
+    faults.inject(WireOp::List, nth, fault.clone()).await;
     let streamed = stream(cx, &filter).await;
     cx.clear_faults(&faults).await?;
     if let Ok(streamed) = streamed {
-        let list = &streamed.instances;
-        require_each_once("the stream whose second page failed", &ids, list)?;
+        let what = format!("the stream whose page {nth} failed");
+        require_each_once(&what, &ids, &streamed.instances)?;
     }
 
     faults.inject_always(WireOp::List, fault).await;
@@ -262,20 +264,22 @@ async fn replace_one(cx: &Context, id: &InstanceId) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Launches one more than a page holds.
-async fn launch_more_than_a_page(cx: &Context) -> Result<Vec<InstanceId>, Failure> {
-    let page = cx.capabilities().page_size.get();
-    require_affordable(cx, page, 1)?;
-    cx.launch_many(page.saturating_add(1)).await
-}
-
-/// Ends a clause that may not launch one instance more than `pages` pages hold.
-fn require_affordable(cx: &Context, page: usize, pages: usize) -> Result<(), Failure> {
-    if cx.can_launch(page.saturating_mul(pages).saturating_add(1)) {
-        return Ok(());
+/// Returns the size of a page and the number of the last call of a list of one instance more than a
+/// page: the second one, or the first one for a backend without pages, whose size is then made up.
+///
+/// # Errors
+/// [`Failure::NotRun`] if a clause may not launch one instance more than `count` pages hold.
+fn pages(cx: &Context, count: usize) -> Result<(usize, u64), Failure> {
+    let page = cx.capabilities().page_size;
+    if page == NonZeroUsize::MAX {
+        return Ok((2, 1));
+    }
+    if cx.can_launch(page.get().saturating_mul(count).saturating_add(1)) {
+        return Ok((page.get(), 2));
     }
     Err(Failure::NotRun(format!(
-        "a page holds {page} instances, too many to fill here; let the harness set smaller pages"
+        "a page holds {page} instances, too many to fill here; let the harness set smaller pages, \
+         or declare `NonZeroUsize::MAX` if a list is always one call"
     )))
 }
 

@@ -178,8 +178,7 @@ pub(crate) async fn token_13_tokens_are_compared_exactly(cx: &Context) -> Outcom
 /// Launches without a zone and replays with the harness's zone. If the cloud chose another zone than
 /// that, also launches into the chosen zone with a new token and replays into the harness's zone.
 pub(crate) async fn token_15_zone_is_part_of_the_config(cx: &Context) -> Outcome {
-    let none = || Failure::NotRun("the harness names no zone".to_owned());
-    let zone = cx.harness().zone().ok_or_else(none)?;
+    let zone = cx.zone()?;
     let mut anywhere = cx.config_with_token();
     anywhere.placement.zone = None;
     let first = cx.launch_config(&anywhere).await?;

@@ -58,8 +58,7 @@ pub(crate) async fn token_18_single_launch_and_batch_share_a_token(cx: &Context)
 /// through two handles. One must succeed, and the other one must conflict, at the latest when it is retried as
 /// it advises.
 pub(crate) async fn token_19_one_zone_for_concurrent_launches(cx: &Context) -> Outcome {
-    let none = || Failure::NotRun("the harness names no zone".to_owned());
-    let zone = cx.harness().zone().ok_or_else(none)?;
+    let zone = cx.zone()?;
     if !cx.capabilities().placement.contains(&PlacementField::Zone) {
         let there = in_zone(&cx.config_with_token(), &zone);
         let result = cx.provisioner().launch_instance(&there).await;

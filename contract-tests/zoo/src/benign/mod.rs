@@ -2,15 +2,23 @@
 //!
 //! If one of them fails a clause, the clause requires more than the contract promises.
 
+mod accounts;
+mod limited;
 mod odd;
 mod patient;
 
-use std::{num::NonZeroUsize, sync::Arc, time::Duration};
+use std::{
+    num::{NonZeroU32, NonZeroUsize},
+    sync::Arc,
+    time::Duration,
+};
 
-use fleetwright::{BatchLaunch, OptionalVerb, PlacementField, Tags};
-use fleetwright_memory::{MemoryCloudBuilder, Timing};
+use fleetwright::{BatchLaunch, OptionalVerb, PlacementField, TagLimits, Tags};
+use fleetwright_memory::{MemoryCloudBuilder, Timing, WireCall};
 use futures_util::FutureExt as _;
 
+use accounts::{Edited, KeepsAddress, PolicyTags};
+use limited::{Limited, NeverRefuses, NoZones};
 pub(super) use patient::{End, launch_and_wait, refusal};
 
 use super::{Factory, MemoryHarness, OverrideHarness};
@@ -38,6 +46,11 @@ pub const fn all() -> &'static [Benign] {
 /// Returns a factory of memory clouds with other knobs.
 fn knobs(turn: fn(MemoryCloudBuilder) -> MemoryCloudBuilder) -> Factory {
     Arc::new(move || Arc::new(MemoryHarness::with(turn)))
+}
+
+/// Returns a factory of memory clouds with lower limits.
+fn limited(limits: Limited) -> Factory {
+    Arc::new(move || Arc::new(OverrideHarness::new(MemoryHarness::new(), limits)))
 }
 
 const ALL: &[Benign] = &[
@@ -194,6 +207,86 @@ const ALL: &[Benign] = &[
         make: OverrideHarness::factory::<odd::OneLaunchPerToken>,
     },
     Benign {
+        name: "tags are labels: short, lower-case letters, digits, hyphens and underscores",
+        make: || {
+            limited(Limited {
+                lower: |declared| declared.tags = TagLimits::new(50, 63, 63),
+                allows: |c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c),
+            })
+        },
+    },
+    Benign {
+        name: "tags without spaces",
+        make: || {
+            limited(Limited {
+                lower: |_| {},
+                allows: |c| !c.is_whitespace(),
+            })
+        },
+    },
+    Benign {
+        name: "five tags",
+        make: || {
+            limited(Limited {
+                lower: |declared| declared.tags.max_tags = 5,
+                allows: |_| true,
+            })
+        },
+    },
+    Benign {
+        name: "no user data",
+        make: || {
+            limited(Limited {
+                lower: |declared| declared.max_user_data_bytes = 0,
+                allows: |_| true,
+            })
+        },
+    },
+    Benign {
+        name: "a poll interval of 30 seconds",
+        make: || knobs(|cloud| cloud.poll_interval(Duration::from_secs(30))),
+    },
+    Benign {
+        name: "describes are throttled to one in a second",
+        make: || {
+            knobs(|cloud| {
+                let period = Duration::from_secs(1);
+                cloud.throttle(WireCall::Describe, period, NonZeroU32::MIN)
+            })
+        },
+    },
+    Benign {
+        name: "lists without pages",
+        make: || knobs(|cloud| cloud.page_size(NonZeroUsize::MAX)),
+    },
+    Benign {
+        name: "other zone names",
+        make: || Arc::new(|| Arc::new(MemoryHarness::in_zones(["1", "Zone.2_north"]))),
+    },
+    Benign {
+        name: "no zones, and a harness that names none",
+        make: || {
+            OverrideHarness::factory_on::<NoZones>(|| {
+                MemoryHarness::with(|cloud| {
+                    let fields = PlacementField::ALL.into_iter();
+                    fields.fold(cloud, MemoryCloudBuilder::without_placement)
+                })
+            })
+        },
+    },
+    Benign {
+        name: "a cloud without throttling, credentials, permissions, quota, capacity and late failures",
+        make: OverrideHarness::factory::<NeverRefuses>,
+    },
+    Benign {
+        name: "a policy adds a tag to every instance",
+        make: OverrideHarness::factory::<Edited<PolicyTags>>,
+    },
+    Benign {
+        name: "an instance keeps its public address while it is stopped",
+        make: OverrideHarness::factory::<Edited<KeepsAddress>>,
+    },
+    Benign {
         name: "the account has instances of others",
         make: || Arc::new(|| Arc::new(with_foreign_instances())),
     },
@@ -202,7 +295,7 @@ const ALL: &[Benign] = &[
 /// Returns an account in which others have instances with similar tags.
 fn with_foreign_instances() -> MemoryHarness {
     let harness = MemoryHarness::new();
-    for scope in ["x", "X", "launched by the contract kit"] {
+    for scope in ["x", "X", fleetwright_contract_tests::OWNER_VALUE] {
         let tags = Tags::new().with(fleetwright_contract_tests::SCOPE_TAG, scope);
         // The external actor acts at once, so the future is ready at its first poll.
         let _ = harness.launch(tags.unwrap_or_default()).now_or_never();
