@@ -209,6 +209,31 @@ pub struct Truth {
     pub boots: Option<u32>,
 }
 
+impl Truth {
+    /// The truth about an instance of a backend that keeps the config of its launch. It holds a machine
+    /// unless it is stopped or terminated, and boots are not counted.
+    ///
+    /// ```
+    /// use fleetwright::{CloudInstanceState, InstanceConfig, InstanceId, InstanceInfo};
+    /// use fleetwright_contract_tests::Truth;
+    ///
+    /// let config = InstanceConfig::builder("image", "small").build().unwrap();
+    /// let info = InstanceInfo::new(InstanceId::new("i-1").unwrap(), CloudInstanceState::Stopped);
+    /// assert!(!Truth::of(info, &config).holds_machine);
+    /// ```
+    pub fn of(info: InstanceInfo, config: &InstanceConfig) -> Self {
+        let stopped = info.state == fleetwright::CloudInstanceState::Stopped;
+        let data = config.user_data.as_ref();
+        Self {
+            holds_machine: !stopped && !info.state.is_final(),
+            user_data: data.map(|data| data.as_bytes().to_vec()),
+            disk_size_gb: config.disk_size_gb.map(Into::into),
+            boots: None,
+            info,
+        }
+    }
+}
+
 /// Reads the truth past the API. It never lags, and reading changes nothing.
 ///
 /// An emulator usually has an endpoint for it; a simulated cloud in the process reads its own memory.

@@ -58,7 +58,9 @@
 //! | item | purpose |
 //! | --- | --- |
 //! | [`Oracle`], [`Faults`], [`ExternalActor`] | what a harness can offer so that more clauses run |
+//! | [`FaultTable`], [`TruthOracle`], [`OtherHandle`] | ready-made ones for a backend without an emulator |
 //! | [`NotApplicable`] | what a cloud does not have |
+//! | [`killed`] | processes that are killed, for a backend that persists |
 //! | [`WrappedHarness`], [`layered_contract_tests!`](layered_contract_tests) | the same contract for a backend with layers around it |
 //! | [`live`], [`cost_guard`], [`cleanup`] | runs against a real cloud, their limits, and removing what they left |
 //! | [`waiver`] | known differences of an emulator that somebody else wrote |
@@ -73,8 +75,10 @@ mod context;
 mod contract;
 pub mod cost_guard;
 mod dropped;
+mod fault_table;
 mod harness;
 mod history;
+pub mod killed;
 mod life;
 mod list;
 pub mod live;
@@ -87,6 +91,7 @@ mod recorder;
 pub mod report;
 mod seed;
 mod shown;
+mod skeleton;
 mod steady;
 mod suite;
 mod transcript;
@@ -96,6 +101,7 @@ mod wrapped_harness;
 
 pub use context::{Context, OWNER_TAG, OWNER_VALUE, SCOPE_TAG};
 pub use contract::{Body, CONTRACT, CONTRACT_VERSION, Clause, Factory};
+pub use fault_table::{FaultSeam, FaultTable};
 pub use fleetwright_clause_engine::{
     DetectedBy, Failure, Outcome, Pass, Status, Verdict, document, require,
 };
@@ -107,6 +113,7 @@ pub use list::CLAUSES;
 pub use not_applicable::NotApplicable;
 pub use seed::seed_from_env;
 pub(crate) use shown::shown;
+pub use skeleton::{OtherHandle, TruthOracle};
 pub use suite::{
     clause, keep_regressions_in, run_and_report, run_clause, run_provisioner_contract_tests,
     test_clause, test_family,
