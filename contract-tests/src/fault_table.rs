@@ -215,6 +215,27 @@ impl Faults for FaultTable {
 }
 
 /// The seam of one handle, which its backend passes before and after each native step.
+///
+/// ```
+/// use std::io;
+/// use fleetwright_contract_tests::{FaultSeam, FaultTable, Faults as _, WireFault, WireOp};
+///
+/// /// A native step of a backend whose native layer is a file.
+/// async fn write(seam: &FaultSeam, file: &mut Vec<u8>) -> io::Result<()> {
+///     seam.before(WireOp::Launch).await?;
+///     file.extend(b"a record");
+///     Ok(seam.after(WireOp::Launch).await?)
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (table, mut file) = (FaultTable::new(), Vec::new());
+/// table.inject(WireOp::Launch, 1, WireFault::ResponseLost).await;
+/// let error = write(&table.seam(), &mut file).await.unwrap_err();
+/// assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+/// assert_eq!(file, b"a record", "it was written although the response was lost");
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct FaultSeam {
     table: FaultTable,
@@ -361,7 +382,9 @@ mod tests {
         let seam = table.seam();
         let error = WireFault::ServerErrorBefore;
         table.inject_always(WireOp::List, error.clone()).await;
-        table.inject_always(WireOp::Any, WireFault::RequestLost).await;
+        table
+            .inject_always(WireOp::Any, WireFault::RequestLost)
+            .await;
         for _ in 0..3 {
             assert_eq!(seam.before(WireOp::List).await, Err(error.clone()));
         }

@@ -418,10 +418,11 @@ pub trait ExternalActor: Send + Sync {
     /// Launches an instance with these tags that no handle knows of.
     async fn launch(&self, tags: Tags) -> InstanceId;
 
-    /// Stops an instance.
+    /// Stops an instance. The cloud has accepted the stop when this returns, because clauses read the state
+    /// right after it.
     async fn stop(&self, id: &InstanceId);
 
-    /// Terminates an instance.
+    /// Terminates an instance. The cloud has accepted the termination when this returns.
     async fn terminate(&self, id: &InstanceId);
 
     /// Makes the part of the cloud with the instance `id` unreachable and returns it, as a list's

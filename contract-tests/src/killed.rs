@@ -8,37 +8,7 @@
 //! behind, as a kill does.
 //!
 //! The harness needs faults that support crashes, and an oracle. [`test_killed_processes`] is the
-//! body of a `#[test]`:
-//!
-//! ```no_run
-//! # use std::sync::Arc;
-//! # use fleetwright::{InstanceConfig, InstanceId, InstanceProvisioner, async_trait};
-//! # use fleetwright_contract_tests::Harness;
-//! use fleetwright_contract_tests::killed::{Attach, test_killed_processes};
-//! # struct MyHarness(fleetwright_memory::MemoryCloud);
-//! # impl MyHarness {
-//! #     fn new() -> Self { Self(fleetwright_memory::MemoryCloud::new()) }
-//! #     fn folder(&self) -> String { String::new() }
-//! #     fn at(_: &str) -> Self { Self::new() }
-//! # }
-//! # #[async_trait]
-//! # impl Harness for MyHarness {
-//! #     fn name(&self) -> String { "my cloud".to_owned() }
-//! #     async fn open(&self) -> Arc<dyn InstanceProvisioner> { Arc::new(self.0.provisioner()) }
-//! #     fn config(&self) -> InstanceConfig { InstanceConfig::builder("image-1", "small").build().unwrap() }
-//! #     fn unknown_id(&self) -> InstanceId { InstanceId::new("i-unknown").unwrap() }
-//! # }
-//!
-//! #[test]
-//! fn killed_processes_lose_nothing() {
-//!     let test = concat!(module_path!(), "::killed_processes_lose_nothing");
-//!     test_killed_processes(test, &Attach {
-//!         new: MyHarness::new,           // an empty account
-//!         location: MyHarness::folder,   // where its records are
-//!         at: MyHarness::at,             // the account at a location, in any process
-//!     });
-//! }
-//! ```
+//! body of a `#[test]`.
 
 use std::{
     env,
@@ -120,6 +90,36 @@ impl Work {
 /// after its effect, and checks each time what another process finds: at most one instance, found by
 /// its token, with its user data; a repeated call that has its full effect; and nothing once that is
 /// terminated. `test` is the path of the calling test, as `module_path!` returns it, with its name.
+///
+/// ```no_run
+/// # use std::sync::Arc;
+/// # use fleetwright::{InstanceConfig, InstanceId, InstanceProvisioner, async_trait};
+/// # use fleetwright_contract_tests::Harness;
+/// use fleetwright_contract_tests::killed::{Attach, test_killed_processes};
+/// # struct MyHarness(fleetwright_memory::MemoryCloud);
+/// # impl MyHarness {
+/// #     fn new() -> Self { Self(fleetwright_memory::MemoryCloud::new()) }
+/// #     fn folder(&self) -> String { String::new() }
+/// #     fn at(_: &str) -> Self { Self::new() }
+/// # }
+/// # #[async_trait]
+/// # impl Harness for MyHarness {
+/// #     fn name(&self) -> String { "my cloud".to_owned() }
+/// #     async fn open(&self) -> Arc<dyn InstanceProvisioner> { Arc::new(self.0.provisioner()) }
+/// #     fn config(&self) -> InstanceConfig { InstanceConfig::builder("image-1", "small").build().unwrap() }
+/// #     fn unknown_id(&self) -> InstanceId { InstanceId::new("i-unknown").unwrap() }
+/// # }
+///
+/// #[test]
+/// fn killed_processes_lose_nothing() {
+///     let test = concat!(module_path!(), "::killed_processes_lose_nothing");
+///     test_killed_processes(test, &Attach {
+///         new: MyHarness::new,           // an empty account
+///         location: MyHarness::folder,   // where its records are
+///         at: MyHarness::at,             // the account at a location, in any process
+///     });
+/// }
+/// ```
 ///
 /// # Panics
 /// With what was found instead, and if no process was killed at all.

@@ -5,6 +5,7 @@
 //! every harness has to inject them.
 
 use fleetwright::Capabilities;
+use serde::Deserialize;
 
 use crate::{Faults, WireFault};
 
@@ -46,7 +47,8 @@ use crate::{Faults, WireFault};
 /// let verdict = run_clause(clause("ERRORS-04").unwrap(), &factory);
 /// assert_eq!(verdict.status, Status::NotApplicable);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NotApplicable {
     /// The cloud never refuses a call because of too many calls.
