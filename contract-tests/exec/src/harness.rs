@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use fleetwright::{ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Zone};
 use fleetwright_contract_tests::{
-    ExternalActor, Faults, Harness, OnMissing, Oracle, Time, waiver::Peer,
+    ExternalActor, Faults, Harness, NotApplicable, OnMissing, Oracle, Time, waiver::Peer,
 };
 
 use crate::{
@@ -65,6 +65,12 @@ impl Harness for PipeHarness {
     }
     fn zone(&self) -> Option<Zone> {
         self.hello().zone.clone()
+    }
+    fn not_applicable(&self) -> Vec<NotApplicable> {
+        self.hello().not_applicable.clone()
+    }
+    fn policy_tag_keys(&self) -> Vec<String> {
+        self.hello().policy_tag_keys.clone()
     }
     fn oracle(&self) -> Option<Arc<dyn Oracle>> {
         let parts = self.hello().oracle.then(|| self.parts());

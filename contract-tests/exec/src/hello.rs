@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, time::Duration};
 use fleetwright::{
     Capabilities, ImageId, InstanceConfig, InstanceId, InstanceType, Operation, TagLimits, Zone,
 };
-use fleetwright_contract_tests::{Time, waiver::Peer};
+use fleetwright_contract_tests::{NotApplicable, Time, waiver::Peer};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -25,6 +25,8 @@ pub(crate) struct Hello {
     pub(crate) other_image: Option<ImageId>,
     pub(crate) other_type: Option<InstanceType>,
     pub(crate) zone: Option<Zone>,
+    pub(crate) not_applicable: Vec<NotApplicable>,
+    pub(crate) policy_tag_keys: Vec<String>,
     pub(crate) time: Time,
     pub(crate) budget: Duration,
     /// The calls with a default body that the backend implements itself.
@@ -51,6 +53,10 @@ struct Form {
     other_image: Option<ImageId>,
     other_type: Option<InstanceType>,
     zone: Option<Zone>,
+    #[serde(default)]
+    not_applicable: Vec<NotApplicable>,
+    #[serde(default)]
+    policy_tag_keys: Vec<String>,
     #[serde(default)]
     time: TimeForm,
     budget_ms: Option<u64>,
@@ -128,6 +134,8 @@ impl Hello {
             other_image: form.other_image,
             other_type: form.other_type,
             zone: form.zone,
+            not_applicable: form.not_applicable,
+            policy_tag_keys: form.policy_tag_keys,
             time: match form.time {
                 TimeForm::Real => Time::Real,
                 TimeForm::Virtual => Time::Virtual,
