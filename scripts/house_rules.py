@@ -45,6 +45,7 @@ ARROWS = {
         "fleetwright", "fleetwright-memory", "fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure",
     },
     "layers": ANYTHING,
+    "persistent": {"fleetwright"},
     "compute": ANYTHING,
     "fleetwright-simulation": ANYTHING,
     "fleetwright-facade-testkit": ANYTHING,
