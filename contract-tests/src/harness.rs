@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use fleetwright::{
-    InstanceConfig, InstanceId, InstanceInfo, InstanceProvisioner, Scope, Tags, Zone,
+    InstanceConfig, InstanceId, InstanceInfo, InstanceProvisioner, Placement, Scope, Tags, Zone,
 };
 
 use crate::{NotApplicable, waiver::Peer};
@@ -132,6 +132,15 @@ pub trait Harness: Send + Sync {
     /// Returns a zone that launches can name.
     fn zone(&self) -> Option<Zone> {
         None
+    }
+
+    /// Returns zone, network and security groups that launches can name together, as reads report them, and
+    /// that differ from those of a launch that names none. What is not set here is not tested. Default: only
+    /// the [`zone`](Self::zone).
+    fn placement(&self) -> Placement {
+        let mut placement = Placement::default();
+        placement.zone = self.zone();
+        placement
     }
 
     /// Returns the oracle, which reads the truth past the API.

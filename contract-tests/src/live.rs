@@ -328,6 +328,9 @@ impl Harness for GuardedHarness {
     fn zone(&self) -> Option<fleetwright::Zone> {
         self.inner.zone()
     }
+    fn placement(&self) -> fleetwright::Placement {
+        self.inner.placement()
+    }
     fn oracle(&self) -> Option<Arc<dyn Oracle>> {
         self.inner.oracle()
     }

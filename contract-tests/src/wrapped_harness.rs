@@ -6,7 +6,9 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use fleetwright::{ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Zone};
+use fleetwright::{
+    ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Placement, Zone,
+};
 
 use crate::{
     ExternalActor, Faults, Harness, NotApplicable, OnMissing, Oracle, StateWaiter, Time,
@@ -128,6 +130,10 @@ impl<H: Harness> Harness for WrappedHarness<H> {
 
     fn zone(&self) -> Option<Zone> {
         self.base.zone()
+    }
+
+    fn placement(&self) -> Placement {
+        self.base.placement()
     }
 
     fn oracle(&self) -> Option<Arc<dyn Oracle>> {

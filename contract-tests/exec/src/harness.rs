@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use fleetwright::{ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Zone};
+use fleetwright::{
+    ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Placement, Zone,
+};
 use fleetwright_contract_tests::{
     ExternalActor, Faults, Harness, NotApplicable, OnMissing, Oracle, Time, waiver::Peer,
 };
@@ -71,6 +73,13 @@ impl Harness for PipeHarness {
     }
     fn policy_tag_keys(&self) -> Vec<String> {
         self.hello().policy_tag_keys.clone()
+    }
+    fn placement(&self) -> Placement {
+        self.hello().placement.clone().unwrap_or_else(|| {
+            let mut placement = Placement::default();
+            placement.zone = self.zone();
+            placement
+        })
     }
     fn oracle(&self) -> Option<Arc<dyn Oracle>> {
         let parts = self.hello().oracle.then(|| self.parts());

@@ -6,7 +6,8 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use fleetwright::{
-    Capabilities, ImageId, InstanceConfig, InstanceId, InstanceType, Operation, TagLimits, Zone,
+    Capabilities, ImageId, InstanceConfig, InstanceId, InstanceType, Operation, Placement,
+    TagLimits, Zone,
 };
 use fleetwright_contract_tests::{NotApplicable, Time, waiver::Peer};
 use serde::Deserialize;
@@ -27,6 +28,7 @@ pub(crate) struct Hello {
     pub(crate) zone: Option<Zone>,
     pub(crate) not_applicable: Vec<NotApplicable>,
     pub(crate) policy_tag_keys: Vec<String>,
+    pub(crate) placement: Option<Placement>,
     pub(crate) time: Time,
     pub(crate) budget: Duration,
     /// The calls with a default body that the backend implements itself.
@@ -53,6 +55,7 @@ struct Form {
     other_image: Option<ImageId>,
     other_type: Option<InstanceType>,
     zone: Option<Zone>,
+    placement: Option<Placement>,
     #[serde(default)]
     not_applicable: Vec<NotApplicable>,
     #[serde(default)]
@@ -136,6 +139,7 @@ impl Hello {
             zone: form.zone,
             not_applicable: form.not_applicable,
             policy_tag_keys: form.policy_tag_keys,
+            placement: form.placement,
             time: match form.time {
                 TimeForm::Real => Time::Real,
                 TimeForm::Virtual => Time::Virtual,

@@ -7,7 +7,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use fleetwright::{
-    ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Scope, Tags, Zone,
+    ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Placement, Scope, Tags,
+    Zone,
 };
 use fleetwright_memory::{
     Capacity, Fault, MemoryCloud, MemoryCloudBuilder, Phase, RefusalReason, Rule, When, WireCall,
@@ -38,6 +39,7 @@ pub struct MemoryHarness {
 }
 
 const IMAGES: [&str; 2] = ["contract-image", "contract-image-2"];
+const GROUPS: [&str; 2] = ["contract-group", "contract-group-2"];
 const TYPES: [&str; 2] = ["contract-small", "contract-large"];
 
 impl MemoryHarness {
@@ -136,6 +138,14 @@ impl Harness for MemoryHarness {
 
     fn zone(&self) -> Option<Zone> {
         Some(name(self.zones[1]))
+    }
+
+    fn placement(&self) -> Placement {
+        let mut placement = Placement::default();
+        placement.zone = self.zone();
+        placement.network = Some(name("contract-network"));
+        placement.security_groups = GROUPS.into_iter().map(name).collect();
+        placement
     }
 
     fn oracle(&self) -> Option<Arc<dyn Oracle>> {

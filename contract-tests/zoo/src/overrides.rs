@@ -17,8 +17,8 @@ use async_trait::async_trait;
 use fleetwright::{
     AccountId, BoxStream, Call, Capabilities, CloudInstanceState, ConsoleOutput, ConsoleSession,
     ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner,
-    InstanceStatus, InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, Reboot, Result,
-    SnapshotRequest, TagChange, Zone,
+    InstanceStatus, InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, Placement,
+    Reboot, Result, SnapshotRequest, TagChange, Zone,
 };
 
 use super::{Factory, MemoryHarness};
@@ -445,6 +445,9 @@ impl Harness for OverrideHarness {
     }
     fn policy_tag_keys(&self) -> Vec<String> {
         self.overrides.policy_tag_keys()
+    }
+    fn placement(&self) -> Placement {
+        self.base.placement()
     }
     fn oracle(&self) -> Option<Arc<dyn Oracle>> {
         self.base.oracle().map(|sound| self.overrides.oracle(sound))
