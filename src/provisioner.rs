@@ -78,7 +78,7 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     ///   LAUNCH-02).
     /// - The instance has everything in `config`, user data and tags byte for byte. Otherwise the
     ///   launch is refused as [invalid](crate::ErrorKind::Invalid) and nothing is created (LAUNCH-04 to
-    ///   LAUNCH-09, TAGS-01, TAGS-04). The creating call itself sets the
+    ///   LAUNCH-09, LAUNCH-11, LAUNCH-12, TAGS-01, TAGS-04). The creating call itself sets the
     ///   tags (TAGS-02).
     /// - A second launch with the same [token](LaunchToken) and the same config is a replay: it returns
     ///   the same instance in its current state. With another config it fails with a
@@ -162,6 +162,7 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     /// - It launches all or nothing, or a part, as [declared](Capabilities::batch_launch). If it
     ///   launched a part, the error [carries](crate::ProvisionError::survivors) those instances, and a
     ///   replay of the token launches the rest (BATCH-02, BATCH-04).
+    /// - Every instance has everything in `config` (BATCH-13).
     ///
     /// The default body launches one instance after the other with [item tokens](LaunchToken::item)
     /// and stops at the first failure. [`find_launch`](Self::find_launch) then finds the first item by
@@ -212,6 +213,7 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
 
     /// Terminates many instances like [`terminate_instance`](Self::terminate_instance). Returns one
     /// result per id, in the order of `ids`. A failed item does not affect the others (BATCH-06).
+    /// Without ids, nothing happens (BATCH-14).
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
         let calls: Vec<_> = ids.iter().map(|id| self.terminate_instance(id)).collect();
         stream::iter(calls)

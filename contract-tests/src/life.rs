@@ -184,7 +184,7 @@ const SHORTEST_DELAY: Duration = Duration::from_millis(10);
 
 /// Retries a call until it succeeds, as its errors advise: never sooner, and not at all if they advise
 /// against it.
-async fn retry_until_ok<T, F: Future<Output = Result<T>>>(
+pub(crate) async fn retry_until_ok<T, F: Future<Output = Result<T>>>(
     cx: &Context,
     what: &str,
     call: impl Fn() -> F,

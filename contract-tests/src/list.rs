@@ -23,6 +23,9 @@ macro_rules! for_each_clause {
             async launch launch_08_oversized_user_data_is_refused "LAUNCH-08" "accept user data up to the declared limit, refuse longer user data as invalid, and create nothing" "nothing";
             async launch launch_09_placement_is_applied_or_refused "LAUNCH-09" "launch an instance in the requested zone and report it, and refuse every placement field that is not declared as invalid" "a zone";
             async launch launch_10_result_is_not_ahead_of_reads "LAUNCH-10" "not return running from a launch while reads return pending once the consistency window has passed" "nothing";
+            async launch launch_11_every_field_reaches_the_instance "LAUNCH-11" "launch an instance with every field of its config that it declares, alone and with all others" "nothing";
+            async launch launch_12_any_user_data_is_unchanged "LAUNCH-12" "pass user data unchanged that has the declared size, or looks as if it were encoded, packed or text, to the instance of a launch and to every instance of a batch" "oracle";
+            async launch launch_13_addresses_and_launch_time_are_true "LAUNCH-13" "report the addresses and the launch time that the instance has" "oracle";
             async token token_01_same_token_same_instance "TOKEN-01" "return the same instance for the same token with the same config, and launch nothing more" "nothing";
             async token token_02_other_config_is_a_conflict "TOKEN-02" "refuse the same token with another config as a token conflict, and launch nothing" "nothing";
             async token token_03_equal_configs_are_equal "TOKEN-03" "compare configs by their content, not by the order in which they were built or their place in memory" "nothing";
@@ -122,6 +125,13 @@ macro_rules! for_each_clause {
             async batch batch_10_changes_items_whose_state_allows_it "BATCH-10" "stop and start the items of a batch whose state allows it although the state of others does not" "nothing";
             async batch batch_11_describes_like_single_calls "BATCH-11" "describe each instance of a batch exactly as a description of it alone does, and return from a batch of starts exactly what a start of it alone returns" "nothing";
             async batch batch_12_terminations_have_their_effect "BATCH-12" "terminate every instance for which a batch of terminations returns success, also one that its lists omit" "fault: stale read";
+            async batch batch_13_every_field_reaches_every_instance "BATCH-13" "launch every instance of a batch with every field of the config that it declares, alone and with all others" "nothing";
+            async batch batch_14_empty_batches_do_nothing "BATCH-14" "return an empty result for an empty list of ids, and change no instance" "nothing";
+            async batch batch_15_large_batches_describe_like_single_calls "BATCH-15" "describe every instance of a batch that is larger than the cloud's own as a description of it alone does, whatever its state and its place in the batch" "nothing";
+            async batch batch_16_items_in_every_state "BATCH-16" "terminate, stop and start an item of a batch in any state as a single call does" "nothing";
+            async batch batch_17_token_finds_the_whole_batch "BATCH-17" "find all instances of a batch by its token, from any handle, and launch nothing more for a launch of one and a batch of one with the same token" "nothing";
+            async batch batch_18_dropped_batches_can_be_repeated "BATCH-18" "let a batch launch, stop, start or termination that was dropped at any point be repeated, with its full effect on every item" "nothing";
+            async batch batch_19_crash_at_every_call_of_a_batch "BATCH-19" "end with exactly the instances of a batch, then with none of them, wherever in the batch launch and in the batch termination the process dies and is restarted" "fault: crash";
             async verbs verbs_01_update_tags "VERBS-01" "change tags as requested, all or nothing, within the limits, and list by the new ones" "verb update_tags";
             async verbs verbs_02_reboot "VERBS-02" "reboot a running instance and keep its id, tags and addresses, and refuse to reboot a stopped one as wrong state" "verb reboot_instance";
             async verbs verbs_03_resize "VERBS-03" "change the type of a stopped instance and keep its id and tags, and refuse it while the instance runs as wrong state" "verb resize_instance, another type";

@@ -2,7 +2,11 @@
 //!
 //! The clauses launch with one special field at a time (type, user data, disk, image, placement)
 //! and compare what came of it: with the list if the field is reported there, otherwise with the
-//! oracle. After a refused launch the scope must be empty, by the list and by the oracle.
+//! oracle. After a refused launch the scope must be empty, by the list and by the oracle. [`fields`] launches
+//! with every field, and [`user_data`] with user data that is often changed on its way.
+
+mod fields;
+mod user_data;
 
 use std::collections::BTreeSet;
 
@@ -10,6 +14,11 @@ use fleetwright::{
     CloudInstanceState, ErrorKind, InstanceConfig, InstanceFilter, InvalidValue, Market, NetworkId,
     Placement, PlacementField, PublicAddress, SecurityGroupId, UserData, Zone,
 };
+
+pub(crate) use fields::{
+    launch_11_every_field_reaches_the_instance, launch_13_addresses_and_launch_time_are_true,
+};
+pub(crate) use user_data::launch_12_any_user_data_is_unchanged;
 
 use crate::{Context, Failure, Outcome, Pass, Truth, require};
 

@@ -28,6 +28,7 @@ pub(crate) mod concurrency;
 pub(crate) mod crash;
 pub(crate) mod describe;
 pub(crate) mod errors;
+mod fields;
 pub(crate) mod launch;
 pub(crate) mod leaks;
 pub(crate) mod list;

@@ -1,10 +1,15 @@
 //! Batches: one result for each item, and every launched instance is reported.
 //!
 //! This file tests batch launches: the number of instances, the token, and what remains of a batch that
-//! fails in part. [`items`] tests the other batch calls, and [`single`] compares them with single calls.
+//! fails in part. [`items`] tests the other batch calls, and [`single`] compares them with single calls. [`content`]
+//! tests what a batch launches, [`states`] items in every state, and [`interrupted`] batches that are dropped and
+//! processes that die.
 
+mod content;
+mod interrupted;
 mod items;
 mod single;
+mod states;
 
 use std::{collections::BTreeSet, num::NonZeroU32};
 
@@ -14,6 +19,14 @@ use fleetwright::{
     Effect, ErrorKind, InstanceConfig, InstanceId, InstanceInfo, ProvisionError, Result,
 };
 
+pub(super) use content::require_found as require_batch_found;
+pub(crate) use content::{
+    batch_13_every_field_reaches_every_instance, batch_14_empty_batches_do_nothing,
+    batch_17_token_finds_the_whole_batch,
+};
+pub(crate) use interrupted::{
+    batch_18_dropped_batches_can_be_repeated, batch_19_crash_at_every_call_of_a_batch,
+};
 pub(crate) use items::{
     batch_05_describes_item_by_item, batch_06_terminates_item_by_item,
     batch_07_stops_and_starts_item_by_item, batch_08_more_than_one_native_batch,
@@ -21,6 +34,9 @@ pub(crate) use items::{
 };
 pub(crate) use single::{
     batch_11_describes_like_single_calls, batch_12_terminations_have_their_effect,
+};
+pub(crate) use states::{
+    batch_15_large_batches_describe_like_single_calls, batch_16_items_in_every_state,
 };
 
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, context::names, require};

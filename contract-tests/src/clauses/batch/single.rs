@@ -88,7 +88,7 @@ async fn require_same_starts(
 
 /// Requires that two descriptions of `id` are equal, or that both show its end if it has `ended`: its
 /// record may be deleted between them.
-fn require_same(
+pub(super) fn require_same(
     id: &InstanceId,
     alone: &Result<InstanceStatus>,
     in_batch: &Result<InstanceStatus>,

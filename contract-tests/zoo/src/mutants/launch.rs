@@ -1,5 +1,8 @@
 //! Backends that break the family launch.
 
+pub(super) mod fields;
+pub(super) mod user_data;
+
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;

@@ -49,6 +49,8 @@ impl std::fmt::Debug for Mutant {
 pub fn all() -> Vec<&'static Mutant> {
     [
         launch::MUTANTS,
+        launch::fields::MUTANTS,
+        launch::user_data::MUTANTS,
         token::MUTANTS,
         state::MUTANTS,
         describe::MUTANTS,
@@ -59,6 +61,9 @@ pub fn all() -> Vec<&'static Mutant> {
         tags::MUTANTS,
         errors::MUTANTS,
         batch::MUTANTS,
+        batch::content::MUTANTS,
+        batch::states::MUTANTS,
+        batch::interrupted::MUTANTS,
         verbs::MUTANTS,
         consoles::MUTANTS,
         images::MUTANTS,

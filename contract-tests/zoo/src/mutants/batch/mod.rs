@@ -1,7 +1,10 @@
 //! Backends that break the family batch. This file has batch launches.
 
+pub(super) mod content;
+pub(super) mod interrupted;
 mod items;
 mod single;
+pub(super) mod states;
 
 use std::{
     collections::BTreeMap,
@@ -197,7 +200,7 @@ fn stale() -> MemoryHarness {
     MemoryHarness::with(|cloud| cloud.read_lag(Duration::from_secs(5)))
 }
 
-fn partial() -> MemoryHarness {
+pub(super) fn partial() -> MemoryHarness {
     MemoryHarness::with(|cloud| cloud.batch_launch(BatchLaunch::Partial))
 }
 
