@@ -85,7 +85,8 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     ///   [token conflict](crate::ErrorKind::TokenConflict). A launch that failed without effect frees
     ///   its token. Once the instance is terminating, a replay is refused as
     ///   [spent](crate::ErrorKind::TokenSpent), for the declared
-    ///   [time](Capabilities::token_after_terminate) (TOKEN-01 to TOKEN-06).
+    ///   [time](Capabilities::token_after_terminate) (TOKEN-01 to TOKEN-06). Every
+    ///   field of the config counts, as it was at the launch (TOKEN-20, TOKEN-21).
     /// - A launch may fail after it was accepted. Its instance is then terminated with the cloud's reason
     ///   (STATE-04). A backend that [declares](Capabilities::late_failures) such failures also marks it with
     ///   the [kind](crate::LaunchFailure) of the failure, and its token is free (STATE-07).

@@ -45,6 +45,10 @@ macro_rules! for_each_clause {
             async token token_17_fingerprint_is_that_of_the_config "TOKEN-17" "report each instance that a token launched with the fingerprint of its config or with none, and never with another one" "nothing";
             async token token_18_single_launch_and_batch_share_a_token "TOKEN-18" "launch either the instance of a single launch or those of a batch, if both have the same token, and refuse the other launch as a token conflict" "nothing";
             async token token_19_one_zone_for_concurrent_launches "TOKEN-19" "launch in one zone only, if a token is launched in two zones at the same moment" "a zone";
+            async token token_20_every_field_is_compared "TOKEN-20" "refuse a replay that differs in any one field of the config as a token conflict, and launch nothing, for a launch of one instance and for a batch" "nothing";
+            async token token_21_changed_instance_is_still_the_launch "TOKEN-21" "return the same instance for a replay of the original config after its tags, its type or its image were changed, and refuse the changed config as a token conflict" "any verb";
+            async token token_22_many_tokens_are_recognized "TOKEN-22" "recognize every token whose instance is not terminated, however many there are" "nothing";
+            async token token_23_similar_tokens_are_different "TOKEN-23" "treat tokens as different that are a part of another one, or look like its items or attempts, for launches, batches and lookups" "nothing";
             async state state_01_states_follow_the_allowed_order "STATE-01" "report states only in an order that the state machine allows, from launch through stop and start to terminated" "nothing";
             async state state_02_terminated_is_final "STATE-02" "never report a terminated instance in another state again" "nothing";
             async state state_03_unknown_native_state_is_pending "STATE-03" "report a native state that it does not know as pending with its native name, never as running or terminated" "fault: unknown state";

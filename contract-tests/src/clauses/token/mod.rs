@@ -2,12 +2,15 @@
 //!
 //! This file tests how tokens and configs are compared. [`retention`] tests how long a token is known
 //! and which handles know it, [`find`] how a launch is looked up, [`race`] launches of one token that differ.
+//! [`compare`] changes every field of a config, [`many`] has many and similar tokens.
 //!
 //! A clause about "another config" changes one field that is valid for the backend: a tag if the
 //! declared limits leave room for one, otherwise the disk. A conflict must be without effect, and
 //! the number of instances is counted at the end of each clause.
 
+mod compare;
 mod find;
+mod many;
 mod race;
 mod retention;
 
@@ -19,11 +22,15 @@ use fleetwright::{
 };
 use futures_util::future::join_all;
 
+pub(crate) use compare::{
+    token_20_every_field_is_compared, token_21_changed_instance_is_still_the_launch,
+};
 use find::require_found;
 pub(crate) use find::{
     token_09_find_launch_finds_the_instance, token_10_find_launch_launches_nothing,
     token_11_find_launch_reports_terminated, token_17_fingerprint_is_that_of_the_config,
 };
+pub(crate) use many::{token_22_many_tokens_are_recognized, token_23_similar_tokens_are_different};
 pub(crate) use race::{
     token_18_single_launch_and_batch_share_a_token, token_19_one_zone_for_concurrent_launches,
 };

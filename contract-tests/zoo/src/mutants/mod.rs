@@ -52,6 +52,8 @@ pub fn all() -> Vec<&'static Mutant> {
         launch::fields::MUTANTS,
         launch::user_data::MUTANTS,
         token::MUTANTS,
+        token::fields::MUTANTS,
+        token::many::MUTANTS,
         state::MUTANTS,
         describe::MUTANTS,
         list::MUTANTS,

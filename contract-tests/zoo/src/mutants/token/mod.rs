@@ -1,7 +1,9 @@
 //! Backends that break the family token.
 
 mod compare;
+pub(super) mod fields;
 mod find;
+pub(super) mod many;
 mod options;
 mod race;
 mod retention;
