@@ -78,7 +78,7 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     ///   LAUNCH-02).
     /// - The instance has everything in `config`, user data and tags byte for byte. Otherwise the
     ///   launch is refused as [invalid](crate::ErrorKind::Invalid) and nothing is created (LAUNCH-04 to
-    ///   LAUNCH-09, LAUNCH-11, LAUNCH-12, TAGS-01, TAGS-04). The creating call itself sets the
+    ///   LAUNCH-09, LAUNCH-11, LAUNCH-12, TAGS-01, TAGS-04, TAGS-08). The creating call itself sets the
     ///   tags (TAGS-02).
     /// - A second launch with the same [token](LaunchToken) and the same config is a replay: it returns
     ///   the same instance in its current state. With another config it fails with a

@@ -104,6 +104,7 @@ macro_rules! for_each_clause {
             async tags tags_05_reserved_prefixes_are_refused "TAGS-05" "refuse tags under the cloud's reserved prefixes as invalid, and create nothing" "reserved prefixes";
             async tags tags_06_own_tags_are_hidden "TAGS-06" "not report tags that the backend sets for itself" "nothing";
             async tags tags_07_survive_a_lifecycle "TAGS-07" "report the same tags after stop, start and terminate" "nothing";
+            async tags tags_08_unusual_keys_round_trip "TAGS-08" "store the keys of tags exactly, with any punctuation, emoji, white space at their ends and in any Unicode form, or refuse them as invalid, for launches, batches and filters" "nothing";
             async errors errors_01_quota_is_quota "ERRORS-01" "report the account's limit as quota, without effect, and not as something to retry at once" "fault: quota";
             async errors errors_02_capacity_is_capacity "ERRORS-02" "report missing capacity as capacity, without effect, with a scope" "fault: capacity";
             async errors errors_03_throttling_has_a_retry_delay "ERRORS-03" "report throttling as throttled, without effect, with the delay that the cloud demands" "fault: throttled";

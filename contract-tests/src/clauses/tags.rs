@@ -2,13 +2,17 @@
 //!
 //! A tag that a backend cannot store must be refused before anything is created. The clauses accept
 //! a refusal as invalid without effect wherever the declared limits do not say whether a tag is
-//! possible, and require the exact tag otherwise.
+//! possible, and require the exact tag otherwise. [`keys`] launches with unusual keys.
+
+mod keys;
 
 use fleetwright::{
     CloudInstanceState::{Running, Stopped},
     Effect, ErrorKind, InstanceConfig, InstanceId, InstanceInfo, KeyCase, LaunchRecord, Problem,
     ProvisionError, RESERVED_PREFIX, Tags,
 };
+
+pub(crate) use keys::tags_08_unusual_keys_round_trip;
 
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 

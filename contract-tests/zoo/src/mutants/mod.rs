@@ -61,6 +61,7 @@ pub fn all() -> Vec<&'static Mutant> {
         start::MUTANTS,
         terminate::MUTANTS,
         tags::MUTANTS,
+        tags::keys::MUTANTS,
         errors::MUTANTS,
         batch::MUTANTS,
         batch::content::MUTANTS,

@@ -1,5 +1,7 @@
 //! Backends that break the family tags.
 
+pub(super) mod keys;
+
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
