@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fleetwright::{ConsoleOutput, ConsoleSession, ImageId, InstanceId, SnapshotRequest};
 
-use super::{Image, World};
+use super::{Image, World, launch::DEFAULT_DISK_GB};
 use crate::{error::NativeError, state::NativeState};
 
 /// The lifetime of a console session: 10 minutes.
@@ -43,7 +43,7 @@ impl World {
         request: &SnapshotRequest,
     ) -> Result<ImageId, NativeError> {
         let fits = |state| matches!(state, NativeState::Active | NativeState::Halted);
-        self.find_in(id, "running or stopped", fits)?;
+        let source = self.find_in(id, "running or stopped", fits)?;
         // The fields are public, so the name may have bypassed the check of the constructor.
         SnapshotRequest::new(request.name.as_str()).map_err(NativeError::Invalid)?;
         self.knobs
@@ -59,11 +59,14 @@ impl World {
             }
             return Ok(image.id.clone());
         }
+        let disk = self.records.get(&source).and_then(|one| one.disk.as_ref());
+        let disk_size_gb = disk.map_or(DEFAULT_DISK_GB, |disk| disk.size_gb);
         let created = Image {
             id: self.ids.image(),
             name: request.name.clone(),
             source: id.clone(),
             tags: request.tags.clone(),
+            disk_size_gb,
         };
         let image = created.id.clone();
         self.image_ids.insert(image.clone());

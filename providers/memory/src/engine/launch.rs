@@ -13,8 +13,8 @@ use fleetwright::{
 use super::{Event, Lag, Record, Seq, Version, View, World, record::Disk};
 use crate::{error::NativeError, state::NativeState};
 
-/// The size of the root disk if the config has none: 8 GB.
-const DEFAULT_DISK_GB: NonZeroU32 = NonZeroU32::new(8).unwrap();
+/// The size of the root disk if neither the config nor a snapshot has one: 8 GB.
+pub(super) const DEFAULT_DISK_GB: NonZeroU32 = NonZeroU32::new(8).unwrap();
 
 /// The parameters of one launch call.
 #[derive(Clone, Debug)]
@@ -180,6 +180,9 @@ impl World {
         };
         self.last_seq += 1;
         let seq = self.last_seq;
+        let mut snapshots = self.images.values();
+        let snapshot = snapshots.find(|image| image.id == config.image);
+        let image_size = snapshot.map_or(DEFAULT_DISK_GB, |image| image.disk_size_gb);
         let groups = placement.security_groups.iter().cloned().collect();
         let record = Record {
             seq,
@@ -195,7 +198,7 @@ impl World {
             launched: self.now,
             disk: Some(Disk {
                 name: self.ids.disk(),
-                size_gb: config.disk_size_gb.unwrap_or(DEFAULT_DISK_GB),
+                size_gb: config.disk_size_gb.unwrap_or(image_size),
             }),
             holds_machine: false,
             boots: 0,

@@ -32,6 +32,7 @@ mod tests;
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap},
+    num::NonZeroU32,
     sync::Arc,
     time::Duration,
 };
@@ -95,6 +96,8 @@ pub struct Image {
     pub source: InstanceId,
     /// The tags that the snapshot requested.
     pub tags: Tags,
+    /// The size of the source's root disk. A launch from the image without a size has a disk of this size.
+    pub disk_size_gb: NonZeroU32,
 }
 
 /// A change that the cloud makes by itself when it is due.

@@ -57,6 +57,23 @@ async fn deleted_image_cannot_be_launched_and_its_instances_keep_running() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn launch_from_a_snapshot_has_the_disk_of_its_source() {
+    let (cloud, provisioner) = open(brisk());
+    let mut config = plain();
+    config.disk_size_gb = std::num::NonZeroU32::new(44);
+    let source = provisioner.launch_instance(&config).await.unwrap().id;
+    pass(seconds(1)).await;
+    let request = SnapshotRequest::new("large").unwrap();
+    config.image = provisioner.snapshot_image(&source, &request).await.unwrap();
+    for (requested, expected) in [(None, 44), (Some(55), 55)] {
+        config.disk_size_gb = requested.and_then(std::num::NonZeroU32::new);
+        let copy = provisioner.launch_instance(&config).await.unwrap().id;
+        let disk = truth(&cloud, &copy).disk.unwrap();
+        assert_eq!(disk.size_gb.get(), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn image_that_no_snapshot_created_is_not_deleted() {
     let base = ImageId::new("image-1").unwrap();
     for builder in [brisk(), brisk().offer_image(base.clone())] {
