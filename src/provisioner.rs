@@ -59,7 +59,8 @@ const CONCURRENT_CALLS: usize = 8;
 ///   found again by launch token or tags (CANCELLATION-01, CRASH-04, CRASH-05).
 /// - Reads may be stale for at most the
 ///   [consistency window](Capabilities::consistency_window) (DESCRIBE-06).
-/// - No error, `Debug` or span contains user data, credentials or console output (ERRORS-10).
+/// - No error, `Debug` or span contains user data, credentials or console output (ERRORS-10,
+///   ERRORS-14).
 /// - Calls on different instances do not wait for each other (CONCURRENCY-01).
 /// - Observed states follow the allowed transitions of
 ///   [`CloudInstanceState`](crate::CloudInstanceState) (STATE-01, STATE-02).
@@ -147,7 +148,8 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     /// # Contract
     /// - The list is complete, or the call fails with [incomplete](crate::ErrorKind::Incomplete) and
     ///   the parts that could not be read; it is never silently partial (LIST-03, LIST-09, LIST-10).
-    /// - [`InstanceFilter::matches`] defines which instances are selected (LIST-04 to LIST-08).
+    /// - [`InstanceFilter::matches`] defines which instances are selected (LIST-04 to LIST-08,
+    ///   LIST-15).
     async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>>;
 
     /// Looks a launch up by its token, without launching.
@@ -257,7 +259,7 @@ pub trait InstanceProvisioner: Send + Sync + Debug {
     /// [gap](ListItem::Gap), and the stream continues.
     ///
     /// # Contract
-    /// Outside of its gaps the stream is complete (LIST-10, LIST-13). An `Err` ends it.
+    /// Outside of its gaps the stream is complete (LIST-10, LIST-13, LIST-16). An `Err` ends it (LIST-17).
     ///
     /// Use it for accounts with many instances, or to work with the readable parts of a region while
     /// another part has an outage. The default body streams the result of

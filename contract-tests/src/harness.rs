@@ -158,6 +158,21 @@ pub trait Harness: Send + Sync {
         None
     }
 
+    /// Returns the secrets that the handles were opened with: keys, tokens, passwords, each at least 8
+    /// characters long. The kit looks for them in every error, in debug output, and in spans and events
+    /// (ERRORS-14), and shows them nowhere itself. Default: none, so that the clause looks for user data only.
+    ///
+    /// ```
+    /// use fleetwright_contract_tests::Harness as _;
+    /// use fleetwright_contract_zoo::MemoryHarness;
+    ///
+    /// let secrets = MemoryHarness::new().secrets();
+    /// assert!(secrets.iter().all(|secret| secret.len() >= 8));
+    /// ```
+    fn secrets(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns the name and the version of the emulator or the like that the backend is tested
     /// against, if it is not the real cloud. Waivers refer to it.
     fn peer(&self) -> Option<Peer> {

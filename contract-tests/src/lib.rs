@@ -69,6 +69,7 @@
 //! The kit is itself proven: the crate `fleetwright-contract-zoo` has a broken backend for every
 //! clause, which fails that clause, and unusual but correct backends that pass all of them.
 
+mod captured_log;
 mod clauses;
 pub mod cleanup;
 mod context;

@@ -76,6 +76,11 @@ macro_rules! for_each_clause {
             async list list_12_entries_are_complete "LIST-12" "include in a list everything that is known of an instance: tags, type, image, addresses, launch time" "nothing";
             async list list_13_stream_equals_list "LIST-13" "return from the stream exactly what the list returns" "nothing";
             async list list_14_concurrent_changes_lose_nothing "LIST-14" "neither lose nor duplicate an instance that exists during a whole list while others are created and terminated" "nothing";
+            async list list_15_filters_are_combined "LIST-15" "list for any combination of tags and states exactly the instances that have all of the tags and are in one of the states" "oracle";
+            async list list_16_gaps_beside_many_pages "LIST-16" "return every instance of the other parts exactly once and each part that it cannot read as one gap, however many pages that takes, also if the filter selects nothing in the unreachable part" "external actor, parts";
+            async list list_17_error_ends_the_stream "LIST-17" "end a stream with its first error, whichever page fails" "fault: server error";
+            async list list_18_concurrent_lists_are_independent "LIST-18" "return to each of several lists and streams at the same time what its own filter selects" "nothing";
+            async list list_19_refused_page_is_no_end "LIST-19" "fail a list, or return a gap, if it may not read a part of it, whatever the reason and whichever page, and never return the rest as the whole" "fault: forbidden";
             async stop stop_01_reaches_stopped "STOP-01" "stop an instance: it becomes stopping, then stopped" "nothing";
             async stop stop_02_stopping_again_changes_nothing "STOP-02" "accept a stop of a stopping or stopped instance and change nothing" "nothing";
             async stop stop_03_no_public_address_while_stopped "STOP-03" "not report the public address that a stopped instance had" "nothing";
@@ -83,6 +88,8 @@ macro_rules! for_each_clause {
             async stop stop_05_compute_is_released "STOP-05" "release the machine of a stopped instance, even if it was powered off before it was stopped" "oracle";
             async stop stop_06_terminated_instance_cannot_be_stopped "STOP-06" "refuse to stop a terminating or terminated instance as wrong state, or as not found if no record is kept" "nothing";
             async stop stop_07_unknown_id_is_not_found "STOP-07" "return not found for a stop of an id that no instance has" "nothing";
+            async stop stop_08_affects_only_its_targets "STOP-08" "stop the named instances and affect no other one, whatever state that is in" "nothing";
+            async stop stop_09_spot_instance_is_not_terminated "STOP-09" "stop a spot instance like any other one, or refuse it without effect, and never terminate it" "nothing";
             async start start_01_same_id_after_stop_and_start "START-01" "start a stopped instance under the same id, and bring it to running" "nothing";
             async start start_02_starting_again_changes_nothing "START-02" "accept a start of a pending or running instance and change nothing" "nothing";
             async start start_03_addresses_are_current "START-03" "return from a start the addresses that the instance has from now on, and never report its former ones" "nothing";
@@ -90,6 +97,8 @@ macro_rules! for_each_clause {
             async start start_05_unknown_id_is_not_found "START-05" "return not found for a start of an id that no instance has" "nothing";
             async start start_06_result_is_complete "START-06" "return from a start the instance's unchanged tags, image and type, and a launch time" "nothing";
             async start start_07_stopping_instance_is_refused_or_started "START-07" "refuse to start a stopping instance as a conflict with a delay to retry after, or start it once it has stopped" "nothing";
+            async start start_08_affects_only_its_targets "START-08" "start the named instances and affect no other one, whatever state that is in" "nothing";
+            async start start_09_missing_capacity_costs_nothing "START-09" "refuse a start for which there is no capacity as capacity, without effect, or let the instance become stopped again, keep its id, tags, type and disk, and start it once there is capacity" "external actor or fault: capacity";
             async terminate terminate_01_can_be_described_afterwards "TERMINATE-01" "describe a terminated instance as terminating, then terminated, without an error for as long as declared" "nothing";
             async terminate terminate_02_can_be_repeated "TERMINATE-02" "accept a second terminate of the same instance, while it is terminating and while its record is kept" "nothing";
             async terminate terminate_03_unknown_id_is_not_found "TERMINATE-03" "return not found for a terminate of an id that no instance ever had" "nothing";
@@ -97,6 +106,7 @@ macro_rules! for_each_clause {
             async terminate terminate_05_works_from_every_state "TERMINATE-05" "terminate a pending, running, stopping or stopped instance" "nothing";
             async terminate terminate_06_wins_over_stop_and_start "TERMINATE-06" "accept a terminate that is concurrent with a stop or a start, and end with a terminated instance" "nothing";
             async terminate terminate_07_failures_are_reported "TERMINATE-07" "report that a terminate failed, and not claim success for an instance that continues to run" "fault: server error";
+            async terminate terminate_08_affects_only_its_targets "TERMINATE-08" "terminate the named instances and affect no other one, whatever state that is in" "nothing";
             async tags tags_01_unusual_values_round_trip "TAGS-01" "store tags with capitals, spaces, Unicode and empty values exactly, or refuse them as invalid; never alter them" "nothing";
             async tags tags_02_are_part_of_the_launch "TAGS-02" "set tags in the call that creates the instance, so that a lost response leaves no instance without tags" "fault: response lost";
             async tags tags_03_within_the_limits_are_accepted "TAGS-03" "accept as many and as long tags as declared" "nothing";
@@ -118,6 +128,7 @@ macro_rules! for_each_clause {
             async errors errors_11_failed_read_has_no_effect "ERRORS-11" "report a failed read as without effect" "fault: server error";
             async errors errors_12_throttled_call_is_not_retried_early "ERRORS-12" "respect the delay that the cloud demands when it retries a throttled call by itself" "oracle, fault: throttled";
             async errors errors_13_not_found_advises_no_retry "ERRORS-13" "advise no retry with not found for an id that no instance has, or of an instance that is long gone, from describe, stop, start and terminate, for one instance and in a batch" "nothing";
+            sync errors errors_14_secrets_are_never_shown "ERRORS-14" "show neither credentials nor user data in any error, its sources, debug output, span or event, whatever call fails and for whatever reason" "nothing";
             async batch batch_01_launches_requested_number "BATCH-01" "launch exactly the requested number of instances, all different, all with their tags" "nothing";
             async batch batch_02_token_covers_the_whole_batch "BATCH-02" "return the same instances for a replay of a batch, and launch nothing more" "nothing";
             async batch batch_03_other_count_is_a_conflict "BATCH-03" "refuse the token of a batch with another count as a token conflict" "nothing";
@@ -149,6 +160,10 @@ macro_rules! for_each_clause {
             async verbs verbs_10_delete_image "VERBS-10" "delete an image that a snapshot created, accept a second deletion of it, then refuse launches from it as invalid or not found, and change no instance and no other image" "verb delete_image";
             async verbs verbs_11_other_images_are_kept "VERBS-11" "refuse to delete an image that no snapshot created as a conflict, with advice not to retry, and keep it" "verb delete_image";
             async verbs verbs_12_interrupted_deletion_is_completed "VERBS-12" "leave nothing of an image whose deletion is repeated, whatever fault occurred at whichever call of the first one, and wherever its process died" "oracle, faults";
+            async verbs verbs_13_interrupted_tag_change_is_completed "VERBS-13" "complete a change of tags when it is repeated, whatever fault occurred at whichever call of the first one, report it as without effect only if no tag changed, and change no other tag" "oracle, faults";
+            async verbs verbs_14_concurrent_tag_changes_are_kept "VERBS-14" "keep the changes of two calls that change different tags of an instance at the same time, or refuse one of them as a conflict with a delay to retry after" "oracle";
+            async verbs verbs_15_content_is_kept "VERBS-15" "keep the user data, the size of the disk, the tags, the zone and the token of an instance when it is stopped, started, resized, reimaged and rebooted" "oracle";
+            async verbs verbs_16_image_is_of_the_named_instance "VERBS-16" "create an image of the disk of the named instance and of no other one: what is launched from it without a size has a disk of the same size" "verb snapshot_image, oracle";
             async concurrency concurrency_01_hanging_call_blocks_no_other "CONCURRENCY-01" "serve calls on one instance while a call on another one hangs" "fault: hang";
             async concurrency concurrency_02_concurrent_launches "CONCURRENCY-02" "launch one instance for each of many concurrent launches" "nothing";
             async concurrency concurrency_03_terminate_races "CONCURRENCY-03" "end with a terminated instance, whatever stops and starts are concurrent with the terminate" "nothing";
@@ -169,6 +184,7 @@ macro_rules! for_each_clause {
             async time time_03_waiting_makes_few_calls "TIME-03" "let a wait for many instances poll no faster than the declared interval, with one call for all" "oracle";
             async time time_04_capabilities_never_change "TIME-04" "declare the same capabilities during the lifetime of a handle, with a poll interval above zero and a batch and page size of at least one" "nothing";
             async time time_05_transitions_follow_the_clock "TIME-05" "complete transitions by the clock that it was given, however rarely they are observed, and sleep on no other clock" "nothing";
+            async time time_06_no_call_blocks_its_thread "TIME-06" "let other tasks of its thread run while a call waits" "nothing";
             async leaks leaks_01_terminate_leaves_nothing "LEAKS-01" "delete the disk, the network interface and the address with the instance" "oracle";
             async leaks leaks_02_refused_launch_leaves_nothing "LEAKS-02" "leave nothing of a launch that was refused" "oracle, fault: capacity";
             async leaks leaks_03_late_failure_leaves_nothing "LEAKS-03" "leave nothing of a launch that failed after it was accepted" "oracle, fault: fails late";

@@ -346,6 +346,9 @@ impl Harness for GuardedHarness {
     fn state_waiter(&self) -> Arc<dyn crate::StateWaiter> {
         self.inner.state_waiter()
     }
+    fn secrets(&self) -> Vec<String> {
+        self.inner.secrets()
+    }
     fn peer(&self) -> Option<crate::waiver::Peer> {
         self.inner.peer()
     }

@@ -148,6 +148,10 @@ impl<H: Harness> Harness for WrappedHarness<H> {
         self.base.external_actor()
     }
 
+    fn secrets(&self) -> Vec<String> {
+        self.base.secrets()
+    }
+
     fn peer(&self) -> Option<Peer> {
         self.base.peer()
     }

@@ -159,6 +159,11 @@ impl Harness for MemoryHarness {
     fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
         Some(Arc::new(self.clone()))
     }
+
+    // The memory cloud needs no credentials; this is what a broken backend in front of it would show.
+    fn secrets(&self) -> Vec<String> {
+        vec!["key-of-the-memory-account".to_owned()]
+    }
 }
 
 #[async_trait]

@@ -7,6 +7,7 @@
 
 mod advice;
 mod checks;
+mod secrets;
 
 use std::slice;
 
@@ -14,11 +15,13 @@ use fleetwright::{Effect, ErrorKind, Result, RetryAdvice, UserData};
 use futures_util::StreamExt as _;
 use tokio::time::{Instant, timeout};
 
-pub(crate) use self::advice::errors_13_not_found_advises_no_retry;
 use self::checks::{
     errors_without_faults, fault_each_call, fault_each_call_ambiguously, launch_errors,
     require_effect_unknown, require_kind_and_effect, require_lost_response_error,
     require_provider_and_operation, require_retry_allowed,
+};
+pub(crate) use self::{
+    advice::errors_13_not_found_advises_no_retry, secrets::errors_14_secrets_are_never_shown,
 };
 use super::calls::{CALLS, Subjects};
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};

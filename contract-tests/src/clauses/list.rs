@@ -1,9 +1,12 @@
 //! Lists: a list has everything that its filter selects, and nothing else.
 //!
-//! This file tests filters and the content of entries; `pages` tests lists of several pages,
-//! streams and gaps. Every filter contains the scope's tags, except where a clause is about other
+//! This file tests filters and the content of entries, `combined` filters by tags and states together and
+//! concurrent lists, `pages` lists of several pages, streams and gaps, and `interrupted` pages that
+//! cannot be read. Every filter contains the scope's tags, except where a clause is about other
 //! instances of the account.
 
+mod combined;
+mod interrupted;
 mod pages;
 
 use std::collections::BTreeSet;
@@ -14,6 +17,12 @@ use fleetwright::{
 };
 use tokio::time::Instant;
 
+pub(crate) use self::combined::{
+    list_15_filters_are_combined, list_18_concurrent_lists_are_independent,
+};
+pub(crate) use self::interrupted::{
+    list_16_gaps_beside_many_pages, list_17_error_ends_the_stream, list_19_refused_page_is_no_end,
+};
 pub(crate) use self::pages::{
     list_03_complete_across_pages, list_09_failing_page_fails_the_list,
     list_10_unreachable_part_is_named, list_13_stream_equals_list,

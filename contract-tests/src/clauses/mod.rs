@@ -22,6 +22,7 @@
 
 pub(crate) mod account;
 pub(crate) mod batch;
+mod bystanders;
 mod calls;
 pub(crate) mod cancellation;
 pub(crate) mod concurrency;

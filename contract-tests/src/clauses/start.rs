@@ -7,11 +7,13 @@
 use std::{cell::RefCell, net::IpAddr};
 
 use fleetwright::{
-    CloudInstanceState, ErrorKind, InstanceId, InstanceInfo, InstanceStatus, RetryAdvice,
+    CloudInstanceState, Effect, ErrorKind, InstanceId, InstanceInfo, InstanceStatus, RetryAdvice,
 };
 use tokio::time::Instant;
 
-use crate::{Context, Failure, Outcome, Pass, require, steady::differences};
+pub(crate) use super::bystanders::start_08_affects_only_its_targets;
+use super::stop::read_truth;
+use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require, steady::differences};
 
 /// START-01: a backend must start a stopped instance under the same id, and bring it to running.
 ///
@@ -211,6 +213,73 @@ pub(crate) async fn start_07_stopping_instance_is_refused_or_started(cx: &Contex
         cx.start(&id).await?;
     }
     wait_until_running_again(cx, &id).await?;
+    Ok(Pass::Held)
+}
+
+/// START-09: a backend must refuse a start for which there is no capacity as capacity, without effect, or
+/// let the instance become stopped again, keep its id, tags, type and disk, and start it once there is
+/// capacity.
+///
+/// A stopped instance has no machine, and the cloud may not have another one. Its disk must survive that. Needs:
+/// external actor or fault: capacity.
+///
+/// Starts a stopped instance while there is no capacity, twice, compares every field, and starts it again
+/// when there is capacity.
+pub(crate) async fn start_09_missing_capacity_costs_nothing(cx: &Context) -> Outcome {
+    let mut config = cx.config_with_tags(&[("kit-kept", "without-capacity")])?;
+    config.disk_size_gb = std::num::NonZeroU32::new(33);
+    let id = cx.launch_config(&config).await?.id;
+    cx.wait_for_state(&id, CloudInstanceState::Running).await?;
+    cx.stop(&id).await?;
+    cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
+    let before = cx.consistent_info(&id).await?;
+    let external_actor = cx.harness().external_actor();
+    let limited = match &external_actor {
+        Some(external_actor) => external_actor.limit_capacity(0).await,
+        None => false,
+    };
+    let faults = match cx.harness().faults() {
+        Some(faults) if !limited && faults.supports(&WireFault::Capacity) => Some(faults),
+        Some(_) | None => None,
+    };
+    if let Some(faults) = &faults {
+        faults
+            .inject_always(WireOp::Start, WireFault::Capacity)
+            .await;
+    } else if !limited {
+        let reason = "the harness can neither limit the capacity nor inject that it is missing";
+        return Err(Failure::NotRun(reason.to_owned()));
+    }
+    for _ in 0..2 {
+        if let Err(error) = cx.provisioner().start_instance(&id).await {
+            let expected = error.kind() == ErrorKind::Capacity && error.effect() == Effect::None;
+            require(expected, || {
+                format!(
+                    "a start of {id} without capacity must fail as capacity, without effect, but: {error}"
+                )
+            })?;
+        }
+        cx.wait_for_consistent_reads().await;
+        cx.wait_for_state(&id, CloudInstanceState::Stopped).await?;
+        cx.require_unchanged("a start without capacity", &before)
+            .await?;
+        if let Some(oracle) = cx.harness().oracle() {
+            let truth = read_truth(cx, &*oracle, &id).await?;
+            require(truth.disk_size_gb == Some(33), || {
+                let size = truth.disk_size_gb;
+                format!("{id} had a disk of 33 GB, and has {size:?} since a start without capacity")
+            })?;
+        }
+    }
+    if let Some(faults) = &faults {
+        cx.clear_faults(faults).await?;
+    }
+    if let Some(external_actor) = &external_actor {
+        external_actor.reconnect().await;
+    }
+    cx.start(&id).await?;
+    wait_until_running_again(cx, &id).await?;
+    cx.require_count(1).await?;
     Ok(Pass::Held)
 }
 

@@ -3,9 +3,12 @@
 //! The clauses compare every field of an instance before and after a stop, check with the oracle that
 //! the machine is released and the disk is kept, and stop instances that are stopped, terminated or unknown.
 
-use fleetwright::{CloudInstanceState, ErrorKind, InstanceId, PlacementField, PublicAddress};
+use fleetwright::{
+    CloudInstanceState, Effect, ErrorKind, InstanceId, Market, PlacementField, PublicAddress,
+};
 use tokio::time::Instant;
 
+pub(crate) use super::bystanders::stop_08_affects_only_its_targets;
 use crate::{
     Context, Failure, Oracle, Outcome, Pass, Truth, require,
     steady::{differences, when_stopped},
@@ -203,8 +206,82 @@ pub(crate) async fn stop_07_unknown_id_is_not_found(cx: &Context) -> Outcome {
     Ok(Pass::Held)
 }
 
+/// STOP-09: a backend must stop a spot instance like any other one, or refuse it without effect, and
+/// never terminate it.
+///
+/// Some clouds cannot stop spot instances, and a caller that stops one wants to keep its disk.
+///
+/// Stops a spot instance, alone and in a batch with another one. It must become stopped and keep its id, tags
+/// and disk, or run as before. The other instance must be stopped in both cases. If spot is not declared, a
+/// launch of it must be refused.
+pub(crate) async fn stop_09_spot_instance_is_not_terminated(cx: &Context) -> Outcome {
+    let mut config = cx.config();
+    config.placement.market = Some(Market::Spot);
+    if !cx.capabilities().placement.contains(&PlacementField::Spot) {
+        let result = cx.provisioner().launch_instance(&config).await;
+        let call = "a launch of a spot instance, which is not declared,";
+        cx.require_refused_without_effect(call, result, ErrorKind::Invalid)
+            .await?;
+        return Ok(Pass::Refused);
+    }
+    let alone = cx.launch_config(&config).await?.id;
+    let in_batch = cx.launch_config(&config).await?.id;
+    let other = cx.launch().await?.id;
+    for id in [&alone, &in_batch, &other] {
+        cx.wait_for_state(id, CloudInstanceState::Running).await?;
+    }
+    let running = [
+        cx.consistent_info(&alone).await?,
+        cx.consistent_info(&in_batch).await?,
+    ];
+    let mut results = vec![cx.provisioner().stop_instance(&alone).await];
+    let batch = [in_batch.clone(), other.clone()];
+    let mut stopped = cx.provisioner().stop_instances(&batch).await;
+    let stopped_other = stopped.pop();
+    results.append(&mut stopped);
+    let mut pass = Pass::Held;
+    for (before, result) in running.iter().zip(results) {
+        let id = &before.id;
+        let Err(error) = result else {
+            cx.wait_for_state(id, CloudInstanceState::Stopped).await?;
+            let after = cx.consistent_info(id).await?;
+            let changed = differences(&when_stopped(before, &after), &after);
+            require(changed.is_empty(), || {
+                format!(
+                    "after a stop, {id}, a spot instance: {}",
+                    changed.join("; ")
+                )
+            })?;
+            continue;
+        };
+        pass = Pass::Weaker;
+        let refused = matches!(
+            error.kind(),
+            ErrorKind::Unsupported | ErrorKind::WrongState | ErrorKind::Invalid
+        );
+        require(refused && error.effect() == Effect::None, || {
+            format!(
+                "a stop of {id}, a spot instance, must succeed or be refused as unsupported, wrong state or invalid, without effect, but: {error}"
+            )
+        })?;
+        cx.require_unchanged("a refused stop of a spot instance", before)
+            .await?;
+    }
+    let stopped_other = stopped_other.unwrap_or(Ok(()));
+    stopped_other.map_err(|error| {
+        Failure::call_failed("the stop of an instance beside a spot instance", &error)
+    })?;
+    cx.wait_for_state(&other, CloudInstanceState::Stopped)
+        .await?;
+    Ok(pass)
+}
+
 /// Returns the truth about an instance. It is a violation if the cloud does not have it.
-async fn read_truth(cx: &Context, oracle: &dyn Oracle, id: &InstanceId) -> Result<Truth, Failure> {
+pub(super) async fn read_truth(
+    cx: &Context,
+    oracle: &dyn Oracle,
+    id: &InstanceId,
+) -> Result<Truth, Failure> {
     let all = oracle.instances(cx.scope()).await;
     let found = all.into_iter().find(|truth| truth.info.id == *id);
     found.ok_or_else(|| Failure::violated(format!("the cloud has no {id} any more")))

@@ -11,6 +11,7 @@ use fleetwright::{
 use futures_util::future::join;
 use tokio::time::Instant;
 
+pub(crate) use super::bystanders::terminate_08_affects_only_its_targets;
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
 
 /// TERMINATE-01: a backend must describe a terminated instance as terminating, then terminated,

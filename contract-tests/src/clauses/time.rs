@@ -2,7 +2,9 @@
 //!
 //! TIME-01 to TIME-03 run the waiting functions of the core on the backend, since their promises
 //! depend on what the backend declares and returns; a harness can substitute other ones with
-//! `state_waiter`. TIME-04 and TIME-05 are about the backend alone.
+//! `state_waiter`. The others are about the backend alone; `blocking` has TIME-06.
+
+mod blocking;
 
 use std::time::Duration;
 
@@ -12,6 +14,7 @@ use fleetwright::{
 };
 use tokio::time::Instant;
 
+pub(crate) use self::blocking::time_06_no_call_blocks_its_thread;
 use crate::{Context, Failure, Outcome, Pass, Time, WireFault, WireOp, require};
 
 /// TIME-01: a backend must let a wait fail at its deadline, and never return success for a goal

@@ -9,7 +9,10 @@
 //! show the state that a verb needs before they call it.
 
 mod console;
+mod image_source;
 mod images;
+mod kept;
+mod tag_changes;
 
 use fleetwright::{
     CloudInstanceState, ErrorKind, InstanceId, InstanceInfo, InvalidValue, Operation, OptionalVerb,
@@ -19,9 +22,14 @@ use tokio::time::Instant;
 
 pub(crate) use self::{
     console::{verbs_05_console_output, verbs_06_console_session},
+    image_source::verbs_16_image_is_of_the_named_instance,
     images::{
         verbs_07_snapshot_image, verbs_10_delete_image, verbs_11_other_images_are_kept,
         verbs_12_interrupted_deletion_is_completed,
+    },
+    kept::verbs_15_content_is_kept,
+    tag_changes::{
+        verbs_13_interrupted_tag_change_is_completed, verbs_14_concurrent_tag_changes_are_kept,
     },
 };
 use crate::{Context, Failure, Outcome, Pass, require};

@@ -458,6 +458,9 @@ impl Harness for OverrideHarness {
     fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
         self.base.external_actor()
     }
+    fn secrets(&self) -> Vec<String> {
+        self.base.secrets()
+    }
     fn state_waiter(&self) -> Arc<dyn StateWaiter> {
         self.overrides
             .state_waiter()

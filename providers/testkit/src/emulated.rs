@@ -106,6 +106,11 @@ pub trait EmulatedAccount: Send + Sync + 'static {
         options: Self::Options,
     ) -> Self::Provisioner;
 
+    /// Returns the keys and tokens that [`connect`](Self::connect) uses. Default: none.
+    fn secrets() -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns all instances that the cloud has a record of.
     fn instances(oracle: &OracleOf<Self>) -> &[Self::Instance];
 
@@ -338,6 +343,10 @@ impl<A: EmulatedAccount> Harness for EmulatedHarness<A> {
 
     fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
         Some(Arc::new(EmulatorAccess::<A>(Arc::clone(&self.emulator))))
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        A::secrets()
     }
 }
 

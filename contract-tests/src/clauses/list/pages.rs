@@ -9,7 +9,8 @@ use std::{collections::BTreeSet, num::NonZeroUsize};
 
 use fleetwright::{
     CloudInstanceState::{Running, Stopped},
-    ErrorKind, InstanceFilter, InstanceId, InstanceInfo, ListItem, PlacementField, Result, Scope,
+    ErrorKind, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, ListItem,
+    PlacementField, Result, Scope,
 };
 use futures_util::{StreamExt as _, future::join};
 
@@ -269,7 +270,7 @@ async fn replace_one(cx: &Context, id: &InstanceId) -> Result<(), Failure> {
 ///
 /// # Errors
 /// [`Failure::NotRun`] if a clause may not launch one instance more than `count` pages hold.
-fn pages(cx: &Context, count: usize) -> Result<(usize, u64), Failure> {
+pub(super) fn pages(cx: &Context, count: usize) -> Result<(usize, u64), Failure> {
     let page = cx.capabilities().page_size;
     if page == NonZeroUsize::MAX {
         return Ok((2, 1));
@@ -305,7 +306,7 @@ async fn launch_in_other_zone(cx: &Context) -> Result<(), Failure> {
 }
 
 /// Returns whether an instance is in a part of the cloud, as far as its zone shows.
-fn is_in_part(part: &Scope, info: &InstanceInfo) -> bool {
+pub(super) fn is_in_part(part: &Scope, info: &InstanceInfo) -> bool {
     let Scope::Offering {
         zone: Some(zone), ..
     } = part
@@ -316,15 +317,23 @@ fn is_in_part(part: &Scope, info: &InstanceInfo) -> bool {
 }
 
 /// The items of a stream.
-struct Streamed {
-    instances: Vec<InstanceInfo>,
-    gaps: Vec<Scope>,
+pub(super) struct Streamed {
+    pub(super) instances: Vec<InstanceInfo>,
+    pub(super) gaps: Vec<Scope>,
 }
 
 /// Reads a stream to its end.
-async fn stream(cx: &Context, filter: &InstanceFilter) -> Result<Streamed> {
+pub(super) async fn stream(cx: &Context, filter: &InstanceFilter) -> Result<Streamed> {
+    stream_of(cx.provisioner(), filter).await
+}
+
+/// Reads a stream of a handle to its end.
+pub(super) async fn stream_of(
+    handle: &dyn InstanceProvisioner,
+    filter: &InstanceFilter,
+) -> Result<Streamed> {
     let (mut instances, mut gaps) = (Vec::new(), Vec::new());
-    let mut items = cx.provisioner().stream_instances(filter);
+    let mut items = handle.stream_instances(filter);
     while let Some(observed) = items.next().await {
         match observed? {
             ListItem::Instance(info) => instances.push(*info),
@@ -335,7 +344,11 @@ async fn stream(cx: &Context, filter: &InstanceFilter) -> Result<Streamed> {
 }
 
 /// Requires that `list` shows each of `ids` exactly once.
-fn require_each_once(what: &str, ids: &[InstanceId], list: &[InstanceInfo]) -> Result<(), Failure> {
+pub(super) fn require_each_once(
+    what: &str,
+    ids: &[InstanceId],
+    list: &[InstanceInfo],
+) -> Result<(), Failure> {
     let mut observed = BTreeSet::new();
     for info in list {
         require(observed.insert(&info.id) || !ids.contains(&info.id), || {
@@ -351,7 +364,7 @@ fn require_each_once(what: &str, ids: &[InstanceId], list: &[InstanceInfo]) -> R
 }
 
 /// Requires that `list` shows each of `ids` exactly once, and nothing else.
-fn require_only_each_once(
+pub(super) fn require_only_each_once(
     what: &str,
     ids: &[InstanceId],
     list: &[InstanceInfo],

@@ -263,7 +263,7 @@ pub(super) fn snapshot_of(cx: &Context, which: &str) -> Result<SnapshotRequest, 
 }
 
 /// Creates an image and adds it to `images`.
-async fn create(
+pub(super) async fn create(
     cx: &Context,
     id: &InstanceId,
     request: &SnapshotRequest,
@@ -277,7 +277,7 @@ async fn create(
 }
 
 /// Launches from an image, as soon as that is possible.
-async fn launch_from(cx: &Context, image: &ImageId) -> Result<InstanceInfo, Failure> {
+pub(super) async fn launch_from(cx: &Context, image: &ImageId) -> Result<InstanceInfo, Failure> {
     let mut config = cx.config();
     config.image = image.clone();
     let what = format!("{image} can be launched");
@@ -314,7 +314,7 @@ async fn delete(
 
 /// Deletes all images after a clause, if the backend offers that. Returns the clause's outcome, or the failure
 /// of a deletion if the clause has passed.
-async fn delete_all(cx: &Context, images: &[ImageId], outcome: Outcome) -> Outcome {
+pub(super) async fn delete_all(cx: &Context, images: &[ImageId], outcome: Outcome) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::DeleteImage) {
         return outcome;
     }

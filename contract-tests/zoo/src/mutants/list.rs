@@ -1,6 +1,8 @@
 //! Backends that break the family list.
 
+mod combined;
 mod filters;
+mod interrupted;
 mod pages;
 
 use async_trait::async_trait;
@@ -11,11 +13,18 @@ use super::{Mutant, Override};
 use crate::{CallContext, OverrideHarness};
 
 use self::{
+    combined::{
+        IgnoresTagsBesideStates, ListsNoTerminatingAlone, ListsStoppingAsPending, SharesLists,
+    },
     filters::{
         FailsForPatterns, FoldsCase, FoldsCaseOfKeys, HidesLaunchTimes, HidesTerminated,
         IgnoresUnknownKeys, ListsStoppedOnlyAlone, MatchesPatterns, MatchesPrefixes,
         MatchesUntagged, OmitsStopped, OrsTags, ReturnsAllForNone, UsesFourTags, UsesLastState,
         UsesTwoStates,
+    },
+    interrupted::{
+        ContinuesAfterErrors, EndsAtGaps, EndsWhereForbidden, EndsWhereMalformed, FailsForever,
+        HidesGapsWithoutMatch, RepeatsGaps,
     },
     pages::{
         DoublesAtTheBoundary, EndsAtAnEmptyPage, HidesGaps, LosesAtBoundary, PagesByOffset,
@@ -175,6 +184,61 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a list by state returns its last item twice",
         violates: "LIST-14",
         make: OverrideHarness::factory::<Lists<RepeatsTheLast>>,
+    },
+    Mutant {
+        name: "a tag of a filter with states is ignored",
+        violates: "LIST-15",
+        make: OverrideHarness::factory::<Lists<IgnoresTagsBesideStates>>,
+    },
+    Mutant {
+        name: "a list of pending instances has stopping ones",
+        violates: "LIST-15",
+        make: OverrideHarness::factory::<Lists<ListsStoppingAsPending>>,
+    },
+    Mutant {
+        name: "a list of terminating instances is empty",
+        violates: "LIST-15",
+        make: OverrideHarness::factory::<Lists<ListsNoTerminatingAlone>>,
+    },
+    Mutant {
+        name: "the stream repeats a gap after several pages",
+        violates: "LIST-16",
+        make: || OverrideHarness::factory_on::<RepeatsGaps>(pages_of_three),
+    },
+    Mutant {
+        name: "the stream returns one page beside a gap",
+        violates: "LIST-16",
+        make: || OverrideHarness::factory_on::<EndsAtGaps>(pages_of_three),
+    },
+    Mutant {
+        name: "a gap is hidden if nothing in it seems to match",
+        violates: "LIST-16",
+        make: || OverrideHarness::factory_on::<HidesGapsWithoutMatch>(pages_of_three),
+    },
+    Mutant {
+        name: "the stream begins again after an error",
+        violates: "LIST-17",
+        make: || OverrideHarness::factory_on::<ContinuesAfterErrors>(pages_of_three),
+    },
+    Mutant {
+        name: "the stream returns an error forever",
+        violates: "LIST-17",
+        make: || OverrideHarness::factory_on::<FailsForever>(pages_of_three),
+    },
+    Mutant {
+        name: "concurrent lists get the result of the first one",
+        violates: "LIST-18",
+        make: OverrideHarness::factory::<Lists<SharesLists>>,
+    },
+    Mutant {
+        name: "missing permissions for a later page end the list",
+        violates: "LIST-19",
+        make: || OverrideHarness::factory_on::<EndsWhereForbidden>(pages_of_three),
+    },
+    Mutant {
+        name: "a later page that cannot be parsed ends the list",
+        violates: "LIST-19",
+        make: || OverrideHarness::factory_on::<EndsWhereMalformed>(pages_of_three),
     },
 ];
 

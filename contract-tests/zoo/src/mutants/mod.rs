@@ -4,6 +4,7 @@
 
 mod account;
 mod batch;
+mod bystanders;
 mod cancellation;
 mod concurrency;
 mod consoles;
@@ -11,10 +12,12 @@ mod crash;
 mod describe;
 mod errors;
 mod images;
+mod kept;
 mod launch;
 mod layers;
 mod leaks;
 mod list;
+mod secrets;
 mod shared;
 mod start;
 mod state;
@@ -60,6 +63,7 @@ pub fn all() -> Vec<&'static Mutant> {
         stop::MUTANTS,
         start::MUTANTS,
         terminate::MUTANTS,
+        bystanders::MUTANTS,
         tags::MUTANTS,
         tags::keys::MUTANTS,
         errors::MUTANTS,
@@ -70,10 +74,12 @@ pub fn all() -> Vec<&'static Mutant> {
         verbs::MUTANTS,
         consoles::MUTANTS,
         images::MUTANTS,
+        kept::MUTANTS,
         concurrency::MUTANTS,
         cancellation::MUTANTS,
         crash::MUTANTS,
         time::MUTANTS,
+        secrets::MUTANTS,
         leaks::MUTANTS,
         account::MUTANTS,
         layers::MUTANTS,

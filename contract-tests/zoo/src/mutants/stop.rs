@@ -188,9 +188,9 @@ impl Override for StopDropsTags {
 }
 
 /// An oracle that reports what a broken backend did to its instances.
-struct AlteredOracle<F> {
-    sound: Arc<dyn Oracle>,
-    change: F,
+pub(super) struct AlteredOracle<F> {
+    pub(super) sound: Arc<dyn Oracle>,
+    pub(super) change: F,
 }
 
 #[async_trait]

@@ -111,6 +111,10 @@ impl EmulatedAccount for AzureGroup {
         opened.expect("valid settings")
     }
 
+    fn secrets() -> Vec<String> {
+        vec![TOKEN.to_owned()]
+    }
+
     fn instances(oracle: &Oracle) -> &[OracleVm] {
         &oracle.vms
     }

@@ -84,6 +84,10 @@ impl EmulatedAccount for Ec2Account {
         Ec2Provisioner::new(&sdk_config(endpoint), launch, options).expect("valid settings")
     }
 
+    fn secrets() -> Vec<String> {
+        vec![SECRET_KEY.to_owned()]
+    }
+
     fn instances(oracle: &Oracle) -> &[OracleInstance] {
         &oracle.instances
     }
@@ -191,9 +195,12 @@ impl EmulatedAccount for Ec2Account {
     }
 }
 
+/// The secret key of every handle. The emulator accepts any.
+const SECRET_KEY: &str = "s3cr3t-key-of-the-emulator";
+
 /// Returns the settings of the SDK for an emulator.
 pub(crate) fn sdk_config(endpoint: &str) -> SdkConfig {
-    let keys = aws_credential_types::Credentials::new("test", "test", None, None, "emulator");
+    let keys = aws_credential_types::Credentials::new("test", SECRET_KEY, None, None, "emulator");
     let keys = aws_credential_types::provider::SharedCredentialsProvider::new(keys);
     SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())

@@ -20,7 +20,7 @@ pub(super) fn pages_of_three() -> MemoryHarness {
     MemoryHarness::with(|cloud| cloud.page_size(NonZeroUsize::MIN.saturating_add(2)))
 }
 
-fn page_size(at: CallContext<'_>) -> usize {
+pub(super) fn page_size(at: CallContext<'_>) -> usize {
     at.inner.capabilities().page_size.get()
 }
 
