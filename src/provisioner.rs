@@ -53,8 +53,9 @@ const CONCURRENT_CALLS: usize = 8;
 ///
 /// - Every call is idempotent and may be retried, except a launch without a token and a reboot
 ///   (CRASH-03).
-/// - An error says whether the call [had an effect](crate::Effect). A lost response or a server error
-///   is never reported as "not found" (ERRORS-06, ERRORS-08).
+/// - An error says whether the call [had an effect](crate::Effect), at whichever native call it failed
+///   (MATRIX-01). A lost response or a server error is never reported as "not found" (ERRORS-06,
+///   ERRORS-08).
 /// - A future may be dropped, or a process killed, at any point. Everything that it launched can be
 ///   found again by launch token or tags (CANCELLATION-01, CRASH-04, CRASH-05).
 /// - Reads may be stale for at most the

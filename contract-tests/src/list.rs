@@ -191,6 +191,14 @@ macro_rules! for_each_clause {
             async leaks leaks_04_terminating_a_stopped_instance_leaves_nothing "LEAKS-04" "delete everything of an instance that is terminated while it is stopped" "oracle";
             async account account_01_every_handle_reports_the_same_id "ACCOUNT-01" "report the same account id through every handle on the account, at any time, whatever is launched, or none through any of them" "nothing";
             async account account_02_failed_read_is_an_error "ACCOUNT-02" "return an error without effect, and neither none nor another id, while it cannot read the account" "fault: server error";
+            async matrix matrix_01_effect_is_true "MATRIX-01" "report as the effect of a failed call what the call has changed, and success for what was done, for every operation and batch, whatever fault occurs at whichever of its native calls" "oracle, faults";
+            async matrix matrix_02_kind_fits_the_fault "MATRIX-02" "return the kind of error that fits the fault, with the operation and without an effect of a read, for every operation and each item of a batch, whatever fault occurs at whichever of its native calls" "oracle, faults";
+            async matrix matrix_03_advice_leads_to_success "MATRIX-03" "advise a retry after faults that pass, with the delay that the cloud demands, and succeed when the advice is followed, for every operation and batch, whatever fault occurred at whichever of its native calls" "oracle, faults";
+            async matrix matrix_04_token_settles "MATRIX-04" "find by its token exactly what a single or a batch launch has left, and complete it by a replay without one instance more, whatever fault, crash or drop occurred at whichever of its native calls" "oracle, faults";
+            async matrix matrix_05_others_are_untouched "MATRIX-05" "leave every instance that a call does not name as it is, running, stopped or terminated, its own or somebody else's, whatever fault, crash or drop occurs at whichever of the call's native calls" "oracle, faults";
+            async matrix matrix_06_content_is_that_of_the_cloud "MATRIX-06" "leave and return exactly what was requested and what the cloud has when a call succeeds, for every operation and batch, whatever fault, crash or drop occurred before at whichever of its native calls" "oracle, faults";
+            async matrix matrix_07_nothing_is_left "MATRIX-07" "leave nothing of an instance or an image once it is terminated or deleted, whatever fault, crash or drop occurred at whichever native call of its launch, its changes and its termination" "oracle, faults";
+            async matrix matrix_08_secrets_are_never_shown "MATRIX-08" "show user data in no error and no result of any operation, whatever fault occurs at whichever of its native calls" "oracle, faults";
         }
     };
 }

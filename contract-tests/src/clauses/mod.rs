@@ -33,6 +33,7 @@ mod fields;
 pub(crate) mod launch;
 pub(crate) mod leaks;
 pub(crate) mod list;
+pub(crate) mod matrix;
 pub(crate) mod start;
 pub(crate) mod state;
 pub(crate) mod stop;

@@ -54,14 +54,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
 
 /// The resources that a broken backend has left behind.
 #[derive(Clone, Default)]
-struct Leftovers(Arc<Mutex<BTreeSet<String>>>);
+pub(super) struct Leftovers(Arc<Mutex<BTreeSet<String>>>);
 
 impl Leftovers {
     fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, what: &str, owner: &str) {
+    pub(super) fn add(&self, what: &str, owner: &str) {
         self.lock().insert(format!("{what} of {owner}"));
     }
 
@@ -77,7 +77,11 @@ impl Leftovers {
         at.inner.list_instances(filter).await
     }
 
-    fn reported_by(&self, sound: Arc<dyn Oracle>, extra: fn(&Truth) -> bool) -> Arc<dyn Oracle> {
+    pub(super) fn reported_by(
+        &self,
+        sound: Arc<dyn Oracle>,
+        extra: fn(&Truth) -> bool,
+    ) -> Arc<dyn Oracle> {
         let left = self.clone();
         Arc::new(OracleWithLeftovers { sound, left, extra })
     }

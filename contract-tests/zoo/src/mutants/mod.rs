@@ -17,6 +17,7 @@ mod launch;
 mod layers;
 mod leaks;
 mod list;
+mod matrix;
 mod secrets;
 mod shared;
 mod start;
@@ -82,6 +83,7 @@ pub fn all() -> Vec<&'static Mutant> {
         secrets::MUTANTS,
         leaks::MUTANTS,
         account::MUTANTS,
+        matrix::MUTANTS,
         layers::MUTANTS,
     ]
     .into_iter()
