@@ -32,7 +32,7 @@ pub(super) async fn judge(cell: &Cell<'_>) -> Result<bool, Failure> {
     ) {
         for item in 0..cell.items() {
             let whole = |now| now == Progress::Whole;
-            reaches(cell, item, "a success, but it was not carried out", whole).await?;
+            reaches(cell, item, "was a success, but is not carried out", whole).await?;
         }
     }
     if cell.row.change == Change::Snapshot {
@@ -92,7 +92,7 @@ fn as_requested(cell: &Cell<'_>, truth: &Truth) -> Result<(), Failure> {
     ];
     for (field, right) in fields {
         cell.require(right, || {
-            format!("{} has another {field} than requested", info.id)
+            format!("{} does not have the requested {field}", info.id)
         })?;
     }
     Ok(())
@@ -126,7 +126,9 @@ fn kept(cell: &Cell<'_>, before: &Truth, now: &Truth) -> Result<(), Failure> {
         ("zone", new.placement.zone == old.placement.zone),
     ];
     for (field, right) in fields {
-        cell.require(right, || format!("{} has another {field} now", new.id))?;
+        cell.require(right, || {
+            format!("the call has also changed the {field} of {}", new.id)
+        })?;
     }
     Ok(())
 }
@@ -197,9 +199,9 @@ fn listed(cell: &Cell<'_>, list: &[InstanceInfo], seen: &Seen) -> Result<(), Fai
             format!("{} is not in the list", truth.info.id)
         })?;
     }
-    let known = |info: &&InstanceInfo| find(&seen.instances, Some(&info.id)).is_none();
-    match list.iter().find(known) {
-        Some(info) => Err(cell.violated(format!("{} is listed and does not exist", info.id))),
+    // A read within the consistency window may show an instance that is gone, so only the filter decides.
+    match list.iter().find(|info| !cell.target.filter.matches(info)) {
+        Some(info) => Err(cell.violated(format!("{} is listed against the filter", info.id))),
         None => Ok(()),
     }
 }

@@ -90,7 +90,7 @@ async fn effect(cell: &Cell<'_>) -> Result<(), Failure> {
             }
             Ok(_) => {
                 if now != Progress::Whole {
-                    reaches(cell, item, "a success, but it was not carried out", |now| {
+                    reaches(cell, item, "was a success, but is not carried out", |now| {
                         now == Progress::Whole
                     })
                     .await?;
@@ -106,9 +106,12 @@ async fn effect(cell: &Cell<'_>) -> Result<(), Failure> {
                 )
             })?,
             Effect::Done if now == Progress::Nothing => {
-                reaches(cell, item, "its effect is done, but nothing was", |now| {
-                    now != Progress::Nothing
-                })
+                reaches(
+                    cell,
+                    item,
+                    "was done by its error, but is not carried out",
+                    |now| now != Progress::Nothing,
+                )
                 .await?;
             }
             Effect::Done | Effect::Unknown => {}
@@ -150,7 +153,7 @@ pub(super) async fn reaches(
         Ok(seen.progress(cell, item).is_none_or(&far).then_some(()))
     });
     match reached.await {
-        Err(Failure::Violated(_)) => Err(cell.violated(format!("item {item} is {observed}"))),
+        Err(Failure::Violated(_)) => Err(cell.violated(format!("item {item} {observed}"))),
         result => result,
     }
 }
