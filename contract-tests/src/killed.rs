@@ -137,10 +137,15 @@ pub fn test_killed_processes<H: Harness + 'static>(test: &str, attach: &Attach<H
                     Ok(true) if step < MOST_STEPS => step += 1,
                     Ok(true) => panic!("a {work} has more than {MOST_STEPS} steps"),
                     Ok(false) => break step - 1,
-                    Err(failure) => panic!(
-                        "killed {} step {step} of a {work}: {failure:?}",
-                        if after { "after" } else { "before" }
-                    ),
+                    Err(
+                        Failure::Violated(found)
+                        | Failure::NotRun(found)
+                        | Failure::NotApplicable(found)
+                        | Failure::KitError(found),
+                    ) => {
+                        let moment = if after { "after" } else { "before" };
+                        panic!("killed {moment} step {step} of a {work}: {found}")
+                    }
                 }
             };
             assert!(killed > 0, "no process was killed during a {work}");
