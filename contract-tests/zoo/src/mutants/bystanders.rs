@@ -59,7 +59,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         make: OverrideHarness::factory::<WithoutCapacity<SaysUnavailable>>,
     },
     Mutant {
-        name: "a start without capacity has an unknown effect",
+        name: "a single start without capacity has an unknown effect",
         violates: "START-09",
         make: OverrideHarness::factory::<WithoutCapacity<SaysUnknown>>,
     },

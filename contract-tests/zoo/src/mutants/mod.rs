@@ -4,6 +4,7 @@
 
 mod account;
 mod batch;
+mod blocking;
 mod bystanders;
 mod cancellation;
 mod concurrency;
@@ -68,6 +69,7 @@ pub fn all() -> Vec<&'static Mutant> {
         tags::MUTANTS,
         tags::keys::MUTANTS,
         errors::MUTANTS,
+        secrets::MUTANTS,
         batch::MUTANTS,
         batch::content::MUTANTS,
         batch::states::MUTANTS,
@@ -80,7 +82,7 @@ pub fn all() -> Vec<&'static Mutant> {
         cancellation::MUTANTS,
         crash::MUTANTS,
         time::MUTANTS,
-        secrets::MUTANTS,
+        blocking::MUTANTS,
         leaks::MUTANTS,
         account::MUTANTS,
         matrix::MUTANTS,

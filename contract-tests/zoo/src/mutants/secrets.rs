@@ -1,6 +1,6 @@
-//! Backends that show secrets, and one that blocks its thread.
+//! Backends that show secrets.
 
-use std::{io, num::NonZeroU32, thread, time::Duration};
+use std::{io, num::NonZeroU32};
 
 use async_trait::async_trait;
 use fleetwright::{
@@ -12,7 +12,7 @@ use fleetwright_contract_tests::Harness as _;
 use super::{Mutant, Override};
 use crate::{CallContext, MemoryHarness, OverrideHarness};
 
-/// At least one for ERRORS-14 and TIME-06.
+/// At least one for ERRORS-14.
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "missing permissions are reported with the key",
@@ -43,11 +43,6 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a span contains the key",
         violates: "ERRORS-14",
         make: OverrideHarness::factory::<KeyInSpan>,
-    },
-    Mutant {
-        name: "a throttled call sleeps on its thread",
-        violates: "TIME-06",
-        make: OverrideHarness::factory::<SleepsOnItsThread>,
     },
 ];
 
@@ -151,27 +146,3 @@ impl Override for KeyInSpan {
         at.inner.describe_instance(id).await
     }
 }
-
-/// Retries after the delay that the cloud demands, but does not let other tasks run meanwhile.
-#[derive(Default)]
-struct SleepsOnItsThread;
-
-#[async_trait]
-impl Override for SleepsOnItsThread {
-    async fn describe_instance(
-        &self,
-        at: CallContext<'_>,
-        id: &InstanceId,
-    ) -> Result<InstanceStatus> {
-        match at.inner.describe_instance(id).await {
-            Err(error) if error.kind() == ErrorKind::Throttled => {
-                thread::sleep(MOST_SLEEP.min(error.retry().delay().unwrap_or_default()));
-                at.inner.describe_instance(id).await
-            }
-            result => result,
-        }
-    }
-}
-
-/// As long as the clause needs to notice it, and not longer, because it takes real time.
-const MOST_SLEEP: Duration = Duration::from_millis(300);

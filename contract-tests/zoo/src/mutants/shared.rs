@@ -43,6 +43,10 @@ pub const SHARED: &[(&str, &str)] = &[
     ),
     ("STATE-01", WHOLE_LIFECYCLES),
     (
+        "STATE-02",
+        "LIST-15 also lists terminated instances, and the model replays their launches",
+    ),
+    (
         "STATE-05",
         "an address that a stop loses is also missing after the start",
     ),
@@ -72,16 +76,37 @@ pub const SHARED: &[(&str, &str)] = &[
         "tags that are combined with OR also hide a tag that VERBS-01 removed",
     ),
     (
+        "LIST-06",
+        "LIST-15 also lists by every state alone and by every pair",
+    ),
+    ("LIST-07", "LIST-15 also lists terminated instances"),
+    (
         "LIST-08",
         "every clause that stops an instance and reads its list entry detects it, too",
     ),
     ("LIST-09", "ERRORS-09 also provokes the errors of a list"),
+    (
+        "LIST-10",
+        "LIST-16 also makes a part unreachable, beside several pages",
+    ),
+    (
+        "LIST-13",
+        "LIST-15 and LIST-18 compare streams with what their filters select",
+    ),
+    (
+        "LIST-18",
+        "a list that joins another one also hangs with it, which CONCURRENCY-01 detects",
+    ),
     (
         "STOP-01",
         "a stop that is not reported also breaks the order of states",
     ),
     ("STOP-02", "every restarted process repeats a stop"),
     ("STOP-03", "an old address is also an old state in a replay"),
+    (
+        "STOP-04",
+        "START-09 and VERBS-15 also compare tags and disk of a stopped instance",
+    ),
     ("STOP-06", WHOLE_LIFECYCLES),
     (
         "STOP-07",
@@ -120,6 +145,14 @@ pub const SHARED: &[(&str, &str)] = &[
     (
         "TAGS-02",
         "every clause that counts instances by tags detects an instance without tags",
+    ),
+    (
+        "TAGS-07",
+        "LIST-15 and VERBS-15 also compare tags with the oracle",
+    ),
+    (
+        "ERRORS-07",
+        "ERRORS-14 also makes every call with responses that cannot be parsed",
     ),
     ("ERRORS-08", WHOLE_LIFECYCLES),
     (

@@ -23,6 +23,13 @@ fn changed<'a>(
     stream::once(read).flatten().boxed()
 }
 
+/// Returns the list that a stream makes.
+async fn collect(items: BoxStream<'_, Result<ListItem>>) -> Result<Vec<InstanceInfo>> {
+    let call = Call::new("memory", Operation::ListInstances);
+    let listed = collect_complete(&call, items).await;
+    listed.map_err(|error| error.with_operation(Operation::ListInstances))
+}
+
 fn is_gap(item: &Result<ListItem>) -> bool {
     matches!(item, Ok(ListItem::Gap { .. }))
 }
@@ -78,8 +85,7 @@ impl Override for HidesGapsWithoutMatch {
         at: CallContext<'_>,
         filter: &InstanceFilter,
     ) -> Result<Vec<InstanceInfo>> {
-        let call = Call::new("memory", Operation::ListInstances);
-        collect_complete(&call, self.stream_instances(at, filter)).await
+        collect(self.stream_instances(at, filter)).await
     }
     fn stream_instances<'a>(
         &'a self,
@@ -138,13 +144,12 @@ async fn until_refused(
     filter: &InstanceFilter,
     kind: ErrorKind,
 ) -> Result<Vec<InstanceInfo>> {
-    let call = Call::new("memory", Operation::ListInstances);
     let items = changed(at.inner.stream_instances(filter), |items| {
         if items.len() > 1 {
             items.retain(|item| item.as_ref().err().is_none_or(|error| error.kind() != kind));
         }
     });
-    collect_complete(&call, items).await
+    collect(items).await
 }
 
 #[derive(Default)]
