@@ -49,7 +49,7 @@ pub(crate) fn add(harness: &dyn Harness, verdict: &Verdict) -> Result<(), String
     if let Some(report) = completed {
         // Not with `eprintln`, which libtest captures and shows for failed tests only.
         let line = format!(
-            "contract of {}: {} ({})\n",
+            "\ncontract of {}: {} ({})\n",
             report.name,
             report.summary(),
             path.display()
