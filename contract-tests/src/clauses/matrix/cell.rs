@@ -32,9 +32,10 @@ pub(super) struct Cell<'a> {
 
 impl fmt::Display for Cell<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let point = match self.fault.what {
-            What::Dropped => "poll",
-            _ => "native call",
+        let point = if self.fault.what == What::Dropped {
+            "poll"
+        } else {
+            "native call"
         };
         if self.struck {
             let (name, what, nth) = (self.row.name, self.fault.what, self.nth);
@@ -71,12 +72,21 @@ impl<'a> Cell<'a> {
                 let budget = cx.harness().budget();
                 timeout(budget, (row.call)(plain, &target)).await.ok()
             }
-            _ => Some((row.call)(cx.provisioner(), &target).await),
+            What::BadCredentials
+            | What::Forbidden
+            | What::Capacity
+            | What::Quota
+            | What::RequestLost
+            | What::ResponseLost
+            | What::ServerErrorBefore
+            | What::ServerErrorAfter
+            | What::Malformed => Some((row.call)(cx.provisioner(), &target).await),
         };
         let injected = faults.clear().await;
-        let struck = match fault.what {
-            What::Dropped => results.is_none(),
-            _ => injected,
+        let struck = if fault.what == What::Dropped {
+            results.is_none()
+        } else {
+            injected
         };
         let cell = Self {
             cx,
@@ -100,11 +110,8 @@ impl<'a> Cell<'a> {
 
     /// Returns how many results the call must have.
     pub(super) fn items(&self) -> usize {
-        match self.row.operation == self.row.single || self.row.change.launches() > 0 {
-            true => 1,
-            false if self.target.ids.len() > 1 => self.target.ids.len(),
-            false => 1,
-        }
+        let batch = self.row.operation != self.row.single && self.row.change.launches() == 0;
+        if batch { self.target.ids.len() } else { 1 }
     }
 
     /// Describes the results for a message.

@@ -106,7 +106,7 @@ fn kept(cell: &Cell<'_>, before: &Truth, now: &Truth) -> Result<(), Failure> {
         for key in &cell.target.tags.remove {
             wanted.remove(key);
         }
-        for (key, value) in cell.target.tags.set.iter() {
+        for (key, value) in &cell.target.tags.set {
             wanted.insert(key, value).map_err(super::stock::kit_error)?;
         }
     }

@@ -131,6 +131,21 @@ impl Fault {
         }
     }
 
+    /// Returns whether it is the turn of this fault among those that are alike.
+    pub(super) fn is_in_turn(&self, turn: usize) -> bool {
+        match self.what {
+            What::Throttled => turn % 3 == 0,
+            What::BadCredentials => turn % 3 == 1,
+            What::Forbidden => turn % 3 == 2,
+            What::RequestLost | What::CrashBefore => turn % 2 == 0,
+            What::ServerErrorBefore | What::CrashAfter => turn % 2 == 1,
+            What::ResponseLost => turn % 3 == 0,
+            What::ServerErrorAfter => turn % 3 == 1,
+            What::Malformed => turn % 3 == 2,
+            What::Capacity | What::Quota | What::Dropped => true,
+        }
+    }
+
     /// Returns whether the call returns a result.
     pub(super) fn returns(&self) -> bool {
         !matches!(

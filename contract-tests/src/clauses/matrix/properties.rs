@@ -9,7 +9,7 @@ use super::{
     cell::Cell,
     content,
     faults::{Advice, Fault, What},
-    operations::{Change, Got, Row},
+    operations::{Change, Got, OPERATIONS, Row},
     stock::{Stock, marker},
     token,
     truth::{Progress, Seen, changes, find},
@@ -30,8 +30,18 @@ pub(super) enum Property {
 }
 
 impl Property {
+    /// Returns whether the cells of an operation and a fault are tried for the property.
+    ///
+    /// In real time, each operation has one fault of each group of faults that are alike, and not the same
+    /// one for every property. Virtual time is for free, and has all of them.
+    pub(super) fn applies(self, time: Time, row: usize, fault: &Fault) -> bool {
+        let turn = row + self as usize;
+        let thinned = time == Time::Real && self != Self::Kind && !fault.is_in_turn(turn);
+        !thinned && self.is_about(&OPERATIONS[row], fault)
+    }
+
     /// Returns whether the cells of an operation and a fault say anything about the property.
-    pub(super) fn applies(self, row: &Row, fault: &Fault) -> bool {
+    fn is_about(self, row: &Row, fault: &Fault) -> bool {
         match self {
             Self::Effect | Self::Kind | Self::Advice | Self::Secrets => fault.returns(),
             Self::Token => row.change.launches() > 0,
@@ -172,10 +182,10 @@ fn kind(cell: &Cell<'_>) -> Result<(), Failure> {
         let fits = cell.struck && cell.fault.kinds.contains(&error.kind());
         let may_be = cell.struck && cell.row.kinds.contains(&error.kind());
         // Any call may be throttled at any time.
-        cell.require(
-            fits || may_be || error.kind() == ErrorKind::Throttled,
-            || format!("{} does not fit the fault", error.kind()),
-        )?;
+        let may_be = may_be || error.kind() == ErrorKind::Throttled || unknown_outcome(cell, error);
+        cell.require(fits || may_be, || {
+            format!("{} does not fit the fault", error.kind())
+        })?;
         let operation = error.operation();
         let named = operation == cell.row.operation || operation == cell.row.single;
         cell.require(named && error.provider() == provider, || {
@@ -193,11 +203,20 @@ fn kind(cell: &Cell<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Returns whether an error says that the outcome of a change is unknown: an earlier native call has requested it, and
+/// the one that failed only asked how it went.
+fn unknown_outcome(cell: &Cell<'_>, error: &ProvisionError) -> bool {
+    let late = cell.struck && cell.nth > 1 && cell.row.change != Change::Nothing;
+    let kind = matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unavailable);
+    late && kind && error.effect() == Effect::Unknown && error.retry().delay().is_some()
+}
+
 /// MATRIX-03: the advice fits the fault, and who follows it succeeds once the fault is gone.
 async fn advice(cell: &Cell<'_>) -> Result<bool, Failure> {
     let mut longest = std::time::Duration::ZERO;
     let mut all_retry = true;
     for (_, error) in cell.errors().filter(|_| cell.struck) {
+        let fits = cell.fault.kinds.contains(&error.kind());
         let demanded = cell.cx.throttle_delay();
         let right = match cell.fault.advice {
             Advice::AfterDelay => {
@@ -209,7 +228,8 @@ async fn advice(cell: &Cell<'_>) -> Result<bool, Failure> {
             Advice::NotAtOnce => error.retry() != RetryAdvice::SameToken,
             Advice::Anything => true,
         };
-        cell.require(right, || {
+        // Otherwise it advises something about another kind of error.
+        cell.require(right || !fits, || {
             let wanted = match cell.fault.advice {
                 Advice::AfterDelay => format!("a retry after {demanded:?}"),
                 Advice::Retry => "a retry".to_owned(),

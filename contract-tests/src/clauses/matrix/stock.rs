@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 
 use fleetwright::{
     CloudInstanceState, Effect, ErrorKind, ImageId, InstanceConfig, InstanceId, OptionalVerb,
-    PlacementField, SnapshotRequest, TagChange, UserData,
+    PlacementField, SnapshotRequest, TagChange, Tags, UserData,
 };
 
 use super::{
@@ -98,11 +98,21 @@ impl<'a> Stock<'a> {
                 config
             }
             Change::LaunchOnce => self.config()?,
-            _ => self.standing.clone(),
+            Change::Nothing
+            | Change::Stop
+            | Change::Start
+            | Change::Terminate
+            | Change::Tags
+            | Change::Boot
+            | Change::Type
+            | Change::Image
+            | Change::Snapshot
+            | Change::Deletion => self.standing.clone(),
         };
-        let truth = match row.change {
-            Change::Type | Change::Image => find(&self.truth().await?, ids.first()),
-            _ => None,
+        let truth = if matches!(row.change, Change::Type | Change::Image) {
+            find(&self.truth().await?, ids.first())
+        } else {
+            None
         };
         let (first, other) = (self.cx.config(), self.cx.harness());
         let mut instance_type = other
@@ -357,7 +367,7 @@ impl<'a> Stock<'a> {
         let name = self.name();
         let request = SnapshotRequest::new(format!("kit-{scope}-{name}"));
         let mut request = request.map_err(kit_error)?;
-        request.tags = self.cx.scope().clone();
+        request.tags = image_tags(self.cx)?;
         request.tags.insert(CELL_TAG, name).map_err(kit_error)?;
         Ok(request)
     }
@@ -372,6 +382,12 @@ pub(super) fn marker(cx: &Context) -> String {
         marker.push('x');
     }
     marker
+}
+
+/// Returns the tag of every image. It is a label on every cloud: images need not have other tags.
+pub(super) fn image_tags(cx: &Context) -> Result<Tags, Failure> {
+    let scope = cx.scope().get(SCOPE_TAG).unwrap_or_default();
+    Tags::new().with(SCOPE_TAG, scope).map_err(kit_error)
 }
 
 pub(super) fn kit_error(error: impl std::fmt::Display) -> Failure {
