@@ -149,8 +149,16 @@ impl Transport {
         let response = self.http.get(url).send().await.map_err(unread)?;
         let status = response.status();
         if !status.is_success() {
+            let mut headers = Headers::new();
+            for name in ["retry-after", "date"] {
+                let value = response.headers().get(name);
+                if let Some(text) = value.and_then(|value| value.to_str().ok()) {
+                    headers.insert(HeaderName::from_static(name), text.to_owned());
+                }
+            }
             let message = "the console log is not available";
-            return Err(Failure::new(Cause::Responded(status.as_u16()), message));
+            let failure = Failure::new(Cause::Responded(status.as_u16()), message);
+            return Err(failure.with_retry_after(retry_after(&headers)));
         }
         response.bytes().await.map_err(unread)
     }
