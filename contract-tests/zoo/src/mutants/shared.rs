@@ -22,14 +22,26 @@ pub const SHARED: &[(&str, &str)] = &[
         "a launch from a snapshot also detects an ignored image",
     ),
     (
+        "LAUNCH-05",
+        "LAUNCH-12 passes more kinds of user data, to single launches and to batches",
+    ),
+    (
         "LAUNCH-06",
         "an ignored disk size also makes two configs equal, and STOP-04 checks the size of the disk",
+    ),
+    (
+        "LAUNCH-08",
+        "LAUNCH-12 launches with user data of the declared size, TOKEN-05 with more",
     ),
     (
         "LAUNCH-10",
         "a replay is a launch, too, and TOKEN-04 checks the state that it returns",
     ),
     ("TOKEN-01", WHOLE_LIFECYCLES),
+    (
+        "TOKEN-02",
+        "TOKEN-20 compares every field, and this one fails with a short sequence",
+    ),
     (
         "TOKEN-07",
         "every lookup of a lost launch uses another handle",
@@ -88,6 +100,10 @@ pub const SHARED: &[(&str, &str)] = &[
     (
         "LIST-10",
         "LIST-16 also makes a part unreachable, beside several pages",
+    ),
+    (
+        "LIST-12",
+        "LAUNCH-13 compares launch times with the oracle, and this one needs no oracle",
     ),
     (
         "LIST-13",
@@ -164,12 +180,24 @@ pub const SHARED: &[(&str, &str)] = &[
         "TOKEN-16 also replays a batch, through a handle with other options",
     ),
     (
+        "BATCH-05",
+        "BATCH-15 describes missing and repeated ids in batches that are larger than the cloud's own",
+    ),
+    (
         "BATCH-06",
         "ERRORS-13 also terminates a batch with an unknown id",
     ),
     (
+        "BATCH-10",
+        "BATCH-16 also has a terminated instance in its batches",
+    ),
+    (
         "VERBS-08",
         "ERRORS-09 also provokes the error of an unknown id",
+    ),
+    (
+        "CONCURRENCY-02",
+        "TOKEN-22 also launches concurrently, with a token for each instance",
     ),
     (
         "CONCURRENCY-03",
