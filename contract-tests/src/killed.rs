@@ -27,7 +27,7 @@ use futures_util::future::{Either, select};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Context, Failure, Harness, Time, WireFault, WireOp, recorder::Transcript, require, suite,
+    Context, Failure, Harness, Time, WireFault, WireOp, require, suite, transcript::Transcript,
 };
 
 /// The environment variable with the task, as JSON. It is set in the child process only.
@@ -139,6 +139,7 @@ pub fn test_killed_processes<H: Harness + 'static>(test: &str, attach: &Attach<H
                     Ok(false) => break step - 1,
                     Err(
                         Failure::Violated(found)
+                        | Failure::Leaked(found)
                         | Failure::NotRun(found)
                         | Failure::NotApplicable(found)
                         | Failure::KitError(found),

@@ -100,9 +100,13 @@ impl Verdict {
     pub fn new(id: &'static str, outcome: Outcome, duration: Duration) -> Self {
         let detected_by = match &outcome {
             Err(Failure::Leaked(_)) => DetectedBy::LeakProbe,
-            Ok(_) | Err(Failure::Violated(_) | Failure::NotRun(_) | Failure::KitError(_)) => {
-                DetectedBy::default()
-            }
+            Ok(_)
+            | Err(
+                Failure::Violated(_)
+                | Failure::NotRun(_)
+                | Failure::NotApplicable(_)
+                | Failure::KitError(_),
+            ) => DetectedBy::default(),
         };
         let (status, reason) = match outcome {
             Ok(Pass::Held) => (Status::Pass, None),
@@ -150,9 +154,14 @@ impl Verdict {
             (Status::Fail, DetectedBy::LeakProbe) => "leak",
             (Status::NotRun, _) => "not run, so nothing is known",
             (Status::KitError, _) => "kit error, so nothing is known",
-            (Status::Pass | Status::Refused | Status::NotClaimed | Status::Waived, _) => {
-                self.status.word()
-            }
+            (
+                Status::Pass
+                | Status::Refused
+                | Status::NotClaimed
+                | Status::NotApplicable
+                | Status::Waived,
+                _,
+            ) => self.status.word(),
         }
     }
 

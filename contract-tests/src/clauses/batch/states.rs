@@ -80,7 +80,10 @@ async fn require_large_batch(
             Failure::Violated(text) => {
                 Failure::Violated(format!("place {} of {size}: {text}", place + 1))
             }
-            other @ (Failure::NotRun(_) | Failure::KitError(_)) => other,
+            other @ (Failure::Leaked(_)
+            | Failure::NotRun(_)
+            | Failure::NotApplicable(_)
+            | Failure::KitError(_)) => other,
         })?;
     }
     Ok(())
