@@ -4,14 +4,17 @@
 use std::{sync::Arc, time::Duration};
 
 use fleetwright::{
-    BoxFuture, InstanceConfig, InstanceProvisioner, Result,
+    BoxFuture, InstanceConfig, InstanceProvisioner, Operation, Result,
     layer::{LaunchOutput, Layer, Layered, Request},
 };
 use fleetwright_facade_testkit::{
     NamePlanner, TestRegion, bare_server, is_server_running, server_admin, server_id,
 };
-use fleetwright_memory::{Fault, MemoryCloud, Phase as FaultPhase, Rule, WireCall};
-use fleetwright_region::{ids::ImageId, server::Consent};
+use fleetwright_memory::{Fault, MemoryCloud, Phase as FaultPhase, RefusalReason, Rule, WireCall};
+use fleetwright_region::{
+    ids::{FlavorId, ImageId},
+    server::Consent,
+};
 
 /// Opens the region as two processes, of which the first one has its own handle of the cloud.
 fn two_processes(
@@ -127,4 +130,68 @@ async fn launch_without_a_response_is_looked_up_whatever_another_controller_reco
     cloud.faults().clear();
     second.during(second.until(id, is_server_running)).await;
     assert_eq!(cloud.oracle().instances().len(), 1);
+}
+
+/// Delays the response of every resize.
+#[derive(Debug)]
+struct SlowResizes(Duration);
+
+impl Layer for SlowResizes {
+    fn call<'a, T: Send + 'a>(
+        &'a self,
+        request: Request<'a>,
+        send: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
+    ) -> BoxFuture<'a, Result<T>> {
+        Box::pin(async move {
+            let result = send().await;
+            if request.operation() == Operation::ResizeInstance {
+                tokio::time::sleep(self.0).await;
+            }
+            result
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_refusal_does_not_end_the_delay_after_a_failed_call_of_another_controller() {
+    let cloud = MemoryCloud::new();
+    let slow = Layered::new(
+        cloud.provisioner(),
+        SlowResizes(Duration::from_millis(1500)),
+    );
+    let (first, second) = two_processes(&cloud, Arc::new(slow));
+    let (admin, id) = (server_admin(), first.create(1).await);
+    first.during(first.until(id, is_server_running)).await;
+    let no_capacity = || Fault::Refused(RefusalReason::Capacity);
+    for call in [WireCall::Resize, WireCall::Start] {
+        cloud.faults().add(Rule::always(call, no_capacity()));
+    }
+    let mut spec = first.read(id).await.server.spec;
+    spec.flavor = FlavorId::new("large").unwrap();
+    let changed = first.servers.set_spec(&admin, id, &spec, Consent::Destroy);
+    changed.await.unwrap();
+
+    let oracle = cloud.oracle();
+    let starts = || oracle.call_count(WireCall::Start);
+    // Both send the resize. The second one records that it is refused, and fails to start the old size.
+    let late_refusal = async {
+        while starts() == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let delayed = second.read(id).await.server.retry;
+        // The first one records the refusal meanwhile.
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        let server = second.read(id).await.server;
+        assert_eq!(oracle.call_count(WireCall::Resize), 2, "both have sent it");
+        assert!(server.machine.unwrap().refused.flavor.is_some());
+        let (delayed, retry) = (delayed.unwrap(), server.retry.unwrap());
+        assert!(retry.not_before >= delayed.not_before, "{retry:?}");
+        assert_eq!(
+            starts(),
+            1,
+            "the delay after the failed start has not ended"
+        );
+    };
+    first.during(second.during(late_refusal)).await;
 }

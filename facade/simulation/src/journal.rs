@@ -91,6 +91,8 @@ pub struct Facts {
     pub withdrawn: BTreeSet<&'static str>,
     /// Servers for which the cloud failed a resize, a reimage or a launch, and instances that requested what it refuses.
     pub failed_changes: BTreeSet<ServerId>,
+    /// The process whose failed call set the delay in the record of each server.
+    pub delayed_by: BTreeMap<ServerId, usize>,
     /// Whether a clock was ever set.
     pub clocks_were_set: bool,
     /// When a clock was last set or corrected.

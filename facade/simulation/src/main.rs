@@ -35,6 +35,9 @@ struct Arguments {
     /// The disruptions that scenarios may have, separated by commas; empty for none. Default: all.
     #[arg(long, value_parser = disruptions)]
     disruptions: Option<Disruptions>,
+    /// Run only the seeds whose scenario has this many processes at once, 1 or 2. Default: all.
+    #[arg(long)]
+    processes: Option<usize>,
     /// Run only this seed and print its scenario.
     #[arg(long)]
     seed: Option<u64>,
@@ -114,6 +117,10 @@ fn main() -> ExitCode {
     let targeted = targeted.flat_map(|point| seeds_targeting(point).take(arguments.target_seeds));
     let last = arguments.first.saturating_add(arguments.seeds);
     let seeds = targeted.chain(arguments.first..last);
+    let seeds = seeds.filter(|seed| {
+        let wanted = arguments.processes;
+        wanted.is_none_or(|count| settings.scenario(*seed).processes == count)
+    });
     let summary = run_seeds(seeds, &settings);
     let printed = if arguments.first_violation {
         0

@@ -195,10 +195,11 @@ impl Controller {
                 if error.effect() == Effect::None {
                     record::restore_unconfirmed(server, before.clone());
                 }
+                let delay = record::delay_of_another(server, now);
                 self.failed(server, error, now);
                 if !disconnected && self.is_refused(server, act, error) {
-                    let retry_at = self.refusal_ends(now);
-                    record::record_refused_value(server, act, &wanted, error, retry_at);
+                    let until = self.refusal_ends(now);
+                    record::record_refused_value(server, act, &wanted, error, until, delay);
                 }
             }
         };

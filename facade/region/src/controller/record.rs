@@ -317,13 +317,15 @@ pub(super) fn record_refused_change(server: &mut Server, refusal: &str, now: Dat
     }
 }
 
-/// Records that the cloud refused a value, so that it is not sent again while the machine runs. Nothing delays the next step.
+/// Records that the cloud refused a value, so that it is not sent again while the machine runs. Nothing delays the next step, except the
+/// `delay` after a failed call of another controller.
 pub(super) fn record_refused_value(
     server: &mut Server,
     act: MachineAction,
     wanted: &ServerSpec,
     error: &ProvisionError,
     retry_at: DateTime<Utc>,
+    delay: Option<Retry>,
 ) {
     let Some(machine) = &mut server.machine else {
         return;
@@ -349,7 +351,14 @@ pub(super) fn record_refused_value(
         }
         Some(_) | None => return,
     }
-    server.retry = None;
+    server.retry = delay;
+}
+
+/// Returns the delay that has not ended yet. The controller decides nothing before its end, so another controller has recorded it since
+/// this one decided.
+pub(super) fn delay_of_another(server: &Server, now: DateTime<Utc>) -> Option<Retry> {
+    let found = server.retry.clone();
+    found.filter(|found| found.generation == server.generation && found.not_before > now)
 }
 
 /// Returns whether an error of this kind lasts until the desired state changes.
@@ -357,7 +366,8 @@ pub(super) fn is_refusal(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Invalid | ErrorKind::Unsupported)
 }
 
-/// Records a failed call: a condition of the matching kind, an event, and the time of the next attempt.
+/// Records a failed call: a condition of the matching kind, an event, and the time of the next attempt. The longer delay of another
+/// controller is kept.
 pub(super) fn record_failure(
     server: &mut Server,
     error: &ProvisionError,
@@ -377,9 +387,10 @@ pub(super) fn record_failure(
     };
     let message = format!("{} failed: {}", error.operation(), error.message());
     server.set_condition(now, kind, message.clone());
+    let other = delay_of_another(server, now).map(|delay| delay.not_before);
     server.retry = Some(Retry {
         since: Some(now),
-        not_before,
+        not_before: other.map_or(not_before, |other| other.max(not_before)),
         failures,
         generation: server.generation,
     });

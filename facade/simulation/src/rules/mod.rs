@@ -3,6 +3,7 @@
 mod account;
 mod change;
 mod consent;
+mod delay;
 mod destruction;
 mod instance;
 mod power;
@@ -13,7 +14,6 @@ mod sealed;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    time::Duration,
 };
 
 use fleetwright::{InstanceConfig, InstanceId, InstanceInfo, OptionalVerb};
@@ -30,6 +30,7 @@ use fleetwright_store::{Json, Kind, MemoryStore, Query, Record, RecordId, Store,
 use serde::de::DeserializeOwned;
 
 pub use change::RecordChange;
+pub use delay::MIN_BACKOFF;
 pub use destruction::Destruction;
 pub use power::{INTERVAL as POWER_INTERVAL, PowerWatch};
 
@@ -44,10 +45,6 @@ use crate::{
     store::Actor,
     world::SetupError,
 };
-
-/// The shortest time between a failed call and the next one for the same server: the controller's
-/// configured minimum.
-pub const MIN_BACKOFF: Duration = Duration::from_secs(1);
 
 /// Checks the rules that hold at every step.
 #[derive(Clone, Debug)]
@@ -130,7 +127,9 @@ impl Rules {
         for change in changes {
             match change.kind() {
                 INSTANCE_KIND => self.check_instance_write(actor, change).await,
-                SERVER_KIND => self.check_server_write(actor, point, change).await,
+                SERVER_KIND => {
+                    self.check_server_write(process, actor, point, change).await;
+                }
                 quota::IMAGE_KIND => self.remember_lost_image(change),
                 _ => {}
             }
@@ -169,7 +168,13 @@ impl Rules {
         page.map(|page| page.records).unwrap_or_default()
     }
 
-    async fn check_server_write(&self, actor: Actor, point: FaultPoint, change: &RecordChange) {
+    async fn check_server_write(
+        &self,
+        process: usize,
+        actor: Actor,
+        point: FaultPoint,
+        change: &RecordChange,
+    ) {
         if actor == Actor::Monitor && !change.has("/observed/presence/missing") {
             return;
         }
@@ -177,7 +182,10 @@ impl Rules {
             (None, Some(server)) => self.check_server_created(&server).await,
             (Some(before), Some(server)) => match actor {
                 Actor::InstanceController => self.check_server_change(&before, &server).await,
-                Actor::ServerController => self.check_termination(&before, &server).await,
+                Actor::ServerController => {
+                    self.check_delay_is_kept(process, point, &before, &server);
+                    self.check_termination(&before, &server).await;
+                }
                 Actor::Monitor => self.check_observation(point, &server),
                 Actor::Service
                 | Actor::Operator
@@ -247,44 +255,6 @@ impl Rules {
                 "the monitor terminates machine {id} after an incomplete list"
             ));
         }
-    }
-
-    /// Checks a call of the server controller: it comes no sooner after a failure than the backoff
-    /// allows.
-    pub async fn check_backoff(&self, process: usize, about: Option<ServerId>) {
-        let Some(id) = about else { return };
-        let failed = self
-            .journal
-            .process(process, |facts| facts.last_failure.get(&id).copied());
-        let Some((failed, generation)) = failed else {
-            return;
-        };
-        let Some(server) = self.server(id).await else {
-            return;
-        };
-        // There is no backoff after a failure that was not stored, nor for a new generation. A delay that began earlier is that of another
-        // failure, of this process or of another one.
-        let waits = server.retry.as_ref().is_some_and(|retry| {
-            let is_stored = retry.since.is_some_and(|since| since >= failed);
-            is_stored && retry.generation == server.generation && generation == server.generation
-        });
-        let passed = self.clock.now().signed_duration_since(failed);
-        // A clock that is set forward ends every delay.
-        let waits = waits && !self.journal.facts(|facts| facts.clocks_were_set);
-        if waits && passed.to_std().unwrap_or_default() < MIN_BACKOFF {
-            self.journal.report_violation(format!(
-                "server {id}: a failed call is repeated without a delay"
-            ));
-        }
-    }
-
-    /// Remembers that a call of the server controller failed.
-    pub async fn remember_failure(&self, process: usize, about: Option<ServerId>) {
-        let Some(id) = about else { return };
-        let generation = self.server(id).await.map(|server| server.generation);
-        let failed = (self.clock.now(), generation.unwrap_or_default());
-        self.journal
-            .process(process, |facts| facts.last_failure.insert(id, failed));
     }
 
     /// Checks after a launch that no server has two machines.
