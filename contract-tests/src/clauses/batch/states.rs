@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 use tokio::time::Instant;
 
 use super::{launch, single::require_same};
-use crate::{Context, Failure, Outcome, Pass, require};
+use crate::{Context, Failure, Outcome, Pass, require, shown::Shown};
 
 /// The most ids in one batch of descriptions. A backend without a batch size of its own declares a huge one.
 const MOST_IDS: usize = 10_000;
@@ -214,11 +214,12 @@ async fn in_every_state(cx: &Context) -> Result<InEveryState, Failure> {
 }
 
 /// Returns the message about an item with a wrong result.
-fn wrong<T: std::fmt::Debug>(
+fn wrong<T: Shown>(
     verb: &str,
     state: CloudInstanceState,
     id: &InstanceId,
     result: &Result<T>,
 ) -> String {
-    format!("the {verb} of {id}, which was {state}, in a batch returned {result:?}")
+    let result = result.shown();
+    format!("the {verb} of {id}, which was {state}, in a batch returned {result}")
 }
