@@ -17,8 +17,8 @@ PAGE = HERE.parent.parent / "docs" / "libcloud.md"
 # Name of the run -> page size of the emulator, and the clauses. EC2's pages have 1,000 instances; on small ones few instances show
 # what happens to many.
 RUNS = {"one page": (1000, []), "pages of 5": (5, ["LIST-"])}
-# A fault or a crash at every native call of a lifecycle.
-SWEEPS = ["CRASH-03", "CRASH-04"]
+# A fault or a crash at every native call of a lifecycle, and every fault at every native call of every operation.
+SWEEPS = ["CRASH-03", "CRASH-04", *(f"MATRIX-{number:02}" for number in range(1, 9))]
 ROW = re.compile(r"\| ([A-Z]+-\d+) \| ([a-z ]+) \|")
 
 
