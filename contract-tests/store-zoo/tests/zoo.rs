@@ -76,7 +76,7 @@ fn violation_states_promise_and_observation() {
     let verdict = run_clause(violated, &(mutant.make)(), None);
     assert_eq!(
         CONTRACT.message(&verdict),
-        "RECORD-01: fail\n  \
+        "RECORD-01: violated\n  \
          promised: a store must return nothing for a record that does not exist, whatever other records exist\n  \
          observed: get of thing/a, which does not exist, returned Some(Record { id: thing/ab, revision: Revision(1), \
          value: Object {} })\n  \

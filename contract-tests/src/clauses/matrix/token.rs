@@ -6,6 +6,7 @@ use fleetwright::{InstanceId, InstanceProvisionerExt as _, LaunchRecord, LaunchT
 
 use super::{
     cell::Cell,
+    faults::What,
     operations::Got,
     properties::succeeded,
     truth::{Seen, launched},
@@ -60,7 +61,8 @@ async fn live(cell: &Cell<'_>) -> Result<BTreeSet<InstanceId>, Failure> {
         .collect())
 }
 
-/// Requires that the token finds exactly the live instances.
+/// Requires that the token finds exactly the live instances. A dropped launch may still be carried out, so what exists after the lookup
+/// counts for it, too.
 async fn require_found(
     cell: &Cell<'_>,
     token: &LaunchToken,
@@ -76,7 +78,9 @@ async fn require_found(
         }
         LaunchRecord::NotFound => BTreeSet::new(),
     };
-    cell.require(ids == *live, || {
+    let is_found =
+        ids == *live || (cell.fault.what == What::Dropped && ids == self::live(cell).await?);
+    cell.require(is_found, || {
         format!("the token finds {ids:?}, and the cloud has {live:?}")
     })
 }
