@@ -93,6 +93,9 @@ impl FaultyCloud {
         if matches!(point, FaultPoint::Snapshot | FaultPoint::DeleteImage) {
             self.rules.check_charges_of_images().await;
         }
+        if result.is_ok() && self.actor == Actor::ServerController && !operation.is_read() {
+            self.rules.remember_success(self.life.number, server);
+        }
         if let (Err(error), Actor::ServerController) = (&result, self.actor) {
             self.journal.log(format!("  {error}"));
             self.rules.remember_failure(self.life.number, server).await;

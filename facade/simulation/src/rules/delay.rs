@@ -5,7 +5,6 @@ use std::time::Duration;
 use fleetwright_region::server::{Machine, Server, ServerId};
 
 use super::Rules;
-use crate::fault::FaultPoint;
 
 /// The shortest time between a failed call and the next one for the same server: the controller's
 /// configured minimum.
@@ -52,15 +51,17 @@ impl Rules {
             .process(process, |facts| facts.last_failure.insert(id, failed));
     }
 
+    /// Remembers that a call of the server controller had success.
+    pub fn remember_success(&self, process: usize, about: Option<ServerId>) {
+        if let Some(id) = about {
+            self.journal
+                .process(process, |facts| facts.last_failure.remove(&id));
+        }
+    }
+
     /// Checks what the server controller of a process stores: unless its call had success, it does not shorten the delay after a failed
     /// call of another process.
-    pub(super) fn check_delay_is_kept(
-        &self,
-        process: usize,
-        point: FaultPoint,
-        before: &Server,
-        server: &Server,
-    ) {
+    pub(super) fn check_delay_is_kept(&self, process: usize, before: &Server, server: &Server) {
         let delayed_by = self.journal.facts(|facts| {
             let delayed_by = facts.delayed_by.get(&server.id).copied();
             if before.retry != server.retry {
@@ -75,7 +76,10 @@ impl Rules {
             .as_ref()
             .is_none_or(|retry| retry.not_before < delay.not_before);
         // The other process may have withdrawn the mark of a termination that is accepted now.
-        let had_success = point == FaultPoint::TerminationAccepted
+        let last_failed = self
+            .journal
+            .process(process, |facts| facts.last_failure.contains_key(&server.id));
+        let had_success = !last_failed
             || before.launch != server.launch
             || before.machine.as_ref().map(success) != server.machine.as_ref().map(success);
         let is_of_another = delayed_by.is_some_and(|other| other != process);

@@ -183,7 +183,7 @@ impl Rules {
             (Some(before), Some(server)) => match actor {
                 Actor::InstanceController => self.check_server_change(&before, &server).await,
                 Actor::ServerController => {
-                    self.check_delay_is_kept(process, point, &before, &server);
+                    self.check_delay_is_kept(process, &before, &server);
                     self.check_termination(&before, &server).await;
                 }
                 Actor::Monitor => self.check_observation(point, &server),
