@@ -247,9 +247,11 @@ impl Shared {
         if !last.is_empty() {
             text += &format!("; it wrote last: {}", last.join(" | "));
         }
-        if self.calls.end(End::Broken(text.clone())) && !self.closing.load(Ordering::SeqCst) {
+        // Recorded before the calls end: whoever waits for one reads the problems next.
+        if self.calls.ended().is_none() && !self.closing.load(Ordering::SeqCst) {
             self.problems.add(&text);
         }
+        self.calls.end(End::Broken(text.clone()));
         self.kill();
         text
     }
