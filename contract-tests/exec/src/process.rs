@@ -247,7 +247,7 @@ impl Shared {
         if !last.is_empty() {
             text += &format!("; it wrote last: {}", last.join(" | "));
         }
-        // Recorded before the calls end: whoever waits for one reads the problems next.
+        // The problem is recorded before the calls end, because a caller reads the problems when its call has ended.
         if self.calls.ended().is_none() && !self.closing.load(Ordering::SeqCst) {
             self.problems.add(&text);
         }

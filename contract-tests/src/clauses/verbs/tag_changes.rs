@@ -73,7 +73,7 @@ pub(crate) async fn verbs_13_interrupted_tag_change_is_completed(cx: &Context) -
     Ok(Pass::Held)
 }
 
-/// Returns the change of a round: it sets one tag anew, changes one, and removes the one that the previous round
+/// Returns the change of a round: it adds one tag, changes one, and removes the one that the previous round
 /// set.
 fn change_of_round(round: u32) -> Result<TagChange, Failure> {
     TagChange::new()
