@@ -181,6 +181,46 @@ async fn termination_for_a_replacement_is_withdrawn_when_the_mapping_loses_the_e
         .await;
 }
 
+/// The first termination ends the machine and its response is lost; the second one does not find the machine. Then the mapping loses the
+/// entry. The last observation is from before both, so it does not show that the machine still exists.
+#[tokio::test(start_paused = true)]
+async fn termination_that_had_an_effect_is_not_withdrawn_by_an_earlier_observation() {
+    let cloud = MemoryCloud::builder()
+        .without_verb(OptionalVerb::ResizeInstance)
+        .terminated_visible(Duration::ZERO)
+        .build();
+    let (region, id) = running_region(&cloud).await;
+    let before = region.read(id).await;
+    let lost = Rule::nth(WireCall::Terminate, 1, Fault::Lost(When::After));
+    let expired = Fault::Refused(RefusalReason::BadCredentials);
+    for rule in [
+        lost,
+        Rule::always(WireCall::ListPage, expired.clone()),
+        Rule::always(WireCall::Describe, expired),
+    ] {
+        cloud.faults().add(rule);
+    }
+    fail_to_replace(&cloud, &region, &before).await;
+    let incomplete = without_large(&region);
+    incomplete
+        .during(async {
+            tokio::time::sleep(Duration::from_secs(1200)).await;
+            let machine = incomplete.read(id).await.server.machine.unwrap();
+            assert!(machine.termination.is_some(), "{machine:#?}");
+            cloud.faults().clear();
+            let view = incomplete.until(id, refused).await;
+            assert_ne!(view.phase, Phase::Lost, "{view:#?}");
+        })
+        .await;
+    // With the entry the replacement takes place.
+    region
+        .during(async {
+            let view = region.until(id, is_server_running).await;
+            assert_ne!(machine_of(&view), machine_of(&before));
+        })
+        .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn termination_for_a_replacement_is_not_sent_to_an_unreachable_zone_without_the_entry() {
     let cloud = without_resizes();

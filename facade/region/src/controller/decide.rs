@@ -124,10 +124,11 @@ fn with_machine(
         End::NotYet => {}
     }
     if let Some(termination) = machine.termination {
-        if !deleted && is_withdrawn(server, &termination, seen, replace) {
+        let after_call = is_observed_after_call(server, &termination, facts, now);
+        if !deleted && is_withdrawn(server, &termination, seen, after_call, replace) {
             return Step::KeepMachine;
         }
-        if !deleted && is_held(&termination, seen, replace) {
+        if !deleted && is_held(&termination, seen, after_call, replace) {
             let next_scan = later(now, facts.tick());
             return Step::Wait(Wait::Observation, Some(next_scan));
         }
@@ -237,13 +238,15 @@ fn missing(server: &Server, machine: &Machine, replace: bool) -> Step {
 /// Returns whether a termination is withdrawn. The cloud has not accepted it, and
 ///
 /// - it was sent because the machine was missing, and the machine ran before or is listed again; or
-/// - it was sent for a replacement, which cannot be launched any more, or which the tenant has taken back (`replace` is false).
+/// - it was sent for a replacement, which cannot be launched any more, or which the tenant has taken back (`replace` is false), and the
+///   machine was observed after the last call (`after_call`).
 ///
 /// One that has an effect although no response arrived is seen in an observation, and then the replacement is launched.
 fn is_withdrawn(
     server: &Server,
     termination: &Termination,
     seen: Option<&Observed>,
+    after_call: bool,
     replace: bool,
 ) -> bool {
     if termination.response == Some(TerminationResponse::Accepted) {
@@ -252,21 +255,46 @@ fn is_withdrawn(
     let listed = |seen: &Observed| seen.presence == Presence::Shown && !seen.state.is_ending();
     match termination.reason {
         TerminationReason::Missing => server.has_booted() || seen.is_some_and(listed),
-        TerminationReason::Replace => !replace && seen.is_none_or(listed),
+        TerminationReason::Replace => !replace && after_call && seen.is_none_or(listed),
         TerminationReason::Delete | TerminationReason::Failed => false,
     }
 }
 
 /// Returns whether a termination is not sent for now: the replacement is not requested or cannot be launched any more, and the cloud does
 /// not show whether the machine still exists, so that the termination can be neither withdrawn nor completed.
-fn is_held(termination: &Termination, seen: Option<&Observed>, replace: bool) -> bool {
+fn is_held(
+    termination: &Termination,
+    seen: Option<&Observed>,
+    after_call: bool,
+    replace: bool,
+) -> bool {
     let accepted = termination.response == Some(TerminationResponse::Accepted);
-    let absent = |seen: &Observed| match seen.presence {
+    let unknown = seen.map_or(!after_call, |seen| match seen.presence {
+        Presence::Shown => !seen.state.is_ending() && !after_call,
         Presence::Absent(_) => !seen.state.is_ending(),
-        Presence::Shown | Presence::Missing(_) => false,
-    };
+        Presence::Missing(_) => false,
+    });
     let for_replacement = termination.reason == TerminationReason::Replace;
-    for_replacement && !accepted && !replace && seen.is_some_and(absent)
+    for_replacement && !accepted && !replace && unknown
+}
+
+/// Returns whether the machine was observed after the last call that was to terminate it. True if the record shows no such call.
+///
+/// An earlier observation does not show whether the call had an effect, also if the cloud reported that it failed: another call, whose
+/// response was lost, may have ended the machine.
+fn is_observed_after_call(
+    server: &Server,
+    termination: &Termination,
+    facts: &Facts<'_>,
+    now: DateTime<Utc>,
+) -> bool {
+    let failed_at = server.retry.as_ref().and_then(|retry| retry.since);
+    let Some(called_at) = termination.accepted_at.max(failed_at) else {
+        return true;
+    };
+    server
+        .observed_at(facts.scan, now)
+        .is_some_and(|at| at > called_at)
 }
 
 /// Returns whether the termination of the machine was accepted, or the cloud did not find the machine.
