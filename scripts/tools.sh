@@ -26,14 +26,14 @@ tool_path() {
 }
 
 # Builds the tool into target/tools, unless its pinned version is there or on PATH.
-# Without link-time optimization, which doubles the build time and does not help short runs.
+# Without optimization, which makes the build take several times as long and does not help short runs.
 install_tool() {
     local name=$1 version
     version=$(pinned_version "$name") || return 1
     if tool_path "$name"; then
         return 0
     fi
-    CARGO_TARGET_DIR=$TOOLS_DIR/build CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+    CARGO_TARGET_DIR=$TOOLS_DIR/build CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
         cargo install --locked --force --root "$TOOLS_DIR" --version "=$version" "$name" || return 1
     rm -rf "$TOOLS_DIR/build"
     tool_path "$name"
