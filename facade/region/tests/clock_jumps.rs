@@ -76,10 +76,11 @@ async fn life(region: &TestRegion) {
     assert!(gone.is_ok(), "the deletion takes longer than {BOUND:?}");
 }
 
-/// A cloud whose reads lag and whose calls fail now and then.
+/// A cloud whose reads lag and whose calls fail now and then. Calls take longer than a second, so that clocks also jump during a call.
 fn imperfect_cloud() -> MemoryCloud {
     let cloud = MemoryCloud::builder()
         .read_lag(Duration::from_secs(3))
+        .latency(Duration::from_millis(1500))
         .build();
     let capacity = Fault::Refused(RefusalReason::Capacity);
     cloud.faults().add(Rule::nth(WireCall::Launch, 1, capacity));

@@ -195,7 +195,7 @@ impl Controller {
                 if error.effect() == Effect::None {
                     record::restore_unconfirmed(server, before.clone());
                 }
-                let delay = record::delay_of_another(server, now);
+                let delay = record::delay_of_another(server, &self.policy, now);
                 self.failed(server, error, now);
                 if !disconnected && self.is_refused(server, act, error) {
                     let until = self.refusal_ends(now);
@@ -305,7 +305,8 @@ impl Controller {
     /// Records a failed call with its message and the earliest time of the next one.
     ///
     /// The delay is the longer of the policy's backoff and the delay that the cloud demands. After a refusal the backoff is
-    /// [`refused_backoff`](super::ControllerPolicy::refused_backoff), because only a change of the desired state or the catalog helps.
+    /// [`refused_backoff`](super::ControllerPolicy::refused_backoff), because only a change of the desired state or the catalog helps. The
+    /// longer delay of another controller is kept.
     pub(super) fn failed(&self, server: &mut Server, error: &ProvisionError, now: DateTime<Utc>) {
         let failures = server.retry.as_ref().map_or(0, |retry| retry.failures);
         let failures = failures.saturating_add(1);
@@ -315,8 +316,10 @@ impl Controller {
             self.policy.backoff(server.id, failures)
         };
         let requested = error.retry().delay().unwrap_or_default();
-        let delay = backoff.max(requested);
-        record::record_failure(server, error, failures, later(now, delay), now);
+        let not_before = later(now, backoff.max(requested));
+        let other = record::delay_of_another(server, &self.policy, now);
+        let not_before = other.map_or(not_before, |other| other.not_before.max(not_before));
+        record::record_failure(server, error, failures, not_before, now);
         let labels = [
             ("region", self.label()),
             ("operation", error.operation().to_string()),

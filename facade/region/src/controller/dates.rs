@@ -62,7 +62,7 @@ fn shorten<T>(refused: Option<&mut RefusedValue<T>>, latest: DateTime<Utc>) -> b
 }
 
 /// Returns the delay after a failure, started again now if it began in the future.
-fn moved_to_now(retry: &Retry, policy: &ControllerPolicy, now: DateTime<Utc>) -> Retry {
+pub(super) fn moved_to_now(retry: &Retry, policy: &ControllerPolicy, now: DateTime<Utc>) -> Retry {
     let mut moved = retry.clone();
     match retry.since {
         Some(since) if since > now => {

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use fleetwright::{ErrorKind, InstanceInfo, OptionalVerb, ProvisionError};
 
-use super::FailureReason;
+use super::{ControllerPolicy, FailureReason, dates::moved_to_now};
 use crate::server::{
     ChangeMethod, ConditionKind, EventKind, Field, LastAction, Launch, Machine, MachineAction,
     Power, RefusedChanges, RefusedValue, Retry, Server, ServerSpec, Termination, TerminationReason,
-    TerminationResponse, UnconfirmedChange, UnconfirmedLaunch, Writer,
+    TerminationResponse, UnconfirmedChange, UnconfirmedLaunch, Writer, is_from_the_future,
 };
 
 /// Stores a launch before it is sent. The record has no machine until the launch returns one.
@@ -355,10 +355,20 @@ pub(super) fn record_refused_value(
 }
 
 /// Returns the delay that has not ended yet. The controller decides nothing before its end, so another controller has recorded it since
-/// this one decided.
-pub(super) fn delay_of_another(server: &Server, now: DateTime<Utc>) -> Option<Retry> {
-    let found = server.retry.clone();
-    found.filter(|found| found.generation == server.generation && found.not_before > now)
+/// this one decided, or the clock was set back. A delay that began in the future counts from now, so that it is not longer than it was.
+pub(super) fn delay_of_another(
+    server: &Server,
+    policy: &ControllerPolicy,
+    now: DateTime<Utc>,
+) -> Option<Retry> {
+    let found = server.retry.as_ref();
+    let found = found.filter(|found| found.generation == server.generation)?;
+    // Another controller may have recorded it after `now`, or its clock may differ a little.
+    let found = match found.since {
+        Some(since) if !is_from_the_future(since, now) => found.clone(),
+        Some(_) | None => moved_to_now(found, policy, now),
+    };
+    (found.not_before > now).then_some(found)
 }
 
 /// Returns whether an error of this kind lasts until the desired state changes.
@@ -366,8 +376,7 @@ pub(super) fn is_refusal(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::Invalid | ErrorKind::Unsupported)
 }
 
-/// Records a failed call: a condition of the matching kind, an event, and the time of the next attempt. The longer delay of another
-/// controller is kept.
+/// Records a failed call: a condition of the matching kind, an event, and the time of the next attempt.
 pub(super) fn record_failure(
     server: &mut Server,
     error: &ProvisionError,
@@ -387,10 +396,9 @@ pub(super) fn record_failure(
     };
     let message = format!("{} failed: {}", error.operation(), error.message());
     server.set_condition(now, kind, message.clone());
-    let other = delay_of_another(server, now).map(|delay| delay.not_before);
     server.retry = Some(Retry {
         since: Some(now),
-        not_before: other.map_or(not_before, |other| other.max(not_before)),
+        not_before,
         failures,
         generation: server.generation,
     });
@@ -491,4 +499,45 @@ fn clear_failure(server: &mut Server) {
 /// Adds an event of the controller.
 fn add_event(server: &mut Server, now: DateTime<Utc>, kind: EventKind, message: String) {
     server.note(now, Writer::Controller, kind, message);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use chrono::TimeDelta;
+
+    use super::*;
+    use crate::controller::tests::arbitrary;
+
+    /// Returns what is left of a delay of 40 seconds that began `offset` after now.
+    fn left_of_a_delay(offset: TimeDelta) -> Option<Duration> {
+        let now = arbitrary::now();
+        let mut server = arbitrary::every_shape().swap_remove(0);
+        let since = now + offset;
+        server.retry = Some(Retry {
+            since: Some(since),
+            not_before: since + TimeDelta::seconds(40),
+            failures: 3,
+            generation: server.generation,
+        });
+        let found = delay_of_another(&server, &ControllerPolicy::default(), now);
+        found.map(|found| (found.not_before - now).to_std().unwrap())
+    }
+
+    #[test]
+    fn delay_of_another_controller_is_neither_shortened_nor_prolonged() {
+        let seconds = Duration::from_secs;
+        let cases = [
+            (TimeDelta::seconds(-50), None),
+            (TimeDelta::seconds(-10), Some(seconds(30))),
+            // Recorded after this controller took its date, or by a clock that differs a little.
+            (TimeDelta::seconds(2), Some(seconds(42))),
+            // Recorded before the clock was set back.
+            (TimeDelta::hours(2), Some(seconds(40))),
+        ];
+        for (offset, left) in cases {
+            assert_eq!(left_of_a_delay(offset), left, "{offset}");
+        }
+    }
 }
