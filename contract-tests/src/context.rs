@@ -24,6 +24,7 @@ use crate::{
     recorder::Recorder,
     require,
     shown::{in_words, shown_any},
+    sweep::Part,
     transcript::Transcript,
 };
 
@@ -75,6 +76,7 @@ pub struct Context {
     transcript: Transcript,
     scope: Tags,
     tokens: AtomicU32,
+    part: Part,
 }
 
 impl std::fmt::Debug for Context {
@@ -92,6 +94,7 @@ impl Context {
         harness: Arc<dyn Harness>,
         scope: &str,
         transcript: Transcript,
+        part: Part,
     ) -> Result<Self, Failure> {
         let tags = cleanup::owner_tags().with(SCOPE_TAG, scope);
         let scope = tags.map_err(|error| Failure::KitError(error.to_string()))?;
@@ -103,7 +106,14 @@ impl Context {
             transcript,
             scope,
             tokens: AtomicU32::new(0),
+            part,
         })
+    }
+
+    /// Returns whether this run of a sweep has the case with this number: in virtual time always, in real time unless
+    /// the clause runs on several accounts ([`Harness::sweep_accounts`]) and another one has it.
+    pub(crate) const fn has_case(&self, number: usize) -> bool {
+        self.part.has(number)
     }
 
     /// Returns the clause's own handle. Its calls are recorded, time out after the harness's budget, and are

@@ -4,7 +4,7 @@
 //! that a test environment can do (reveal the truth, inject faults, act as somebody else) is optional.
 //! A clause that needs a missing part is reported as not run, never as passed.
 
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use fleetwright::{
@@ -99,6 +99,14 @@ pub trait Harness: Send + Sync {
             Time::Real => Duration::from_secs(10),
             Time::Virtual => Duration::from_secs(300),
         }
+    }
+
+    /// Returns how many accounts the long sweeps of the contract may use at the same time in real time: CRASH-03,
+    /// CRASH-04, VERBS-12 and the family MATRIX. Each account is that of another harness and has a part of the cases. More than one is
+    /// for a test environment in which calls mostly wait and accounts are free, such as an emulator in the process.
+    /// Default: one.
+    fn sweep_accounts(&self) -> NonZeroUsize {
+        NonZeroUsize::MIN
     }
 
     /// Returns what this cloud does not have, so that no test environment can show it: throttling, for

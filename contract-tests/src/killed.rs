@@ -27,7 +27,8 @@ use futures_util::future::{Either, select};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Context, Failure, Harness, Time, WireFault, WireOp, require, suite, transcript::Transcript,
+    Context, Failure, Harness, Time, WireFault, WireOp, require, suite, sweep::Part,
+    transcript::Transcript,
 };
 
 /// The environment variable with the task, as JSON. It is set in the child process only.
@@ -199,7 +200,7 @@ fn kill_at<H: Harness + 'static>(
     let location = (attach.location)(&first);
     let scope = suite::new_scope("killed");
     block_on(suite::executor(Time::Real), async {
-        let cx = Context::new(Arc::new(first), &scope, Transcript::default()).await?;
+        let cx = Context::new(Arc::new(first), &scope, Transcript::default(), Part::WHOLE).await?;
         let mut config = cx.config_with_token();
         let data = UserData::new("kept").map_err(|error| Failure::KitError(error.to_string()))?;
         if data.check(cx.capabilities().max_user_data_bytes).is_ok() {
@@ -215,7 +216,7 @@ fn kill_at<H: Harness + 'static>(
         };
         let killed = run_until_killed(test, &task)?;
         let second = Arc::new((attach.at)(&location));
-        let cx = Context::new(second, &scope, Transcript::default()).await?;
+        let cx = Context::new(second, &scope, Transcript::default(), Part::WHOLE).await?;
         cx.wait_for_consistent_reads().await;
         let repeated = work.run(cx.provisioner()).await;
         let failed = |error: ProvisionError| Failure::call_failed("the repeated call", &error);

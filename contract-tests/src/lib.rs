@@ -95,6 +95,7 @@ mod shown;
 mod skeleton;
 mod steady;
 mod suite;
+mod sweep;
 mod transcript;
 mod traps;
 pub mod waiver;

@@ -310,6 +310,9 @@ impl Harness for GuardedHarness {
     fn budget(&self) -> Duration {
         self.inner.budget()
     }
+    fn sweep_accounts(&self) -> std::num::NonZeroUsize {
+        self.inner.sweep_accounts()
+    }
     fn not_applicable(&self) -> Vec<crate::NotApplicable> {
         self.inner.not_applicable()
     }

@@ -17,6 +17,7 @@
 //! 6. A panic, a call that never returned, a waiver and the report are taken into account.
 
 use std::{
+    iter::{once, repeat_with},
     ops::AsyncFnOnce,
     sync::{
         Arc,
@@ -25,12 +26,15 @@ use std::{
 };
 
 use fleetwright::{ErrorKind, InstanceProvisioner};
-use fleetwright_clause_engine::{Executor, block_on, run};
+use fleetwright_clause_engine::{BoxFuture, Executor, block_on, run};
 use tokio::time::timeout;
 
 use crate::{
-    Body, CLAUSES, CONTRACT, Clause, Context, Factory, Failure, Harness, OnMissing, Outcome,
-    Status, Time, Verdict, report, require, seed, transcript::Transcript, waiver,
+    Body, CLAUSES, CONTRACT, Clause, Context, Factory, Failure, Harness, OnMissing, Outcome, Pass,
+    Status, Time, Verdict, report, require, seed,
+    sweep::{Part, run_parts},
+    transcript::Transcript,
+    waiver,
 };
 
 /// Runs one clause on a fresh account and judges it.
@@ -49,11 +53,12 @@ use crate::{
 /// println!("{}", verdict.transcript.join("\n")); // the calls and their results
 /// ```
 pub fn run_clause(clause: &Clause, factory: &Factory) -> Verdict {
-    let transcript = Transcript::default();
+    let mut transcript = Transcript::default();
     let mut verdict = run(clause, || match clause.body {
         Body::Async(body) => {
-            let body = async |cx: &Context| body(cx).await;
-            run_on_account(&factory(), clause.id, &transcript, body)
+            let (decisive, outcome) = run_on_accounts(clause, body, factory, &transcript);
+            transcript = decisive;
+            outcome
         }
         Body::Sync(body) => body(factory),
     });
@@ -66,6 +71,39 @@ pub fn run_clause(clause: &Clause, factory: &Factory) -> Verdict {
     verdict
 }
 
+/// Runs a clause, on several accounts if its sweep is divided. Returns the outcome with the transcript of the account that decided it, which
+/// is `first` for the first account.
+fn run_on_accounts(
+    clause: &Clause,
+    body: for<'a> fn(&'a Context) -> BoxFuture<'a, Outcome>,
+    factory: &Factory,
+    first: &Transcript,
+) -> (Transcript, Outcome) {
+    let harness = factory();
+    let parts = Part::all(clause, &*harness);
+    let accounts =
+        once((harness, first.clone())).chain(repeat_with(|| (factory(), Transcript::default())));
+    let runs: Vec<_> = parts.into_iter().zip(accounts).collect();
+    let mut outcomes = run_parts(&runs, |(part, (harness, transcript))| {
+        let body = async |cx: &Context| body(cx).await;
+        run_on_account(harness, clause.id, transcript, *part, body)
+    });
+    let transcripts = runs.iter().map(|(_, (_, transcript))| transcript);
+    let failed = |(transcript, outcome): (&Transcript, &Outcome)| {
+        outcome.is_err() || transcript.broken().is_some()
+    };
+    match transcripts.zip(&outcomes).position(failed) {
+        Some(number) => (runs[number].1.1.clone(), outcomes.swap_remove(number)),
+        None => {
+            let pass = outcomes
+                .into_iter()
+                .flatten()
+                .fold(Pass::Held, Pass::weaker);
+            (first.clone(), Ok(pass))
+        }
+    }
+}
+
 /// Runs one case of a clause that creates its accounts itself, as if it were a clause of its own.
 pub(crate) fn run_case(
     factory: &Factory,
@@ -73,7 +111,7 @@ pub(crate) fn run_case(
     body: impl AsyncFnOnce(&Context) -> Outcome,
 ) -> Outcome {
     let transcript = Transcript::default();
-    let outcome = run_on_account(&factory(), clause, &transcript, body);
+    let outcome = run_on_account(&factory(), clause, &transcript, Part::WHOLE, body);
     match transcript.broken() {
         Some(broken) => {
             let lines = transcript.lines();
@@ -90,12 +128,13 @@ fn run_on_account(
     harness: &Arc<dyn Harness>,
     clause: &str,
     transcript: &Transcript,
+    part: Part,
     body: impl AsyncFnOnce(&Context) -> Outcome,
 ) -> Outcome {
     block_on(executor(harness.time()), async {
         transcript.start();
         let scope = new_scope(clause);
-        let cx = Context::new(Arc::clone(harness), &scope, transcript.clone()).await?;
+        let cx = Context::new(Arc::clone(harness), &scope, transcript.clone(), part).await?;
         // The longest clauses are sweeps over some hundred lifecycles, each step within the budget.
         let deadline = harness.budget().saturating_mul(2_000);
         let outcome = timeout(deadline, body(&cx)).await;

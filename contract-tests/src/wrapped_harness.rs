@@ -3,7 +3,7 @@
 //!
 //! Owns the forwarding of every harness method. Faults and the oracle are never wrapped.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, num::NonZeroUsize, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use fleetwright::{
@@ -106,6 +106,10 @@ impl<H: Harness> Harness for WrappedHarness<H> {
 
     fn budget(&self) -> Duration {
         self.base.budget()
+    }
+
+    fn sweep_accounts(&self) -> NonZeroUsize {
+        self.base.sweep_accounts()
     }
 
     fn not_applicable(&self) -> Vec<NotApplicable> {

@@ -6,7 +6,7 @@
 //! cannot hide itself.
 #![allow(clippy::expect_used, clippy::panic, reason = "tests may panic")]
 
-use std::{collections::BTreeMap, fmt::Debug, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt::Debug, num::NonZeroUsize, sync::Arc, time::Duration};
 
 use fleetwright::{
     ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Scope, Tags, Zone,
@@ -30,6 +30,9 @@ pub const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// How long one call or one change of state may take in the contract.
 const BUDGET: Duration = Duration::from_secs(20);
+
+/// How many emulators share a long sweep of the contract, which mostly waits.
+const SWEEP_ACCOUNTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(5);
 
 /// The true state of an account's cloud.
 pub type OracleOf<A> = <<A as EmulatedAccount>::Cloud as Cloud>::Oracle;
@@ -310,6 +313,10 @@ impl<A: EmulatedAccount> Harness for EmulatedHarness<A> {
 
     fn budget(&self) -> Duration {
         BUDGET
+    }
+
+    fn sweep_accounts(&self) -> NonZeroUsize {
+        SWEEP_ACCOUNTS
     }
 
     fn unknown_image(&self) -> Option<ImageId> {
