@@ -127,6 +127,11 @@ pub trait Harness: Send + Sync {
         None
     }
 
+    /// Returns an instance type that does not exist here, if the backend checks types when it launches.
+    fn unknown_type(&self) -> Option<fleetwright::InstanceType> {
+        None
+    }
+
     /// Returns a second image, for reimaging.
     fn other_image(&self) -> Option<fleetwright::ImageId> {
         None
@@ -411,6 +416,12 @@ pub trait Faults: Send + Sync {
     /// failed with certain codes only.
     fn late_failure_code(&self) -> &str {
         "ContractFailsLate"
+    }
+
+    /// Returns the code with which this cloud reports that an accepted launch failed for missing capacity, for
+    /// STATE-08. Default: none, so that the clause is not run.
+    fn late_capacity_code(&self) -> Option<&str> {
+        None
     }
 
     /// Injects a fault into call number `nth` of `operation`, counted from 1 and from now.

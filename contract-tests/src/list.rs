@@ -26,6 +26,8 @@ macro_rules! for_each_clause {
             async launch launch_11_every_field_reaches_the_instance "LAUNCH-11" "launch an instance with every field of its config that it declares, alone and with all others" "nothing";
             async launch launch_12_any_user_data_is_unchanged "LAUNCH-12" "pass user data unchanged that has the declared size, or looks as if it were encoded, packed or text, to the instance of a launch and to every instance of a batch" "oracle";
             async launch launch_13_addresses_and_launch_time_are_true "LAUNCH-13" "report the addresses and the launch time that the instance has" "oracle";
+            async launch launch_14_private_addresses_are_different "LAUNCH-14" "give the instances of one network that are not terminated different private addresses" "nothing";
+            async launch launch_15_unknown_type_is_refused "LAUNCH-15" "refuse a launch of an instance type that does not exist as invalid, not found or capacity, for one instance and for a batch, and create nothing" "an unknown type";
             async token token_01_same_token_same_instance "TOKEN-01" "return the same instance for the same token with the same config, and launch nothing more" "nothing";
             async token token_02_other_config_is_a_conflict "TOKEN-02" "refuse the same token with another config as a token conflict, and launch nothing" "nothing";
             async token token_03_equal_configs_are_equal "TOKEN-03" "compare configs by their content, not by the order in which they were built or their place in memory" "nothing";
@@ -56,6 +58,7 @@ macro_rules! for_each_clause {
             async state state_05_running_instance_has_an_address "STATE-05" "report the private address of a running instance" "nothing";
             async state state_06_list_and_describe_agree "STATE-06" "report the same state and addresses in a list and in a description of an instance that does not change" "nothing";
             async state state_07_late_failure_is_marked_and_frees_its_token "STATE-07" "mark an instance whose launch failed late as failed, with the cloud's code, mark no other one, and free the token of the launch, if it declares late failures" "fault: fails late";
+            async state state_08_late_capacity_is_capacity "STATE-08" "report missing capacity as capacity if a launch fails for it after it was accepted, if it declares late failures" "fault: fails late, a code of missing capacity";
             async describe describe_01_after_launch "DESCRIBE-01" "describe an instance right after its launch through the launching handle, with its id and one of the six states" "nothing";
             async describe describe_02_unknown_id_is_not_found "DESCRIBE-02" "return not found for an id that no instance has" "nothing";
             async describe describe_03_external_changes_are_reported "DESCRIBE-03" "report a change that somebody else made once the consistency window has passed" "external actor";
@@ -148,6 +151,7 @@ macro_rules! for_each_clause {
             async batch batch_17_token_finds_the_whole_batch "BATCH-17" "find all instances of a batch by its token, from any handle, and launch nothing more for a launch of one and a batch of one with the same token" "nothing";
             async batch batch_18_dropped_batches_can_be_repeated "BATCH-18" "let a batch launch, stop, start or termination that was dropped at any point be repeated, with its full effect on every item" "nothing";
             async batch batch_19_crash_at_every_call_of_a_batch "BATCH-19" "end with exactly the instances of a batch, then with none of them, wherever in the batch launch and in the batch termination the process dies and is restarted" "fault: crash";
+            async batch batch_20_token_lives_with_its_last_instance "BATCH-20" "recognize the token of a batch while one of its instances is not terminated, however long ago the others were: find those that live, return them or refuse a replay as spent, and never have more alive than were requested" "nothing";
             async verbs verbs_01_update_tags "VERBS-01" "change tags as requested, all or nothing, within the limits, and list by the new ones" "verb update_tags";
             async verbs verbs_02_reboot "VERBS-02" "reboot a running instance and keep its id, tags and addresses, and refuse to reboot a stopped one as wrong state" "verb reboot_instance";
             async verbs verbs_03_resize "VERBS-03" "change the type of a stopped instance and keep its id and tags, and refuse it while the instance runs as wrong state" "verb resize_instance, another type";

@@ -322,6 +322,9 @@ impl Harness for GuardedHarness {
     fn unknown_image(&self) -> Option<fleetwright::ImageId> {
         self.inner.unknown_image()
     }
+    fn unknown_type(&self) -> Option<fleetwright::InstanceType> {
+        self.inner.unknown_type()
+    }
     fn other_image(&self) -> Option<fleetwright::ImageId> {
         self.inner.other_image()
     }

@@ -101,6 +101,10 @@ impl Faults for RecordedFaults {
         self.inner.late_failure_code()
     }
 
+    fn late_capacity_code(&self) -> Option<&str> {
+        self.inner.late_capacity_code()
+    }
+
     async fn inject(&self, operation: WireOp, nth: u64, fault: WireFault) {
         let (call, shown) = (in_words(&operation), in_words(&fault));
         self.transcript

@@ -124,6 +124,10 @@ impl<H: Harness> Harness for WrappedHarness<H> {
         self.base.unknown_image()
     }
 
+    fn unknown_type(&self) -> Option<InstanceType> {
+        self.base.unknown_type()
+    }
+
     fn other_image(&self) -> Option<ImageId> {
         self.base.other_image()
     }

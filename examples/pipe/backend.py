@@ -21,6 +21,7 @@ FAULTS = ["throttled", "bad_credentials", "forbidden", "capacity", "quota", "req
 REFUSALS = {
     "bad_credentials": ("unauthenticated", "the credentials have expired"), "forbidden": ("forbidden", "not allowed"),
     "quota": ("quota", "the account's limit is reached"), "no_such_image": ("invalid", "there is no such image"),
+    "no_such_type": ("invalid", "there is no such type"),
     "token_conflict": ("token_conflict", "the token was used with another config"),
     "token_spent": ("token_spent", "the token's instances are terminating or terminated"),
 }
@@ -43,7 +44,7 @@ class Account:
             },
             "methods": ["launch_instances", "describe_instances", "stream_instances", "account_id"],
             "config": {"image": "image-1", "instance_type": "small"}, "unknown_id": "i-99999999",
-            "unknown_image": "image-404", "other_type": "large", "zone": "zone-b",
+            "unknown_image": "image-404", "unknown_type": "type-404", "other_type": "large", "zone": "zone-b",
             "oracle": True, "faults": FAULTS, "external_actor": True,
         }
 

@@ -15,6 +15,7 @@ ENDS = {"pending": "running", "stopping": "stopped", "terminating": "terminated"
 PAGE_SIZE = 5
 ZONES = ["zone-a", "zone-b"]
 IMAGES = {"image-1", "image-2"}
+TYPES = {"small", "large"}
 
 
 class Refused(Exception):
@@ -137,6 +138,8 @@ class Cloud:
                 return found
             if config["image"] not in IMAGES:
                 raise Refused("no_such_image")
+            if config["instance_type"] not in TYPES:
+                raise Refused("no_such_type")
             self.use_machines(count)
             return self.create(config, count, token, parameters, fault)
 

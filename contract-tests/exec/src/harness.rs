@@ -59,6 +59,9 @@ impl Harness for PipeHarness {
     fn unknown_image(&self) -> Option<ImageId> {
         self.hello().unknown_image.clone()
     }
+    fn unknown_type(&self) -> Option<InstanceType> {
+        self.hello().unknown_type.clone()
+    }
     fn other_image(&self) -> Option<ImageId> {
         self.hello().other_image.clone()
     }

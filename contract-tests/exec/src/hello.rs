@@ -23,6 +23,7 @@ pub(crate) struct Hello {
     pub(crate) config: InstanceConfig,
     pub(crate) unknown_id: InstanceId,
     pub(crate) unknown_image: Option<ImageId>,
+    pub(crate) unknown_type: Option<InstanceType>,
     pub(crate) other_image: Option<ImageId>,
     pub(crate) other_type: Option<InstanceType>,
     pub(crate) zone: Option<Zone>,
@@ -36,6 +37,7 @@ pub(crate) struct Hello {
     pub(crate) oracle: bool,
     pub(crate) faults: BTreeSet<FaultKind>,
     pub(crate) late_failure_code: Option<String>,
+    pub(crate) late_capacity_code: Option<String>,
     pub(crate) external_actor: bool,
     /// Whether the account survives the death of the process.
     pub(crate) restart: bool,
@@ -52,6 +54,7 @@ struct Form {
     config: InstanceConfig,
     unknown_id: InstanceId,
     unknown_image: Option<ImageId>,
+    unknown_type: Option<InstanceType>,
     other_image: Option<ImageId>,
     other_type: Option<InstanceType>,
     zone: Option<Zone>,
@@ -70,6 +73,7 @@ struct Form {
     #[serde(default)]
     faults: BTreeSet<FaultKind>,
     late_failure_code: Option<String>,
+    late_capacity_code: Option<String>,
     #[serde(default)]
     external_actor: bool,
     #[serde(default)]
@@ -134,6 +138,7 @@ impl Hello {
             config: form.config,
             unknown_id: form.unknown_id,
             unknown_image: form.unknown_image,
+            unknown_type: form.unknown_type,
             other_image: form.other_image,
             other_type: form.other_type,
             zone: form.zone,
@@ -149,6 +154,7 @@ impl Hello {
             oracle: form.oracle,
             faults: form.faults,
             late_failure_code: form.late_failure_code,
+            late_capacity_code: form.late_capacity_code,
             external_actor: form.external_actor,
             restart: form.restart,
             peer: form

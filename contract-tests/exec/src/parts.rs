@@ -94,6 +94,10 @@ impl Faults for Parts {
         declared.unwrap_or("ContractFailsLate")
     }
 
+    fn late_capacity_code(&self) -> Option<&str> {
+        self.0.backend().hello.late_capacity_code.as_deref()
+    }
+
     async fn inject(&self, operation: WireOp, nth: u64, fault: WireFault) {
         self.inject_into(operation, Some(nth), &fault).await;
     }

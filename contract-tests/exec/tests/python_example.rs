@@ -8,8 +8,9 @@ use command::{contract_run, python};
 use fleetwright_contract_tests::{CLAUSES, Status, report::Report};
 
 /// What the example declares not to do. It keeps everything else.
-const NOT_OFFERED: [(&str, Status); 10] = [
+const NOT_OFFERED: [(&str, Status); 11] = [
     ("STATE-07", Status::NotClaimed),
+    ("STATE-08", Status::NotClaimed),
     ("STOP-09", Status::Refused),
     ("VERBS-04", Status::Refused),
     ("VERBS-05", Status::Refused),

@@ -128,6 +128,10 @@ impl Harness for MemoryHarness {
         Some(name("no-such-image"))
     }
 
+    fn unknown_type(&self) -> Option<InstanceType> {
+        Some(name("no-such-type"))
+    }
+
     fn other_image(&self) -> Option<ImageId> {
         Some(name(IMAGES[1]))
     }
@@ -216,6 +220,10 @@ impl Oracle for MemoryHarness {
 impl Faults for MemoryHarness {
     fn supports(&self, _: &WireFault) -> bool {
         true
+    }
+
+    fn late_capacity_code(&self) -> Option<&str> {
+        Some("InsufficientCapacity")
     }
 
     async fn inject(&self, operation: WireOp, nth: u64, fault: WireFault) {

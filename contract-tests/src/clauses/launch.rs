@@ -3,24 +3,28 @@
 //! The clauses launch with one special field at a time (type, user data, disk, image, placement)
 //! and compare what came of it: with the list if the field is reported there, otherwise with the
 //! oracle. After a refused launch the scope must be empty, by the list and by the oracle. [`fields`] launches
-//! with every field, and [`user_data`] with user data that is often changed on its way.
+//! with every field, [`user_data`] with user data that is often changed on its way, and [`addresses`] several
+//! instances of one network.
 
+mod addresses;
 mod fields;
 mod user_data;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, num::NonZeroU32};
 
 use fleetwright::{
-    CloudInstanceState, ErrorKind, InstanceConfig, InstanceFilter, InvalidValue, Market, NetworkId,
-    Placement, PlacementField, PublicAddress, SecurityGroupId, UserData, Zone,
+    CloudInstanceState, ErrorKind, InstanceConfig, InstanceFilter, InstanceInfo, InvalidValue,
+    Market, NetworkId, Placement, PlacementField, ProvisionError, PublicAddress, SecurityGroupId,
+    UserData, Zone,
 };
 
+pub(crate) use addresses::launch_14_private_addresses_are_different;
 pub(crate) use fields::{
     launch_11_every_field_reaches_the_instance, launch_13_addresses_and_launch_time_are_true,
 };
 pub(crate) use user_data::launch_12_any_user_data_is_unchanged;
 
-use crate::{Context, Failure, Outcome, Pass, Truth, require};
+use crate::{Context, Failure, Outcome, Pass, Truth, context::names, require};
 
 /// LAUNCH-01: a backend must return from a launch at once, with an instance that has an id and is
 /// pending or running.
@@ -180,20 +184,75 @@ pub(crate) async fn launch_07_empty_or_unknown_config_is_refused(cx: &Context) -
     let none = || Failure::NotRun("the harness names no unknown image".to_owned());
     let mut config = cx.config();
     config.image = cx.harness().unknown_image().ok_or_else(none)?;
-    let result = cx.provisioner().launch_instance(&config).await;
-    match result {
-        Err(error) if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::NotFound) => {}
+    let launched = cx.provisioner().launch_instance(&config).await;
+    let launched = launched.map(|info| vec![info]);
+    let kinds = [ErrorKind::Invalid, ErrorKind::NotFound];
+    require_unknown(
+        cx,
+        "a launch of an image that does not exist",
+        launched,
+        &kinds,
+    )
+    .await?;
+    Ok(Pass::Held)
+}
+
+/// Requires that a launch of something that does not exist is refused and has created nothing.
+async fn require_unknown(
+    cx: &Context,
+    call: &str,
+    launched: Result<Vec<InstanceInfo>, ProvisionError>,
+    kinds: &[ErrorKind],
+) -> Result<(), Failure> {
+    match launched {
+        Err(error) if kinds.contains(&error.kind()) => {}
         Err(error) => {
             return Err(Failure::violated(format!(
-                "an unknown image must be invalid, but: {error}"
+                "{call} must be refused as something that does not exist, but failed as: {error}"
             )));
         }
-        Ok(info) => {
-            let text = format!("{} was launched from an image that does not exist", info.id);
-            return Err(Failure::violated(text));
+        Ok(infos) => {
+            let ids = names(&infos);
+            return Err(Failure::violated(format!(
+                "{call} must be refused, but launched {ids}"
+            )));
         }
     }
     cx.require_count(0).await?;
+    Ok(())
+}
+
+/// LAUNCH-15: a backend must refuse a launch of an instance type that does not exist as invalid, not found or
+/// capacity, for one instance and for a batch, and create nothing.
+///
+/// A type that is replaced by a default is paid for, and is too small or too large. Some clouds do not distinguish a
+/// type that exists nowhere from one that a zone does not offer. Needs: an unknown type.
+///
+/// Launches one instance and a batch of two with the harness's unknown type. Each must be refused as one of the
+/// three kinds, and leave the scope empty.
+pub(crate) async fn launch_15_unknown_type_is_refused(cx: &Context) -> Outcome {
+    let kinds = [ErrorKind::Invalid, ErrorKind::NotFound, ErrorKind::Capacity];
+    let none = || Failure::NotRun("the harness names no unknown type".to_owned());
+    let mut config = cx.config();
+    config.instance_type = cx.harness().unknown_type().ok_or_else(none)?;
+    let launched = cx.provisioner().launch_instance(&config).await;
+    let launched = launched.map(|info| vec![info]);
+    require_unknown(
+        cx,
+        "a launch of a type that does not exist",
+        launched,
+        &kinds,
+    )
+    .await?;
+    let two = NonZeroU32::MIN.saturating_add(1);
+    let launched = cx.provisioner().launch_instances(&config, two).await;
+    require_unknown(
+        cx,
+        "a batch of a type that does not exist",
+        launched,
+        &kinds,
+    )
+    .await?;
     Ok(Pass::Held)
 }
 

@@ -431,6 +431,9 @@ impl Harness for OverrideHarness {
     fn unknown_image(&self) -> Option<ImageId> {
         self.base.unknown_image()
     }
+    fn unknown_type(&self) -> Option<InstanceType> {
+        self.base.unknown_type()
+    }
     fn other_image(&self) -> Option<ImageId> {
         self.base.other_image()
     }

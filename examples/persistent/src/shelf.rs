@@ -18,6 +18,9 @@ use crate::{
 /// The images that machines can be launched with.
 const IMAGES: [&str; 2] = ["debian", "alpine"];
 
+/// The types of machines on the shelf.
+const TYPES: [&str; 1] = ["blade"];
+
 /// What happens around each transaction: nothing in a program, faults in a test.
 #[async_trait]
 pub trait Steps: Send + Sync {
@@ -154,10 +157,16 @@ impl InstanceProvisioner for Shelf {
         let call = Call::new("shelf", Operation::LaunchInstance);
         let checked = config.check(&self.capabilities);
         checked.map_err(|value| call.invalid(value))?;
-        if !IMAGES.contains(&config.image.as_str()) {
-            let instead = IMAGES.join(", ");
-            let value = InvalidValue::new("image", Problem::NotOffered { instead });
-            return Err(call.invalid(value));
+        let (image, kind) = (config.image.as_str(), config.instance_type.as_str());
+        for (field, wanted, offered) in [
+            ("image", image, &IMAGES[..]),
+            ("instance_type", kind, &TYPES),
+        ] {
+            if !offered.contains(&wanted) {
+                let instead = offered.join(", ");
+                let value = InvalidValue::new(field, Problem::NotOffered { instead });
+                return Err(call.invalid(value));
+            }
         }
         let config = config.clone();
         self.transaction(Operation::LaunchInstance, move |records, call| {

@@ -4,7 +4,7 @@
 use std::{io, path::PathBuf, sync::Arc};
 
 use fleetwright::{
-    ImageId, InstanceConfig, InstanceId, InstanceProvisioner, Operation, async_trait,
+    ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Operation, async_trait,
 };
 use fleetwright_contract_tests::{killed::*, *};
 use persistent::{Machine, NoFaults, Records, Shelf, Steps};
@@ -53,6 +53,9 @@ impl Harness for ShelfHarness {
     }
     fn unknown_image(&self) -> Option<ImageId> {
         ImageId::new("no-such-image").ok()
+    }
+    fn unknown_type(&self) -> Option<InstanceType> {
+        InstanceType::new("no-such-type").ok()
     }
     fn not_applicable(&self) -> Vec<NotApplicable> {
         use NotApplicable::{Capacity, Credentials, LateFailures, Quota, Throttling};

@@ -54,6 +54,8 @@ pub struct Fixtures {
     pub other_image: &'static str,
     /// An image that does not exist.
     pub unknown_image: &'static str,
+    /// An instance type that does not exist.
+    pub unknown_type: &'static str,
     /// An instance type.
     pub instance_type: &'static str,
     /// Another instance type.
@@ -64,6 +66,8 @@ pub struct Fixtures {
     pub unknown_id: &'static str,
     /// A code with which a launch fails after it was accepted.
     pub late_failure_code: &'static str,
+    /// The code with which a launch fails for missing capacity after it was accepted.
+    pub late_capacity_code: &'static str,
 }
 
 /// What differs between the clouds: how to open a handle, and how to read and change the emulator.
@@ -323,6 +327,10 @@ impl<A: EmulatedAccount> Harness for EmulatedHarness<A> {
         Some(parse_name(A::FIXTURES.unknown_image))
     }
 
+    fn unknown_type(&self) -> Option<InstanceType> {
+        Some(parse_name(A::FIXTURES.unknown_type))
+    }
+
     fn other_image(&self) -> Option<ImageId> {
         Some(parse_name(A::FIXTURES.other_image))
     }
@@ -341,10 +349,12 @@ impl<A: EmulatedAccount> Harness for EmulatedHarness<A> {
 
     fn faults(&self) -> Option<Arc<dyn Faults>> {
         let emulator = Arc::clone(&self.emulator);
+        let fixtures = A::FIXTURES;
+        let codes = [fixtures.late_failure_code, fixtures.late_capacity_code];
         Some(Arc::new(EmulatorFaults::new(
             emulator,
             A::operations,
-            A::FIXTURES.late_failure_code,
+            codes,
         )))
     }
 

@@ -13,6 +13,7 @@ pub struct EmulatorFaults<C: Cloud> {
     emulator: Arc<Emulator<C>>,
     operations: Operations<C>,
     late_failure_code: &'static str,
+    late_capacity_code: &'static str,
 }
 
 /// Returns the native operations that a fault affects for an operation of the kit. An empty list means any
@@ -21,16 +22,17 @@ type Operations<C> = fn(WireOp, &WireFault) -> Vec<<C as Cloud>::Operation>;
 
 impl<C: Cloud> EmulatorFaults<C> {
     /// Creates the faults of an emulator. `operations` returns the native operations for an operation of the
-    /// kit, and `late_failure_code` is a code of launches that fail late.
+    /// kit. The codes are those of launches that fail late: any one, and that of missing capacity.
     pub fn new(
         emulator: Arc<Emulator<C>>,
         operations: Operations<C>,
-        late_failure_code: &'static str,
+        [late_failure_code, late_capacity_code]: [&'static str; 2],
     ) -> Self {
         Self {
             emulator,
             operations,
             late_failure_code,
+            late_capacity_code,
         }
     }
 
@@ -58,6 +60,10 @@ impl<C: Cloud> Faults for EmulatorFaults<C> {
 
     fn late_failure_code(&self) -> &str {
         self.late_failure_code
+    }
+
+    fn late_capacity_code(&self) -> Option<&str> {
+        Some(self.late_capacity_code)
     }
 
     async fn inject(&self, operation: WireOp, nth: u64, fault: WireFault) {

@@ -2,12 +2,13 @@
 //!
 //! This file tests batch launches: the number of instances, the token, and what remains of a batch that
 //! fails in part. [`items`] tests the other batch calls, and [`single`] compares them with single calls. [`content`]
-//! tests what a batch launches, [`states`] items in every state, and [`interrupted`] batches that are dropped and
+//! tests what a batch launches, [`partial`] batches of which a part was terminated, [`states`] items in every state, and [`interrupted`] batches that are dropped and
 //! processes that die.
 
 mod content;
 mod interrupted;
 mod items;
+mod partial;
 mod single;
 mod states;
 
@@ -32,6 +33,7 @@ pub(crate) use items::{
     batch_07_stops_and_starts_item_by_item, batch_08_more_than_one_native_batch,
     batch_09_starts_as_many_as_there_is_capacity_for, batch_10_changes_items_whose_state_allows_it,
 };
+pub(crate) use partial::batch_20_token_lives_with_its_last_instance;
 pub(crate) use single::{
     batch_11_describes_like_single_calls, batch_12_terminations_have_their_effect,
 };

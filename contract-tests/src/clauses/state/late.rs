@@ -8,14 +8,81 @@ use fleetwright::{
 };
 use tokio::time::Instant;
 
-use crate::{Context, Failure, Faults, Outcome, Pass, WireFault, WireOp, require};
+use crate::{Context, Failure, Faults, NotApplicable, Outcome, Pass, WireFault, WireOp, require};
 
-/// Returns the late failure that these clauses inject, and its code.
+/// Returns the late failure that most of these clauses inject, and its code.
 fn late_failure(cx: &Context) -> Result<(Arc<dyn Faults>, WireFault, String), Failure> {
     let faults = cx.faults(&[])?;
     let code = faults.late_failure_code().to_owned();
     let fault = WireFault::FailsLate(code.clone());
     Ok((cx.faults(std::slice::from_ref(&fault))?, fault, code))
+}
+
+/// STATE-08: a backend must report missing capacity as capacity if a launch fails for it after it was accepted,
+/// if it declares late failures.
+///
+/// A fallback tries another zone or type for missing capacity, and gives up for anything else. Needs: fault:
+/// fails late, a code of missing capacity.
+///
+/// Injects the late failure with the code that the harness names for missing capacity, and polls until the
+/// instance is marked: description and list must say capacity. A backend that waits for the outcome may refuse
+/// the launch instead, as capacity and without effect, and a layer that finds capacity elsewhere may launch another
+/// instance in its place. As in STATE-07, the record may be deleted before a read shows the mark, if the declaration
+/// allows that.
+pub(crate) async fn state_08_late_capacity_is_capacity(cx: &Context) -> Outcome {
+    cx.require_applicable(NotApplicable::Capacity)?;
+    let (faults, ..) = late_failure(cx)?;
+    if cx.capabilities().late_failures.is_zero() {
+        return Ok(Pass::NotClaimed);
+    }
+    let none = "the harness names no code of missing capacity that shows late";
+    let code = faults.late_capacity_code().map(str::to_owned);
+    let code = code.ok_or_else(|| Failure::NotRun(none.to_owned()))?;
+    let fault = WireFault::FailsLate(code.clone());
+    faults.inject(WireOp::Launch, 1, fault).await;
+    let launched = cx.provisioner().launch_instance(&cx.config()).await;
+    cx.clear_faults(&faults).await?;
+    let info = match launched {
+        Ok(info) => info,
+        // A backend that waits for the end of the launch may refuse it.
+        refused @ Err(_) => {
+            let call = format!("a launch that fails late with {code}");
+            cx.require_refused_without_effect(&call, refused, ErrorKind::Capacity)
+                .await?;
+            return Ok(Pass::Weaker);
+        }
+    };
+    let id = &info.id;
+    let what = format!("{id}, whose launch failed, is marked as failed");
+    let marked = follow_failed(cx, id, &what, |status| {
+        Ok(status.launch_failure.is_some() || status.state == Running)
+    });
+    let Some(status) = marked.await? else {
+        return Ok(Pass::Weaker);
+    };
+    if status.state == Running {
+        // It is another instance: STATE-04 requires that a failed one is never running.
+        cx.require_count(1).await?;
+        return Ok(Pass::Weaker);
+    }
+    require_capacity("describe", &status, &code)?;
+    cx.wait_for_consistent_reads().await;
+    let list = cx.list(&cx.filter().in_any_state()).await?;
+    if let Some(listed) = list.into_iter().find(|info| info.id == *id) {
+        require_capacity("a list", &listed.into(), &code)?;
+    }
+    Ok(Pass::Held)
+}
+
+/// Requires that a read which shows why a launch failed says that capacity was missing.
+fn require_capacity(read: &str, status: &InstanceStatus, code: &str) -> Result<(), Failure> {
+    let Some(failure) = &status.launch_failure else {
+        return Ok(());
+    };
+    require(failure.kind == ErrorKind::Capacity, || {
+        let (id, kind) = (&status.id, failure.kind);
+        format!("the launch of {id} failed for capacity ({code}), but {read} gives the kind {kind}")
+    })
 }
 
 /// STATE-04: a backend must report a launch that fails after it was accepted as terminated, with

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 pub(crate) use late::{
     state_04_late_failure_has_a_reason, state_07_late_failure_is_marked_and_frees_its_token,
+    state_08_late_capacity_is_capacity,
 };
 
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use fleetwright::{
     Call,
     CloudInstanceState::{Pending, Terminated},
-    Effect, InstanceConfig, InstanceInfo, Operation, ProvisionError, Result,
+    Effect, InstanceConfig, InstanceInfo, Operation, ProvisionError, Result, Scope,
 };
 use tokio::time::sleep;
 
@@ -66,6 +66,11 @@ impl Override for WaitsForOutcome {
     ) -> Result<InstanceInfo> {
         match launch_and_wait(at, config).await? {
             End::Launched(info) => Ok(*info),
+            End::Failed(code) if code == "InsufficientCapacity" => {
+                let call = at.call(Operation::LaunchInstance);
+                let refused = call.capacity(Scope::Region, "the launch failed");
+                Err(refused.with_native_code(code))
+            }
             End::Failed(code) => Err(refusal(Effect::None).with_native_code(code)),
         }
     }

@@ -1,6 +1,8 @@
 //! Backends that break the family launch.
 
+pub(super) mod addresses;
 pub(super) mod fields;
+pub(super) mod types;
 pub(super) mod user_data;
 
 use std::sync::{Mutex, PoisonError};

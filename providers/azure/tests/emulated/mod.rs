@@ -50,6 +50,7 @@ impl EmulatedAccount for AzureGroup {
         image: IMAGE,
         other_image: "Canonical:0001-com-ubuntu-server-jammy:22_04-lts-gen2:22.04.202601010",
         unknown_image: "Canonical:0001-com-ubuntu-server-jammy:nothing:latest",
+        unknown_type: "Standard_Unknown",
         instance_type: "Standard_B1s",
         other_type: "Standard_B2s",
         zone: "2",
@@ -57,6 +58,7 @@ impl EmulatedAccount for AzureGroup {
                      providers/Microsoft.Compute/virtualMachines/fw-never-launched\
                      #00000000-0000-0000-0000-000000000001.1790000000000.00000000",
         late_failure_code: "ContractFailsLate",
+        late_capacity_code: "AllocationFailed",
     };
 
     fn fast_knobs() -> Knobs {

@@ -38,12 +38,14 @@ impl EmulatedAccount for Ec2Account {
         image: "ami-00000000000000001",
         other_image: "ami-00000000000000002",
         unknown_image: "ami-0fffffffffffffff0",
+        unknown_type: "t3.unknown",
         instance_type: "t3.micro",
         other_type: "t3.small",
         zone: "us-east-1b",
         unknown_id: "i-0fffffffffffffff0",
         // Codes that EC2 does not document are no failures of a launch.
         late_failure_code: "Server.InternalError",
+        late_capacity_code: "Server.InsufficientInstanceCapacity",
     };
 
     fn fast_knobs() -> Knobs {

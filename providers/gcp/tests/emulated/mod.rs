@@ -50,11 +50,13 @@ impl EmulatedAccount for GcpProject {
         image: IMAGE,
         other_image: "projects/debian-cloud/global/images/debian-12-bookworm-v20260101",
         unknown_image: "projects/debian-cloud/global/images/debian-0",
+        unknown_type: "e2-unknown",
         instance_type: "e2-micro",
         other_type: "e2-small",
         zone: ZONES[1],
         unknown_id: "gce://fleet-1/us-central1-a/fw-never-launched/18446744073709551615",
         late_failure_code: "ContractFailsLate",
+        late_capacity_code: "ZONE_RESOURCE_POOL_EXHAUSTED",
     };
 
     fn fast_knobs() -> Knobs {

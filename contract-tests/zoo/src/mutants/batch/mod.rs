@@ -3,6 +3,7 @@
 pub(super) mod content;
 pub(super) mod interrupted;
 mod items;
+pub(super) mod partial;
 mod single;
 pub(super) mod states;
 

@@ -4,11 +4,12 @@ use std::{collections::HashMap, sync::Mutex};
 
 use async_trait::async_trait;
 use fleetwright::{
-    Call, CloudInstanceState::Terminated, ErrorKind, InstanceConfig, InstanceId, InstanceInfo,
-    InstanceStatus, LaunchFailure, LaunchToken, Operation, Result,
+    Call, CloudInstanceState::Terminated, ErrorKind, InstanceConfig, InstanceFilter, InstanceId,
+    InstanceInfo, InstanceStatus, LaunchFailure, LaunchToken, Operation, Result,
 };
 
 use super::{CallContext, Override, described, lock};
+use crate::mutants::list::Relist;
 
 #[derive(Default)]
 pub(super) struct ForgetsWhy;
@@ -40,6 +41,46 @@ impl Override for ForgetsTheCode {
             }
         };
         described(at, id, change).await
+    }
+}
+
+/// Describes every late failure as unexpected.
+#[derive(Default)]
+pub(super) struct DescribesNoKinds;
+
+#[async_trait]
+impl Override for DescribesNoKinds {
+    async fn describe_instance(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+    ) -> Result<InstanceStatus> {
+        described(at, id, |status| hide_kind(&mut status.launch_failure)).await
+    }
+}
+
+/// Lists every late failure as unexpected.
+#[derive(Default)]
+pub(super) struct ListsNoKinds;
+
+#[async_trait]
+impl Relist for ListsNoKinds {
+    async fn relist(
+        &self,
+        at: CallContext<'_>,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceInfo>> {
+        let mut list = at.inner.list_instances(filter).await?;
+        for info in &mut list {
+            hide_kind(&mut info.launch_failure);
+        }
+        Ok(list)
+    }
+}
+
+fn hide_kind(failure: &mut Option<LaunchFailure>) {
+    if let Some(failure) = failure {
+        failure.kind = ErrorKind::Unexpected;
     }
 }
 

@@ -21,9 +21,13 @@ use self::ends::{
     DoesNotDescribeTerminating, DropsTheReason, ForgetsFailedLaunches, ListsNoReasons,
     PendingAfterReplay, StaysPending, StoppedAfterTerminate, UnreadableAfterStop,
 };
-use self::late::{ForgetsTheCode, ForgetsWhy, MarksEveryEnd, SpendsFailedTokens};
-use self::patient::{RefusesInWords, RefusesWithUnknownEffect, RefusesWithoutReason};
-use super::{Mutant, Override, token::lock};
+use self::late::{
+    DescribesNoKinds, ForgetsTheCode, ForgetsWhy, ListsNoKinds, MarksEveryEnd, SpendsFailedTokens,
+};
+use self::patient::{
+    RefusesCapacityAsUnexpected, RefusesInWords, RefusesWithUnknownEffect, RefusesWithoutReason,
+};
+use super::{Mutant, Override, list::Lists, token::lock};
 use crate::{CallContext, OverrideHarness};
 
 /// At least one for each clause of the family.
@@ -142,6 +146,21 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "a launch that failed late spends its token",
         violates: "STATE-07",
         make: OverrideHarness::factory::<SpendsFailedTokens>,
+    },
+    Mutant {
+        name: "a launch that failed late for capacity is described as unexpected",
+        violates: "STATE-08",
+        make: OverrideHarness::factory::<DescribesNoKinds>,
+    },
+    Mutant {
+        name: "a launch that failed late for capacity is listed as unexpected",
+        violates: "STATE-08",
+        make: OverrideHarness::factory::<Lists<ListsNoKinds>>,
+    },
+    Mutant {
+        name: "a launch that failed late for capacity is refused as unexpected",
+        violates: "STATE-08",
+        make: OverrideHarness::factory::<RefusesCapacityAsUnexpected>,
     },
 ];
 

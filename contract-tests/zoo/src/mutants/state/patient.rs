@@ -46,6 +46,24 @@ impl Override for RefusesInWords {
     }
 }
 
+/// Refuses every failed launch as unexpected, also one that failed for capacity.
+#[derive(Default)]
+pub(super) struct RefusesCapacityAsUnexpected;
+
+#[async_trait]
+impl Override for RefusesCapacityAsUnexpected {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
+        match launch_and_wait(at, config).await? {
+            End::Launched(info) => Ok(*info),
+            End::Failed(code) => Err(refusal(Effect::None).with_native_code(code)),
+        }
+    }
+}
+
 /// Refuses a failed launch with the reason, but with unknown effect.
 #[derive(Default)]
 pub(super) struct RefusesWithUnknownEffect;
