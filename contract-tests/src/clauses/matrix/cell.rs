@@ -38,8 +38,9 @@ impl fmt::Display for Cell<'_> {
             "native call"
         };
         if self.struck {
-            let (name, what, nth) = (self.row.name, self.fault.what, self.nth);
-            write!(f, "{name} with {what:?} at {point} {nth}")
+            let (name, nth) = (self.row.name, self.nth);
+            let what = crate::shown::in_words(&self.fault.what);
+            write!(f, "{name} with {what} at {point} {nth}")
         } else {
             write!(f, "{} without a fault", self.row.name)
         }

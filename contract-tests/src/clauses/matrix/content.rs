@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fleetwright::{InstanceInfo, InstanceStatus, LaunchRecord, Result};
+use fleetwright::{AccountId, InstanceInfo, InstanceStatus, LaunchRecord, Result};
 
 use super::{
     cell::Cell,
@@ -28,7 +28,7 @@ pub(super) async fn judge(cell: &Cell<'_>) -> Result<bool, Failure> {
     };
     if !matches!(
         cell.row.change,
-        Change::Nothing | Change::Launch(_) | Change::LaunchOnce
+        Change::Nothing | Change::Session | Change::Launch(_) | Change::LaunchOnce
     ) {
         for item in 0..cell.items() {
             let whole = |now| now == Progress::Whole;
@@ -67,7 +67,12 @@ async fn same_image(cell: &Cell<'_>, got: &[Got]) -> Result<(), Failure> {
     let same =
         matches!((got, &again[..]), ([Got::Image(one)], [Got::Image(other)]) if one == other);
     cell.require(same, || {
-        format!("the same request returned {got:?}, then {again:?}")
+        let image = |got: &[Got]| match got {
+            [Got::Image(image)] => image.to_string(),
+            _ => "no image".to_owned(),
+        };
+        let (first, second) = (image(got), image(&again));
+        format!("the same request returned {first}, then {second}")
     })
 }
 
@@ -146,7 +151,9 @@ fn returned(cell: &Cell<'_>, item: usize, got: &Got, seen: &Seen) -> Result<(), 
             let wanted = launched(&cell.target, &seen.instances);
             let right = matches!(record, LaunchRecord::Found(found)
                 if found.iter().map(|info| &info.id).eq(wanted.iter()));
-            cell.require(right, || format!("the token finds {record:?}"))
+            cell.require(right, || {
+                format!("the token finds {}", crate::shown(record))
+            })
         }
         (_, Got::Instances(infos)) => {
             for info in infos {
@@ -160,10 +167,20 @@ fn returned(cell: &Cell<'_>, item: usize, got: &Got, seen: &Seen) -> Result<(), 
                     && info.instance_type == truth.info.instance_type
                     && info.image == truth.info.image;
                 let right = right && cell.target.ids.get(item).is_none_or(|id| *id == info.id);
-                cell.require(right, || format!("it returned {info:?}"))?;
+                cell.require(right, || {
+                    format!("it returned {} with other content", crate::shown(info))
+                })?;
             }
             Ok(())
         }
+        (_, Got::Account(account)) => cell.require(*account == cell.target.account, || {
+            let name = |account: &Option<AccountId>| {
+                let name = account.as_ref().map(ToString::to_string);
+                name.unwrap_or_else(|| "none".to_owned())
+            };
+            let (shown, wanted) = (name(account), name(&cell.target.account));
+            format!("it returned the account {shown} instead of {wanted}")
+        }),
         (_, Got::Done | Got::Status(_) | Got::Record(_) | Got::Image(_)) => Ok(()),
     }
 }
@@ -179,8 +196,10 @@ fn described(
         && (truth.public_ip.is_none() || status.public_ip == truth.public_ip);
     cell.require(right, || {
         format!(
-            "{status:?} is returned for {}, which is {}",
-            truth.id, truth.state
+            "it returned {} for {}, which is {}",
+            crate::shown::details(&Ok(status.clone())),
+            truth.id,
+            truth.state
         )
     })
 }

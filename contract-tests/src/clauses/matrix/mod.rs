@@ -39,7 +39,7 @@ use self::{
     stock::{Stock, image_tags},
     truth::{changes, find},
 };
-use crate::{Context, Failure, Faults, Outcome, Pass, SCOPE_TAG, Time, Truth};
+use crate::{Context, Failure, Faults, Outcome, Pass, SCOPE_TAG, Time, Truth, shown::in_words};
 
 /// MATRIX-01: a backend must report as the effect of a failed call what the call has changed,
 /// and success for what was done, for every operation and batch, whatever fault occurs at whichever
@@ -226,6 +226,7 @@ fn is_offered(cx: &Context, row: &Row) -> bool {
         Change::Image => cx.harness().other_image().is_some(),
         Change::Deletion => declared(OptionalVerb::SnapshotImage),
         Change::Nothing
+        | Change::Session
         | Change::Launch(_)
         | Change::LaunchOnce
         | Change::Stop
@@ -274,9 +275,9 @@ async fn require_nothing_left(
     });
     match gone.await {
         Err(Failure::Violated(_)) => {
-            let (left, what) = (left().await?.join(", "), fault.what);
+            let (left, what) = (left().await?.join(", "), in_words(&fault.what));
             Err(Failure::violated(format!(
-                "after calls with {what:?}, and after everything was terminated, there is: {left}"
+                "after calls with {what}, and after everything was terminated, there is: {left}"
             )))
         }
         result => result,
@@ -328,8 +329,8 @@ impl Foreign {
                 None => "it is gone".to_owned(),
             };
             crate::require(changed.is_empty(), || {
-                let what = fault.what;
-                format!("after calls with {what:?}, {id} of somebody else changed: {changed}")
+                let what = in_words(&fault.what);
+                format!("after calls with {what}, {id} of somebody else changed: {changed}")
             })?;
         }
         Ok(())

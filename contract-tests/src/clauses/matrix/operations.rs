@@ -6,7 +6,7 @@
 use std::num::NonZeroU32;
 
 use fleetwright::{
-    ErrorKind, ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
+    AccountId, ErrorKind, ImageId, InstanceConfig, InstanceFilter, InstanceId, InstanceInfo,
     InstanceProvisioner, InstanceStatus, InstanceType, LaunchRecord, ListItem, Operation,
     OptionalVerb, Reboot, Result, SnapshotRequest, TagChange,
 };
@@ -60,6 +60,8 @@ pub(super) enum Needs {
 pub(super) enum Change {
     /// Nothing: it is a read.
     Nothing,
+    /// It opens a session, which changes no instance.
+    Session,
     /// It launches so many instances, with a token.
     Launch(u32),
     /// It launches one instance, without a token.
@@ -91,6 +93,7 @@ impl Change {
             Self::Launch(count) => count,
             Self::LaunchOnce => 1,
             Self::Nothing
+            | Self::Session
             | Self::Stop
             | Self::Start
             | Self::Terminate
@@ -101,6 +104,11 @@ impl Change {
             | Self::Snapshot
             | Self::Deletion => 0,
         }
+    }
+
+    /// Returns whether the call leaves every instance as it is.
+    pub(super) const fn changes_no_instance(self) -> bool {
+        matches!(self, Self::Nothing | Self::Session)
     }
 
     /// Returns whether the call may be repeated until it succeeds.
@@ -128,6 +136,8 @@ pub(super) struct Target {
     pub(super) snapshot: SnapshotRequest,
     /// The id of the image to delete.
     pub(super) created: Option<ImageId>,
+    /// The account, as it was read without a fault.
+    pub(super) account: Option<AccountId>,
 }
 
 /// What a call returned.
@@ -138,6 +148,7 @@ pub(super) enum Got {
     Status(InstanceStatus),
     Record(LaunchRecord),
     Image(ImageId),
+    Account(Option<AccountId>),
 }
 
 /// How many instances a batch has. It is more than one native call on every cloud with batches of one or two.
@@ -156,7 +167,7 @@ const READ: Row = Row {
     call: find_launch,
 };
 
-/// Every operation: reads first, so that they are made on instances in stable states.
+/// Every operation: reads of instances first, so that they are made on instances in stable states.
 pub(super) const OPERATIONS: &[Row] = &[
     READ,
     Row {
@@ -348,6 +359,24 @@ pub(super) const OPERATIONS: &[Row] = &[
         call: terminate_all,
         ..READ
     },
+    Row {
+        operation: Operation::ConsoleSession,
+        single: Operation::ConsoleSession,
+        name: "console_session",
+        verb: Some(OptionalVerb::ConsoleSession),
+        needs: Needs::Running(1),
+        change: Change::Session,
+        call: console_session,
+        ..READ
+    },
+    Row {
+        operation: Operation::AccountId,
+        single: Operation::AccountId,
+        name: "account_id",
+        needs: Needs::Nothing,
+        call: account_id,
+        ..READ
+    },
 ];
 
 type Call<'a> = BoxFuture<'a, Vec<Result<Got>>>;
@@ -412,6 +441,14 @@ fn stream<'a>(on: &'a dyn InstanceProvisioner, target: &'a Target) -> Call<'a> {
 
 fn console<'a>(on: &'a dyn InstanceProvisioner, target: &'a Target) -> Call<'a> {
     async move { one(on.console_output(&target.ids[0]).await, |_| Got::Done) }.boxed()
+}
+
+fn console_session<'a>(on: &'a dyn InstanceProvisioner, target: &'a Target) -> Call<'a> {
+    async move { one(on.console_session(&target.ids[0]).await, |_| Got::Done) }.boxed()
+}
+
+fn account_id<'a>(on: &'a dyn InstanceProvisioner, _: &'a Target) -> Call<'a> {
+    async move { one(on.account_id().await, Got::Account) }.boxed()
 }
 
 fn launch<'a>(on: &'a dyn InstanceProvisioner, target: &'a Target) -> Call<'a> {

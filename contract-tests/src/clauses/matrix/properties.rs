@@ -92,9 +92,9 @@ async fn effect(cell: &Cell<'_>) -> Result<(), Failure> {
             continue;
         };
         let error = match result {
-            Ok(_) if cell.row.change == Change::Nothing => {
+            Ok(_) if cell.row.change.changes_no_instance() => {
                 cell.require(now == Progress::Nothing, || {
-                    "a read has changed something".to_owned()
+                    "it has changed an instance".to_owned()
                 })?;
                 continue;
             }
@@ -115,6 +115,8 @@ async fn effect(cell: &Cell<'_>) -> Result<(), Failure> {
                     "item {item} has no effect by its error, but the cloud carried out: {now:?}"
                 )
             })?,
+            // Nobody but the cloud knows whether a session was opened.
+            Effect::Done if cell.row.change == Change::Session => {}
             Effect::Done if now == Progress::Nothing => {
                 reaches(
                     cell,

@@ -7,8 +7,8 @@
 use std::num::NonZeroU32;
 
 use fleetwright::{
-    CloudInstanceState, Effect, ErrorKind, ImageId, InstanceConfig, InstanceId, OptionalVerb,
-    PlacementField, SnapshotRequest, TagChange, Tags, UserData,
+    AccountId, CloudInstanceState, Effect, ErrorKind, ImageId, InstanceConfig, InstanceId,
+    OptionalVerb, PlacementField, SnapshotRequest, TagChange, Tags, UserData,
 };
 
 use super::{
@@ -38,6 +38,8 @@ pub(super) struct Stock<'a> {
     created: Vec<ImageId>,
     /// How many names were given.
     pub(super) names: u32,
+    /// The account of all of them.
+    account: Option<AccountId>,
     /// The launch of an instance that is never changed.
     standing: InstanceConfig,
     /// That instance, one that is stopped and one that is terminated.
@@ -48,6 +50,8 @@ impl<'a> Stock<'a> {
     /// Launches the instances that are never changed, and the first ones that are. `names` is how many
     /// names an earlier stock has given.
     pub(super) async fn new(cx: &'a Context, names: u32) -> Result<Self, Failure> {
+        let account = cx.provisioner().account_id().await;
+        let account = account.map_err(|error| Failure::call_failed("account_id", &error))?;
         let mut stock = Self {
             cx,
             running: Vec::new(),
@@ -57,6 +61,7 @@ impl<'a> Stock<'a> {
             images: Vec::new(),
             created: Vec::new(),
             names,
+            account,
             standing: cx.config(),
             bystanders: Vec::new(),
         };
@@ -99,6 +104,7 @@ impl<'a> Stock<'a> {
             }
             Change::LaunchOnce => self.config()?,
             Change::Nothing
+            | Change::Session
             | Change::Stop
             | Change::Start
             | Change::Terminate
@@ -150,6 +156,7 @@ impl<'a> Stock<'a> {
             image,
             snapshot,
             created,
+            account: self.account.clone(),
         })
     }
 
@@ -177,7 +184,7 @@ impl<'a> Stock<'a> {
             self.created.extend(created.await.ok());
         }
         match row.change {
-            Change::Nothing | Change::Tags => self.running.extend(ids),
+            Change::Nothing | Change::Session | Change::Tags => self.running.extend(ids),
             Change::Launch(_) | Change::LaunchOnce | Change::Boot | Change::Snapshot => {
                 self.starting.extend(ids);
             }

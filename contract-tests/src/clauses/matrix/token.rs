@@ -24,7 +24,8 @@ pub(super) async fn judge(cell: &Cell<'_>) -> Result<bool, Failure> {
     if let Some(Ok(Got::Instances(infos))) = cell.results.iter().flatten().next() {
         let returned: BTreeSet<_> = infos.iter().map(|info| info.id.clone()).collect();
         cell.require(returned == live && infos.len() == count, || {
-            format!("it returned {returned:?}, and the cloud has {live:?}")
+            let (returned, live) = (crate::shown(&returned), crate::shown(&live));
+            format!("it returned {returned}, and the cloud has {live}")
         })?;
     }
     let Some(token) = &cell.target.config.launch_token else {
@@ -36,13 +37,15 @@ pub(super) async fn judge(cell: &Cell<'_>) -> Result<bool, Failure> {
         replay.map_err(|error| cell.violated(format!("a replay of the token failed: {error}")))?;
     let after = self::live(cell).await?;
     cell.require(after.len() == count && live.is_subset(&after), || {
-        format!("there were {live:?}, and after a replay for {count} there are {after:?}")
+        let (live, after) = (crate::shown(&live), crate::shown(&after));
+        format!("there were {live}, and after a replay for {count} there are {after}")
     })?;
     for got in replay {
         if let Got::Instances(infos) = got {
             let returned: BTreeSet<_> = infos.into_iter().map(|info| info.id).collect();
             cell.require(returned == after, || {
-                format!("a replay returned {returned:?}, and the cloud has {after:?}")
+                let (returned, after) = (crate::shown(&returned), crate::shown(&after));
+                format!("a replay returned {returned}, and the cloud has {after}")
             })?;
         }
     }
@@ -81,6 +84,7 @@ async fn require_found(
     let is_found =
         ids == *live || (cell.fault.what == What::Dropped && ids == self::live(cell).await?);
     cell.require(is_found, || {
-        format!("the token finds {ids:?}, and the cloud has {live:?}")
+        let (ids, live) = (crate::shown(&ids), crate::shown(live));
+        format!("the token finds {ids}, and the cloud has {live}")
     })
 }

@@ -48,7 +48,7 @@ impl Seen {
         let now = find(&self.instances, id);
         let before = find(&cell.before.instances, id);
         Some(match cell.row.change {
-            Change::Nothing => {
+            Change::Nothing | Change::Session => {
                 let same = same_instances(&cell.before.instances, &self.instances, &cell.target);
                 whole(!same)
             }

@@ -4,12 +4,17 @@
 
 mod later;
 mod reports;
+mod rest;
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use fleetwright::{ErrorKind, LaunchToken, ProvisionError, Result};
 
+use self::rest::{
+    AnotherAccountAfterFailure, SessionNamesAnotherCall, SessionReboots, ThrottledSessionStops,
+    UnreadableAccountIsForbidden,
+};
 use self::{
     later::{
         ForgetsDroppedBatch, LaunchesOneMore, LeavesDisksOfLost, LosesTagsOnRetry,
@@ -173,6 +178,31 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "the cause of an internal error has the user data",
         violates: "MATRIX-08",
         make: OverrideHarness::factory::<ShowsConfigInCause>,
+    },
+    Mutant {
+        name: "every failed read of the account is forbidden",
+        violates: "MATRIX-02",
+        make: OverrideHarness::factory::<UnreadableAccountIsForbidden>,
+    },
+    Mutant {
+        name: "the account is another one after a failed read of it",
+        violates: "MATRIX-06",
+        make: OverrideHarness::factory::<AnotherAccountAfterFailure>,
+    },
+    Mutant {
+        name: "the error of a console session names the console output",
+        violates: "MATRIX-02",
+        make: OverrideHarness::factory::<SessionNamesAnotherCall>,
+    },
+    Mutant {
+        name: "a throttled console session stops the instance",
+        violates: "MATRIX-01",
+        make: OverrideHarness::factory::<ThrottledSessionStops>,
+    },
+    Mutant {
+        name: "a console session reboots the instance",
+        violates: "MATRIX-01",
+        make: OverrideHarness::factory::<SessionReboots>,
     },
 ];
 
