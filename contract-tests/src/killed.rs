@@ -141,6 +141,7 @@ pub fn test_killed_processes<H: Harness + 'static>(test: &str, attach: &Attach<H
                     Err(
                         Failure::Violated(found)
                         | Failure::Leaked(found)
+                        | Failure::CleanupFailed(found)
                         | Failure::NotRun(found)
                         | Failure::NotApplicable(found)
                         | Failure::KitError(found),

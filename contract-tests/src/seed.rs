@@ -64,7 +64,7 @@ pub(crate) fn for_all<S: Strategy>(
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let (violated, other_failure) = (Cell::new(false), RefCell::new(None));
-    let leaks = RefCell::new(Vec::new());
+    let (leaks, failed_cleanups) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
     let result = TestRunner::new_with_rng(config, rng).run(strategy, |value| match test(value) {
         // Only violations may be kept as regressions.
         _ if other_failure.borrow().is_some() => Ok(()),
@@ -75,6 +75,11 @@ pub(crate) fn for_all<S: Strategy>(
         Err(Failure::Leaked(observed)) => {
             violated.set(true);
             leaks.borrow_mut().push(observed.clone());
+            Err(TestCaseError::fail(observed))
+        }
+        Err(Failure::CleanupFailed(observed)) => {
+            violated.set(true);
+            failed_cleanups.borrow_mut().push(observed.clone());
             Err(TestCaseError::fail(observed))
         }
         Err(other) if !violated.get() => {
@@ -91,8 +96,14 @@ pub(crate) fn for_all<S: Strategy>(
         Ok(()) => Ok(Pass::Held),
         Err(TestError::Fail(observed, _)) => {
             let text = format!("{observed}\n  (seed {seed}; {VARIABLE} selects others)");
-            if leaks.borrow().iter().any(|leak| leak == observed.message()) {
+            let is_one_of = |found: &RefCell<Vec<String>>| {
+                let found = found.borrow();
+                found.iter().any(|one| one == observed.message())
+            };
+            if is_one_of(&leaks) {
                 Err(Failure::Leaked(text))
+            } else if is_one_of(&failed_cleanups) {
+                Err(Failure::CleanupFailed(text))
             } else {
                 Err(Failure::Violated(text))
             }

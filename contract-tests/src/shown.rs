@@ -1,13 +1,14 @@
 //! How values that a backend returned are shown in messages and transcripts: in a few plain words.
 //!
-//! Owns the choice of what is worth showing. It shows neither tags nor user data, which are long and
-//! may be secret.
+//! Owns the choice of what is worth showing. It shows no user data, which is long and may be secret, and tags only
+//! where a message is about them.
 
-use std::{any::Any, collections::BTreeSet, fmt};
+use std::{any::Any, collections::BTreeSet, fmt, net::IpAddr};
 
 use fleetwright::{
-    ConsoleOutput, ConsoleSession, ImageId, InstanceConfig, InstanceId, InstanceInfo,
-    InstanceStatus, LaunchRecord, LaunchToken, ListItem, ProvisionError,
+    AccountId, CloudInstanceState, ConsoleOutput, ConsoleSession, ImageId, InstanceConfig,
+    InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, LaunchFailure, LaunchRecord,
+    LaunchToken, ListItem, ProvisionError, Tags,
 };
 
 /// A value that a message can show.
@@ -43,6 +44,53 @@ impl Shown for InstanceInfo {
 impl Shown for InstanceStatus {
     fn shown(&self) -> String {
         format!("{} {}", self.id, self.state)
+    }
+}
+
+impl Shown for Tags {
+    fn shown(&self) -> String {
+        let pairs: Vec<_> = self.iter().collect();
+        pairs.shown()
+    }
+}
+
+/// A tag.
+impl Shown for (&str, &str) {
+    fn shown(&self) -> String {
+        let plain = |text: &str| {
+            let is_plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
+            if is_plain {
+                text.to_owned()
+            } else {
+                format!("{text:?}")
+            }
+        };
+        format!("{}={}", plain(self.0), plain(self.1))
+    }
+}
+
+impl Shown for CloudInstanceState {
+    fn shown(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Shown for IpAddr {
+    fn shown(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Shown for AccountId {
+    fn shown(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Shown for LaunchFailure {
+    fn shown(&self) -> String {
+        let code = self.native_code.as_deref().unwrap_or("none");
+        format!("{} (code {code})", self.kind)
     }
 }
 
@@ -137,6 +185,21 @@ pub(crate) fn shown<T: Shown + ?Sized>(value: &T) -> String {
     value.shown()
 }
 
+/// Shows what a filter selects, after "a list of".
+pub(crate) fn shown_filter(filter: &InstanceFilter) -> String {
+    let states = if filter.states.is_empty() {
+        "any state but terminated".to_owned()
+    } else {
+        filter.states.iter().collect::<Vec<_>>().shown()
+    };
+    let tags = if filter.tags.is_empty() {
+        "any tags".to_owned()
+    } else {
+        filter.tags.shown()
+    };
+    format!("{tags} in {states}")
+}
+
 /// Shows every field of a status that two reads can differ in.
 pub(crate) fn details(result: &Result<InstanceStatus, ProvisionError>) -> String {
     let Ok(status) = result else {
@@ -151,10 +214,7 @@ pub(crate) fn details(result: &Result<InstanceStatus, ProvisionError>) -> String
     add("native state", status.native_state.clone());
     add("reason", status.state_reason.clone());
     let failure = status.launch_failure.as_ref();
-    add(
-        "launch failure",
-        failure.map(|failure| format!("{failure:?}")),
-    );
+    add("launch failure", failure.map(Shown::shown));
     add(
         "private address",
         status.private_ip.map(|ip| ip.to_string()),
@@ -231,6 +291,21 @@ mod tests {
             "i-1, i-2, i-3, i-4, i-5, i-6, i-7, i-8, 2 more"
         );
         assert_eq!(ids[..0].shown(), "nothing");
+    }
+
+    #[test]
+    fn tags_are_shown_in_words() {
+        let tags = Tags::new().with("kit-one", "1").unwrap();
+        let tags = tags.with("kit-two", "a b").unwrap();
+        assert_eq!(tags.shown(), "kit-one=1, kit-two=\"a b\"");
+        assert_eq!(Tags::new().shown(), "nothing");
+        let mut filter = InstanceFilter::new();
+        filter.tags = tags;
+        let shown = shown_filter(&filter);
+        assert_eq!(
+            shown,
+            "kit-one=1, kit-two=\"a b\" in any state but terminated"
+        );
     }
 
     #[test]

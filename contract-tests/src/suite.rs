@@ -25,13 +25,13 @@ use std::{
     },
 };
 
-use fleetwright::{ErrorKind, InstanceProvisioner};
+use fleetwright::{ErrorKind, InstanceId, InstanceProvisioner, ProvisionError};
 use fleetwright_clause_engine::{BoxFuture, Executor, block_on, run};
 use tokio::time::timeout;
 
 use crate::{
     Body, CLAUSES, CONTRACT, Clause, Context, Factory, Failure, Harness, OnMissing, Outcome, Pass,
-    Status, Time, Verdict, report, require, seed,
+    Status, Time, Verdict, report, seed,
     sweep::{Part, run_parts},
     transcript::Transcript,
     waiver,
@@ -153,28 +153,24 @@ fn run_on_account(
         let outcome = outcome
             .map_err(|_| Failure::KitError(format!("the clause took longer than {deadline:?}")))?;
         let pass = outcome?;
-        leftovers.map(|()| pass).map_err(as_leak)
+        leftovers.map(|()| pass)
     })
 }
 
-/// Turns a violation that was found after a clause had passed into a leak.
-fn as_leak(failure: Failure) -> Failure {
-    match failure {
-        Failure::Violated(observed) => Failure::Leaked(format!("leak: {observed}")),
-        other @ (Failure::Leaked(_)
-        | Failure::NotRun(_)
-        | Failure::NotApplicable(_)
-        | Failure::KitError(_)) => other,
-    }
+/// Returns the failure of a call that removes what a clause left.
+fn cleanup_failed(call: &str, error: &ProvisionError) -> Failure {
+    Failure::CleanupFailed(format!("{call} failed after the clause: {error}"))
 }
 
 /// Terminates what the clause left running on purpose, then requires that nothing of it is left.
+///
+/// # Errors
+/// [`Failure::CleanupFailed`] if a call fails, and [`Failure::Leaked`] if something stays although all calls succeed.
 pub(crate) async fn cleanup_and_probe(cx: &Context) -> Result<(), Failure> {
     let handle = cx.open_handle().await;
     cx.wait_for_consistent_reads().await;
     let list = handle.list_instances(&cx.filter()).await;
-    let list =
-        list.map_err(|error| Failure::call_failed("list_instances after the clause", &error))?;
+    let list = list.map_err(|error| cleanup_failed("list_instances", &error))?;
     let ids: Vec<_> = list.into_iter().map(|info| info.id).collect();
     for (id, result) in ids.iter().zip(handle.terminate_instances(&ids).await) {
         match result {
@@ -182,15 +178,30 @@ pub(crate) async fn cleanup_and_probe(cx: &Context) -> Result<(), Failure> {
             // It was terminating already, and the cloud keeps no record.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => {
-                let call = format!("terminating {id} after the clause");
-                return Err(Failure::call_failed(&call, &error));
+                let call = format!("terminate_instances of {id}");
+                return Err(cleanup_failed(&call, &error));
             }
         }
     }
     for id in &ids {
-        cx.wait_until_terminated(id).await?;
+        if let Err(failure) = cx.wait_until_terminated(id).await {
+            return Err(not_terminated(&*handle, id, failure).await);
+        }
     }
     require_nothing_left(cx, &*handle).await
+}
+
+/// Says why a wait for the end of an instance failed: because it cannot be read, or because it stays.
+async fn not_terminated(
+    handle: &dyn InstanceProvisioner,
+    id: &InstanceId,
+    failure: Failure,
+) -> Failure {
+    match (handle.describe_instance(id).await, failure) {
+        (Err(error), _) => cleanup_failed(&format!("describe_instance of {id}"), &error),
+        (Ok(_), Failure::Violated(observed)) => Failure::Leaked(format!("leak: {observed}")),
+        (Ok(_), other) => other,
+    }
 }
 
 /// Requires that nothing of the clause is left. Clouds need some time to clean up after an instance.
@@ -200,8 +211,7 @@ async fn require_nothing_left(
 ) -> Result<(), Failure> {
     let leftovers = async || {
         let list = handle.list_instances(&cx.filter()).await;
-        let list =
-            list.map_err(|error| Failure::call_failed("list_instances after the clause", &error))?;
+        let list = list.map_err(|error| cleanup_failed("list_instances", &error))?;
         let mut leftovers: Vec<_> = list
             .iter()
             .map(|info| format!("{} {}", info.id, info.state))
@@ -212,10 +222,13 @@ async fn require_nothing_left(
         Ok::<_, Failure>(leftovers)
     };
     let (left, waited) = cx.wait_until_nothing_left(leftovers).await?;
-    require(left.is_empty(), || {
-        let left = left.join(", ");
-        format!("{waited:?} after everything was terminated, the cloud still has: {left}")
-    })
+    if left.is_empty() {
+        return Ok(());
+    }
+    let left = left.join(", ");
+    Err(Failure::Leaked(format!(
+        "leak: {waited:?} after everything was terminated, the cloud still has: {left}"
+    )))
 }
 
 /// Returns the runtime that matches how time passes under a harness.
@@ -366,8 +379,17 @@ pub fn test_family<H: Harness + 'static>(family: &str, excluded: &[&str], make: 
 /// println!("{}", CONTRACT.message(&verdict));
 /// ```
 pub fn run_and_report(clause: &Clause, factory: &Factory) -> Verdict {
+    run_judge_and_report(clause, factory, |verdict| verdict)
+}
+
+/// Like [`run_and_report`], with a verdict that `judge` may replace before it is reported.
+pub(crate) fn run_judge_and_report(
+    clause: &Clause,
+    factory: &Factory,
+    judge: impl FnOnce(Verdict) -> Verdict,
+) -> Verdict {
     let harness = factory();
-    let verdict = run_clause(clause, factory);
+    let verdict = judge(run_clause(clause, factory));
     let verdict = match waiver::parse(&harness.waivers()) {
         Ok(waivers) => waiver::apply(verdict, &waivers, harness.peer().as_ref()),
         Err(problem) => verdict.with_status(Status::KitError, problem),

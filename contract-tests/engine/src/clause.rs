@@ -98,7 +98,7 @@ impl<C, E> Contract<C, E> {
     /// promise, what was observed instead, where the contract explains it, and the calls that were
     /// made.
     ///
-    /// For a leak it says that the clause's own promise was kept. For a clause that was not run it says
+    /// For a leak and for a failed cleanup it says that the clause's own promise was kept. For a clause that was not run it says
     /// what the clause needs and what is missing.
     pub fn message(&self, verdict: &Verdict) -> String {
         let Verdict { id, status, .. } = verdict;
@@ -106,7 +106,16 @@ impl<C, E> Contract<C, E> {
         let (promise, needs) = self
             .clause(id)
             .map_or(("", ""), |clause| (clause.promise, clause.needs));
-        let leaked = *status == Status::Fail && verdict.detected_by == DetectedBy::LeakProbe;
+        // What was promised beyond the clause, and broken after it.
+        let afterwards = match (*status, verdict.detected_by) {
+            (Status::Fail, DetectedBy::LeakProbe) => {
+                Some("leave nothing behind once all is terminated")
+            }
+            (Status::Fail, DetectedBy::Cleanup) => {
+                Some("list and terminate what a clause has launched")
+            }
+            _ => None,
+        };
         let mut text = format!("{id}: {}\n", verdict.headline());
         let mut line = |label: &str, content: &str| {
             if !content.is_empty() {
@@ -114,9 +123,8 @@ impl<C, E> Contract<C, E> {
             }
         };
         let reason = verdict.reason.as_deref().unwrap_or_default();
-        if leaked {
-            let rule = format!("a {subject} must leave nothing behind once all is terminated");
-            line("promised", &rule);
+        if let Some(rule) = afterwards {
+            line("promised", &format!("a {subject} must {rule}"));
             line("observed", reason);
             line(
                 "clause",
@@ -130,7 +138,7 @@ impl<C, E> Contract<C, E> {
             line("promised", &format!("a {subject} must {promise}"));
             line("observed", reason);
         }
-        if leaked {
+        if afterwards.is_some() {
             line("text", self.document);
         } else {
             line("text", &format!("{}, {id}", self.document));

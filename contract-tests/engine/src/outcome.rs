@@ -63,6 +63,8 @@ pub enum Failure {
     /// The test passed, but something of it is left that the subject had to remove. The text says
     /// what.
     Leaked(String),
+    /// The test passed, but a call that removes what it left failed. The text says which call, and how.
+    CleanupFailed(String),
     /// The harness does not offer what the clause needs. The text says what is missing.
     NotRun(String),
     /// The harness declares that the situation of the clause cannot occur. The text says why.

@@ -66,6 +66,8 @@ pub enum DetectedBy {
     Timeout,
     /// The check for leftovers after the clause.
     LeakProbe,
+    /// A failed call of the cleanup after the clause.
+    Cleanup,
 }
 
 /// A clause that was run.
@@ -100,6 +102,7 @@ impl Verdict {
     pub fn new(id: &'static str, outcome: Outcome, duration: Duration) -> Self {
         let detected_by = match &outcome {
             Err(Failure::Leaked(_)) => DetectedBy::LeakProbe,
+            Err(Failure::CleanupFailed(_)) => DetectedBy::Cleanup,
             Ok(_)
             | Err(
                 Failure::Violated(_)
@@ -119,9 +122,11 @@ impl Verdict {
                 Some("not declared, and refused without effect".to_owned()),
             ),
             Ok(Pass::NotClaimed) => (Status::NotClaimed, Some("not claimed".to_owned())),
-            Err(Failure::Violated(observed) | Failure::Leaked(observed)) => {
-                (Status::Fail, Some(observed))
-            }
+            Err(
+                Failure::Violated(observed)
+                | Failure::Leaked(observed)
+                | Failure::CleanupFailed(observed),
+            ) => (Status::Fail, Some(observed)),
             Err(Failure::NotRun(missing)) => (Status::NotRun, Some(missing)),
             Err(Failure::NotApplicable(reason)) => (Status::NotApplicable, Some(reason)),
             Err(Failure::KitError(problem)) => (Status::KitError, Some(problem)),
@@ -137,7 +142,7 @@ impl Verdict {
     }
 
     /// Returns the result in a few words that tell a broken promise from a clause that was not tested:
-    /// `violated`, `leak`, `not run, so nothing is known`.
+    /// `violated`, `leak`, `cleanup failed`, `not run, so nothing is known`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -152,6 +157,7 @@ impl Verdict {
             (Status::Fail, DetectedBy::Body) => "violated",
             (Status::Fail, DetectedBy::Timeout) => "violated by a call that did not return",
             (Status::Fail, DetectedBy::LeakProbe) => "leak",
+            (Status::Fail, DetectedBy::Cleanup) => "cleanup failed",
             (Status::NotRun, _) => "not run, so nothing is known",
             (Status::KitError, _) => "kit error, so nothing is known",
             (

@@ -16,7 +16,8 @@ pub(crate) async fn account_01_every_handle_reports_the_same_id(cx: &Context) ->
     let first = read(cx.provisioner()).await?;
     let same = |found: Option<AccountId>, through: &str| {
         require(found == first, || {
-            format!("the handle reported the account {first:?}, and {through} {found:?}")
+            let (first, found) = (crate::shown(&first), crate::shown(&found));
+            format!("the handle reported the account {first}, and {through} {found}")
         })
     };
     let second = cx.open_handle().await;
@@ -58,7 +59,9 @@ pub(crate) async fn account_02_failed_read_is_an_error(cx: &Context) -> Outcome 
         faults.clear().await;
         match result {
             Ok(found) => require(found == known, || {
-                format!("the account is {known:?}, but with {fault:?} it was reported as {found:?}")
+                let (known, found) = (crate::shown(&known), crate::shown(&found));
+                let fault = crate::shown::in_words(&fault);
+                format!("the account is {known}, but with {fault} it was reported as {found}")
             })?,
             Err(error) => require(error.effect() == Effect::None, || {
                 format!("a read changes nothing, but: {error}")

@@ -138,8 +138,12 @@ pub(crate) async fn crash_03_every_fault_at_every_call_converges(cx: &Context) -
             let handle = cx.open_handle().await;
             faults.inject(WireOp::Any, nth, fault.clone()).await;
             for step in Step::ALL {
-                let in_context =
-                    |failure| with_context(failure, &format!("{fault:?} at call {nth}, {step}"));
+                let in_context = |failure| {
+                    with_context(
+                        failure,
+                        &format!("{} at call {nth}, {step}", crate::shown::in_words(&fault)),
+                    )
+                };
                 life.step(step, &*handle).await.map_err(in_context)?;
             }
             if !faults.clear().await {
@@ -167,8 +171,12 @@ pub(crate) async fn crash_04_crash_at_every_call_converges(cx: &Context) -> Outc
             let mut handle = cx.open_handle().await;
             faults.inject(WireOp::Any, nth, fault.clone()).await;
             for step in Step::ALL {
-                let in_context =
-                    |failure| with_context(failure, &format!("{fault:?} at call {nth}, {step}"));
+                let in_context = |failure| {
+                    with_context(
+                        failure,
+                        &format!("{} at call {nth}, {step}", crate::shown::in_words(&fault)),
+                    )
+                };
                 let done_step = timeout(cx.harness().budget().saturating_mul(2), async {
                     loop {
                         let done = timeout(cx.call_timeout(), life.step(step, &*handle)).await;
@@ -355,6 +363,7 @@ fn with_context(failure: Failure, what: &str) -> Failure {
     match failure {
         Failure::Violated(observed) => Failure::Violated(format!("with {what}: {observed}")),
         other @ (Failure::Leaked(_)
+        | Failure::CleanupFailed(_)
         | Failure::NotRun(_)
         | Failure::NotApplicable(_)
         | Failure::KitError(_)) => other,

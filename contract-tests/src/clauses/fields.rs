@@ -5,14 +5,17 @@
 //! same table, so a new field of a config is a new row here. What a backend does not declare, or what exceeds
 //! its limits, has no row.
 
-use std::{collections::BTreeMap, num::NonZeroU32};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZeroU32,
+};
 
 use fleetwright::{
     CloudInstanceState::Running, InstanceConfig, InstanceId, InstanceInfo, Market, PlacementField,
-    PublicAddress, UserData,
+    PublicAddress, SecurityGroupId, UserData,
 };
 
-use crate::{Context, Failure, Truth, require};
+use crate::{Context, Failure, Truth, require, shown::in_words};
 
 /// A size that no default has.
 pub(super) const DISK_SIZE_GB: NonZeroU32 = NonZeroU32::new(33).unwrap();
@@ -237,14 +240,18 @@ fn contradictions(config: &InstanceConfig, info: &InstanceInfo) -> Vec<String> {
     }
     if !wanted.security_groups.is_empty() {
         let groups = &shown.security_groups;
-        let shown = (!groups.is_empty()).then(|| format!("{groups:?}"));
-        compare("groups", format!("{:?}", wanted.security_groups), shown);
+        let names = |groups: &BTreeSet<SecurityGroupId>| {
+            let names: Vec<_> = groups.iter().map(SecurityGroupId::as_str).collect();
+            names.join(", ")
+        };
+        let shown = (!groups.is_empty()).then(|| names(groups));
+        compare("groups", names(&wanted.security_groups), shown);
     }
     if let Some(market) = wanted.market {
         compare(
             "market",
-            format!("{market:?}"),
-            shown.market.map(|market| format!("{market:?}")),
+            in_words(&market),
+            shown.market.map(|market| in_words(&market)),
         );
     }
     if let Some(public) = wanted.public_address {
@@ -256,15 +263,16 @@ fn contradictions(config: &InstanceConfig, info: &InstanceInfo) -> Vec<String> {
         for shown in [shown.public_address, observed] {
             compare(
                 "public address",
-                format!("{public:?}"),
-                shown.map(|shown| format!("{shown:?}")),
+                in_words(&public),
+                shown.map(|shown| in_words(&shown)),
             );
         }
     }
     if !info.tags.contains_all(&config.tags) {
         wrong.push(format!(
-            "tags must contain {:?} and are {:?}",
-            config.tags, info.tags
+            "tags must contain {} and are {}",
+            crate::shown(&config.tags),
+            crate::shown(&info.tags)
         ));
     }
     wrong

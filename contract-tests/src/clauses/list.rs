@@ -149,7 +149,8 @@ pub(crate) async fn list_05_tags_are_compared_exactly(cx: &Context) -> Outcome {
             let (shown, wanted) = (listed.contains(&other_id), other_id == id);
             require(shown == wanted, || {
                 let wrongly = if shown { "shows" } else { "lacks" };
-                format!("a list by {tag:?} {wrongly} {other_id}, which has {other:?}")
+                let (tag, other) = (crate::shown(tag), crate::shown(other));
+                format!("a list by {tag} {wrongly} {other_id}, which has {other}")
             })?;
         }
     }
@@ -367,7 +368,8 @@ async fn require_listed(
 ) -> Result<(), Failure> {
     let list = cx.list(filter).await?;
     require(list.iter().any(|info| info.id == *id), || {
-        format!("{id} is not in the list of its tags {:?}", filter.tags)
+        let tags = crate::shown(&filter.tags);
+        format!("{id} is not in the list of its tags {tags}")
     })
 }
 
@@ -381,12 +383,9 @@ async fn require_exactly(
     let listed: BTreeSet<_> = list.iter().map(|info| &info.id).collect();
     let exact = listed.len() == list.len() && listed == wanted.iter().copied().collect();
     require(exact, || {
-        let (listed, states) = (names(&list), &filter.states);
-        let tags = &filter.tags;
-        format!(
-            "a list by {tags:?} in {states:?} must return {}, but returned: {listed}",
-            crate::shown(wanted)
-        )
+        let (listed, wanted) = (names(&list), crate::shown(wanted));
+        let selected = crate::shown::shown_filter(filter);
+        format!("a list of {selected} must return {wanted}, but returned: {listed}")
     })?;
     Ok(list)
 }

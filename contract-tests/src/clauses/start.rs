@@ -95,13 +95,15 @@ pub(crate) async fn start_03_addresses_are_current(cx: &Context) -> Outcome {
         (before.private_ip, private, "private"),
     ] {
         require(had.is_some() == has.is_some(), || {
-            format!("{id} had the {which} address {had:?} and has {has:?} since its start")
+            let (had, has) = (crate::shown(&had), crate::shown(&has));
+            format!("{id} had the {which} address {had} and has {has} since its start")
         })?;
     }
     for (call, shown) in reads.take() {
         for (shown, has) in [(shown.public_ip, public), (shown.private_ip, private)] {
             require(shown.is_none() || shown == has, || {
-                format!("{call} of {id} returns {shown:?}, but it has {has:?} since its start")
+                let (shown, has) = (crate::shown(&shown), crate::shown(&has));
+                format!("{call} of {id} returns {shown}, but it has {has} since its start")
             })?;
         }
     }
@@ -110,7 +112,8 @@ pub(crate) async fn start_03_addresses_are_current(cx: &Context) -> Outcome {
         let truth = all.into_iter().find(|truth| truth.info.id == id);
         let true_address: Option<IpAddr> = truth.and_then(|truth| truth.info.public_ip);
         require(public == true_address, || {
-            format!("{id} is reported with the public address {public:?}, but has {true_address:?}")
+            let (public, address) = (crate::shown(&public), crate::shown(&true_address));
+            format!("{id} is reported with the public address {public}, but has {address}")
         })?;
     }
     Ok(Pass::Held)

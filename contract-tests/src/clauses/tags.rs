@@ -47,7 +47,8 @@ pub(crate) async fn tags_01_unusual_values_round_trip(cx: &Context) -> Outcome {
         KeyCase::Folded => {
             let launched = require_exact_or_refused(cx, &twins).await?;
             require(launched.is_none(), || {
-                format!("{twins:?} were accepted by a cloud that cannot distinguish them")
+                let twins = crate::shown(&twins[..]);
+                format!("{twins} were accepted by a cloud that cannot distinguish them")
             })?;
         }
     }
@@ -70,8 +71,9 @@ async fn require_exact_or_refused(
             return Ok(None);
         }
         Err(error) => {
+            let tags = crate::shown(tags);
             return Err(Failure::violated(format!(
-                "tags {tags:?} must be stored or refused as invalid without effect, but: {error}"
+                "the tags {tags} must be stored or refused as invalid without effect, but: {error}"
             )));
         }
     };
@@ -84,8 +86,9 @@ async fn require_exact_or_refused(
     let list = cx.list(&filter).await?;
     let Some(listed) = list.iter().find(|one| one.id == info.id) else {
         return Err(Failure::violated(format!(
-            "{} was launched with {tags:?} and is not found by them",
-            info.id
+            "{} was launched with {} and is not found by them",
+            info.id,
+            crate::shown(tags)
         )));
     };
     require_same_tags("the list", listed, &config.tags)?;
@@ -117,8 +120,9 @@ pub(crate) async fn tags_02_are_part_of_the_launch(cx: &Context) -> Outcome {
     for info in cx.require_count(1).await? {
         require(info.tags.contains_all(&config.tags), || {
             format!(
-                "the response of its launch was lost, and {} has only the tags {:?}",
-                info.id, info.tags
+                "the response of its launch was lost, and {} has only the tags {}",
+                info.id,
+                crate::shown(&info.tags)
             )
         })?;
     }
@@ -290,8 +294,8 @@ async fn require_tags_kept(
 /// Requires that a result has exactly the tags of the launch.
 fn require_same_tags(what: &str, info: &InstanceInfo, given: &Tags) -> Result<(), Failure> {
     require(info.tags == *given, || {
-        let (id, shown) = (&info.id, &info.tags);
-        format!("{id} was launched with the tags {given:?}, but {what} returns {shown:?}")
+        let (id, given, shown) = (&info.id, crate::shown(given), crate::shown(&info.tags));
+        format!("{id} was launched with the tags {given}, but {what} returns {shown}")
     })
 }
 

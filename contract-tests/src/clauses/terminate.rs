@@ -280,14 +280,16 @@ pub(crate) async fn terminate_07_failures_are_reported(cx: &Context) -> Outcome 
         cx.clear_faults(&faults).await?;
         match result {
             Ok(()) => {
-                let text = format!("a terminate of {id} with {fault:?} returned success");
+                let fault = crate::shown::in_words(&fault);
+                let text = format!("a terminate of {id} with {fault} returned success");
                 return Err(Failure::violated(text));
             }
             Err(error) => {
                 let fits = error.kind() != ErrorKind::NotFound && error.effect() != Effect::Done;
                 require(fits, || {
                     format!(
-                        "a terminate of {id} with {fault:?} had no effect, but the error is: {error}"
+                        "a terminate of {id} with {} had no effect, but the error is: {error}",
+                        crate::shown::in_words(&fault)
                     )
                 })?;
             }

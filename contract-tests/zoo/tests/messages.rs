@@ -3,8 +3,10 @@
 
 use std::{fs, path::Path, time::Duration};
 
+use async_trait::async_trait;
+use fleetwright::{Effect, InstanceId, Operation, Result};
 use fleetwright_contract_tests::{CONTRACT, Failure, Verdict, clause, run_clause};
-use fleetwright_contract_zoo::mutants;
+use fleetwright_contract_zoo::{CallContext, Factory, Override, OverrideHarness, mutants};
 
 /// Returns the message of a clause that the named mutant fails, with the parts that change masked.
 fn message_of(name: &str, id: &str) -> String {
@@ -119,4 +121,28 @@ fn model_sequence_is_reported_step_by_step() {
         .find(|mutant| mutant.violates == "CRASH-06")
         .unwrap();
     assert_matches_kept_message(of_the_model.name);
+}
+
+/// Launches and describes, but cannot terminate a batch.
+#[derive(Default)]
+struct CannotTerminate;
+
+#[async_trait]
+impl Override for CannotTerminate {
+    async fn terminate_instances(
+        &self,
+        at: CallContext<'_>,
+        ids: &[InstanceId],
+    ) -> Vec<Result<()>> {
+        let call = at.call(Operation::TerminateInstances);
+        let error = call.unavailable(Effect::None, "the service is down");
+        ids.iter().map(|_| Err(error.clone())).collect()
+    }
+}
+
+#[test]
+fn failed_cleanup_is_not_reported_as_a_leak() {
+    let factory: Factory = OverrideHarness::factory::<CannotTerminate>();
+    let verdict = run_clause(clause("LAUNCH-01").unwrap(), &factory);
+    assert_message_is_kept(&masked(&CONTRACT.message(&verdict)), "cleanup failed");
 }

@@ -149,7 +149,8 @@ pub(in crate::clauses) async fn require_found(
     let LaunchRecord::Found(found) = found else {
         let launched = names(launched);
         return Err(Failure::violated(format!(
-            "the batch {launched} is reported as {found:?}"
+            "the batch {launched} is reported as {}",
+            crate::shown(&found)
         )));
     };
     require(

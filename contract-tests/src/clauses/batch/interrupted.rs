@@ -258,7 +258,8 @@ async fn require_live(
         require(ids(&read) == ids(pair) && pair.len() == 2, || {
             let (pair, read) = (names(pair), names(&read));
             format!(
-                "with {crash:?} at call {nth}, a batch of two launched [{pair}], and there is [{read}]"
+                "with {} at call {nth}, a batch of two launched [{pair}], and there is [{read}]",
+                crate::shown::in_words(&crash)
             )
         })?;
     }

@@ -68,7 +68,8 @@ pub(crate) async fn batch_01_launches_requested_number(cx: &Context) -> Outcome 
     })?;
     for info in &list {
         require(info.tags.contains_all(&config.tags), || {
-            format!("{} of a batch has only the tags {:?}", info.id, info.tags)
+            let tags = crate::shown(&info.tags);
+            format!("{} of a batch has only the tags {tags}", info.id)
         })?;
     }
     Ok(Pass::Held)

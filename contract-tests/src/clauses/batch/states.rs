@@ -63,7 +63,10 @@ async fn require_large_batch(
         let checked = if Some(id) == fresh {
             let described = in_batch.as_ref().is_ok_and(|status| status.id == *id);
             require(described, || {
-                format!("{id}, just launched, is described as {in_batch:?}")
+                format!(
+                    "{id}, just launched, is described as {}",
+                    crate::shown(in_batch)
+                )
             })
         } else if *id == unknown {
             let kind = in_batch
@@ -71,7 +74,10 @@ async fn require_large_batch(
                 .err()
                 .map(fleetwright::ProvisionError::kind);
             require(kind == Some(ErrorKind::NotFound), || {
-                format!("{id}, which never existed, is described as {in_batch:?}")
+                format!(
+                    "{id}, which never existed, is described as {}",
+                    crate::shown(in_batch)
+                )
             })
         } else {
             require_same(id, alone, in_batch, id == ended)
@@ -81,6 +87,7 @@ async fn require_large_batch(
                 Failure::Violated(format!("place {} of {size}: {text}", place + 1))
             }
             other @ (Failure::Leaked(_)
+            | Failure::CleanupFailed(_)
             | Failure::NotRun(_)
             | Failure::NotApplicable(_)
             | Failure::KitError(_)) => other,

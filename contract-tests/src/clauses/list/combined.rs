@@ -157,11 +157,11 @@ impl Fleet {
         listed: &[InstanceInfo],
         (before, after): (&[Truth], &[Truth]),
     ) -> Result<(), Failure> {
-        let selection = format!("the {what} by {:?} in {:?}", filter.tags, filter.states);
+        let selection = format!("the {what} of {}", crate::shown::shown_filter(filter));
         for info in listed {
             require(filter.matches(info), || {
-                let (id, state, tags) = (&info.id, info.state, &info.tags);
-                format!("{selection} has {id}, which is {state} and has {tags:?}")
+                let (id, state, tags) = (&info.id, info.state, crate::shown(&info.tags));
+                format!("{selection} has {id}, which is {state} and has {tags}")
             })?;
         }
         let reads_lag = !cx.capabilities().consistency_window.is_zero();
@@ -177,8 +177,8 @@ impl Fleet {
             }
             let count = listed.iter().filter(|one| one.id == info.id).count();
             require(count == usize::from(wanted), || {
-                let (id, state, tags) = (&info.id, info.state, &info.tags);
-                format!("{selection} has {id} {count} times, which is {state} and has {tags:?}")
+                let (id, state, tags) = (&info.id, info.state, crate::shown(&info.tags));
+                format!("{selection} has {id} {count} times, which is {state} and has {tags}")
             })?;
         }
         Ok(())
@@ -241,9 +241,10 @@ pub(crate) async fn list_18_concurrent_lists_are_independent(cx: &Context) -> Ou
         let listed: BTreeSet<_> = result.iter().map(|info| &info.id).collect();
         let wanted: BTreeSet<_> = wanted.iter().map(|at| &launched[*at]).collect();
         require(listed == wanted && listed.len() == result.len(), || {
-            let (tags, states) = (&filter.tags, &filter.states);
+            let (wanted, listed) = (crate::shown(&wanted), crate::shown(&listed));
             format!(
-                "one of several lists at once, by {tags:?} in {states:?}, must return {wanted:?}, but returned {listed:?}"
+                "one of several lists at once, of {}, must return {wanted}, but returned {listed}",
+                crate::shown::shown_filter(filter)
             )
         })?;
     }

@@ -200,7 +200,10 @@ pub(crate) async fn list_19_refused_page_is_no_end(cx: &Context) -> Outcome {
             faults.inject(WireOp::List, nth, fault.clone()).await;
             let listed = cx.provisioner().list_instances(&filter).await;
             let reached = faults.clear().await;
-            let what = format!("the list with {fault:?} at page {nth}");
+            let what = format!(
+                "the list with {} at page {nth}",
+                crate::shown::in_words(&fault)
+            );
             match listed {
                 Ok(list) => require_only_each_once(&what, &ids, &list)?,
                 Err(error) => require(error.kind() != ErrorKind::NotFound, || {
@@ -210,7 +213,10 @@ pub(crate) async fn list_19_refused_page_is_no_end(cx: &Context) -> Outcome {
             faults.inject(WireOp::List, nth, fault.clone()).await;
             let streamed = stream(cx, &filter).await;
             faults.clear().await;
-            let what = format!("the stream with {fault:?} at page {nth}");
+            let what = format!(
+                "the stream with {} at page {nth}",
+                crate::shown::in_words(&fault)
+            );
             if let Some(streamed) = streamed.ok().filter(|streamed| streamed.gaps.is_empty()) {
                 require_only_each_once(&what, &ids, &streamed.instances)?;
             }

@@ -215,7 +215,8 @@ pub(crate) async fn state_07_late_failure_is_marked_and_frees_its_token(cx: &Con
             let failure = status.launch_failure.as_ref();
             let marked = failure.and_then(|failure| failure.native_code.as_deref());
             require(marked == Some(&code), || {
-                format!("the launch of {id} failed with {code}, and is marked with {failure:?}")
+                let failure = crate::shown(&failure);
+                format!("the launch of {id} failed with {code}, and is marked with {failure}")
             })?;
             Pass::Held
         }

@@ -132,6 +132,8 @@ async fn require_found_by(
     found.sort();
     expected.sort();
     require(found == expected, || {
-        format!("{expected:?} have the tag {tag:?}, but a list by it returns {found:?}")
+        let (expected, found) = (crate::shown(&expected), crate::shown(&found));
+        let tag = crate::shown(&tag);
+        format!("the tag {tag} belongs to {expected}, but a list by it returns {found}")
     })
 }

@@ -44,8 +44,8 @@ pub(crate) async fn token_04_replay_returns_current_state(cx: &Context) -> Outco
         let shown = require_replay(cx.provisioner(), &config, id, "after new tags").await?;
         require(shown.tags.get(VARIANT_TAG) == Some("new"), || {
             format!(
-                "the replay returned {id} without its new tag: {:?}",
-                shown.tags
+                "the replay returned {id} without its new tag: {}",
+                crate::shown(&shown.tags)
             )
         })?;
     }
@@ -112,7 +112,12 @@ pub(crate) async fn token_05_refused_launch_frees_its_token(cx: &Context) -> Out
         cx.clear_faults(&faults).await?;
         // Other clauses check the kind of the refusal; its effect must be none.
         if result.is_err_and(|error| error.effect() == Effect::None) {
-            require_token_free(cx, &config, &format!("a launch refused by {fault:?}")).await?;
+            require_token_free(
+                cx,
+                &config,
+                &format!("a launch refused by {}", crate::shown::in_words(&fault)),
+            )
+            .await?;
         }
     }
     Ok(Pass::Held)

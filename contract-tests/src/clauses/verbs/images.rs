@@ -202,12 +202,18 @@ async fn interrupt_deletions(
         for (nth, image, request) in ready {
             let handle = cx.open_handle().await;
             faults.inject(WireOp::Any, nth, fault.clone()).await;
-            cx.note(format!("{fault:?} at call {nth}"));
+            cx.note(format!("{} at call {nth}", crate::shown::in_words(&fault)));
             let _ = timeout(cx.call_timeout(), handle.delete_image(&image)).await;
             let reached = faults.clear().await;
             let restarted = cx.open_handle().await;
             delete(cx, &*restarted, &image).await?;
-            require_nothing_left(cx, &image, &request, &format!("{fault:?} at call {nth}")).await?;
+            require_nothing_left(
+                cx,
+                &image,
+                &request,
+                &format!("{} at call {nth}", crate::shown::in_words(&fault)),
+            )
+            .await?;
             if !reached {
                 break;
             }

@@ -118,6 +118,9 @@ async fn require_kept(
     let found = found.map_err(|error| Failure::call_failed("find_launch", &error))?;
     let same = matches!(&found, LaunchRecord::Found(list) if list.len() == 1 && list[0].id == *id);
     require(same, || {
-        format!("the token of {id} must find it after {step}, but finds {found:?}")
+        format!(
+            "the token of {id} must find it after {step}, but finds {}",
+            crate::shown(&found)
+        )
     })
 }

@@ -55,10 +55,13 @@ pub(crate) async fn verbs_13_interrupted_tag_change_is_completed(cx: &Context) -
             let change = change_of_round(round)?;
             let after = change.apply(&before).map_err(kit_error)?;
             faults.inject(WireOp::Any, nth, fault.clone()).await;
-            cx.note(format!("{fault:?} at call {nth}"));
+            cx.note(format!("{} at call {nth}", crate::shown::in_words(&fault)));
             let result = cx.provisioner().update_tags(&id, &change).await;
             let reached = faults.clear().await;
-            let what = format!("a change of tags with {fault:?} at call {nth}");
+            let what = format!(
+                "a change of tags with {} at call {nth}",
+                crate::shown::in_words(&fault)
+            );
             check_first(cx, &what, &id, result, (&before, &after)).await?;
             cx.wait_for_consistent_reads().await;
             repeat_until_done(cx, cx.provisioner(), &id, &change).await?;
@@ -198,10 +201,11 @@ async fn require_tags(
         let all = tags.iter().filter(|(key, _)| key.starts_with("kit-"));
         all.map(|(key, value)| format!("{key}={value}"))
             .collect::<Vec<_>>()
+            .join(", ")
     };
     let (now, wanted) = (ours(&now), ours(wanted));
     require(now == wanted, || {
-        format!("after {what}, {id} must have the tags {wanted:?}, but has {now:?}")
+        format!("after {what}, {id} must have the tags {wanted}, but has {now}")
     })
 }
 
