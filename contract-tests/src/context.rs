@@ -19,6 +19,7 @@ use fleetwright::{
 
 use crate::{
     ExternalActor, Failure, Faults, Harness, NotApplicable, Oracle, Time, WireFault, cleanup,
+    cost_guard::MOST_IN_REAL_TIME,
     policy_tags,
     recorded_parts::{RecordedActor, RecordedFaults},
     recorder::Recorder,
@@ -337,11 +338,11 @@ impl Context {
     }
 
     /// Returns whether a clause may have `count` instances at once: at most 1,100 in virtual time, and at
-    /// most 32 in real time, where they take time and may cost money.
+    /// most [32](crate::cost_guard::MOST_IN_REAL_TIME) in real time, where they take time and may cost money.
     pub fn can_launch(&self, count: usize) -> bool {
         match self.harness.time() {
             Time::Virtual => count <= 1_100,
-            Time::Real => count <= 32,
+            Time::Real => count <= MOST_IN_REAL_TIME,
         }
     }
 }

@@ -19,10 +19,15 @@ use fleetwright::{
     SnapshotRequest, TagChange,
 };
 
+/// The most instances that a clause has at once in real time. With at least as many as
+/// [`max_live`](CostLimits::max_live), the guard refuses no clause.
+pub const MOST_IN_REAL_TIME: usize = 32;
+
 /// The limits of a run against a real cloud.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostLimits {
-    /// The most instances that exist at once. Required; [`live::main`](crate::live::main) uses 8.
+    /// The most instances that exist at once. Required; [`live::main`](crate::live::main) uses 8. Most clauses need up to 4,
+    /// and no clause more than [`MOST_IN_REAL_TIME`].
     pub max_live: usize,
     /// How long after the start of the run instances may be launched. Required; [`live::main`](crate::live::main) uses an
     /// hour.
@@ -106,10 +111,11 @@ impl CostGuard {
             let unknown: usize = unknown.map(|(_, count)| count).sum();
             let live = state.live.len() + state.in_progress + unknown;
             let reason = if late {
-                format!("cost guard: the run has taken longer than {max_time:?}; allow more time")
+                format!("cost guard: the run has taken longer than {max_time:?}, which is all that --max-minutes allows")
             } else if live + count > max_live {
                 format!(
-                    "cost guard: {live} instances exist, {count} more are requested, and {max_live} are allowed; allow more"
+                    "cost guard: {live} instances exist, {count} more are requested, and --max-live allows {max_live}; \
+                     a clause needs up to {MOST_IN_REAL_TIME}"
                 )
             } else {
                 state.in_progress += count;

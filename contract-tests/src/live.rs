@@ -42,7 +42,7 @@
 //!
 //! | argument | default | meaning |
 //! | --- | --- | --- |
-//! | `--max-live <count>` | 8 | the most instances that exist at once |
+//! | `--max-live <count>` | 8 | the most instances that exist at once; most clauses need up to 4, and some up to 32 |
 //! | `--max-minutes <minutes>` | 60 | how long after the start of the run instances may be launched |
 //! | `--cleanup` | | instead of running clauses, list what interrupted runs left |
 //! | `--apply` | | with `--cleanup`: terminate it |
@@ -56,10 +56,11 @@ use fleetwright_clause_engine::block_on;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::{
-    CLAUSES, CONTRACT, Clause, ExternalActor, Factory, Failure, Faults, Harness, Oracle, Time,
+    CLAUSES, CONTRACT, Clause, ExternalActor, Factory, Failure, Faults, Harness, Oracle, Status,
+    Time,
     cleanup::{CleanupMode, cleanup},
     cost_guard::{CostGuard, CostLimits, GuardedProvisioner},
-    suite::{executor, passes, run_and_report},
+    suite::{executor, passes, run_judge_and_report},
 };
 
 /// The arguments of a live run; see the module's table.
@@ -201,8 +202,8 @@ fn run_clauses<H: Harness + 'static>(
     libtest_mimic::run(&arguments, CLAUSES.iter().map(trial).collect()).exit_code()
 }
 
-/// Runs one clause under the guard. A refusal of the guard fails the test even if the clause passed,
-/// because the clause may have tested less without the refused instances.
+/// Runs one clause under the guard. After a refusal of the guard the clause is reported as not run, whatever it observed, and
+/// its test fails: it may have tested less without the refused instances, and what it observed is the guard's doing.
 ///
 /// A waived clause passes and is printed, as in a test, and the report says that the backend is not conformant. That happens
 /// only on a peer: without one, which is the case on a real cloud, a waived clause fails.
@@ -222,12 +223,16 @@ fn run_trial<H: Harness + 'static>(
             guard: Arc::clone(&shared_guard),
         })
     });
-    let verdict = run_and_report(clause, &factory);
+    let mut refused = false;
+    let verdict = run_judge_and_report(clause, &factory, |verdict| match guard.take_refusal() {
+        Some(refusal) => {
+            refused = true;
+            verdict.with_status(Status::NotRun, refusal)
+        }
+        None => verdict,
+    });
     guard.finish_clause();
-    if let Some(refusal) = guard.take_refusal() {
-        return Err(refusal.into());
-    }
-    if !passes(verdict.status, factory().on_missing()) {
+    if refused || !passes(verdict.status, factory().on_missing()) {
         return Err(CONTRACT.message(&verdict).into());
     }
     if !verdict.status.is_conformant() {

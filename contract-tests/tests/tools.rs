@@ -39,7 +39,7 @@ async fn launches_over_the_limit_are_refused() {
     assert!(
         refused
             .message()
-            .contains("cost guard: 1 instances exist, 2 more are requested, and 2 are allowed"),
+            .contains("cost guard: 1 instances exist, 2 more are requested, and --max-live allows 2; a clause needs up to 32"),
         "{refused}"
     );
     assert!(guard.take_refusal().unwrap().contains("cost guard"));
