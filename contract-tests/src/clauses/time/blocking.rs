@@ -4,6 +4,12 @@
 //! and is woken later; one that sleeps inside of a poll stops every other task of the thread, and no
 //! clock that is injected can shorten it. The machine's load can also keep a thread, so a long poll counts only
 //! if the same call repeats it each time.
+//!
+//! This is the only judgement of the kit that depends on the wall clock. It cannot do without: another task of the same
+//! thread is not polled between two polls of a correct call either, so counting polls or yields shows no difference, and the
+//! paused clock stands still in both cases. A blocked poll differs from a short one by nothing but its duration. The load of
+//! the machine can only make the clause fail if it keeps the thread for 200 ms in each of four attempts, and it can never
+//! make a blocking call pass, because that one blocks in all of them.
 
 use std::{
     future::{Future, poll_fn},
