@@ -111,6 +111,10 @@ pub struct OracleNic {
     pub attached_to: Option<String>,
     /// The virtual machine that it is reserved for, until the reservation expires.
     pub reserved_for: Option<String>,
+    /// The resource ids of the subnets of its addresses.
+    pub subnets: Vec<String>,
+    /// The resource id of its network security group.
+    pub security_group: Option<String>,
     /// Its private addresses.
     pub private_ips: Vec<Ipv4Addr>,
     /// The resource ids of its public addresses.
@@ -256,6 +260,12 @@ fn oracle_nic(engine: &Engine, nic: &Nic) -> OracleNic {
         id: nic.id.path(),
         attached_to: nic.attached.as_ref().map(Id::path),
         reserved_for: reserved.map(|(vm, _)| vm.path()),
+        subnets: nic
+            .addresses
+            .iter()
+            .map(|address| address.subnet.clone())
+            .collect(),
+        security_group: nic.group.clone(),
         private_ips: nic
             .addresses
             .iter()

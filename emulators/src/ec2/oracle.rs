@@ -51,6 +51,10 @@ pub struct OracleInstance {
     pub image: String,
     /// Its zone.
     pub zone: String,
+    /// The subnet of its primary network interface.
+    pub subnet: String,
+    /// The ids of its security groups.
+    pub security_groups: Vec<String>,
     /// The market that it was launched on.
     pub market: Market,
     /// Its private address, until it is terminated.
@@ -203,6 +207,8 @@ fn oracle_instance(engine: &Engine, instance: &Instance) -> OracleInstance {
         instance_type: version.instance_type.clone(),
         image: fixed.image.clone(),
         zone: fixed.zone.clone(),
+        subnet: fixed.subnet.clone(),
+        security_groups: fixed.groups.clone(),
         market: fixed.market,
         private_ip: attached.then_some(fixed.private_ip),
         public_ip: version.public_ip,

@@ -55,6 +55,8 @@ pub struct OracleInstance {
     pub metadata: BTreeMap<String, String>,
     /// Its network tags.
     pub network_tags: Vec<String>,
+    /// The name of the subnetwork of its only interface, in the region of its zone.
+    pub subnetwork: String,
     /// The name of its machine type.
     pub machine_type: String,
     /// The path of the image that its boot disk was created from.
@@ -189,6 +191,7 @@ fn truth(engine: &Engine, instance: &Instance) -> OracleInstance {
         labels: (*version.labels).clone(),
         metadata: version.metadata.0.iter().cloned().collect(),
         network_tags: fixed.tags.clone(),
+        subnetwork: fixed.subnetwork.clone(),
         machine_type: version.machine_type.clone(),
         image: fixed.image.clone(),
         boot_disk_gib: instance

@@ -9,8 +9,8 @@
 use std::{collections::BTreeMap, fmt::Debug, num::NonZeroUsize, sync::Arc, time::Duration};
 
 use fleetwright::{
-    ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Scope, Tags, Zone,
-    async_trait,
+    ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Placement, Scope, Tags,
+    Zone, async_trait,
 };
 use fleetwright_contract_tests::{
     ExternalActor, Faults, Harness, Oracle, Truth, WireFault, WireOp,
@@ -62,6 +62,11 @@ pub struct Fixtures {
     pub other_type: &'static str,
     /// A zone.
     pub zone: &'static str,
+    /// A network that reaches [`zone`](Self::zone) and that no launch without a network has, as reads report it. An
+    /// account for the contract has it.
+    pub network: &'static str,
+    /// Security groups, as reads report them. An account for the contract has them.
+    pub security_groups: &'static [&'static str],
     /// A well-formed id that no instance has.
     pub unknown_id: &'static str,
     /// A code with which a launch fails after it was accepted.
@@ -90,10 +95,9 @@ pub trait EmulatedAccount: Send + Sync + 'static {
     /// Returns knobs with transitions that take milliseconds and reads that are never stale.
     fn fast_knobs() -> KnobsOf<Self>;
 
-    /// Changes the knobs for the contract, apart from the lag of reads and writes. Default: no change.
-    fn adjust_for_contract(knobs: &mut KnobsOf<Self>) {
-        let _ = knobs;
-    }
+    /// Changes the knobs for the contract, apart from the lag of reads and writes. Creates the network and the security groups
+    /// of the fixtures.
+    fn adjust_for_contract(knobs: &mut KnobsOf<Self>);
 
     /// Returns the launch config of [`Harness::open`].
     fn launch_config() -> Self::LaunchConfig;
@@ -341,6 +345,15 @@ impl<A: EmulatedAccount> Harness for EmulatedHarness<A> {
 
     fn zone(&self) -> Option<Zone> {
         Some(parse_name(A::FIXTURES.zone))
+    }
+
+    fn placement(&self) -> Placement {
+        let mut placement = Placement::default();
+        placement.zone = self.zone();
+        placement.network = Some(parse_name(A::FIXTURES.network));
+        let groups = A::FIXTURES.security_groups.iter();
+        placement.security_groups = groups.map(|group| parse_name(group)).collect();
+        placement
     }
 
     fn oracle(&self) -> Option<Arc<dyn Oracle>> {

@@ -15,7 +15,7 @@ use fleetwright_azure::{
 use fleetwright_contract_tests::{Truth, WireFault, WireOp};
 use fleetwright_emulators::azure::{
     Azure, AzureEmulator, ExternalAction, Knobs, Market as NativeMarket, Operation, Oracle,
-    OracleVm, Timing,
+    OracleVm, Timing, VirtualNetwork,
 };
 use fleetwright_provider_testkit::emulated::{
     CONSISTENCY_WINDOW, EmulatedAccount, EmulatedHarness, Fixtures, POLL_INTERVAL, parse_name,
@@ -54,6 +54,13 @@ impl EmulatedAccount for AzureGroup {
         instance_type: "Standard_B1s",
         other_type: "Standard_B2s",
         zone: "2",
+        network: "/subscriptions/00000000-0000-0000-0000-00000000000a/resourceGroups/rg/providers/Microsoft.Network/\
+                  virtualNetworks/contract/subnets/default",
+        // A network interface has one group.
+        security_groups: &[
+            "/subscriptions/00000000-0000-0000-0000-00000000000a/resourceGroups/rg/providers/\
+                            Microsoft.Network/networkSecurityGroups/nsg",
+        ],
         unknown_id: "azure:///subscriptions/00000000-0000-0000-0000-00000000000a/resourceGroups/rg/\
                      providers/Microsoft.Compute/virtualMachines/fw-never-launched\
                      #00000000-0000-0000-0000-000000000001.1790000000000.00000000",
@@ -75,6 +82,9 @@ impl EmulatedAccount for AzureGroup {
         knobs.timing.recreation = TRANSITION;
         knobs.omissions.lists = 25;
         knobs.page_size = std::num::NonZeroU32::new(5).expect("five");
+        let range = "10.9.0.0/16".parse().expect("a range of addresses");
+        let network = VirtualNetwork::new(GROUP, "contract", "eastus", range);
+        knobs.virtual_networks.push(network);
     }
 
     fn launch_config() -> AzureLaunchConfig {
@@ -147,7 +157,7 @@ impl EmulatedAccount for AzureGroup {
         let os_disk = vm.disks.first();
         let os_disk = oracle.disks.iter().find(|disk| os_disk == Some(&disk.id));
         Some(Truth {
-            info: info(vm),
+            info: info(vm, oracle),
             user_data: vm.custom_data.clone(),
             disk_size_gb: os_disk.map(|disk| disk.gib),
             holds_machine: vm.allocated,
@@ -254,7 +264,7 @@ pub(crate) fn find_vm(harness: &AzureHarness, id: &InstanceId) -> Option<OracleV
     vms.into_iter().find(|vm| vm.id.eq_ignore_ascii_case(&path))
 }
 
-fn info(vm: &OracleVm) -> InstanceInfo {
+fn info(vm: &OracleVm, oracle: &Oracle) -> InstanceInfo {
     let mut info = InstanceInfo::new(AzureGroup::id(vm), state(vm));
     info.tags = Tags::from_observed(vm.tags.clone());
     info.private_ip = vm.private_ip.map(Into::into);
@@ -262,6 +272,14 @@ fn info(vm: &OracleVm) -> InstanceInfo {
     info.image = Some(parse_name(&vm.image));
     info.instance_type = Some(parse_name(&vm.size));
     info.placement.zone = vm.zone.as_deref().map(parse_name);
+    let card = oracle
+        .nics
+        .iter()
+        .find(|nic| vm.nics.first() == Some(&nic.id));
+    let subnet = card.and_then(|card| card.subnets.first());
+    info.placement.network = subnet.map(|subnet| parse_name(subnet));
+    let group = card.and_then(|card| card.security_group.as_deref());
+    info.placement.security_groups = group.map(parse_name).into_iter().collect();
     info.placement.market = Some(match vm.market {
         NativeMarket::Spot => Market::Spot,
         NativeMarket::OnDemand => Market::OnDemand,

@@ -10,7 +10,7 @@ use fleetwright_ec2::{
     fleetwright::{CloudInstanceState, InstanceId, InstanceInfo, Market, Tags, async_trait},
 };
 use fleetwright_emulators::ec2::{
-    Action, Ec2, Ec2Emulator, ExternalAction, Knobs, Oracle, OracleInstance,
+    Action, Ec2, Ec2Emulator, ExternalAction, Knobs, Oracle, OracleInstance, SecurityGroup, Subnet,
 };
 use fleetwright_provider_testkit::emulated::{
     CONSISTENCY_WINDOW, EmulatedAccount, EmulatedHarness, Fixtures, POLL_INTERVAL, parse_name,
@@ -42,6 +42,8 @@ impl EmulatedAccount for Ec2Account {
         instance_type: "t3.micro",
         other_type: "t3.small",
         zone: "us-east-1b",
+        network: "subnet-0000000000000000a",
+        security_groups: &["sg-0000000000000000a", "sg-0000000000000000b"],
         unknown_id: "i-0fffffffffffffff0",
         // Codes that EC2 does not document are no failures of a launch.
         late_failure_code: "Server.InternalError",
@@ -55,6 +57,17 @@ impl EmulatedAccount for Ec2Account {
         knobs.timing.terminate = TRANSITION;
         knobs.timing.image = TRANSITION;
         knobs
+    }
+
+    fn adjust_for_contract(knobs: &mut Knobs) {
+        let fixtures = Self::FIXTURES;
+        let range = "10.0.9.0/24".parse().expect("a range of addresses");
+        knobs
+            .subnets
+            .push(Subnet::new(fixtures.network, fixtures.zone, range));
+        let groups = fixtures.security_groups.iter();
+        let groups = groups.map(|id| SecurityGroup::new(*id, *id));
+        knobs.security_groups.extend(groups);
     }
 
     fn launch_config() -> Ec2LaunchConfig {
@@ -220,6 +233,9 @@ fn info(instance: &OracleInstance) -> InstanceInfo {
     info.image = Some(parse_name(&instance.image));
     info.instance_type = Some(parse_name(&instance.instance_type));
     info.placement.zone = Some(parse_name(&instance.zone));
+    info.placement.network = Some(parse_name(&instance.subnet));
+    let groups = instance.security_groups.iter();
+    info.placement.security_groups = groups.map(|group| parse_name(group)).collect();
     info.placement.market = Some(match instance.market {
         fleetwright_emulators::ec2::Market::Spot => Market::Spot,
         fleetwright_emulators::ec2::Market::OnDemand => Market::OnDemand,

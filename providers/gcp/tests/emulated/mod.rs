@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use fleetwright_contract_tests::{Truth, WireFault, WireOp};
 use fleetwright_emulators::gcp::{
-    ExternalAction, Gcp, GcpEmulator, Knobs, Method, Oracle, OracleInstance, Timing,
+    ExternalAction, Gcp, GcpEmulator, Knobs, Method, Oracle, OracleInstance, Subnetwork, Timing,
 };
 use fleetwright_gcp::{
     GcpLaunchConfig, GcpOptions, GcpProvisioner,
@@ -54,6 +54,8 @@ impl EmulatedAccount for GcpProject {
         instance_type: "e2-micro",
         other_type: "e2-small",
         zone: ZONES[1],
+        network: "https://www.googleapis.com/compute/v1/projects/fleet-1/regions/us-central1/subnetworks/contract",
+        security_groups: &["contract-one", "contract-two"],
         unknown_id: "gce://fleet-1/us-central1-a/fw-never-launched/18446744073709551615",
         late_failure_code: "ContractFailsLate",
         late_capacity_code: "ZONE_RESOURCE_POOL_EXHAUSTED",
@@ -64,6 +66,14 @@ impl EmulatedAccount for GcpProject {
         knobs.timing = Timing::all(TRANSITION);
         knobs.timing.pending = Duration::from_millis(5);
         knobs
+    }
+
+    /// Network tags exist without being created.
+    fn adjust_for_contract(knobs: &mut Knobs) {
+        let range = "10.9.0.0/20".parse().expect("a range of addresses");
+        let mut subnetwork = Subnetwork::new("us-central1", range);
+        subnetwork.name = "contract".to_owned();
+        knobs.subnetworks.push(subnetwork);
     }
 
     fn launch_config() -> GcpLaunchConfig {
@@ -279,6 +289,12 @@ fn info(instance: &OracleInstance) -> InstanceInfo {
     info.image = image.map(|text| parse_name(text));
     info.instance_type = Some(parse_name(&instance.machine_type));
     info.placement.zone = Some(parse_name(&instance.zone));
+    info.placement.network = Some(parse_name(&format!(
+        "https://www.googleapis.com/compute/v1/projects/{}/regions/us-central1/subnetworks/{}",
+        instance.project, instance.subnetwork
+    )));
+    let tags = instance.network_tags.iter();
+    info.placement.security_groups = tags.map(|tag| parse_name(tag)).collect();
     info.placement.market = Some(if instance.spot {
         Market::Spot
     } else {
