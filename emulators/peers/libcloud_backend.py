@@ -89,7 +89,8 @@ class Account:
                 "verbs": ["update_tags", "reboot_instance", "resize_instance", "console_output"],
             },
             "methods": ["launch_instances"], "config": {"image": IMAGE, "instance_type": "t3.micro"},
-            "unknown_id": "i-0fffffffffffffff0", "unknown_image": "ami-0fffffffffffffff0", "other_type": "t3.small",
+            "unknown_id": "i-0fffffffffffffff0", "unknown_image": "ami-0fffffffffffffff0", "unknown_type": "t3.unknown",
+            "other_type": "t3.small",
             "zone": "us-east-1b", "oracle": True, "faults": sorted(FAULTS), "late_failure_code": "Server.InternalError",
             "external_actor": True, "peer": {"name": "apache-libcloud", "version": libcloud.__version__},
         }
@@ -176,11 +177,18 @@ class Account:
         return {"terminated" if ending else "found": found}
 
     def update_tags(self, call, id, change):
+        """Two calls of the driver: whatever becomes of the second one, the first one has had its effect."""
         with self.driver(reads=False) as driver:
             if change["set"]:
                 driver.ex_create_tags(node(id, driver), change["set"])
             if change["remove"]:
-                driver.ex_delete_tags(node(id, driver), dict.fromkeys(change["remove"]))
+                try:
+                    driver.ex_delete_tags(node(id, driver), dict.fromkeys(change["remove"]))
+                except Exception as error:
+                    failure = translated(error, "unknown")
+                    if change["set"] and isinstance(failure, Failure):
+                        failure.form["effect"] = "done"
+                    raise failure from error
 
     def reboot_instance(self, call, id, how):
         with self.driver(reads=False) as driver:
