@@ -46,12 +46,12 @@ impl Check<'_> {
             reads.max().flatten()
         });
         // The date of a scan from before a clock was set says nothing to a reader with the new time. The next scan that is recorded
-        // replaces it.
+        // replaces it. A scan that began in the same virtual instant may have begun before.
         let (set_at, recorded) = self.rules.journal.facts(|facts| {
             let recorded = facts.processes.values().map(|known| known.recorded_list);
             (facts.clock_set_at, recorded.max().flatten())
         });
-        if set_at.is_some() && set_at > recorded {
+        if set_at.is_some() && set_at >= recorded {
             return;
         }
         let fresh = last_read.is_some_and(|began| {
