@@ -21,7 +21,9 @@ const MAX_POLLS: usize = 600;
 pub(crate) enum End {
     /// It is pending or running.
     Launched(Box<InstanceInfo>),
-    /// It failed, with the cloud's code.
+    /// It failed for missing capacity: how it is to be refused.
+    NoCapacity(Box<ProvisionError>),
+    /// It failed for another reason, with the cloud's code.
     Failed(String),
 }
 
@@ -40,6 +42,11 @@ pub(crate) async fn launch_and_wait(at: CallContext<'_>, config: &InstanceConfig
             (Pending, _) => {}
             (Terminated, Some(reason)) if reason != "terminated" => {
                 let code = reason.split(':').next().unwrap_or_default();
+                if code == "InsufficientCapacity" {
+                    let call = at.call(Operation::LaunchInstance);
+                    let refused = call.capacity(Scope::Region, "the launch failed");
+                    return Ok(End::NoCapacity(Box::new(refused.with_native_code(code))));
+                }
                 return Ok(End::Failed(code.to_owned()));
             }
             _ => break,
@@ -66,11 +73,7 @@ impl Override for WaitsForOutcome {
     ) -> Result<InstanceInfo> {
         match launch_and_wait(at, config).await? {
             End::Launched(info) => Ok(*info),
-            End::Failed(code) if code == "InsufficientCapacity" => {
-                let call = at.call(Operation::LaunchInstance);
-                let refused = call.capacity(Scope::Region, "the launch failed");
-                Err(refused.with_native_code(code))
-            }
+            End::NoCapacity(error) => Err(*error),
             End::Failed(code) => Err(refusal(Effect::None).with_native_code(code)),
         }
     }

@@ -87,11 +87,13 @@ struct FindsWholeBatches;
 #[async_trait]
 impl Override for FindsWholeBatches {
     async fn find_launch(&self, at: CallContext<'_>, token: &LaunchToken) -> Result<LaunchRecord> {
-        Ok(match at.inner.find_launch(token).await? {
-            LaunchRecord::Found(infos) if infos.iter().any(|info| info.state.is_ending()) => {
-                LaunchRecord::NotFound
-            }
-            found => found,
+        let found = at.inner.find_launch(token).await?;
+        let partial = matches!(&found, LaunchRecord::Found(infos)
+            if infos.iter().any(|info| info.state.is_ending()));
+        Ok(if partial {
+            LaunchRecord::NotFound
+        } else {
+            found
         })
     }
 }

@@ -21,6 +21,7 @@ impl Override for RefusesWithoutReason {
     ) -> Result<InstanceInfo> {
         match launch_and_wait(at, config).await? {
             End::Launched(info) => Ok(*info),
+            End::NoCapacity(error) => Err(*error),
             End::Failed(_) => Err(refusal(Effect::None)),
         }
     }
@@ -39,6 +40,7 @@ impl Override for RefusesInWords {
     ) -> Result<InstanceInfo> {
         match launch_and_wait(at, config).await? {
             End::Launched(info) => Ok(*info),
+            End::NoCapacity(error) => Err(*error),
             End::Failed(code) => Err(at
                 .call(Operation::LaunchInstance)
                 .unexpected(Effect::None, &code)),
@@ -59,6 +61,7 @@ impl Override for RefusesCapacityAsUnexpected {
     ) -> Result<InstanceInfo> {
         match launch_and_wait(at, config).await? {
             End::Launched(info) => Ok(*info),
+            End::NoCapacity(_) => Err(refusal(Effect::None)),
             End::Failed(code) => Err(refusal(Effect::None).with_native_code(code)),
         }
     }
@@ -77,6 +80,7 @@ impl Override for RefusesWithUnknownEffect {
     ) -> Result<InstanceInfo> {
         match launch_and_wait(at, config).await? {
             End::Launched(info) => Ok(*info),
+            End::NoCapacity(error) => Err(*error),
             End::Failed(code) => Err(refusal(Effect::Unknown).with_native_code(code)),
         }
     }
