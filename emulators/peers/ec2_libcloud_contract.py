@@ -85,6 +85,7 @@ def reason(entry):
         return ""
     text = next(iter((entry.get("reason") or "").splitlines()), "")
     text = re.sub(r"\bi-[0-9a-f]{17}\b", "i-…", text)
+    text = re.sub(r"\b[0-9.]+(s|ms|µs)\b", "…", text)
     text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\b[0-9a-f]{32}\b", "…", text)
     text = re.sub(r"(i-…, )+i-…", "i-…, …", text).replace("|", "\\|").replace("<", "&lt;")
     return text if len(text) <= 220 else text[:220].rsplit(" ", 1)[0] + " …"

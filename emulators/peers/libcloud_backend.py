@@ -155,7 +155,8 @@ class Account:
     def start_instance(self, call, id):
         with self.driver(reads=False) as driver:
             driver.start_node(node(id, driver))
-            return info(driver.list_nodes(ex_node_ids=[id])[0])
+            with after_effect():
+                return info(driver.list_nodes(ex_node_ids=[id])[0])
 
     def describe_instance(self, call, id):
         with self.driver(reads=True) as driver:
@@ -182,13 +183,8 @@ class Account:
             if change["set"]:
                 driver.ex_create_tags(node(id, driver), change["set"])
             if change["remove"]:
-                try:
+                with after_effect() if change["set"] else contextlib.nullcontext():
                     driver.ex_delete_tags(node(id, driver), dict.fromkeys(change["remove"]))
-                except Exception as error:
-                    failure = translated(error, "unknown")
-                    if change["set"] and isinstance(failure, Failure):
-                        failure.form["effect"] = "done"
-                    raise failure from error
 
     def reboot_instance(self, call, id, how):
         with self.driver(reads=False) as driver:
@@ -260,6 +256,18 @@ class Account:
         used = sum(one["holds_machine"] for one in self.emulator.control("GET", "oracle")["instances"])
         self.emulator.control("PATCH", "knobs", {"capacity": [{"machines": used + count}]})
         return True
+
+
+@contextlib.contextmanager
+def after_effect():
+    """Reports what fails inside as done: a call of the driver before it has had its effect."""
+    try:
+        yield
+    except Exception as error:
+        failure = translated(error, "unknown")
+        if isinstance(failure, Failure):
+            failure.form["effect"] = "done"
+        raise failure from error
 
 
 def translated(error, unknown):
