@@ -26,8 +26,8 @@ pub const MOST_IN_REAL_TIME: usize = 32;
 /// The limits of a run against a real cloud.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostLimits {
-    /// The most instances that exist at once. Required; [`live::main`](crate::live::main) uses 8. Most clauses need up to 4,
-    /// and no clause more than [`MOST_IN_REAL_TIME`].
+    /// The most instances that exist at once. Required; [`live::main`](crate::live::main) uses 8. About 35 clauses need
+    /// more than that, and in real time none more than [`MOST_IN_REAL_TIME`].
     pub max_live: usize,
     /// How long after the start of the run instances may be launched. Required; [`live::main`](crate::live::main) uses an
     /// hour.
@@ -132,7 +132,7 @@ impl CostGuard {
         })
     }
 
-    /// Call it after the cleanup of a clause: launches of unknown outcome no longer count.
+    /// Call it after the cleanup of a clause, or of one case of it: launches of unknown outcome no longer count.
     pub fn finish_clause(&self) {
         self.with(|state| state.unknown.clear());
     }
