@@ -52,6 +52,7 @@ fn clauses_with_missing_needs_are_not_run() {
             "a zone",
             "two zones",
             "an unknown image",
+            "an unknown type",
         ];
         let needs_more = missing.iter().any(|need| clause.needs.contains(need));
         let expected = if needs_more {
