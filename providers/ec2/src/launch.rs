@@ -17,7 +17,7 @@ use fleetwright::{
     Call, CloudInstanceState, Effect, InstanceConfig, InstanceId, InstanceInfo, LaunchToken,
     Result, RetryAdvice,
 };
-use fleetwright_provider_support::{Change, ChangeInstances as _, read_until, read_until_proved};
+use fleetwright_provider_support::{Change, ChangeInstances as _, read_until, read_within};
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
@@ -40,6 +40,10 @@ const MAX_PAGE_SIZE: usize = 1_000;
 
 /// How long a handle remembers when EC2 first refused a client token because of other parameters.
 const MISMATCHES_KEPT: Duration = Duration::from_secs(60 * 60);
+
+/// How long a launch at least waits for another one of the same second to yield. Where reads are consistent, the
+/// window leaves no time for a termination on its way.
+const MIN_YIELD_TIME: Duration = Duration::from_secs(2);
 
 /// A launch with a token, as its caller requested it.
 #[derive(Clone, Copy)]
@@ -127,9 +131,10 @@ impl Ec2Provisioner {
             if self.failed_launches.contains(&client_token) {
                 continue;
             }
+            let sent = Instant::now();
             let run = self.run(call, config, count, Some(client_token.clone()));
             match run.await? {
-                Ok(natives) => return self.keep_one_launch(requested, natives).await,
+                Ok(natives) => return self.keep_one_launch(requested, natives, sent).await,
                 Err(failure) if failure.code() == "IdempotentParameterMismatch" => {
                     let began = self.mismatch_began(client_token);
                     if let Some(known) = self.known_launch(requested, true).await? {
@@ -234,8 +239,8 @@ impl Ec2Provisioner {
         Ok(())
     }
 
-    /// Returns the launch that this call has just made, unless the token has an older one that is alive. Then
-    /// what this call launched is terminated, and the older launch is the result.
+    /// Returns the launch that this call made with a request at `sent`, unless the token has an older one that is alive.
+    /// Then what this call launched is terminated, and the older launch is the result.
     ///
     /// A failed look-up changes nothing: the launch has succeeded.
     ///
@@ -247,6 +252,7 @@ impl Ec2Provisioner {
         &self,
         requested: Requested<'_>,
         natives: Vec<Instance>,
+        sent: Instant,
     ) -> Result<Vec<InstanceInfo>> {
         let call = requested.call;
         let infos = created(call, &natives)?;
@@ -256,7 +262,7 @@ impl Ec2Provisioner {
         let Some(ours) = Launch::new(natives).filter(|_| infos.iter().all(is_new)) else {
             return Ok(infos);
         };
-        let Ok(Some(older)) = self.older_launch(requested, &ours).await else {
+        let Ok(Some(older)) = self.older_launch(requested, &ours, sent).await else {
             return Ok(infos);
         };
         let window = self.capabilities.consistency_window;
@@ -282,6 +288,7 @@ impl Ec2Provisioner {
         &self,
         requested: Requested<'_>,
         ours: &Launch,
+        sent: Instant,
     ) -> Result<Option<Launch>> {
         let read = || -> BoxFuture<'_, _> { Box::pin(self.find_launches(requested)) };
         let shows_ours = |found: &(Vec<Launch>, bool)| found.0.iter().any(|one| one.is_same(ours));
@@ -294,16 +301,47 @@ impl Ec2Provisioner {
         if time != our_time {
             return Ok((time < our_time).then_some(other));
         }
-        if our_id < id {
+        let yield_time = self.capabilities.consistency_window.max(MIN_YIELD_TIME);
+        if our_id > id {
+            return self.unless_yielded(requested, other, yield_time).await;
+        }
+        // The other one waits for `yield_time` after a read that showed ours, so for longer than since `sent`.
+        if sent.elapsed() < yield_time / 2 {
             return Ok(Some(other));
         }
+        let longer_than_other = yield_time * 2 + Duration::from_secs(1);
+        self.unless_yielded(requested, other, longer_than_other)
+            .await
+    }
+
+    /// Waits for `time` until another launch of the same second has yielded, and returns it if it has not. The last read is
+    /// recent: if this process was suspended after it, the other launch may have ended meanwhile, and both would.
+    async fn unless_yielded(
+        &self,
+        requested: Requested<'_>,
+        other: Launch,
+        time: Duration,
+    ) -> Result<Option<Launch>> {
+        let read = || -> BoxFuture<'_, _> {
+            Box::pin(async move {
+                let began = Instant::now();
+                Ok((self.find_launches(requested).await?.0, began))
+            })
+        };
         // A read that does not show the other launch is older than it, and proves nothing.
-        let has_yielded = |found: &(Vec<Launch>, bool)| {
-            let mut ended = found.0.iter().filter(|launch| !launch.is_alive());
+        let has_yielded = |(found, _): &(Vec<Launch>, Instant)| {
+            let mut ended = found.iter().filter(|launch| !launch.is_alive());
             ended.any(|launch| launch.is_same(&other))
         };
-        let found = read_until_proved(&self.capabilities, read, has_yielded).await?;
-        Ok((!has_yielded(&found)).then_some(other))
+        loop {
+            let found = read_within(&self.capabilities, time, read, has_yielded).await?;
+            if has_yielded(&found) {
+                return Ok(None);
+            }
+            if found.1.elapsed() < MIN_YIELD_TIME / 2 {
+                return Ok(Some(other));
+            }
+        }
     }
 
     /// Reads the launches of the token that did not fail, its own first, and whether any other one failed.

@@ -44,13 +44,13 @@ pub async fn read_until<'a, T>(
     read_within(capabilities, capabilities.usual_lag(), read, accept).await
 }
 
-/// Reads like [`read_until`], but until the consistency window has passed, so that the last result cannot be
-/// stale. For what must be proved.
+/// Reads like [`read_until`], but for `time`. The last read begins after it, so for a time of at least the consistency window the
+/// result cannot be stale. For what must be proved.
 ///
 /// ```
 /// # use std::time::Duration;
 /// # use fleetwright::{Capabilities, TagLimits};
-/// # use fleetwright_provider_support::read_until_proved;
+/// # use fleetwright_provider_support::read_within;
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> fleetwright::Result<()> {
 /// let mut capabilities = Capabilities::new("acme", TagLimits::new(50, 128, 256), 16_384);
@@ -58,7 +58,8 @@ pub async fn read_until<'a, T>(
 ///
 /// // No read of these ten seconds shows an instance, so there is none.
 /// let read = || -> futures_util::future::BoxFuture<'_, _> { Box::pin(async { Ok(None::<&str>) }) };
-/// assert_eq!(read_until_proved(&capabilities, read, Option::is_some).await?, None);
+/// let window = capabilities.consistency_window;
+/// assert_eq!(read_within(&capabilities, window, read, Option::is_some).await?, None);
 /// # Ok(())
 /// # }
 /// ```
@@ -66,12 +67,22 @@ pub async fn read_until<'a, T>(
 /// # Errors
 ///
 /// The first failed read ends the wait.
-pub async fn read_until_proved<'a, T>(
+pub async fn read_within<'a, T>(
     capabilities: &Capabilities,
+    time: Duration,
     read: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync,
     accept: impl Fn(&T) -> bool + Send + Sync,
 ) -> Result<T> {
-    read_within(capabilities, capabilities.consistency_window, read, accept).await
+    let began = Instant::now();
+    loop {
+        // Computed before the read: only a read that begins after the time is not older than this call.
+        let is_last = began.elapsed() >= time;
+        let result = read().await?;
+        if is_last || accept(&result) {
+            return Ok(result);
+        }
+        sleep(capabilities.poll_interval).await;
+    }
 }
 
 /// Reads something that may not exist, like [`read_until`], until it is found. `None` if no read finds it. `is_missing` says which
@@ -112,24 +123,6 @@ pub async fn read_if_exists<'a, T: Send, F: Send>(
             Err(_) if is_last => return Ok(None),
             Err(_) => sleep(capabilities.poll_interval).await,
         }
-    }
-}
-
-async fn read_within<'a, T>(
-    capabilities: &Capabilities,
-    time: Duration,
-    read: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync,
-    accept: impl Fn(&T) -> bool + Send + Sync,
-) -> Result<T> {
-    let began = Instant::now();
-    loop {
-        // Computed before the read: only a read that begins after the time is not older than this call.
-        let is_last = began.elapsed() >= time;
-        let result = read().await?;
-        if is_last || accept(&result) {
-            return Ok(result);
-        }
-        sleep(capabilities.poll_interval).await;
     }
 }
 
@@ -221,7 +214,8 @@ mod tests {
             (7, Duration::from_secs(4))
         );
         let began = Instant::now();
-        let proved = read_until_proved(&capabilities, read, |_| false).await;
+        let window = capabilities.consistency_window;
+        let proved = read_within(&capabilities, window, read, |_| false).await;
         assert_eq!(
             (proved.unwrap(), began.elapsed()),
             (7, Duration::from_secs(12))

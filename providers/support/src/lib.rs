@@ -7,7 +7,7 @@
 //! - [`Failure`], [`Service`] and [`Class`]: a failed native call and the
 //!   [`ProvisionError`](fleetwright::ProvisionError) that it becomes.
 //! - [`RecentLaunches`], [`RecentTerminations`], [`RecentTokens`], [`RecentMap`], [`read_until`],
-//!   [`read_until_proved`], [`read_if_exists`] and [`read_until_state`]: correct results while the cloud's reads are stale.
+//!   [`read_within`], [`read_if_exists`] and [`read_until_state`]: correct results while the cloud's reads are stale.
 //! - [`ReadInstances`] and [`ChangeInstances`]: reading, terminating, stopping and starting one instance or
 //!   many, on top of one native call for a batch.
 //! - [`batch`]: ids and results in order.
@@ -34,7 +34,7 @@ mod recent_terminations;
 mod recent_tokens;
 
 pub use change::{Change, ChangeInstances};
-pub use consistency::{read_if_exists, read_until, read_until_proved, read_until_state};
+pub use consistency::{read_if_exists, read_until, read_until_state, read_within};
 pub use failure::{Cause, Class, ErrorContext, Failure, Service, Setting};
 pub use list::collect_complete;
 pub use read::{ReadInstances, is_after_start};

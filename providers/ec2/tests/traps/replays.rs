@@ -12,7 +12,9 @@ use fleetwright_ec2::{
         layer::{Alternative, FallbackPolicy, Stack},
     },
 };
-use fleetwright_emulators::ec2::{Capacity, Fault, FaultRule, Market as NativeMarket, Phase};
+use fleetwright_emulators::ec2::{
+    Action, Capacity, Ec2Emulator, Fault, FaultRule, Market as NativeMarket, OracleInstance, Phase,
+};
 use fleetwright_provider_testkit::emulated::READ_LAG;
 use futures_util::future::join_all;
 
@@ -165,18 +167,11 @@ async fn overlap(first: (u64, Phase), second: Option<(u64, u64)>, lag: Duration)
         }
         two.launch_instance(&config).await
     };
-    let (launched, other) = futures_util::join!(one.launch_instance(&config), later);
+    let (launched, other) = tokio::join!(one.launch_instance(&config), later);
     let launched = launched.unwrap_or_else(|error| panic!("{case}: {error}"));
     let other = other.unwrap_or_else(|error| panic!("{case}: {error}"));
     assert_eq!(launched.id, other.id, "{case}");
-    let oracle = emulator.oracle();
-    let live: Vec<_> = oracle
-        .instances
-        .iter()
-        .filter(|truth| !["shutting-down", "terminated"].contains(&truth.state.as_str()))
-        .map(|truth| truth.id.as_str())
-        .collect();
-    assert_eq!(live, [launched.id.as_str()], "{case}");
+    assert_eq!(live(emulator), [launched.id.as_str()], "{case}");
     tokio::time::sleep(lag).await;
     let token = config.launch_token.as_ref().unwrap();
     let record = harness.open().await.find_launch(token).await.unwrap();
@@ -184,6 +179,47 @@ async fn overlap(first: (u64, Phase), second: Option<(u64, u64)>, lag: Duration)
         matches!(&record, LaunchRecord::Found(found) if ids(found) == [&launched.id]),
         "{case}: {record:?}"
     );
+}
+
+/// Returns the instances that are neither terminating nor terminated.
+fn live(emulator: &Ec2Emulator) -> Vec<String> {
+    let truths = emulator.oracle().instances.into_iter();
+    let is_alive =
+        |truth: &OracleInstance| !["shutting-down", "terminated"].contains(&truth.state.as_str());
+    truths.filter(is_alive).map(|truth| truth.id).collect()
+}
+
+/// Two launches of one second see each other. The termination of the one that yields takes longer than the consistency window:
+/// the other one must not conclude that it has to yield too.
+#[tokio::test]
+async fn trap_45_a_slow_termination_does_not_end_both_launches() {
+    let race = async || {
+        let harness = Ec2Harness::with_knobs(|_| {});
+        let emulator = harness.emulator();
+        let slow = |phase, millis| Fault::Delay {
+            phase,
+            by: Duration::from_millis(millis),
+        };
+        emulator.add_fault(FaultRule::always(
+            Action::RunInstances,
+            slow(Phase::After, 100),
+        ));
+        emulator.add_fault(FaultRule::always(
+            Action::TerminateInstances,
+            slow(Phase::Before, 300),
+        ));
+        let config = config_with_token(&harness, "t-1");
+        let (one, two) = (
+            harness.open_with(in_subnet(SUBNET_A)).await,
+            harness.open_with(in_subnet(SUBNET_B)).await,
+        );
+        let (one, two) = tokio::join!(one.launch_instance(&config), two.launch_instance(&config));
+        let (one, two) = (one.unwrap(), two.unwrap());
+        assert_eq!(one.id, two.id);
+        assert_eq!(live(emulator), [one.id.as_str()]);
+    };
+    // Of these, most are in one second.
+    join_all((0..8).map(|_| race())).await;
 }
 
 /// A process that dies between its launch and the second look-up leaves its instance. It is found by the token,
