@@ -31,9 +31,9 @@ IMAGE = "ami-00000000000000001"
 UNNAMED = "libcloud"
 STATES = {"pending": "pending", "running": "running", "stopping": "stopping", "stopped": "stopped",
           "shutting-down": "terminating", "terminated": "terminated"}
-# As in the contract tests of fleetwright's own EC2 provider, except that reads do not lag: nothing here waits for them, so
+# Long enough that the driver sees a transition on a busy machine too. Reads do not lag: nothing here waits for them, so
 # clauses of every kind would fail for that one reason, and not the same ones in every run.
-TRANSITION_MS, PAGE_SIZE = 30, int(sys.argv[2])
+TRANSITION_MS, PAGE_SIZE = 200, int(sys.argv[2])
 KNOBS = {"page_size": PAGE_SIZE, "timing": dict.fromkeys(["boot", "stop", "terminate", "image"], TRANSITION_MS)}
 ACTIONS = {"launch": "RunInstances", "terminate": "TerminateInstances", "stop": "StopInstances", "start": "StartInstances",
            "describe": "DescribeInstances", "list": "DescribeInstances", "find_launch": "DescribeInstances",
