@@ -8,64 +8,37 @@
 
 use std::{num::NonZeroU32, sync::Arc};
 
-use async_trait::async_trait;
-
 use crate::{
     AccountId, BoxStream, Capabilities, ConsoleOutput, ConsoleSession, ImageId, InstanceConfig,
     InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, InstanceType,
     LaunchRecord, LaunchToken, ListItem, Reboot, Result, SnapshotRequest, TagChange,
 };
 
+/// Writes async methods of [`InstanceProvisioner`] that return the future of another call as it is.
+///
+/// `async_trait` would put it into a second box. A body gets `this`, which is `self` with the lifetime of the future.
+macro_rules! forwarding_methods {
+    ($(fn $name:ident<$($life:lifetime),*>($this:ident $(, $arg:ident: $type:ty)*) -> $output:ty $body:block)*) => {
+        $(fn $name<'this: 'future, $($life: 'future,)* 'future>(
+            &'this self $(, $arg: $type)*
+        ) -> $crate::BoxFuture<'future, $output>
+        where
+            Self: 'future,
+        {
+            let $this: &'future Self = self;
+            $body
+        })*
+    };
+}
+
+pub(crate) use forwarding_methods;
+
 macro_rules! forward {
     ($pointer:ty) => {
-        #[async_trait]
         #[deny(clippy::missing_trait_methods)]
         impl<P: InstanceProvisioner + ?Sized> InstanceProvisioner for $pointer {
             fn capabilities(&self) -> &Capabilities {
                 (**self).capabilities()
-            }
-            async fn launch_instance(&self, config: &InstanceConfig) -> Result<InstanceInfo> {
-                (**self).launch_instance(config).await
-            }
-            async fn terminate_instance(&self, id: &InstanceId) -> Result<()> {
-                (**self).terminate_instance(id).await
-            }
-            async fn stop_instance(&self, id: &InstanceId) -> Result<()> {
-                (**self).stop_instance(id).await
-            }
-            async fn start_instance(&self, id: &InstanceId) -> Result<InstanceInfo> {
-                (**self).start_instance(id).await
-            }
-            async fn describe_instance(&self, id: &InstanceId) -> Result<InstanceStatus> {
-                (**self).describe_instance(id).await
-            }
-            async fn list_instances(&self, filter: &InstanceFilter) -> Result<Vec<InstanceInfo>> {
-                (**self).list_instances(filter).await
-            }
-            async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
-                (**self).find_launch(token).await
-            }
-            async fn account_id(&self) -> Result<Option<AccountId>> {
-                (**self).account_id().await
-            }
-            async fn launch_instances(
-                &self,
-                config: &InstanceConfig,
-                count: NonZeroU32,
-            ) -> Result<Vec<InstanceInfo>> {
-                (**self).launch_instances(config, count).await
-            }
-            async fn terminate_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-                (**self).terminate_instances(ids).await
-            }
-            async fn stop_instances(&self, ids: &[InstanceId]) -> Vec<Result<()>> {
-                (**self).stop_instances(ids).await
-            }
-            async fn start_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
-                (**self).start_instances(ids).await
-            }
-            async fn describe_instances(&self, ids: &[InstanceId]) -> Vec<Result<InstanceStatus>> {
-                (**self).describe_instances(ids).await
             }
             fn stream_instances<'a>(
                 &'a self,
@@ -73,33 +46,70 @@ macro_rules! forward {
             ) -> BoxStream<'a, Result<ListItem>> {
                 (**self).stream_instances(filter)
             }
-            async fn update_tags(&self, id: &InstanceId, change: &TagChange) -> Result<()> {
-                (**self).update_tags(id, change).await
-            }
-            async fn reboot_instance(&self, id: &InstanceId, how: Reboot) -> Result<()> {
-                (**self).reboot_instance(id, how).await
-            }
-            async fn resize_instance(&self, id: &InstanceId, to: &InstanceType) -> Result<()> {
-                (**self).resize_instance(id, to).await
-            }
-            async fn reimage_instance(&self, id: &InstanceId, image: &ImageId) -> Result<()> {
-                (**self).reimage_instance(id, image).await
-            }
-            async fn console_output(&self, id: &InstanceId) -> Result<ConsoleOutput> {
-                (**self).console_output(id).await
-            }
-            async fn console_session(&self, id: &InstanceId) -> Result<ConsoleSession> {
-                (**self).console_session(id).await
-            }
-            async fn snapshot_image(
-                &self,
-                id: &InstanceId,
-                request: &SnapshotRequest,
-            ) -> Result<ImageId> {
-                (**self).snapshot_image(id, request).await
-            }
-            async fn delete_image(&self, image: &ImageId) -> Result<()> {
-                (**self).delete_image(image).await
+            forwarding_methods! {
+                fn launch_instance<'a>(this, config: &'a InstanceConfig) -> Result<InstanceInfo> {
+                    (**this).launch_instance(config)
+                }
+                fn terminate_instance<'a>(this, id: &'a InstanceId) -> Result<()> {
+                    (**this).terminate_instance(id)
+                }
+                fn stop_instance<'a>(this, id: &'a InstanceId) -> Result<()> {
+                    (**this).stop_instance(id)
+                }
+                fn start_instance<'a>(this, id: &'a InstanceId) -> Result<InstanceInfo> {
+                    (**this).start_instance(id)
+                }
+                fn describe_instance<'a>(this, id: &'a InstanceId) -> Result<InstanceStatus> {
+                    (**this).describe_instance(id)
+                }
+                fn list_instances<'a>(this, filter: &'a InstanceFilter) -> Result<Vec<InstanceInfo>> {
+                    (**this).list_instances(filter)
+                }
+                fn find_launch<'a>(this, token: &'a LaunchToken) -> Result<LaunchRecord> {
+                    (**this).find_launch(token)
+                }
+                fn account_id<>(this) -> Result<Option<AccountId>> {
+                    (**this).account_id()
+                }
+                fn launch_instances<'a>(this, config: &'a InstanceConfig, count: NonZeroU32) -> Result<Vec<InstanceInfo>> {
+                    (**this).launch_instances(config, count)
+                }
+                fn terminate_instances<'a>(this, ids: &'a [InstanceId]) -> Vec<Result<()>> {
+                    (**this).terminate_instances(ids)
+                }
+                fn stop_instances<'a>(this, ids: &'a [InstanceId]) -> Vec<Result<()>> {
+                    (**this).stop_instances(ids)
+                }
+                fn start_instances<'a>(this, ids: &'a [InstanceId]) -> Vec<Result<InstanceInfo>> {
+                    (**this).start_instances(ids)
+                }
+                fn describe_instances<'a>(this, ids: &'a [InstanceId]) -> Vec<Result<InstanceStatus>> {
+                    (**this).describe_instances(ids)
+                }
+                fn update_tags<'a, 'b>(this, id: &'a InstanceId, change: &'b TagChange) -> Result<()> {
+                    (**this).update_tags(id, change)
+                }
+                fn reboot_instance<'a>(this, id: &'a InstanceId, how: Reboot) -> Result<()> {
+                    (**this).reboot_instance(id, how)
+                }
+                fn resize_instance<'a, 'b>(this, id: &'a InstanceId, to: &'b InstanceType) -> Result<()> {
+                    (**this).resize_instance(id, to)
+                }
+                fn reimage_instance<'a, 'b>(this, id: &'a InstanceId, image: &'b ImageId) -> Result<()> {
+                    (**this).reimage_instance(id, image)
+                }
+                fn console_output<'a>(this, id: &'a InstanceId) -> Result<ConsoleOutput> {
+                    (**this).console_output(id)
+                }
+                fn console_session<'a>(this, id: &'a InstanceId) -> Result<ConsoleSession> {
+                    (**this).console_session(id)
+                }
+                fn snapshot_image<'a, 'b>(this, id: &'a InstanceId, request: &'b SnapshotRequest) -> Result<ImageId> {
+                    (**this).snapshot_image(id, request)
+                }
+                fn delete_image<'a>(this, image: &'a ImageId) -> Result<()> {
+                    (**this).delete_image(image)
+                }
             }
         }
     };

@@ -48,6 +48,14 @@ impl Call {
         &self.provider
     }
 
+    /// Returns a call of another operation on the same backend.
+    pub(crate) fn with_operation(&self, operation: Operation) -> Self {
+        Self {
+            provider: Arc::clone(&self.provider),
+            operation,
+        }
+    }
+
     /// Returns the operation.
     pub const fn operation(&self) -> Operation {
         self.operation

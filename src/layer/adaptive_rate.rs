@@ -139,6 +139,9 @@ impl AdaptiveRate {
 
     /// Raises the share by one for each recovery interval that has passed.
     fn recover(&self, state: &mut RateState, now: Instant) {
+        if state.share == FULL_SHARE {
+            return;
+        }
         let elapsed = now.saturating_duration_since(state.share_since);
         let intervals = elapsed.as_nanos() / self.recovery.as_nanos();
         let regained = u32::try_from(intervals)

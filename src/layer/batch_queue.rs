@@ -70,6 +70,14 @@ struct QueueState<T> {
     open: Option<OpenBatch<T>>,
     /// When the last batch was sent, and how many instances it had.
     last_sent: Option<(Instant, usize)>,
+    /// When the last caller joined a batch.
+    last_joined: Option<Instant>,
+    /// The caller that is [alone](BatchQueue::enter) so far: its number and its instance.
+    alone: Option<(u64, InstanceId)>,
+    /// Callers that were alone, by number: the batch that another caller has made them join.
+    joined: BTreeMap<u64, Joined<T>>,
+    /// The number of the next caller that is alone.
+    next_number: u64,
 }
 
 /// A batch that was not sent yet.
@@ -110,6 +118,10 @@ impl<T: Clone + Send + Sync + 'static> BatchQueue<T> {
             in_flight: 0,
             open: None,
             last_sent: None,
+            last_joined: None,
+            alone: None,
+            joined: BTreeMap::new(),
+            next_number: 0,
         };
         Self {
             window,
@@ -123,6 +135,36 @@ impl<T: Clone + Send + Sync + 'static> BatchQueue<T> {
         self.max_size
     }
 
+    /// Lets the caller of one instance send it without a batch, if no other caller is there: none waits or is in
+    /// flight, and none arrives while the tasks run that are ready.
+    pub(super) async fn enter(&self, id: &InstanceId) -> Entered<T> {
+        if self.window.is_zero() || self.max_size == NonZeroUsize::MIN {
+            // No caller ever waits for another one.
+            return Entered::Alone(self.send_alone(&mut lock(&self.state)));
+        }
+        let Some(place) = LonePlace::take(&self.state, self.window, id) else {
+            return Entered::Busy;
+        };
+        yield_to_other_tasks().await;
+        let mut state = lock(&self.state);
+        match state.joined.remove(&place.number) {
+            Some(joined) => Entered::Joined(joined),
+            None => {
+                state.alone = None;
+                Entered::Alone(self.send_alone(&mut state))
+            }
+        }
+    }
+
+    /// Counts a call without a batch as in flight.
+    fn send_alone(&self, state: &mut QueueState<T>) -> InFlightGuard<T> {
+        state.in_flight += 1;
+        state.last_sent = Some((Instant::now(), 1));
+        InFlightGuard {
+            state: Arc::clone(&self.state),
+        }
+    }
+
     /// Adds `ids` to the open batch, and to as many others as they need, which `send` sends. Returns
     /// the result for each id, in order: `None` if its batch returned nothing for it.
     pub(super) async fn submit(
@@ -131,19 +173,7 @@ impl<T: Clone + Send + Sync + 'static> BatchQueue<T> {
         send: impl Fn(Vec<InstanceId>) -> BoxFuture<'static, Results<T>> + Clone + Send + 'static,
     ) -> Vec<Option<T>> {
         let joined = self.join(ids, &send).into_iter();
-        let results = joined.map(|(mut guard, mut shared)| async move {
-            let results = loop {
-                let left = pin!(guard.waiters.left.notified());
-                match select(&mut shared, left).await {
-                    Either::Left((results, _)) => break results,
-                    Either::Right(((), _)) => {}
-                }
-            };
-            guard.has_results = true;
-            let each = guard.ids.iter().map(|id| results.get(id).cloned());
-            each.collect::<Vec<_>>()
-        });
-        join_all(results).await.concat()
+        join_all(joined.map(Joined::results)).await.concat()
     }
 
     /// Adds callers of `ids` to the open batch until it is full, then to new ones.
@@ -151,24 +181,42 @@ impl<T: Clone + Send + Sync + 'static> BatchQueue<T> {
         &self,
         mut ids: &[InstanceId],
         send: &(impl Fn(Vec<InstanceId>) -> BoxFuture<'static, Results<T>> + Clone + Send + 'static),
-    ) -> Vec<(WaiterGuard, SharedBatch<T>)> {
+    ) -> Vec<Joined<T>> {
         let mut state = lock(&self.state);
+        // A caller that was alone so far came first.
+        if let Some((number, id)) = state.alone.take() {
+            let ids = [id];
+            let first = self.join_open(&mut state, &mut &ids[..], send);
+            state.joined.insert(number, first);
+        }
         let mut joined = Vec::with_capacity(1);
         while !ids.is_empty() {
-            // All callers of an open batch may have been dropped. It was not sent, so it is replaced.
-            let open = state.open.take().filter(|open| open.waiters.len() > 0);
-            let batch = open.unwrap_or_else(|| self.open_batch(send.clone()));
-            let guard = WaiterGuard::register(&batch.waiters, ids, self.max_size);
-            ids = &ids[guard.ids.len()..];
-            joined.push((guard, batch.shared.clone()));
-            if batch.waiters.len() < self.max_size.get() {
-                state.open = Some(batch);
-            } else {
-                batch.waiters.full.store(true, Ordering::Relaxed);
-                batch.waiters.changed.notify_one();
-            }
+            joined.push(self.join_open(&mut state, &mut ids, send));
         }
         joined
+    }
+
+    /// Adds a caller of as many of `ids` as fit to the open batch, or to a new one, and removes them from `ids`.
+    fn join_open(
+        &self,
+        state: &mut QueueState<T>,
+        ids: &mut &[InstanceId],
+        send: &(impl Fn(Vec<InstanceId>) -> BoxFuture<'static, Results<T>> + Clone + Send + 'static),
+    ) -> Joined<T> {
+        // All callers of an open batch may have been dropped. It was not sent, so it is replaced.
+        let open = state.open.take().filter(|open| open.waiters.len() > 0);
+        let batch = open.unwrap_or_else(|| self.open_batch(send.clone()));
+        let guard = WaiterGuard::register(&batch.waiters, ids, self.max_size);
+        *ids = &ids[guard.ids.len()..];
+        state.last_joined = Some(Instant::now());
+        let shared = batch.shared.clone();
+        if batch.waiters.len() < self.max_size.get() {
+            state.open = Some(batch);
+        } else {
+            batch.waiters.full.store(true, Ordering::Relaxed);
+            batch.waiters.changed.notify_one();
+        }
+        Joined { guard, shared }
     }
 
     /// Creates a batch that waits for its [`gathering_delay`] and is then sent.
@@ -213,12 +261,33 @@ async fn wait_until_due<T>(
     }
     loop {
         let delay = gathering_delay(window, state, waiters, created);
-        let remaining = delay.saturating_sub(created.elapsed());
+        let mut remaining = delay.saturating_sub(created.elapsed());
         if remaining.is_zero() {
-            return;
+            if !is_growing(window, state, waiters, created) {
+                return;
+            }
+            remaining = LINGER;
         }
         let _ = timeout(remaining, waiters.changed.notified()).await;
     }
+}
+
+/// Returns whether callers are still arriving, one right after the other, so that a batch whose delay is over waits a little
+/// longer: at most for half the window in total.
+fn is_growing<T>(
+    window: Duration,
+    state: &Weak<Mutex<QueueState<T>>>,
+    waiters: &Waiters,
+    created: Instant,
+) -> bool {
+    let Some(state) = state.upgrade() else {
+        return false;
+    };
+    let last_joined = lock(&state).last_joined;
+    last_joined.is_some_and(|at| at.elapsed() < LINGER / 2)
+        && waiters.len() > 1
+        && !waiters.full.load(Ordering::Relaxed)
+        && created.elapsed() < window / 2
 }
 
 /// How long a batch waits for more callers after it was created.
@@ -246,14 +315,88 @@ fn gathering_delay<T>(
         let doublings = u32::try_from(others).unwrap_or(u32::MAX);
         return window.saturating_mul(2_u32.saturating_pow(doublings));
     }
-    let recent = |(at, _): &(Instant, usize)| created.saturating_duration_since(*at) < window;
-    let before = state.last_sent.filter(recent).map_or(0, |(_, size)| size);
+    let before = state.recent_size(window, created);
     if before <= 1 && waiters.len() <= 1 {
         return Duration::ZERO;
     }
     let before = u32::try_from(before).unwrap_or(u32::MAX);
     let linger = LINGER.max(LINGER_PER_INSTANCE.saturating_mul(before));
     linger.min(window / 2)
+}
+
+impl<T> QueueState<T> {
+    /// Returns how many instances the last batch had, if it was sent within the window before `time`; else zero.
+    fn recent_size(&self, window: Duration, time: Instant) -> usize {
+        let recent = |(at, _): &(Instant, usize)| time.saturating_duration_since(*at) < window;
+        self.last_sent.filter(recent).map_or(0, |(_, size)| size)
+    }
+}
+
+/// How a caller enters the queue.
+pub(super) enum Entered<T> {
+    /// It is alone, and its call is in flight until the guard is dropped.
+    Alone(InFlightGuard<T>),
+    /// It was the first, and others that came after it have made it join their batch.
+    Joined(Joined<T>),
+    /// Others are there already: it must [submit](BatchQueue::submit) its instance.
+    Busy,
+}
+
+/// A caller of a batch.
+pub(super) struct Joined<T> {
+    guard: WaiterGuard,
+    shared: SharedBatch<T>,
+}
+
+impl<T: Clone> Joined<T> {
+    /// Returns the result for each id of this caller, in order: `None` if the batch returned nothing for it.
+    pub(super) async fn results(mut self) -> Vec<Option<T>> {
+        let results = loop {
+            let left = pin!(self.guard.waiters.left.notified());
+            match select(&mut self.shared, left).await {
+                Either::Left((results, _)) => break results,
+                Either::Right(((), _)) => {}
+            }
+        };
+        self.guard.has_results = true;
+        let each = self.guard.ids.iter().map(|id| results.get(id).cloned());
+        each.collect()
+    }
+}
+
+/// A caller that is alone so far. Another one that arrives makes it join its batch.
+struct LonePlace<'q, T> {
+    state: &'q Mutex<QueueState<T>>,
+    number: u64,
+}
+
+impl<'q, T> LonePlace<'q, T> {
+    /// Takes the place if no caller waits or is in flight, and the batch before had no more than one.
+    fn take(queue: &'q Mutex<QueueState<T>>, window: Duration, id: &InstanceId) -> Option<Self> {
+        let mut state = lock(queue);
+        let is_free = state.in_flight == 0 && state.open.is_none() && state.alone.is_none();
+        if !is_free || state.recent_size(window, Instant::now()) > 1 {
+            return None;
+        }
+        let number = state.next_number;
+        state.next_number += 1;
+        state.alone = Some((number, id.clone()));
+        Some(Self {
+            state: queue,
+            number,
+        })
+    }
+}
+
+impl<T> Drop for LonePlace<'_, T> {
+    fn drop(&mut self) {
+        let mut state = lock(self.state);
+        state.alone.take_if(|(number, _)| *number == self.number);
+        let joined = state.joined.remove(&self.number);
+        drop(state);
+        // Without the lock, because this may drop the batch.
+        drop(joined);
+    }
 }
 
 /// Lets the tasks run that are ready now. No timer is involved.
@@ -328,7 +471,7 @@ impl Drop for WaiterGuard {
 }
 
 /// A batch in flight. When it ends or is dropped, the open batch may be due.
-struct InFlightGuard<T> {
+pub(super) struct InFlightGuard<T> {
     state: Arc<Mutex<QueueState<T>>>,
 }
 

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 
 use super::{
     Layered, Request, Retry, RetryPolicy,
-    batch_queue::BatchQueue,
+    batch_queue::{BatchQueue, Entered, Joined},
     coalesce_policy::CoalescePolicy,
     coalesce_send::{DESCRIBE, RetryOwner, START, STOP, Senders, TERMINATE, send_batch},
     retry_batch::{BatchItem, Round},
@@ -19,9 +19,9 @@ use super::{
     telemetry,
 };
 use crate::{
-    AccountId, BoxStream, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId,
+    AccountId, BoxStream, Call, Capabilities, ConsoleOutput, ConsoleSession, Effect, ImageId,
     InstanceConfig, InstanceFilter, InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus,
-    InstanceType, LaunchRecord, LaunchToken, ListItem, ProvisionError, Reboot, Result,
+    InstanceType, LaunchRecord, LaunchToken, ListItem, Operation, ProvisionError, Reboot, Result,
     SnapshotRequest, TagChange,
 };
 
@@ -76,6 +76,8 @@ pub struct Coalesce<P> {
     single: Arc<dyn InstanceProvisioner>,
     /// Sends batches. Retries them while every item fails, if there is a retry policy.
     batched: Arc<dyn InstanceProvisioner>,
+    /// The backend's name, which every request shares.
+    provider: Arc<str>,
     /// How a caller retries its own item after others of its batch succeeded.
     retry: Option<RetryPolicy>,
     describes: Queue<InstanceStatus>,
@@ -125,8 +127,10 @@ impl<P: InstanceProvisioner + 'static> Coalesce<P> {
         retry: Option<RetryPolicy>,
     ) -> Self {
         let max_size = policy.max_size.min(inner.capabilities().batch_size);
+        let provider = inner.capabilities().provider.as_str().into();
         Self {
             inner,
+            provider,
             single,
             batched,
             retry,
@@ -142,16 +146,28 @@ impl<P: InstanceProvisioner + 'static> Coalesce<P> {
         &self.inner
     }
 
-    /// Sends a call for one instance through the queue.
+    fn request<'a>(&'a self, operation: Operation, ids: &'a [InstanceId]) -> Request<'a> {
+        let call = Call::new(Arc::clone(&self.provider), operation);
+        Request::new(&*self.inner, call).about(ids)
+    }
+
+    /// Sends a call for one instance: at once if no other caller is there, else through the queue.
     async fn call<T: Clone + Send + Sync + 'static>(
         &self,
         queue: &Queue<T>,
         senders: Senders<T>,
         id: &InstanceId,
     ) -> Result<T> {
-        let ids = std::slice::from_ref(id);
-        let request = Request::new(&*self.inner, senders.single).about(ids);
-        let mut results = self.send_all(queue, senders, &request).await;
+        let request = self.request(senders.single, std::slice::from_ref(id));
+        let joined = match queue.enter(id).await {
+            Entered::Alone(_in_flight) => {
+                telemetry::batch_sent(&request, 1);
+                return (senders.one)(&*self.single, id).await;
+            }
+            Entered::Joined(joined) => Some(joined),
+            Entered::Busy => None,
+        };
+        let mut results = self.send_all(queue, senders, &request, joined).await;
         results
             .pop()
             .unwrap_or_else(|| Err(missing_result(&request)))
@@ -165,19 +181,20 @@ impl<P: InstanceProvisioner + 'static> Coalesce<P> {
         ids: &[InstanceId],
     ) -> Vec<Result<T>> {
         if ids.is_empty() || ids.len() >= queue.max_size().get() {
-            return (senders.many)(Arc::clone(&self.single), ids.to_vec()).await;
+            return (senders.many)(&*self.single, ids).await;
         }
-        let request = Request::new(&*self.inner, senders.batch).about(ids);
-        self.send_all(queue, senders, &request).await
+        let request = self.request(senders.batch, ids);
+        self.send_all(queue, senders, &request, None).await
     }
 
-    /// Sends the instances of a request through the queue, and retries those that it is the caller's
-    /// turn to retry. Returns one result for each, in order.
+    /// Sends the instances of a request through the queue, unless they have `joined` a batch already, and retries
+    /// those that it is the caller's turn to retry. Returns one result for each, in order.
     async fn send_all<T: Clone + Send + Sync + 'static>(
         &self,
         queue: &Queue<T>,
         senders: Senders<T>,
         request: &Request<'_>,
+        mut joined: Option<Joined<(Result<T>, RetryOwner)>>,
     ) -> Vec<Result<T>> {
         let mut state = self.retry.as_ref().map(RetryState::new);
         let mut items: Vec<BatchItem<T>> =
@@ -187,7 +204,13 @@ impl<P: InstanceProvisioner + 'static> Coalesce<P> {
         while !open.is_empty() {
             let ids: Vec<_> = open.iter().map(|at| request.ids[*at].clone()).collect();
             let attempt = state.as_ref().map_or(1, |state| state.attempt);
-            let results = self.submit(queue, senders, request, &ids, attempt).await;
+            let results = match joined.take() {
+                Some(joined) => joined.results().await,
+                None => self.submit(queue, senders, request, &ids, attempt).await,
+            };
+            let results = results
+                .into_iter()
+                .map(|result| own_result(request, result));
             let mut round = Round::default();
             for (at, (result, owner)) in open.into_iter().zip(results) {
                 let error = items[at].set(result);
@@ -210,7 +233,7 @@ impl<P: InstanceProvisioner + 'static> Coalesce<P> {
     }
 
     /// Submits attempt `attempt` of a call to the queue. Returns the result of each id and who must
-    /// retry it.
+    /// retry it, or `None` for an id without a result.
     async fn submit<T: Clone + Send + Sync + 'static>(
         &self,
         queue: &Queue<T>,
@@ -218,7 +241,7 @@ impl<P: InstanceProvisioner + 'static> Coalesce<P> {
         request: &Request<'_>,
         ids: &[InstanceId],
         attempt: u32,
-    ) -> Vec<(Result<T>, RetryOwner)> {
+    ) -> Vec<Option<(Result<T>, RetryOwner)>> {
         let batched = Arc::clone(&self.batched);
         // From the second attempt on, the caller retries: the layer below must not do so as well.
         let (single, owner): (Arc<dyn InstanceProvisioner>, _) = if attempt > 1 {
@@ -226,15 +249,16 @@ impl<P: InstanceProvisioner + 'static> Coalesce<P> {
         } else {
             (Arc::clone(&self.single), RetryOwner::Below)
         };
+        let call = request.call.with_operation(senders.single);
         let send = move |ids: Vec<InstanceId>| -> BoxFuture<'static, _> {
             let (single, batched) = (Arc::clone(&single), Arc::clone(&batched));
+            let call = call.clone();
             Box::pin(async move {
-                let provisioner = Arc::clone(&single);
-                let request = Request::new(&*provisioner, senders.single).about(&ids);
+                let request = Request::new(&*single, call).about(&ids);
                 telemetry::batch_sent(&request, ids.len());
                 let (results, owner) = match &*ids {
                     [id] => {
-                        let sent = (senders.one)(single, id.clone());
+                        let sent = (senders.one)(&*single, id);
                         let result = if attempt > 1 {
                             telemetry::attempt(&request, attempt, sent).await
                         } else {
@@ -242,23 +266,29 @@ impl<P: InstanceProvisioner + 'static> Coalesce<P> {
                         };
                         (vec![result], owner)
                     }
-                    _ => send_batch(&request, senders, batched).await,
+                    _ => send_batch(&request, senders, &*batched).await,
                 };
                 let results = results.into_iter().map(|result| (result, owner));
                 ids.iter().cloned().zip(results).collect::<BTreeMap<_, _>>()
             })
         };
-        let results = queue.submit(ids, send).await.into_iter();
-        let own_error = |result: Option<(Result<T>, RetryOwner)>| match result {
-            // An error names the call that was sent; its caller may have made the other one.
-            Some((result, owner)) => {
-                let operation = request.operation();
-                let result = result.map_err(|error| error.with_operation(operation));
-                (result, owner)
-            }
-            None => (Err(missing_result(request)), RetryOwner::Below),
-        };
-        results.map(own_error).collect()
+        queue.submit(ids, send).await
+    }
+}
+
+/// Returns the result of a batch for one of its callers. An error names the call that was sent; its caller may have
+/// made the other one.
+fn own_result<T>(
+    request: &Request<'_>,
+    result: Option<(Result<T>, RetryOwner)>,
+) -> (Result<T>, RetryOwner) {
+    match result {
+        Some((result, owner)) => {
+            let operation = request.operation();
+            let result = result.map_err(|error| error.with_operation(operation));
+            (result, owner)
+        }
+        None => (Err(missing_result(request)), RetryOwner::Below),
     }
 }
 

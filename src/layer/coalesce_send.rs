@@ -1,7 +1,5 @@
 //! How the operations that [`Coalesce`](super::Coalesce) combines are sent.
 
-use std::sync::Arc;
-
 use futures_util::future::BoxFuture;
 
 use super::Request;
@@ -9,7 +7,7 @@ use crate::{InstanceId, InstanceInfo, InstanceProvisioner, InstanceStatus, Opera
 
 /// A function that sends a call: for one instance or for many.
 type SendFn<Target, Output> =
-    fn(Arc<dyn InstanceProvisioner>, Target) -> BoxFuture<'static, Output>;
+    for<'a> fn(&'a dyn InstanceProvisioner, &'a Target) -> BoxFuture<'a, Output>;
 
 /// How one operation is sent, alone and as a batch.
 pub(super) struct Senders<T> {
@@ -18,7 +16,7 @@ pub(super) struct Senders<T> {
     /// The operation of a call for many.
     pub(super) batch: Operation,
     pub(super) one: SendFn<InstanceId, Result<T>>,
-    pub(super) many: SendFn<Vec<InstanceId>, Vec<Result<T>>>,
+    pub(super) many: SendFn<[InstanceId], Vec<Result<T>>>,
 }
 
 impl<T> Clone for Senders<T> {
@@ -32,29 +30,29 @@ impl<T> Copy for Senders<T> {}
 pub(super) const DESCRIBE: Senders<InstanceStatus> = Senders {
     single: Operation::DescribeInstance,
     batch: Operation::DescribeInstances,
-    one: |inner, id| Box::pin(async move { inner.describe_instance(&id).await }),
-    many: |inner, ids| Box::pin(async move { inner.describe_instances(&ids).await }),
+    one: |inner, id| inner.describe_instance(id),
+    many: |inner, ids| inner.describe_instances(ids),
 };
 
 pub(super) const STOP: Senders<()> = Senders {
     single: Operation::StopInstance,
     batch: Operation::StopInstances,
-    one: |inner, id| Box::pin(async move { inner.stop_instance(&id).await }),
-    many: |inner, ids| Box::pin(async move { inner.stop_instances(&ids).await }),
+    one: |inner, id| inner.stop_instance(id),
+    many: |inner, ids| inner.stop_instances(ids),
 };
 
 pub(super) const START: Senders<InstanceInfo> = Senders {
     single: Operation::StartInstance,
     batch: Operation::StartInstances,
-    one: |inner, id| Box::pin(async move { inner.start_instance(&id).await }),
-    many: |inner, ids| Box::pin(async move { inner.start_instances(&ids).await }),
+    one: |inner, id| inner.start_instance(id),
+    many: |inner, ids| inner.start_instances(ids),
 };
 
 pub(super) const TERMINATE: Senders<()> = Senders {
     single: Operation::TerminateInstance,
     batch: Operation::TerminateInstances,
-    one: |inner, id| Box::pin(async move { inner.terminate_instance(&id).await }),
-    many: |inner, ids| Box::pin(async move { inner.terminate_instances(&ids).await }),
+    one: |inner, id| inner.terminate_instance(id),
+    many: |inner, ids| inner.terminate_instances(ids),
 };
 
 /// Who must retry a failed result.
@@ -71,9 +69,9 @@ pub(super) enum RetryOwner {
 pub(super) async fn send_batch<T>(
     request: &Request<'_>,
     senders: Senders<T>,
-    provisioner: Arc<dyn InstanceProvisioner>,
+    provisioner: &dyn InstanceProvisioner,
 ) -> (Vec<Result<T>>, RetryOwner) {
-    let results = (senders.many)(provisioner, request.ids.to_vec()).await;
+    let results = (senders.many)(provisioner, request.ids).await;
     let results = request.one_result_per_id(request.ids.len(), results);
     let owner = if results.iter().any(Result::is_ok) {
         RetryOwner::Caller

@@ -5,7 +5,7 @@
 //! alternative may not need, and only when the attempt before is known to have launched nothing. Every
 //! other error is returned as it is.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
@@ -90,7 +90,7 @@ impl Fallback {
         request: &Request<'_>,
         configs: &[(&str, InstanceConfig)],
         progress: &mut Progress,
-        send: &(impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a),
+        send: &(impl Fn(Cow<'a, InstanceConfig>) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a),
     ) -> Outcome<T> {
         for (index, (name, config)) in configs.iter().enumerate() {
             if !progress.is_open(index) {
@@ -102,7 +102,7 @@ impl Fallback {
                 continue;
             }
             progress.note_attempt();
-            let (launched, accepted) = match send(config.clone()).await {
+            let (launched, accepted) = match send(Cow::Owned(config.clone())).await {
                 Ok(launched) => (self.follow(request, config, launched).await, true),
                 Err(error) => (Err(error), false),
             };
@@ -170,14 +170,14 @@ impl Fallback {
         request: &Request<'_>,
         configs: &[(&str, InstanceConfig)],
         is_tried: impl Fn(usize) -> bool + Send,
-        send: &(impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a),
+        send: &(impl Fn(Cow<'a, InstanceConfig>) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a),
         conflict: ProvisionError,
     ) -> Replay<T> {
         for (index, (name, config)) in configs.iter().enumerate() {
             if is_tried(index) {
                 continue;
             }
-            let launched = match send(config.clone()).await {
+            let launched = match send(Cow::Owned(config.clone())).await {
                 Err(error) if is_another_config(&error) => continue,
                 Err(error) => return Replay::Returned(Err(error)),
                 Ok(launched) => launched,
@@ -216,7 +216,7 @@ impl Layer for Fallback {
         &'a self,
         request: Request<'a>,
         config: &'a InstanceConfig,
-        send: impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
+        send: impl Fn(Cow<'a, InstanceConfig>) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Result<T>> {
         Box::pin(async move {
             let configs = self.policy.configs(config);

@@ -7,6 +7,7 @@
 //! account, and raises it again with time.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     num::{NonZeroU32, NonZeroUsize},
     sync::Arc,
@@ -219,11 +220,11 @@ impl Layer for Limit {
     fn batch<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
-        send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
+        send: impl Fn(Cow<'a, [InstanceId]>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Vec<Result<T>>> {
         Box::pin(async move {
             let permit = self.acquire(&request).await;
-            let results = send(request.ids.to_vec()).await;
+            let results = send(Cow::Borrowed(request.ids)).await;
             for result in &results {
                 lower_if_throttled(permit.as_ref(), &request, result.as_ref().err());
             }

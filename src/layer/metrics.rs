@@ -3,13 +3,16 @@
 //! Owns their names and labels. The program installs a recorder of its choice; without one, metrics
 //! cost next to nothing. Labels never contain ids, tokens or messages.
 
-use std::task::Poll;
+use std::{borrow::Cow, collections::BTreeMap, task::Poll};
 
 use futures_util::{StreamExt as _, future::BoxFuture};
-use metrics::{Label, SharedString};
+use metrics::{Key, with_recorder};
 use tokio::time::Instant;
 
-use super::{Layer, Request};
+use super::{
+    Layer, Request,
+    metric_keys::{METADATA, Metric, StaticLabel},
+};
 use crate::{BoxStream, InstanceId, ListItem, Result};
 
 /// Measures every call.
@@ -61,17 +64,14 @@ impl Layer for Metrics {
     fn batch<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
-        send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
+        send: impl Fn(Cow<'a, [InstanceId]>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Vec<Result<T>>> {
         Box::pin(async move {
             let mut measurement = Measurement::start(request.clone());
-            let results = send(request.ids.to_vec()).await;
+            let results = send(Cow::Borrowed(request.ids)).await;
             let failed = results.iter().find(|result| result.is_err());
             measurement.outcome = failed.map_or("ok", outcome);
-            for result in &results {
-                let label = [("outcome", outcome(result))];
-                count("fleetwright_batch_items_total", &request, &label);
-            }
+            count_items(&request, &results);
             results
         })
     }
@@ -99,6 +99,18 @@ impl Layer for Metrics {
             item
         });
         items.boxed()
+    }
+}
+
+/// Counts the items of a batch, those of one outcome together.
+fn count_items<T>(request: &Request<'_>, results: &[Result<T>]) {
+    static ITEMS: Metric = Metric::usually("fleetwright_batch_items_total", ("outcome", "ok"));
+    let mut counts = BTreeMap::new();
+    for result in results {
+        *counts.entry(outcome(result)).or_insert(0) += 1;
+    }
+    for (outcome, items) in counts {
+        count(&ITEMS, request, Some(("outcome", outcome)), items);
     }
 }
 
@@ -132,47 +144,40 @@ impl<'a> Measurement<'a> {
 
 impl Drop for Measurement<'_> {
     fn drop(&mut self) {
-        let (request, label) = (&self.request, [("outcome", self.outcome)]);
+        static CALLS: Metric = Metric::usually("fleetwright_calls_total", ("outcome", "ok"));
+        static DURATION: Metric = Metric::new("fleetwright_call_duration_seconds");
+        let request = &self.request;
         in_flight(request).decrement(1);
-        count("fleetwright_calls_total", request, &label);
+        count(&CALLS, request, Some(("outcome", self.outcome)), 1);
         let duration = self.started.elapsed().as_secs_f64();
-        record_histogram("fleetwright_call_duration_seconds", request, duration);
+        record_histogram(&DURATION, request, duration);
     }
 }
 
 fn in_flight(request: &Request<'_>) -> metrics::Gauge {
-    metrics::gauge!("fleetwright_calls_in_flight", labels(request, &[]))
+    static METRIC: Metric = Metric::new("fleetwright_calls_in_flight");
+    gauge(&METRIC, request)
 }
 
-/// Adds 1 to the counter `name`.
+/// Adds `value` to a counter.
 pub(super) fn count(
-    name: &'static str,
+    metric: &Metric,
     request: &Request<'_>,
-    more: &[(&'static str, &'static str)],
+    label: Option<StaticLabel>,
+    value: u64,
 ) {
-    metrics::counter!(name, labels(request, more)).increment(1);
+    let register = |key: &Key| with_recorder(|to| to.register_counter(key, &METADATA));
+    metric.with_key(request, label, register).increment(value);
 }
 
-/// Adds `value` to the histogram `name`.
-pub(super) fn record_histogram(name: &'static str, request: &Request<'_>, value: f64) {
-    metrics::histogram!(name, labels(request, &[])).record(value);
+/// Adds `value` to a histogram.
+pub(super) fn record_histogram(metric: &Metric, request: &Request<'_>, value: f64) {
+    let register = |key: &Key| with_recorder(|to| to.register_histogram(key, &METADATA));
+    metric.with_key(request, None, register).record(value);
 }
 
-/// Sets the gauge `name` to `value`.
-#[cfg(feature = "limit")]
-pub(super) fn set_gauge(name: &'static str, request: &Request<'_>, value: f64) {
-    metrics::gauge!(name, labels(request, &[])).set(value);
-}
-
-fn labels(request: &Request<'_>, more: &[(&'static str, &'static str)]) -> Vec<Label> {
-    let provider = SharedString::from(request.call.provider().to_owned());
-    let mut labels = vec![
-        Label::new("provider", provider),
-        Label::from_static_parts("operation", request.operation().as_str()),
-    ];
-    labels.extend(
-        more.iter()
-            .map(|(key, value)| Label::from_static_parts(key, value)),
-    );
-    labels
+/// Returns a gauge.
+pub(super) fn gauge(metric: &Metric, request: &Request<'_>) -> metrics::Gauge {
+    let register = |key: &Key| with_recorder(|to| to.register_gauge(key, &METADATA));
+    metric.with_key(request, None, register)
 }

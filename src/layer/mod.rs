@@ -57,6 +57,7 @@
 //! terminate anything:
 //!
 //! ```
+//! use std::borrow::Cow;
 //! use fleetwright::{
 //!     BoxFuture, ErrorKind, InstanceConfig, InstanceId, InstanceProvisioner, Operation, Result,
 //!     layer::{Layer, Layered, Request},
@@ -82,14 +83,14 @@
 //!     fn batch<'a, T: Send + 'a>(
 //!         &'a self,
 //!         request: Request<'a>,
-//!         send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
+//!         send: impl Fn(Cow<'a, [InstanceId]>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
 //!     ) -> BoxFuture<'a, Vec<Result<T>>> {
 //!         if request.operation() == Operation::TerminateInstances {
 //!             let error = request.call.forbidden("termination is locked");
 //!             let results = request.ids.iter().map(|_| Err(error.clone())).collect();
 //!             return Box::pin(async move { results });
 //!         }
-//!         send(request.ids.to_vec())
+//!         send(Cow::Borrowed(request.ids))
 //!     }
 //! }
 //!
@@ -119,6 +120,8 @@ mod fallback_progress;
 mod layered;
 #[cfg(feature = "limit")]
 mod limit;
+#[cfg(feature = "metrics")]
+mod metric_keys;
 #[cfg(feature = "metrics")]
 mod metrics;
 #[cfg(feature = "limit")]

@@ -68,6 +68,9 @@ impl PermitQueue {
 
     /// Waits for the permit of a call that needs `native_calls`.
     pub(super) async fn acquire(&self, native_calls: NonZeroU32) -> Permit {
+        if let Some(permit) = self.acquire_at_once(native_calls) {
+            return permit;
+        }
         let place = self.enter(native_calls);
         // Whether the first call did not take its turn in time, so that this one must watch for it.
         let mut watches_first = false;
@@ -80,6 +83,15 @@ impl PermitQueue {
                 }
             }
         }
+    }
+
+    /// Returns a permit if no call waits and there is one.
+    fn acquire_at_once(&self, native_calls: NonZeroU32) -> Option<Permit> {
+        let waiting = lock(&self.waiting);
+        if !waiting.calls.is_empty() {
+            return None;
+        }
+        self.rate.acquire(native_calls).ok()
     }
 
     fn enter(&self, native_calls: NonZeroU32) -> Place<'_> {

@@ -4,6 +4,7 @@
 //! contents of a call that a layer has no business to read, such as a filter or tag changes.
 
 use std::{
+    borrow::Cow,
     fmt::{self, Debug},
     num::NonZeroU32,
 };
@@ -35,10 +36,10 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Describes a call of `operation` without instances or token.
-    pub(crate) fn new(inner: &'a dyn InstanceProvisioner, operation: Operation) -> Self {
+    /// Describes a call without instances or token.
+    pub(crate) fn new(inner: &'a dyn InstanceProvisioner, call: Call) -> Self {
         Self {
-            call: Call::new(inner.capabilities().provider.as_str(), operation),
+            call,
             ids: &[],
             token: None,
             count: NonZeroU32::MIN,
@@ -187,13 +188,13 @@ pub trait Layer: Send + Sync + Debug {
     }
 
     /// Handles a batch call, which has one result for each id, in the order of
-    /// [`Request::ids`]. The layer may send a part of the ids.
+    /// [`Request::ids`]. The layer may send a part of the ids, which it then owns.
     fn batch<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
-        send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
+        send: impl Fn(Cow<'a, [InstanceId]>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Vec<Result<T>>> {
-        send(request.ids.to_vec())
+        send(Cow::Borrowed(request.ids))
     }
 
     /// Handles [`stream_instances`](InstanceProvisioner::stream_instances).
@@ -206,16 +207,16 @@ pub trait Layer: Send + Sync + Debug {
         open()
     }
 
-    /// Handles a launch of one instance or of a batch. The layer may send another config.
+    /// Handles a launch of one instance or of a batch. The layer may send another config, which it then owns.
     ///
     /// The default body handles it as a [`call`](Self::call) with the config unchanged.
     fn launch<'a, T: LaunchOutput + 'a>(
         &'a self,
         request: Request<'a>,
         config: &'a InstanceConfig,
-        send: impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
+        send: impl Fn(Cow<'a, InstanceConfig>) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Result<T>> {
-        self.call(request, move || send(config.clone()))
+        self.call(request, move || send(Cow::Borrowed(config)))
     }
 }
 

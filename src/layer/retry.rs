@@ -4,7 +4,7 @@
 //! nothing of an error but its advice and its effect, and it never sends a launch again whose outcome
 //! is unknown, except with the same token.
 
-use std::{num::NonZeroU32, time::Duration};
+use std::{borrow::Cow, num::NonZeroU32, time::Duration};
 
 use backon::{BackoffBuilder as _, ExponentialBackoff, ExponentialBuilder};
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
@@ -28,7 +28,7 @@ use crate::{
 /// after the deadline, the call fails at once with the cloud's error.
 ///
 /// ```
-/// use std::{num::NonZeroU32, time::Duration};
+/// use std::{borrow::Cow, num::NonZeroU32, time::Duration};
 /// use fleetwright::layer::RetryPolicy;
 ///
 /// let policy = RetryPolicy::default()
@@ -241,7 +241,8 @@ impl Retry {
     ) -> Result<LaunchRecord> {
         let (inner, count) = (request.inner, request.count);
         let is_batch = request.operation() == Operation::LaunchInstances;
-        let request = Request::new(inner, Operation::FindLaunch).with_token(Some(token));
+        let call = request.call.with_operation(Operation::FindLaunch);
+        let request = Request::new(inner, call).with_token(Some(token));
         let state = RetryState::started_at(&self.policy, started);
         let lookup = self.send_until_done(&request, state, || {
             Box::pin(async move {
@@ -272,12 +273,12 @@ impl Layer for Retry {
         &'a self,
         request: Request<'a>,
         config: &'a InstanceConfig,
-        send: impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
+        send: impl Fn(Cow<'a, InstanceConfig>) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Result<T>> {
         Box::pin(async move {
             let state = RetryState::new(&self.policy);
             let started = state.started;
-            let sent = self.send_until_done(&request, state, || send(config.clone()));
+            let sent = self.send_until_done(&request, state, || send(Cow::Borrowed(config)));
             let error = match sent.await {
                 Ok(launched) => return Ok(launched),
                 Err(error) => error,
@@ -297,7 +298,7 @@ impl Layer for Retry {
     fn batch<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
-        send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
+        send: impl Fn(Cow<'a, [InstanceId]>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Vec<Result<T>>> {
         Box::pin(async move {
             let mut state = RetryState::new(&self.policy);
@@ -306,8 +307,12 @@ impl Layer for Retry {
             // The indexes of the items that the next attempt sends.
             let mut open: Vec<usize> = (0..items.len()).collect();
             while !open.is_empty() {
-                let ids: Vec<_> = open.iter().map(|at| request.ids[*at].clone()).collect();
-                let sent = ids.len();
+                let sent = open.len();
+                let ids: Cow<'_, [InstanceId]> = if sent == request.ids.len() {
+                    Cow::Borrowed(request.ids)
+                } else {
+                    open.iter().map(|at| request.ids[*at].clone()).collect()
+                };
                 let results = telemetry::attempt_batch(&request, state.attempt, send(ids)).await;
                 let mut round = Round::default();
                 for (at, result) in open

@@ -15,7 +15,8 @@ use crate::{Effect, InstanceInfo, ProvisionError};
 /// The progress of one call through its attempts.
 pub(super) struct RetryState<'p> {
     policy: &'p RetryPolicy,
-    backoff: ExponentialBackoff,
+    /// The delays between the attempts, as soon as there is a second one.
+    backoff: Option<ExponentialBackoff>,
     /// When the first attempt started. The deadline is counted from here.
     pub(super) started: Instant,
     /// The number of the current attempt. The first one is 1.
@@ -32,7 +33,7 @@ impl<'p> RetryState<'p> {
     pub(super) fn started_at(policy: &'p RetryPolicy, started: Instant) -> Self {
         Self {
             policy,
-            backoff: policy.backoff(),
+            backoff: None,
             started,
             attempt: 1,
         }
@@ -55,7 +56,8 @@ impl<'p> RetryState<'p> {
         if self.attempt >= self.policy.max_attempts.get() {
             return None;
         }
-        let backoff = self.backoff.next().unwrap_or(self.policy.max_delay);
+        let backoff = self.backoff.get_or_insert_with(|| self.policy.backoff());
+        let backoff = backoff.next().unwrap_or(self.policy.max_delay);
         let duration = backoff.max(min_delay);
         if !self.is_before_deadline(duration) {
             return None;

@@ -21,6 +21,8 @@
 use std::time::Duration;
 
 use super::Request;
+#[cfg(feature = "metrics")]
+use super::metric_keys::Metric;
 use crate::{LaunchRecord, ListItem, ProvisionError, Result};
 
 /// Runs one attempt of a call.
@@ -81,17 +83,20 @@ pub(super) async fn settle_launch(
 
 fn count_attempt(request: &Request<'_>) {
     #[cfg(feature = "metrics")]
-    super::metrics::count("fleetwright_attempts_total", request, &[]);
+    {
+        static METRIC: Metric = Metric::new("fleetwright_attempts_total");
+        super::metrics::count(&METRIC, request, None, 1);
+    }
 }
 
 /// Reports that a call failed and is sent again as attempt `next` after `delay`.
 pub(super) fn retrying(request: &Request<'_>, error: &ProvisionError, next: u32, delay: Duration) {
     #[cfg(feature = "metrics")]
-    super::metrics::count(
-        "fleetwright_retries_total",
-        request,
-        &[("kind", error.kind().as_str())],
-    );
+    {
+        static METRIC: Metric = Metric::new("fleetwright_retries_total");
+        let kind = ("kind", error.kind().as_str());
+        super::metrics::count(&METRIC, request, Some(kind), 1);
+    }
     #[cfg(feature = "trace")]
     {
         super::trace::record_attempt(next);
@@ -111,7 +116,10 @@ pub(super) fn retrying(request: &Request<'_>, error: &ProvisionError, next: u32,
 /// Reports that a call is not retried because the retry budget is empty.
 pub(super) fn retry_budget_empty(request: &Request<'_>) {
     #[cfg(feature = "metrics")]
-    super::metrics::count("fleetwright_retries_denied_total", request, &[]);
+    {
+        static METRIC: Metric = Metric::new("fleetwright_retries_denied_total");
+        super::metrics::count(&METRIC, request, None, 1);
+    }
     #[cfg(feature = "trace")]
     tracing::warn!(
         target: "fleetwright",
@@ -124,22 +132,20 @@ pub(super) fn retry_budget_empty(request: &Request<'_>) {
 #[cfg(feature = "limit")]
 pub(super) fn limit_wait(request: &Request<'_>, waited: Duration) {
     #[cfg(feature = "metrics")]
-    super::metrics::record_histogram(
-        "fleetwright_limit_wait_seconds",
-        request,
-        waited.as_secs_f64(),
-    );
+    {
+        static METRIC: Metric = Metric::new("fleetwright_limit_wait_seconds");
+        super::metrics::record_histogram(&METRIC, request, waited.as_secs_f64());
+    }
 }
 
 /// Reports the new rate of an operation.
 #[cfg(feature = "limit")]
 pub(super) fn rate_changed(request: &Request<'_>, calls_per_second: f64) {
     #[cfg(feature = "metrics")]
-    super::metrics::set_gauge(
-        "fleetwright_limit_calls_per_second",
-        request,
-        calls_per_second,
-    );
+    {
+        static METRIC: Metric = Metric::new("fleetwright_limit_calls_per_second");
+        super::metrics::gauge(&METRIC, request).set(calls_per_second);
+    }
     #[cfg(feature = "trace")]
     tracing::debug!(
         target: "fleetwright",
@@ -152,8 +158,11 @@ pub(super) fn rate_changed(request: &Request<'_>, calls_per_second: f64) {
 /// Reports that one call is sent for `size` instances.
 pub(super) fn batch_sent(request: &Request<'_>, size: usize) {
     #[cfg(feature = "metrics")]
-    #[expect(clippy::cast_precision_loss, reason = "no batch has 2^52 instances")]
-    super::metrics::record_histogram("fleetwright_coalesced_batch_size", request, size as f64);
+    {
+        static METRIC: Metric = Metric::new("fleetwright_coalesced_batch_size");
+        #[expect(clippy::cast_precision_loss, reason = "no batch has 2^52 instances")]
+        super::metrics::record_histogram(&METRIC, request, size as f64);
+    }
 }
 
 /// Why a launch continues with the next alternative.
@@ -181,11 +190,10 @@ impl FallbackReason {
 /// Reports that `alternative` was skipped.
 pub(super) fn fallback(request: &Request<'_>, alternative: &str, reason: FallbackReason) {
     #[cfg(feature = "metrics")]
-    super::metrics::count(
-        "fleetwright_fallbacks_total",
-        request,
-        &[("reason", reason.as_str())],
-    );
+    {
+        static METRIC: Metric = Metric::new("fleetwright_fallbacks_total");
+        super::metrics::count(&METRIC, request, Some(("reason", reason.as_str())), 1);
+    }
     #[cfg(feature = "trace")]
     tracing::info!(
         target: "fleetwright",

@@ -3,7 +3,7 @@
 //! Owns how long each call may take. A call that times out is dropped, and its outcome is unknown
 //! unless it was a read.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, time::Duration};
 
 use futures_util::{StreamExt as _, future::BoxFuture, stream};
 use tokio::time::timeout;
@@ -96,11 +96,11 @@ impl Layer for Timeout {
     fn batch<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
-        send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
+        send: impl Fn(Cow<'a, [InstanceId]>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Vec<Result<T>>> {
         Box::pin(async move {
             let limit = self.policy.timeout(request.operation());
-            match timeout(limit, send(request.ids.to_vec())).await {
+            match timeout(limit, send(Cow::Borrowed(request.ids))).await {
                 Ok(results) => results,
                 Err(_) => {
                     let error = request.call.timeout(Effect::Unknown);

@@ -86,11 +86,13 @@ impl Layer for Trace {
     fn batch<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
-        send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
+        send: impl Fn(Cow<'a, [InstanceId]>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Vec<Result<T>>> {
         Box::pin(async move {
             let span = span!(INFO, "fleetwright.call", &request);
-            let results = send(request.ids.to_vec()).instrument(span.clone()).await;
+            let results = send(Cow::Borrowed(request.ids))
+                .instrument(span.clone())
+                .await;
             let first_error = results.iter().find_map(|result| result.as_ref().err());
             record(&span, &request, first_error);
             let failed = results.iter().filter(|result| result.is_err()).count();

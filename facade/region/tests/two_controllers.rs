@@ -1,7 +1,7 @@
 //! Two controllers on one region: no machine is reimaged or launched twice, and nothing is terminated on an old record.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use fleetwright::{
     BoxFuture, InstanceConfig, InstanceProvisioner, Operation, Result,
@@ -68,11 +68,11 @@ impl Layer for SlowLaunches {
         &'a self,
         _: Request<'a>,
         config: &'a InstanceConfig,
-        send: impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
+        send: impl Fn(Cow<'a, InstanceConfig>) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Result<T>> {
         Box::pin(async move {
             tokio::time::sleep(self.0).await;
-            send(config.clone()).await
+            send(Cow::Borrowed(config)).await
         })
     }
 }

@@ -1,8 +1,11 @@
 //! A layer that hides every machine while it is switched on, as a handle on another account does.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    borrow::Cow,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use fleetwright::{
@@ -44,10 +47,10 @@ impl Layer for HiddenMachines {
     fn batch<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
-        send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
+        send: impl Fn(Cow<'a, [InstanceId]>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Vec<Result<T>>> {
         if !self.is_on() {
-            return send(request.ids.to_vec());
+            return send(Cow::Borrowed(request.ids));
         }
         let missing = |id| Err(request.call.not_found(id));
         let results = request.ids.iter().map(missing).collect();

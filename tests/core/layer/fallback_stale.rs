@@ -1,6 +1,6 @@
 //! Launches that failed late and that reads still show.
 
-use std::{sync::Mutex, time::Duration};
+use std::{borrow::Cow, sync::Mutex, time::Duration};
 
 use fleetwright::{
     Effect, ErrorKind, InstanceConfig, InstanceInfo, InstanceProvisioner as _, Result, Scope,
@@ -71,7 +71,7 @@ impl Layer for StaleLaunch {
         &'a self,
         request: Request<'a>,
         config: &'a InstanceConfig,
-        send: impl Fn(InstanceConfig) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
+        send: impl Fn(Cow<'a, InstanceConfig>) -> BoxFuture<'a, Result<T>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Result<T>> {
         Box::pin(async move {
             let zone = config.placement.zone.as_ref().unwrap().to_string();
@@ -80,7 +80,7 @@ impl Layer for StaleLaunch {
                 sleep(self.answer_delay).await;
                 return result;
             }
-            let mut launched = send(config.clone()).await?;
+            let mut launched = send(Cow::Borrowed(config)).await?;
             let is_first = {
                 let mut first = self.first.lock().unwrap();
                 let is_first = first.is_none();

@@ -1,6 +1,6 @@
 //! The check in front of every call to the cloud.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use fleetwright::{
     BoxFuture, BoxStream, Effect, InstanceId, InstanceProvisioner, ListItem, Operation, Result,
@@ -111,13 +111,13 @@ impl Layer for AccountCheck {
     fn batch<'a, T: Send + 'a>(
         &'a self,
         request: Request<'a>,
-        send: impl Fn(Vec<InstanceId>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
+        send: impl Fn(Cow<'a, [InstanceId]>) -> BoxFuture<'a, Vec<Result<T>>> + Send + Sync + 'a,
     ) -> BoxFuture<'a, Vec<Result<T>>> {
         Box::pin(async move {
             match self.check(&request).await {
                 Ok(()) => {
                     let mut results = Vec::new();
-                    for result in send(request.ids.to_vec()).await {
+                    for result in send(Cow::Borrowed(request.ids)).await {
                         results.push(self.confirm(&request, result).await);
                     }
                     results
