@@ -319,18 +319,32 @@ impl Gate {
     }
 
     async fn acquire(self: Arc<Self>, request: &Request<'_>) -> CallPermit {
-        let started = Instant::now();
+        let native_calls = request.native_calls();
+        let mut waited = Duration::ZERO;
         // The slot comes first: a call must not take a permit and then wait for a slot.
         let slot = match &self.slots {
-            // The semaphore is never closed. If it were, there would be no limit.
-            Some(slots) => Arc::clone(slots).acquire_owned().await.ok(),
+            Some(slots) => {
+                let started = Instant::now();
+                // The semaphore is never closed. If it were, there would be no limit.
+                let slot = Arc::clone(slots).acquire_owned().await.ok();
+                waited = started.elapsed();
+                slot
+            }
             None => None,
         };
-        let permit = self.queue.acquire(request.native_calls()).await;
+        let permit = match self.queue.acquire_at_once(native_calls) {
+            Some(permit) => permit,
+            None => {
+                let started = Instant::now();
+                let permit = self.queue.acquire(native_calls).await;
+                waited += started.elapsed();
+                permit
+            }
+        };
         if let Some(calls_per_second) = permit.raised {
             telemetry::rate_changed(request, calls_per_second);
         }
-        telemetry::limit_wait(request, started.elapsed());
+        telemetry::limit_wait(request, waited);
         CallPermit {
             gate: self,
             epoch: permit.epoch,

@@ -66,11 +66,8 @@ impl PermitQueue {
         }
     }
 
-    /// Waits for the permit of a call that needs `native_calls`.
+    /// Waits for the permit of a call that needs `native_calls`, behind all others.
     pub(super) async fn acquire(&self, native_calls: NonZeroU32) -> Permit {
-        if let Some(permit) = self.acquire_at_once(native_calls) {
-            return permit;
-        }
         let place = self.enter(native_calls);
         // Whether the first call did not take its turn in time, so that this one must watch for it.
         let mut watches_first = false;
@@ -86,7 +83,7 @@ impl PermitQueue {
     }
 
     /// Returns a permit if no call waits and there is one.
-    fn acquire_at_once(&self, native_calls: NonZeroU32) -> Option<Permit> {
+    pub(super) fn acquire_at_once(&self, native_calls: NonZeroU32) -> Option<Permit> {
         let waiting = lock(&self.waiting);
         if !waiting.calls.is_empty() {
             return None;
