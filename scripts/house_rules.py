@@ -44,6 +44,7 @@ ARROWS = {
     "fleetwright-examples": {
         "fleetwright", "fleetwright-memory", "fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure",
     },
+    "fleetwright-bench": ANYTHING,
     "layers": ANYTHING,
     "persistent": {"fleetwright"},
     "compute": ANYTHING,
